@@ -91,7 +91,7 @@ def compare(
     task: Optional[str] = None,
     primary: Optional[str] = None,
     cluster: Optional[str] = None,
-    svg: Optional[Location] = None,
+    figure: Optional[Location] = None,
     results: Optional[Location] = None,
     quiet: bool = False,
     **options: Option,
@@ -104,14 +104,14 @@ def compare(
         task: Only this task.
         primary: The rule or scorer to compare by (default: the primary one of each run).
         cluster: Field of the questions whose equal values make a cluster.
-        svg: File to draw the differences into.
+        figure: File to draw the differences into: .svg, .pdf or .png.
         results: Results folder of names (default: ``EARNEST_RESULTS``, else ``earnest-results``); a Run has its own.
         quiet: No warnings on standard error, e.g. of different settings.
 
     Raises:
         UsageError: No such run, no common item, or logs of several models.
     """
-    named: Dict[str, Option] = {"task": task, "primary": primary, "cluster": cluster, "svg": svg}
+    named: Dict[str, Option] = {"task": task, "primary": primary, "cluster": cluster, "figure": figure}
     words = ["compare", "--json", *_program.arguments({**named, **options}), *_where([a, b], results), "--", _name(a), _name(b)]
     # 1: something was left out, as `keep_going=True` allows.
     _, found = _program.document(words, quiet=quiet, accept=(0, 1))

@@ -89,7 +89,7 @@ class Runs(unittest.TestCase):
 
     def test_comparison_is_that_of_the_program(self):
         svg = self.folder.parent / "difference.svg"
-        found = earnest.compare(self.a, self.b, svg=svg, quiet=True)
+        found = earnest.compare(self.a, self.b, figure=svg, quiet=True)
         self.assertEqual((found.baseline, found.run, found.items), (self.a.name, self.b.name, 40))
         self.assertAlmostEqual(found.difference, self.b.accuracy - self.a.accuracy)
         self.assertLess(found.difference, 0)

@@ -4,30 +4,27 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
+use super::figures::write_figure;
 use super::printer::{Printer, harmless, one_line};
 use super::result_args::CompareArgs;
-use super::stored::write_file;
 use super::{Exit, results};
 use earnest_eval::compare::{CompareLogs, CompareSettings, LogComparisons, compare_logs, compare_runs};
 use earnest_eval::logs::FindOptions;
 use earnest_eval::report::{
-    Align, Comparison, Difference, PairedModel, ReportError, Sequential, Table, comparison_figure, p_text, wrap,
+    Align, Comparison, Difference, PairedModel, Sequential, Table, comparison_figure, p_text, wrap,
 };
 
 /// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     let (comparisons, left_out) = comparisons(args, printer)?;
-    if let Some(path) = &args.svg {
+    if let Some(path) = &args.figure {
         let models = models(args, &comparisons, printer)?;
         let label = |run: &str| models.get(run).cloned().unwrap_or_else(|| run.to_owned());
         let figure = comparison_figure(&comparisons, label).ok_or_else(|| {
             CliError::usage("the comparisons have different units, which one figure cannot show")
                 .help("draw them one by one")
         })?;
-        write_file(path, |out| {
-            out.write_all(figure.standalone().as_bytes())
-                .map_err(|source| ReportError::Write { path: path.clone(), source })
-        })?;
+        write_figure(path, &figure)?;
         printer.message(&format!("{}: the differences with their intervals", path.display()));
     }
     if args.json {

@@ -11,6 +11,7 @@ mod error;
 mod events;
 mod exit;
 mod export;
+mod figures;
 mod generate;
 mod import;
 mod interrupt;

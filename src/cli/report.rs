@@ -5,18 +5,19 @@ use clap::Args;
 
 use super::Exit;
 use super::error::CliError;
+use super::figures::FigureArgs;
 use super::printer::Printer;
 use super::stored::{StoredRun, write_file};
 use earnest_eval::EvalError;
 use earnest_eval::report::ReportError;
-use earnest_eval::report::page::{ReportRun, figures, page};
+use earnest_eval::report::page::{ReportRun, comparisons, figures, page};
 use earnest_models::memory::human_bytes;
 use earnest_papers::gsm_symbolic::chapters;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   earnest report arithmetic-bench-SmolLM2 -o report.html
-  earnest report RUN1 RUN2 -o report.html --svg figures")]
+  earnest report RUN1 RUN2 -o report.html --figures figures --figure-format pdf,png")]
 pub struct ReportArgs {
     /// The runs, the baseline of differences first; a part of a name is enough
     #[arg(value_name = "RUN", required = true)]
@@ -26,9 +27,8 @@ pub struct ReportArgs {
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
 
-    /// Write every figure as an SVG file into this folder too
-    #[arg(long, value_name = "DIR")]
-    pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub figures: FigureArgs,
 
     /// Folder for results
     #[arg(
@@ -43,38 +43,35 @@ pub struct ReportArgs {
 
 /// Writes the page and, if asked, the figures as files, and prints their paths.
 pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
-    let ReportArgs { runs, output, svg, results } = args;
-    write(runs, results, output, svg.as_deref())?.iter().for_each(|line| printer.message(line));
+    let ReportArgs { runs, output, figures, results } = args;
+    write(runs, results, output, Some(figures))?.iter().for_each(|line| printer.message(line));
     Ok(Exit::Success)
 }
 
 /// Writes the page and, if asked, the figures as files; returns a line for each output.
-pub fn write(names: &[String], results: &Path, output: &Path, svg: Option<&Path>) -> Result<Vec<String>, CliError> {
+pub fn write(
+    names: &[String],
+    results: &Path,
+    output: &Path,
+    drawn: Option<&FigureArgs>,
+) -> Result<Vec<String>, CliError> {
     let report = |name: &String| StoredRun::open(results, name)?.report();
-    write_runs(names.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?, output, svg)
+    write_runs(names.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?, output, drawn)
 }
 
 /// Writes the page of these runs, under their labels.
-pub fn write_runs(mut runs: Vec<ReportRun>, output: &Path, svg: Option<&Path>) -> Result<Vec<String>, CliError> {
+pub fn write_runs(
+    mut runs: Vec<ReportRun>,
+    output: &Path,
+    drawn: Option<&FigureArgs>,
+) -> Result<Vec<String>, CliError> {
     ReportRun::distinguish(&mut runs);
     let chapters = chapters(&runs);
-    let html = page(&runs, &chapters);
-    let put = |path: &Path, text: &str| {
-        write_file(path, |out| {
-            out.write_all(text.as_bytes()).map_err(|source| ReportError::Write { path: path.to_owned(), source })
-        })
-    };
-    put(output, &html)?;
-    let mut drawn = 0;
-    if let Some(folder) = svg {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| CliError::from(ReportError::Write { path: folder.to_owned(), source }))?;
-        let of_runs = figures(&runs, true).into_iter().map(|placed| placed.figure);
-        for figure in of_runs.chain(chapters.into_iter().flat_map(|chapter| chapter.figures)) {
-            put(&folder.join(format!("{}.svg", figure.name)), &figure.standalone())?;
-            drawn += 1;
-        }
-    }
+    let compared = comparisons(&runs);
+    let html = page(&runs, &compared, &chapters);
+    write_file(output, |out| {
+        out.write_all(html.as_bytes()).map_err(|source| ReportError::Write { path: output.to_owned(), source })
+    })?;
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
     let mut lines = vec![format!(
         "{}: {samples} samples of {} run{}, {}",
@@ -83,6 +80,11 @@ pub fn write_runs(mut runs: Vec<ReportRun>, output: &Path, svg: Option<&Path>) -
         if runs.len() == 1 { "" } else { "s" },
         human_bytes(html.len() as u64)
     )];
-    lines.extend(svg.map(|folder| format!("{}: {drawn} figures", folder.display())));
+    if let Some((drawn, folder)) = drawn.and_then(|drawn| Some((drawn, drawn.figures.as_ref()?))) {
+        let of_runs = figures(&runs, &compared, true).into_iter().map(|placed| placed.figure);
+        let every: Vec<_> = of_runs.chain(chapters.into_iter().flat_map(|chapter| chapter.figures)).collect();
+        drawn.write(folder, &every)?;
+        lines.push(format!("{}: {} figures", folder.display(), every.len()));
+    }
     Ok(lines)
 }

@@ -6,6 +6,7 @@ use clap_complete::Shell;
 
 use super::args::{ResultsArgs, SeedArgs, TableArgs};
 use super::catalogue::SuiteCommand;
+use super::figures::figure_file;
 use super::log_args::ColumnsArgs;
 use super::sandbox_args::ConfinementArgs;
 use super::values::Prompts;
@@ -181,9 +182,9 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TASK")]
     pub task: Option<String>,
 
-    /// Draw the differences with their intervals into this SVG file
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
+    /// Draw the differences with their intervals into this file; its ending says the format: .svg, .pdf or .png
+    #[arg(long, value_name = "FILE", alias = "svg", value_parser = figure_file)]
+    pub figure: Option<PathBuf>,
 
     /// Expected answers for logs without scores (CSV, JSON lines, Parquet)
     #[arg(long, value_name = "FILE", help_heading = "Logs")]

@@ -103,7 +103,7 @@ fn a_grid_is_broken_off_goes_on_and_stands_beside_the_paper() {
             assert!(text.contains(named), "{named}: {text}");
         }
     }
-    let words = ["reproduce", "nupa", "--section", "3", "--experiment", "whole", "--json", "--svg", "drawn"];
+    let words = ["reproduce", "nupa", "--section", "3", "--experiment", "whole", "--json", "--figures", "drawn"];
     let (code, json, err) = output(folder, &words);
     assert_eq!(code, Some(0), "{err}");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

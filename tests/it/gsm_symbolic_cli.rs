@@ -211,8 +211,10 @@ fn the_study_is_executed_killed_and_continued() {
     assert!(Store::open(&results).unwrap().runs().unwrap().iter().all(|run| run.manifest.sessions <= 2));
     // Without --run: all stored runs of the suite, under their labels, with drawings.
     let svg = folder.path().join("figures");
-    let shown =
-        output(folder.path(), &["--suite", "gsm-mini", "--with", &models, "--json", "--svg", &svg.to_string_lossy()]);
+    let shown = output(
+        folder.path(),
+        &["--suite", "gsm-mini", "--with", &models, "--json", "--figures", &svg.to_string_lossy()],
+    );
     assert_eq!(document(&shown)["tables"], study["tables"]);
     assert!(svg.join("gsm-symbolic-figure-1.svg").is_file() && svg.join("gsm-symbolic-figure-9.svg").is_file());
 }

@@ -91,7 +91,7 @@ fn a_run_stands_beside_the_paper() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     import(at, "Llama-3.1-8B", 0, "reference");
-    let (code, text, said) = run(at, &["reproduce", "nupa", "--json", "--svg", "figures"]);
+    let (code, text, said) = run(at, &["reproduce", "nupa", "--json", "--figures", "figures"]);
     assert_eq!(code, 0, "{said}");
     let found: Value = serde_json::from_str(&text).unwrap();
     let ours = &found["runs"][0];

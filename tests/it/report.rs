@@ -1,4 +1,5 @@
 //! Reports and exports of stored runs, through the program, read back with a browser and with Python where they are.
+//! `scripts/view-browser.sh` installs the browser.
 use crate::synthetic;
 
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use earnest_engine::{FinishReason, Timings};
-use earnest_eval::report::page::{ReportRun, figures, page};
+use earnest_eval::report::page::{Chapter, ReportRun, comparisons, figures};
 use earnest_eval::run::{Generated, SAMPLE_FORMAT, Sample};
 use earnest_papers::gsm_symbolic::chapters;
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
@@ -40,13 +41,13 @@ fn two_runs(results: &Path) {
     }
 }
 
-/// Runs a Python script; its exit code 77 means that something it needs is not installed.
-fn python(script: &str, arguments: &[&Path]) {
+/// Runs a script of `tests`; its exit code 77 means that something it needs is not installed.
+fn script(interpreter: &str, script: &str, arguments: &[&Path]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(script);
-    let output = match Command::new("python3").arg(&script).args(arguments).output() {
+    let output = match Command::new(interpreter).arg(&script).args(arguments).output() {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("SKIPPED {}: python3 cannot be started: {error}", script.display());
+            eprintln!("SKIPPED {}: {interpreter} cannot be started: {error}", script.display());
             return;
         }
     };
@@ -58,6 +59,18 @@ fn python(script: &str, arguments: &[&Path]) {
     }
 }
 
+/// Tries a page in a browser, with screenshots if they are asked for.
+fn browse(file: &Path, name: &str) {
+    let shots = screenshots(name);
+    let arguments: Vec<&Path> = [file].into_iter().chain(shots.as_deref()).collect();
+    script("node", "browser/report.mjs", &arguments);
+}
+
+/// The page of runs with their differences.
+fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
+    earnest_eval::report::page::page(runs, &comparisons(runs), chapters)
+}
+
 /// Folder for the browser's screenshots of a page, if requested.
 fn screenshots(page: &str) -> Option<PathBuf> {
     Some(PathBuf::from(std::env::var_os("EARNEST_SCREENSHOTS")?).join(page))
@@ -67,7 +80,8 @@ fn screenshots(page: &str) -> Option<PathBuf> {
 fn a_report_of_two_runs_reads_in_a_browser() {
     let folder = tempfile::tempdir().unwrap();
     two_runs(&folder.path().join("earnest-results"));
-    succeeds(folder.path(), &["report", "run-a", "run-b", "-o", "report.html", "--svg", "figures"]);
+    let words = ["report", "run-a", "run-b", "-o", "report.html", "--figures", "figures"];
+    succeeds(folder.path(), &[&words[..], &["--figure-format", "svg,pdf,png"]].concat());
     let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     for part in [
         "Model-A-Instruct",
@@ -85,21 +99,38 @@ fn a_report_of_two_runs_reads_in_a_browser() {
     for bad in ["NaN", "http://", "https://"] {
         assert!(!html.contains(bad), "{bad} is in the page");
     }
+    // The result of each model, the heat map, the differences that hold; then notes, and the rest folded.
+    let place = |part: &str| html.find(part).unwrap_or_else(|| panic!("{part} is missing"));
+    let parts =
+        ["<section id=\"summary\">", "<section id=\"heat\">", "<section id=\"differences\">", "<section id=\"notes\">"];
+    let places: Vec<usize> = parts.into_iter().chain(["<details class=\"part\""]).map(place).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(!html[place(parts[3])..].contains("<section"), "everything else is folded");
     let again = folder.path().join("again.html");
     succeeds(folder.path(), &["report", "run-a", "run-b", "-o", "again.html"]);
     assert_eq!(html, std::fs::read_to_string(again).unwrap(), "the same runs give the same bytes");
     let drawings: Vec<PathBuf> =
         std::fs::read_dir(folder.path().join("figures")).unwrap().map(|entry| entry.unwrap().path()).collect();
     // Accuracy, differences, three curves, two heat maps, two outcomes, latency, tokens.
-    assert_eq!(drawings.len(), 11, "{drawings:?}");
+    assert_eq!(drawings.len(), 3 * 11, "{drawings:?}");
     for path in &drawings {
-        let text = std::fs::read_to_string(path).unwrap();
-        assert!(text.starts_with("<?xml") && text.matches("<g").count() == text.matches("</g>").count(), "{path:?}");
+        let content = std::fs::read(path).unwrap();
+        match path.extension().unwrap().to_str().unwrap() {
+            "svg" => {
+                let text = String::from_utf8(content).unwrap();
+                assert!(text.starts_with("<?xml") && text.matches("<g").count() == text.matches("</g>").count());
+                // Colours are values: programs other than browsers do not know variables.
+                assert!(!text.contains("var(") && !text.contains("@media") && text.contains("#0072b2"), "{path:?}");
+            }
+            "pdf" => assert!(content.starts_with(b"%PDF-") && content.len() < 200_000, "{path:?}: {}", content.len()),
+            _ => {
+                assert!(content.starts_with(b"\x89PNG\r\n") && content.len() < 500_000, "{path:?}: {}", content.len());
+                let width = u32::from_be_bytes(content[16..20].try_into().unwrap());
+                assert!((1_000..10_000).contains(&width), "{path:?}: {width} pixels");
+            }
+        }
     }
-    let shots = screenshots("two");
-    let page = folder.path().join("report.html");
-    let arguments: Vec<&Path> = [page.as_path()].into_iter().chain(shots.as_deref()).collect();
-    python("browser/report.py", &arguments);
+    browse(&folder.path().join("report.html"), "two");
 }
 
 /// Programs of these tests have no answer.
@@ -191,7 +222,7 @@ fn fifty_thousand_word_problems_fit_into_eight_megabytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = std::env::var_os("EARNEST_BIG_PAGE").map_or_else(|| folder.path().join("big.html"), PathBuf::from);
     std::fs::write(&path, html).unwrap();
-    python("browser/report.py", &[&path]);
+    browse(&path, "big");
 }
 
 #[test]
@@ -218,16 +249,17 @@ fn runs_of_word_problems_have_the_studys_figures() {
     );
     assert!(chapter.notes.iter().any(|note| note.contains("Kolmogorov-Smirnov D = 0.")), "{:?}", chapter.notes);
     let html = page(&runs, std::slice::from_ref(chapter));
-    assert!(html.contains("<section id=\"gsm-mini\">") && html.contains("Figure 7: integers in the questions"));
+    assert!(
+        html.contains("<details class=\"part\" id=\"gsm-mini\">")
+            && html.contains("Figure 7: integers in the questions")
+    );
     // The packed samples may have any letters.
     let readable = html.split("<script type=\"text/plain\"").next().unwrap();
     assert!(!readable.contains("NaN"), "{}", &readable[readable.find("NaN").unwrap_or(0).saturating_sub(200)..][..400]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.html");
     std::fs::write(&file, html).unwrap();
-    let shots = screenshots("gsm");
-    let arguments: Vec<&Path> = [file.as_path()].into_iter().chain(shots.as_deref()).collect();
-    python("browser/report.py", &arguments);
+    browse(&file, "gsm");
     // Other suites, and runs without originals, have no such figures.
     assert!(chapters(&runs[2..]).is_empty());
     let suite = synthetic::suite(&[Task::Copy], 1..=3, 4);
@@ -251,7 +283,7 @@ fn differences_without_an_error_are_drawn_and_named() {
     let html = page(&runs, &[]);
     assert!(html.contains("B: no standard error can be estimated from one cluster of items: add."), "{html}");
     assert!(html.contains("B: not compared, because no item is in both runs: rev."));
-    let drawn = figures(&runs, true);
+    let drawn = figures(&runs, &comparisons(&runs), true);
     let delta = &drawn.iter().find(|placed| placed.figure.name == "difference-to-first").unwrap().figure;
     let text = delta.standalone();
     assert!(text.contains("add, B: ") && text.contains("[unknown, unknown]"), "{text}");
@@ -269,7 +301,7 @@ fn figures_of_one_run_need_no_other() {
     assert_ne!(runs[0].label, runs[1].label);
     runs.truncate(1);
     // One length: no curve and no heat map; one run: no difference.
-    assert_eq!(figures(&runs, true).len(), 4);
+    assert_eq!(figures(&runs, &comparisons(&runs), true).len(), 4);
     assert!(page(&runs, &[]).contains("</html>"));
 }
 
@@ -287,14 +319,18 @@ fn exports_read_back() {
     assert_eq!(lines.lines().count(), 3 * 12 * 9);
     let parquet = std::fs::read(folder.path().join("samples.parquet")).unwrap();
     assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
-    python("python/exports.py", &[folder.path()]);
+    script("python3", "python/exports.py", &[folder.path()]);
 }
 
 #[test]
 fn mistakes_name_the_thing_and_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     two_runs(&folder.path().join("earnest-results"));
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["report", "run-a", "--figures", "figures", "--figure-format", "jpg"], 2, "svg, pdf, png"),
+        (&["report", "run-a", "--figure-format", "pdf"], 2, "--figures <DIR>"),
+        (&["report", "run-a", "-o", "page.html", "--figures", "earnest-results/earnest.sqlite"], 4, "earnest.sqlite"),
+        (&["compare", "run-a", "run-b", "--figure", "difference.jpg"], 2, ".svg, .pdf or .png"),
         (&["report", "run-c"], 2, "run-c"),
         (&["export", "run-a", "--format", "lm-eval", "-o", "-"], 2, "folder"),
         (&["export", "run-a", "--format", "csv", "-o", "missing/samples.csv"], 4, "missing"),
@@ -345,7 +381,7 @@ fn reproduction_stands_beside_the_paper() {
     assert!(limits.contains("lengths 1-4") && limits.contains("Q4_K_M"), "{limits}");
     let curve = document["curves"].as_array().unwrap().iter().find(|curve| curve["run"] == "whole").unwrap();
     assert_eq!(curve["points"].as_array().unwrap().len(), 30);
-    let text = succeeds(folder.path(), &["reproduce", "arithmetic-bench", "--svg", "figures"]);
+    let text = succeeds(folder.path(), &["reproduce", "arithmetic-bench", "--figures", "figures"]);
     for part in ["Table 4", "Table 5", "Table 6", "Figure 1", "Qwen2.5-72B-Instruct", "not comparable", "AIME"] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
@@ -377,7 +413,7 @@ fn a_nupa_run_shows_every_metric_in_its_unit() {
     let words =
         ["import", "nupa", "--tasks", &names, "--lengths", "3,6,10,18", "--per-length", "1", "--name", "Model-N"];
     succeeds(folder.path(), &[&words[..], &["--completions", "lines.jsonl"]].concat());
-    succeeds(folder.path(), &["report", "nupa-Model-N", "-o", "report.html", "--svg", "figures"]);
+    succeeds(folder.path(), &["report", "nupa-Model-N", "-o", "report.html", "--figures", "figures"]);
     let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     for part in [
         "Digit match, per cent of the digits",
@@ -401,8 +437,5 @@ fn a_nupa_run_shows_every_metric_in_its_unit() {
     assert!(csv.lines().next().unwrap().contains("metric_strict_dlength") && csv.lines().count() >= 17);
     assert!(!csv.contains("NaN") && !csv.contains("inf"), "{csv}");
     succeeds(folder.path(), &["export", "nupa-Model-N", "--format", "lm-eval", "-o", "lm"]);
-    let shots = screenshots("nupa");
-    let page = folder.path().join("report.html");
-    let arguments: Vec<&Path> = [page.as_path()].into_iter().chain(shots.as_deref()).collect();
-    python("browser/report.py", &arguments);
+    browse(&folder.path().join("report.html"), "nupa");
 }

@@ -241,7 +241,7 @@ fn comparisons() {
         });
         assert_snapshot!(
             "report",
-            screen(at, &["report", "careful", "hasty", "-o", "report.html", "--svg", "figures"])
+            screen(at, &["report", "careful", "hasty", "-o", "report.html", "--figures", "figures"])
         );
         for format in ["jsonl", "csv", "parquet"] {
             let file = format!("hasty.{format}");

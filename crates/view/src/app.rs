@@ -13,6 +13,7 @@ use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use earnest_eval::EvalError;
+use earnest_eval::report::page::SHARED;
 use earnest_eval::report::plot::{DARK, LIGHT, RULES};
 use earnest_eval::run::RunError;
 use earnest_eval::run::store::Store;
@@ -150,7 +151,7 @@ static STYLE: LazyLock<String> = LazyLock::new(|| {
         include_str!("../templates/view.css")
     )
 });
-const SCRIPT: &str = include_str!("../templates/view.js");
+static SCRIPT: LazyLock<String> = LazyLock::new(|| format!("{SHARED}{}", include_str!("../templates/view.js")));
 
 /// Makes a value for templates.
 fn from_serialize(value: impl Serialize) -> Value {
@@ -175,7 +176,7 @@ pub(crate) fn router(results: PathBuf, token: &str) -> Router {
         .route(&at("compare"), get(compare::page))
         .route(&at("pair"), get(compare::pair))
         .route(&at("view.css"), fixed("text/css; charset=utf-8", &STYLE))
-        .route(&at("view.js"), fixed("text/javascript; charset=utf-8", SCRIPT))
+        .route(&at("view.js"), fixed("text/javascript; charset=utf-8", &SCRIPT))
         .fallback(async || {
             (StatusCode::NOT_FOUND, "There is no such page. `earnest view` printed the address of the first one.\n")
         })

@@ -1,24 +1,9 @@
-"use strict";
 (() => {
   const root = document.documentElement;
   const at = (id) => document.getElementById(id);
   const every = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-  // Dark or light: the reader's system decides until a choice is made.
-  const stored = (value) => {
-    try {
-      if (value) localStorage.setItem("earnest-theme", value);
-      return localStorage.getItem("earnest-theme");
-    } catch { return null; }
-  };
-  const theme = stored();
-  if (theme === "dark" || theme === "light") root.dataset.theme = theme;
-  at("theme").hidden = at("keys").hidden = false;
-  at("theme").addEventListener("click", () => {
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
-    stored(root.dataset.theme);
-  });
+  at("keys").hidden = false;
   at("keys").addEventListener("click", () => at("help").showModal());
 
   // Tables as text. Columns with `data-skip` are pictures and links.
@@ -59,30 +44,7 @@
   const prepare = (within) => {
     for (const copies of every(".copies", within)) copies.hidden = false;
     for (const button of every("[data-copy]", within)) button.addEventListener("click", () => copy(button));
-    for (const heading of every(".sortable thead th:not([data-skip])", within)) {
-      heading.tabIndex = 0;
-      const sort = () => {
-        const table = heading.closest("table");
-        const column = [...heading.parentNode.children].indexOf(heading);
-        const numeric = heading.classList.contains("num");
-        const up = heading.getAttribute("aria-sort") === (numeric ? "descending" : "ascending") ? numeric : !numeric;
-        for (const other of every("thead th", table)) other.removeAttribute("aria-sort");
-        heading.setAttribute("aria-sort", up ? "ascending" : "descending");
-        const value = (row) => {
-          const text = row.children[column].innerText;
-          return numeric ? Number.parseFloat(text.replace(/,/g, "").replace(/^< /, "")) || 0 : text;
-        };
-        const order = (a, b) => {
-          const total = a.classList.contains("total") - b.classList.contains("total");
-          const [one, two] = [value(a), value(b)];
-          const sign = numeric ? one - two : one.localeCompare(two, "en", { numeric: true });
-          return total || (up ? sign : -sign);
-        };
-        table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
-      };
-      heading.addEventListener("click", sort);
-      heading.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
-    }
+    sortable(within);
   };
   prepare(document);
 

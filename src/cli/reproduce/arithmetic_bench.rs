@@ -8,13 +8,13 @@ use super::ComparedRuns;
 use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
+use crate::cli::figures::FigureArgs;
 use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
-use crate::cli::stored::write_file;
 use crate::cli::values::Prompts;
 use earnest_eval::prompt::Prompter;
+use earnest_eval::report::Rows;
 use earnest_eval::report::plot::{Curve, CurvePlot, Measure, curves};
-use earnest_eval::report::{ReportError, Rows};
 use earnest_papers::arithmetic_bench::{EvaluatedRun, compare, plan};
 use earnest_papers::{Comparison, render, render_plan};
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
@@ -31,7 +31,7 @@ pub struct ArithmeticBenchArgs {
     pub compared: ComparedRuns,
 
     /// Print a plan of the runs to make instead: prompts, tokens, commands
-    #[arg(long, conflicts_with_all = ["runs", "svg"])]
+    #[arg(long, conflicts_with_all = ["runs", "figures"])]
     pub plan: bool,
 
     #[command(flatten)]
@@ -67,9 +67,7 @@ pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, Cli
         runs.push(ours);
     }
     let comparison = compare(&runs);
-    if let Some(folder) = &args.compared.svg {
-        draw(&comparison, folder, printer)?;
-    }
+    draw(&comparison, &args.compared.figures, printer)?;
     if args.compared.json {
         printer.json(&comparison)?;
     } else {
@@ -78,8 +76,9 @@ pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, Cli
     Ok(Exit::Success)
 }
 
-/// Draws Figure 1 for the runs.
-fn draw(comparison: &Comparison, folder: &std::path::Path, printer: Printer) -> Result<(), CliError> {
+/// Draws Figure 1 for the runs, if asked to.
+fn draw(comparison: &Comparison, args: &FigureArgs, printer: Printer) -> Result<(), CliError> {
+    let Some(folder) = &args.figures else { return Ok(()) };
     let curve = |(series, curve): (usize, &earnest_papers::ComparedCurve)| Curve {
         label: curve.model.clone(),
         series,
@@ -94,13 +93,9 @@ fn draw(comparison: &Comparison, folder: &std::path::Path, printer: Printer) -> 
         curves: comparison.curves.iter().enumerate().map(curve).collect(),
         legend: true,
     });
-    std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
-    let path = folder.join(format!("{}.svg", figure.name));
-    write_file(&path, |out| {
-        out.write_all(figure.standalone().as_bytes())
-            .map_err(|source| ReportError::Write { path: path.clone(), source })
-    })?;
-    printer.message(&format!("{}: Figure 1", path.display()));
+    for path in args.write(folder, [&figure])?.into_iter().flatten() {
+        printer.message(&format!("{}: Figure 1", path.display()));
+    }
     Ok(())
 }
 

@@ -21,8 +21,8 @@ pub struct DncArgs {
 
 /// Prints the paper's tables beside the runs'.
 pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
-    if args.compared.svg.is_some() {
-        return Err(CliError::usage("DNC has no figures to draw; leave --svg out"));
+    if args.compared.figures.figures.is_some() {
+        return Err(CliError::usage("DNC has no figures to draw; leave --figures out"));
     }
     let mut runs = Vec::new();
     for run in args.compared.open(SUITE)? {

@@ -11,11 +11,11 @@ use crate::cli::args::{EngineArgs, GenerationArgs, SeedArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
-use crate::cli::stored::{StoredRun, write_file};
+use crate::cli::stored::StoredRun;
 use crate::cli::values::Prompts;
 use crate::cli::{Exit, catalogue};
 use earnest_eval::prompt::{Mode, ModeRequest, Prompter};
-use earnest_eval::report::{ReportError, Rows};
+use earnest_eval::report::Rows;
 use earnest_eval::run::{ModelRecord, Status};
 use earnest_eval::suites::ConfiguredSuite;
 use earnest_models::checkpoint::WeightFormat;
@@ -39,7 +39,7 @@ const QUESTIONS: usize = 5_100;
   earnest reproduce gsm-symbolic --plan
   earnest reproduce gsm-symbolic --plan --model model.gguf --measure   (hours on this machine)
   earnest reproduce gsm-symbolic --run --data gsm-symbolic --with phi-2=models/phi-2,gemma-2b=models/gemma-2b
-  earnest reproduce gsm-symbolic --run --suite gsm-mini --with mine=model.gguf --limit 200 --svg figures
+  earnest reproduce gsm-symbolic --run --suite gsm-mini --with mine=model.gguf --limit 200 --figures figures
 
 With --run, the same command continues after an interruption at any point.")]
 pub struct GsmSymbolicArgs {
@@ -47,7 +47,7 @@ pub struct GsmSymbolicArgs {
     pub compared: ComparedRuns,
 
     /// Print a plan of the runs to make instead: models, prompts, tokens, GPU hours
-    #[arg(long, conflicts_with_all = ["runs", "svg", "run", "with"])]
+    #[arg(long, conflicts_with_all = ["runs", "figures", "run", "with"])]
     pub plan: bool,
 
     /// Run the study first: every model on the GSM prompt and, if its accuracy drops significantly, on the others; each model is
@@ -147,8 +147,11 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
     let chosen = collect(args, executed.as_deref(), printer)?;
     let numbers = numbers(&chosen.newest);
     let study = Study::new(chosen.used, chosen.evaluations, numbers);
-    if let Some(folder) = &args.compared.svg {
-        draw(&study, folder, printer)?;
+    let figures = &args.compared.figures;
+    if let Some(folder) = &figures.figures {
+        let drawn = drawings(&study);
+        figures.write(folder, &drawn)?;
+        printer.message(&format!("{}: {} drawings", folder.display(), drawn.len()));
     }
     if args.compared.json {
         printer.json(&study)?;
@@ -329,20 +332,6 @@ fn numbers(run: &Option<StoredRun>) -> Option<NumberDistribution> {
         let set = item.covariates.get("set").and_then(serde_json::Value::as_str);
         (set, item.segments.question.as_str())
     })))
-}
-
-fn draw(study: &Study, folder: &Path, printer: Printer) -> Result<(), CliError> {
-    std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
-    let figures = drawings(study);
-    for figure in &figures {
-        let path = folder.join(format!("{}.svg", figure.name));
-        write_file(&path, |out| {
-            out.write_all(figure.standalone().as_bytes())
-                .map_err(|source| ReportError::Write { path: path.clone(), source })
-        })?;
-    }
-    printer.message(&format!("{}: {} drawings", folder.display(), figures.len()));
-    Ok(())
 }
 
 fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {

@@ -8,13 +8,12 @@ mod nupa_section_3;
 mod gsm_symbolic;
 mod gsm_symbolic_runs;
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
 
 use super::Exit;
 use super::args::ResultsArgs;
 use super::error::CliError;
+use super::figures::FigureArgs;
 use super::printer::Printer;
 use super::stored::StoredRun;
 
@@ -53,9 +52,8 @@ pub struct ComparedRuns {
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
 
-    /// Folder for the figures of the runs
-    #[arg(long, value_name = "DIR")]
-    pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub figures: FigureArgs,
 
     #[command(flatten)]
     pub results: ResultsArgs,

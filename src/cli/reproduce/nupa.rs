@@ -1,6 +1,6 @@
 //! `earnest reproduce nupa`.
 use earnest_eval::model;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -9,13 +9,14 @@ use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::cli::Exit;
 use crate::cli::catalogue;
 use crate::cli::error::CliError;
+use crate::cli::figures::FigureArgs;
 use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
-use crate::cli::stored::{StoredRun, write_file};
+use crate::cli::stored::StoredRun;
 use crate::cli::values::Prompts;
 use earnest_eval::prompt::{ModeRequest, PromptError, Prompter};
+use earnest_eval::report::Rows;
 use earnest_eval::report::plot::Figure;
-use earnest_eval::report::{ReportError, Rows};
 use earnest_eval::run::{Host, Manifest, Totals};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_papers::nupa::{
@@ -29,11 +30,11 @@ const SUITE: &str = "nupa";
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   earnest reproduce nupa
-  earnest reproduce nupa RUN --beside Llama-3.1-8B --svg figures
+  earnest reproduce nupa RUN --beside Llama-3.1-8B --figures figures
   earnest reproduce nupa --plan --model model.gguf --measure   (hours on this machine)
   earnest reproduce nupa --plan --model model.gguf --measure --compute int8
   earnest reproduce nupa --plan --model model.gguf --rate 900
-  earnest reproduce nupa --section 3 --svg figures        (trained models: our own run beside Tables 12 to 18)
+  earnest reproduce nupa --section 3 --figures figures        (trained models: our own run beside Tables 12 to 18)
   earnest reproduce nupa --section 3 --experiment DIR     (those of `earnest train experiment ... --out DIR`)
   earnest reproduce nupa --plan --model model.gguf RUN    (hours from what RUN measured)")]
 pub struct NupaArgs {
@@ -57,7 +58,7 @@ pub struct NupaArgs {
     pub experiment: Option<PathBuf>,
 
     /// Print a plan of the runs to make instead: prompts, tokens, hours, commands
-    #[arg(long, conflicts_with = "svg")]
+    #[arg(long, conflicts_with = "figures")]
     pub plan: bool,
 
     /// Model whose tokenizer counts the plan's tokens; the plan's commands then name it
@@ -88,14 +89,8 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
         return show_plan(args, printer);
     }
     if args.section.is_some() {
-        let ComparedRuns { svg, json, .. } = &args.compared;
-        return super::nupa_section_3::execute(
-            args.experiment.as_deref(),
-            svg.as_deref(),
-            args.published,
-            *json,
-            printer,
-        );
+        let ComparedRuns { figures, json, .. } = &args.compared;
+        return super::nupa_section_3::execute(args.experiment.as_deref(), figures, args.published, *json, printer);
     }
     let reference = match &args.beside {
         None => ReferenceRow::default(),
@@ -111,9 +106,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
         runs.push(ours);
     }
     let comparison = compare(&runs, &reference);
-    if let Some(folder) = &args.compared.svg {
-        draw(&comparison, folder, printer)?;
-    }
+    draw(&comparison, &args.compared.figures, printer)?;
     if args.compared.json {
         printer.json(&comparison)?;
     } else {
@@ -122,31 +115,35 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-/// Draws the figures of the runs.
-fn draw(comparison: &NupaComparison, folder: &Path, printer: Printer) -> Result<(), CliError> {
-    let drawings: Vec<_> = comparison.runs.iter().flat_map(figures).collect();
-    if drawings.is_empty() {
-        printer.warning("--svg: no run has the tasks of the figures, so nothing is drawn");
-        return Ok(());
-    }
-    write_drawings(drawings, folder, printer)
+/// Draws the figures of the runs, if asked to.
+fn draw(comparison: &NupaComparison, args: &FigureArgs, printer: Printer) -> Result<(), CliError> {
+    write_drawings(
+        || comparison.runs.iter().flat_map(figures).collect(),
+        "no run has the tasks of the figures",
+        args,
+        printer,
+    )
 }
 
-/// Writes drawings into a folder; each has the numbers of the paper's figures that it corresponds to.
+/// Writes drawings into a folder, if asked to; each has the numbers of the paper's figures that it corresponds to.
 pub(super) fn write_drawings(
-    drawings: Vec<(Vec<u8>, Figure)>,
-    folder: &Path,
+    drawings: impl FnOnce() -> Vec<(Vec<u8>, Figure)>,
+    why_none: &str,
+    args: &FigureArgs,
     printer: Printer,
 ) -> Result<(), CliError> {
-    std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
-    for (numbers, figure) in drawings {
-        let path = folder.join(format!("{}.svg", figure.name));
-        write_file(&path, |out| {
-            out.write_all(figure.standalone().as_bytes())
-                .map_err(|source| ReportError::Write { path: path.clone(), source })
-        })?;
+    let Some(folder) = &args.figures else { return Ok(()) };
+    let drawings = drawings();
+    if drawings.is_empty() {
+        printer.warning(&format!("--figures: {why_none}, so nothing is drawn"));
+        return Ok(());
+    }
+    let paths = args.write(folder, drawings.iter().map(|(_, figure)| figure))?;
+    for ((numbers, _), paths) in drawings.iter().zip(paths) {
         let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
-        printer.message(&format!("{}: figure {}", path.display(), numbers.join(" and ")));
+        for path in paths {
+            printer.message(&format!("{}: figure {}", path.display(), numbers.join(" and ")));
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use crate::cli::Exit;
 use crate::cli::error::CliError;
+use crate::cli::figures::FigureArgs;
 use crate::cli::printer::Printer;
 use earnest_papers::nupa::{drawings, render_section_3, section_3};
 use earnest_train::experiment::{EXPERIMENT_FILE, Experiment, ExperimentResults};
@@ -14,7 +15,7 @@ const OURS_NAME: &str = "earnest's own run (docs/training/section-3.md)";
 /// Prints the comparison and writes its figures if asked to.
 pub fn execute(
     experiment: Option<&Path>,
-    svg: Option<&Path>,
+    figures: &FigureArgs,
     published: bool,
     json: bool,
     printer: Printer,
@@ -27,14 +28,8 @@ pub fn execute(
         Some(path) => (read(path)?, path.display().to_string()),
     };
     let section = section_3(&results, &source);
-    if let Some(folder) = svg {
-        let drawings = drawings(&section);
-        if drawings.is_empty() {
-            printer.warning("--svg: the experiment has no pair of variants of a figure, so nothing is drawn");
-        } else {
-            super::nupa::write_drawings(drawings, folder, printer)?;
-        }
-    }
+    let why_none = "the experiment has no pair of variants of a figure";
+    super::nupa::write_drawings(|| drawings(&section), why_none, figures, printer)?;
     if json {
         printer.json(&section)?;
     } else {

@@ -12,6 +12,7 @@ use super::glmm::IntervalMethod;
 use super::mixed_text;
 use super::source::{Pair, Source};
 use crate::cli::Exit;
+use crate::cli::figures::{figure_file, write_figure};
 use crate::cli::stored::write_file;
 use earnest_eval::report::ReportError;
 use earnest_eval::report::plot::{Forest, ForestRow, forest};
@@ -59,8 +60,8 @@ pub struct FormulaArgs {
     /// File for predictions of every different row, as CSV; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(super) predictions: Option<PathBuf>,
-    /// File for a forest plot of the odds ratios, as SVG
-    #[arg(long, value_name = "FILE")]
+    /// File for a forest plot of the odds ratios: .svg, .pdf or .png
+    #[arg(long, value_name = "FILE", value_parser = figure_file)]
     pub(super) plot: Option<PathBuf>,
 }
 
@@ -232,10 +233,7 @@ pub(super) fn report(
     }
     if let Some(path) = &args.plot {
         anyhow::ensure!(family == Family::Binomial, "--plot draws odds ratios, which a gaussian model has not");
-        let drawing = plot(&report).standalone();
-        write_file(path, |out| {
-            out.write_all(drawing.as_bytes()).map_err(|source| ReportError::Write { path: path.clone(), source })
-        })?;
+        write_figure(path, &plot(&report))?;
     }
     if common.json {
         serde_json::to_writer_pretty(&mut *output, &report)?;

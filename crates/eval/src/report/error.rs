@@ -2,6 +2,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::plot::DrawingError;
 use crate::run::RunError;
 
 /// An error of a report or an export.
@@ -16,6 +17,9 @@ pub enum ReportError {
     /// The writer of a format failed.
     #[error("cannot write the {format} file: {reason}")]
     Format { format: &'static str, reason: String },
+    /// A figure could not be drawn.
+    #[error(transparent)]
+    Drawing(#[from] DrawingError),
     /// The run is empty.
     #[error("the run has no rows to export")]
     NoRows,
@@ -32,6 +36,7 @@ impl ReportError {
             ReportError::Format { .. } => {
                 Some("try --format jsonl, which writes the rows as they are stored".to_owned())
             }
+            ReportError::Drawing(_) => Some("write it as SVG, which has no limit".to_owned()),
             ReportError::NoRows => Some("continue the run, or name another one".to_owned()),
         }
     }

@@ -38,7 +38,8 @@ pub fn render_study(study: &Study, width: usize) -> String {
     for figure in study.figures.iter().filter(|figure| FIGURES_IN_TEXT.contains(&figure.number)) {
         text.push_str(&result_table(figure, width));
     }
-    let rest = "The data of Figures 1 to 6 and 8 repeat the tables; they are in the JSON, and --svg draws all figures.";
+    let rest =
+        "The data of Figures 1 to 6 and 8 repeat the tables; they are in the JSON, and --figures draws them all.";
     writeln!(text, "\n{rest}").expect(WRITES);
     text.push_str(&listing(study, width));
     text.push_str("\nDiscrepancies between paper and code, and the choice made here\n");

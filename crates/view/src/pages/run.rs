@@ -58,7 +58,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
         let working = status(store, &run)? == "working";
         // Figures of outcomes and latencies need every sample, and are in the report.
         let drawn = ReportRun::stored(document, Vec::new(), QuestionTexts::default());
-        let placed = figures(std::slice::from_ref(&drawn), false);
+        let placed = figures(std::slice::from_ref(&drawn), &[], false);
         let wanted = |section| matches!(section, Section::Heat | Section::Curves);
         let figures: Vec<Drawn> = placed
             .into_iter()

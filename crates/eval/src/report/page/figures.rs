@@ -2,10 +2,12 @@
 use std::collections::BTreeMap;
 
 use super::ReportRun;
-use super::run::{Paired, latency, paired, paired_model};
+use super::differences::{holds, rows};
+use super::run::latency;
+use crate::report::Comparison;
 use crate::report::plot::{
-    Bar, BarGroup, Bars, Curve, CurvePlot, Distribution, Figure, Heat, HeatRow, Histogram, Measure, Shade, Stacked,
-    bars, compact, curves, heat, histogram, number, stacked,
+    Bar, BarGroup, Bars, Curve, CurvePlot, Distribution, Figure, Heat, HeatPanel, HeatRow, Histogram, Measure, Shade,
+    Stacked, bars, bars_domain, compact, curves, heat, histogram, number, stacked,
 };
 use earnest_tasks::suite::{Grid, Interval, Series, Unit};
 
@@ -36,12 +38,19 @@ pub enum Section {
 }
 
 /// Draws every figure for which the runs have data. `legend` draws keys into them, as single files need.
-pub fn figures(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
+pub fn figures(runs: &[ReportRun], comparisons: &[Comparison], legend: bool) -> Vec<Placed> {
     let mut figures = Vec::new();
     figures.extend(accuracy(runs, legend));
-    figures.extend(differences(runs, legend));
+    figures.extend(differences(runs, comparisons, legend));
     figures.extend(by_length(runs, legend));
-    figures.extend(runs.iter().enumerate().flat_map(|(place, run)| heats(run, place)));
+    figures.extend(runs.iter().enumerate().flat_map(|(place, run)| {
+        heats(run).into_iter().enumerate().map(move |(further, one)| Placed {
+            section: if further > 0 { Section::MoreHeat } else { Section::Heat },
+            task: None,
+            run: Some(place),
+            figure: heat(&one),
+        })
+    }));
     let classes = classes(runs);
     figures.extend(runs.iter().enumerate().map(|(place, run)| outcomes(run, place, &classes)));
     figures.extend(distributions(runs, legend));
@@ -52,103 +61,104 @@ fn labels(runs: &[ReportRun]) -> Vec<String> {
     runs.iter().map(|run| run.label.clone()).collect()
 }
 
+/// Largest number of tasks of a figure of bars; more are drawn by groups.
+const TOGETHER: usize = 16;
+
 /// Draws the primary accuracy of every row of the summary, with the runs side by side.
-fn accuracy(runs: &[ReportRun], legend: bool) -> Option<Placed> {
-    let mut groups: Vec<BarGroup> = Vec::new();
+fn accuracy(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
+    let mut bars: Vec<BarGroup> = Vec::new();
     for (series, run) in runs.iter().enumerate() {
         for row in &run.document.summary.rows {
             let Some((_, value)) = run.document.main_value(row) else { continue };
-            let bar = Bar { series, value: *value, significant: None };
-            match groups.iter_mut().find(|group| group.label == row.name) {
-                Some(group) => group.bars.push(bar),
-                None => groups.push(BarGroup { label: row.name.clone(), bars: vec![bar] }),
-            }
+            add(&mut bars, &row.name, Bar { series, value: *value, significant: None });
         }
     }
-    // `all` is the last row of every run; a later run's own tasks must not come after it.
-    groups.sort_by_key(|group| group.label == "all");
-    let figure = bars(&Bars {
+    let plot = Bars {
         name: "accuracy-by-task".into(),
         title: "Accuracy by task".into(),
         x_label: "accuracy, %".into(),
         series: labels(runs),
-        groups,
+        groups: bars,
         domain: Some((0.0, 1.0)),
         factor: 100.0,
         legend,
-    });
-    Some(Placed { section: Section::Accuracy, task: None, run: None, figure })
+    };
+    by_group(runs, plot, Section::Accuracy)
 }
 
-/// Draws the paired differences to the first run.
-fn differences(runs: &[ReportRun], legend: bool) -> Option<Placed> {
-    let (base, rest) = runs.split_first()?;
+/// Draws the paired differences to the first run; those that do not hold after Holm's adjustment are hatched.
+fn differences(runs: &[ReportRun], comparisons: &[Comparison], legend: bool) -> Vec<Placed> {
+    let Some(base) = runs.first() else { return Vec::new() };
     let mut groups: Vec<BarGroup> = Vec::new();
-    for (series, run) in rest.iter().enumerate().map(|(place, run)| (place + 1, run)) {
-        for pair in paired(base, run) {
-            // Without a standard error there is no significance; the remarks name such tasks.
-            let significant = pair.has_error().then_some(pair.value.low > 0.0 || pair.value.high < 0.0);
-            let Paired { task, value, .. } = pair;
-            let bar = Bar { series, value, significant };
-            match groups.iter_mut().find(|group| group.label == task) {
-                Some(group) => group.bars.push(bar),
-                None => groups.push(BarGroup { label: task, bars: vec![bar] }),
-            }
+    for comparison in comparisons.iter().filter(|comparison| comparison.overall.shares) {
+        let Some(series) = runs.iter().position(|run| run.label == comparison.run) else { continue };
+        for one in rows(comparison, base) {
+            let (low, high) = one.interval.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            // Without a standard error there is no test; the remarks name such tasks.
+            let significant = one.interval.and(one.p_holm).map(|_| holds(&one));
+            let value = Interval { estimate: one.difference, low, high };
+            add(&mut groups, &one.name, Bar { series, value, significant });
         }
     }
-    groups.sort_by_key(|group| group.label == "all");
     if groups.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let figure = bars(&Bars {
+    let plot = Bars {
         name: "difference-to-first".into(),
         title: format!("Difference to {}", base.label),
         x_label: "difference, percentage points".into(),
         series: labels(runs),
+        domain: Some(bars_domain(&groups)),
         groups,
-        domain: None,
         factor: 100.0,
         legend,
-    });
-    Some(Placed { section: Section::Differences, task: None, run: None, figure })
+    };
+    by_group(runs, plot, Section::Differences)
 }
 
-/// Returns the mixed models of the runs beside the first one.
-pub fn model_remarks(runs: &[ReportRun]) -> Vec<String> {
-    let Some((base, rest)) = runs.split_first() else { return Vec::new() };
-    let said = |run: &ReportRun| Some(format!("{}: {}", run.label, paired_model(base, run)?.remark()));
-    rest.iter().filter_map(said).collect()
-}
-
-/// Returns remarks on tasks without a comparison or a standard error.
-pub fn difference_remarks(runs: &[ReportRun]) -> Vec<String> {
-    let Some((base, rest)) = runs.split_first() else { return Vec::new() };
-    let mut remarks = Vec::new();
-    for run in rest {
-        let pairs = paired(base, run);
-        let mut named = |without: Vec<&str>, why: &str| {
-            if !without.is_empty() {
-                remarks.push(format!("{}: {why}: {}.", run.label, without.join(", ")));
-            }
-        };
-        let without = |one_cluster: bool| -> Vec<&str> {
-            let wanted = |pair: &&Paired| !pair.has_error() && (pair.clusters < 2) == one_cluster;
-            pairs.iter().filter(wanted).map(|pair| pair.task.as_str()).collect()
-        };
-        named(without(true), "no standard error can be estimated from one cluster of items");
-        named(without(false), "no standard error can be estimated, because all items differ by the same amount");
-        let mut alone: Vec<&str> = Vec::new();
-        // Logs of two tools have one task under two names; pairs have that of the first.
-        let of_logs = [base, run].iter().any(|run| run.document.manifest.settings.is_log());
-        let others = if of_logs && !pairs.is_empty() { Vec::new() } else { run.tasks() };
-        for task in base.tasks().into_iter().chain(others) {
-            if !alone.contains(&task) && !pairs.iter().any(|pair| pair.task == task) {
-                alone.push(task);
-            }
-        }
-        named(alone, "not compared, because no item is in both runs");
+fn add(groups: &mut Vec<BarGroup>, name: &str, bar: Bar) {
+    match groups.iter_mut().find(|group| group.label == name) {
+        Some(group) => group.bars.push(bar),
+        None => groups.push(BarGroup { label: name.to_owned(), bars: vec![bar] }),
     }
-    remarks
+}
+
+/// Draws bars of many tasks as a figure for each group of tasks, on the same axis; the row of all tasks comes last in each.
+fn by_group(runs: &[ReportRun], mut plot: Bars, section: Section) -> Vec<Placed> {
+    // `all` is the last row of every run; a later run's own tasks must not come after it.
+    plot.groups.sort_by_key(|group| group.label == "all");
+    let of_tasks = groups(runs);
+    let placed = |plot: &Bars| Placed { section, task: None, run: None, figure: bars(plot) };
+    if plot.groups.len() <= TOGETHER || of_tasks.len() < 2 {
+        return vec![placed(&plot)];
+    }
+    let group_of = |row: &BarGroup| of_tasks.iter().position(|(_, tasks)| tasks.contains(&row.label));
+    let part = |group: Option<usize>, name: &str| {
+        let wanted = |row: &&BarGroup| group_of(row) == group && row.label != "all";
+        let mut rows: Vec<BarGroup> = plot.groups.iter().filter(wanted).cloned().collect();
+        if rows.is_empty() {
+            return None;
+        }
+        rows.extend(plot.groups.iter().filter(|row| row.label == "all").cloned());
+        let (name, title) = (format!("{}-{name}", plot.name), format!("{}: {name}", plot.title));
+        Some(placed(&Bars { name, title, groups: rows, ..plot.clone() }))
+    };
+    let named = of_tasks.iter().enumerate().filter_map(|(place, (name, _))| part(Some(place), name));
+    named.chain(part(None, "other")).collect()
+}
+
+/// Returns the groups of the runs' own tables, in order, with their tasks.
+pub(super) fn groups(runs: &[ReportRun]) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    let every = runs.iter().filter_map(|run| run.document.grids.first()).flat_map(|grid| &grid.groups);
+    for group in every.filter(|group| !group.name.is_empty()) {
+        let tasks = group.rows.iter().filter_map(|row| row.task.clone());
+        match groups.iter_mut().find(|(name, _)| *name == group.name) {
+            Some((_, known)) => known.extend(tasks),
+            None => groups.push((group.name.clone(), tasks.collect())),
+        }
+    }
+    groups
 }
 
 /// Returns the series of the suite's primary rule, which comes first.
@@ -218,15 +228,14 @@ fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
     plots.into_iter().map(placed).collect()
 }
 
-/// Draws the suite's own tables as heat maps, or accuracy by task and length without any.
-fn heats(run: &ReportRun, place: usize) -> Vec<Placed> {
-    let mut grids = run.document.grids.iter().filter_map(|grid| grid_heat(run, place, grid)).collect::<Vec<_>>();
-    grids.iter_mut().skip(1).for_each(|further| further.section = Section::MoreHeat);
-    if grids.is_empty() { lengths_heat(run, place).into_iter().collect() } else { grids }
+/// Returns the suite's own tables as heat maps, or accuracy by task and length without any; the first is the one to show first.
+pub(super) fn heats(run: &ReportRun) -> Vec<Heat> {
+    let grids: Vec<Heat> = run.document.grids.iter().filter_map(|grid| grid_heat(run, grid)).collect();
+    if grids.is_empty() { lengths_heat(run).into_iter().collect() } else { grids }
 }
 
-/// Draws a table of means; tables of limits have no heat map.
-fn grid_heat(run: &ReportRun, place: usize, grid: &Grid) -> Option<Placed> {
+/// Returns a table of means as a heat map with a panel for each group; tables of limits have none.
+fn grid_heat(run: &ReportRun, grid: &Grid) -> Option<Heat> {
     let cells = || grid.groups.iter().flat_map(|group| &group.rows).flat_map(|row| &row.cells).flatten();
     let shade = match grid.unit {
         Unit::Fraction => Shade::Share,
@@ -237,26 +246,30 @@ fn grid_heat(run: &ReportRun, place: usize, grid: &Grid) -> Option<Placed> {
         Unit::Reach => return None,
     };
     cells().next()?;
-    let rows = grid.groups.iter().flat_map(|group| {
-        group.rows.iter().map(|row| {
-            let name = format!("{} {}", row.name, group.name).trim_end().to_owned();
-            let cells = row.cells.iter().map(|cell| cell.map(|cell| (cell.value.estimate, cell.n))).collect();
-            HeatRow { name, task: row.task.clone(), cells }
-        })
+    let panels = grid.groups.iter().map(|group| HeatPanel {
+        title: group.name.clone(),
+        columns: grid.columns.clone(),
+        rows: group
+            .rows
+            .iter()
+            .map(|row| HeatRow {
+                name: row.name.clone(),
+                task: row.task.clone(),
+                cells: row.cells.iter().map(|cell| cell.map(|cell| (cell.value.estimate, cell.n))).collect(),
+            })
+            .collect(),
     });
-    let figure = heat(&Heat {
+    Some(Heat {
         name: format!("heat-{}-{}", grid.name, run.label),
         title: format!("{}: {}", grid.title, run.label),
         x_label: "range of lengths".into(),
         shade,
-        columns: grid.columns.clone(),
-        rows: rows.collect(),
-    });
-    Some(Placed { section: Section::Heat, task: None, run: Some(place), figure })
+        panels: panels.collect(),
+    })
 }
 
-/// Draws accuracy by task and length of a run.
-fn lengths_heat(run: &ReportRun, place: usize) -> Option<Placed> {
+/// Returns accuracy by task and length of a run.
+fn lengths_heat(run: &ReportRun) -> Option<Heat> {
     let series = primary(run);
     let mut lengths: Vec<f64> = series.iter().flat_map(|one| one.points.iter().map(|point| point.0)).collect();
     lengths.sort_unstable_by(f64::total_cmp);
@@ -273,15 +286,14 @@ fn lengths_heat(run: &ReportRun, place: usize) -> Option<Placed> {
         task: Some(one.task.clone()),
         cells: lengths.iter().map(|&length| cell(one, length)).collect(),
     });
-    let figure = heat(&Heat {
+    let columns = lengths.iter().map(|length| number(*length)).collect();
+    Some(Heat {
         name: format!("heat-{}", run.label),
         title: format!("Accuracy by task and length: {}", run.label),
         x_label: "length".into(),
         shade: Shade::Share,
-        columns: lengths.iter().map(|length| number(*length)).collect(),
-        rows: rows.collect(),
-    });
-    Some(Placed { section: Section::Heat, task: None, run: Some(place), figure })
+        panels: vec![HeatPanel { title: String::new(), columns, rows: rows.collect() }],
+    })
 }
 
 /// Returns the outcomes of all runs, `correct` first, then by frequency, so that each has one colour throughout.

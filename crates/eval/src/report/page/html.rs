@@ -1,109 +1,147 @@
 //! The HTML page.
 use super::data::data;
-use super::figures::{Section, difference_remarks, figures, model_remarks};
+use super::differences::{model_remarks, remarks};
+use super::figures::{Section, figures, groups};
 use super::pack::pack;
 use super::sections;
 use super::{Chapter, ReportRun};
-use crate::report::plot::{DARK, LIGHT, RULES, compact, escape};
+use crate::report::Comparison;
+use crate::report::plot::{AREAS, DARK, LIGHT, RULES, STYLES, compact, escape};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+/// Script of every page: the choice of colours (a button with the id `theme`) and `sortable(element)` for tables.
+pub const SHARED: &str = include_str!("shared.js");
 
-/// Renders the report as one HTML document. It opens no connection (its content security policy forbids them), needs no script for
-/// tables, plots and examples, and is reproducible byte by byte. `chapters` follow the differences.
-pub fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
-    let placed = figures(runs, false);
+/// Sections in order, with their links.
+#[derive(Default)]
+struct Body {
+    html: String,
+    links: String,
+}
+
+impl Body {
+    fn link(&mut self, id: &str, link: &str) {
+        self.links.push_str(&format!("<a href=\"#{id}\">{link}</a> "));
+    }
+
+    /// Adds a section, unless it is empty.
+    fn section(&mut self, id: &str, title: &str, lead: &str, content: &str) {
+        if !content.is_empty() {
+            self.link(id, title);
+            self.html.push_str(&format!("<section id=\"{id}\"><h2>{title}</h2>{}{content}</section>\n", leading(lead)));
+        }
+    }
+
+    /// Adds a folded part of the appendix, unless it is empty.
+    fn part(&mut self, id: &str, link: &str, title: &str, lead: &str, content: &str) {
+        if !content.is_empty() {
+            self.link(id, link);
+            self.html.push_str(&format!(
+                "<details class=\"part\" id=\"{id}\"><summary><h2>{title}</h2></summary>{}{content}</details>\n",
+                leading(lead)
+            ));
+        }
+    }
+}
+
+fn leading(lead: &str) -> String {
+    if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{lead}</p>") }
+}
+
+/// Renders the report as one HTML document: results, heat map and the differences that hold first, everything else folded, and on paper
+/// only if the reader asks for it. It opens no connection (its content security policy forbids them), needs no script for tables, plots
+/// and examples, and is reproducible byte by byte. `chapters` follow the figures.
+pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]) -> String {
+    let placed = figures(runs, comparisons, false);
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
     let title = format!("earnest: {}", labels.join(", "));
     let (rows, texts) = data(runs);
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
-    let mut body = String::new();
-    let mut links = Vec::new();
-    let mut section = |id: &str, link: &str, title: &str, lead: &str, content: String| {
-        if content.is_empty() {
-            return;
-        }
-        links.push(format!("<a href=\"#{id}\">{link}</a>"));
-        let lead = if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{lead}</p>") };
-        body.push_str(&format!("<section id=\"{id}\"><h2>{title}</h2>{lead}{content}</section>\n"));
-    };
-    section("summary", "Summary", "Summary", "", sections::summary(runs));
-    section("tables", "Results", "Results", "", sections::tables(runs));
+    let mut body = Body::default();
+    body.section("summary", "Results", "", &sections::headline(runs));
+    body.section("heat", "Tasks and lengths", "", &sections::heat(runs));
+    body.section("differences", "Differences", "", &sections::differences(runs, comparisons));
+    body.section("notes", "Notes", "", &sections::notes(runs));
+    body.html.push_str(&picker(runs));
+    body.part("tables", "Numbers", "All numbers", "", &sections::tables(runs));
     let figures = |which: &[Section]| sections::figures(&placed, which);
     let differences = "Differences are paired by item: the same questions, minus the first model's result. Their intervals are \
-         cluster-robust and not adjusted for the number of tasks. Hatched and marked n.s.: the interval includes zero, so these data do \
-         not show a difference; that is not evidence that there is none.";
+         cluster-robust. Hatched and marked n.s.: the difference does not hold after Holm's adjustment, so these data do not show \
+         one; that is not evidence that there is none.";
     let lead = match runs {
         [_] => "Lines are 95 % intervals.".to_owned(),
         _ => format!("Lines are 95 % intervals. {differences}"),
     };
-    section(
+    body.part(
         "accuracy",
         "Accuracy",
-        "Accuracy",
+        "Accuracy by task",
         &lead,
-        figures(&[Section::Accuracy, Section::Differences])
-            + &sections::remarks(&[difference_remarks(runs), model_remarks(runs)].concat()),
+        &(figures(&[Section::Accuracy])
+            + &figures(&[Section::Differences])
+            + &sections::remarks(&[remarks(runs, comparisons), model_remarks(comparisons)].concat())),
     );
     for chapter in chapters {
-        section(&chapter.id, &chapter.id, &chapter.title, &escape(&chapter.lead), sections::chapter(chapter));
+        body.part(
+            &chapter.id,
+            &chapter.id,
+            &escape(&chapter.title),
+            &escape(&chapter.lead),
+            &sections::chapter(chapter),
+        );
     }
-    let groups = sections::groups(runs);
-    section(
+    let groups = groups(runs);
+    body.part(
         "curves",
         "Lengths",
         "Accuracy by length",
-        "Bands are 95 % intervals of each length, Wilson's for shares.",
-        sections::grouped(&placed, Section::Curves, &groups)
-            + &sections::folded("Further metrics by length", sections::grouped(&placed, Section::MoreCurves, &groups)),
+        if runs.len() <= AREAS { "Bands are 95 % intervals of each length, Wilson's for shares." } else { "" },
+        &(sections::grouped(&placed, Section::Curves, &groups)
+            + &sections::folded("Further metrics by length", sections::grouped(&placed, Section::MoreCurves, &groups))),
     );
-    section(
-        "heat",
-        "Heat maps",
-        "Tasks and lengths",
-        "",
-        figures(&[Section::Heat]) + &sections::folded("Further metrics", figures(&[Section::MoreHeat])),
-    );
-    section(
+    body.part("metrics", "Metrics", "Heat maps of further metrics", "", &sections::further_heat(runs));
+    body.part(
         "outcomes",
         "Outcomes",
         "How answers end",
         "Each sample has one outcome. A wrong answer that the token budget ended counts as cut.",
-        figures(&[Section::Outcomes]),
+        &figures(&[Section::Outcomes]),
     );
-    section(
+    body.part(
         "latency",
         "Latency",
         "Latency and length",
         "Dashed lines are medians. Latency is from the first prompt token computed to the last token generated, under the load of \
          the run; it compares runs on one machine with equal settings.",
-        figures(&[Section::Latency]),
+        &figures(&[Section::Latency]),
     );
-    section("samples", "Samples", "Samples", "", browser(samples) + &sections::examples(runs));
-    section("provenance", "Repeat", "How to repeat this", "", sections::provenance(runs));
+    body.part("samples", "Samples", "Samples", "", &(browser(samples) + &sections::examples(runs)));
+    body.part("provenance", "Repeat", "Settings and how to repeat this", "", &sections::provenance(runs));
     format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+        "<!doctype html>\n<html lang=\"en\" data-styles=\"{STYLES}\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\
          <meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>{title}</title>\n<style>\
          :root {{ {LIGHT} color-scheme: light; }}\n\
          @media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {DARK} color-scheme: dark; }} }}\n\
          @media screen {{ :root[data-theme=dark] {{ {DARK} color-scheme: dark; }} }}\n{RULES}\n{STYLE}</style></head>\n\
-         <body><header><h1>earnest <span class=\"dim\">report</span></h1><nav aria-label=\"Sections\">{nav}</nav>\
-         <button id=\"theme\" class=\"script\" type=\"button\">dark or light</button></header>\n{picker}<main>{body}</main>\n\
+         <body><header><h1>earnest <span class=\"dim\">report</span></h1><nav aria-label=\"Sections\">{links}</nav>\
+         <label class=\"dim\"><input type=\"checkbox\" id=\"appendix\" autocomplete=\"off\"> print the appendix</label>\
+         <button id=\"theme\" class=\"script\" type=\"button\">dark or light</button></header>\n<main>{body}</main>\n\
          <footer class=\"dim\">Made by earnest {version} from {samples} samples. No script, font or image comes from elsewhere.</footer>\n\
          <script type=\"text/plain\" id=\"rows\">{rows}</script>\n<script type=\"text/plain\" id=\"texts\">{texts}</script>\n\
-         <script>{SCRIPT}</script></body></html>\n",
+         <script>{SHARED}{SCRIPT}</script></body></html>\n",
         title = escape(&title),
-        nav = links.join(" "),
-        picker = picker(runs),
+        links = body.links,
+        body = body.html,
         version = env!("CARGO_PKG_VERSION"),
         rows = pack(&rows),
         texts = pack(&texts),
     )
 }
 
-/// Renders checkboxes for models and tasks, shown by the script.
+/// Renders checkboxes for models and tasks, shown by the script, and the keys of several models.
 fn picker(runs: &[ReportRun]) -> String {
     let mut tasks: Vec<&str> = Vec::new();
     for task in runs.iter().flat_map(ReportRun::tasks) {
@@ -113,33 +151,30 @@ fn picker(runs: &[ReportRun]) -> String {
     }
     let models = runs.iter().enumerate().map(|(place, run)| {
         format!(
-            "<label><input type=\"checkbox\" name=\"run\" value=\"{place}\" data-label=\"{1}\" checked><span class=\"swatch s{0}\"></span>{1}</label>",
-            place % 8,
+            "<label><input type=\"checkbox\" name=\"run\" value=\"{place}\" data-label=\"{1}\" autocomplete=\"off\" checked><span class=\"swatch s{0}\"></span>{1}</label>",
+            place % STYLES,
             escape(&run.label)
         )
     });
     let tasks = tasks.into_iter().map(|name| {
         let task = escape(name);
         format!(
-            "<label><input type=\"checkbox\" name=\"task\" value=\"{task}\" checked>{}</label>",
+            "<label><input type=\"checkbox\" name=\"task\" value=\"{task}\" autocomplete=\"off\" checked>{}</label>",
             escape(&compact(name))
         )
     });
+    let keys = runs.iter().enumerate().map(|(place, run)| {
+        format!("<span data-run=\"{place}\">{}{}</span>", sections::key(place), escape(&run.label))
+    });
+    let keys =
+        if runs.len() > 1 { format!("<p class=\"legend\">{}</p>", keys.collect::<String>()) } else { String::new() };
     format!(
-        "<details class=\"picker script\" id=\"picker\"><summary>Choose models and tasks</summary>\
+        "<h2 class=\"part\">Appendix</h2><details class=\"picker script\" id=\"picker\"><summary>Choose models and tasks</summary>\
          <fieldset><legend>Models <button type=\"button\" data-all=\"run\">all</button> <button type=\"button\" data-none=\"run\">none</button></legend>{}</fieldset>\
          <fieldset><legend>Tasks <button type=\"button\" data-all=\"task\">all</button> <button type=\"button\" data-none=\"task\">none</button></legend>{}</fieldset></details>\n\
-         <p class=\"legend\">{}</p>\n",
+         {keys}\n",
         models.collect::<String>(),
         tasks.collect::<String>(),
-        runs.iter()
-            .enumerate()
-            .map(|(place, run)| format!(
-                "<span data-run=\"{place}\"><span class=\"swatch s{}\"></span>{}</span>",
-                place % 8,
-                escape(&run.label)
-            ))
-            .collect::<String>(),
     )
 }
 

@@ -8,6 +8,7 @@
 
 mod chapter;
 mod data;
+mod differences;
 mod figures;
 mod html;
 mod pack;
@@ -15,6 +16,7 @@ mod run;
 mod sections;
 
 pub use chapter::Chapter;
+pub use differences::comparisons;
 pub use figures::{Section, figures};
-pub use html::page;
+pub use html::{SHARED, page};
 pub use run::{QuestionTexts, ReportRun};

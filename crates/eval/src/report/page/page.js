@@ -1,59 +1,19 @@
-"use strict";
 (() => {
   const root = document.documentElement;
   const at = (id) => document.getElementById(id);
   const every = (selector, within = document) => [...within.querySelectorAll(selector)];
   root.classList.add("js");
 
-  // Dark or light: the reader's system decides until a choice is made. Storage may be closed to local files.
-  const stored = (value) => {
-    try {
-      if (value) localStorage.setItem("earnest-theme", value);
-      return localStorage.getItem("earnest-theme");
-    } catch { return null; }
-  };
-  const theme = stored();
-  if (theme === "dark" || theme === "light") root.dataset.theme = theme;
-  at("theme").addEventListener("click", () => {
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
-    stored(root.dataset.theme);
-  });
+  sortable(document);
 
-  // Tables: a click on a heading sorts, a second one turns the order; the total stays last.
-  for (const heading of every(".sortable thead th")) {
-    heading.tabIndex = 0;
-    heading.setAttribute("role", "button");
-    const sort = () => {
-      const table = heading.closest("table");
-      const body = table.tBodies[0];
-      const column = [...heading.parentNode.children].indexOf(heading);
-      const numeric = heading.classList.contains("num");
-      const up = heading.getAttribute("aria-sort") === (numeric ? "descending" : "ascending") ? numeric : !numeric;
-      for (const other of every("thead th", table)) other.removeAttribute("aria-sort");
-      heading.setAttribute("aria-sort", up ? "ascending" : "descending");
-      const value = (row) => {
-        const cell = row.children[column];
-        if (!numeric) return cell.textContent;
-        return cell.dataset.value ? Number(cell.dataset.value) : null;
-      };
-      const order = (a, b) => {
-        const total = a.classList.contains("total") - b.classList.contains("total");
-        if (total) return total;
-        const [one, two] = [value(a), value(b)];
-        if (one === null || two === null) return (one === null) - (two === null);
-        const sign = typeof one === "number" ? one - two : one.localeCompare(two, "en", { numeric: true });
-        return up ? sign : -sign;
-      };
-      body.append(...[...body.rows].sort(order));
-    };
-    heading.addEventListener("click", sort);
-    heading.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); } });
-  }
+  // A link opens the part that it leads to.
+  const part = () => { const target = at(location.hash.slice(1)); if (target instanceof HTMLDetailsElement) target.open = true; target?.scrollIntoView(); };
+  addEventListener("hashchange", part);
+  for (const link of every("nav a")) link.addEventListener("click", () => { if (link.hash === location.hash) part(); });
 
   // The picker: what is not chosen is hidden everywhere. Rows like "mul_1, b > 1" or "gsm base" belong
   // to the task at their beginning; those of no task, like "all", stay.
-  const chosen = { run: new Set(), task: new Set() };
+  const chosen = { run: new Set(every("#picker input[name=run]").map((box) => box.value)), task: new Set(every("#picker input[name=task]").map((box) => box.value)) };
   const every_task = new Set(every("#picker input[name=task]").map((box) => box.value));
   const choose = () => {
     for (const kind of ["run", "task"]) chosen[kind] = new Set(every(`#picker input[name=${kind}]:checked`).map((box) => box.value));
@@ -83,9 +43,10 @@
     choose();
   });
 
-  // Paper cannot be clicked: everything is open on it, but the list of samples stays as the reader left it.
+  // Paper cannot be clicked: with the appendix everything is open on it, but the list of samples stays as the reader left it.
   const opened = [];
   addEventListener("beforeprint", () => {
+    if (!at("appendix").checked) return;
     for (const details of every("main details:not([open])")) {
       if (details.closest("#list")) continue;
       details.open = true;
@@ -151,7 +112,7 @@
     at("count").textContent = `${found.length} of ${rows.run.length} samples`;
     const list = found.slice(first, first + PAGE).map((i) => {
       const outcome = rows.outcomes.words[rows.outcome[i]];
-      const swatch = element("span", { className: `swatch s${rows.run[i] % 8}`, title: rows.runs[rows.run[i]] });
+      const swatch = element("span", { className: `swatch s${rows.run[i] % Number(root.dataset.styles)}`, title: rows.runs[rows.run[i]] });
       const repeat = rows.sample[i] ? ` #${rows.sample[i]}` : "";
       const what = element("span", { className: "what" }, ...marked(texts.question[rows.item[i]] || rows.items.words[rows.item[i]], words), repeat);
       const summary = element("summary", {}, swatch, element("span", { className: "dim" }, rows.tasks.words[rows.task[i]]), what,
@@ -174,7 +135,6 @@
   at("back").addEventListener("click", () => { first = Math.max(0, first - PAGE); draw(); });
   at("next").addEventListener("click", () => { first += PAGE; draw(); });
 
-  choose();
   const start = async () => {
     if (typeof DecompressionStream === "undefined") {
       at("count").textContent = "this browser can not unpack the samples (DecompressionStream is missing); everything else works";
@@ -199,7 +159,17 @@
     at("outcome").append(option("", "every outcome"), option("wrong", `not correct (${rows.run.length - counts[0]})`),
       ...rows.outcomes.words.map((word, place) => option(String(place), `${word} (${counts[place]})`)));
     show(0);
-    root.dataset.ready = "true";
+    root.dataset.samples = "ready";
   };
-  start().catch((error) => { at("count").textContent = `the samples could not be unpacked: ${error}`; console.error(error); });
+  // Samples are unpacked when they are first looked at.
+  let begun = false;
+  const begin = () => {
+    if (begun || !at("samples").open) return;
+    begun = true;
+    start().catch((error) => { at("count").textContent = `the samples could not be unpacked: ${error}`; console.error(error); });
+  };
+  at("samples").addEventListener("toggle", begin);
+  if (location.hash) part();
+  begin();
+  root.dataset.ready = "true";
 })();

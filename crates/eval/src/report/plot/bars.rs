@@ -1,6 +1,6 @@
 //! Bars with intervals, hatched where a difference is not significant (n.s.).
 use super::Scale;
-use super::figure::{Figure, file_name, legend, series_class};
+use super::figure::{Figure, Mark, file_name, legend, series_class};
 use super::svg::{Anchor, Svg, compact, number, shorten, text_width};
 use earnest_tasks::suite::Interval;
 
@@ -38,6 +38,9 @@ pub struct Bar {
 
 const WIDTH: f64 = 340.0;
 const THICK: f64 = 13.0;
+/// Height of a bar where a group has more than [`FEW`].
+const THIN: f64 = 10.0;
+const FEW: usize = 4;
 const GAP: f64 = 9.0;
 const BOTTOM: f64 = 40.0;
 const TOP: f64 = 6.0;
@@ -56,9 +59,10 @@ pub fn bars(plot: &Bars) -> Figure {
     let line = if above { LINE } else { 0.0 };
     let right =
         if plot.groups.iter().flat_map(|group| &group.bars).any(|bar| bar.significant.is_some()) { 30.0 } else { 12.0 };
-    let rows: f64 = plot.groups.iter().map(|group| line + group.bars.len() as f64 * THICK + GAP).sum();
+    let thick = if plot.groups.iter().any(|group| group.bars.len() > FEW) { THIN } else { THICK };
+    let rows: f64 = plot.groups.iter().map(|group| line + group.bars.len() as f64 * thick + GAP).sum();
     let height = TOP + rows + BOTTOM;
-    let x = Scale::linear(plot.domain.unwrap_or_else(|| domain(plot)), (left, WIDTH - right));
+    let x = Scale::linear(plot.domain.unwrap_or_else(|| bars_domain(&plot.groups)), (left, WIDTH - right));
     hatching(&mut svg, plot);
     for tick in x.ticks(5) {
         svg.line("grid", (x.at(tick), TOP), (x.at(tick), height - BOTTOM));
@@ -67,7 +71,7 @@ pub fn bars(plot: &Bars) -> Figure {
     svg.text("label", ((left + WIDTH - right) / 2.0, height - 8.0), Anchor::Middle, &plot.x_label);
     let mut y = TOP + GAP / 2.0;
     for group in &plot.groups {
-        let middle = y + group.bars.len() as f64 * THICK / 2.0;
+        let middle = y + group.bars.len() as f64 * thick / 2.0;
         svg.open(&format!(r#"data-task="{}""#, super::escape(&group.label)));
         if above {
             svg.text("tick", (left, y + LINE - 4.0), Anchor::Start, &shorten(&group.label, 52));
@@ -76,22 +80,30 @@ pub fn bars(plot: &Bars) -> Figure {
             svg.text("tick", (left - 6.0, middle + 4.0), Anchor::End, &compact(&group.label));
         }
         for bar in &group.bars {
-            draw(&mut svg, plot, group, bar, x, y);
-            y += THICK;
+            draw(&mut svg, plot, group, bar, x, (y, thick));
+            y += thick;
         }
         svg.close();
         y += GAP;
     }
     svg.line("axis", (x.at(0.0), TOP), (x.at(0.0), height - BOTTOM));
-    let labels: Vec<&str> = plot.series.iter().map(String::as_str).collect();
-    let key = if plot.legend { legend(&mut svg, &labels, 10.0, height, WIDTH - 20.0) } else { 0.0 };
+    // The baseline of differences has no bar, and no key.
+    let is_drawn = |series: usize| plot.groups.iter().flat_map(|group| &group.bars).any(|bar| bar.series == series);
+    let labels = plot.series.iter().map(String::as_str).enumerate().filter(|(series, _)| is_drawn(*series));
+    let labels: Vec<(usize, &str)> = labels.collect();
+    let key = if plot.legend { legend(&mut svg, Mark::Bar, &labels, 10.0, height, WIDTH - 20.0) } else { 0.0 };
     let mut every = plot.groups.iter().flat_map(|group| &group.bars);
-    let with = if every.any(|bar| bar.value.low < bar.value.high) { " with 95 % intervals" } else { "" };
+    let with = if every.any(|bar| has_width(bar.value)) { " with 95 % intervals" } else { "" };
     let description = format!("bars of {} for {} groups{with}", plot.x_label, plot.groups.len());
     Figure::new(&plot.name, &plot.title, description, (WIDTH, height + key), svg)
 }
 
-fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, y: f64) {
+/// True of an interval with a length, known or not; one without it is no error bar.
+fn has_width(value: Interval) -> bool {
+    value.low < value.high
+}
+
+fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, (y, thick): (f64, f64)) {
     let Interval { estimate, low, high } = bar.value;
     if !estimate.is_finite() || low.is_nan() || high.is_nan() {
         return;
@@ -106,23 +118,25 @@ fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, y: f6
         Some(false) => ", not significant",
         _ => "",
     };
-    let tip = format!("{}, {name}: {} [{}, {}]{tested}", group.label, shown[0], shown[1], shown[2]);
+    let interval = if has_width(bar.value) { format!(" [{}, {}]", shown[1], shown[2]) } else { String::new() };
+    let tip = format!("{}, {name}: {}{interval}{tested}", group.label, shown[0]);
     svg.open(&format!(r#"class="{}" data-series="{}""#, series_class(bar.series), bar.series));
-    let size = ((to - from).max(0.8), THICK - 2.0);
+    let size = ((to - from).max(0.8), thick - 2.0);
     if bar.significant == Some(false) {
         svg.filled(&format!("url(#{})", pattern(plot, bar.series)), (from, y + 1.0), size, &tip);
         svg.rect("outline", (from, y + 1.0), size, &tip);
-        svg.text("tick", (x.at(high.max(0.0)) + 4.0, y + THICK - 3.0), Anchor::Start, "n.s.");
+        let class = if thick < THICK { "small" } else { "tick" };
+        svg.text(class, (x.at(high.max(0.0)) + 4.0, y + thick - 3.0), Anchor::Start, "n.s.");
     } else {
         svg.rect("bar", (from, y + 1.0), size, &tip);
     }
-    let middle = y + THICK / 2.0;
+    let middle = y + thick / 2.0;
     // With one unknown bound the line runs to the edge; with two there is none.
-    if low.is_finite() || high.is_finite() {
+    if has_width(bar.value) && (low.is_finite() || high.is_finite()) {
         svg.line("whisker", (x.at(low), middle), (x.at(high), middle));
-    }
-    for end in [low, high].into_iter().filter(|end| end.is_finite()) {
-        svg.line("whisker", (x.at(end), middle - 2.5), (x.at(end), middle + 2.5));
+        for end in [low, high].into_iter().filter(|end| end.is_finite()) {
+            svg.line("whisker", (x.at(end), middle - 2.5), (x.at(end), middle + 2.5));
+        }
     }
     svg.close();
 }
@@ -146,8 +160,9 @@ fn hatching(svg: &mut Svg, plot: &Bars) {
     }
 }
 
-fn domain(plot: &Bars) -> (f64, f64) {
-    let values = plot.groups.iter().flat_map(|group| &group.bars).flat_map(|bar| [bar.value.low, bar.value.high]);
+/// Returns the domain of an axis for these bars: their intervals and 0.
+pub fn bars_domain(groups: &[BarGroup]) -> (f64, f64) {
+    let values = groups.iter().flat_map(|group| &group.bars).flat_map(|bar| [bar.value.low, bar.value.high]);
     let (low, high) = values.filter(|v| v.is_finite()).fold((0.0f64, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
     let margin = (high - low) * 0.04;
     (if low < 0.0 { low - margin } else { 0.0 }, if high > 0.0 { high + margin } else { 0.0 })
@@ -192,12 +207,32 @@ mod tests {
         let open = Interval { estimate: 0.2, low: f64::NEG_INFINITY, high: f64::INFINITY };
         let figure = bars(&plot(vec![Bar { series: 0, value: open, significant: None }]));
         assert!(figure.body.contains("20.0 [unknown, unknown]") && !figure.body.contains("inf"), "{}", figure.body);
-        // No error, no line; and what belongs to a series goes with it when it is hidden.
         assert_eq!(figure.body.matches("whisker").count(), 0);
+        // An interval without a length is no error bar.
+        let figure = bars(&plot(vec![bar(0, 1.0, 0.0, None)]));
+        assert!(!figure.body.contains("whisker") && figure.body.contains("one: 100.0<"), "{}", figure.body);
+        // No error, no line; and what belongs to a series goes with it when it is hidden.
         let figure = bars(&plot(vec![bar(0, 0.5, 0.1, None)]));
         let series = figure.body.split("data-series").nth(1).unwrap();
         assert!(series.find("whisker").unwrap() < series.find("</g>").unwrap(), "{series}");
         assert!(bars(&plot(vec![])).height > 0.0);
+    }
+
+    #[test]
+    fn keys_are_those_of_the_bars() {
+        let mut several = plot(vec![bar(1, 0.1, 0.05, None), bar(2, 0.2, 0.05, None)]);
+        several.series.push("three".into());
+        let body = bars(&several).body;
+        // The baseline is not drawn, so that it has no key; keys are bars like their marks.
+        assert!(!body.contains(">one<") && body.contains(">two<") && body.contains(">three<"), "{body}");
+        assert!(!body.contains("class=\"curve\"") && body.matches("class=\"bar\"").count() == 4);
+    }
+
+    #[test]
+    fn many_bars_are_thin() {
+        let few = bars(&plot(vec![bar(0, 0.5, 0.1, None); 4])).height;
+        let many = bars(&plot(vec![bar(0, 0.5, 0.6, Some(false)); 10]));
+        assert!(many.height < few + 6.0 * THICK && many.body.contains("class=\"small\""));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Curves with interval bands, e.g. accuracy by length.
 use super::Scale;
-use super::figure::{Figure, legend, series_class};
+use super::figure::{AREAS, Figure, Mark, legend, series_class};
 use super::svg::{Anchor, Svg, number};
 use earnest_tasks::suite::Interval;
 
@@ -44,7 +44,10 @@ const RIGHT: f64 = 10.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 40.0;
 
-/// Draws the curves. Points that are not numbers are left out; unknown bounds extend to the edge of the plot.
+/// Largest number of points that are marked, with a tooltip each.
+const MARKED: usize = 300;
+
+/// Draws the curves; many have no bands and no marks. Points that are not numbers are left out; unknown bounds extend to the edge of the plot.
 pub fn curves(plot: &CurvePlot) -> Figure {
     let mut svg = Svg::default();
     let xs = plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).filter(|x| x.is_finite());
@@ -54,6 +57,8 @@ pub fn curves(plot: &CurvePlot) -> Figure {
     let x = Scale::linear(domain, (LEFT + 6.0, WIDTH - RIGHT));
     let y = Scale::linear((0.0, top(plot)), (HEIGHT - BOTTOM, TOP));
     axes(&mut svg, plot, x, y);
+    let bands = plot.curves.len() <= AREAS;
+    let marks = plot.curves.iter().map(|curve| curve.points.len()).sum::<usize>() <= MARKED;
     for curve in &plot.curves {
         let finite = |point: &&(f64, usize, Interval)| {
             point.0.is_finite() && point.2.estimate.is_finite() && !point.2.low.is_nan() && !point.2.high.is_nan()
@@ -62,21 +67,24 @@ pub fn curves(plot: &CurvePlot) -> Figure {
         svg.open(&format!(r#"class="{}" data-series="{}""#, series_class(curve.series), curve.series));
         let upper = points.iter().map(|point| (x.at(point.0), y.at(point.2.high)));
         let lower = points.iter().rev().map(|point| (x.at(point.0), y.at(point.2.low)));
-        if points.len() > 1 {
+        if points.len() > 1 && bands {
             svg.path("band", &upper.chain(lower).collect::<Vec<_>>(), true);
-        } else if let Some(point) = points.first() {
-            svg.line("whisker", (x.at(point.0), y.at(point.2.low)), (x.at(point.0), y.at(point.2.high)));
+        } else if let [point] = points[..] {
+            if point.2.low < point.2.high {
+                svg.line("whisker", (x.at(point.0), y.at(point.2.low)), (x.at(point.0), y.at(point.2.high)));
+            }
         }
         let middle: Vec<_> = points.iter().map(|point| (x.at(point.0), y.at(point.2.estimate))).collect();
         svg.path("curve", &middle, false);
         let radius = if points.len() > 40 { 2.0 } else { 3.0 };
-        for (point, at) in points.iter().zip(middle) {
+        for (point, at) in points.iter().zip(middle).filter(|_| marks || points.len() == 1) {
             svg.circle("dot", at, radius, &tip(plot, &curve.label, point));
         }
         svg.close();
     }
-    let labels: Vec<&str> = plot.curves.iter().map(|curve| curve.label.as_str()).collect();
-    let key = if plot.legend { legend(&mut svg, &labels, LEFT, HEIGHT, WIDTH - LEFT) } else { 0.0 };
+    let labels: Vec<(usize, &str)> = plot.curves.iter().map(|curve| (curve.series, curve.label.as_str())).collect();
+    let mark = if marks { Mark::Curve } else { Mark::Line };
+    let key = if plot.legend { legend(&mut svg, mark, &labels, 10.0, HEIGHT, WIDTH - 20.0) } else { 0.0 };
     Figure::new(&plot.name, &plot.title, description(plot), (WIDTH, HEIGHT + key), svg)
 }
 
@@ -132,7 +140,8 @@ fn tip(plot: &CurvePlot, label: &str, (x, n, value): &(f64, usize, Interval)) ->
 
 fn description(plot: &CurvePlot) -> String {
     let names: Vec<&str> = plot.curves.iter().map(|curve| curve.label.as_str()).collect();
-    format!("{} by {} for {}; bands are 95 % intervals", plot.y_label, plot.x_label, names.join(", "))
+    let bands = if plot.curves.len() <= AREAS { "; bands are 95 % intervals" } else { "" };
+    format!("{} by {} for {}{bands}", plot.y_label, plot.x_label, names.join(", "))
 }
 
 #[cfg(test)]
@@ -174,6 +183,19 @@ mod tests {
         assert!(figure.body.contains("length 1: 8.0 [unknown, unknown], n = 1"), "{}", figure.body);
         assert!(figure.body.contains("length 2: 2.0 [1.0, 4.0], n = 5"));
         assert!(!figure.body.contains("NaN") && !figure.body.contains("inf"));
+    }
+
+    #[test]
+    fn many_curves_are_lines() {
+        let one = plot((1..=40).map(|x| at(f64::from(x), 0.5)).collect());
+        let curve = |series| Curve { label: format!("model {series}"), series, ..one.curves[0].clone() };
+        let drawn = |count: usize| curves(&CurvePlot { curves: (0..count).map(curve).collect(), ..one.clone() });
+        let (few, many) = (drawn(3), drawn(10));
+        assert_eq!(few.body.matches("class=\"band\"").count(), 3);
+        assert!(!many.body.contains("class=\"band\"") && !many.description.contains("bands"));
+        // Neither the curves nor their keys have marks.
+        assert!(few.body.contains("class=\"dot\"") && !many.body.contains("class=\"dot\""));
+        assert_eq!(many.body.matches("class=\"curve\"").count(), 20);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Finished drawings, for pages and files.
-use super::svg::{Anchor, Svg, escape, number, text_width};
+use super::svg::{Anchor, Svg, escape, fitted, number, text_width};
 
 /// A drawing with title and description.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,8 +15,8 @@ pub struct Figure {
     pub(super) body: String,
 }
 
-/// CSS declarations of the colours on light backgrounds: Okabe and Ito's palette, darkened for contrast. Series also differ by
-/// dash pattern.
+/// CSS declarations of the colours on light backgrounds: Okabe and Ito's palette, darkened for contrast and continued. Series also
+/// differ by dash pattern.
 pub const LIGHT: &str = include_str!("light.css");
 /// CSS declarations of the colours on dark backgrounds.
 pub const DARK: &str = include_str!("dark.css");
@@ -24,7 +24,10 @@ pub const DARK: &str = include_str!("dark.css");
 pub const RULES: &str = include_str!("rules.css");
 
 /// Number of distinct styles; further series reuse them.
-pub(super) const STYLES: usize = 8;
+pub const STYLES: usize = 12;
+
+/// Height of the title of a file.
+const TITLE: f64 = 28.0;
 
 /// Returns the CSS class of a series.
 pub(super) fn series_class(series: usize) -> String {
@@ -48,23 +51,38 @@ impl Figure {
         )
     }
 
-    /// Returns a standalone SVG file with the title and both colour schemes.
+    /// Returns a standalone SVG file with the title, on white. Its colours are values, not variables, which many programs lack.
     pub fn standalone(&self) -> String {
         let mut title = Svg::default();
-        let width = self.width.max(text_width(&self.title) * 1.15);
+        let width = self.width.max(text_width(&self.title) * 1.4 + 16.0);
         title.text("title", (width / 2.0, 18.0), Anchor::Middle, &self.title);
-        let [w, h] = [width, self.height + 28.0].map(number);
+        let [w, h, left] = [width, self.height + TITLE, (width - self.width) / 2.0].map(number);
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
              <svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" \
-             font-family=\"system-ui, sans-serif\"><title>{}</title><desc>{}</desc><style>svg {{ {LIGHT} }} @media (prefers-color-scheme: dark) {{ svg {{ {DARK} }} }} {RULES}</style>\
-             <rect class=\"ground\" width=\"{w}\" height=\"{h}\"/>{}<g transform=\"translate(0 28)\">{}</g></svg>\n",
+             font-family=\"{FONTS}\"><title>{}</title><desc>{}</desc><style>{}</style>\
+             <rect class=\"ground\" width=\"{w}\" height=\"{h}\"/>{}<g transform=\"translate({left} {TITLE})\">{}</g></svg>\n",
             escape(&self.title),
             escape(&self.description),
+            light_rules(),
             title.body,
             self.body,
         )
     }
+}
+
+/// Fonts of files: that of the PDF and PNG files first, then what most machines have.
+const FONTS: &str = "Noto Sans, DejaVu Sans, Helvetica, Arial, sans-serif";
+
+/// Returns the rules with the light colours in the places of their variables.
+fn light_rules() -> String {
+    let mut rules = RULES.to_owned();
+    for declaration in LIGHT.split(';') {
+        if let Some((name, colour)) = declaration.split_once(':') {
+            rules = rules.replace(&format!("var({})", name.trim()), colour.trim());
+        }
+    }
+    rules.replace(r#"system-ui, -apple-system, "Segoe UI", sans-serif"#, FONTS)
 }
 
 /// Replaces everything but letters, digits, `-`, `_` and `.` by `-`.
@@ -73,23 +91,51 @@ pub(super) fn file_name(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-/// Draws the legend of several series below a plot, in as many rows as needed; returns its height.
-pub(super) fn legend(svg: &mut Svg, labels: &[&str], left: f64, top: f64, width: f64) -> f64 {
-    if labels.len() < 2 {
+/// Largest number of series whose areas can be told apart.
+pub const AREAS: usize = 4;
+
+/// Mark of a series, which its key repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// A line with points.
+    Curve,
+    /// A line alone.
+    Line,
+    Bar,
+    /// An outline with its area.
+    Area,
+}
+
+/// Draws the keys of several series (number, label) below a plot, in as many rows as needed; returns their height.
+pub(super) fn legend(svg: &mut Svg, mark: Mark, series: &[(usize, &str)], left: f64, top: f64, width: f64) -> f64 {
+    if series.len() < 2 {
         return 0.0;
     }
     let (mut x, mut y) = (left, top + 12.0);
-    for (series, label) in labels.iter().enumerate() {
-        let needed = 24.0 + text_width(label) + 14.0;
+    for &(series, label) in series {
+        let label = fitted(label, width - 24.0);
+        let needed = 24.0 + text_width(&label) + 14.0;
         if x > left && x + needed > left + width {
             x = left;
             y += 18.0;
         }
         svg.open(&format!(r#"class="{}" data-series="{series}""#, series_class(series)));
-        svg.line("curve", (x, y - 4.0), (x + 18.0, y - 4.0));
-        svg.circle("dot", (x + 9.0, y - 4.0), 3.0, "");
+        match mark {
+            Mark::Curve | Mark::Line => {
+                svg.line("curve", (x, y - 4.0), (x + 18.0, y - 4.0));
+                if mark == Mark::Curve {
+                    svg.circle("dot", (x + 9.0, y - 4.0), 3.0, "");
+                }
+            }
+            Mark::Bar => svg.rect("bar", (x, y - 9.0), (18.0, 10.0), ""),
+            Mark::Area => {
+                let corners = [(x, y + 1.0), (x, y - 9.0), (x + 18.0, y - 9.0), (x + 18.0, y + 1.0)];
+                svg.path("band", &corners, true);
+                svg.path("curve", &corners, false);
+            }
+        }
         svg.close();
-        svg.text("tick", (x + 24.0, y), Anchor::Start, label);
+        svg.text("tick", (x + 24.0, y), Anchor::Start, &label);
         x += needed;
     }
     y - top + 6.0
@@ -102,11 +148,26 @@ mod tests {
     #[test]
     fn files_hold_style_title_and_ground() {
         let mut svg = Svg::default();
-        assert!(legend(&mut svg, &["one", "a rather long label", "three"], 0.0, 0.0, 120.0) > 40.0);
+        let series = [(0, "one"), (1, "a rather long label"), (9, "three")];
+        assert!(legend(&mut svg, Mark::Curve, &series, 0.0, 0.0, 120.0) > 40.0);
         let figure = Figure::new("a b/../c", "A < B", "two \"curves\"".into(), (100.0, 50.0), svg);
         assert_eq!(figure.name, "a-b-..-c");
         let text = figure.standalone();
-        assert!(text.contains("A &lt; B") && text.contains("prefers-color-scheme") && text.ends_with("</svg>\n"));
+        assert!(text.contains("A &lt; B") && text.ends_with("</svg>\n"));
+        assert!(text.contains("svg .c9 { color: #5d8a00; }") && !text.contains("var("), "{text}");
         assert!(figure.inline().contains("aria-label=\"A &lt; B. two &quot;curves&quot;\""));
+    }
+
+    #[test]
+    fn keys_repeat_their_marks() {
+        let key = |mark| {
+            let mut svg = Svg::default();
+            legend(&mut svg, mark, &[(1, "b"), (2, "c")], 0.0, 0.0, 300.0);
+            svg.body
+        };
+        assert!(key(Mark::Bar).contains("class=\"bar\"") && !key(Mark::Bar).contains("curve"));
+        assert!(key(Mark::Area).contains("class=\"band\"") && !key(Mark::Area).contains("dot"));
+        assert!(key(Mark::Curve).contains("class=\"dot\"") && key(Mark::Curve).contains("data-series=\"2\""));
+        assert!(legend(&mut Svg::default(), Mark::Bar, &[(0, "alone")], 0.0, 0.0, 300.0) == 0.0);
     }
 }

@@ -1,6 +1,6 @@
 //! Heat maps of tasks by lengths.
 use super::figure::Figure;
-use super::svg::{Anchor, Svg, shorten, text_width};
+use super::svg::{Anchor, Svg, number, shorten, text_width};
 
 /// Scale of the cells' colours.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -12,13 +12,20 @@ pub enum Shade {
     ErrorUpTo(f64),
 }
 
-/// A heat map.
+/// A heat map: panels with a title each, side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heat {
     pub name: String,
     pub title: String,
     pub x_label: String,
     pub shade: Shade,
+    pub panels: Vec<HeatPanel>,
+}
+
+/// A panel; its title may be empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatPanel {
+    pub title: String,
     pub columns: Vec<String>,
     pub rows: Vec<HeatRow>,
 }
@@ -38,26 +45,74 @@ pub type HeatCell = Option<(f64, usize)>;
 
 /// Longest row name in characters.
 const LABEL: usize = 26;
-const CELL: f64 = 30.0;
+/// Width of all columns of panels together, as far as their cells may grow.
+const WIDE: f64 = 1200.0;
+const WIDEST_CELL: f64 = 60.0;
 const HIGH: f64 = 22.0;
+/// Height of a panel's title and of the names of its columns.
+const HEAD: f64 = 20.0;
+const FOOT: f64 = 26.0;
+/// Largest number of panels side by side.
+const ABREAST: usize = 4;
 /// Width of the colour scale; its last label extends a little beyond it.
 const KEY: f64 = 160.0;
-const TOP: f64 = 8.0;
+const KEY_HEIGHT: f64 = 46.0;
 
-/// Draws the heat map. Colours run from dark blue to yellow (cividis), in the same order for colour-blind readers. Wide cells show
-/// their number.
+/// Draws the heat map with its colour scale. Colours run from dark blue to yellow (cividis), in the same order for colour-blind
+/// readers. Wide cells show their number.
 pub fn heat(plot: &Heat) -> Figure {
     let mut svg = Svg::default();
-    let widest = plot.rows.iter().map(|row| text_width(&shorten(&row.name, LABEL))).fold(20.0, f64::max);
-    let left = widest + 10.0;
-    let cell = if plot.columns.len() > 24 { (900.0 / plot.columns.len() as f64).clamp(6.0, CELL) } else { CELL };
-    let width = (left + plot.columns.len() as f64 * cell + 8.0).max(left + KEY + 24.0);
-    let bottom = TOP + plot.rows.len() as f64 * HIGH;
-    for (place, HeatRow { name, task, cells }) in plot.rows.iter().enumerate() {
-        let y = TOP + place as f64 * HIGH;
+    let columns = heat_columns(plot);
+    let (mut left, mut height) = (0.0, 0.0f64);
+    for column in &columns {
+        svg.open(&format!(r#"transform="translate({} 0)""#, number(left)));
+        svg.body.push_str(&column.body);
+        svg.close();
+        left += column.width;
+        height = height.max(column.height);
+    }
+    let key = heat_key(plot);
+    svg.open(&format!(r#"transform="translate(0 {})""#, number(height)));
+    svg.body.push_str(&key.body);
+    svg.close();
+    let size = (left.max(key.width), height + key.height);
+    Figure::new(&plot.name, &plot.title, description(plot), size, svg)
+}
+
+/// Draws the panels as columns of equal width, without the colour scale: pages place them side by side or below each other.
+pub fn heat_columns(plot: &Heat) -> Vec<Figure> {
+    let rows = plot.panels.iter().flat_map(|panel| &panel.rows);
+    let left = rows.map(|row| text_width(&shorten(&row.name, LABEL))).fold(20.0, f64::max) + 10.0;
+    // Each panel goes where there is most room, so that short ones stand below each other.
+    let mut columns: Vec<Vec<&HeatPanel>> = vec![Vec::new(); plot.panels.len().clamp(1, ABREAST)];
+    for panel in &plot.panels {
+        let used = |column: &Vec<&HeatPanel>| column.iter().map(|panel| panel.rows.len() + 2).sum::<usize>();
+        if let Some(column) = columns.iter_mut().min_by_key(|column| used(column)) {
+            column.push(panel);
+        }
+    }
+    let most = plot.panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(0).max(1) as f64;
+    let cell = ((WIDE / columns.len() as f64 - left - 14.0) / most).clamp(6.0, WIDEST_CELL);
+    let width = left + most * cell + 14.0;
+    let drawn = columns.into_iter().map(|panels| {
+        let mut svg = Svg::default();
+        let height = panels.into_iter().fold(0.0, |top, one| panel(&mut svg, plot, one, (left, top), cell));
+        Figure::new(&plot.name, &plot.title, description(plot), (width, height), svg)
+    });
+    drawn.collect()
+}
+
+/// Draws a panel below `top`; returns where it ends.
+fn panel(svg: &mut Svg, plot: &Heat, panel: &HeatPanel, (left, top): (f64, f64), cell: f64) -> f64 {
+    let top = if panel.title.is_empty() { top + 4.0 } else { top + HEAD };
+    if !panel.title.is_empty() {
+        svg.text("panel", (left, top - 6.0), Anchor::Start, &panel.title);
+    }
+    for (place, HeatRow { name, task, cells }) in panel.rows.iter().enumerate() {
+        let y = top + place as f64 * HIGH;
         svg.open(&task.as_ref().map_or_else(String::new, |task| format!(r#"data-task="{}""#, super::escape(task))));
         svg.text("tick", (left - 6.0, y + 15.0), Anchor::End, &shorten(name, LABEL));
-        for ((column, value), at) in plot.columns.iter().zip(cells).zip(0u32..) {
+        for ((column, value), at) in panel.columns.iter().zip(cells).zip(0u32..) {
             let x = left + f64::from(at) * cell;
             let size = (cell - 0.6, HIGH - 1.0);
             match value.filter(|(value, _)| value.is_finite()) {
@@ -67,7 +122,8 @@ pub fn heat(plot: &Heat) -> Figure {
                         Shade::Share => format!("{:.1} % of {n}", 100.0 * value),
                         Shade::ErrorUpTo(_) => format!("{value:.1}, n = {n}"),
                     };
-                    let tip = format!("{name}, {} {column}: {said}", plot.x_label);
+                    let full = format!("{name} {}", panel.title);
+                    let tip = format!("{}, {} {column}: {said}", full.trim_end(), plot.x_label);
                     svg.filled(&colour(fraction), (x, y), size, &tip);
                     if cell >= 24.0 {
                         let class = if fraction > 0.5 { "on-light" } else { "on-dark" };
@@ -84,15 +140,18 @@ pub fn heat(plot: &Heat) -> Figure {
         }
         svg.close();
     }
-    let widest = plot.columns.iter().map(|column| text_width(column)).fold(1.0, f64::max);
+    let bottom = top + panel.rows.len() as f64 * HIGH;
+    let widest = panel.columns.iter().map(|column| text_width(column)).fold(1.0, f64::max);
     let every = ((widest + 6.0) / cell).ceil().max(1.0) as usize;
-    for (at, column) in plot.columns.iter().enumerate().filter(|(at, _)| at % every == 0) {
+    for (at, column) in panel.columns.iter().enumerate().filter(|(at, _)| at % every == 0) {
         svg.text("tick", (left + (at as f64 + 0.5) * cell, bottom + 14.0), Anchor::Middle, column);
     }
-    svg.text("label", (left, bottom + 32.0), Anchor::Start, &plot.x_label);
-    key(&mut svg, plot.shade, left, bottom + 42.0);
-    let description = format!("{} rows by {}", plot.rows.len(), plot.x_label);
-    Figure::new(&plot.name, &plot.title, description, (width, bottom + 78.0), svg)
+    bottom + FOOT
+}
+
+fn description(plot: &Heat) -> String {
+    let rows: usize = plot.panels.iter().map(|panel| panel.rows.len()).sum();
+    format!("{rows} rows by {}", plot.x_label)
 }
 
 impl Shade {
@@ -106,21 +165,28 @@ impl Shade {
     }
 }
 
-fn key(svg: &mut Svg, shade: Shade, left: f64, top: f64) {
+/// Draws the colour scale and says what the columns are.
+pub fn heat_key(plot: &Heat) -> Figure {
+    let mut svg = Svg::default();
+    let (left, top) = (12.0, 6.0);
     for step in 0..20 {
         svg.filled(&colour(f64::from(step) / 19.0), (left + f64::from(step) * 8.0, top), (8.5, 10.0), "");
     }
-    let labels = match shade {
-        Shade::Share => [(0.0, "0".to_owned()), (80.0, "50".to_owned()), (160.0, "100 %".to_owned())],
+    let labels = match plot.shade {
+        Shade::Share => [(0.0, "0".to_owned()), (80.0, "50".to_owned()), (KEY, "100 %".to_owned())],
         Shade::ErrorUpTo(most) => [
             (0.0, format!("{most:.0}")),
             (80.0, format!("{:.1}", (most.ln_1p() / 2.0).exp_m1())),
-            (160.0, "0".to_owned()),
+            (KEY, "0".to_owned()),
         ],
     };
     for (place, label) in labels {
         svg.text("tick", (left + place, top + 24.0), Anchor::Middle, &label);
     }
+    let said = format!("columns: {}", plot.x_label);
+    svg.text("label", (left + KEY + 36.0, top + 10.0), Anchor::Start, &said);
+    let width = left + KEY + 36.0 + text_width(&said) * 1.15;
+    Figure::new(&plot.name, "Colours", said, (width, KEY_HEIGHT), svg)
 }
 
 /// Returns the colour of cividis, interpolated between seven stops (Nuñez, Anderton and Renslow, PLOS ONE 13, 2018).
@@ -152,35 +218,49 @@ mod tests {
         HeatRow { name: "add".into(), task: Some("add".into()), cells }
     }
 
-    #[test]
-    fn cells_have_colour_number_and_words() {
-        let plot = Heat {
+    fn plot(columns: usize, rows: Vec<HeatRow>) -> Heat {
+        let columns = (1..=columns).map(|n| n.to_string()).collect();
+        Heat {
             name: "heat".into(),
             title: "Accuracy".into(),
             x_label: "length".into(),
             shade: Shade::Share,
-            columns: vec!["1".into(), "2".into(), "3".into()],
-            rows: vec![row(vec![Some((1.0, 10)), Some((0.0, 10)), None])],
-        };
-        let figure = heat(&plot);
+            panels: vec![HeatPanel { title: String::new(), columns, rows }],
+        }
+    }
+
+    #[test]
+    fn cells_have_colour_number_and_words() {
+        let shares = plot(3, vec![row(vec![Some((1.0, 10)), Some((0.0, 10)), None])]);
+        let figure = heat(&shares);
         assert!(figure.body.contains("add, length 1: 100.0 % of 10") && figure.body.contains("#fee838"));
         assert!(figure.body.contains("#00224e") && figure.body.contains("class=\"none\""));
-        let errors = Heat {
-            shade: Shade::ErrorUpTo(40.0),
-            rows: vec![row(vec![Some((0.0, 10)), Some((40.0, 10)), Some((2.04, 3))])],
-            ..plot.clone()
-        };
+        let mut errors = plot(3, vec![row(vec![Some((0.0, 10)), Some((40.0, 10)), Some((2.04, 3))])]);
+        errors.shade = Shade::ErrorUpTo(40.0);
         let figure = heat(&errors);
         assert!(
             figure.body.contains("add, length 3: 2.0, n = 3") && figure.body.contains("add, length 2: 40.0, n = 10")
         );
         assert!(figure.body.contains("#fee838") && figure.body.contains("#00224e"));
-        let many = Heat {
-            columns: (1..=100).map(|n| n.to_string()).collect(),
-            rows: vec![row(vec![Some((f64::NAN, 1)); 100])],
-            ..plot
+        let figure = heat(&plot(100, vec![row(vec![Some((f64::NAN, 1)); 100])]));
+        assert!(figure.width <= 1220.0 && !figure.body.contains("NaN"));
+    }
+
+    #[test]
+    fn panels_stand_side_by_side_and_short_ones_below() {
+        let mut panels = plot(4, Vec::new());
+        let panel = |title: &str, rows: usize| HeatPanel {
+            title: title.into(),
+            columns: vec!["S".into(), "M".into()],
+            rows: vec![row(vec![Some((0.5, 1)), None]); rows],
         };
-        let figure = heat(&many);
-        assert!(figure.width < 1000.0 && !figure.body.contains("NaN"));
+        panels.panels = vec![panel("Integer", 20), panel("Float", 15), panel("A", 9), panel("B", 8), panel("", 1)];
+        let columns = heat_columns(&panels);
+        assert_eq!(columns.len(), 4);
+        assert!(columns.iter().all(|column| column.width == columns[0].width), "panels line up");
+        assert_eq!(columns[3].body.matches("data-task").count(), 9, "the last panel is where most room was");
+        let whole = heat(&panels);
+        assert!(whole.body.contains("add Integer, length S: 50.0 % of 1"));
+        assert!(whole.width >= 4.0 * columns[0].width && whole.height > columns[0].height);
     }
 }

@@ -1,6 +1,6 @@
 //! Histograms, e.g. of latencies and completion lengths.
 use super::Scale;
-use super::figure::{Figure, legend, series_class};
+use super::figure::{AREAS, Figure, Mark, legend, series_class};
 use super::svg::{Anchor, Svg, number};
 
 /// Distributions on a common axis, as outlines of histograms.
@@ -56,8 +56,11 @@ pub fn histogram(plot: &Histogram) -> Figure {
     }
     svg.text("label", ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8.0), Anchor::Middle, &plot.x_label);
     svg.upwards("label", (12.0, (TOP + HEIGHT - BOTTOM) / 2.0), "share, %");
-    let labels: Vec<&str> = plot.series.iter().map(|one| one.label.as_str()).collect();
-    let key = if plot.legend { legend(&mut svg, &labels, LEFT, HEIGHT, WIDTH - LEFT) } else { 0.0 };
+    // A series without values is not drawn.
+    let drawn = plot.series.iter().filter(|one| one.values.iter().any(|value| value.is_finite()));
+    let labels: Vec<(usize, &str)> = drawn.map(|one| (one.series, one.label.as_str())).collect();
+    let mark = if plot.series.len() <= AREAS { Mark::Area } else { Mark::Line };
+    let key = if plot.legend { legend(&mut svg, mark, &labels, 10.0, HEIGHT, WIDTH - 20.0) } else { 0.0 };
     let words: Vec<String> = plot.series.iter().filter_map(in_words).collect();
     Figure::new(&plot.name, &plot.title, words.join("; "), (WIDTH, HEIGHT + key), svg)
 }
@@ -70,7 +73,9 @@ fn draw(svg: &mut Svg, plot: &Histogram, one: &Distribution, shares: &[f64], x: 
         shares.iter().enumerate().flat_map(|(bin, &share)| [(edge(bin), y.at(share)), (edge(bin + 1), y.at(share))]);
     let base = HEIGHT - BOTTOM;
     let outline: Vec<_> = [(LEFT, base)].into_iter().chain(steps).chain([(WIDTH - RIGHT, base)]).collect();
-    svg.path("band", &outline, true);
+    if plot.series.len() <= AREAS {
+        svg.path("band", &outline, true);
+    }
     svg.path("curve", &outline, false);
     if let Some(median) = quantile(&one.values, 0.5) {
         svg.line("mark", (x.at(median), TOP), (x.at(median), base));

@@ -3,6 +3,7 @@
 
 mod bars;
 mod curves;
+mod drawing;
 mod figure;
 mod forest;
 mod heat;
@@ -11,11 +12,12 @@ mod scale;
 mod stacked;
 mod svg;
 
-pub use bars::{Bar, BarGroup, Bars, bars};
+pub use bars::{Bar, BarGroup, Bars, bars, bars_domain};
 pub use curves::{Curve, CurvePlot, Measure, curves};
-pub use figure::{DARK, Figure, LIGHT, RULES};
+pub use drawing::{DrawingError, Format};
+pub use figure::{AREAS, DARK, Figure, LIGHT, RULES, STYLES};
 pub use forest::{Forest, ForestRow, forest};
-pub use heat::{Heat, HeatCell, HeatRow, Shade, heat};
+pub use heat::{Heat, HeatCell, HeatPanel, HeatRow, Shade, heat, heat_columns, heat_key};
 pub use histogram::{Distribution, Histogram, histogram};
 pub use scale::Scale;
 pub use stacked::{Stacked, stacked};

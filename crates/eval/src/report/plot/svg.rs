@@ -145,6 +145,22 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// Shortens a text to at most `width` pixels.
+pub(super) fn fitted(text: &str, width: f64) -> String {
+    if text_width(text) <= width {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    for letter in text.chars() {
+        short.push(letter);
+        if text_width(&short) + text_width("…") > width {
+            short.pop();
+            break;
+        }
+    }
+    short + "…"
+}
+
 /// Removes repeated words (between `_`) of a name: `add_Integer_Integer_Integer` becomes `add_Integer`.
 pub fn compact(name: &str) -> String {
     let mut words: Vec<&str> = name.split('_').collect();

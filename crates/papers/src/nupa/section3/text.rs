@@ -49,7 +49,7 @@ pub fn render_section_3(section: &Section3, published: bool, width: usize) -> St
     }
     let courses = section.figures.iter().filter(|figure| figure.x != XAxis::Digits).count();
     if courses > 0 {
-        let note = format!("{courses} figures over questions seen are in the output of --json; --svg draws them.");
+        let note = format!("{courses} figures over questions seen are in the output of --json; --figures draws them.");
         text.push('\n');
         text.push_str(&wrap(&note, width, ""));
     }

@@ -2,8 +2,8 @@
 use std::fmt::Write;
 
 use super::WRITES;
+use crate::report::page::Chapter;
 use crate::report::page::figures::{Placed, Section};
-use crate::report::page::{Chapter, ReportRun};
 use crate::report::plot::{Figure, escape};
 
 /// Renders the figures of these sections in one grid.
@@ -13,20 +13,6 @@ pub fn figures(placed: &[Placed], sections: &[Section]) -> String {
 
 /// Largest number of figures that are shown without folding.
 const UNFOLDED: usize = 16;
-
-/// Returns the groups of the runs' own tables, in order, with their tasks.
-pub fn groups(runs: &[ReportRun]) -> Vec<(String, Vec<String>)> {
-    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    let every = runs.iter().filter_map(|run| run.document.grids.first()).flat_map(|grid| &grid.groups);
-    for group in every.filter(|group| !group.name.is_empty()) {
-        let tasks = group.rows.iter().filter_map(|row| row.task.clone());
-        match groups.iter_mut().find(|(name, _)| *name == group.name) {
-            Some((_, known)) => known.extend(tasks),
-            None => groups.push((group.name.clone(), tasks.collect())),
-        }
-    }
-    groups
-}
 
 /// Renders the figures of a section; many figures are folded by the groups of their tasks, the first one open.
 pub fn grouped(placed: &[Placed], section: Section, groups: &[(String, Vec<String>)]) -> String {

@@ -2,6 +2,7 @@
 use std::fmt::Write;
 
 use super::WRITES;
+use super::summary::facts as counted;
 use crate::report::page::ReportRun;
 use crate::report::plot::escape;
 
@@ -54,6 +55,7 @@ pub fn provenance(runs: &[ReportRun]) -> String {
                 ),
             ));
         }
+        facts.extend(counted(&run.document));
         for file in &settings.model_files {
             facts.push(("file, SHA-256", format!("{} {} ({} bytes)", file.name, file.sha256, file.size)));
         }

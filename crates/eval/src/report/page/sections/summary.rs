@@ -1,4 +1,4 @@
-//! Summary cards and notes.
+//! The result of each run, facts and notes.
 use std::fmt::Write;
 
 use super::WRITES;
@@ -6,58 +6,100 @@ use super::format::percent;
 use crate::import::card_of;
 use crate::report::Document;
 use crate::report::page::ReportRun;
-use crate::report::plot::escape;
+use crate::report::plot::{STYLES, escape, number};
 use crate::report::text::{sampling, tool, warnings};
 use crate::run::Status;
+use earnest_tasks::suite::Interval;
 
-/// Renders a card for each run and the notes on all of them.
-pub fn summary(runs: &[ReportRun]) -> String {
-    let cards = runs.iter().enumerate().map(|(place, run)| card(place, run));
-    format!("<div class=\"cards\">{}</div>{}", cards.collect::<String>(), notes(runs))
+/// Renders the main result of every run, the best first.
+pub fn headline(runs: &[ReportRun]) -> String {
+    let mut rows: Vec<(usize, &ReportRun)> = runs.iter().enumerate().collect();
+    let estimate = |run: &ReportRun| main(run).map_or(f64::NEG_INFINITY, |(_, value)| value.estimate);
+    rows.sort_by(|(_, one), (_, other)| estimate(other).total_cmp(&estimate(one)));
+    let class = if runs.len() > 4 { "headline many" } else { "headline" };
+    let rows: String = rows.into_iter().map(|(place, run)| row(place, run, runs.len())).collect();
+    format!("<div class=\"{class}\">{rows}</div>")
 }
 
-/// Renders the main result of a run and the facts behind it.
-fn card(place: usize, run: &ReportRun) -> String {
-    let mut html = String::new();
-    let document = &run.document;
-    let all = document.summary.rows.last();
-    let main = all.and_then(|row| document.main_value(row));
-    write!(
-        html,
-        "<article class=\"card\" data-run=\"{place}\"><h3><span class=\"swatch s{}\"></span>{}</h3>",
-        place % 8,
-        escape(&run.label)
+/// Returns the main result of a run and its name.
+fn main(run: &ReportRun) -> Option<(&str, &Interval)> {
+    let row = run.document.summary.rows.last()?;
+    run.document
+        .main_value(row)
+        .map(|(name, value)| (name.as_str(), value))
+        .filter(|(_, value)| value.estimate.is_finite())
+}
+
+/// Renders the key of a run: the marks of its bars and of its curves.
+pub fn key(place: usize) -> String {
+    format!(
+        "<svg class=\"key\" viewBox=\"0 0 34 12\" width=\"34\" height=\"12\" aria-hidden=\"true\"><g class=\"c{}\">\
+         <rect class=\"bar\" y=\"1\" width=\"8\" height=\"10\"/><line class=\"curve\" x1=\"12\" y1=\"6\" x2=\"34\" y2=\"6\"/>\
+         <circle class=\"dot\" cx=\"23\" cy=\"6\" r=\"3\"/></g></svg>",
+        place % STYLES
     )
-    .expect(WRITES);
-    if let Some((name, value)) = main {
-        // A column named after its rule needs no second mention.
-        let by = document.readings.as_ref().filter(|readings| !readings.primary.contains(name));
-        let name = by.map_or_else(|| name.clone(), |readings| format!("{name}, read by {}", readings.decides()));
-        write!(
-            html,
-            "<p class=\"big\">{} <small>% {}</small></p><p class=\"dim\">95 % interval {} to {}</p>",
-            percent(value.estimate),
-            escape(&name),
-            percent(value.low),
-            percent(value.high)
-        )
-        .expect(WRITES);
-    }
-    html.push_str("<dl>");
-    for (name, value) in facts(document) {
-        write!(html, "<dt>{name}</dt><dd>{}</dd>", escape(&value)).expect(WRITES);
-    }
-    html.push_str("</dl></article>");
-    html
 }
 
-/// Facts of a card, by name.
-fn facts(document: &Document) -> Vec<(&'static str, String)> {
+/// Renders the main result of a run with its interval.
+fn row(place: usize, run: &ReportRun, runs: usize) -> String {
+    let document = &run.document;
+    let (manifest, totals) = (&document.manifest, &document.totals);
+    let mut said = Vec::new();
+    if place == 0 && runs > 1 {
+        said.push("<b>baseline</b>".to_owned());
+    }
+    let mut value = "<span class=\"number\">–</span>".to_owned();
+    if let Some((name, found)) = main(run) {
+        value = format!("<span class=\"number\">{} <small>%</small></span>", percent(found.estimate));
+        if found.low < found.high {
+            said.push(format!("95 % interval {} to {}", percent(found.low), percent(found.high)));
+        }
+        // A column named after its rule needs no second mention.
+        let by = document.readings.as_ref().filter(|readings| !readings.primary.iter().any(|rule| rule == name));
+        said.push(escape(&match by {
+            Some(readings) => format!("{name}, read by {}", readings.decides()),
+            None => name.to_owned(),
+        }));
+        value.push_str(&bar(place, found));
+    }
+    said.push(escape(&format!(
+        "{} {}, {} of {} samples",
+        manifest.settings.suite, manifest.settings.suite_version, totals.recorded, totals.planned
+    )));
+    if manifest.status != Status::Finished {
+        said.push("<b>not finished: numbers will change</b>".to_owned());
+    }
+    let key = if runs > 1 { key(place) } else { String::new() };
+    format!(
+        "<div class=\"run\" data-run=\"{place}\"><h3>{key}{}</h3><p class=\"big\">{value}</p><p class=\"dim\">{}</p></div>",
+        escape(&run.label),
+        said.join(" · ")
+    )
+}
+
+/// Draws a share from 0 to 100 % with its interval.
+fn bar(place: usize, value: &Interval) -> String {
+    let part = |value: f64| number(100.0 * value.clamp(0.0, 1.0));
+    let reach = if value.low < value.high {
+        let width = number((100.0 * (value.high.min(1.0) - value.low.max(0.0))).max(0.3));
+        format!("<rect class=\"reach\" x=\"{}\" y=\"6\" width=\"{width}\" height=\"4\"/>", part(value.low))
+    } else {
+        String::new()
+    };
+    format!(
+        "<svg class=\"share\" viewBox=\"0 0 100 16\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"none\" width=\"100\" height=\"16\"/>\
+         <g class=\"c{}\"><rect class=\"bar\" width=\"{}\" height=\"16\"/></g>{reach}</svg>",
+        place % STYLES,
+        part(value.estimate)
+    )
+}
+
+/// Returns the facts behind a result, by name.
+pub(super) fn facts(document: &Document) -> Vec<(&'static str, String)> {
     let (manifest, totals) = (&document.manifest, &document.totals);
     let settings = &manifest.settings;
     let answered = totals.recorded - totals.failed;
     let mut facts = vec![
-        ("suite", format!("{} {}", settings.suite, settings.suite_version)),
         ("samples", format!("{} of {} planned", totals.recorded, totals.planned)),
         (
             "prompts",
@@ -95,7 +137,7 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
 }
 
 /// Renders the notes of all runs; a note that several runs share is shown once.
-fn notes(runs: &[ReportRun]) -> String {
+pub fn notes(runs: &[ReportRun]) -> String {
     let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
     for run in runs {
         let notes = run.document.summary.notes.iter().cloned().chain(warnings(&run.document));
@@ -109,7 +151,7 @@ fn notes(runs: &[ReportRun]) -> String {
     if remarks.is_empty() {
         return String::new();
     }
-    let mut html = String::from("<h3>Notes on these numbers</h3><ul class=\"notes\">");
+    let mut html = String::from("<ul class=\"notes\">");
     for (note, labels) in remarks {
         let whose =
             if labels.len() == runs.len() { String::new() } else { format!("<b>{}:</b> ", escape(&labels.join(", "))) };

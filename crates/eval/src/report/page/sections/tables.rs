@@ -4,7 +4,7 @@ use std::fmt::Write;
 use super::WRITES;
 use super::format::{interval, percent, plain, sortable};
 use crate::report::page::ReportRun;
-use crate::report::plot::{compact, escape};
+use crate::report::plot::{compact, escape, number};
 use earnest_tasks::suite::{Grid, Interval, Readings, SummaryRow, Unit};
 
 /// Renders the matrix of tasks by models, then the tables of each run.
@@ -48,7 +48,8 @@ pub fn tables(runs: &[ReportRun]) -> String {
             match row.and_then(|row| run.document.main_value(row).map(|(_, value)| (row.n, value))) {
                 Some((n, value)) => write!(
                     html,
-                    "<td class=\"num\" data-run=\"{place}\" data-value=\"{}\" title=\"n = {n}\">{}</td>",
+                    "<td class=\"num shaded\" style=\"--v:{}\" data-run=\"{place}\" data-value=\"{}\" title=\"n = {n}\">{}</td>",
+                    number(value.estimate.clamp(0.0, 1.0)),
                     sortable(value.estimate),
                     interval(value)
                 )

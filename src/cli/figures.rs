@@ -1,0 +1,88 @@
+//! Figures as files: options and writing.
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::error::CliError;
+use super::stored::write_file;
+use earnest_eval::report::ReportError;
+use earnest_eval::report::plot::{Figure, Format};
+
+/// File format of figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FigureFormat {
+    Svg,
+    Pdf,
+    Png,
+}
+
+impl From<FigureFormat> for Format {
+    fn from(format: FigureFormat) -> Self {
+        match format {
+            FigureFormat::Svg => Format::Svg,
+            FigureFormat::Pdf => Format::Pdf,
+            FigureFormat::Png => Format::Png,
+        }
+    }
+}
+
+/// Folder and formats of figures.
+#[derive(Debug, Clone, Args)]
+pub struct FigureArgs {
+    /// Write every figure as a file into this folder too
+    #[arg(long, value_name = "DIR", alias = "svg")]
+    pub figures: Option<PathBuf>,
+
+    /// Formats of these files, separated by commas
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg", requires = "figures")]
+    pub figure_format: Vec<FigureFormat>,
+}
+
+impl FigureArgs {
+    /// Writes figures into a folder, in every format; returns the paths of each figure.
+    pub fn write<'a>(
+        &self,
+        folder: &Path,
+        figures: impl IntoIterator<Item = &'a Figure>,
+    ) -> Result<Vec<Vec<PathBuf>>, CliError> {
+        std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
+        let one = |figure: &Figure| {
+            let file = |format: Format| {
+                let path = folder.join(format!("{}.{}", figure.name, format.ending()));
+                put(&path, figure, format)?;
+                Ok(path)
+            };
+            self.figure_format.iter().map(|format| file((*format).into())).collect::<Result<Vec<PathBuf>, CliError>>()
+        };
+        figures.into_iter().map(one).collect()
+    }
+}
+
+/// Reads the path of a figure, whose ending says the format; `-` is standard output.
+pub fn figure_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match format_of(&path) {
+        Some(_) => Ok(path),
+        None => Err("a figure is a file that ends in .svg, .pdf or .png".to_owned()),
+    }
+}
+
+fn format_of(path: &Path) -> Option<Format> {
+    if path == Path::new("-") {
+        return Some(Format::Svg);
+    }
+    Format::of_ending(path.extension()?.to_str()?)
+}
+
+/// Writes a figure in the format that the path's ending says.
+pub fn write_figure(path: &Path, figure: &Figure) -> Result<(), CliError> {
+    put(path, figure, format_of(path).unwrap_or(Format::Svg))
+}
+
+fn put(path: &Path, figure: &Figure, format: Format) -> Result<(), CliError> {
+    let content = format.draw(figure).map_err(ReportError::from)?;
+    write_file(path, |out| {
+        out.write_all(&content).map_err(|source| ReportError::Write { path: path.to_owned(), source })
+    })?;
+    Ok(())
+}

@@ -1,0 +1,226 @@
+// Opens a report in headless Chromium and clicks through it: PAGE.html [FOLDER for screenshots].
+// The browser is the one that scripts/view-browser.sh installs (EARNEST_BROWSER names its folder). Exit code 77: there is none.
+import { createRequire } from "node:module";
+import { mkdirSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const folder = process.env.EARNEST_BROWSER ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "earnest-browser");
+const load = (name) => {
+  try {
+    const loaded = createRequire(join(folder, "package.json"))(name);
+    return loaded.default ?? loaded;
+  } catch (error) {
+    console.log(`skipped: ${error.message.split("\n")[0]} (scripts/view-browser.sh installs it)`);
+    process.exit(77);
+  }
+};
+const [chromium, puppeteer] = ["@sparticuz/chromium", "puppeteer-core"].map(load);
+
+const [file, shots] = process.argv.slice(2);
+if (shots) mkdirSync(shots, { recursive: true });
+const browser = await puppeteer.launch({ args: [...chromium.args, "--no-sandbox"], executablePath: await chromium.executablePath(), headless: "shell" });
+const page = await browser.newPage();
+await page.setViewport({ width: 1440, height: 900 });
+const errors = [];
+const outside = [];
+page.on("pageerror", (error) => errors.push(String(error)));
+page.on("console", (message) => { if (["error", "warn"].includes(message.type())) errors.push(message.text()); });
+page.on("request", (request) => { if (!/^(file|data|blob):/.test(request.url())) outside.push(request.url()); });
+let failed = 0;
+const check = (what, holds, found = "") => {
+  if (!holds) console.log(`FAILED: ${what} ${JSON.stringify(found)}`);
+  failed += holds ? 0 : 1;
+};
+const until = (what, condition, ...values) => page.waitForFunction(condition, { timeout: 30000, polling: 20 }, ...values).catch(() => check(what, false));
+const all = (selector, read) => page.$$eval(selector, read);
+const shown = (selector) => all(selector, (found) => found.filter((one) => one.checkVisibility()).length);
+const click = (selector) => page.$eval(selector, (element) => element.click());
+const count = () => page.$eval("#count", (count) => Number.parseInt(count.textContent, 10));
+const counted = (what, wanted) => until(what, (wanted) => Number.parseInt(document.querySelector("#count").textContent, 10) === wanted, wanted);
+
+const begin = performance.now();
+await page.goto(pathToFileURL(resolve(file)), { waitUntil: "domcontentloaded" });
+await page.waitForSelector("html[data-ready=true]", { timeout: 60000 });
+const opened = (performance.now() - begin) / 1000;
+
+// The results, the heat map and the differences come first and unfolded; everything else is folded.
+const order = await all("main > section, main > details.part", (parts) => parts.map((part) => [part.id, part.localName]));
+const first = order.findIndex(([, name]) => name === "details");
+check("sections before the appendix", order.slice(0, first).every(([, name]) => name === "section") && order.slice(first).every(([, name]) => name === "details"), order);
+check("results first", order[0][0] === "summary", order);
+check("nothing of the appendix is open", (await all("main > details[open]", (open) => open.length)) === 0);
+const runs = await all("#picker input[name=run]", (boxes) => boxes.map((box) => box.dataset.label));
+check("a result for every model", (await shown(".run .number")) === runs.length);
+if (await page.$("#heat .heat svg")) {
+  const [used, bottom] = await page.evaluate(() => {
+    const boxes = [...document.querySelectorAll("#heat .heat svg")].filter((svg) => svg.checkVisibility()).map((svg) => svg.getBoundingClientRect());
+    return [(Math.max(...boxes.map((box) => box.right)) - Math.min(...boxes.map((box) => box.left))) / innerWidth, Math.min(...boxes.map((box) => box.top))];
+  });
+  check(`the heat map takes ${Math.round(100 * used)} % of the width`, used > 0.8 && used <= 1, used);
+  check("the heat map begins on the first screen", bottom < 600, bottom);
+}
+if ((await page.$$(".tabs > label")).length > 1) {
+  await page.click(".tabs > label:nth-of-type(2)");
+  check("another model's heat map", (await shown(".tabs .tab")) === 1 && (await page.$eval(".tabs .tab:nth-of-type(2)", (tab) => tab.checkVisibility())));
+  await page.click(".tabs > label:nth-of-type(1)");
+}
+
+// A link opens the part that it leads to. Sorting: by name, then back to numbers, the total last whatever the order.
+await click("nav a[href='#tables']");
+await until("a link opens its part", () => document.querySelector("#tables").open);
+const rows = () => all("#matrix tbody tr", (rows) => rows.map((row) => [row.dataset.task, row.querySelector("td").dataset.value]));
+const numbers = async () => (await rows()).slice(0, -1).map(([, value]) => value).filter(Boolean).map(Number);
+const isSorted = (values, sign) => values.every((value, place) => place === 0 || sign * (value - values[place - 1]) >= 0);
+await page.click("#matrix thead th:nth-child(2)");
+check("sorted down", isSorted(await numbers(), -1), await numbers());
+await page.click("#matrix thead th:nth-child(2)");
+check("sorted up", isSorted(await numbers(), 1) && (await rows()).at(-1)[0] === "all", await rows());
+check("says so", (await page.$eval("#matrix thead th:nth-child(2)", (head) => head.ariaSort)) === "ascending");
+await page.click("#matrix thead th:nth-child(1)");
+check("by name", (await rows()).at(-1)[0] === "all");
+
+// The picker hides a task and a model everywhere.
+await page.click("#picker summary");
+const task = await page.$eval("#picker input[name=task]", (box) => box.value);
+const of_task = `#matrix tr[data-task='${task}'], #matrix tr[data-task^='${task} ']`;
+const before = await shown(of_task);
+check("the task is shown", before >= 1);
+await click("#picker input[name=task]");
+check("the task is hidden", (await shown(of_task)) === 0);
+await click("#picker button[data-all=task]");
+check("the task is back", (await shown(of_task)) === before);
+if (runs.length > 1) {
+  await click("#picker input[name=run]");
+  check("a model is hidden", (await shown("#matrix th[data-run='0']")) === 0 && (await shown(".run[data-run='0']")) === 0);
+  await click("#picker button[data-all=run]");
+}
+
+// A paper's figures: a model that is not chosen leaves them, their own series stay.
+if (await page.$("[data-apart] [data-task]")) {
+  await all("main > details.part", (parts) => parts.forEach((part) => { part.open = true; }));
+  const of_first = `[data-apart] [data-task='${runs[0]}']`;
+  check("a model is in the paper's figures", (await shown(of_first)) > 0, runs);
+  await click("#picker input[name=run]");
+  check("and leaves them", (await shown(of_first)) === 0 && (runs.length === 1 || (await shown("[data-apart] [data-task]")) > 0));
+  await click("#picker button[data-all=run]");
+  await click("#picker button[data-none=task]");
+  check("tasks do not concern them", (await shown(of_first)) > 0 && (await shown("#matrix tbody tr:not(.total)")) === 0);
+  await click("#picker button[data-all=task]");
+}
+
+// The samples are unpacked when they are opened: filter, search, order, pages, details.
+await click("nav a[href='#samples']");
+await page.waitForSelector("html[data-samples=ready]", { timeout: 60000 });
+const total = await count();
+check("samples are listed", total > 0);
+const told = await all("#outcome option", (options) => options.filter((option) => option.value).map((option) => [option.value, Number(/\((\d+)\)$/.exec(option.textContent)[1])]));
+for (const [value, samples] of told) {
+  await page.select("#outcome", value);
+  await counted(`the ${samples} samples of outcome ${value}`, samples);
+}
+check("every sample has one outcome", told.filter(([value]) => value !== "wrong").reduce((sum, [, samples]) => sum + samples, 0) === total, told);
+await page.select("#outcome", "");
+await counted("all outcomes again", total);
+await page.select("#by", "tokens");
+await click("#list summary");
+await until("the sample's texts", () => document.querySelectorAll("#list details[open] pre").length >= 3);
+check("its tokens", (await page.$eval("#list details[open] p:last-child", (line) => line.textContent)).includes("tokens"));
+await page.select("#by", "place");
+await click("#list summary");
+await until("the first sample's texts", () => document.querySelectorAll("#list details[open] pre").length >= 3);
+const gold = await page.$$eval("#list details[open] pre", (texts) => texts[1].textContent);
+await page.type("#search", gold.slice(0, 12));
+await until("the search finds some", (total) => { const found = Number.parseInt(document.querySelector("#count").textContent, 10); return found > 0 && found < total; }, total);
+const search = (text) => page.$eval("#search", (box, text) => { box.value = text; box.dispatchEvent(new Event("input")); }, text);
+await search("zzzz-no-such-text");
+await counted("the search finds nothing", 0);
+await search("");
+await counted("the search is over", total);
+if (total > 50) {
+  await click("#next");
+  check("the second page", (await page.$eval("#page", (page) => page.textContent)).startsWith("page 2 of"));
+  await click("#back");
+}
+check("no markup from a completion became an element", await page.evaluate(() => window.earnestWasHere === undefined));
+
+// Widths, with everything open: nothing is cut, no word is broken in a table.
+await all("main details", (parts) => parts.forEach((part) => { part.open = true; }));
+for (const [width, height, name] of [[1920, 1080, "wide"], [1440, 900, "usual"], [390, 844, "phone"]]) {
+  await page.setViewport({ width, height, isMobile: width < 500 });
+  const found = await page.evaluate(() => {
+    const broken = [];
+    for (const cell of document.querySelectorAll("#tables th, #tables td, #overall th, #overall td")) {
+      if (!cell.checkVisibility()) continue;
+      const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+      for (let node; (node = walker.nextNode());) {
+        for (const word of node.data.matchAll(/[^\s–-]+/g)) {
+          const range = document.createRange();
+          range.setStart(node, word.index);
+          range.setEnd(node, word.index + word[0].length);
+          if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
+        }
+      }
+    }
+    const cut = [...document.querySelectorAll("nav a")].filter((link) => {
+      const box = link.getBoundingClientRect();
+      const within = link.parentElement.getBoundingClientRect();
+      return box.left < within.left - 1 || box.right > Math.min(within.right, innerWidth) + 1;
+    }).map((link) => link.textContent);
+    // Labels of a drawing: texts whose boxes share more than a sliver.
+    const over = [];
+    for (const svg of document.querySelectorAll("figure svg")) {
+      if (!svg.checkVisibility()) continue;
+      const boxes = [...svg.querySelectorAll("text")].filter((text) => text.checkVisibility()).map((text) => [text.textContent, text.getBoundingClientRect()]);
+      const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+      boxes.sort((one, other) => one[1].left - other[1].left);
+      boxes.forEach(([label, box], place) => {
+        for (const [other, beside] of boxes.slice(place + 1)) {
+          if (beside.left > box.right) break;
+          const [across, down] = [Math.min(box.right, beside.right) - beside.left, Math.min(box.bottom, beside.bottom) - Math.max(box.top, beside.top)];
+          if (across > 1.5 * scale && down > 4.5 * scale) over.push(`${svg.ariaLabel.slice(0, 40)}: ${label} / ${other}`);
+        }
+      });
+    }
+    return { over, broken, cut, wider: document.documentElement.scrollWidth - document.documentElement.clientWidth };
+  });
+  check(`the page is not too wide at ${width}`, found.wider <= 0, found.wider);
+  check(`no link is cut at ${width}`, found.cut.length === 0, found.cut);
+  check(`no word is broken at ${width}`, found.broken.length === 0, found.broken);
+  check(`no label is over another at ${width}`, found.over.length === 0, found.over.slice(0, 5));
+}
+await all("main details", (parts) => parts.forEach((part) => { part.open = false; }));
+for (const [width, height, name] of shots ? [[1920, 1080, "wide"], [1440, 900, "usual"], [390, 844, "phone"]] : []) {
+  await page.setViewport({ width, height, isMobile: width < 500 });
+  for (const theme of ["light", "dark"]) {
+    await page.evaluate((theme) => { document.documentElement.dataset.theme = theme; scrollTo(0, 0); }, theme);
+    await page.screenshot({ path: `${shots}/${name}-${theme}.png` });
+    await page.screenshot({ path: `${shots}/${name}-${theme}-whole.png`, fullPage: true });
+  }
+}
+
+// Paper: the appendix only where it is asked for, and then all of it.
+await page.setViewport({ width: 1440, height: 900 });
+await page.emulateMediaType("print");
+const hidden = () => all("main details:not(#list details, #picker)", (parts) => parts.filter((part) => ![...part.children].some((child) => child.localName !== "summary" && child.checkVisibility())).length);
+check("the appendix is not printed", (await shown("main > details.part")) === 0);
+await click("#appendix");
+check("the appendix is printed if asked for", (await shown("main > details.part")) > 0);
+check("and unfolded", (await hidden()) === 0, await hidden());
+await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+check("the script unfolds too", (await all("main details:not([open])", (parts) => parts.filter((part) => !part.closest("#list")).length)) === 0);
+await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+check("and folds again", (await all("main > details[open]", (parts) => parts.length)) === 0);
+await click("#appendix");
+await page.emulateMediaType(null);
+const pages = (pdf) => Buffer.from(pdf).toString("latin1").split(/\/Type\s*\/Page\b(?!s)/).length - 1;
+const printed = pages(await page.pdf({ format: "A4" }));
+check(`${printed} printed pages`, printed >= 1 && printed <= 8, printed);
+if (shots) await page.pdf({ format: "A4", path: `${shots}/printed.pdf` });
+
+check("no console message", errors.length === 0, errors);
+check("no request", outside.length === 0, outside);
+console.log(`${total} samples, ${(statSync(file).size / 2 ** 20).toFixed(2)} MiB, ready after ${opened.toFixed(2)} s, ${printed} printed pages`);
+await browser.close();
+process.exit(failed > 0 ? 1 : 0);
