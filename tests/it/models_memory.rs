@@ -16,13 +16,14 @@ fn assert_close(name: &str, estimated: u64, held: u64) {
     assert!((0.95..1.05).contains(&ratio), "{name}: {estimated} estimated, {held} held");
 }
 
-fn formats() -> [WeightFormat; 5] {
+fn formats() -> [WeightFormat; 6] {
     [
         WeightFormat::default(),
         WeightFormat { dtype: Some(ElementType::Bf16), ..WeightFormat::default() },
         WeightFormat { quant: Some(Quant::Q8), ..WeightFormat::default() },
         WeightFormat { quant: Some(Quant::Nf4), dtype: Some(ElementType::F16), compute: None },
         WeightFormat { compute: Some(Compute::Int8), ..WeightFormat::default() },
+        WeightFormat { compute: Some(Compute::Bf16), ..WeightFormat::default() },
     ]
 }
 
