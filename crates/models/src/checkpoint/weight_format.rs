@@ -295,9 +295,9 @@ impl WeightFormat {
     /// Returns the bytes of a matrix in the engine that the file has as `stored`.
     pub(super) fn size_bytes(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> u64 {
         let elements: u64 = shape.iter().map(|&n| n as u64).product();
-        match shape {
-            &[_, width] if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
-            &[rows, width] if self.computes_bf16(parameter) => (rows * width.next_multiple_of(BF16_BLOCK)) as u64 * 2,
+        match *shape {
+            [_, width] if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
+            [rows, width] if self.computes_bf16(parameter) => (rows * width.next_multiple_of(BF16_BLOCK)) as u64 * 2,
             _ => elements * self.held_as(parameter, shape, stored).size_bytes(),
         }
     }

@@ -188,19 +188,15 @@ unsafe fn tile<L: PairLanes, const R: usize, const P: usize>(
             let (mut even, mut odd) = ([[L::zero(); P]; R], [[L::zero(); P]; R]);
             for j in 0..PAIRS {
                 let mut pairs = [[L::zero(); 2]; P];
-                for p in 0..P {
-                    pairs[p] = L::load_pairs(w.add((p * PAIRS + j) * BLOCK));
+                for (p, pair) in pairs.iter_mut().enumerate() {
+                    *pair = L::load_pairs(w.add((p * PAIRS + j) * BLOCK));
                 }
-                for r in 0..R {
-                    let x = L::splat(*a.add(2 * j * R + r));
-                    for p in 0..P {
-                        even[r][p] = x.fma(pairs[p][0], even[r][p]);
-                    }
-                }
-                for r in 0..R {
-                    let x = L::splat(*a.add((2 * j + 1) * R + r));
-                    for p in 0..P {
-                        odd[r][p] = x.fma(pairs[p][1], odd[r][p]);
+                for (odd, chains) in [&mut even, &mut odd].into_iter().enumerate() {
+                    for (r, sums) in chains.iter_mut().enumerate() {
+                        let x = L::splat(*a.add((2 * j + odd) * R + r));
+                        for (sum, pair) in sums.iter_mut().zip(&pairs) {
+                            *sum = x.fma(pair[odd], *sum);
+                        }
                     }
                 }
             }
@@ -210,9 +206,9 @@ unsafe fn tile<L: PairLanes, const R: usize, const P: usize>(
                 }
             }
         }
-        for r in 0..R {
-            for p in 0..P {
-                total[r][p].store(sums.add(r * COLUMNS + p * LANES));
+        for (r, row) in total.into_iter().enumerate() {
+            for (p, total) in row.into_iter().enumerate() {
+                total.store(sums.add(r * COLUMNS + p * LANES));
             }
         }
     }
