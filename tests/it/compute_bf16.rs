@@ -12,7 +12,8 @@ fn answers(words: &[&str], amx: Option<&str>) -> (Vec<String>, String) {
     let manifest = serde_json::to_value(&record.manifest).unwrap();
     assert_eq!(manifest["model"]["weights"]["compute"], "bf16", "{manifest}");
     let device = manifest["engine"]["card"]["devices"][0].as_str().unwrap().to_owned();
-    let shown = stdout(&earnest(folder.path()).args(["runs", "show", &record.id]).output().unwrap());
+    let name = manifest["run"].as_str().unwrap();
+    let shown = stdout(&earnest(folder.path()).args(["runs", "show", name]).output().unwrap());
     assert!(shown.contains("bf16-products"), "{shown}");
     let mut rows = timeless(folder.path(), &record);
     rows.sort();
