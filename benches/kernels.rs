@@ -1,10 +1,11 @@
 //! Matrix products of the native engine beside candle's, on the shapes of SmolLM2-135M and of a 1B model, f32, at the
-//! batch sizes of decoding and prefill. `cargo bench --bench kernels`; items are floating-point operations.
+//! batch sizes of decoding and prefill. `cargo bench --bench kernels`; items are floating-point operations, two a multiply-add.
+//! `products_*` are those of `--compute`: bf16 with AMX (nothing without it) and without.
 use candle_core::{Device, Tensor as CandleTensor};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use earnest_engine::cpu::Team;
-use earnest_engine::cpu::kernels::{Isa, MatmulScratch, PackedMatrix, Target, matmul};
+use earnest_engine::cpu::kernels::{Isa, MatmulScratch, PackedMatrix, Target, TileUnit, matmul};
 use earnest_models::checkpoint::{Tensor, Values};
 
 /// (rows, output columns, input columns)
@@ -41,9 +42,19 @@ fn packed(n: usize, k: usize, bf16: bool) -> PackedMatrix {
 }
 
 fn earnest(bencher: Bencher, shape: (usize, usize, usize), bf16: bool) {
+    products(bencher, shape, packed(shape.1, shape.2, bf16), threads());
+}
+
+fn in_tiles(bencher: Bencher, shape: (usize, usize, usize), unit: TileUnit, threads: usize) {
+    let (_, n, k) = shape;
+    let weights = Tensor { shape: vec![n, k], values: Values::F32(values(n * k)) };
+    products(bencher, shape, PackedMatrix::stack_bf16(vec![weights], unit), threads);
+}
+
+fn products(bencher: Bencher, shape: (usize, usize, usize), w: PackedMatrix, threads: usize) {
     let (m, n, k) = shape;
-    let team = Team::start(threads(), Isa::detect()).expect("threads can be started");
-    let (w, x) = (packed(n, k, bf16), values(m * k));
+    let team = Team::start(threads, Isa::detect()).expect("threads can be started");
+    let x = values(m * k);
     let (mut y, mut scratch) = (vec![0f32; m * n], MatmulScratch::default());
     bencher.counter(flops(shape)).bench_local(|| {
         team.enter(|| matmul(&team, &mut scratch, &x, &w, None, Target::Overwrite, &mut y));
@@ -58,6 +69,25 @@ fn earnest_f32(bencher: Bencher, shape: (usize, usize, usize)) {
 #[divan::bench(args = SHAPES)]
 fn earnest_bf16(bencher: Bencher, shape: (usize, usize, usize)) {
     earnest(bencher, shape, true);
+}
+
+/// f32 on one thread, beside the products in bf16 below.
+#[divan::bench(args = SHAPES)]
+fn products_f32_1_thread(bencher: Bencher, shape: (usize, usize, usize)) {
+    products(bencher, shape, packed(shape.1, shape.2, false), 1);
+}
+
+#[divan::bench(args = SHAPES)]
+fn products_bf16_1_thread_without_amx(bencher: Bencher, shape: (usize, usize, usize)) {
+    in_tiles(bencher, shape, TileUnit::VECTORS, 1);
+}
+
+#[divan::bench(args = SHAPES)]
+fn products_bf16_1_thread_amx(bencher: Bencher, shape: (usize, usize, usize)) {
+    match TileUnit::amx() {
+        Ok(unit) => in_tiles(bencher, shape, unit, 1),
+        Err(reason) => eprintln!("not run: this machine is without AMX: {reason}"),
+    }
 }
 
 #[divan::bench(args = SHAPES)]

@@ -14,6 +14,7 @@ mod checkpoint_golden;
 mod checkpoint_hostile;
 mod checkpoint_models;
 mod cli;
+mod compute_bf16;
 mod cuda_cli;
 mod cuda_libraries;
 mod digest;

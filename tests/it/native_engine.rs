@@ -292,22 +292,31 @@ fn tensors_that_the_configuration_does_not_know_are_refused_by_name() {
     }
 }
 
-/// A golden checkpoint that is computed in 8-bit integers.
-fn in_int8(name: &str, options: Options) -> CpuEngine {
+/// A golden checkpoint that is computed in another arithmetic than f32.
+fn computed_in(compute: Compute, name: &str, options: Options) -> CpuEngine {
     let mut checkpoint = Checkpoint::open(&golden(name)).unwrap();
-    checkpoint.set_weight_format(WeightFormat { compute: Some(Compute::Int8), ..WeightFormat::default() });
+    checkpoint.set_weight_format(WeightFormat { compute: Some(compute), ..WeightFormat::default() });
     CpuEngine::load(&checkpoint, options).unwrap()
 }
 
 #[test]
 fn eight_bit_integers_give_every_request_the_bits_it_has_alone() {
+    assert_neighbours_do_not_show(Compute::Int8);
+}
+
+#[test]
+fn bf16_gives_every_request_the_bits_it_has_alone() {
+    assert_neighbours_do_not_show(Compute::Bf16);
+}
+
+fn assert_neighbours_do_not_show(compute: Compute) {
     for name in ["llama", "gemma2", "mixtral", "phi2", "qwen3-moe", "gpt-oss-mxfp4", "gemma4-e2b", "olmo3-yarn"] {
         let prompt =
             |i: u64| -> Vec<u32> { (0..20 + 7 * (i as u32 % 6)).map(|p| (p * p + i as u32 / 3) % 500 + 1).collect() };
         let requests: Vec<Request> =
             (0..24).map(|i| Request { id: RequestId(i), ..request(&prompt(i), 5 + i as usize % 9) }).collect();
         let hashes = |options: Options, order: &[usize]| {
-            let mut e = in_int8(name, Options { trace: true, ..options });
+            let mut e = computed_in(compute, name, Options { trace: true, ..options });
             order.iter().for_each(|&i| e.submit(requests[i].clone()).unwrap());
             let mut done: Vec<_> = completions(&mut e).into_iter().map(|c| (c.id.0, c.ids, c.logits_hashes)).collect();
             done.sort();
@@ -326,15 +335,24 @@ fn eight_bit_integers_give_every_request_the_bits_it_has_alone() {
 
 #[test]
 fn eight_bit_integers_stay_close_to_the_exact_logits() {
+    assert_close_to_exact(Compute::Int8, "int8", 0.05);
+}
+
+#[test]
+fn bf16_stays_close_to_the_exact_logits() {
+    assert_close_to_exact(Compute::Bf16, "bf16", 0.02);
+}
+
+fn assert_close_to_exact(compute: Compute, dtype: &str, most: f32) {
     for name in ["llama", "gemma2", "mixtral", "phi2", "qwen3"] {
         let (checkpoint, mut exact) = engine(name);
-        let mut rounded = in_int8(name, options());
-        assert!(rounded.card().weights_dtype.contains("int8"), "{}", rounded.card().weights_dtype);
+        let mut rounded = computed_in(compute, name, options());
+        assert!(rounded.card().weights_dtype.contains(dtype), "{}", rounded.card().weights_dtype);
         let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 =", true).unwrap();
         let (a, b) = (exact.logits_after(&prompt, 1).unwrap(), rounded.logits_after(&prompt, 1).unwrap());
         let mean = a.iter().sum::<f32>() / a.len() as f32;
         let spread = a.iter().map(|x| (x - mean).powi(2)).sum::<f32>().sqrt();
         let error = a.iter().zip(&b).map(|(x, y)| (x - y).powi(2)).sum::<f32>().sqrt();
-        assert!(error > 0.0 && error < 0.05 * spread, "{name}: logits differ by {error}, their spread is {spread}");
+        assert!(error > 0.0 && error < most * spread, "{name}: logits differ by {error}, their spread is {spread}");
     }
 }

@@ -33,7 +33,7 @@ struct Document {
 pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let format = WeightFormat::from(args.weights);
     if format.is_plain() {
-        return Err(CliError::usage("nothing to compare: add --quant, --dtype or --compute int8"));
+        return Err(CliError::usage("nothing to compare: add --quant, --dtype, --compute int8 or --compute bf16"));
     }
     let prompts = args.prompt.clone().unwrap_or_default();
     let chosen = catalogue::choose(args.suite.name, &args.suite.options, args.seed.seed, &prompts)?;

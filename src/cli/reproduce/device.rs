@@ -17,7 +17,7 @@ use earnest_engine::bench::{
 use earnest_engine::{Card, Engine};
 use earnest_eval::model::{self, DeviceChoice, EngineSettings, LoadedEngine};
 use earnest_eval::prompt::Prompter;
-use earnest_models::checkpoint::{Checkpoint, Compute, DecoderConfig, WeightFormat};
+use earnest_models::checkpoint::{Checkpoint, DecoderConfig, WeightFormat};
 use earnest_papers::gsm_symbolic::Assumptions;
 use earnest_papers::nupa::Rate;
 use earnest_tasks::suite::Suite;
@@ -49,7 +49,7 @@ pub struct MeasureArgs {
     #[arg(long, requires = "plan", conflicts_with = "runs")]
     pub measure: bool,
 
-    /// With --measure: arithmetic, f32 or int8, as in `earnest run --compute` [default: f32]
+    /// With --measure: arithmetic, f32, int8 or bf16, as in `earnest run --compute` [default: f32]
     #[arg(long, value_name = "TYPE", value_enum, requires = "measure", hide_possible_values = true)]
     pub compute: Option<ComputeArg>,
 }
@@ -57,8 +57,7 @@ pub struct MeasureArgs {
 impl MeasureArgs {
     /// Format and arithmetic of the weights.
     pub(super) fn weights(&self) -> WeightFormat {
-        let compute = (self.compute == Some(ComputeArg::Int8)).then_some(Compute::Int8);
-        WeightFormat { compute, ..WeightFormat::default() }
+        WeightFormat { compute: self.compute.and_then(ComputeArg::compute), ..WeightFormat::default() }
     }
 
     /// The model of the plan: the named one, else EARNEST_MODEL if a model is needed.
@@ -80,8 +79,8 @@ impl MeasureArgs {
 /// Options of `earnest run` for these weights, each after a space.
 pub(super) fn weight_options(weights: &WeightFormat) -> String {
     let mut options = String::new();
-    if weights.is_int8() {
-        options.push_str(" --compute int8");
+    if let Some(compute) = weights.compute {
+        options.push_str(&format!(" --compute {}", compute.name()));
     }
     if let Some(quant) = weights.quant {
         options.push_str(&format!(" --quant {}", quant.name()));
@@ -297,6 +296,7 @@ impl MeasuredEngine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use earnest_models::checkpoint::Compute;
 
     #[test]
     fn commands_get_what_was_measured() {

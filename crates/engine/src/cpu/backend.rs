@@ -1,7 +1,7 @@
 //! The CPU as a [`Backend`].
 
 use super::decoder::{Forward, LoadError, Weights};
-use super::kernels::{Int8Isa, Isa, Peaks, SharedMut};
+use super::kernels::{Int8Isa, Isa, Peaks, SharedMut, TileUnit};
 use super::kv::{CacheLayout, CacheType, KvStore};
 use super::options::Options;
 use super::team::Team;
@@ -31,6 +31,8 @@ impl EngineCore<CpuBackend> {
     /// # Errors
     /// [`LoadError`] for a checkpoint that can not be run here.
     pub fn load(checkpoint: &Checkpoint, options: Options) -> Result<CpuEngine, LoadError> {
+        // Asked for before there are threads that use it.
+        let tiles = checkpoint.weight_format().is_bf16().then(TileUnit::best);
         let team = Team::start(options.threads(), Isa::detect()).map_err(LoadError::Threads)?;
         let config = checkpoint.config.clone();
         let cache = if checkpoint.weight_format().is_int8() { CacheType::Int8 } else { CacheType::F32 };
@@ -61,7 +63,7 @@ impl EngineCore<CpuBackend> {
             // The state of linear attention after a shared beginning is not kept.
             prefix_cache: options.prefix_cache && config.linear.is_none(),
         };
-        let weights = Weights::load(checkpoint)?;
+        let weights = Weights::load(checkpoint, tiles)?;
         let kv = KvStore::new(layout, blocks);
         let backend = CpuBackend { config, weights, team, forward: Forward::default(), kv };
         Ok(EngineCore::new(backend, checkpoint, limits, options.trace))
@@ -70,7 +72,7 @@ impl EngineCore<CpuBackend> {
     /// Measures the peak performance of this engine's threads in its arithmetic, in a second or two.
     pub fn peaks(&self) -> Peaks {
         let CpuBackend { team, weights, .. } = self.backend();
-        Peaks::measure(team, weights.is_int8(), weights.size_bytes())
+        Peaks::measure(team, weights.is_int8(), weights.tile_unit(), weights.size_bytes())
     }
 }
 
@@ -124,7 +126,11 @@ impl Backend for CpuBackend {
 
     fn info(&self) -> BackendInfo {
         let isa = self.team.isa();
-        let kernels = if self.weights.is_int8() { Int8Isa::best(isa).name() } else { isa.name() };
+        let kernels = match self.weights.tile_unit() {
+            Some(unit) => unit.describe(isa),
+            None if self.weights.is_int8() => Int8Isa::best(isa).name().to_owned(),
+            None => isa.name().to_owned(),
+        };
         BackendInfo {
             devices: vec![match self.team.threads() {
                 1 => format!("CPU, 1 thread, {kernels} kernels"),

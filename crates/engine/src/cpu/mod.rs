@@ -1,4 +1,4 @@
-//! The CPU backend: one decoder for every architecture, in exact f32 or 8-bit integers.
+//! The CPU backend: one decoder for every architecture, in exact f32, bf16 or 8-bit integers.
 //!
 //! `decoder` holds the weights and the forward pass, `kernels` the arithmetic, `kv` the memory of keys and values, and `team` the threads
 //! that compute a step together.

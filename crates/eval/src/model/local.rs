@@ -1,7 +1,7 @@
 //! Checkpoints that the native engine runs.
 use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_engine::cuda::{self, CudaEngine, CudaError};
-use earnest_models::checkpoint::{Checkpoint, WeightFormat};
+use earnest_models::checkpoint::{Checkpoint, Compute, WeightFormat};
 use earnest_models::memory::human_bytes;
 
 use super::checkpoint::{check_files, hash_files, open, record, unverifiable};
@@ -132,10 +132,12 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
         let (engine, options) = load_cpu(checkpoint, settings.cpu_options())?;
         return Ok(LoadedEngine::new(Box::new(engine), options, vec![]));
     };
-    if checkpoint.weight_format().compute.is_some() {
-        return Err(
-            EvalError::setting("--compute int8 is supported on the CPU only").hint("leave it out, or add --device cpu")
-        );
+    if let Some(compute) = checkpoint.weight_format().compute {
+        let hint = match compute {
+            Compute::Int8 => "leave it out, or add --device cpu",
+            Compute::Bf16 => "add --device cpu, or take --dtype bf16, whose products are in bf16 on a GPU",
+        };
+        return Err(EvalError::setting(format!("--compute {} is supported on the CPU only", compute.name())).hint(hint));
     }
     let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant)).map_err(|error| match error {
         CudaError::Checkpoint(_) | CudaError::NotFinite { .. } => {

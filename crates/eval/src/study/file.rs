@@ -261,7 +261,8 @@ const QUANT: [(&str, Option<Quant>); 6] = [
 const DTYPE: [(&str, ElementType); 3] =
     [("f32", ElementType::F32), ("bf16", ElementType::Bf16), ("f16", ElementType::F16)];
 
-const COMPUTE: [(&str, Option<Compute>); 2] = [("f32", None), ("int8", Some(Compute::Int8))];
+const COMPUTE: [(&str, Option<Compute>); 3] =
+    [("f32", None), ("int8", Some(Compute::Int8)), ("bf16", Some(Compute::Bf16))];
 
 /// Notes a key that stands where it means nothing.
 fn refuse(table: &Table<'_>, key: &'static str, reason: &str) {

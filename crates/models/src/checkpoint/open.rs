@@ -288,6 +288,11 @@ impl Checkpoint {
         self.weight_format.computes_int8(p, width)
     }
 
+    /// True if products with this parameter, a matrix, are computed in bf16.
+    pub fn computes_bf16(&self, p: Parameter) -> bool {
+        self.weight_format.computes_bf16(p)
+    }
+
     /// The format set by [`Checkpoint::set_weight_format`].
     pub fn weight_format(&self) -> WeightFormat {
         self.weight_format

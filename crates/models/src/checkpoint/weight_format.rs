@@ -2,8 +2,8 @@
 //!
 //! The engine's CPU kernels compute with floats, so `--quant` changes only values: each weight is quantised as in llama.cpp or
 //! bitsandbytes and dequantised again. That shows what quantisation does to answers, and saves neither memory nor time.
-//! `--compute int8` is different: the engine rounds both operands of its products to 8 bits. To an evaluation, both are other
-//! models.
+//! `--compute` is different: the engine rounds both operands of its products, to 8 bits or to bf16. To an evaluation, both are
+//! other models.
 use std::fmt;
 
 use candle_core::quantized::GgmlDType;
@@ -56,6 +56,18 @@ pub enum Compute {
     /// settings has the version of the arithmetic (2: including attention), because a change of it is another model.
     #[serde(rename = "int8.2", alias = "int8")]
     Int8,
+    /// Matrix products in bf16: weights and activations are rounded, sums are f32; attention is f32.
+    Bf16,
+}
+
+impl Compute {
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compute::Int8 => "int8",
+            Compute::Bf16 => "bf16",
+        }
+    }
 }
 
 /// Quantisation, type and arithmetic of weights. The default changes nothing.
@@ -72,6 +84,9 @@ pub struct WeightFormat {
 
 /// Weights and bytes of a group of [`Compute::Int8`].
 const INT8_GROUP: (usize, u64) = (32, 40);
+
+/// Inputs of a block of [`Compute::Bf16`], to which widths are padded.
+const BF16_BLOCK: usize = 32;
 
 /// Quantisation scheme of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,7 +178,11 @@ impl fmt::Display for WeightFormat {
             ElementType::Bf16 => "bf16",
             ElementType::F16 => "f16",
         });
-        let compute = self.compute.map(|Compute::Int8| "int8");
+        let compute = self.compute.map(|compute| match compute {
+            Compute::Int8 => "int8",
+            // Other than weights in bf16 with products in f32.
+            Compute::Bf16 => "bf16-products",
+        });
         let parts: Vec<&str> = self.quant.map(Quant::name).into_iter().chain(dtype).chain(compute).collect();
         f.write_str(&parts.join("-"))
     }
@@ -189,6 +208,11 @@ impl WeightFormat {
     /// True if the engine computes matrix products and attention in 8-bit integers.
     pub fn is_int8(&self) -> bool {
         self.compute == Some(Compute::Int8)
+    }
+
+    /// True if the engine computes matrix products in bf16.
+    pub fn is_bf16(&self) -> bool {
+        self.compute == Some(Compute::Bf16)
     }
 
     /// Returns the record of a decoder's parameters.
@@ -263,11 +287,17 @@ impl WeightFormat {
         self.is_int8() && !is_exact(parameter) && width.is_multiple_of(INT8_GROUP.0)
     }
 
+    /// True if products with a matrix are computed in bf16: all but those that stay in f32 for int8, too.
+    pub(super) fn computes_bf16(&self, parameter: Parameter) -> bool {
+        self.is_bf16() && !is_exact(parameter)
+    }
+
     /// Returns the bytes of a matrix in the engine that the file has as `stored`.
     pub(super) fn size_bytes(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> u64 {
         let elements: u64 = shape.iter().map(|&n| n as u64).product();
-        match shape {
-            &[_, width] if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
+        match *shape {
+            [_, width] if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
+            [rows, width] if self.computes_bf16(parameter) => (rows * width.next_multiple_of(BF16_BLOCK)) as u64 * 2,
             _ => elements * self.held_as(parameter, shape, stored).size_bytes(),
         }
     }
@@ -453,5 +483,10 @@ mod tests {
         assert_eq!(serde_json::to_string(&both).unwrap(), r#"{"quant":"nf4","dtype":"bf16"}"#);
         assert_eq!(serde_json::to_string(&Quant::Q8).unwrap(), "\"q8_0\"");
         assert!(WeightFormat::default().is_plain());
+        // Weights in bf16 are one thing, products in bf16 another.
+        let weights = WeightFormat { dtype: Some(ElementType::Bf16), ..WeightFormat::default() };
+        let products = WeightFormat { compute: Some(Compute::Bf16), ..WeightFormat::default() };
+        assert_eq!([weights.to_string(), products.to_string()], ["bf16", "bf16-products"]);
+        assert_eq!(serde_json::to_string(&products).unwrap(), r#"{"quant":null,"dtype":null,"compute":"bf16"}"#);
     }
 }

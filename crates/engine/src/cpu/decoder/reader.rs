@@ -4,7 +4,7 @@ use super::weights::{
     BesideWeights, ExpertWeights, FeedForward, LatentWeights, LayerInputTable, LayerInputWeights, LayerWeights,
     LinearWeights, LoadError, MlpWeights, NormWeights, Projection, StreamWeights,
 };
-use crate::cpu::kernels::PackedMatrix;
+use crate::cpu::kernels::{PackedMatrix, TileUnit};
 use earnest_models::checkpoint::{
     BlockLayout, Checkpoint, DecoderConfig, ExpertPlacement, KeysValues, LatentAttention, LayerConfig,
     LayerParameter as P, Parameter, QkNorm, Routing, Tensor, Values,
@@ -13,6 +13,8 @@ use earnest_models::checkpoint::{
 /// Reads parameters and packs them.
 pub(super) struct Reader<'a> {
     pub(super) checkpoint: &'a Checkpoint,
+    /// Unit of products in bf16, if they are computed so.
+    pub(super) tiles: Option<TileUnit>,
 }
 
 impl Reader<'_> {
@@ -37,8 +39,13 @@ impl Reader<'_> {
     /// Matrices of `width` columns, given as (parameter, rows), on top of each other.
     pub(super) fn matrix(&self, parts: &[(Parameter, usize)], width: usize) -> Result<PackedMatrix, LoadError> {
         let bytes = parts.iter().all(|&(p, _)| self.checkpoint.computes_int8(p, width));
+        let tiles = self.tiles.filter(|_| parts.iter().all(|&(p, _)| self.checkpoint.computes_bf16(p)));
         let parts = parts.iter().map(|&(p, n)| self.tensor(p, &[n, width])).collect::<Result<_, _>>()?;
-        Ok(if bytes { PackedMatrix::stack_int8(parts) } else { PackedMatrix::stack(parts) })
+        Ok(match tiles {
+            Some(unit) => PackedMatrix::stack_bf16(parts, unit),
+            None if bytes => PackedMatrix::stack_int8(parts),
+            None => PackedMatrix::stack(parts),
+        })
     }
 
     pub(super) fn vector(&self, parameter: Parameter, length: usize) -> Result<Vec<f32>, LoadError> {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::cpu::kernels::{MAX_GROUP, MAX_HEAD_DIM, PackedMatrix};
+use crate::cpu::kernels::{MAX_GROUP, MAX_HEAD_DIM, PackedMatrix, TileUnit};
 use earnest_models::checkpoint::{Checkpoint, CheckpointError, Parameter};
 
 use super::reader::Reader;
@@ -187,8 +187,8 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    /// Reads and packs every parameter, one matrix at a time on each core.
-    pub(crate) fn load(checkpoint: &Checkpoint) -> Result<Weights, LoadError> {
+    /// Reads and packs every parameter, one matrix at a time on each core; for products in bf16 if there is a unit for them.
+    pub(crate) fn load(checkpoint: &Checkpoint, tiles: Option<TileUnit>) -> Result<Weights, LoadError> {
         let c = &checkpoint.config;
         for layer in &c.layers {
             if layer.head_dim > MAX_HEAD_DIM {
@@ -198,7 +198,7 @@ impl Weights {
                 return Err(LoadError::TooManySharers { heads: c.num_heads, kv_heads: layer.num_kv_heads });
             }
         }
-        let r = Reader { checkpoint };
+        let r = Reader { checkpoint, tiles };
         let (vocab, hidden) = (c.vocab_size, c.hidden_size);
         // Two at a time on two cores: that many matrices are held twice while they are packed.
         let (embedding, layers) = rayon::join(
@@ -231,6 +231,11 @@ impl Weights {
     /// True if products are computed in 8-bit integers.
     pub(crate) fn is_int8(&self) -> bool {
         self.matrices().any(PackedMatrix::is_int8)
+    }
+
+    /// Unit of products in bf16, if they are computed so.
+    pub(crate) fn tile_unit(&self) -> Option<TileUnit> {
+        self.matrices().find_map(PackedMatrix::tile_unit)
     }
 
     /// Bytes of all matrices.

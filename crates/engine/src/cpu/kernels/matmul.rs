@@ -1,8 +1,9 @@
 //! Products of activations with packed weights.
 
-use half::{bf16, f16};
+use half::f16;
 use rayon::prelude::*;
 
+use super::bf16::{self as tiled, TileMatrix, TileUnit};
 use super::int8::{self, GROUP, Int8Group, Int8Isa};
 use super::lanes::{Isa, LANES, Lanes, for_each_isa};
 use super::shared::SharedMut;
@@ -32,6 +33,8 @@ enum Panels {
     F16(Vec<Line16>),
     /// `[k / 32]` groups a panel.
     Int8(Vec<Int8Group>),
+    /// For products in bf16.
+    Tiles(TileMatrix),
 }
 
 impl PackedMatrix {
@@ -93,6 +96,16 @@ impl PackedMatrix {
         PackedMatrix { n, k, panels: Panels::Int8(out) }
     }
 
+    /// Packs matrices as [`stack`](Self::stack) does, rounded to bf16, for products in bf16 on a unit.
+    ///
+    /// Panics if the widths differ.
+    pub fn stack_bf16(parts: Vec<Tensor>, unit: TileUnit) -> PackedMatrix {
+        let k = parts[0].shape[1];
+        assert!(parts.iter().all(|t| t.shape.len() == 2 && t.shape[1] == k), "stacked matrices of different widths");
+        let n = parts.iter().map(|t| t.shape[0]).sum();
+        PackedMatrix { n, k, panels: Panels::Tiles(TileMatrix::stack(&parts, k, unit)) }
+    }
+
     /// Output columns.
     pub fn n(&self) -> usize {
         self.n
@@ -109,6 +122,7 @@ impl PackedMatrix {
             Panels::F32(v) => size_of_val(v.as_slice()),
             Panels::Bf16(v) | Panels::F16(v) => size_of_val(v.as_slice()),
             Panels::Int8(v) => size_of_val(v.as_slice()),
+            Panels::Tiles(v) => v.size_bytes(),
         }
     }
 
@@ -117,11 +131,19 @@ impl PackedMatrix {
         matches!(self.panels, Panels::Int8(_))
     }
 
+    /// Unit of its products, if they are computed in bf16.
+    pub fn tile_unit(&self) -> Option<TileUnit> {
+        match &self.panels {
+            Panels::Tiles(v) => Some(v.unit()),
+            _ => None,
+        }
+    }
+
     /// Name of the element type.
     pub fn dtype(&self) -> &'static str {
         match self.panels {
             Panels::F32(_) => "f32",
-            Panels::Bf16(_) => "bf16",
+            Panels::Bf16(_) | Panels::Tiles(_) => "bf16",
             Panels::F16(_) => "f16",
             Panels::Int8(_) => "int8",
         }
@@ -131,6 +153,11 @@ impl PackedMatrix {
     pub fn row(&self, row: usize, scale: f32, out: &mut [f32]) {
         let (first, lane) = (row / LANES * self.k, row % LANES);
         match &self.panels {
+            Panels::Tiles(v) => {
+                for (i, o) in out.iter_mut().enumerate() {
+                    *o = v.weight(row, i) * scale;
+                }
+            }
             Panels::Int8(v) => {
                 for (out, group) in out.chunks_exact_mut(GROUP).zip(&v[first / GROUP..]) {
                     for (i, o) in out.iter_mut().enumerate() {
@@ -145,7 +172,7 @@ impl PackedMatrix {
             }
             Panels::Bf16(v) => {
                 for (o, line) in out.iter_mut().zip(&v[first..first + self.k]) {
-                    *o = bf16::from_bits(line.0[lane]).to_f32() * scale;
+                    *o = half::bf16::from_bits(line.0[lane]).to_f32() * scale;
                 }
             }
             Panels::F16(v) => {
@@ -167,7 +194,7 @@ fn narrow(values: &Values) -> &[u16] {
 fn wide(values: &Values, i: usize) -> f32 {
     match values {
         Values::F32(v) => v[i],
-        Values::Bf16(v) => bf16::from_bits(v[i]).to_f32(),
+        Values::Bf16(v) => half::bf16::from_bits(v[i]).to_f32(),
         Values::F16(v) => f16::from_bits(v[i]).to_f32(),
     }
 }
@@ -208,6 +235,7 @@ pub enum Target {
 pub struct MatmulScratch {
     interleaved: Vec<f32>,
     bytes: Vec<i32>,
+    tiles: tiled::Scratch,
 }
 
 /// `y[m, n] = x[m, k] W^T (+ bias)`, or added to y. A row's bits depend on that row, the matrix and the bias only.
@@ -234,6 +262,9 @@ pub fn matmul(
     if m == 0 {
         return;
     }
+    if let Panels::Tiles(v) = &w.panels {
+        return tiled::matmul(team, &mut scratch.tiles, x, v, (n, k), bias, into, y);
+    }
     let isa = team.isa();
     let unit = Int8Isa::best(isa);
     if let Panels::Int8(_) = w.panels {
@@ -259,6 +290,7 @@ pub fn matmul(
                 Panels::Bf16(v) => product_bf16(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
                 Panels::F16(v) => product_f16(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
                 Panels::Int8(v) => int8::product(unit, m, n, k, a_bytes, v.as_ptr(), panels, bias, into, y),
+                Panels::Tiles(_) => unreachable!("computed above"),
             }
         }
     });
@@ -454,7 +486,7 @@ mod tests {
         let (n, k, m) = (50, 40, 7);
         let w = noise(n * k, 1);
         let x = noise(m * k, 2);
-        let brain: Vec<u16> = w.iter().map(|&v| bf16::from_f32(v).to_bits()).collect();
+        let brain: Vec<u16> = w.iter().map(|&v| half::bf16::from_f32(v).to_bits()).collect();
         let half: Vec<u16> = w.iter().map(|&v| f16::from_f32(v).to_bits()).collect();
         for values in [Values::Bf16(brain), Values::F16(half)] {
             let widened: Vec<f32> = (0..n * k).map(|i| wide(&values, i)).collect();

@@ -4,6 +4,7 @@
 //! same in any batch, on any number of threads and on every instruction set.
 
 mod attention;
+mod bf16;
 mod int8;
 mod elementwise;
 mod largest;
@@ -20,6 +21,7 @@ mod tile;
 mod testing;
 
 pub(crate) use attention::{Attention, BlockPointer, MAX_GROUP, MAX_HEAD_DIM, QueryToken, attend, write_kv};
+pub use bf16::TileUnit;
 pub(crate) use elementwise::{activate, add_scaled, cut_gates, exponentials, gate, scale_and_cap, scale_by};
 pub(crate) use int8::Int8Isa;
 pub use lanes::Isa;

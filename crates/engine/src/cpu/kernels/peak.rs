@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::bf16::{self, TileUnit};
 use super::int8::{Int8Isa, dots};
 use super::lanes::{LANES, Lanes, for_each_isa};
 use crate::cpu::team::Team;
@@ -49,11 +50,16 @@ impl Peaks {
 
     /// Measures, in a second or two. The buffer is as large as the weights, because a step reads all of them, but at least
     /// 256 KiB and at most 1 GiB: weights that stay in the caches are read as fast as these are.
-    pub(crate) fn measure(team: &Team, is_int8: bool, weight_bytes: u64) -> Peaks {
+    pub(crate) fn measure(team: &Team, is_int8: bool, tiles: Option<TileUnit>, weight_bytes: u64) -> Peaks {
         let buffer_bytes = weight_bytes.clamp(LEAST_BUFFER.max(4096 * team.threads() as u64), 1 << 30);
         let f32_per_s = peak_f32(team);
         Peaks {
-            products_per_s: if is_int8 { peak_int8(team) } else { f32_per_s },
+            products_per_s: match tiles {
+                _ if is_int8 => peak_int8(team),
+                Some(unit) if unit.has_amx() => peak_tiles(team, unit),
+                // Vectors compute products of bf16 by multiply-adds of f32.
+                _ => f32_per_s,
+            },
             f32_per_s,
             bytes_per_s: peak_bandwidth(team, buffer_bytes as usize),
             buffer_bytes,
@@ -72,6 +78,11 @@ fn peak_int8(team: &Team) -> f64 {
     let unit = Int8Isa::best(team.isa());
     // SAFETY: the unit was detected.
     best(team, &|rounds| unsafe { dots(unit, rounds) }) * (2 * 4 * LANES * CHAINS) as f64
+}
+
+/// Operations a second of products of tiles that read no memory, on all threads of the team.
+fn peak_tiles(team: &Team, unit: TileUnit) -> f64 {
+    best(team, &|rounds| bf16::products(unit, rounds)) * bf16::PEAK_OPERATIONS as f64
 }
 
 /// Bytes a second at which all threads of the team together read a buffer of `bytes` in order.
