@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::cli::args::{EngineArgs, SeedArgs};
 use crate::cli::catalogue::SuiteCommand;
 use crate::cli::values::Prompts;
-use earnest_models::checkpoint::{Compute, ElementType, Quant, WeightFormat};
+use earnest_models::checkpoint::{Compute, ElementType, KvType, Quant, WeightFormat};
 use earnest_models::hub::HubSettings;
 
 /// Lists and cache for looking up models.
@@ -36,8 +36,8 @@ impl HubArgs {
 /// Changes to the weights at load.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct WeightArgs {
-    /// Quantisation of the attention and feed-forward weights at load; the CPU engine computes with the dequantised values, so
-    /// it shows the effect on answers and saves no memory. Counts as another model
+    /// Quantisation of the attention and feed-forward weights at load; they stay in their bits in memory (but for nf4), and the
+    /// CPU engine computes with exactly their values. Counts as another model
     #[arg(long, value_name = "SCHEME", value_enum, help_heading = "Model")]
     pub quant: Option<QuantArg>,
 
@@ -46,10 +46,25 @@ pub struct WeightArgs {
     pub dtype: Option<DtypeArg>,
 
     /// Arithmetic of matrix products and attention. int8 rounds weights, activations, keys and values to 8 bits in groups:
-    /// faster on CPUs with VNNI, a third of the memory, the same results on every machine and in any batch. Counts as another
-    /// model [default: f32]
+    /// faster on CPUs with VNNI, a third of the memory of f32, the same results on every machine and in any batch. a8 rounds
+    /// activations only, and multiplies them with quantised weights as the file has them: the fastest for 4-bit files, and the
+    /// least memory. Each counts as another model [default: f32]
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub compute: Option<ComputeArg>,
+
+    /// Type of keys and values in memory: bf16 rounds them, and attention computes with their values in f32; half the memory for long
+    /// contexts and large batches. Counts as another model [default: f32]
+    #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
+    pub kv: Option<KvArg>,
+}
+
+/// `--kv`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KvArg {
+    /// As they are computed
+    F32,
+    /// Rounded to bfloat16
+    Bf16,
 }
 
 /// `--compute`.
@@ -59,6 +74,8 @@ pub enum ComputeArg {
     F32,
     /// 8-bit integers for both operands
     Int8,
+    /// 8-bit activations, weights as the file has them
+    A8,
 }
 
 /// `--quant`.
@@ -87,6 +104,17 @@ pub enum DtypeArg {
     F16,
 }
 
+impl ComputeArg {
+    /// The arithmetic; none for f32.
+    pub fn arithmetic(self) -> Option<Compute> {
+        match self {
+            ComputeArg::F32 => None,
+            ComputeArg::Int8 => Some(Compute::Int8),
+            ComputeArg::A8 => Some(Compute::A8),
+        }
+    }
+}
+
 impl From<WeightArgs> for WeightFormat {
     fn from(args: WeightArgs) -> Self {
         let quant = args.quant.and_then(|quant| match quant {
@@ -102,11 +130,11 @@ impl From<WeightArgs> for WeightFormat {
             DtypeArg::Bf16 => ElementType::Bf16,
             DtypeArg::F16 => ElementType::F16,
         });
-        let compute = args.compute.and_then(|compute| match compute {
-            ComputeArg::F32 => None,
-            ComputeArg::Int8 => Some(Compute::Int8),
+        let kv = args.kv.and_then(|kv| match kv {
+            KvArg::F32 => None,
+            KvArg::Bf16 => Some(KvType::Bf16),
         });
-        WeightFormat { quant, dtype, compute }
+        WeightFormat { quant, dtype, compute: args.compute.and_then(ComputeArg::arithmetic), kv }
     }
 }
 

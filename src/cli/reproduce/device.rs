@@ -49,7 +49,7 @@ pub struct MeasureArgs {
     #[arg(long, requires = "plan", conflicts_with = "runs")]
     pub measure: bool,
 
-    /// With --measure: arithmetic, f32 or int8, as in `earnest run --compute` [default: f32]
+    /// With --measure: arithmetic, f32, int8 or a8, as in `earnest run --compute` [default: f32]
     #[arg(long, value_name = "TYPE", value_enum, requires = "measure", hide_possible_values = true)]
     pub compute: Option<ComputeArg>,
 }
@@ -57,7 +57,7 @@ pub struct MeasureArgs {
 impl MeasureArgs {
     /// Format and arithmetic of the weights.
     pub(super) fn weights(&self) -> WeightFormat {
-        let compute = (self.compute == Some(ComputeArg::Int8)).then_some(Compute::Int8);
+        let compute = self.compute.and_then(ComputeArg::arithmetic);
         WeightFormat { compute, ..WeightFormat::default() }
     }
 
@@ -80,8 +80,8 @@ impl MeasureArgs {
 /// Options of `earnest run` for these weights, each after a space.
 pub(super) fn weight_options(weights: &WeightFormat) -> String {
     let mut options = String::new();
-    if weights.is_int8() {
-        options.push_str(" --compute int8");
+    if let Some(compute) = weights.compute {
+        options.push_str(&format!(" --compute {}", compute.name()));
     }
     if let Some(quant) = weights.quant {
         options.push_str(&format!(" --quant {}", quant.name()));

@@ -132,10 +132,11 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
         let (engine, options) = load_cpu(checkpoint, settings.cpu_options())?;
         return Ok(LoadedEngine::new(Box::new(engine), options, vec![]));
     };
-    if checkpoint.weight_format().compute.is_some() {
-        return Err(
-            EvalError::setting("--compute int8 is supported on the CPU only").hint("leave it out, or add --device cpu")
-        );
+    let format = checkpoint.weight_format();
+    let option = format.compute.map(|compute| format!("--compute {}", compute.name()));
+    if let Some(option) = option.or_else(|| format.kv.map(|_| "--kv bf16".to_owned())) {
+        return Err(EvalError::setting(format!("{option} is supported on the CPU only"))
+            .hint("leave it out, or add --device cpu"));
     }
     let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant)).map_err(|error| match error {
         CudaError::Checkpoint(_) | CudaError::NotFinite { .. } => {

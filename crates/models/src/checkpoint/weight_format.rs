@@ -1,9 +1,8 @@
 //! Weight formats: the file's values, rounded to another float type, or quantised at load.
 //!
-//! The engine's CPU kernels compute with floats, so `--quant` changes only values: each weight is quantised as in llama.cpp or
-//! bitsandbytes and dequantised again. That shows what quantisation does to answers, and saves neither memory nor time.
-//! `--compute int8` is different: the engine rounds both operands of its products to 8 bits. To an evaluation, both are other
-//! models.
+//! `--quant` changes values: each weight is quantised as in llama.cpp or bitsandbytes, and the engine computes with what dequantising
+//! gives. `--compute` and `--kv` change the arithmetic: what the engine rounds operands, keys and values to. To an evaluation, all of
+//! them are other models.
 use std::fmt;
 
 use candle_core::quantized::GgmlDType;
@@ -56,6 +55,17 @@ pub enum Compute {
     /// settings has the version of the arithmetic (2: including attention), because a change of it is another model.
     #[serde(rename = "int8.2", alias = "int8")]
     Int8,
+    /// Products of quantised weights, as they are, with activations that are rounded to 8 bits in groups.
+    #[serde(rename = "a8.1", alias = "a8")]
+    A8,
+}
+
+/// A type of keys and values in the cache other than the arithmetic's own, `--kv`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KvType {
+    /// Rounded to bfloat16 and widened to f32 in attention.
+    Bf16,
 }
 
 /// Quantisation, type and arithmetic of weights. The default changes nothing.
@@ -68,6 +78,9 @@ pub struct WeightFormat {
     /// None for f32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<Compute>,
+    /// Type of keys and values; none for that of the arithmetic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv: Option<KvType>,
 }
 
 /// Weights and bytes of a group of [`Compute::Int8`].
@@ -130,6 +143,16 @@ impl Quant {
     }
 }
 
+impl Compute {
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compute::Int8 => "int8",
+            Compute::A8 => "a8",
+        }
+    }
+}
+
 impl Scheme {
     fn name(self) -> &'static str {
         match self {
@@ -163,8 +186,9 @@ impl fmt::Display for WeightFormat {
             ElementType::Bf16 => "bf16",
             ElementType::F16 => "f16",
         });
-        let compute = self.compute.map(|Compute::Int8| "int8");
-        let parts: Vec<&str> = self.quant.map(Quant::name).into_iter().chain(dtype).chain(compute).collect();
+        let compute = self.compute.map(Compute::name);
+        let kv = self.kv.map(|KvType::Bf16| "kv-bf16");
+        let parts: Vec<&str> = self.quant.map(Quant::name).into_iter().chain(dtype).chain(compute).chain(kv).collect();
         f.write_str(&parts.join("-"))
     }
 }
@@ -189,6 +213,16 @@ impl WeightFormat {
     /// True if the engine computes matrix products and attention in 8-bit integers.
     pub fn is_int8(&self) -> bool {
         self.compute == Some(Compute::Int8)
+    }
+
+    /// True if tensors have the values of the files.
+    pub(super) fn keeps_values(&self) -> bool {
+        self.quant.is_none() && self.dtype.is_none()
+    }
+
+    /// True if products with a quantised matrix round its activations to 8 bits.
+    pub(super) fn rounds_activations(&self, parameter: Parameter) -> bool {
+        self.compute == Some(Compute::A8) && !is_exact(parameter)
     }
 
     /// Returns the record of a decoder's parameters.
@@ -263,11 +297,18 @@ impl WeightFormat {
         self.is_int8() && !is_exact(parameter) && width.is_multiple_of(INT8_GROUP.0)
     }
 
-    /// Returns the bytes of a matrix in the engine that the file has as `stored`.
-    pub(super) fn size_bytes(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> u64 {
+    /// Returns the bytes of a matrix in the engine that the file has as `stored`, or that has `blocks`.
+    pub(super) fn size_bytes(
+        &self,
+        parameter: Parameter,
+        shape: &[usize],
+        stored: ElementType,
+        blocks: Option<BlockType>,
+    ) -> u64 {
         let elements: u64 = shape.iter().map(|&n| n as u64).product();
-        match shape {
-            &[_, width] if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
+        match (shape, blocks) {
+            (&[_, width], _) if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
+            (&[_, _], Some(blocks)) => elements / blocks.size().0 as u64 * blocks.packed_bytes() as u64,
             _ => elements * self.held_as(parameter, shape, stored).size_bytes(),
         }
     }
