@@ -23,7 +23,7 @@ fn formats() -> [WeightFormat; 6] {
         WeightFormat::default(),
         WeightFormat { dtype: Some(ElementType::Bf16), ..WeightFormat::default() },
         WeightFormat { quant: Some(Quant::Q8), ..WeightFormat::default() },
-        WeightFormat { quant: Some(Quant::Nf4), dtype: Some(ElementType::F16), compute: None },
+        WeightFormat { quant: Some(Quant::Nf4), dtype: Some(ElementType::F16), ..WeightFormat::default() },
         WeightFormat { compute: Some(Compute::Int8), ..WeightFormat::default() },
         WeightFormat { compute: Some(Compute::Bf16), ..WeightFormat::default() },
     ]

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::cli::args::{EngineArgs, SeedArgs};
 use crate::cli::catalogue::SuiteCommand;
 use crate::cli::values::Prompts;
-use earnest_models::checkpoint::{Compute, ElementType, Quant, WeightFormat};
+use earnest_models::checkpoint::{Compute, ElementType, KvType, Quant, WeightFormat};
 use earnest_models::hub::HubSettings;
 
 /// Lists and cache for looking up models.
@@ -36,8 +36,8 @@ impl HubArgs {
 /// Changes to the weights at load.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct WeightArgs {
-    /// Quantisation of the attention and feed-forward weights at load; the CPU engine computes with the dequantised values, so
-    /// it shows the effect on answers and saves no memory. Counts as another model
+    /// Quantisation of the attention and feed-forward weights at load; they stay in their bits in memory (but for nf4), and the
+    /// CPU engine computes with exactly their values. Counts as another model
     #[arg(long, value_name = "SCHEME", value_enum, help_heading = "Model")]
     pub quant: Option<QuantArg>,
 
@@ -46,10 +46,26 @@ pub struct WeightArgs {
     pub dtype: Option<DtypeArg>,
 
     /// Arithmetic of matrix products and attention. int8 rounds weights, activations, keys and values to 8 bits in groups:
-    /// faster on CPUs with VNNI, a third of the memory. bf16 rounds the operands of matrix products: fast on CPUs with AMX, half
-    /// the memory. Both give the same results on every machine and in any batch, and count as another model [default: f32]
+    /// faster on CPUs with VNNI, a third of the memory of f32. a8 rounds activations only, and multiplies them with quantised
+    /// weights as the file has them: the fastest for 4-bit files, and the least memory. bf16 rounds the operands of matrix
+    /// products: fast on CPUs with AMX, half the memory of f32. Each gives the same results on every machine and in any batch,
+    /// and counts as another model [default: f32]
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub compute: Option<ComputeArg>,
+
+    /// Type of keys and values in memory: bf16 rounds them, and attention computes with their values in f32; half the memory for long
+    /// contexts and large batches. Counts as another model [default: f32]
+    #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
+    pub kv: Option<KvArg>,
+}
+
+/// `--kv`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KvArg {
+    /// As they are computed
+    F32,
+    /// Rounded to bfloat16
+    Bf16,
 }
 
 /// `--compute`.
@@ -59,6 +75,8 @@ pub enum ComputeArg {
     F32,
     /// 8-bit integers for both operands
     Int8,
+    /// 8-bit activations, weights as the file has them
+    A8,
     /// bf16 operands and f32 sums in matrix products, f32 in attention
     Bf16,
 }
@@ -89,6 +107,18 @@ pub enum DtypeArg {
     F16,
 }
 
+impl ComputeArg {
+    /// The arithmetic; none for f32.
+    pub fn arithmetic(self) -> Option<Compute> {
+        match self {
+            ComputeArg::F32 => None,
+            ComputeArg::Int8 => Some(Compute::Int8),
+            ComputeArg::A8 => Some(Compute::A8),
+            ComputeArg::Bf16 => Some(Compute::Bf16),
+        }
+    }
+}
+
 impl From<WeightArgs> for WeightFormat {
     fn from(args: WeightArgs) -> Self {
         let quant = args.quant.and_then(|quant| match quant {
@@ -104,18 +134,11 @@ impl From<WeightArgs> for WeightFormat {
             DtypeArg::Bf16 => ElementType::Bf16,
             DtypeArg::F16 => ElementType::F16,
         });
-        WeightFormat { quant, dtype, compute: args.compute.and_then(ComputeArg::compute) }
-    }
-}
-
-impl ComputeArg {
-    /// The arithmetic; none for f32.
-    pub fn compute(self) -> Option<Compute> {
-        match self {
-            ComputeArg::F32 => None,
-            ComputeArg::Int8 => Some(Compute::Int8),
-            ComputeArg::Bf16 => Some(Compute::Bf16),
-        }
+        let kv = args.kv.and_then(|kv| match kv {
+            KvArg::F32 => None,
+            KvArg::Bf16 => Some(KvType::Bf16),
+        });
+        WeightFormat { quant, dtype, compute: args.compute.and_then(ComputeArg::arithmetic), kv }
     }
 }
 

@@ -49,7 +49,7 @@ pub struct MeasureArgs {
     #[arg(long, requires = "plan", conflicts_with = "runs")]
     pub measure: bool,
 
-    /// With --measure: arithmetic, f32, int8 or bf16, as in `earnest run --compute` [default: f32]
+    /// With --measure: arithmetic, f32, int8, a8 or bf16, as in `earnest run --compute` [default: f32]
     #[arg(long, value_name = "TYPE", value_enum, requires = "measure", hide_possible_values = true)]
     pub compute: Option<ComputeArg>,
 }
@@ -57,7 +57,8 @@ pub struct MeasureArgs {
 impl MeasureArgs {
     /// Format and arithmetic of the weights.
     pub(super) fn weights(&self) -> WeightFormat {
-        WeightFormat { compute: self.compute.and_then(ComputeArg::compute), ..WeightFormat::default() }
+        let compute = self.compute.and_then(ComputeArg::arithmetic);
+        WeightFormat { compute, ..WeightFormat::default() }
     }
 
     /// The model of the plan: the named one, else EARNEST_MODEL if a model is needed.

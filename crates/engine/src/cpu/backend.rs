@@ -8,7 +8,7 @@ use super::team::Team;
 use crate::EngineError;
 use crate::core::sampler::sample_row;
 use crate::core::{Backend, BackendInfo, BlockOp, EngineCore, Limits, Sampled, SamplingMetadata, Step};
-use earnest_models::checkpoint::{Checkpoint, DecoderConfig, KeysValues};
+use earnest_models::checkpoint::{Checkpoint, DecoderConfig, KeysValues, KvType};
 
 /// Rows of logits computed at a time: bounds their memory with large vocabularies.
 const LOGIT_ROWS: usize = 48;
@@ -35,7 +35,13 @@ impl EngineCore<CpuBackend> {
         let tiles = checkpoint.weight_format().is_bf16().then(TileUnit::best);
         let team = Team::start(options.threads(), Isa::detect()).map_err(LoadError::Threads)?;
         let config = checkpoint.config.clone();
-        let cache = if checkpoint.weight_format().is_int8() { CacheType::Int8 } else { CacheType::F32 };
+        let format = checkpoint.weight_format();
+        let cache = match format.kv {
+            Some(_) if format.is_int8() => return Err(LoadError::KvOfInt8),
+            Some(KvType::Bf16) => CacheType::Bf16,
+            None if format.is_int8() => CacheType::Int8,
+            None => CacheType::F32,
+        };
         let layout = CacheLayout::new(
             cache,
             config.layers.iter().map(|layer| match layer.keys_values {

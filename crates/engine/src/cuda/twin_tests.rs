@@ -64,7 +64,7 @@ fn every_architecture_has_the_logits_of_the_cpu_engine() {
         let mut checkpoint = golden(name);
         let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 = 8, and 744 + 543 =", true).unwrap();
         for (dtype, tolerance) in [(None, 2e-4), (Some(ElementType::Bf16), 0.12)] {
-            checkpoint.set_weight_format(WeightFormat { quant: None, dtype, compute: None });
+            checkpoint.set_weight_format(WeightFormat { quant: None, dtype, ..WeightFormat::default() });
             let mut native = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap();
             let expected = native.logits_after(&prompt, 5).unwrap();
             let mut cuda = twin(&checkpoint, true, 0, &options());
@@ -134,7 +134,11 @@ fn halves_have_the_logits_of_the_cpu_engine_too() {
     for name in ["llama", "gemma2", "qwen3"] {
         let mut checkpoint = golden(name);
         let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 = 8, and 744 + 543 =", true).unwrap();
-        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::F16), compute: None });
+        checkpoint.set_weight_format(WeightFormat {
+            quant: None,
+            dtype: Some(ElementType::F16),
+            ..WeightFormat::default()
+        });
         let expected = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap().logits_after(&prompt, 5).unwrap();
         let got = twin(&checkpoint, true, 0, &options()).logits_after(&prompt, 5).unwrap();
         let d = distance(&got, &expected);
@@ -186,7 +190,7 @@ fn greedy_texts_are_those_of_transformers_until_a_small_margin() {
         let mut compared = 0;
         for name in ["llama", "gemma2", "qwen2", "phi3-longrope", "mixtral"] {
             let mut checkpoint = golden(name);
-            checkpoint.set_weight_format(WeightFormat { quant: None, dtype, compute: None });
+            checkpoint.set_weight_format(WeightFormat { quant: None, dtype, ..WeightFormat::default() });
             let mut cuda = twin(&checkpoint, true, 0, &options());
             let prompts = recorded(name);
             let prompts = &prompts[..prompts.len().min(3)];
@@ -214,7 +218,11 @@ fn bits_depend_on_the_request_alone_and_not_on_the_order_of_threads() {
     }
     for name in ["llama"] {
         let mut checkpoint = golden(name);
-        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::Bf16), compute: None });
+        checkpoint.set_weight_format(WeightFormat {
+            quant: None,
+            dtype: Some(ElementType::Bf16),
+            ..WeightFormat::default()
+        });
         // A long beginning in common, so that parts are shared, and different lengths.
         let common: Vec<u32> = (0..150).map(|i| 3 + i * 7 % 500).collect();
         let prompt =
@@ -344,7 +352,7 @@ fn a_model_quantised_at_load_runs_on_its_blocks() {
     }
     let mut checkpoint = golden("llama");
     // Rows of 64 and 160 are blocks of 32 only: what is asked as q4k becomes other schemes, of which q8_0 has kernels.
-    checkpoint.set_weight_format(WeightFormat { quant: Some(Quant::Q8), dtype: None, compute: None });
+    checkpoint.set_weight_format(WeightFormat { quant: Some(Quant::Q8), dtype: None, ..WeightFormat::default() });
     let prompt: Vec<u32> = (0..150).map(|i| 3 + i * 11 % 500).collect();
     let mut native = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap();
     let expected = native.logits_after(&prompt, 5).unwrap();
@@ -376,7 +384,11 @@ fn less_shared_memory_leaves_the_largest_tile_out_and_refuses_heads_that_are_too
         return;
     }
     let mut checkpoint = golden("llama");
-    checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::Bf16), compute: None });
+    checkpoint.set_weight_format(WeightFormat {
+        quant: None,
+        dtype: Some(ElementType::Bf16),
+        ..WeightFormat::default()
+    });
     let load = |shared: u32| {
         let mut device = Twin::new();
         (device.library, device.shared) = (false, shared);
@@ -475,7 +487,11 @@ fn readers_of_a_shared_prefix_agree_with_and_without_the_cache_and_the_library()
         return;
     }
     let mut checkpoint = golden("llama");
-    checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::Bf16), compute: None });
+    checkpoint.set_weight_format(WeightFormat {
+        quant: None,
+        dtype: Some(ElementType::Bf16),
+        ..WeightFormat::default()
+    });
     let prompts = random_prompts(6, 200, 20, checkpoint.config.vocab_size);
     let options = Options { kv_memory: Some(16 << 20), token_budget: 300, ..options() };
     let invariant = Options { batch_invariant: true, ..options.clone() };
@@ -497,7 +513,7 @@ fn the_model_inside_the_program_agrees_with_the_cpu() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../embedded/earnest-abacus-1m");
     let mut checkpoint = Checkpoint::open(&folder).unwrap();
     for (dtype, tolerance) in [(ElementType::F32, 1e-3), (ElementType::Bf16, 0.3)] {
-        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(dtype), compute: None });
+        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(dtype), ..WeightFormat::default() });
         let prompts = random_prompts(2, 12, 8, checkpoint.config.vocab_size);
         let mut native = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap();
         let recorded = record(&mut native, &prompts, 4).unwrap();
@@ -515,7 +531,11 @@ fn the_acceptance_of_the_reference_checkpoints_passes_in_16_bits() {
     let mut largest = (0f64, 0f64);
     for name in NAMES {
         let mut checkpoint = golden(name);
-        checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(ElementType::Bf16), compute: None });
+        checkpoint.set_weight_format(WeightFormat {
+            quant: None,
+            dtype: Some(ElementType::Bf16),
+            ..WeightFormat::default()
+        });
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints").join(name);
         let mut recorded = Recorded::read(&folder.join("golden.json")).unwrap();
         recorded.prompts.truncate(2);

@@ -178,11 +178,12 @@ impl Placer<'_> {
         match self.checkpoint.block_type(parameter, shape) {
             // Without matrix instructions in f32 there are no kernels for blocks.
             _ if self.element == Element::F32 => Kind::Dense,
-            None => Kind::Dense,
             Some(BlockType::Q8_0) => Kind::Q8_0,
             Some(BlockType::Q4K) => Kind::Q4K,
             Some(BlockType::Q5K) => Kind::Q5K,
             Some(BlockType::Q6K) => Kind::Q6K,
+            // The others have no kernels.
+            _ => Kind::Dense,
         }
     }
 

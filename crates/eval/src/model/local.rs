@@ -132,12 +132,14 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
         let (engine, options) = load_cpu(checkpoint, settings.cpu_options())?;
         return Ok(LoadedEngine::new(Box::new(engine), options, vec![]));
     };
-    if let Some(compute) = checkpoint.weight_format().compute {
-        let hint = match compute {
-            Compute::Int8 => "leave it out, or add --device cpu",
-            Compute::Bf16 => "add --device cpu, or take --dtype bf16, whose products are in bf16 on a GPU",
-        };
-        return Err(EvalError::setting(format!("--compute {} is supported on the CPU only", compute.name())).hint(hint));
+    let format = checkpoint.weight_format();
+    let hint = match format.compute {
+        Some(Compute::Bf16) => "add --device cpu, or take --dtype bf16, whose products are in bf16 on a GPU",
+        _ => "leave it out, or add --device cpu",
+    };
+    let option = format.compute.map(|compute| format!("--compute {}", compute.name()));
+    if let Some(option) = option.or_else(|| format.kv.map(|_| "--kv bf16".to_owned())) {
+        return Err(EvalError::setting(format!("{option} is supported on the CPU only")).hint(hint));
     }
     let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant)).map_err(|error| match error {
         CudaError::Checkpoint(_) | CudaError::NotFinite { .. } => {

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use earnest_engine::endpoint::Api;
-use earnest_models::checkpoint::{Compute, ElementType, Quant, WeightFormat};
+use earnest_models::checkpoint::{Compute, ElementType, KvType, Quant, WeightFormat};
 use earnest_models::memory::ByteSize;
 use earnest_stats::mixed::{Formula, FormulaError};
 use earnest_tasks::suite::registry::{self, OptionValues};
@@ -137,6 +137,7 @@ impl Reader<'_> {
             quant: table.choice("quant", &QUANT).flatten(),
             dtype: table.choice("dtype", &DTYPE),
             compute: table.choice("compute", &COMPUTE).flatten(),
+            kv: table.choice("kv", &KV).flatten(),
         };
         let model = table.text("model");
         let runner = table.choice("engine", &[("native", false), ("mistralrs", true)]).unwrap_or(false);
@@ -148,7 +149,7 @@ impl Reader<'_> {
             context: table.integer("context"),
         };
         let reference = if let Some(url) = table.text("endpoint") {
-            for key in ["quant", "dtype", "compute", "engine"] {
+            for key in ["quant", "dtype", "compute", "kv", "engine"] {
                 refuse(&table, key, "is for models that run here, not for an endpoint");
             }
             ModelReference::Endpoint(EndpointRequest { url, ..request })
@@ -261,8 +262,10 @@ const QUANT: [(&str, Option<Quant>); 6] = [
 const DTYPE: [(&str, ElementType); 3] =
     [("f32", ElementType::F32), ("bf16", ElementType::Bf16), ("f16", ElementType::F16)];
 
-const COMPUTE: [(&str, Option<Compute>); 3] =
-    [("f32", None), ("int8", Some(Compute::Int8)), ("bf16", Some(Compute::Bf16))];
+const COMPUTE: [(&str, Option<Compute>); 4] =
+    [("f32", None), ("int8", Some(Compute::Int8)), ("a8", Some(Compute::A8)), ("bf16", Some(Compute::Bf16))];
+
+const KV: [(&str, Option<KvType>); 2] = [("f32", None), ("bf16", Some(KvType::Bf16))];
 
 /// Notes a key that stands where it means nothing.
 fn refuse(table: &Table<'_>, key: &'static str, reason: &str) {

@@ -64,5 +64,5 @@ pub use open::{Checkpoint, Format, METADATA_FILES};
 pub use prompt_ids::{PromptIdsError, with_one_bos};
 pub use text_stream::TextStream;
 pub use tokenizer::Tokenizer;
-pub use weight_format::{Compute, ElementType, Quant, WeightFormat, WeightRecord};
+pub use weight_format::{Compute, ElementType, KvType, Quant, WeightFormat, WeightRecord};
 pub use weights::{BlockType, LayerParameter, Parameter, Tensor, Values};

@@ -6,7 +6,7 @@ use super::hf_config::NamedIds;
 use super::hf_quant::Quantisation;
 use super::hf_weights::HfWeights;
 use super::{
-    BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, MemoryEstimate,
+    BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, KvType, MemoryEstimate,
     Parameter, PassedKeys, Tensor, Tokenizer, WeightFormat, WeightRecord, elsewhere, gguf_tokenizer, hf_config,
     json_fields, mistralrs_knows,
 };
@@ -223,7 +223,7 @@ impl Checkpoint {
 
     /// Returns the type of a matrix's blocks, from the file or quantised at load; none if [`Checkpoint::blocks`] does not support it.
     pub fn block_type(&self, p: Parameter, shape: &[usize]) -> Option<BlockType> {
-        if !self.weight_format.is_plain() {
+        if !self.weight_format.keeps_values() {
             return self.weight_format.block_type(p, shape);
         }
         match &self.weights {
@@ -246,7 +246,7 @@ impl Checkpoint {
             return Err(missing());
         }
         match &self.weights {
-            Weights::Gguf(weights) if self.weight_format.is_plain() => weights.blocks(&self.config, p, shape),
+            Weights::Gguf(weights) if self.weight_format.keeps_values() => weights.blocks(&self.config, p, shape),
             Weights::Gguf(weights) => self.weight_format.blocks(p, weights.tensor(&self.config, p, shape)?),
             Weights::Hf(weights) => self.weight_format.blocks(p, weights.tensor(&self.config, p, shape)?),
             Weights::Absent => Err(missing()),
@@ -293,6 +293,11 @@ impl Checkpoint {
         self.weight_format.computes_bf16(p)
     }
 
+    /// True if products with this parameter round their activations to 8 bits where the matrix is in blocks.
+    pub fn rounds_activations(&self, p: Parameter) -> bool {
+        self.weight_format.rounds_activations(p)
+    }
+
     /// The format set by [`Checkpoint::set_weight_format`].
     pub fn weight_format(&self) -> WeightFormat {
         self.weight_format
@@ -311,9 +316,13 @@ impl Checkpoint {
                 Weights::Gguf(weights) => weights.held_as(&self.config, p, shape),
                 Weights::Absent => ElementType::F32,
             };
-            self.weight_format.size_bytes(p, shape, stored)
+            self.weight_format.size_bytes(p, shape, stored, self.block_type(p, shape))
         });
-        if self.weight_format.is_int8() { memory.with_int8_cache(&self.config) } else { memory }
+        match self.weight_format.kv {
+            _ if self.weight_format.is_int8() => memory.with_int8_cache(&self.config),
+            Some(KvType::Bf16) => MemoryEstimate { kv_per_token: memory.kv_per_token / 2, ..memory },
+            None => memory,
+        }
     }
 
     /// True if this decoder has the parameter; a tied head, for example, is not one.

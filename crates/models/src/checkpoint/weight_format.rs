@@ -1,9 +1,8 @@
 //! Weight formats: the file's values, rounded to another float type, or quantised at load.
 //!
-//! The engine's CPU kernels compute with floats, so `--quant` changes only values: each weight is quantised as in llama.cpp or
-//! bitsandbytes and dequantised again. That shows what quantisation does to answers, and saves neither memory nor time.
-//! `--compute` is different: the engine rounds both operands of its products, to 8 bits or to bf16. To an evaluation, both are
-//! other models.
+//! `--quant` changes values: each weight is quantised as in llama.cpp or bitsandbytes, and the engine computes with what dequantising
+//! gives. `--compute` and `--kv` change the arithmetic: what the engine rounds operands, keys and values to. To an evaluation, all of
+//! them are other models.
 use std::fmt;
 
 use candle_core::quantized::GgmlDType;
@@ -58,16 +57,17 @@ pub enum Compute {
     Int8,
     /// Matrix products in bf16: weights and activations are rounded, sums are f32; attention is f32.
     Bf16,
+    /// Products of quantised weights, as they are, with activations that are rounded to 8 bits in groups.
+    #[serde(rename = "a8.1", alias = "a8")]
+    A8,
 }
 
-impl Compute {
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Compute::Int8 => "int8",
-            Compute::Bf16 => "bf16",
-        }
-    }
+/// A type of keys and values in the cache other than the arithmetic's own, `--kv`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KvType {
+    /// Rounded to bfloat16 and widened to f32 in attention.
+    Bf16,
 }
 
 /// Quantisation, type and arithmetic of weights. The default changes nothing.
@@ -80,6 +80,9 @@ pub struct WeightFormat {
     /// None for f32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<Compute>,
+    /// Type of keys and values; none for that of the arithmetic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv: Option<KvType>,
 }
 
 /// Weights and bytes of a group of [`Compute::Int8`].
@@ -145,6 +148,17 @@ impl Quant {
     }
 }
 
+impl Compute {
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compute::Int8 => "int8",
+            Compute::Bf16 => "bf16",
+            Compute::A8 => "a8",
+        }
+    }
+}
+
 impl Scheme {
     fn name(self) -> &'static str {
         match self {
@@ -179,11 +193,12 @@ impl fmt::Display for WeightFormat {
             ElementType::F16 => "f16",
         });
         let compute = self.compute.map(|compute| match compute {
-            Compute::Int8 => "int8",
             // Other than weights in bf16 with products in f32.
             Compute::Bf16 => "bf16-products",
+            compute => compute.name(),
         });
-        let parts: Vec<&str> = self.quant.map(Quant::name).into_iter().chain(dtype).chain(compute).collect();
+        let kv = self.kv.map(|KvType::Bf16| "kv-bf16");
+        let parts: Vec<&str> = self.quant.map(Quant::name).into_iter().chain(dtype).chain(compute).chain(kv).collect();
         f.write_str(&parts.join("-"))
     }
 }
@@ -213,6 +228,16 @@ impl WeightFormat {
     /// True if the engine computes matrix products in bf16.
     pub fn is_bf16(&self) -> bool {
         self.compute == Some(Compute::Bf16)
+    }
+
+    /// True if tensors have the values of the files.
+    pub(super) fn keeps_values(&self) -> bool {
+        self.quant.is_none() && self.dtype.is_none()
+    }
+
+    /// True if products with a quantised matrix round its activations to 8 bits.
+    pub(super) fn rounds_activations(&self, parameter: Parameter) -> bool {
+        self.compute == Some(Compute::A8) && !is_exact(parameter)
     }
 
     /// Returns the record of a decoder's parameters.
@@ -292,12 +317,21 @@ impl WeightFormat {
         self.is_bf16() && !is_exact(parameter)
     }
 
-    /// Returns the bytes of a matrix in the engine that the file has as `stored`.
-    pub(super) fn size_bytes(&self, parameter: Parameter, shape: &[usize], stored: ElementType) -> u64 {
+    /// Returns the bytes of a matrix in the engine that the file has as `stored`, or that has `blocks`.
+    pub(super) fn size_bytes(
+        &self,
+        parameter: Parameter,
+        shape: &[usize],
+        stored: ElementType,
+        blocks: Option<BlockType>,
+    ) -> u64 {
         let elements: u64 = shape.iter().map(|&n| n as u64).product();
-        match *shape {
-            [_, width] if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
-            [rows, width] if self.computes_bf16(parameter) => (rows * width.next_multiple_of(BF16_BLOCK)) as u64 * 2,
+        match (shape, blocks) {
+            (&[_, width], _) if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
+            (&[rows, width], _) if self.computes_bf16(parameter) => {
+                (rows * width.next_multiple_of(BF16_BLOCK)) as u64 * 2
+            }
+            (&[_, _], Some(blocks)) => elements / blocks.size().0 as u64 * blocks.packed_bytes() as u64,
             _ => elements * self.held_as(parameter, shape, stored).size_bytes(),
         }
     }

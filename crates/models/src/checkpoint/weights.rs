@@ -133,11 +133,23 @@ pub enum Values {
     F16(Vec<u16>),
 }
 
-/// A type of quantised blocks that engines compute with directly; names as in llama.cpp.
+/// A type of quantised blocks that engines keep in memory; names as in llama.cpp. Not all of them have kernels on GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockType {
+    /// 18 bytes for 32 weights.
+    Q4_0,
+    /// 20 bytes for 32 weights.
+    Q4_1,
+    /// 22 bytes for 32 weights.
+    Q5_0,
+    /// 24 bytes for 32 weights.
+    Q5_1,
     /// 34 bytes for 32 weights.
     Q8_0,
+    /// 84 bytes for 256 weights.
+    Q2K,
+    /// 110 bytes for 256 weights.
+    Q3K,
     /// 144 bytes for 256 weights.
     Q4K,
     /// 176 bytes for 256 weights.
@@ -150,16 +162,40 @@ impl BlockType {
     /// Returns the weights and bytes of a block.
     pub fn size(self) -> (usize, usize) {
         match self {
+            BlockType::Q4_0 => (32, 18),
+            BlockType::Q4_1 => (32, 20),
+            BlockType::Q5_0 => (32, 22),
+            BlockType::Q5_1 => (32, 24),
             BlockType::Q8_0 => (32, 34),
+            BlockType::Q2K => (256, 84),
+            BlockType::Q3K => (256, 110),
             BlockType::Q4K => (256, 144),
             BlockType::Q5K => (256, 176),
             BlockType::Q6K => (256, 210),
         }
     }
 
+    /// Returns the bytes of a block in the CPU engine: those of the file and a few to align scales; 2 and 3 bits take 4.
+    pub fn packed_bytes(self) -> usize {
+        match self {
+            BlockType::Q2K => 164,
+            BlockType::Q3K => 146,
+            BlockType::Q4K => 148,
+            BlockType::Q5K => 180,
+            BlockType::Q6K => 210,
+            other => other.size().1,
+        }
+    }
+
     pub(super) fn of(dtype: GgmlDType) -> Option<BlockType> {
         match dtype {
+            GgmlDType::Q4_0 => Some(BlockType::Q4_0),
+            GgmlDType::Q4_1 => Some(BlockType::Q4_1),
+            GgmlDType::Q5_0 => Some(BlockType::Q5_0),
+            GgmlDType::Q5_1 => Some(BlockType::Q5_1),
             GgmlDType::Q8_0 => Some(BlockType::Q8_0),
+            GgmlDType::Q2K => Some(BlockType::Q2K),
+            GgmlDType::Q3K => Some(BlockType::Q3K),
             GgmlDType::Q4K => Some(BlockType::Q4K),
             GgmlDType::Q5K => Some(BlockType::Q5K),
             GgmlDType::Q6K => Some(BlockType::Q6K),

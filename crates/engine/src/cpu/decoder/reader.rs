@@ -4,9 +4,9 @@ use super::weights::{
     BesideWeights, ExpertWeights, FeedForward, LatentWeights, LayerInputTable, LayerInputWeights, LayerWeights,
     LinearWeights, LoadError, MlpWeights, NormWeights, Projection, StreamWeights,
 };
-use crate::cpu::kernels::{PackedMatrix, TileUnit};
+use crate::cpu::kernels::{PackedMatrix, Part, TileUnit};
 use earnest_models::checkpoint::{
-    BlockLayout, Checkpoint, DecoderConfig, ExpertPlacement, KeysValues, LatentAttention, LayerConfig,
+    BlockLayout, BlockType, Checkpoint, DecoderConfig, ExpertPlacement, KeysValues, LatentAttention, LayerConfig,
     LayerParameter as P, Parameter, QkNorm, Routing, Tensor, Values,
 };
 
@@ -40,12 +40,25 @@ impl Reader<'_> {
     pub(super) fn matrix(&self, parts: &[(Parameter, usize)], width: usize) -> Result<PackedMatrix, LoadError> {
         let bytes = parts.iter().all(|&(p, _)| self.checkpoint.computes_int8(p, width));
         let tiles = self.tiles.filter(|_| parts.iter().all(|&(p, _)| self.checkpoint.computes_bf16(p)));
+        let blocks = parts.iter().map(|&(p, n)| self.checkpoint.block_type(p, &[n, width])).collect::<Option<Vec<_>>>();
+        if let Some(kinds) = blocks.filter(|_| !bytes && tiles.is_none()) {
+            let rounds = parts.iter().all(|&(p, _)| self.checkpoint.rounds_activations(p));
+            let parts = parts.iter().zip(kinds).map(|(&(p, n), kind)| self.blocks(p, kind, n, width));
+            return Ok(PackedMatrix::stack_packed(parts.collect::<Result<_, _>>()?, rounds));
+        }
         let parts = parts.iter().map(|&(p, n)| self.tensor(p, &[n, width])).collect::<Result<_, _>>()?;
         Ok(match tiles {
             Some(unit) => PackedMatrix::stack_bf16(parts, unit),
             None if bytes => PackedMatrix::stack_int8(parts),
             None => PackedMatrix::stack(parts),
         })
+    }
+
+    /// A matrix of quantised blocks.
+    fn blocks(&self, parameter: Parameter, kind: BlockType, n: usize, width: usize) -> Result<Part, LoadError> {
+        let blocks = self.checkpoint.blocks(parameter, &[n, width])?;
+        Part::pack(kind, n, width, &blocks)
+            .map_err(|count| LoadError::NotFinite { parameter: parameter.to_string(), count })
     }
 
     pub(super) fn vector(&self, parameter: Parameter, length: usize) -> Result<Vec<f32>, LoadError> {

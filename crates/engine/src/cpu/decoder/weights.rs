@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::cpu::kernels::{MAX_GROUP, MAX_HEAD_DIM, PackedMatrix, TileUnit};
-use earnest_models::checkpoint::{Checkpoint, CheckpointError, Parameter};
+use earnest_models::checkpoint::{Checkpoint, CheckpointError, Compute, Parameter};
 
 use super::reader::Reader;
 
@@ -34,6 +34,15 @@ pub enum LoadError {
         /// Number of such values.
         count: usize,
     },
+    /// Nothing to which the arithmetic applies.
+    #[error(
+        "--compute a8 multiplies quantised weights as they are, and this checkpoint has none in blocks of 2 to 8 bits: name a \
+         quantised GGUF file, add --quant, or use --compute int8"
+    )]
+    NoBlocks,
+    /// Two types of keys and values are asked for.
+    #[error("--compute int8 keeps keys and values in 8 bits: leave out --kv, or use --compute a8 with it")]
+    KvOfInt8,
     /// The machine refused a thread.
     #[error("worker threads could not be started: {0}")]
     Threads(std::io::Error),
@@ -212,7 +221,11 @@ impl Weights {
         let head_bias = if c.head_bias { Some(r.vector(Parameter::HeadBias, vocab)?) } else { None };
         let final_norm = r.norm(Parameter::FinalNorm, Parameter::FinalNormBias)?;
         let (layer_inputs, stream_projections) = (r.layer_inputs()?, r.stream_projections()?);
-        Ok(Weights { embedding, layer_inputs, stream_projections, layers, final_norm, head, head_bias })
+        let weights = Weights { embedding, layer_inputs, stream_projections, layers, final_norm, head, head_bias };
+        if checkpoint.weight_format().compute == Some(Compute::A8) && !weights.is_int8() {
+            return Err(LoadError::NoBlocks);
+        }
+        Ok(weights)
     }
 
     /// The output head.
@@ -228,7 +241,7 @@ impl Weights {
         layers.chain([&self.embedding]).chain(&self.head).chain(inputs).chain(streams)
     }
 
-    /// True if products are computed in 8-bit integers.
+    /// True if products are computed in 8-bit integers, some of them at least.
     pub(crate) fn is_int8(&self) -> bool {
         self.matrices().any(PackedMatrix::is_int8)
     }

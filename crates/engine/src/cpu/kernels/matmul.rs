@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::bf16::{self as tiled, TileMatrix, TileUnit};
 use super::int8::{self, GROUP, Int8Group, Int8Isa};
 use super::lanes::{Isa, LANES, Lanes, for_each_isa};
+use super::packed::{self, Output, Packed, Part};
 use super::shared::SharedMut;
 use super::tile::{Bf16, F16, PanelElement, Rows, tile, tiles, with_rows};
 use crate::cpu::team::Team;
@@ -35,6 +36,8 @@ enum Panels {
     Int8(Vec<Int8Group>),
     /// For products in bf16.
     Tiles(TileMatrix),
+    /// Blocks of the file.
+    Packed(Packed),
 }
 
 impl PackedMatrix {
@@ -106,6 +109,14 @@ impl PackedMatrix {
         PackedMatrix { n, k, panels: Panels::Tiles(TileMatrix::stack(&parts, k, unit)) }
     }
 
+    /// Puts matrices of quantised blocks on top of each other. With `rounds`, products with them round activations to 8 bits.
+    ///
+    /// Panics if the widths differ.
+    pub(crate) fn stack_packed(parts: Vec<Part>, rounds: bool) -> PackedMatrix {
+        let packed = Packed::new(parts, rounds);
+        PackedMatrix { n: packed.n(), k: packed.k(), panels: Panels::Packed(packed) }
+    }
+
     /// Output columns.
     pub fn n(&self) -> usize {
         self.n
@@ -123,12 +134,17 @@ impl PackedMatrix {
             Panels::Bf16(v) | Panels::F16(v) => size_of_val(v.as_slice()),
             Panels::Int8(v) => size_of_val(v.as_slice()),
             Panels::Tiles(v) => v.size_bytes(),
+            Panels::Packed(packed) => packed.size_bytes(),
         }
     }
 
-    /// True if products with it are computed in 8-bit integers.
+    /// True if products with it are computed in 8-bit integers: its own, or codes of blocks with rounded activations.
     pub fn is_int8(&self) -> bool {
-        matches!(self.panels, Panels::Int8(_))
+        match &self.panels {
+            Panels::Int8(_) => true,
+            Panels::Packed(packed) => packed.rounds(),
+            Panels::F32(_) | Panels::Bf16(_) | Panels::F16(_) | Panels::Tiles(_) => false,
+        }
     }
 
     /// Unit of its products, if they are computed in bf16.
@@ -139,13 +155,15 @@ impl PackedMatrix {
         }
     }
 
-    /// Name of the element type.
+    /// Name of the element type that products compute with: of blocks, f32 or the arithmetic with rounded activations.
     pub fn dtype(&self) -> &'static str {
-        match self.panels {
+        match &self.panels {
             Panels::F32(_) => "f32",
             Panels::Bf16(_) | Panels::Tiles(_) => "bf16",
             Panels::F16(_) => "f16",
             Panels::Int8(_) => "int8",
+            Panels::Packed(packed) if packed.rounds() => "a8",
+            Panels::Packed(_) => "f32",
         }
     }
 
@@ -158,6 +176,7 @@ impl PackedMatrix {
                     *o = v.weight(row, i) * scale;
                 }
             }
+            Panels::Packed(packed) => packed.row(row, scale, out),
             Panels::Int8(v) => {
                 for (out, group) in out.chunks_exact_mut(GROUP).zip(&v[first / GROUP..]) {
                     for (i, o) in out.iter_mut().enumerate() {
@@ -236,6 +255,7 @@ pub struct MatmulScratch {
     interleaved: Vec<f32>,
     bytes: Vec<i32>,
     tiles: tiled::Scratch,
+    halves: Vec<f32>,
 }
 
 /// `y[m, n] = x[m, k] W^T (+ bias)`, or added to y. A row's bits depend on that row, the matrix and the bias only.
@@ -267,18 +287,30 @@ pub fn matmul(
     }
     let isa = team.isa();
     let unit = Int8Isa::best(isa);
-    if let Panels::Int8(_) = w.panels {
+    if w.is_int8() {
         scratch.bytes.resize(int8::words(m, k), 0);
         int8::quantise(team, unit, x, k, &mut scratch.bytes);
-    } else {
+    } else if m > 1 {
         scratch.interleaved.resize(m * k, 0.0);
         interleave(team, x, k, &mut scratch.interleaved);
     }
-    let (a, a_bytes) = (scratch.interleaved.as_slice(), scratch.bytes.as_slice());
-    let count = n.div_ceil(LANES);
+    // One row is a tile as it is.
+    let (a, a_bytes) = (if m > 1 { scratch.interleaved.as_slice() } else { x }, scratch.bytes.as_slice());
+    let count = match &w.panels {
+        Panels::Packed(packed) => {
+            if packed.needs_halves() {
+                packed::half_sums(team, a_bytes, m, k, &mut scratch.halves);
+            }
+            packed.panels()
+        }
+        _ => n.div_ceil(LANES),
+    };
+    let rows = packed::Rows { m, floats: a, words: a_bytes, halves: &scratch.halves };
     // Enough pieces that threads which finish early take more, but each large enough to hide its hand-over.
     let work_per_panel = 2 * m * k * LANES;
-    let grain = (400_000 / work_per_panel.max(1)).clamp(2, (count / (2 * team.threads())).max(2)) & !1;
+    // Kernels take two panels at a time, those of packed weights up to four.
+    let together = if matches!(w.panels, Panels::Packed(_)) { 4 } else { 2 };
+    let grain = (400_000 / work_per_panel.max(1)).clamp(together, (count / (2 * team.threads())).max(together)) & !1;
     let out = SharedMut::new(y);
     team.run(count.div_ceil(grain), &|piece| {
         let panels = piece * grain..((piece + 1) * grain).min(count);
@@ -291,6 +323,9 @@ pub fn matmul(
                 Panels::F16(v) => product_f16(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
                 Panels::Int8(v) => int8::product(unit, m, n, k, a_bytes, v.as_ptr(), panels, bias, into, y),
                 Panels::Tiles(_) => unreachable!("computed above"),
+                Panels::Packed(packed) => {
+                    packed.product(isa, unit, &rows, panels, Output { bias, into, y, stride: n });
+                }
             }
         }
     });

@@ -22,12 +22,14 @@ const QUAD: usize = 4;
 pub(crate) enum CacheType {
     /// f32.
     F32,
+    /// Rounded to bfloat16.
+    Bf16,
     /// 8 bits and scales, a third of the memory.
     Int8,
 }
 
 /// Place and shape of one layer in a block: for each key/value head the keys of 32 positions, transposed in two panels
-/// `[2][head_dim][16 positions]`, then their values in panels `[ceil(head_dim / 16)][32 positions][16]`; in int8 the keys in
+/// `[2][head_dim][16 positions]`, then their values in panels `[ceil(head_dim / 16)][32 positions][16]`, in bf16 two to a float; in int8 the keys in
 /// panels `[2][ceil(head_dim / 32)]` of [`KEY_GROUP`], the values in panels `[ceil(head_dim / 16)][8][16][4 positions]` and
 /// their scales `[32]`. The attention kernel reads them as packed matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +92,7 @@ impl BlockLayout {
     fn per_keys(&self) -> usize {
         match self.cache {
             CacheType::F32 => BLOCK_SIZE * self.head_dim,
+            CacheType::Bf16 => BLOCK_SIZE * self.head_dim / 2,
             CacheType::Int8 => BLOCK_SIZE / LANES * self.head_dim.div_ceil(KEY_DIMENSIONS) * KEY_GROUP,
         }
     }
@@ -100,6 +103,7 @@ impl BlockLayout {
         self.per_keys()
             + match self.cache {
                 CacheType::F32 => panels * BLOCK_SIZE * LANES,
+                CacheType::Bf16 => panels * BLOCK_SIZE * LANES / 2,
                 CacheType::Int8 => panels * VALUE_PANEL + BLOCK_SIZE,
             }
     }
@@ -119,44 +123,62 @@ impl BlockLayout {
         self.keys(head) + self.per_keys()
     }
 
-    /// Writes one position's key and value as f32.
+    /// Writes one position's key and value as the elements that `element` makes of them.
     ///
     /// # Safety
     /// `block` points to the elements of a block with this layer that no other thread reads; two threads may write different
     /// positions or heads at once.
-    pub(crate) unsafe fn write(&self, block: *mut f32, head: usize, slot: usize, key: &[f32], value: &[f32]) {
-        assert!(self.cache == CacheType::F32, "an int8 block");
+    pub(crate) unsafe fn write<T>(
+        &self,
+        block: *mut T,
+        head: usize,
+        slot: usize,
+        key: &[f32],
+        value: &[f32],
+        element: impl Fn(f32) -> T,
+    ) {
+        let per_float = size_of::<f32>() / size_of::<T>();
+        assert!(
+            per_float == if self.cache == CacheType::Bf16 { 2 } else { 1 } && self.cache != CacheType::Int8,
+            "a block of other elements"
+        );
         assert!(
             slot < BLOCK_SIZE && key.len() == self.head_dim && value.len() == self.head_dim,
             "a key of the wrong size"
         );
         // SAFETY: the slot and the sizes were just checked, and the caller has a block of this layout.
         unsafe {
-            let k = block.add(self.keys(head) + slot / LANES * self.head_dim * LANES + slot % LANES);
+            let k = block.add(self.keys(head) * per_float + slot / LANES * self.head_dim * LANES + slot % LANES);
             for (i, &x) in key.iter().enumerate() {
-                *k.add(i * LANES) = x;
+                *k.add(i * LANES) = element(x);
             }
-            let v = block.add(self.values(head) + slot * LANES);
+            let v = block.add(self.values(head) * per_float + slot * LANES);
             for (i, &x) in value.iter().enumerate() {
-                *v.add(i / LANES * BLOCK_SIZE * LANES + i % LANES) = x;
+                *v.add(i / LANES * BLOCK_SIZE * LANES + i % LANES) = element(x);
             }
         }
     }
 
     /// Copies the first `count` positions of all heads from one block to another.
     fn copy_positions(&self, from: &[f32], to: &mut [f32], count: usize) {
-        if self.cache == CacheType::Int8 {
-            return self.copy_int8(from, to, count);
-        }
-        let mut copy =
-            |start: usize, length: usize| to[start..start + length].copy_from_slice(&from[start..start + length]);
+        let size = match self.cache {
+            CacheType::F32 => 4,
+            CacheType::Bf16 => 2,
+            CacheType::Int8 => return self.copy_int8(from, to, count),
+        };
+        let (from, to) = (bytes_of(from), bytes_of_mut(to));
+        // From element `start` behind a float of the block.
+        let mut copy = |float: usize, start: usize, length: usize| {
+            let bytes = float * size_of::<f32>() + start * size..float * size_of::<f32>() + (start + length) * size;
+            to[bytes.clone()].copy_from_slice(&from[bytes]);
+        };
         for head in 0..self.kv_heads {
             for line in 0..BLOCK_SIZE / LANES * self.head_dim {
                 let lanes = count.saturating_sub(line / self.head_dim * LANES).min(LANES);
-                copy(self.keys(head) + line * LANES, lanes);
+                copy(self.keys(head), line * LANES, lanes);
             }
             for panel in 0..self.head_dim.div_ceil(LANES) {
-                copy(self.values(head) + panel * BLOCK_SIZE * LANES, count * LANES);
+                copy(self.values(head), panel * BLOCK_SIZE * LANES, count * LANES);
             }
         }
     }
@@ -188,7 +210,7 @@ impl BlockLayout {
     }
 }
 
-/// Bytes of an int8 block.
+/// Bytes of a block.
 fn bytes_of(block: &[f32]) -> &[u8] {
     // SAFETY: floats are four bytes each, without gaps, and every byte of them is initialised.
     unsafe { std::slice::from_raw_parts(block.as_ptr().cast(), size_of_val(block)) }
@@ -217,7 +239,7 @@ mod tests {
                             (0..width).map(|i| (slot * 1000 + layer * 100 + head * 50 + i) as f32 + 1.0).collect();
                         let value: Vec<f32> = key.iter().map(|x| -x).collect();
                         // SAFETY: the block has the size of the layout.
-                        unsafe { layout.layer(layer).write(block.as_mut_ptr(), head, slot, &key, &value) };
+                        unsafe { layout.layer(layer).write(block.as_mut_ptr(), head, slot, &key, &value, |x| x) };
                     }
                 }
             }

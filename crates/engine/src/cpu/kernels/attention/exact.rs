@@ -1,16 +1,16 @@
-//! Keys and values in f32: every product is exact but for f32's rounding.
+//! Keys and values in f32 or bf16, widened to f32: every product is exact but for f32's rounding.
 
 use std::marker::PhantomData;
 
 use super::{Format, QUERY_STRIDE, Scratch, VALUE_STRIDE};
 use crate::core::BLOCK_SIZE;
 use crate::cpu::kernels::lanes::{LANES, Lanes};
-use crate::cpu::kernels::tile::{Rows, tile, tiles, with_rows};
+use crate::cpu::kernels::tile::{PanelElement, Rows, tile, tiles, with_rows};
 
 /// Keys transposed in two panels `[2][head_dim][16 positions]`, values in panels `[ceil(head_dim / 16)][32 positions][16]`.
-pub(super) struct Exact<L>(PhantomData<L>);
+pub(super) struct Exact<L, E>(PhantomData<(L, E)>);
 
-impl<L: Lanes> Format for Exact<L> {
+impl<L: Lanes, E: PanelElement> Format for Exact<L, E> {
     type L = L;
 
     #[inline(always)]
@@ -18,6 +18,7 @@ impl<L: Lanes> Format for Exact<L> {
 
     #[inline(always)]
     unsafe fn score(s: &mut Scratch, start: usize, count: usize, d: usize, keys: *const f32, used: usize) {
+        let keys = keys.cast::<E>();
         for (offset, rows) in tiles(count, L::TILE_ROWS) {
             let row = start + offset;
             // SAFETY: rows are below those of the scratch buffers, `keys` begins a block of this layout, and the caller has
@@ -28,7 +29,7 @@ impl<L: Lanes> Format for Exact<L> {
                 with_rows!(rows, L, R => {
                     if L::TILE_PANELS == 2 && used > LANES {
                         let mut acc = [[L::zero(); 2]; R];
-                        tile::<L, f32, R, 2>(d, q, [keys, keys.add(d * LANES)], &mut acc);
+                        tile::<L, E, R, 2>(d, q, [keys, keys.add(d * LANES)], &mut acc);
                         for (r, [left, right]) in acc.into_iter().enumerate() {
                             left.store(target.add(r * BLOCK_SIZE));
                             right.store(target.add(r * BLOCK_SIZE + LANES));
@@ -36,7 +37,7 @@ impl<L: Lanes> Format for Exact<L> {
                     } else {
                         for panel in 0..used.div_ceil(LANES) {
                             let mut acc = [[L::zero(); 1]; R];
-                            tile::<L, f32, R, 1>(d, q, [keys.add(panel * d * LANES)], &mut acc);
+                            tile::<L, E, R, 1>(d, q, [keys.add(panel * d * LANES)], &mut acc);
                             for (r, [only]) in acc.into_iter().enumerate() {
                                 only.store(target.add(r * BLOCK_SIZE + panel * LANES));
                             }
@@ -49,7 +50,7 @@ impl<L: Lanes> Format for Exact<L> {
 
     #[inline(always)]
     unsafe fn weigh(s: &mut Scratch, start: usize, count: usize, d: usize, values: *const f32, used: usize) {
-        let panels = d.div_ceil(LANES);
+        let (panels, values) = (d.div_ceil(LANES), values.cast::<E>());
         for (offset, rows) in tiles(count, L::TILE_ROWS) {
             let row = start + offset;
             // SAFETY: rows are below those of the scratch buffers, `values` begins a block of this layout, and the caller has
@@ -69,7 +70,7 @@ impl<L: Lanes> Format for Exact<L> {
                                 let t = target.add(r * VALUE_STRIDE + panel * LANES);
                                 acc[r] = [L::load(t).mul(c), L::load(t.add(LANES)).mul(c)];
                             }
-                            tile::<L, f32, R, 2>(used, p, [source, source.add(BLOCK_SIZE * LANES)], &mut acc);
+                            tile::<L, E, R, 2>(used, p, [source, source.add(BLOCK_SIZE * LANES)], &mut acc);
                             for (r, [left, right]) in acc.into_iter().enumerate() {
                                 let t = target.add(r * VALUE_STRIDE + panel * LANES);
                                 left.store(t);
@@ -81,7 +82,7 @@ impl<L: Lanes> Format for Exact<L> {
                                 let c = L::splat(s.correction[row + r]);
                                 acc[r] = [L::load(target.add(r * VALUE_STRIDE + panel * LANES)).mul(c)];
                             }
-                            tile::<L, f32, R, 1>(used, p, [source], &mut acc);
+                            tile::<L, E, R, 1>(used, p, [source], &mut acc);
                             for (r, [only]) in acc.into_iter().enumerate() {
                                 only.store(target.add(r * VALUE_STRIDE + panel * LANES));
                             }

@@ -7,10 +7,13 @@
 
 use std::cell::RefCell;
 
+use half::bf16;
+
 use super::int8::{Int8Isa, Int8Unit, ROW_WORDS, for_each_unit};
 use super::lanes::{Isa, LANES, Lanes, for_each_isa};
 use super::math;
 use super::shared::SharedMut;
+use super::tile::{Bf16, PanelElement};
 use crate::core::BLOCK_SIZE;
 use crate::cpu::kv::{BlockLayout, CacheType};
 use crate::cpu::team::Team;
@@ -129,7 +132,10 @@ pub(crate) unsafe fn write_kv(
     // SAFETY: as this function's: a block of this layout that nobody else touches, and a CPU with these instructions.
     unsafe {
         match layout.cache {
-            CacheType::F32 => layout.write(block, head, slot, key, value),
+            CacheType::F32 => layout.write(block, head, slot, key, value, |x| x),
+            CacheType::Bf16 => {
+                layout.write(block.cast::<u16>(), head, slot, key, value, |x| bf16::from_f32(x).to_bits())
+            }
             CacheType::Int8 => {
                 let (keys, values) = (block.add(layout.keys(head)), block.add(layout.values(head)));
                 int8::write(Int8Isa::best(isa), keys, values, slot, key, value);
@@ -176,6 +182,7 @@ pub(crate) fn attend(team: &Team, a: &Attention<'_>, out: &mut [f32]) {
             unsafe {
                 match a.layout.cache {
                     CacheType::F32 => attend_on(team.isa(), a, tokens, head, scratch, out.pointer()),
+                    CacheType::Bf16 => attend_bf16_on(team.isa(), a, tokens, head, scratch, out.pointer()),
                     CacheType::Int8 => {
                         attend_int8_on(Int8Isa::best(team.isa()), a, tokens, head, scratch, out.pointer());
                     }
@@ -187,7 +194,12 @@ pub(crate) fn attend(team: &Team, a: &Attention<'_>, out: &mut [f32]) {
 
 for_each_isa! {
     fn attend_on(a: &Attention<'_>, tokens: std::ops::Range<usize>, head: usize, scratch: &mut Scratch, out: *mut f32)
-        => exact_body
+        => exact_body, f32
+}
+
+for_each_isa! {
+    fn attend_bf16_on(a: &Attention<'_>, tokens: std::ops::Range<usize>, head: usize, scratch: &mut Scratch, out: *mut f32)
+        => exact_body, Bf16
 }
 
 for_each_unit! {
@@ -197,7 +209,7 @@ for_each_unit! {
 }
 
 #[inline(always)]
-unsafe fn exact_body<L: Lanes>(
+unsafe fn exact_body<L: Lanes, E: PanelElement>(
     a: &Attention<'_>,
     tokens: std::ops::Range<usize>,
     head: usize,
@@ -205,7 +217,7 @@ unsafe fn exact_body<L: Lanes>(
     out: *mut f32,
 ) {
     // SAFETY: as `body`'s, which are this function's.
-    unsafe { body::<exact::Exact<L>>(a, tokens, head, scratch, out) }
+    unsafe { body::<exact::Exact<L, E>>(a, tokens, head, scratch, out) }
 }
 
 #[inline(always)]

@@ -136,7 +136,7 @@ fn attention_matches_the_formula_and_ignores_neighbours() {
         (6, 2, 40, None, Some(17), None, true, false),
     ]
     .into_iter()
-    .flat_map(|case| [(CacheType::F32, case), (CacheType::Int8, case)])
+    .flat_map(|case| [(CacheType::F32, case), (CacheType::Bf16, case), (CacheType::Int8, case)])
     {
         let slopes = if alibi { alibi_slopes(heads) } else { Vec::new() };
         // Below, among and above the scores.
@@ -182,11 +182,12 @@ fn attention_matches_the_formula_and_ignores_neighbours() {
                         assert!((e - f64::from(*g)).abs() < 1e-5, "{t:?} {e} {g}");
                     }
                 }
-                CacheType::Int8 => {
+                CacheType::Bf16 | CacheType::Int8 => {
+                    let most = if cache_type == CacheType::Int8 { 0.03 } else { 0.01 };
                     let size = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
                     let error = size(&mut expected.iter().zip(got).map(|(e, g)| e - f64::from(*g)));
                     let all = size(&mut expected.iter().copied());
-                    assert!(error < 0.03 * all, "{t:?} heads of {d}: {error} of {all}");
+                    assert!(error < most * all, "{t:?} heads of {d}: {error} of {all}");
                 }
             }
             let alone = run(&Team::new(1), &tokens[i..=i], q);
@@ -202,9 +203,10 @@ fn attention_matches_the_formula_and_ignores_neighbours() {
 }
 
 #[test]
-fn blocks_of_bytes_have_the_same_bits_on_every_unit_and_copies_hold_the_positions_they_should() {
-    for d in [8, 24, 64, 80, 256] {
-        let layout = CacheLayout::new(CacheType::Int8, [(2, d), (1, d + 8)].into_iter());
+fn blocks_of_bytes_and_of_bf16_have_the_same_bits_on_every_unit_and_copies_hold_the_positions_they_should() {
+    for (cache, d) in [CacheType::Int8, CacheType::Bf16].into_iter().flat_map(|c| [8, 24, 64, 80, 256].map(|d| (c, d)))
+    {
+        let layout = CacheLayout::new(cache, [(2, d), (1, d + 8)].into_iter());
         let fill = |isa: Isa, count: usize| {
             let mut block = empty(layout.floats());
             for slot in 0..count {
@@ -278,4 +280,48 @@ fn keys_and_values_that_are_not_finite_show_in_bytes_too() {
             }
         }
     }
+}
+
+#[test]
+fn bf16_attention_is_that_in_f32_with_rounded_keys_and_values() {
+    let (heads, kv_heads, d) = (6, 2, 40);
+    let outputs = [CacheType::F32, CacheType::Bf16].map(|cache_type| {
+        let layout = BlockLayout { cache: cache_type, kv_heads, head_dim: d, start: 0 };
+        let mut block = empty_block(layout);
+        for slot in 0..BLOCK_SIZE {
+            for head in 0..kv_heads {
+                let round = |seed| -> Vec<f32> {
+                    let exact = noise(d, (slot * 9 + head * 2) as u64 + seed);
+                    if cache_type == CacheType::Bf16 {
+                        return exact;
+                    }
+                    exact.into_iter().map(|x| bf16::from_f32(x).to_f32()).collect()
+                };
+                let p = block.as_mut_ptr().cast();
+                // SAFETY: the block has the size of the layout, and the CPU has these instructions.
+                unsafe { write_kv(Isa::detect(), layout, p, head, slot, &round(0), &round(1)) };
+            }
+        }
+        let tables = [vec![BlockPointer(block.as_ptr().cast())]];
+        let tokens: Vec<QueryToken> = (0..32).map(|position| QueryToken { position, sequence: 0 }).collect();
+        let queries = noise(tokens.len() * heads * d, 5);
+        let mut out = vec![0f32; queries.len()];
+        let a = Attention {
+            layout,
+            heads,
+            scale: 0.3,
+            softcap: None,
+            window: None,
+            chunk: None,
+            sinks: &[],
+            slopes: &[],
+            tokens: &tokens,
+            tables: &tables,
+            queries: &queries,
+            query_row: heads * d,
+        };
+        attend(&Team::new(1), &a, &mut out);
+        out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+    });
+    assert!(outputs[0] == outputs[1]);
 }

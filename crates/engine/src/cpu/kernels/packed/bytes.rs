@@ -1,0 +1,258 @@
+//! Products of 8-bit activations with packed weights, for `--compute a8`: a weight is the file's own `step * code + least`, an
+//! activation is rounded with the other 31 of its group.
+//!
+//! As in [`int8`](crate::cpu::kernels::int8), a group's sum of products of codes is an integer below 2^24, whatever computes it, and
+//! across groups each output is one chain of fused multiply-adds in ascending k.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use super::codes::{QUADS, Width, with_width};
+use super::part::{Panel, Part};
+use super::words::Words;
+use super::{Output, Rows, STRETCH, sums};
+use crate::cpu::kernels::int8::{GROUP, Int8Isa, Int8Unit, QUAD, ROW_WORDS, TILE_ROWS, for_each_unit, words};
+use crate::cpu::kernels::lanes::{LANES, Lanes};
+use crate::cpu::kernels::matmul::finish;
+use crate::cpu::kernels::tile::tiles;
+
+/// A group of inputs of sixteen columns, its codes in bytes.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Group {
+    /// Of both halves.
+    step: [[f32; LANES]; 2],
+    least: [[f32; LANES]; 2],
+    codes: [[u8; QUAD * LANES]; QUADS],
+}
+
+impl Group {
+    const ZERO: Group = Group { step: [[0.0; LANES]; 2], least: [[0.0; LANES]; 2], codes: [[0; QUAD * LANES]; QUADS] };
+}
+
+/// Groups of a stretch.
+const GROUPS: usize = STRETCH / GROUP;
+
+/// Two panels' groups, and the sums of all rows.
+#[derive(Default)]
+struct Scratch {
+    groups: Vec<Group>,
+    sums: Vec<f32>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// Columns of panels `panels` of a part.
+///
+/// # Safety
+/// The CPU has the unit; rows and output have the part's sizes; nobody else touches these columns of the output.
+pub(super) unsafe fn product(unit: Int8Isa, part: &Part, rows: &Rows<'_>, panels: Range<usize>, out: Output<'_>) {
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.groups.resize(2 * GROUPS, Group::ZERO);
+        // SAFETY: as this function's.
+        unsafe {
+            if part.has_halves() {
+                halves_on(unit, part, rows, panels, out, scratch);
+            } else {
+                whole_on(unit, part, rows, panels, out, scratch);
+            }
+        }
+    });
+}
+
+for_each_unit! {
+    fn whole_on(part: &Part, rows: &Rows<'_>, panels: Range<usize>, out: Output<'_>, scratch: &mut Scratch) => whole
+}
+for_each_unit! {
+    fn halves_on(part: &Part, rows: &Rows<'_>, panels: Range<usize>, out: Output<'_>, scratch: &mut Scratch) => halves
+}
+
+#[inline(always)]
+unsafe fn whole<U: Int8Unit<L: Words>>(
+    part: &Part,
+    rows: &Rows<'_>,
+    panels: Range<usize>,
+    out: Output<'_>,
+    scratch: &mut Scratch,
+) {
+    // SAFETY: as `matrix`'s, which are this function's.
+    unsafe { matrix::<U, 1>(part, rows, panels, out, scratch) }
+}
+
+#[inline(always)]
+unsafe fn halves<U: Int8Unit<L: Words>>(
+    part: &Part,
+    rows: &Rows<'_>,
+    panels: Range<usize>,
+    out: Output<'_>,
+    scratch: &mut Scratch,
+) {
+    // SAFETY: as `matrix`'s, which are this function's.
+    unsafe { matrix::<U, 2>(part, rows, panels, out, scratch) }
+}
+
+/// A stretch of inputs at a time; a group has `H` steps.
+#[inline(always)]
+unsafe fn matrix<U: Int8Unit<L: Words>, const H: usize>(
+    part: &Part,
+    rows: &Rows<'_>,
+    panels: Range<usize>,
+    out: Output<'_>,
+    scratch: &mut Scratch,
+) {
+    let (m, k) = (rows.m, part.k());
+    let groups = scratch.groups.as_mut_ptr();
+    let sums = sums(m, &mut scratch.sums);
+    let mut panel = panels.start;
+    while panel < panels.end {
+        let pair = panel + 1 < panels.end;
+        for first in (0..k / GROUP).step_by(GROUPS) {
+            let count = GROUPS.min(k / GROUP - first);
+            // SAFETY: there is room for two panels' groups and for the sums of `m` rows; tiles divide `m` rows, whose words are
+            // those of `k` inputs; columns are the caller's.
+            unsafe {
+                for p in 0..if pair { 2 } else { 1 } {
+                    let target = groups.add(p * GROUPS);
+                    with_width!(part.bits(), B => unpack::<U::L, B>(part.panel(panel + p), first, count, H, target));
+                }
+                for (row, height) in tiles(m, TILE_ROWS) {
+                    let stretch =
+                        Stretch { part, rows, panel, first, count, row, sums: sums.add(row * 2 * LANES), out };
+                    macro_rules! arm {
+                        ($R:literal) => {
+                            if pair {
+                                stretch.tile::<U, $R, 2, H>([groups, groups.add(GROUPS)])
+                            } else {
+                                stretch.tile::<U, $R, 1, H>([groups])
+                            }
+                        };
+                    }
+                    match height {
+                        1 => arm!(1),
+                        2 => arm!(2),
+                        3 => arm!(3),
+                        4 => arm!(4),
+                        5 => arm!(5),
+                        6 => arm!(6),
+                        rows => unreachable!("a tile of {rows} rows"),
+                    }
+                }
+            }
+        }
+        panel += if pair { 2 } else { 1 };
+    }
+}
+
+/// Takes `count` groups of a panel apart.
+#[inline(always)]
+unsafe fn unpack<L: Words, B: Width>(panel: Panel, first: usize, count: usize, halves: usize, out: *mut Group) {
+    for g in 0..count {
+        // SAFETY: the caller's groups are those of the panel, and there is room for them.
+        unsafe {
+            let group = &mut *out.add(g);
+            let affine = panel.affine::<L>(first + g);
+            for (h, (step, least)) in affine.into_iter().enumerate().take(halves) {
+                step.store(group.step[h].as_mut_ptr());
+                least.store(group.least[h].as_mut_ptr());
+            }
+            for (q, codes) in group.codes.iter_mut().enumerate() {
+                let quad = B::quad::<L>(panel.codes.add((first + g) * B::LINES * LANES), q);
+                L::store_words(quad, codes.as_mut_ptr().cast());
+            }
+        }
+    }
+}
+
+/// A stretch of a panel's or two panels' groups, for a tile of rows.
+struct Stretch<'a> {
+    part: &'a Part,
+    rows: &'a Rows<'a>,
+    panel: usize,
+    first: usize,
+    count: usize,
+    row: usize,
+    /// The tile's sums so far, `[rows][32]`.
+    sums: *mut f32,
+    out: Output<'a>,
+}
+
+impl Stretch<'_> {
+    /// Goes on with the chains of `R` rows and `P` panels.
+    #[inline(always)]
+    unsafe fn tile<U: Int8Unit<L: Words>, const R: usize, const P: usize, const H: usize>(
+        &self,
+        panels: [*const Group; P],
+    ) {
+        let k = self.part.k();
+        // SAFETY: the caller has the stretch's groups of R rows and P panels, room for their sums, and their columns of the output.
+        unsafe {
+            let mut acc = [[U::L::zero(); P]; R];
+            if self.first > 0 {
+                for (r, acc) in acc.iter_mut().enumerate() {
+                    for (p, acc) in acc.iter_mut().enumerate() {
+                        *acc = U::L::load(self.sums.add((r * 2 + p) * LANES));
+                    }
+                }
+            }
+            let a = self.rows.words.as_ptr().add(words(self.row, k) + self.first * ROW_WORDS * R);
+            let halves = self.rows.halves.as_ptr();
+            for g in 0..self.count {
+                let a = a.add(g * ROW_WORDS * R);
+                // The sums of codes, times the scale: of the group, or of its halves.
+                let sums = if H == 1 {
+                    a.add((QUADS + 1) * R).cast::<f32>()
+                } else {
+                    halves.add(self.row * k / GROUP * 2 + (self.first + g) * 2 * R)
+                };
+                fold::<U, R, P, H>(a, sums, panels.map(|panel| panel.add(g)), &mut acc);
+            }
+            let last = (self.first + self.count) * GROUP == k;
+            for (r, acc) in acc.into_iter().enumerate() {
+                for (p, acc) in acc.into_iter().enumerate() {
+                    if last {
+                        let y = self.out.y.add((self.row + r) * self.out.stride);
+                        finish(acc, self.part.n(), self.panel + p, self.out.bias, self.out.into, y);
+                    } else {
+                        acc.store(self.sums.add((r * 2 + p) * LANES));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds the products of a group of `R` rows with `P` panels, half by half if it has two steps.
+#[inline(always)]
+unsafe fn fold<U: Int8Unit, const R: usize, const P: usize, const H: usize>(
+    a: *const i32,
+    row_sums: *const f32,
+    groups: [*const Group; P],
+    acc: &mut [[U::L; P]; R],
+) {
+    // SAFETY: the caller has the unit, a group at each pointer, and the words and sums of R rows.
+    unsafe {
+        for h in 0..H {
+            let mut sums = [[U::zero(); P]; R];
+            for j in h * QUADS / H..(h + 1) * QUADS / H {
+                let codes = groups.map(|group| U::codes((*group).codes[j].as_ptr()));
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let x = *a.add(j * R + r);
+                    for p in 0..P {
+                        sums[p] = U::dot(sums[p], codes[p], x);
+                    }
+                }
+            }
+            for p in 0..P {
+                let step = U::L::load((*groups[p]).step[h].as_ptr());
+                let least = U::L::load((*groups[p]).least[h].as_ptr());
+                for (r, acc) in acc.iter_mut().enumerate() {
+                    let scale = U::L::splat(f32::from_bits((*a.add(QUADS * R + r)).cast_unsigned()));
+                    let sum = U::L::splat(*row_sums.add(h * R + r));
+                    acc[p] = least.fma(sum, U::floats(sums[r][p]).fma(step.mul(scale), acc[p]));
+                }
+            }
+        }
+    }
+}

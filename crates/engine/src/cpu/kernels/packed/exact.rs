@@ -1,0 +1,198 @@
+//! Products in f32 with weights that are widened on the way.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use super::codes::{GROUP, QUADS, Width, with_width};
+use super::part::{Panel, Part};
+use super::words::Words;
+use super::{Output, Rows, STRETCH, sums};
+use crate::cpu::kernels::lanes::{Isa, LANES, for_each_isa};
+use crate::cpu::kernels::matmul::finish;
+use crate::cpu::kernels::tile::{self, tile, tiles, with_rows};
+
+/// Two panels' widened weights, and the sums of all rows.
+#[derive(Default)]
+struct Scratch {
+    wide: Vec<Line>,
+    sums: Vec<f32>,
+}
+
+/// Sixteen weights on a cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line {
+    _weights: [f32; LANES],
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// Columns of panels `panels` of a part.
+///
+/// # Safety
+/// The CPU has the instructions; rows and output have the part's sizes; nobody else touches these columns of the output.
+pub(super) unsafe fn product(isa: Isa, part: &Part, rows: &Rows<'_>, panels: Range<usize>, out: Output<'_>) {
+    // SAFETY: as this function's.
+    unsafe {
+        if rows.m == 1 {
+            return vector_on(isa, part, rows.floats, panels, out);
+        }
+        SCRATCH.with_borrow_mut(|scratch| {
+            scratch.wide.resize(2 * STRETCH, Line { _weights: [0.0; LANES] });
+            matrix_on(isa, part, rows, panels, out, scratch);
+        });
+    }
+}
+
+for_each_isa! {
+    fn vector_on(part: &Part, x: &[f32], panels: Range<usize>, out: Output<'_>) => vector
+}
+for_each_isa! {
+    fn matrix_on(part: &Part, rows: &Rows<'_>, panels: Range<usize>, out: Output<'_>, scratch: &mut Scratch) => matrix
+}
+
+/// One row: enough panels at a time to hide the latency of their chains.
+#[inline(always)]
+unsafe fn vector<L: Words>(part: &Part, x: &[f32], panels: Range<usize>, out: Output<'_>) {
+    // SAFETY: as this function's callers'.
+    unsafe {
+        with_width!(part.bits(), B => {
+            let mut panel = panels.start;
+            while panel < panels.end {
+                let left = panels.end - panel;
+                panel += if left >= 4 && L::TILE_PANELS == 2 {
+                    chains::<L, B, 4>(part, x, panel, out)
+                } else if left >= 2 {
+                    chains::<L, B, 2>(part, x, panel, out)
+                } else {
+                    chains::<L, B, 1>(part, x, panel, out)
+                };
+            }
+        });
+    }
+}
+
+/// One row times `P` panels; returns their number.
+#[inline(always)]
+unsafe fn chains<L: Words, B: Width, const P: usize>(part: &Part, x: &[f32], first: usize, out: Output<'_>) -> usize {
+    let panels: [Panel; P] = std::array::from_fn(|p| part.panel(first + p));
+    // SAFETY: the groups are those of `k` inputs, of which the panels have codes and scales, and `x` values; columns are the caller's.
+    unsafe {
+        let mut acc = [L::zero(); P];
+        for group in 0..part.k() / GROUP {
+            let affine = panels.map(|panel| panel.affine::<L>(group));
+            let x = x.as_ptr().add(group * GROUP);
+            for q in 0..QUADS {
+                let codes = panels.map(|panel| B::floats::<L>(panel.codes.add(group * B::LINES * LANES), q));
+                for b in 0..4 {
+                    let x = L::splat(*x.add(4 * q + b));
+                    for p in 0..P {
+                        let (step, least) = affine[p][q / (QUADS / 2)];
+                        acc[p] = x.fma(codes[p][b].fma(step, least), acc[p]);
+                    }
+                }
+            }
+        }
+        for (p, acc) in acc.into_iter().enumerate() {
+            finish(acc, part.n(), first + p, out.bias, out.into, out.y);
+        }
+    }
+    P
+}
+
+/// Several rows: a stretch of inputs at a time.
+#[inline(always)]
+unsafe fn matrix<L: Words>(part: &Part, rows: &Rows<'_>, panels: Range<usize>, out: Output<'_>, scratch: &mut Scratch) {
+    let (m, k) = (rows.m, part.k());
+    let wide = scratch.wide.as_mut_ptr().cast::<f32>();
+    let sums = sums(m, &mut scratch.sums);
+    let mut panel = panels.start;
+    while panel < panels.end {
+        let pair = L::TILE_PANELS == 2 && panel + 1 < panels.end;
+        for start in (0..k).step_by(STRETCH) {
+            let length = STRETCH.min(k - start);
+            // SAFETY: there is room for two panels' stretches and for the sums of `m` rows; tiles divide `m` rows, whose values
+            // are those of `k` inputs; columns are the caller's.
+            unsafe {
+                for p in 0..if pair { 2 } else { 1 } {
+                    with_width!(part.bits(), B => widen::<L, B>(part.panel(panel + p), start, length, wide.add(p * STRETCH * LANES)));
+                }
+                for (row, count) in tiles(m, L::TILE_ROWS) {
+                    let a = rows.floats.as_ptr().add(row * k + start * count);
+                    let stretch = Stretch { part, panel, start, length, row, sums: sums.add(row * 2 * LANES), out };
+                    with_rows!(count, L, R => {
+                        if pair {
+                            stretch.tile::<L, R, 2>(a, [wide, wide.add(STRETCH * LANES)]);
+                        } else {
+                            stretch.tile::<L, R, 1>(a, [wide]);
+                        }
+                    });
+                }
+            }
+        }
+        panel += if pair { 2 } else { 1 };
+    }
+}
+
+/// Widens the weights of inputs `start..start + length` of a panel to `[length][16]`.
+#[inline(always)]
+unsafe fn widen<L: Words, B: Width>(panel: Panel, start: usize, length: usize, out: *mut f32) {
+    for group in 0..length / GROUP {
+        // SAFETY: the caller's stretch is within the panel, and there is room for it.
+        unsafe {
+            let at = start / GROUP + group;
+            let affine = panel.affine::<L>(at);
+            let out = out.add(group * GROUP * LANES);
+            for q in 0..QUADS {
+                let (step, least) = affine[q / (QUADS / 2)];
+                for (b, code) in B::floats::<L>(panel.codes.add(at * B::LINES * LANES), q).into_iter().enumerate() {
+                    code.fma(step, least).store(out.add((4 * q + b) * LANES));
+                }
+            }
+        }
+    }
+}
+
+/// A stretch of a panel's or two panels' inputs, for a tile of rows.
+struct Stretch<'a> {
+    part: &'a Part,
+    panel: usize,
+    start: usize,
+    length: usize,
+    row: usize,
+    /// The tile's sums so far, `[rows][32]`.
+    sums: *mut f32,
+    out: Output<'a>,
+}
+
+impl Stretch<'_> {
+    /// Goes on with the chains of `R` rows and `P` panels.
+    #[inline(always)]
+    unsafe fn tile<L: Words, const R: usize, const P: usize>(&self, a: *const f32, panels: [*const f32; P]) {
+        // SAFETY: the caller has the stretch's inputs of R rows and P panels, room for their sums, and their columns of the output.
+        unsafe {
+            let mut acc = [[L::zero(); P]; R];
+            if self.start > 0 {
+                for (r, acc) in acc.iter_mut().enumerate() {
+                    for (p, acc) in acc.iter_mut().enumerate() {
+                        *acc = L::load(self.sums.add((r * 2 + p) * LANES));
+                    }
+                }
+            }
+            tile::<L, f32, R, P>(self.length, tile::Rows { first: a, row: 1, column: R }, panels, &mut acc);
+            let last = self.start + self.length == self.part.k();
+            for (r, acc) in acc.into_iter().enumerate() {
+                for (p, acc) in acc.into_iter().enumerate() {
+                    if last {
+                        let y = self.out.y.add((self.row + r) * self.out.stride);
+                        finish(acc, self.part.n(), self.panel + p, self.out.bias, self.out.into, y);
+                    } else {
+                        acc.store(self.sums.add((r * 2 + p) * LANES));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Products with packed weights against products with dequantised ones.
+
+use std::borrow::Cow;
+
+use candle_core::Device;
+use candle_core::quantized::{GgmlDType, QStorage, QTensor};
+
+use super::*;
+use crate::cpu::kernels::lanes::Isa;
+use crate::cpu::kernels::matmul::{MatmulScratch, PackedMatrix, matmul};
+use crate::cpu::kernels::testing::noise;
+use earnest_models::checkpoint::{BlockType, Tensor, Values};
+
+/// Every type: candle's, and the bytes of its 16-bit floats.
+const TYPES: [(BlockType, GgmlDType, &[usize]); 10] = [
+    (BlockType::Q4_0, GgmlDType::Q4_0, &[0]),
+    (BlockType::Q4_1, GgmlDType::Q4_1, &[0, 2]),
+    (BlockType::Q5_0, GgmlDType::Q5_0, &[0]),
+    (BlockType::Q5_1, GgmlDType::Q5_1, &[0, 2]),
+    (BlockType::Q8_0, GgmlDType::Q8_0, &[0]),
+    (BlockType::Q2K, GgmlDType::Q2K, &[80, 82]),
+    (BlockType::Q3K, GgmlDType::Q3K, &[108]),
+    (BlockType::Q4K, GgmlDType::Q4K, &[0, 2]),
+    (BlockType::Q5K, GgmlDType::Q5K, &[0, 2]),
+    (BlockType::Q6K, GgmlDType::Q6K, &[208]),
+];
+
+/// Blocks of random bytes whose scales are finite, of either sign.
+fn random_blocks(kind: BlockType, halves: &[usize], weights: usize, seed: u64) -> Vec<u8> {
+    let (per_block, size) = kind.size();
+    let mut bytes: Vec<u8> =
+        noise(weights / per_block * size, seed).into_iter().map(|v| (v * 1e5).rem_euclid(256.0) as u8).collect();
+    for block in bytes.chunks_exact_mut(size) {
+        // Without one bit of its exponent a half is neither infinite nor large.
+        halves.iter().for_each(|at| block[at + 1] &= 0xAF);
+    }
+    bytes
+}
+
+/// The values as candle has them.
+fn dequantised(dtype: GgmlDType, blocks: &[u8], weights: usize) -> Vec<f32> {
+    let storage = QStorage::from_data(Cow::Borrowed(blocks), &Device::Cpu, dtype).unwrap();
+    QTensor::new(storage, weights).unwrap().dequantize(&Device::Cpu).unwrap().to_vec1().unwrap()
+}
+
+fn dense(n: usize, k: usize, values: Vec<f32>) -> Tensor {
+    Tensor { shape: vec![n, k], values: Values::F32(values) }
+}
+
+fn product(team: &Team, x: &[f32], w: &PackedMatrix, bias: Option<&[f32]>, into: Target) -> Vec<f32> {
+    let mut y = noise(x.len() / w.k() * w.n(), 99);
+    matmul(team, &mut MatmulScratch::default(), x, w, bias, into, &mut y);
+    y
+}
+
+fn assert_bits(a: &[f32], b: &[f32], what: &str) {
+    let differing = a.iter().zip(b).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
+    assert!(a.len() == b.len() && differing == 0, "{what}: {differing} of {} differ", a.len());
+}
+
+#[test]
+fn packed_weights_give_the_bits_of_dequantised_ones() {
+    for (kind, dtype, halves) in TYPES {
+        for (n, k) in [(33usize, 256usize), (100, 768), (16, 32), (50, 96)] {
+            if !k.is_multiple_of(kind.size().0) {
+                continue;
+            }
+            let blocks = random_blocks(kind, halves, n * k, 7);
+            let wide = dequantised(dtype, &blocks, n * k);
+            assert!(wide.iter().all(|w| w.is_finite()));
+            let dense = PackedMatrix::stack(vec![dense(n, k, wide.clone())]);
+            let packed = PackedMatrix::stack_packed(vec![Part::pack(kind, n, k, &blocks).unwrap()], false);
+            let bias = noise(n, 5);
+            for m in [1, 2, 3, 7, 12, 13, 30, 61] {
+                let x = noise(m * k, 2 + m as u64);
+                for isa in Isa::all() {
+                    for threads in [1, 2] {
+                        let team = Team::with_isa(threads, isa);
+                        let (bias, into) =
+                            if m % 2 == 0 { (None, Target::Overwrite) } else { (Some(&bias[..]), Target::Add) };
+                        let what = format!("{kind:?} {n}x{k} m={m} {} {threads} threads", isa.name());
+                        assert_bits(
+                            &product(&team, &x, &packed, bias, into),
+                            &product(&team, &x, &dense, bias, into),
+                            &what,
+                        );
+                    }
+                }
+            }
+            let (mut row, mut expected) = (vec![0f32; k], vec![0f32; k]);
+            for i in [0, n / 2, n - 1] {
+                packed.row(i, 3.0, &mut row);
+                dense.row(i, 3.0, &mut expected);
+                // A zero's sign may differ.
+                assert_eq!(row, expected, "{kind:?} row {i}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_of_different_types_and_odd_heights_follow_each_other() {
+    let (k, m) = (512, 5);
+    let heights = [20, 37, 16, 1];
+    let types = [TYPES[7], TYPES[9], TYPES[0], TYPES[6]];
+    let (mut parts, mut tensors) = (vec![], vec![]);
+    for (n, (kind, dtype, halves)) in heights.into_iter().zip(types) {
+        let blocks = random_blocks(kind, halves, n * k, n as u64);
+        tensors.push(dense(n, k, dequantised(dtype, &blocks, n * k)));
+        parts.push(Part::pack(kind, n, k, &blocks).unwrap());
+    }
+    let (packed, dense) = (PackedMatrix::stack_packed(parts, false), PackedMatrix::stack(tensors));
+    let (x, bias) = (noise(m * k, 1), noise(heights.iter().sum(), 2));
+    let team = Team::new(2);
+    for m in [1, m] {
+        let x = &x[..m * k];
+        assert_bits(
+            &product(&team, x, &packed, Some(&bias), Target::Add),
+            &product(&team, x, &dense, Some(&bias), Target::Add),
+            "stacked",
+        );
+    }
+    let (mut row, mut expected) = (vec![0f32; k], vec![0f32; k]);
+    for i in [19, 20, 56, 57, 73] {
+        packed.row(i, 1.0, &mut row);
+        dense.row(i, 1.0, &mut expected);
+        assert_eq!(row, expected, "row {i}");
+    }
+}
+
+#[test]
+fn the_memory_is_what_is_estimated() {
+    for (kind, _, halves) in TYPES {
+        let (n, k) = (64, 2048);
+        let part = Part::pack(kind, n, k, &random_blocks(kind, halves, n * k, 3)).unwrap();
+        let estimated = n * k / kind.size().0 * kind.packed_bytes();
+        assert!(part.size_bytes() == estimated, "{kind:?}: {} of {estimated}", part.size_bytes());
+    }
+}
+
+#[test]
+fn scales_that_are_not_finite_are_counted() {
+    for (kind, _, halves) in TYPES {
+        let (n, k) = (17, 512);
+        let (weights, size) = kind.size();
+        for &at in halves {
+            let mut blocks = random_blocks(kind, halves, n * k, 3);
+            blocks[size + at + 1] = 0xFC;
+            let last = blocks.len() - size;
+            blocks[last + at + 1] = 0x7E;
+            assert_eq!(Part::pack(kind, n, k, &blocks).err(), Some(2 * weights), "{kind:?}");
+        }
+    }
+}
+
+/// The definition of a product with rounded activations, one output at a time.
+fn rounded(x: &[f32], codes: &[u8], affine: &[(f32, f32)]) -> f32 {
+    let mut acc = 0f32;
+    let per = codes.len() / affine.len();
+    for (g, x) in x.chunks_exact(32).enumerate() {
+        let top = x.iter().fold(0f32, |t, x| t.max(x.abs()));
+        let (scale, inverse) = if top > int8::SMALLEST { (top / 127.0, 127.0 / top) } else { (0.0, 0.0) };
+        let rounded: Vec<i32> = x.iter().map(|x| (x * inverse).round_ties_even() as i32).collect();
+        for (h, rounded) in rounded.chunks_exact(per).enumerate() {
+            let at = g * 32 + h * per;
+            let (step, least) = affine[at / per];
+            let dot: i32 = rounded.iter().zip(&codes[at..]).map(|(x, c)| x * i32::from(*c)).sum();
+            acc = (dot as f32).mul_add(step * scale, acc);
+            acc = least.mul_add(scale * rounded.iter().sum::<i32>() as f32, acc);
+        }
+    }
+    acc
+}
+
+/// Codes, steps and least values of a row, from the values of weights that differ in one code.
+fn taken_apart(part: &Part, row: usize) -> (Vec<u8>, Vec<(f32, f32)>) {
+    use super::codes::{Width, with_width};
+    use crate::cpu::kernels::lanes::{Lanes, Portable};
+    let (panel, lane) = (part.panel(row / LANES), row % LANES);
+    let (mut codes, mut affine) = (vec![], vec![]);
+    for group in 0..part.k() / 32 {
+        // SAFETY: the group is one of the panel's.
+        let both = unsafe { panel.affine::<Portable>(group) };
+        for (step, least) in both.into_iter().take(if part.has_halves() { 2 } else { 1 }) {
+            let (mut steps, mut leasts) = ([0f32; LANES], [0f32; LANES]);
+            // SAFETY: there is room for sixteen floats.
+            unsafe {
+                step.store(steps.as_mut_ptr());
+                least.store(leasts.as_mut_ptr());
+            }
+            affine.push((steps[lane], leasts[lane]));
+        }
+        for q in 0..8 {
+            // SAFETY: as above.
+            let quad: [u32; LANES] = with_width!(part.bits(), B => unsafe {
+                B::quad::<Portable>(panel.codes.add(group * B::LINES * LANES), q)
+            });
+            codes.extend(quad[lane].to_le_bytes());
+        }
+    }
+    (codes, affine)
+}
+
+#[test]
+fn rounded_activations_have_the_bits_of_the_definition_on_every_unit_thread_count_and_batch() {
+    for (kind, dtype, halves) in TYPES {
+        let (n, k) = (37, 768);
+        let blocks = random_blocks(kind, halves, n * k, 11);
+        let part = Part::pack(kind, n, k, &blocks).unwrap();
+        let apart: Vec<_> = (0..n).map(|row| taken_apart(&part, row)).collect();
+        let wide = dequantised(dtype, &blocks, n * k);
+        for (row, (codes, affine)) in apart.iter().enumerate() {
+            let per = codes.len() / affine.len();
+            for (i, code) in codes.iter().enumerate() {
+                let (step, least) = affine[i / per];
+                assert_eq!(f32::from(*code).mul_add(step, least), wide[row * k + i], "{kind:?} {row} {i}");
+            }
+        }
+        let packed = PackedMatrix::stack_packed(vec![part], true);
+        for m in [1, 2, 6, 7, 13, 40] {
+            let mut x = noise(m * k, 2 + m as u64);
+            x[..32].fill(0.0);
+            let expected: Vec<f32> =
+                (0..m * n).map(|i| rounded(&x[i / n * k..][..k], &apart[i % n].0, &apart[i % n].1)).collect();
+            for isa in Isa::all() {
+                for threads in [1, 2] {
+                    let y = product(&Team::with_isa(threads, isa), &x, &packed, None, Target::Overwrite);
+                    assert_bits(&y, &expected, &format!("{kind:?} m={m} {} {threads} threads", isa.name()));
+                }
+            }
+            for unit in Int8Isa::all() {
+                let team = Team::new(1);
+                let mut words = vec![0; int8::words(m, k)];
+                int8::quantise(&team, unit, &x, k, &mut words);
+                let mut halves = vec![];
+                half_sums(&team, &words, m, k, &mut halves);
+                let part = Part::pack(kind, n, k, &blocks).unwrap();
+                let rows = Rows { m, floats: &[], words: &words, halves: &halves };
+                let mut y = vec![f32::NAN; m * n];
+                let out = Output { bias: None, into: Target::Overwrite, y: y.as_mut_ptr(), stride: n };
+                let packed = Packed::new(vec![part], true);
+                // SAFETY: the unit is one of this CPU's; everything has the sizes above.
+                unsafe { packed.product(Isa::Portable, unit, &rows, 0..packed.panels(), out) };
+                assert_bits(&y, &expected, &format!("{kind:?} m={m} {}", unit.name()));
+            }
+        }
+    }
+}
+
+#[test]
+fn rounded_activations_stay_close() {
+    for (kind, dtype, halves) in TYPES {
+        let (n, k) = (64, 1024);
+        let blocks = random_blocks(kind, halves, n * k, 11);
+        let dense = PackedMatrix::stack(vec![dense(n, k, dequantised(dtype, &blocks, n * k))]);
+        let packed = PackedMatrix::stack_packed(vec![Part::pack(kind, n, k, &blocks).unwrap()], true);
+        let (team, x) = (Team::new(1), noise(3 * k, 1));
+        let exact = product(&team, &x, &dense, None, Target::Overwrite);
+        let near = product(&team, &x, &packed, None, Target::Overwrite);
+        let size = |v: &mut dyn Iterator<Item = f32>| v.map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        let error = size(&mut exact.iter().zip(&near).map(|(a, b)| a - b)) / size(&mut exact.iter().copied());
+        assert!(error > 0.0 && error < 0.02, "{kind:?}: {error}");
+    }
+}
