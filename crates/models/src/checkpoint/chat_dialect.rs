@@ -37,6 +37,11 @@ pub(super) fn environment(source: &str) -> Result<Environment<'static>, Error> {
             names.into_iter().map(|name| pairs.get::<Value>(&name).map(|value| (name.clone(), value))).collect();
         Ok(Value::from_pairs(values?))
     });
+    // None is none of these in Python; minijinja iterates over it as over an empty list.
+    environment.add_test("iterable", |value: &Value| {
+        use minijinja::value::ValueKind::{Bytes, Iterable, Map, Seq, String, Undefined};
+        matches!(value.kind(), Bytes | Iterable | Map | Seq | String | Undefined)
+    });
     environment.add_filter("tojson", python_values::json);
     environment.add_filter("string", python_values::string);
     environment.set_formatter(python_values::print);
