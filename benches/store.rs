@@ -180,6 +180,7 @@ fn sample(number: usize) -> Sample {
         budget: 512,
         max_tokens: 512,
         completion: Some(Generated {
+            counted_tokens: 0,
             text: text(number),
             ids: (0..140).map(|id| id * 331 % 49_152).collect(),
             finish: FinishReason::Eos,
