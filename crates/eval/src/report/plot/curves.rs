@@ -45,7 +45,7 @@ const TOP: f64 = 10.0;
 const BOTTOM: f64 = 40.0;
 
 /// Largest number of points that are marked, with a tooltip each.
-const MARKED: usize = 300;
+const MARKED: usize = 200;
 
 /// Draws the curves; many have no bands and no marks. Points that are not numbers are left out; unknown bounds extend to the edge of the plot.
 pub fn curves(plot: &CurvePlot) -> Figure {
