@@ -47,7 +47,7 @@ impl FigureArgs {
     ) -> Result<Vec<Vec<PathBuf>>, CliError> {
         std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
         let one = |figure: &Figure| {
-            let file = |format: Format| {
+            let file = |format: Format| -> Result<PathBuf, CliError> {
                 let path = folder.join(format!("{}.{}", figure.name, format.ending()));
                 put(&path, figure, format)?;
                 Ok(path)

@@ -36,7 +36,7 @@ const sortable = (within) => {
         if (!numeric) return cell.textContent;
         // The shown number, unless the cell has a more exact one.
         const number = Number.parseFloat(cell.dataset.value ?? cell.textContent.replace(/,/g, "").replace(/^\s*< /, "").replace(/−/g, "-"));
-        return Number.isNaN(number) ? null : number;
+        return Number.isFinite(number) ? number : null;
       };
       const order = (a, b) => {
         const total = a.classList.contains("total") - b.classList.contains("total");

@@ -88,7 +88,12 @@ pub fn bars(plot: &Bars) -> Figure {
     }
     svg.line("axis", (x.at(0.0), TOP), (x.at(0.0), height - BOTTOM));
     // The baseline of differences has no bar, and no key.
-    let is_drawn = |series: usize| plot.groups.iter().flat_map(|group| &group.bars).any(|bar| bar.series == series);
+    let is_drawn = |series: usize| {
+        plot.groups
+            .iter()
+            .flat_map(|group| &group.bars)
+            .any(|bar| bar.series == series && bar.value.estimate.is_finite())
+    };
     let labels = plot.series.iter().map(String::as_str).enumerate().filter(|(series, _)| is_drawn(*series));
     let labels: Vec<(usize, &str)> = labels.collect();
     let key = if plot.legend { legend(&mut svg, Mark::Bar, &labels, 10.0, height, WIDTH - 20.0) } else { 0.0 };

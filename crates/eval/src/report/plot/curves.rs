@@ -45,7 +45,7 @@ const TOP: f64 = 10.0;
 const BOTTOM: f64 = 40.0;
 
 /// Largest number of points that are marked, with a tooltip each.
-const MARKED: usize = 300;
+const MARKED: usize = 200;
 
 /// Draws the curves; many have no bands and no marks. Points that are not numbers are left out; unknown bounds extend to the edge of the plot.
 pub fn curves(plot: &CurvePlot) -> Figure {
@@ -170,7 +170,7 @@ mod tests {
         // The axis runs from 180 (0 %) up to 10 (100 %), and from 52 to 330.
         assert!(figure.body.contains(r#"d="M52 27L189.6"#), "{}", figure.body);
         assert!(figure.body.contains("a &lt;model&gt;, length 50: 50.0 % [40.0, 60.0], n = 10"));
-        assert!(figure.body.contains(r#"class="c1" data-series="9""#));
+        assert!(figure.body.contains(r#"class="c9" data-series="9""#));
         assert_eq!(figure.body.matches("<g ").count(), figure.body.matches("</g>").count());
     }
 

@@ -2,14 +2,15 @@
 use std::fmt::Write;
 
 use super::WRITES;
-use super::summary::key;
+use super::summary::{key, ranked};
 use crate::report::page::ReportRun;
 use crate::report::page::figures::heats;
 use crate::report::plot::{Heat, escape, heat_columns, heat_key};
 
 /// Renders the first heat map of every run; of several runs one is shown at a time, chosen without a script.
 pub fn heat(runs: &[ReportRun]) -> String {
-    let maps = runs.iter().enumerate().filter_map(|(place, run)| Some((place, run, heats(run).into_iter().next()?)));
+    let maps = ranked(runs).into_iter();
+    let maps = maps.filter_map(|(place, run)| Some((place, run, heats(run).into_iter().next()?)));
     let maps: Vec<(usize, &ReportRun, Heat)> = maps.collect();
     if let [(place, _, only)] = &maps[..] {
         return format!("<div data-run=\"{place}\">{}</div>", drawn(only));

@@ -13,12 +13,41 @@ use earnest_tasks::suite::Interval;
 
 /// Renders the main result of every run, the best first.
 pub fn headline(runs: &[ReportRun]) -> String {
-    let mut rows: Vec<(usize, &ReportRun)> = runs.iter().enumerate().collect();
-    let estimate = |run: &ReportRun| main(run).map_or(f64::NEG_INFINITY, |(_, value)| value.estimate);
-    rows.sort_by(|(_, one), (_, other)| estimate(other).total_cmp(&estimate(one)));
+    // What all results have in common is said once.
+    let mut common: Vec<String> = runs.iter().map(what).collect();
+    common.dedup();
+    let is_common = common.len() == 1 && runs.len() > 1;
     let class = if runs.len() > 4 { "headline many" } else { "headline" };
-    let rows: String = rows.into_iter().map(|(place, run)| row(place, run, runs.len())).collect();
-    format!("<div class=\"{class}\">{rows}</div>")
+    let rows: String = ranked(runs).into_iter().map(|(place, run)| row(place, run, runs.len(), !is_common)).collect();
+    let common = if is_common { format!("<p class=\"lead\">{}</p>", escape(&common[0])) } else { String::new() };
+    format!("<div class=\"{class}\">{rows}</div>{common}")
+}
+
+/// Returns the runs with their places, the best first.
+pub(super) fn ranked(runs: &[ReportRun]) -> Vec<(usize, &ReportRun)> {
+    let mut ranked: Vec<(usize, &ReportRun)> = runs.iter().enumerate().collect();
+    let estimate = |run: &ReportRun| main(run).map_or(f64::NEG_INFINITY, |(_, value)| value.estimate);
+    ranked.sort_by(|(_, one), (_, other)| estimate(other).total_cmp(&estimate(one)));
+    ranked
+}
+
+/// Says what the main result of a run is and of how many samples.
+fn what(run: &ReportRun) -> String {
+    let document = &run.document;
+    let (settings, totals) = (&document.manifest.settings, &document.totals);
+    let name = main(run).map(|(name, _)| {
+        // A column named after its rule needs no second mention.
+        let by = document.readings.as_ref().filter(|readings| !readings.primary.iter().any(|rule| rule == name));
+        by.map_or_else(|| format!("{name} · "), |readings| format!("{name}, read by {} · ", readings.decides()))
+    });
+    format!(
+        "{}{} {}, {} of {} samples",
+        name.unwrap_or_default(),
+        settings.suite,
+        settings.suite_version,
+        totals.recorded,
+        totals.planned
+    )
 }
 
 /// Returns the main result of a run and its name.
@@ -40,33 +69,24 @@ pub fn key(place: usize) -> String {
     )
 }
 
-/// Renders the main result of a run with its interval.
-fn row(place: usize, run: &ReportRun, runs: usize) -> String {
-    let document = &run.document;
-    let (manifest, totals) = (&document.manifest, &document.totals);
+/// Renders the main result of a run with its interval, and what it is if `says_what`.
+fn row(place: usize, run: &ReportRun, runs: usize, says_what: bool) -> String {
     let mut said = Vec::new();
-    if place == 0 && runs > 1 {
-        said.push("<b>baseline</b>".to_owned());
-    }
     let mut value = "<span class=\"number\">–</span>".to_owned();
-    if let Some((name, found)) = main(run) {
-        value = format!("<span class=\"number\">{} <small>%</small></span>", percent(found.estimate));
+    if let Some((_, found)) = main(run) {
+        value =
+            format!("<span class=\"number\">{} <small>%</small></span>{}", percent(found.estimate), bar(place, found));
         if found.low < found.high {
             said.push(format!("95 % interval {} to {}", percent(found.low), percent(found.high)));
         }
-        // A column named after its rule needs no second mention.
-        let by = document.readings.as_ref().filter(|readings| !readings.primary.iter().any(|rule| rule == name));
-        said.push(escape(&match by {
-            Some(readings) => format!("{name}, read by {}", readings.decides()),
-            None => name.to_owned(),
-        }));
-        value.push_str(&bar(place, found));
     }
-    said.push(escape(&format!(
-        "{} {}, {} of {} samples",
-        manifest.settings.suite, manifest.settings.suite_version, totals.recorded, totals.planned
-    )));
-    if manifest.status != Status::Finished {
+    if says_what {
+        said.push(escape(&what(run)));
+    }
+    if place == 0 && runs > 1 {
+        said.push("<b>baseline</b>".to_owned());
+    }
+    if run.document.manifest.status != Status::Finished {
         said.push("<b>not finished: numbers will change</b>".to_owned());
     }
     let key = if runs > 1 { key(place) } else { String::new() };
