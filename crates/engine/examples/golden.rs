@@ -1,5 +1,5 @@
 //! Compares checkpoints with what a reference recorded, and their bits in different batches:
-//! `cargo run --release -p earnest-engine --example golden -- FOLDER...`, folders with a `golden.json`.
+//! `cargo run --release -p earnest-engine --example golden -- CHECKPOINT...`, folders with a `golden.json` or GGUF files beside one.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,20 +13,21 @@ type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     let mut failed = 0;
-    for folder in std::env::args().skip(1) {
-        match check(Path::new(&folder)) {
-            Ok(line) => println!("{folder}: {line}"),
+    for path in std::env::args().skip(1) {
+        match check(Path::new(&path)) {
+            Ok(line) => println!("{path}: {line}"),
             Err(error) => {
                 failed += 1;
-                println!("{folder}: FAILED: {error}");
+                println!("{path}: FAILED: {error}");
             }
         }
     }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn check(folder: &Path) -> Result<String, Failure> {
-    let checkpoint = Checkpoint::open(folder)?;
+fn check(path: &Path) -> Result<String, Failure> {
+    let checkpoint = Checkpoint::open(path)?;
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
     let recorded = Recorded::read(&folder.join("golden.json"))?;
     let found = compare(&mut CpuEngine::load(&checkpoint, Options::default())?, "", &recorded)?;
     let line = format!("largest difference {:.1e}, {} tokens", found.largest_difference, found.tokens);

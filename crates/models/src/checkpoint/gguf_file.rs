@@ -3,9 +3,11 @@
 //! Not candle's reader, because errors must name the key or tensor, and because `general.alignment` may be a hostile zero. Format:
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 use super::CheckpointError;
+use super::layout::{MXFP4_BLOCK, MXFP4_GGUF_BYTES};
 use candle_core::quantized::GgmlDType;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -22,10 +24,45 @@ pub(super) enum GgufValue {
     Texts(Vec<String>),
 }
 
+/// A type of stored elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum GgufType {
+    Ggml(GgmlDType),
+    /// 4 bits with a shared exponent for 32 weights (GPT-OSS), which the library lacks.
+    Mxfp4,
+}
+
+impl GgufType {
+    /// Weights of a block.
+    pub(super) fn block_size(self) -> usize {
+        match self {
+            GgufType::Ggml(dtype) => dtype.block_size(),
+            GgufType::Mxfp4 => MXFP4_BLOCK,
+        }
+    }
+
+    /// Bytes of a block.
+    pub(super) fn type_size(self) -> usize {
+        match self {
+            GgufType::Ggml(dtype) => dtype.type_size(),
+            GgufType::Mxfp4 => MXFP4_GGUF_BYTES,
+        }
+    }
+}
+
+impl fmt::Debug for GgufType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GgufType::Ggml(dtype) => dtype.fmt(f),
+            GgufType::Mxfp4 => f.write_str("MXFP4"),
+        }
+    }
+}
+
 /// An entry of the tensor table; its bytes are checked to lie inside the file.
 #[derive(Debug, Clone)]
 pub(super) struct GgufTensor {
-    pub(super) dtype: GgmlDType,
+    pub(super) dtype: GgufType,
     /// Sizes, outermost first (the file has them innermost first).
     pub(super) shape: Vec<usize>,
     /// Bytes from the start of the file.
@@ -164,7 +201,7 @@ fn collapse(list: Vec<Value>) -> Value {
 }
 
 /// Returns the bytes of a tensor; none if its rows are not whole blocks, or on overflow.
-fn byte_size(dtype: GgmlDType, shape: &[usize]) -> Option<u64> {
+fn byte_size(dtype: GgufType, shape: &[usize]) -> Option<u64> {
     let block = dtype.block_size();
     if !shape.last().copied().unwrap_or(1).is_multiple_of(block) {
         return None;
@@ -301,7 +338,7 @@ impl Reader<'_> {
                 path: self.path.to_path_buf(),
                 dtype: format!("ggml type {code}"),
                 advice:
-                    "Q4_0 to Q8_0, Q2_K to Q8_K, F16, BF16 and F32 can be read; use another quantisation of the model"
+                    "Q4_0 to Q8_0, Q2_K to Q8_K, MXFP4, F16, BF16 and F32 can be read; use another quantisation of the model"
                         .into(),
             })?;
             table.push((name, GgufTensor { dtype, shape, offset: self.u64()? }));
@@ -310,8 +347,8 @@ impl Reader<'_> {
     }
 }
 
-fn ggml_type(code: u32) -> Option<GgmlDType> {
-    Some(match code {
+fn ggml_type(code: u32) -> Option<GgufType> {
+    Some(GgufType::Ggml(match code {
         0 => GgmlDType::F32,
         1 => GgmlDType::F16,
         2 => GgmlDType::Q4_0,
@@ -326,6 +363,7 @@ fn ggml_type(code: u32) -> Option<GgmlDType> {
         14 => GgmlDType::Q6K,
         15 => GgmlDType::Q8K,
         30 => GgmlDType::BF16,
+        39 => return Some(GgufType::Mxfp4),
         _ => return None,
-    })
+    }))
 }

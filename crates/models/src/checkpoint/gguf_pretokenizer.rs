@@ -14,6 +14,15 @@ const QWEN2: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN35: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+/// DeepSeek-V3: up to three digits, Chinese and Japanese, the rest.
+const DEEPSEEK3: [&str; 3] = [
+    r"\p{N}{1,3}",
+    r"[一-龥぀-ゟ゠-ヿ]+",
+    r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"##,
+];
+/// Groups of three digits from the right, as in the smaller Cohere models.
+const DIGITS_FROM_THE_RIGHT: &str = r"\d{1,3}(?=(?:\d{3})*\b)";
 /// llama.cpp's default for files without a scheme: four splits in sequence.
 const UNNAMED: [&str; 4] = [
     r"[\p{P}\$\+<=>\^~\|]+",
@@ -22,8 +31,9 @@ const UNNAMED: [&str; 4] = [
     r"[0-9][0-9][0-9]",
 ];
 
-const SUPPORTED: &str = "default, gpt-2, phi-2, olmo, mpt, smollm, starcoder, refact, command-r, codeshell, llama-bpe, llama3, qwen2, \
-     deepseek-r1-qwen, stablelm2, tekken and gpt-4o";
+const SUPPORTED: &str = "default, gpt-2, phi-2, olmo, mpt, exaone4, granite-docling, smollm, starcoder, refact, command-r, codeshell, \
+     exaone, llama-bpe, llama3, falcon3, pixtral, dbrx, smaug-bpe, chatglm-bpe, glm4, qwen2, deepseek-r1-qwen, stablelm2, hunyuan, megrez, \
+     qwen35, tekken, gpt-4o, llama4, deepseek-v3, hunyuan-dense and tiny_aya";
 
 /// A pre-tokenizer and the settings that come with it.
 pub(super) struct Scheme {
@@ -39,17 +49,24 @@ pub(super) fn scheme(name: &str) -> Result<Scheme, String> {
     let plain = |pre_tokenizer| Scheme { pre_tokenizer, whole_words_first: false, adds_bos: false };
     Ok(match name {
         "default" => plain(splits(&UNNAMED)?),
-        "gpt-2" | "phi-2" | "olmo" | "mpt" => plain(ByteLevel::new(false, false, true).into()),
-        "smollm" | "starcoder" | "refact" | "command-r" | "codeshell" => {
+        "gpt-2" | "phi-2" | "olmo" | "mpt" | "exaone4" | "granite-docling" => {
+            plain(ByteLevel::new(false, false, true).into())
+        }
+        "smollm" | "starcoder" | "refact" | "command-r" | "codeshell" | "exaone" => {
             let digits = Digits::new(true).into();
             plain(Sequence::new(vec![digits, ByteLevel::new(false, false, true).into()]).into())
         }
-        "llama-bpe" | "llama3" | "llama-v3" => {
+        "llama-bpe" | "llama3" | "llama-v3" | "falcon3" | "pixtral" => {
             Scheme { pre_tokenizer: splits(&[LLAMA3])?, whole_words_first: true, adds_bos: true }
         }
-        "qwen2" | "deepseek-r1-qwen" | "stablelm2" => plain(splits(&[QWEN2])?),
+        "dbrx" | "smaug-bpe" | "chatglm-bpe" => plain(splits(&[LLAMA3])?),
+        "glm4" => Scheme { whole_words_first: true, ..plain(splits(&[LLAMA3])?) },
+        "qwen2" | "deepseek-r1-qwen" | "stablelm2" | "hunyuan" | "megrez" => plain(splits(&[QWEN2])?),
+        "qwen35" => plain(splits(&[QWEN35])?),
         "tekken" => Scheme { pre_tokenizer: splits(&[TEKKEN])?, whole_words_first: true, adds_bos: true },
-        "gpt-4o" => plain(splits(&[GPT4O])?),
+        "gpt-4o" | "llama4" => plain(splits(&[GPT4O])?),
+        "deepseek-v3" | "hunyuan-dense" => plain(splits(&DEEPSEEK3)?),
+        "tiny_aya" => plain(splits(&[DIGITS_FROM_THE_RIGHT, GPT4O])?),
         other => return Err(format!("tokenizer.ggml.pre is {other}; supported values are {SUPPORTED}")),
     })
 }
@@ -90,6 +107,24 @@ mod tests {
     fn white_space_is_split_as_the_originals_do() {
         assert_eq!(split("llama-bpe", "a  b\n\n c"), ["a", " ", " b", "\n\n", " c"]);
         assert_eq!(split("gpt-2", "a  b\n\nc"), ["a", " ", " b", "\n", "\n", "c"]);
+    }
+
+    #[test]
+    fn recent_families_split_as_their_tokenizers_do() {
+        // Marks stay with their letters, digits are alone.
+        assert_eq!(split("qwen35", "e\u{301}t 12").len(), 5);
+        assert_eq!(split("qwen2", "e\u{301}t 12").len(), 6);
+        for glm in ["glm4", "chatglm-bpe", "dbrx"] {
+            assert_eq!(split(glm, "I'M 12345"), ["I", "'M", " ", "123", "45"]);
+            assert!(!scheme(glm).unwrap().adds_bos);
+        }
+        assert_eq!(split("exaone4", "is 12345"), ["is", " 12345"]);
+        assert_eq!(split("llama4", "isn't HelloWorld 12345"), ["isn't", " Hello", "World", " ", "123", "45"]);
+        // Punctuation takes the letters after it.
+        assert_eq!(split("deepseek-v3", "x.y (1234)"), ["x", ".y", " (", "123", "4", ")"]);
+        assert_eq!(split("hunyuan-dense", "a\n\n b"), ["a", "\n\n", " b"]);
+        assert_eq!(split("tiny_aya", "is 12345"), ["is", " ", "12", "345"]);
+        assert!(scheme("glm4").unwrap().whole_words_first && !scheme("chatglm-bpe").unwrap().whole_words_first);
     }
 
     #[test]

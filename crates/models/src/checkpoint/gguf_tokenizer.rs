@@ -50,7 +50,11 @@ fn build_here(file: &GgufFile, embeddings: usize) -> Result<Tokenizer, Checkpoin
     let (mut tokenizer, adds_bos) = match model {
         "gpt2" => vocabulary.byte_level()?,
         "llama" => (vocabulary.sentencepiece()?, true),
-        other => return Err(vocabulary.fail(format!("tokenizer.ggml.model is {other}; gpt2 and llama are supported"))),
+        "gemma4" => (vocabulary.spaced()?, true),
+        other => {
+            let what = format!("tokenizer.ggml.model is {other}; gpt2, llama and gemma4 are supported");
+            return Err(vocabulary.fail(what));
+        }
     };
     tokenizer
         .add_special_tokens(vocabulary.added(&[TokenKind::Control, TokenKind::Unknown], true))
@@ -114,16 +118,20 @@ impl<'a> Vocabulary<'a> {
         chosen.map(|(token, _)| AddedToken::from(token.clone(), special).normalized(false)).collect()
     }
 
-    /// Builds a byte-level BPE as GPT-2's: bytes as characters, merges by rank. Also returns whether its texts begin with BOS.
-    fn byte_level(&self) -> Result<(tokenizers::Tokenizer, bool), CheckpointError> {
+    /// Returns the merges, the first ones first.
+    fn merges(&self) -> Result<Vec<(String, String)>, CheckpointError> {
         let Some(GgufValue::Texts(list)) = self.file.metadata.get("tokenizer.ggml.merges") else {
             return Err(self.fail("tokenizer.ggml.merges is missing or not a list of strings".into()));
         };
-        let merges = list
-            .iter()
+        list.iter()
             .map(|merge| merge.split_once(' ').map(|(l, r)| (l.to_string(), r.to_string())))
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| self.fail("a merge does not have two parts".into()))?;
+            .ok_or_else(|| self.fail("a merge does not have two parts".into()))
+    }
+
+    /// Builds a byte-level BPE as GPT-2's: bytes as characters, merges by rank. Also returns whether its texts begin with BOS.
+    fn byte_level(&self) -> Result<(tokenizers::Tokenizer, bool), CheckpointError> {
+        let merges = self.merges()?;
         // Files older than the key lack it.
         let name = self.file.text("tokenizer.ggml.pre").unwrap_or("default");
         let scheme = gguf_pretokenizer::scheme(name).map_err(|e| self.fail(e))?;
@@ -152,6 +160,20 @@ impl<'a> Vocabulary<'a> {
         let merges = merges_from_scores(self.tokens, scores, |id| {
             matches!(self.kinds.get(id), Some(TokenKind::Normal | TokenKind::Unused))
         });
+        self.with_spaces(merges, self.file.flag("tokenizer.ggml.add_space_prefix").unwrap_or(true))
+    }
+
+    /// Builds a BPE over characters, spaces as `▁` and unknown characters as bytes, with the file's merges (Gemma 4).
+    fn spaced(&self) -> Result<tokenizers::Tokenizer, CheckpointError> {
+        self.with_spaces(self.merges()?, self.file.flag("tokenizer.ggml.add_space_prefix").unwrap_or(false))
+    }
+
+    /// Builds a BPE over characters with spaces as `▁`, also before a text if `prefix`.
+    fn with_spaces(
+        &self,
+        merges: Vec<(String, String)>,
+        prefix: bool,
+    ) -> Result<tokenizers::Tokenizer, CheckpointError> {
         let fallback = self.tokens.iter().filter(|token| byte_token(token).is_some()).count() == 256;
         let mut builder = BPE::builder().vocab_and_merges(self.ids(), merges).fuse_unk(true).byte_fallback(fallback);
         if let Some(unknown) = self.file.token_id("tokenizer.ggml.unknown_token_id") {
@@ -161,7 +183,6 @@ impl<'a> Vocabulary<'a> {
             builder = builder.unk_token(token.clone());
         }
         let model = builder.build().map_err(|e| self.fail(e.to_string()))?;
-        let prefix = self.file.flag("tokenizer.ggml.add_space_prefix").unwrap_or(true);
         let fail = |e: tokenizers::Error| self.fail(e.to_string());
         let mut steps: Vec<NormalizerWrapper> = Vec::new();
         if prefix {

@@ -1,10 +1,13 @@
 //! Tensors of a GGUF file, read and dequantised one at a time.
-use super::gguf_config::GgufArchitecture;
-use super::gguf_file::{GgufFile, GgufTensor};
+use super::gguf_arch::GgufArchitecture;
+use super::gguf_file::{GgufFile, GgufTensor, GgufType};
 use super::gguf_names;
+use super::gguf_order::{column_order, latent_rows, row_order, take};
 use super::gguf_rope::RopeTensors;
 use super::hf_names::Place;
 use super::hf_weights::read_values;
+use super::layout::mxfp4_of_gguf;
+use super::quantise::widen;
 use super::{BlockType, CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use candle_core::Device;
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
@@ -45,6 +48,7 @@ pub(super) fn quantisation(file: &GgufFile) -> String {
         Some(18) => "Q6_K",
         Some(21) => "Q2_K_S",
         Some(32) => "BF16",
+        Some(38) => "MXFP4_MOE",
         _ => {
             let mut elements: BTreeMap<String, usize> = BTreeMap::new();
             for tensor in file.tensors.values() {
@@ -105,9 +109,14 @@ impl GgufWeights {
         let weights = GgufWeights { arch, file };
         let mut used = BTreeSet::new();
         for (parameter, shape) in config.parameters() {
-            used.insert(weights.place(config, parameter, &shape)?.0.tensor);
+            match weights.latent_parts(config, parameter)? {
+                Some(parts) => used.extend(parts.map(|(place, _)| place.tensor)),
+                None => used.extend([weights.place(config, parameter, &shape)?.0.tensor]),
+            }
         }
-        let extra = weights.file.tensors.keys().find(|name| !used.contains(*name) && !gguf_names::is_redundant(name));
+        let has = |name: &str| weights.file.tensors.contains_key(name);
+        let mut names = weights.file.tensors.keys();
+        let extra = names.find(|name| !used.contains(*name) && !gguf_names::is_redundant(name, config, &has));
         if let Some(name) = extra {
             let what = format!(
                 "tensor {name} has no place in architecture {}, so the model computes something else",
@@ -124,7 +133,11 @@ impl GgufWeights {
         parameter: Parameter,
         shape: &[usize],
     ) -> Result<(Place, &GgufTensor), CheckpointError> {
-        let places = gguf_names::places(self.arch, config, parameter, shape);
+        self.first_of(gguf_names::places(self.arch, config, parameter, shape), parameter)
+    }
+
+    /// Returns the first place that the file has, after checking its shape.
+    fn first_of(&self, places: Vec<Place>, parameter: Parameter) -> Result<(Place, &GgufTensor), CheckpointError> {
         let usual = places.first().map(|p| p.tensor.clone()).unwrap_or_default();
         for place in places {
             let Some(tensor) = self.file.tensors.get(&place.tensor) else { continue };
@@ -142,11 +155,26 @@ impl GgufWeights {
         Err(CheckpointError::TensorMissing { tensor: usual, parameter: parameter.to_string(), path })
     }
 
+    /// Returns the places of the two parts of a projection from the latent vector of keys and values; none if it is one tensor.
+    fn latent_parts(
+        &self,
+        config: &DecoderConfig,
+        parameter: Parameter,
+    ) -> Result<Option<[(Place, &GgufTensor); 2]>, CheckpointError> {
+        let Some([keys, values]) = gguf_names::latent_parts(config, parameter) else { return Ok(None) };
+        let whole = keys.tensor.replace("attn_k_b", "attn_kv_b");
+        if self.file.tensors.contains_key(&whole) {
+            return Ok(None);
+        }
+        Ok(Some([self.first_of(vec![keys], parameter)?, self.first_of(vec![values], parameter)?]))
+    }
+
     /// Returns the type of a parameter's values as read: quantised ones are dequantised to f32.
     pub(super) fn held_as(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> ElementType {
         match self.place(config, parameter, shape).map(|(_, tensor)| tensor.dtype) {
-            Ok(GgmlDType::BF16) => ElementType::Bf16,
-            Ok(GgmlDType::F16) => ElementType::F16,
+            // MXFP4 is read as bfloat16, which has its values.
+            Ok(GgufType::Ggml(GgmlDType::BF16) | GgufType::Mxfp4) => ElementType::Bf16,
+            Ok(GgufType::Ggml(GgmlDType::F16)) => ElementType::F16,
             _ => ElementType::F32,
         }
     }
@@ -159,10 +187,11 @@ impl GgufWeights {
         shape: &[usize],
     ) -> Option<BlockType> {
         let (place, tensor) = self.place(config, parameter, shape).ok()?;
+        let GgufType::Ggml(dtype) = tensor.dtype else { return None };
         // A row must consist of whole blocks.
-        let block = tensor.dtype.block_size();
+        let block = dtype.block_size();
         let whole = place.part.get(1).is_some_and(|k| k.is_multiple_of(block)) && place.start.is_multiple_of(block);
-        BlockType::of(tensor.dtype).filter(|_| whole)
+        BlockType::of(dtype).filter(|_| whole && column_order(config, parameter, 1).is_none())
     }
 
     /// Reads a matrix's blocks unchanged, rows in the engine's order.
@@ -177,21 +206,12 @@ impl GgufWeights {
         let count: usize = place.part.iter().product();
         let offset = tensor.offset + (place.start / block * size) as u64;
         let bytes = read_values(&self.file.path, offset, count / block * size, |[byte]: [u8; 1]| byte)?;
-        let heads = self.permuted_heads(config, parameter);
         let row = place.part.get(1).copied().unwrap_or(block) / block * size;
-        Ok(if heads > 0 { halves_from_pairs(&bytes, heads, config.head_dim, row) } else { bytes })
-    }
-
-    /// Returns the number of heads whose rows the converter reordered for rotary embeddings of adjacent pairs; 0 for other
-    /// parameters.
-    fn permuted_heads(&self, config: &DecoderConfig, parameter: Parameter) -> usize {
-        use LayerParameter::{Key, KeyBias, Query, QueryBias};
-        match parameter {
-            _ if !self.arch.has_pairs() => 0,
-            Parameter::Layer(_, Query | QueryBias) => config.num_heads,
-            Parameter::Layer(_, Key | KeyBias) => config.num_kv_heads,
-            _ => 0,
-        }
+        let rows = place.part.first().copied().unwrap_or(1);
+        Ok(match row_order(self.arch, config, parameter, rows) {
+            Some(order) => take(&bytes, &order, row),
+            None => bytes,
+        })
     }
 
     pub(super) fn path(&self) -> &PathBuf {
@@ -204,37 +224,38 @@ impl GgufWeights {
         parameter: Parameter,
         shape: &[usize],
     ) -> Result<Tensor, CheckpointError> {
+        if let Some([keys, values]) = self.latent_parts(config, parameter)? {
+            let read = |(place, tensor): (Place, &GgufTensor)| {
+                read(&self.file, &place.tensor, tensor, 0, place.part.iter().product()).map(widen)
+            };
+            let rows = latent_rows(config, &read(keys)?, &read(values)?);
+            return Ok(Tensor { shape: shape.to_vec(), values: Values::F32(rows) });
+        }
         let (place, tensor) = self.place(config, parameter, shape)?;
         let count = place.part.iter().product();
-        let values = read(&self.file, &place.tensor, tensor, place.start, count)?;
-        // The converter reorders the rows of architecture llama; the engine rotates halves, as the original checkpoint does.
-        let heads = self.permuted_heads(config, parameter);
-        let values = if heads > 0 {
-            let width = place.part.get(1).copied().unwrap_or(1);
-            match values {
-                Values::F32(v) => Values::F32(halves_from_pairs(&v, heads, config.head_dim, width)),
-                Values::Bf16(v) => Values::Bf16(halves_from_pairs(&v, heads, config.head_dim, width)),
-                Values::F16(v) => Values::F16(halves_from_pairs(&v, heads, config.head_dim, width)),
-            }
-        } else {
-            values
-        };
+        let mut values = read(&self.file, &place.tensor, tensor, place.start, count)?;
+        // The converter reorders rows; the engine rotates halves, as most original checkpoints do.
+        let (rows, width) = (place.part.first().copied().unwrap_or(1), place.part.get(1).copied().unwrap_or(1));
+        if let Some(order) = row_order(self.arch, config, parameter, rows) {
+            values = take_values(values, &order, width);
+        }
+        if let Some((order, run)) = column_order(config, parameter, rows) {
+            values = take_values(values, &order, run);
+        }
+        if matches!(parameter, Parameter::Layer(_, LayerParameter::LinearDecayLog)) {
+            // The file has the decay itself, `-exp` of the logarithm.
+            values = Values::F32(widen(values).into_iter().map(|a| libm::log(-f64::from(a)) as f32).collect());
+        }
         Ok(Tensor { shape: place.part, values })
     }
 }
 
-/// Moves row `2 i + j` of each head to row `j * head_dim / 2 + i`.
-fn halves_from_pairs<T: Copy>(rows: &[T], heads: usize, head_dim: usize, width: usize) -> Vec<T> {
-    let mut out = Vec::with_capacity(rows.len());
-    for head in 0..heads {
-        for j in 0..2 {
-            for i in 0..head_dim / 2 {
-                let row = head * head_dim + 2 * i + j;
-                out.extend_from_slice(rows.get(row * width..(row + 1) * width).unwrap_or_default());
-            }
-        }
+fn take_values(values: Values, order: &[usize], width: usize) -> Values {
+    match values {
+        Values::F32(v) => Values::F32(take(&v, order, width)),
+        Values::Bf16(v) => Values::Bf16(take(&v, order, width)),
+        Values::F16(v) => Values::F16(take(&v, order, width)),
     }
-    out
 }
 
 /// Reads `count` elements from element `start` of a tensor: plain floats as they are, others dequantised.
@@ -253,7 +274,13 @@ fn read(
         return Err(CheckpointError::Malformed { path: file.path.clone(), what });
     }
     let offset = tensor.offset + (start / block * size) as u64;
-    match tensor.dtype {
+    let dtype = match tensor.dtype {
+        GgufType::Mxfp4 => {
+            return Ok(Values::Bf16(mxfp4_of_gguf(&read_values(&file.path, offset, count / block, |b| b)?)));
+        }
+        GgufType::Ggml(dtype) => dtype,
+    };
+    match dtype {
         GgmlDType::F32 => return Ok(Values::F32(read_values(&file.path, offset, count, f32::from_le_bytes)?)),
         GgmlDType::BF16 => return Ok(Values::Bf16(read_values(&file.path, offset, count, u16::from_le_bytes)?)),
         GgmlDType::F16 => return Ok(Values::F16(read_values(&file.path, offset, count, u16::from_le_bytes)?)),
@@ -277,32 +304,9 @@ fn read(
         let take = CHUNK.min(count - values.len());
         raw.truncate(take / block * size);
         input.read_exact(&mut raw).map_err(io)?;
-        let storage = QStorage::from_data(Cow::Borrowed(&raw), &Device::Cpu, tensor.dtype).map_err(failed)?;
+        let storage = QStorage::from_data(Cow::Borrowed(&raw), &Device::Cpu, dtype).map_err(failed)?;
         let chunk = QTensor::new(storage, take).and_then(|t| t.dequantize(&Device::Cpu)).map_err(failed)?;
         values.extend(chunk.to_vec1::<f32>().map_err(failed)?);
     }
     Ok(Values::F32(values))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn un_permuting_inverts_the_converter() {
-        // numpy: w.reshape(heads, 2, dim / 2, width).swapaxes(1, 2)
-        let (heads, dim, width) = (2, 6, 2);
-        let original: Vec<u32> = (0..(heads * dim * width) as u32).collect();
-        let mut converted = Vec::new();
-        for head in 0..heads {
-            for i in 0..dim / 2 {
-                for j in 0..2 {
-                    let row = head * dim + j * (dim / 2) + i;
-                    converted.extend_from_slice(&original[row * width..(row + 1) * width]);
-                }
-            }
-        }
-        assert_ne!(converted, original);
-        assert_eq!(halves_from_pairs(&converted, heads, dim, width), original);
-    }
 }

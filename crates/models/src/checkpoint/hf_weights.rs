@@ -380,10 +380,11 @@ pub(super) fn read_values<T, const N: usize>(
     let mut file = File::open(path).map_err(io)?;
     file.seek(SeekFrom::Start(offset)).map_err(io)?;
     let mut values = Vec::with_capacity(count);
-    let mut buffer = vec![0u8; CHUNK.min(count * N)];
+    let chunk = CHUNK / N * N;
+    let mut buffer = vec![0u8; chunk.min(count * N)];
     let mut left = count * N;
     while left > 0 {
-        let take = left.min(CHUNK);
+        let take = left.min(chunk);
         let Some(bytes) = buffer.get_mut(..take) else { break };
         file.read_exact(bytes).map_err(io)?;
         let (whole, _) = bytes.as_chunks::<N>();

@@ -96,23 +96,27 @@ impl PairedRows {
 
 /// Moves the rows of queries before those of gates, which alternate by head; other parameters and decoders stay.
 pub(super) fn split_gates(c: &DecoderConfig, parameter: Parameter, values: Values, width: usize) -> Values {
-    use LayerParameter::{Query, QueryBias};
-    let Parameter::Layer(i, Query | QueryBias) = parameter else { return values };
-    let Some(d) = c.layers.get(i).filter(|_| c.gated_attention).map(|l| l.head_dim) else { return values };
-    fn split<T: Copy>(rows: &[T], heads: usize, d: usize, width: usize) -> Vec<T> {
-        let runs = (0..2).flat_map(|half| (0..heads).map(move |head| (2 * head + half) * d * width));
-        runs.flat_map(|start| rows.get(start..start + d * width).unwrap_or_default().iter().copied()).collect()
-    }
     match values {
-        Values::F32(v) => Values::F32(split(&v, c.num_heads, d, width)),
-        Values::Bf16(v) => Values::Bf16(split(&v, c.num_heads, d, width)),
-        Values::F16(v) => Values::F16(split(&v, c.num_heads, d, width)),
+        Values::F32(v) => Values::F32(split_gate_rows(c, parameter, v, width)),
+        Values::Bf16(v) => Values::Bf16(split_gate_rows(c, parameter, v, width)),
+        Values::F16(v) => Values::F16(split_gate_rows(c, parameter, v, width)),
     }
+}
+
+/// [`split_gates`] for rows of one type.
+pub(super) fn split_gate_rows<T: Copy>(c: &DecoderConfig, parameter: Parameter, rows: Vec<T>, width: usize) -> Vec<T> {
+    use LayerParameter::{Query, QueryBias};
+    let Parameter::Layer(i, Query | QueryBias) = parameter else { return rows };
+    let Some(d) = c.layers.get(i).filter(|_| c.gated_attention).map(|l| l.head_dim) else { return rows };
+    let runs = (0..2).flat_map(|half| (0..c.num_heads).map(move |head| (2 * head + half) * d * width));
+    runs.flat_map(|start| rows.get(start..start + d * width).unwrap_or_default().iter().copied()).collect()
 }
 
 /// Weights of an MXFP4 block, and bytes of them.
 pub(super) const MXFP4_BLOCK: usize = 32;
 const MXFP4_BYTES: usize = MXFP4_BLOCK / 2;
+/// Bytes of a block with its scale in GGUF.
+pub(super) const MXFP4_GGUF_BYTES: usize = MXFP4_BYTES + 1;
 /// Values of the codes 0 to 7; 8 to 15 are their negatives.
 const MXFP4_VALUES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
 
@@ -139,18 +143,31 @@ impl Mxfp4Rows<'_> {
         let mut out = Vec::with_capacity(rows * per_row * MXFP4_BLOCK);
         for row in 0..rows {
             for block in row * row_step..row * row_step + per_row {
-                let scale = libm::exp2(f64::from(scales.get(block).copied().unwrap_or(0)) - 127.0);
+                let scale = scales.get(block).copied().unwrap_or(0);
                 for &pair in codes.get(block * MXFP4_BYTES..(block + 1) * MXFP4_BYTES).unwrap_or_default() {
-                    for code in [pair & 15, pair >> 4] {
-                        let size = MXFP4_VALUES.get(usize::from(code & 7)).copied().unwrap_or(0.0);
-                        let value = if code < 8 { size } else { -size };
-                        out.push(half::bf16::from_f64(f64::from(value) * scale).to_bits());
-                    }
+                    out.extend([pair & 15, pair >> 4].map(|code| mxfp4_value(code, scale)));
                 }
             }
         }
         Ok(out)
     }
+}
+
+/// Returns a code times `2^(scale - 127)` in bfloat16.
+fn mxfp4_value(code: u8, scale: u8) -> u16 {
+    let size = MXFP4_VALUES.get(usize::from(code & 7)).copied().unwrap_or(0.0);
+    let value = if code & 8 == 0 { size } else { -size };
+    half::bf16::from_f64(f64::from(value) * libm::exp2(f64::from(scale) - 127.0)).to_bits()
+}
+
+/// Returns the weights of GGUF's blocks of MXFP4, in bfloat16: the scale, then bytes whose low nibbles are the first half of a block.
+pub(super) fn mxfp4_of_gguf(blocks: &[[u8; MXFP4_GGUF_BYTES]]) -> Vec<u16> {
+    let mut out = Vec::with_capacity(blocks.len() * MXFP4_BLOCK);
+    for [scale, codes @ ..] in blocks {
+        out.extend(codes.iter().map(|pair| mxfp4_value(pair & 15, *scale)));
+        out.extend(codes.iter().map(|pair| mxfp4_value(pair >> 4, *scale)));
+    }
+    out
 }
 
 #[cfg(test)]
@@ -165,6 +182,15 @@ mod tests {
         assert_eq!(moved, [0, 1, 3, 2, 4, 5, 6, 7, 9, 8, 10, 11]);
         let wide = PairedRows { heads: 1, head_dim: 4, first: 0, dims: 4 };
         assert_eq!(wide.halves(&[0, 0, 1, 1, 2, 2, 3, 3], 2), [0, 0, 2, 2, 1, 1, 3, 3]);
+    }
+
+    #[test]
+    fn blocks_of_gguf_have_their_halves_in_nibbles() {
+        let mut block = [0u8; MXFP4_GGUF_BYTES];
+        block[..3].copy_from_slice(&[128, 0x71, 0x2c]);
+        let values: Vec<f32> = mxfp4_of_gguf(&[block]).iter().map(|b| half::bf16::from_bits(*b).to_f32()).collect();
+        assert_eq!((values[0], values[1], values[16], values[17]), (1.0, -4.0, 12.0, 2.0));
+        assert!(values.len() == 32 && values.iter().filter(|v| **v != 0.0).count() == 4);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Opening checkpoints and reading their tensors.
-use super::gguf_config::{self, GgufArchitecture};
+use super::gguf_arch::GgufArchitecture;
+use super::gguf_config;
 use super::gguf_file::GgufFile;
 use super::gguf_weights::{self, GgufWeights};
 use super::hf_config::NamedIds;
