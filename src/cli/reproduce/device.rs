@@ -17,7 +17,7 @@ use earnest_engine::bench::{
 use earnest_engine::{Card, Engine};
 use earnest_eval::model::{self, DeviceChoice, EngineSettings, LoadedEngine};
 use earnest_eval::prompt::Prompter;
-use earnest_models::checkpoint::{Checkpoint, Compute, DecoderConfig, WeightFormat};
+use earnest_models::checkpoint::{Checkpoint, DecoderConfig, WeightFormat};
 use earnest_papers::gsm_symbolic::Assumptions;
 use earnest_papers::nupa::Rate;
 use earnest_tasks::suite::Suite;
@@ -297,6 +297,7 @@ impl MeasuredEngine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use earnest_models::checkpoint::Compute;
 
     #[test]
     fn commands_get_what_was_measured() {
