@@ -54,6 +54,7 @@ mod nupa_cli;
 mod nupa_generators;
 mod nupa_rules_cpython;
 mod nupa_screens;
+mod packed_weights;
 mod papers;
 mod perturb_compare;
 mod plan_size;

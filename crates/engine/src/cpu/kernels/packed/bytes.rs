@@ -153,9 +153,9 @@ unsafe fn unpack<L: Words, B: Width>(panel: Panel, first: usize, count: usize, h
         unsafe {
             let group = &mut *out.add(g);
             let affine = panel.affine::<L>(first + g);
-            for (h, (step, least)) in affine.into_iter().enumerate().take(halves) {
-                step.store(group.step[h].as_mut_ptr());
-                least.store(group.least[h].as_mut_ptr());
+            for h in 0..halves {
+                affine[h].0.store(group.step[h].as_mut_ptr());
+                affine[h].1.store(group.least[h].as_mut_ptr());
             }
             for (q, codes) in group.codes.iter_mut().enumerate() {
                 let quad = B::quad::<L>(panel.codes.add((first + g) * B::LINES * LANES), q);
@@ -236,7 +236,11 @@ unsafe fn fold<U: Int8Unit, const R: usize, const P: usize, const H: usize>(
         for h in 0..H {
             let mut sums = [[U::zero(); P]; R];
             for j in h * QUADS / H..(h + 1) * QUADS / H {
-                let codes = groups.map(|group| U::codes((*group).codes[j].as_ptr()));
+                // No closure: it would not have the caller's instructions.
+                let mut codes = [U::codes((*groups[0]).codes[j].as_ptr()); P];
+                for p in 1..P {
+                    codes[p] = U::codes((*groups[p]).codes[j].as_ptr());
+                }
                 for (r, sums) in sums.iter_mut().enumerate() {
                     let x = *a.add(j * R + r);
                     for p in 0..P {

@@ -29,7 +29,13 @@ pub(super) trait Width {
         // SAFETY: as this function's: the group's lines are at the pointer, and the caller has the instructions.
         unsafe {
             let quad = Self::quad::<L>(group, q);
-            [0, 8, 16, 24].map(|shift| L::float(L::field(quad, shift, 0xFF)))
+            // No closures: they would not have the caller's instructions.
+            [
+                L::float(L::field(quad, 0, 0xFF)),
+                L::float(L::field(quad, 8, 0xFF)),
+                L::float(L::field(quad, 16, 0xFF)),
+                L::float(L::field(quad, 24, 0xFF)),
+            ]
         }
     }
 
@@ -68,7 +74,12 @@ impl Width for Bits4 {
         // SAFETY: as this function's: the group's lines are at the pointer, and the caller has the instructions.
         unsafe {
             let (words, shift) = (L::words(group.add(q / 2 * LANES)), q as u32 % 2 * 4);
-            [0, 8, 16, 24].map(|byte| L::nibble(words, byte + shift))
+            [
+                L::nibble(words, shift),
+                L::nibble(words, shift + 8),
+                L::nibble(words, shift + 16),
+                L::nibble(words, shift + 24),
+            ]
         }
     }
 

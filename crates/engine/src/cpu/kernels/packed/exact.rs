@@ -82,10 +82,16 @@ unsafe fn chains<L: Words, B: Width, const P: usize>(part: &Part, x: &[f32], fir
     unsafe {
         let mut acc = [L::zero(); P];
         for group in 0..part.k() / GROUP {
-            let affine = panels.map(|panel| panel.affine::<L>(group));
+            let mut affine = [[(L::zero(), L::zero()); 2]; P];
+            for p in 0..P {
+                affine[p] = panels[p].affine::<L>(group);
+            }
             let x = x.as_ptr().add(group * GROUP);
             for q in 0..QUADS {
-                let codes = panels.map(|panel| B::floats::<L>(panel.codes.add(group * B::LINES * LANES), q));
+                let mut codes = [[L::zero(); 4]; P];
+                for p in 0..P {
+                    codes[p] = B::floats::<L>(panels[p].codes.add(group * B::LINES * LANES), q);
+                }
                 for b in 0..4 {
                     let x = L::splat(*x.add(4 * q + b));
                     for p in 0..P {
@@ -147,8 +153,9 @@ unsafe fn widen<L: Words, B: Width>(panel: Panel, start: usize, length: usize, o
             let out = out.add(group * GROUP * LANES);
             for q in 0..QUADS {
                 let (step, least) = affine[q / (QUADS / 2)];
-                for (b, code) in B::floats::<L>(panel.codes.add(at * B::LINES * LANES), q).into_iter().enumerate() {
-                    code.fma(step, least).store(out.add((4 * q + b) * LANES));
+                let codes = B::floats::<L>(panel.codes.add(at * B::LINES * LANES), q);
+                for b in 0..4 {
+                    codes[b].fma(step, least).store(out.add((4 * q + b) * LANES));
                 }
             }
         }

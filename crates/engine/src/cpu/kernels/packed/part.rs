@@ -212,37 +212,37 @@ impl Panel {
         let (block, i) = (group / GROUPS, group % GROUPS);
         // SAFETY: the offsets are those at which `Column` writes the group's scales.
         unsafe {
-            let half = |p: *const u8| L::load_f16(p.cast());
+            // No closures: they would not have the caller's instructions.
             match self.scheme {
                 Scheme::Centred { zero } => {
-                    let step = half(self.scales.add(group * HALFS));
+                    let step = L::load_f16(self.scales.add(group * HALFS).cast());
                     [(step, step.mul(L::splat(-f32::from(zero)))); 2]
                 }
                 Scheme::Offset => {
                     let p = self.scales.add(group * 2 * HALFS);
-                    [(half(p), half(p.add(HALFS))); 2]
+                    [(L::load_f16(p.cast()), L::load_f16(p.add(HALFS).cast())); 2]
                 }
                 Scheme::Super => {
                     let p = self.scales.add(block * (2 * HALFS + 2 * GROUPS * BYTES));
+                    let (d, m) = (L::load_f16(p.cast()), L::load_f16(p.add(HALFS).cast()).mul(L::splat(-1.0)));
                     let bytes = p.add(2 * HALFS + 2 * i * BYTES);
-                    let least = half(p.add(HALFS)).mul(L::unsigned(bytes.add(BYTES))).mul(L::splat(-1.0));
-                    [(half(p).mul(L::unsigned(bytes)), least); 2]
+                    [(d.mul(L::unsigned(bytes)), m.mul(L::unsigned(bytes.add(BYTES)))); 2]
                 }
                 Scheme::CentredHalves { zero } => {
                     let p = self.scales.add(block * (HALFS + 2 * GROUPS * BYTES));
-                    let (d, zero) = (half(p), L::splat(-f32::from(zero)));
-                    [0, 1].map(|h| {
-                        let step = d.mul(L::signed(p.add(HALFS + (2 * i + h) * BYTES).cast()));
-                        (step, step.mul(zero))
-                    })
+                    let (d, zero) = (L::load_f16(p.cast()), L::splat(-f32::from(zero)));
+                    let bytes = p.add(HALFS + 2 * i * BYTES).cast::<i8>();
+                    let (first, second) = (d.mul(L::signed(bytes)), d.mul(L::signed(bytes.add(BYTES))));
+                    [(first, first.mul(zero)), (second, second.mul(zero))]
                 }
                 Scheme::SuperHalves => {
                     let p = self.scales.add(block * (2 * HALFS + 4 * GROUPS * BYTES));
-                    let (d, m) = (half(p), half(p.add(HALFS)).mul(L::splat(-1.0)));
-                    [0, 1].map(|h| {
-                        let bytes = p.add(2 * HALFS + (4 * i + 2 * h) * BYTES);
-                        (d.mul(L::unsigned(bytes)), m.mul(L::unsigned(bytes.add(BYTES))))
-                    })
+                    let (d, m) = (L::load_f16(p.cast()), L::load_f16(p.add(HALFS).cast()).mul(L::splat(-1.0)));
+                    let bytes = p.add(2 * HALFS + 4 * i * BYTES);
+                    [
+                        (d.mul(L::unsigned(bytes)), m.mul(L::unsigned(bytes.add(BYTES)))),
+                        (d.mul(L::unsigned(bytes.add(2 * BYTES))), m.mul(L::unsigned(bytes.add(3 * BYTES)))),
+                    ]
                 }
             }
         }

@@ -110,8 +110,10 @@ mod x86 {
             // SAFETY: the caller has the instructions.
             unsafe {
                 let (shift, mask) = (_mm256_set1_epi32(shift.cast_signed()), _mm256_set1_epi32(mask.cast_signed()));
-                let one = |w| _mm256_and_si256(_mm256_srlv_epi32(w, shift), mask);
-                (one(w.0), one(w.1))
+                (
+                    _mm256_and_si256(_mm256_srlv_epi32(w.0, shift), mask),
+                    _mm256_and_si256(_mm256_srlv_epi32(w.1, shift), mask),
+                )
             }
         }
         #[inline(always)]
@@ -119,8 +121,10 @@ mod x86 {
             // SAFETY: the caller has the instructions.
             unsafe {
                 let shift = _mm256_set1_epi32(shift.cast_signed());
-                let one = |low, high| _mm256_or_si256(low, _mm256_sllv_epi32(high, shift));
-                (one(low.0, high.0), one(low.1, high.1))
+                (
+                    _mm256_or_si256(low.0, _mm256_sllv_epi32(high.0, shift)),
+                    _mm256_or_si256(low.1, _mm256_sllv_epi32(high.1, shift)),
+                )
             }
         }
         #[inline(always)]
@@ -137,16 +141,20 @@ mod x86 {
         unsafe fn unsigned(p: *const u8) -> Pair {
             // SAFETY: the caller has sixteen bytes at the pointer, and the instructions.
             unsafe {
-                let one = |p: *const u8| _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(p.cast())));
-                Pair(one(p), one(p.add(8)))
+                Pair(
+                    _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(p.cast()))),
+                    _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(p.add(8).cast()))),
+                )
             }
         }
         #[inline(always)]
         unsafe fn signed(p: *const i8) -> Pair {
             // SAFETY: the caller has sixteen bytes at the pointer, and the instructions.
             unsafe {
-                let one = |p: *const i8| _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p.cast())));
-                Pair(one(p), one(p.add(8)))
+                Pair(
+                    _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p.cast()))),
+                    _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p.add(8).cast()))),
+                )
             }
         }
     }
