@@ -153,6 +153,7 @@ unsafe fn unpack<L: Words, B: Width>(panel: Panel, first: usize, count: usize, h
         unsafe {
             let group = &mut *out.add(g);
             let affine = panel.affine::<L>(first + g);
+            panel.prefetch::<L, B>(first + g, 2);
             for h in 0..halves {
                 affine[h].0.store(group.step[h].as_mut_ptr());
                 affine[h].1.store(group.least[h].as_mut_ptr());

@@ -85,6 +85,7 @@ unsafe fn chains<L: Words, B: Width, const P: usize>(part: &Part, x: &[f32], fir
             let mut affine = [[(L::zero(), L::zero()); 2]; P];
             for p in 0..P {
                 affine[p] = panels[p].affine::<L>(group);
+                panels[p].prefetch::<L, B>(group, P);
             }
             let x = x.as_ptr().add(group * GROUP);
             for q in 0..QUADS {
@@ -150,6 +151,7 @@ unsafe fn widen<L: Words, B: Width>(panel: Panel, start: usize, length: usize, o
         unsafe {
             let at = start / GROUP + group;
             let affine = panel.affine::<L>(at);
+            panel.prefetch::<L, B>(at, L::TILE_PANELS);
             let out = out.add(group * GROUP * LANES);
             for q in 0..QUADS {
                 let (step, least) = affine[q / (QUADS / 2)];
