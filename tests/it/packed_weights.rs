@@ -121,7 +121,7 @@ fn rounded_activations_and_bf16_caches_stay_close_to_the_exact_logits() {
         let quant = WeightFormat { quant: Some(Quant::Q8), ..WeightFormat::default() };
         let a8 = WeightFormat { compute: Some(Compute::A8), ..quant };
         let kv = WeightFormat { kv: Some(KvType::Bf16), ..WeightFormat::default() };
-        for (exact, rounded, most, dtype) in [(quant, a8, 0.03, "a8"), (WeightFormat::default(), kv, 0.02, "f32")] {
+        for (exact, rounded, most, dtype) in [(quant, a8, 0.05, "a8"), (WeightFormat::default(), kv, 0.02, "f32")] {
             let checkpoint = Checkpoint::open(&golden(name)).unwrap();
             let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 =", true).unwrap();
             let [mut exact, mut rounded] =

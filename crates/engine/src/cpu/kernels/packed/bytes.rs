@@ -153,9 +153,10 @@ unsafe fn unpack<L: Words, B: Width>(panel: Panel, first: usize, count: usize, h
         unsafe {
             let group = &mut *out.add(g);
             let affine = panel.affine::<L>(first + g);
-            for h in 0..halves {
-                affine[h].0.store(group.step[h].as_mut_ptr());
-                affine[h].1.store(group.least[h].as_mut_ptr());
+            panel.prefetch::<L, B>(first + g, 2);
+            for (h, (step, least)) in affine.into_iter().enumerate().take(halves) {
+                step.store(group.step[h].as_mut_ptr());
+                least.store(group.least[h].as_mut_ptr());
             }
             for (q, codes) in group.codes.iter_mut().enumerate() {
                 let quad = B::quad::<L>(panel.codes.add((first + g) * B::LINES * LANES), q);

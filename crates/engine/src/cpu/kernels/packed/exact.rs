@@ -85,6 +85,7 @@ unsafe fn chains<L: Words, B: Width, const P: usize>(part: &Part, x: &[f32], fir
             let mut affine = [[(L::zero(), L::zero()); 2]; P];
             for p in 0..P {
                 affine[p] = panels[p].affine::<L>(group);
+                panels[p].prefetch::<L, B>(group, P);
             }
             let x = x.as_ptr().add(group * GROUP);
             for q in 0..QUADS {
@@ -92,11 +93,12 @@ unsafe fn chains<L: Words, B: Width, const P: usize>(part: &Part, x: &[f32], fir
                 for p in 0..P {
                     codes[p] = B::floats::<L>(panels[p].codes.add(group * B::LINES * LANES), q);
                 }
-                for b in 0..4 {
-                    let x = L::splat(*x.add(4 * q + b));
-                    for p in 0..P {
+                let four = x.add(4 * q).cast::<[f32; 4]>().read_unaligned();
+                for (b, x) in four.into_iter().enumerate() {
+                    let x = L::splat(x);
+                    for (p, acc) in acc.iter_mut().enumerate() {
                         let (step, least) = affine[p][q / (QUADS / 2)];
-                        acc[p] = x.fma(codes[p][b].fma(step, least), acc[p]);
+                        *acc = x.fma(codes[p][b].fma(step, least), *acc);
                     }
                 }
             }
@@ -150,12 +152,13 @@ unsafe fn widen<L: Words, B: Width>(panel: Panel, start: usize, length: usize, o
         unsafe {
             let at = start / GROUP + group;
             let affine = panel.affine::<L>(at);
+            panel.prefetch::<L, B>(at, L::TILE_PANELS);
             let out = out.add(group * GROUP * LANES);
             for q in 0..QUADS {
                 let (step, least) = affine[q / (QUADS / 2)];
                 let codes = B::floats::<L>(panel.codes.add(at * B::LINES * LANES), q);
-                for b in 0..4 {
-                    codes[b].fma(step, least).store(out.add((4 * q + b) * LANES));
+                for (b, code) in codes.into_iter().enumerate() {
+                    code.fma(step, least).store(out.add((4 * q + b) * LANES));
                 }
             }
         }

@@ -100,6 +100,8 @@ pub(super) type Affine<L> = [(L, L); 2];
 #[derive(Clone, Copy)]
 pub(super) struct Panel {
     pub(super) codes: *const u32,
+    /// Lines of the panel's codes.
+    lines: usize,
     scales: *const u8,
     scheme: Scheme,
 }
@@ -169,6 +171,7 @@ impl Part {
         let (codes, scales) = (self.codes.len() / self.panels(), self.scales.len() / self.panels());
         Panel {
             codes: self.codes[panel * codes..(panel + 1) * codes].as_ptr().cast(),
+            lines: codes,
             scales: self.scales[panel * scales..(panel + 1) * scales].as_ptr().cast(),
             scheme: self.layout.scheme,
         }
@@ -202,7 +205,25 @@ fn lane_of(v: Portable, lane: usize) -> f32 {
     lanes[lane]
 }
 
+/// Lines between those that are read and those that are asked for. The hardware foresees too little where several panels are read
+/// in turns, each a stretch at a time.
+const AHEAD: usize = 64;
+
 impl Panel {
+    /// Asks for the lines of codes that follow those of a group, here or in the panel that is read `next` panels after this one.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    pub(super) unsafe fn prefetch<L: Words, B: Width>(&self, group: usize, next: usize) {
+        let line = group * B::LINES + AHEAD;
+        let line = if line < self.lines { line } else { line + (next - 1) * self.lines };
+        for i in 0..B::LINES {
+            // SAFETY: the address is not read from; beyond the matrix it is only a number.
+            unsafe { L::prefetch(self.codes.wrapping_add((line + i) * LANES)) }
+        }
+    }
+
     /// Steps and least values of a group.
     ///
     /// # Safety
