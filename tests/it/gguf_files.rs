@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// The folder of a reference checkpoint.
-pub(crate) fn golden(name: &str) -> PathBuf {
+fn golden(name: &str) -> PathBuf {
     let root = std::env::var_os("EARNEST_GOLDEN").map(PathBuf::from);
     let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden"));
     root.join("engine/checkpoints").join(name)
@@ -136,7 +136,7 @@ pub(crate) fn texts(list: impl IntoIterator<Item = String>) -> Value {
 }
 
 /// The golden tokenizer: byte-level BPE that splits digits, called `smollm` in GGUF.
-pub(crate) fn add_tokenizer(gguf: &mut Gguf, name: &str, rows: usize) {
+fn add_tokenizer(gguf: &mut Gguf, name: &str, rows: usize) {
     let json: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(golden(name).join("tokenizer.json")).unwrap()).unwrap();
     let mut tokens = vec![String::new(); rows];
@@ -286,4 +286,36 @@ pub(crate) fn assert_same(gguf: &Gguf, source: &Checkpoint, expected: DecoderCon
     let quantisation = if gguf.mxfp4.is_empty() { "F32" } else { "MXFP4_MOE" };
     assert_eq!(c.format, Format::Gguf { quantisation: quantisation.into() });
     assert_eq!(c.files(), [path]);
+}
+
+/// Keys of an architecture's section.
+pub(crate) fn set(gguf: &mut Gguf, arch: &str, keys: impl IntoIterator<Item = (&'static str, Value)>) {
+    for (key, value) in keys {
+        gguf.set(&format!("{arch}.{key}"), value);
+    }
+}
+
+pub(crate) fn count(n: usize) -> Value {
+    Value::U32(n as u32)
+}
+
+pub(crate) fn flags(list: impl IntoIterator<Item = bool>) -> Value {
+    Value::Array(list.into_iter().map(Value::Bool).collect())
+}
+
+pub(crate) fn windows(c: &DecoderConfig) -> Value {
+    flags(c.layers.iter().map(|layer| layer.window.is_some()))
+}
+
+/// True if a checkpoint that is not in the repository is at hand.
+pub(crate) fn is_here(name: &str) -> bool {
+    let here = golden(name).is_dir();
+    if !here {
+        eprintln!("skipped: {name} is not there; set EARNEST_GOLDEN to the folder of all reference checkpoints");
+    }
+    here
+}
+
+pub(crate) fn refusal(gguf: &Gguf) -> String {
+    gguf.open().expect_err("it has to be refused").to_string()
 }

@@ -11,6 +11,7 @@ mod checkpoint_chat;
 mod checkpoint_folder;
 mod checkpoint_gguf;
 mod checkpoint_gguf_families;
+mod checkpoint_gguf_gemma;
 mod checkpoint_golden;
 mod checkpoint_hostile;
 mod checkpoint_models;
