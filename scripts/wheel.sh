@@ -40,8 +40,6 @@ while [ $# -gt 0 ]; do
 done
 [ -z "$build" ] || cargo build --release --locked --bin earnest
 [ -x "$program" ] || fail "there is no program $program: cargo build --release, or name one with --program"
-bytes=$(wc -c < "$program")
-[ "$bytes" -lt 80000000 ] || fail "$program has $bytes bytes; a program has less than 80 MB"
 
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/earnest-maturin-$maturin
 if [ ! -x "$tools/bin/maturin" ]; then
@@ -57,6 +55,10 @@ trap 'rm -rf "$work"' EXIT
 # In the wheel it has its file's name.
 mkdir "$work/program" "$work/wheel"
 cp "$program" "$work/program/earnest"
+# Names of functions are a seventh of it. This machine's tool may not know another machine's programs.
+[ -n "$target" ] || strip "$work/program/earnest"
+bytes=$(wc -c < "$work/program/earnest")
+[ "$bytes" -lt 80000000 ] || fail "$program has $bytes bytes in the wheel; a program has less than 80 MB"
 REAL_CARGO=$(command -v cargo) PROGRAM=$work/program/earnest CARGO=$here/wheel_cargo.py \
   "$tools/bin/maturin" build --release ${target:+--target "$target"} --out "$work/wheel"
 wheels=("$work"/wheel/*.whl)

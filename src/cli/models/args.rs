@@ -45,17 +45,12 @@ pub struct WeightArgs {
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub dtype: Option<DtypeArg>,
 
-    /// Arithmetic of matrix products and attention. int8 rounds weights, activations, keys and values to 8 bits in groups:
-    /// faster on CPUs with VNNI, a third of the memory of f32. a8 rounds activations only, and multiplies them with quantised
-    /// weights as the file has them: the fastest for 4-bit files, and the least memory. bf16 rounds the operands of matrix
-    /// products: fast on CPUs with AMX, half the memory of f32. Each gives the same results on every machine and in any batch,
-    /// and counts as another model [default: f32]
+    /// Arithmetic of matrix products. All but f32 count as other models [default: f32]
     #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
     pub compute: Option<ComputeArg>,
 
-    /// Type of keys and values in memory: bf16 rounds them, and attention computes with their values in f32; half the memory for long
-    /// contexts and large batches. Counts as another model [default: f32]
-    #[arg(long, value_name = "TYPE", value_enum, help_heading = "Model")]
+    /// Type of keys and values in memory: f32, or bf16, which halves it and counts as another model [default: f32]
+    #[arg(long, value_name = "TYPE", value_enum, hide_possible_values = true, help_heading = "Model")]
     pub kv: Option<KvArg>,
 }
 
@@ -73,11 +68,11 @@ pub enum KvArg {
 pub enum ComputeArg {
     /// The weights' exact values
     F32,
-    /// 8-bit integers for both operands
+    /// Weights, activations, keys and values in 8 bits: fast with VNNI, a third of the memory
     Int8,
-    /// 8-bit activations, weights as the file has them
+    /// Activations in 8 bits, quantised weights as the file has them: for 4-bit files the fastest, and the least memory
     A8,
-    /// bf16 operands and f32 sums in matrix products, f32 in attention
+    /// Products of bf16 with sums in f32: fast with AMX, half the memory
     Bf16,
 }
 
