@@ -103,7 +103,8 @@ if (await page.$("[data-apart] [data-task]")) {
   const of_first = `[data-apart] [data-task='${runs[0]}']`;
   check("a model is in the paper's figures", (await shown(of_first)) > 0, runs);
   await click("#picker input[name=run]");
-  check("and leaves them", (await shown(of_first)) === 0 && (runs.length === 1 || (await shown("[data-apart] [data-task]")) > 0));
+  const left = [await shown(of_first), await shown("[data-apart] [data-task]")];
+  check("and leaves them", left[0] === 0 && (runs.length === 1 || left[1] > 0), [runs, left]);
   await click("#picker button[data-all=run]");
   await click("#picker button[data-none=task]");
   check("tasks do not concern them", (await shown(of_first)) > 0 && (await shown("#matrix tbody tr:not(.total)")) === 0);
