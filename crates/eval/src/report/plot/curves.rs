@@ -69,10 +69,10 @@ pub fn curves(plot: &CurvePlot) -> Figure {
         let lower = points.iter().rev().map(|point| (x.at(point.0), y.at(point.2.low)));
         if points.len() > 1 && bands {
             svg.path("band", &upper.chain(lower).collect::<Vec<_>>(), true);
-        } else if let [point] = points[..] {
-            if point.2.low < point.2.high {
-                svg.line("whisker", (x.at(point.0), y.at(point.2.low)), (x.at(point.0), y.at(point.2.high)));
-            }
+        } else if let [point] = points[..]
+            && point.2.low < point.2.high
+        {
+            svg.line("whisker", (x.at(point.0), y.at(point.2.low)), (x.at(point.0), y.at(point.2.high)));
         }
         let middle: Vec<_> = points.iter().map(|point| (x.at(point.0), y.at(point.2.estimate))).collect();
         svg.path("curve", &middle, false);

@@ -13,7 +13,7 @@ pub enum Format {
     Svg,
     /// Vectors, with the letters as text.
     Pdf,
-    /// Pixels, [`SCALE`] times as many as units of the drawing.
+    /// Pixels, `SCALE` times as many as units of the drawing.
     Png,
 }
 
