@@ -4,7 +4,7 @@ use super::hf_rope;
 use super::json_fields::Fields;
 use super::{CheckpointError, Rope, RopeScaling};
 
-/// What Gemma 4's files divide the frequencies by of dimensions that are not rotated.
+/// Divisor of the frequencies of dimensions that Gemma 4's files do not rotate.
 const NOT_ROTATED: f64 = 1e30;
 
 /// Frequency factors of rotary embeddings, which GGUF stores as tensors.

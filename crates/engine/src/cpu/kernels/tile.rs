@@ -107,19 +107,33 @@ macro_rules! with_rows {
                 rows => unreachable!("a tile of {rows} rows"),
             }
         } else {
-            match $rows {
-                1 => arm!(1),
-                2 => arm!(2),
-                3 => arm!(3),
-                4 => arm!(4),
-                5 => arm!(5),
-                6 => arm!(6),
-                rows => unreachable!("a tile of {rows} rows"),
-            }
+            $crate::cpu::kernels::tile::with_few_rows!($rows, $R => $body)
         }
     }};
 }
 pub(crate) use with_rows;
+
+/// Runs `$body` with the constant `$R` equal to `$rows`, at most six.
+macro_rules! with_few_rows {
+    ($rows:expr, $R:ident => $body:expr) => {{
+        macro_rules! few {
+            ($n:literal) => {{
+                const $R: usize = $n;
+                $body
+            }};
+        }
+        match $rows {
+            1 => few!(1),
+            2 => few!(2),
+            3 => few!(3),
+            4 => few!(4),
+            5 => few!(5),
+            6 => few!(6),
+            rows => unreachable!("a tile of {rows} rows"),
+        }
+    }};
+}
+pub(crate) use with_few_rows;
 
 /// Splits `rows` into the fewest tiles of at most `most` rows, as equal as possible: (first row, rows) of each.
 pub(crate) fn tiles(rows: usize, most: usize) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone {

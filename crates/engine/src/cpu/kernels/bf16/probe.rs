@@ -1,6 +1,7 @@
 //! Asks the system for AMX: the CPU's flags, the kernel's permission, and a product tried in a child process.
 
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
+use std::io;
 
 use super::super::lanes::Isa;
 use super::matrix::TileMatrix;
@@ -25,9 +26,9 @@ pub(super) fn ask() -> Result<(), String> {
     flags()?;
     // SAFETY: a system call with numbers; it gives permission to this process and its children.
     if unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) } != 0 {
-        return Err(format!("the kernel refuses it: {}", std::io::Error::last_os_error()));
+        return Err(format!("the kernel refuses it: {}", io::Error::last_os_error()));
     }
-    try_in_child(&trial()?)
+    try_in_child(&trial()?).map_err(|error| error.to_string())
 }
 
 /// Checks the CPU's flags, the size of its tiles, and that the kernel saves them.
@@ -95,11 +96,25 @@ fn operands(m: usize, n: usize, k: usize) -> (Vec<f32>, Vec<f32>) {
     (rows(m, |r| -4 * (r as i32)), rows(n, |c| if c % 2 == 0 { 0 } else { -(c as i32) }))
 }
 
+/// Reason why a trial in a child process did not pass.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TrialError {
+    #[error("the trial could not start: {0}")]
+    Start(io::Error),
+    #[error("the end of the trial was not seen: {0}")]
+    Wait(io::Error),
+    #[error("the trial ended with an illegal instruction")]
+    Illegal,
+    #[error("the trial ended with signal {0}")]
+    Signal(libc::c_int),
+    #[error("the trial ended with code {0}")]
+    Code(libc::c_int),
+    #[error("the trial gave other values")]
+    Values,
+}
+
 /// Runs the trial in a child process, which an illegal instruction may end.
-///
-/// # Errors
-/// The reason why tiles cannot be used.
-pub(super) fn try_in_child(trial: &Trial) -> Result<(), String> {
+pub(super) fn try_in_child(trial: &Trial) -> Result<(), TrialError> {
     // SAFETY: the flags ask for a copy of this process with one thread and no signal at its end. The child calls nothing that
     // could wait for another thread: it sets signals by system calls, computes, and ends.
     let child = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
@@ -118,7 +133,7 @@ pub(super) fn try_in_child(trial: &Trial) -> Result<(), String> {
                 unreachable_child()
             }
         }
-        -1 => Err(format!("the trial could not start: {}", std::io::Error::last_os_error())),
+        -1 => Err(TrialError::Start(io::Error::last_os_error())),
         child => judge(wait(child as libc::pid_t)?),
     }
 }
@@ -135,30 +150,30 @@ fn unreachable_child() -> ! {
 }
 
 /// The status of a child after its end.
-fn wait(child: libc::pid_t) -> Result<libc::c_int, String> {
+fn wait(child: libc::pid_t) -> Result<libc::c_int, TrialError> {
     let mut status = 0;
     loop {
         // SAFETY: a system call that writes a number.
         if unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) } == child {
             return Ok(status);
         }
-        let error = std::io::Error::last_os_error();
-        if error.kind() != std::io::ErrorKind::Interrupted {
-            return Err(format!("the end of the trial was not seen: {error}"));
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(TrialError::Wait(error));
         }
     }
 }
 
-fn judge(status: libc::c_int) -> Result<(), String> {
+fn judge(status: libc::c_int) -> Result<(), TrialError> {
     if libc::WIFSIGNALED(status) {
         return Err(match libc::WTERMSIG(status) {
-            libc::SIGILL => "the trial ended with an illegal instruction".to_owned(),
-            signal => format!("the trial ended with signal {signal}"),
+            libc::SIGILL => TrialError::Illegal,
+            signal => TrialError::Signal(signal),
         });
     }
     match libc::WEXITSTATUS(status) {
         PASSED => Ok(()),
-        FAILED => Err("the trial gave other values".to_owned()),
-        code => Err(format!("the trial ended with code {code}")),
+        FAILED => Err(TrialError::Values),
+        code => Err(TrialError::Code(code)),
     }
 }

@@ -306,7 +306,7 @@ fn rounding_is_to_nearest_even_and_keeps_what_is_no_number() {
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod amx {
     use super::super::emulator::Emulated;
-    use super::super::probe;
+    use super::super::probe::{self, TrialError};
     use super::*;
 
     #[test]
@@ -342,9 +342,9 @@ mod amx {
         let trial = probe::trial().unwrap();
         let ended = probe::try_in_child(&trial);
         match TileUnit::amx() {
-            Ok(_) => assert_eq!(ended, Ok(())),
+            Ok(_) => ended.unwrap(),
             // The permission may be what is missing, or the instructions.
-            Err(_) => assert!(ended.unwrap_err().starts_with("the trial ended with "), "a CPU without AMX"),
+            Err(_) => assert!(matches!(ended, Err(TrialError::Illegal | TrialError::Signal(_))), "a CPU without AMX"),
         }
     }
 }

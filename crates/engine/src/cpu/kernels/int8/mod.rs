@@ -9,7 +9,7 @@
 use super::lanes::{LANES, Lanes};
 use super::matmul::{Target, finish};
 use super::shared::SharedMut;
-use super::tile::tiles;
+use super::tile::{tiles, with_few_rows};
 use crate::cpu::team::Team;
 
 mod unit;
@@ -297,24 +297,11 @@ unsafe fn product_body<U: Int8Unit>(o: Operands<'_>) {
             unsafe {
                 let a = o.a.as_ptr().add(words(start, o.k));
                 let first = o.weights.add(panel * groups);
-                macro_rules! arm {
-                    ($R:literal) => {
-                        if pair {
-                            tile::<U, $R, 2>(&o, a, [first, first.add(groups)], panel, start)
-                        } else {
-                            tile::<U, $R, 1>(&o, a, [first], panel, start)
-                        }
-                    };
-                }
-                match rows {
-                    1 => arm!(1),
-                    2 => arm!(2),
-                    3 => arm!(3),
-                    4 => arm!(4),
-                    5 => arm!(5),
-                    6 => arm!(6),
-                    rows => unreachable!("a tile of {rows} rows"),
-                }
+                with_few_rows!(rows, R => if pair {
+                    tile::<U, R, 2>(&o, a, [first, first.add(groups)], panel, start);
+                } else {
+                    tile::<U, R, 1>(&o, a, [first], panel, start);
+                });
             }
         }
         panel += if pair { 2 } else { 1 };

@@ -14,7 +14,7 @@ use super::{Output, Rows, STRETCH, sums};
 use crate::cpu::kernels::int8::{GROUP, Int8Isa, Int8Unit, QUAD, ROW_WORDS, TILE_ROWS, for_each_unit, words};
 use crate::cpu::kernels::lanes::{LANES, Lanes};
 use crate::cpu::kernels::matmul::finish;
-use crate::cpu::kernels::tile::tiles;
+use crate::cpu::kernels::tile::{tiles, with_few_rows};
 
 /// A group of inputs of sixteen columns, its codes in bytes.
 #[derive(Clone, Copy)]
@@ -120,24 +120,11 @@ unsafe fn matrix<U: Int8Unit<L: Words>, const H: usize>(
                 for (row, height) in tiles(m, TILE_ROWS) {
                     let stretch =
                         Stretch { part, rows, panel, first, count, row, sums: sums.add(row * 2 * LANES), out };
-                    macro_rules! arm {
-                        ($R:literal) => {
-                            if pair {
-                                stretch.tile::<U, $R, 2, H>([groups, groups.add(GROUPS)])
-                            } else {
-                                stretch.tile::<U, $R, 1, H>([groups])
-                            }
-                        };
-                    }
-                    match height {
-                        1 => arm!(1),
-                        2 => arm!(2),
-                        3 => arm!(3),
-                        4 => arm!(4),
-                        5 => arm!(5),
-                        6 => arm!(6),
-                        rows => unreachable!("a tile of {rows} rows"),
-                    }
+                    with_few_rows!(height, R => if pair {
+                        stretch.tile::<U, R, 2, H>([groups, groups.add(GROUPS)]);
+                    } else {
+                        stretch.tile::<U, R, 1, H>([groups]);
+                    });
                 }
             }
         }

@@ -19,7 +19,7 @@ const GROUPS: usize = 8;
 const HALFS: usize = 2 * LANES;
 const BYTES: usize = LANES;
 
-/// How a format's steps and least values are stored; `d` and `m` are 16-bit floats.
+/// Storage of a format's steps and least values; `d` and `m` are 16-bit floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scheme {
     /// Each group has `d`; its weights are `d * (code - zero)`.
