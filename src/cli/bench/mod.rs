@@ -18,7 +18,7 @@ use earnest_engine::bench::BenchError;
 use earnest_models::checkpoint::Checkpoint;
 
 /// The model of a measurement.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct BenchModel {
     /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
     #[arg(long = "model", value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = BUILT_IN)]

@@ -1,32 +1,36 @@
 //! `earnest dev device`: the engine against a device's peaks.
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
 
 use super::BenchModel;
+use super::profile::{self, Phase};
 use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_engine::bench::{
-    Cost, DecodeResult, Machine, PrefillResult, SharedResult, decoding_tokens, measure_decoding, measure_prefill,
-    measure_shared,
+    BenchError, Cost, DecodeResult, Machine, PrefillResult, SharedResult, SharedWorkload, decoding_tokens,
+    measure_decoding, measure_prefill, measure_shared,
 };
-use earnest_engine::{Card, Engine};
+use earnest_engine::cuda::{Peaks, Profiler};
+use earnest_engine::{Card, Engine, Sampling};
 use earnest_eval::model::{self, Device, LoadedEngine};
 use earnest_models::checkpoint::DecoderConfig;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The roofline is the larger of bytes over --bandwidth and operations over --arithmetic (on a CPU measured if not given), with \
-weights and cached keys and values read once per step and two operations per weight and token. Token ids are random; generation \
-ends at its length only.
+    after_help = "The roofline is the larger of bytes over the memory's bandwidth and operations over the arithmetic, both measured first (on a \
+GPU a large copy and a large product), with weights and cached keys and values read once per step and two operations per weight and \
+token. Token ids are random; generation ends at its length only.
 
 Examples:
-  earnest dev device --model ./Llama-3-8B --device cuda --bandwidth 4.8 --arithmetic 989
+  earnest dev device --model ./Llama-3-8B --device cuda --profile
   earnest dev device --model ./Llama-3-8B --decode 1,64,256 --prefill \"\"
   earnest dev device --model ./Llama-3-8B --decode \"\" --prefill 1,32,512 --prefill-length 256
   earnest dev device --model ./Llama-3-8B --decode \"\" --prefill \"\" --shared 5100,900,100,120 --short 1000,40,20 --json"
@@ -63,13 +67,29 @@ pub struct BenchDeviceArgs {
     #[arg(long, value_name = "N,N,N", value_delimiter = ',', num_args = 1)]
     pub short: Vec<usize>,
 
-    /// Memory bandwidth of the device in TB/s [default: 4.8 (H200); measured on a CPU]
+    /// Sampling temperature of --shared and --short
+    #[arg(long, value_name = "T", default_value_t = 0.0)]
+    pub temperature: f32,
+
+    /// Probability mass to sample from, in --shared and --short
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    pub top_p: f32,
+
+    /// Memory bandwidth of the device in TB/s [default: measured]
     #[arg(long, value_name = "X")]
     pub bandwidth: Option<f64>,
 
-    /// Dense arithmetic of the device in TFLOP/s, in the type used [default: 989 (H200); measured on a CPU]
+    /// Dense arithmetic of the device in TFLOP/s, in the type used [default: measured]
     #[arg(long, value_name = "X")]
     pub arithmetic: Option<f64>,
+
+    /// On a GPU: repeat every measurement with the time of every kernel, product and copy
+    #[arg(long)]
+    pub profile: bool,
+
+    /// File that gets the JSON document after every measurement, so that it survives a process that is killed
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
 
     #[command(flatten)]
     pub engine: EngineArgs,
@@ -87,17 +107,18 @@ struct Document {
     options: serde_json::Value,
     load_s: f64,
     machine: Machine,
+    /// Measured peaks of a GPU.
+    peaks: Option<Peaks>,
     cost: Cost,
     decode: Vec<DecodeResult>,
     prefill: Vec<PrefillResult>,
     shared: Option<SharedResult>,
     short: Option<SharedResult>,
+    /// Profiles of the measurements, with --profile.
+    profile: Vec<Phase>,
     /// Batch sizes whose keys and values do not fit the cache.
     left_out: Vec<usize>,
 }
-
-/// Default peaks: the data sheet of an H200.
-const H200: Machine = Machine { bandwidth: 4.8e12, arithmetic: 989e12 };
 
 /// Measures and prints the results.
 pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
@@ -113,37 +134,60 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     if ![args.bandwidth, args.arithmetic].into_iter().flatten().all(|peak| peak > 0.0) {
         return Err(CliError::usage("--bandwidth and --arithmetic must be above 0"));
     }
+    if !(args.temperature >= 0.0 && args.top_p > 0.0 && args.top_p <= 1.0) {
+        return Err(CliError::usage("--temperature must be at least 0, and --top-p above 0 and at most 1"));
+    }
     let checkpoint = args.model.open(printer)?;
     say(format!("loading {}", args.model.path.display()));
-    let start = std::time::Instant::now();
     let mut settings = args.engine.settings()?;
     if let Some(largest) = batches.iter().chain(&prefills).max() {
         settings.max_batch = Some(settings.max_batch.unwrap_or(512).max(*largest));
     }
     let (device, note) = Device::choose(&settings)?;
     note.iter().for_each(|note| printer.warning(&note.to_string()));
-    let mut peaks = None;
+    if args.profile && device == Device::Cpu {
+        return Err(CliError::usage("--profile needs a GPU: it has the time of every kernel")
+            .help("on the CPU, `earnest bench engine` measures prefill and decode"));
+    }
+    let measured = args.profile || args.bandwidth.is_none() || args.arithmetic.is_none();
+    if measured {
+        say("measuring the device's memory and arithmetic".to_owned());
+    }
+    let (mut peaks, mut profiler) = (None, None);
+    let mut machine = Machine { bandwidth: 0.0, arithmetic: 0.0 };
+    let start;
     let (mut engine, options): (Box<dyn Engine>, serde_json::Value) = if device == Device::Cpu {
+        start = Instant::now();
         let (native, options) = model::load_cpu(&checkpoint, settings.cpu_options())?;
-        if args.bandwidth.is_none() || args.arithmetic.is_none() {
-            say("measuring the device".to_owned());
-            peaks = Some(native.peaks());
+        if measured {
+            let peaks = native.peaks();
+            machine = Machine { bandwidth: peaks.bytes_per_s, arithmetic: peaks.products_per_s };
         }
         (Box::new(native), options)
     } else {
-        let LoadedEngine { engine, options, notes, .. } = model::load_on(&checkpoint, &device, &settings)?;
+        if measured {
+            // Before the model takes the memory.
+            let found = model::measure_peaks(&checkpoint, &settings)?;
+            machine = Machine { bandwidth: found.bytes_per_s, arithmetic: found.operations_per_s };
+            peaks = Some(found);
+        }
+        start = Instant::now();
+        let LoadedEngine { engine, options, notes, .. } = match peaks.as_ref().filter(|_| args.profile) {
+            Some(peaks) => {
+                let (loaded, handle) = model::load_profiled(&checkpoint, &device, &settings, peaks)?;
+                profiler = Some(handle);
+                loaded
+            }
+            None => model::load_on(&checkpoint, &device, &settings)?,
+        };
         notes.iter().for_each(|note| printer.warning(note));
         (engine, options)
     };
     let load_s = start.elapsed().as_secs_f64();
     let card = engine.card();
     say(format!("computing on {}", card.devices.join("; ")));
-    let tera =
-        |given: Option<f64>, measured: Option<f64>, usual: f64| given.map_or(measured.unwrap_or(usual), |x| x * 1e12);
-    let machine = Machine {
-        bandwidth: tera(args.bandwidth, peaks.map(|peaks| peaks.bytes_per_s), H200.bandwidth),
-        arithmetic: tera(args.arithmetic, peaks.map(|peaks| peaks.products_per_s), H200.arithmetic),
-    };
+    machine.bandwidth = args.bandwidth.map_or(machine.bandwidth, |x| x * 1e12);
+    machine.arithmetic = args.arithmetic.map_or(machine.arithmetic, |x| x * 1e12);
     let cost = Cost::of(&checkpoint.config, card.weight_bytes, card.kv_bytes as f64 / card.kv_tokens.max(1) as f64);
     let mut document = Document {
         earnest: env!("CARGO_PKG_VERSION"),
@@ -152,22 +196,27 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
         options,
         load_s,
         machine,
+        peaks,
         cost,
         decode: vec![],
         prefill: vec![],
         shared: None,
         short: None,
+        profile: vec![],
         left_out: vec![],
     };
     let stop = stop_on_signal()?;
-    let plan = Plan { args, batches, prefills, shared, short, stop: &stop };
+    let plan = Plan { args, batches, prefills, shared, short, stop: &stop, profiler };
     let ended = plan.measure(engine.as_mut(), &checkpoint.config, &mut document, &say);
     let nothing = document.decode.is_empty() && document.prefill.is_empty() && document.shared.is_none();
     // Measurements before an interruption or an error are printed too.
     match &ended {
         Err(_) if nothing && document.short.is_none() => {}
         _ if args.json => printer.json(&document)?,
-        _ => printer.result(&screen(&document))?,
+        _ => {
+            printer.result(&screen(&document))?;
+            printer.result(&profile::screen(&document.profile))?;
+        }
     }
     ended.map(|()| Exit::Success)
 }
@@ -180,6 +229,7 @@ struct Plan<'a> {
     shared: Option<[usize; 4]>,
     short: Option<[usize; 3]>,
     stop: &'a AtomicBool,
+    profiler: Option<Profiler>,
 }
 
 impl Plan<'_> {
@@ -192,7 +242,9 @@ impl Plan<'_> {
         say: &dyn Fn(String),
     ) -> Result<(), CliError> {
         let (args, stop) = (self.args, self.stop);
-        let budget = d.options["token_budget"].as_u64().unwrap_or(1) as usize;
+        let (machine, cost) = (d.machine, d.cost);
+        let option = |name: &str| d.options[name].as_u64().unwrap_or(1) as usize;
+        let (budget, largest_batch) = (option("token_budget"), option("max_batch"));
         for &batch in &self.batches {
             let new = decoding_tokens(batch, args.decode_context, args.decode_steps, budget);
             let needed = batch * (args.decode_context + new).next_multiple_of(32);
@@ -206,30 +258,75 @@ impl Plan<'_> {
             }
             say(format!("decoding at batch {batch}"));
             let sizes = (batch, args.decode_context, args.decode_steps, budget);
-            let one = measure_decoding(engine, config, &d.machine, &d.cost, sizes, stop).map_err(super::failure)?;
+            let mut measure = || measure_decoding(engine, config, &machine, &cost, sizes, stop);
+            let one = measure().map_err(super::failure)?;
+            let step_s = Some(one.step_s).filter(|s| s.is_finite());
             d.decode.push(one);
+            let title = format!("decode, batch {batch}, prompts of {} tokens", args.decode_context);
+            self.profile(d, title, step_s, Some(batch), || measure().map(drop))?;
         }
         let length = args.prefill_length.clamp(1, config.max_positions.saturating_sub(1).max(1));
         for &batch in &self.prefills {
             say(format!("computing {batch} prompts of {length} tokens"));
-            let mut measure = |batch| {
-                measure_prefill(engine, config, &d.machine, &d.cost, (batch, length), stop).map_err(super::failure)
-            };
+            let mut measure = |batch| measure_prefill(engine, config, &machine, &cost, (batch, length), stop);
             // Warm-up of the shapes of a full step and of the last, smaller one.
-            measure(batch.min((2 * budget).div_ceil(length)))?;
-            let one = measure(batch)?;
-            d.prefill.push(one);
+            measure(batch.min((2 * budget).div_ceil(length))).map_err(super::failure)?;
+            d.prefill.push(measure(batch).map_err(super::failure)?);
+            let title = format!("prefill, {batch} prompts of {length} tokens");
+            self.profile(d, title, None, None, || measure(batch).map(drop))?;
         }
-        if let Some([n, common, own, new]) = self.shared {
-            say(format!("running {n} prompts of {common} + {own} tokens, {new} new ones each"));
-            d.shared = Some(measure_shared(engine, config, (n, common, own, new), stop).map_err(super::failure)?);
+        let sampling = Sampling { temperature: args.temperature, top_p: args.top_p, ..Sampling::GREEDY };
+        let mut run = |d: &mut Document, workload: &SharedWorkload| -> Result<SharedResult, CliError> {
+            let SharedWorkload { prompts, shared, own, new_tokens, .. } = workload;
+            let title = format!("{prompts} prompts of {shared} + {own} tokens, {new_tokens} new ones each");
+            say(format!("running {title}"));
+            let mut measure = || measure_shared(engine, config, &machine, &cost, (workload, largest_batch), stop);
+            let result = measure().map_err(super::failure)?;
+            self.profile(d, title, None, None, || measure().map(drop))?;
+            Ok(result)
+        };
+        if let Some([prompts, shared, own, new_tokens]) = self.shared {
+            let workload = SharedWorkload { prompts, shared, own, new_tokens, sampling };
+            d.shared = Some(run(d, &workload)?);
+            self.save(d)?;
         }
-        if let Some([n, tokens, new]) = self.short {
-            say(format!("running {n} prompts of {tokens} tokens, {new} new ones each"));
-            let sizes = (n, tokens / 3, tokens - tokens / 3, new);
-            d.short = Some(measure_shared(engine, config, sizes, stop).map_err(super::failure)?);
+        if let Some([prompts, tokens, new_tokens]) = self.short {
+            let shared = tokens / 3;
+            let workload = SharedWorkload { prompts, shared, own: tokens - shared, new_tokens, sampling };
+            d.short = Some(run(d, &workload)?);
+            self.save(d)?;
         }
         Ok(())
+    }
+
+    /// Repeats a measurement with a profile of the steps that computed so many tokens, or of all, and saves the document.
+    fn profile(
+        &self,
+        d: &mut Document,
+        phase: String,
+        step_s: Option<f64>,
+        tokens: Option<usize>,
+        measure: impl FnOnce() -> Result<(), BenchError>,
+    ) -> Result<(), CliError> {
+        if let Some(profiler) = &self.profiler {
+            profiler.start();
+            let measured = measure();
+            let profile = profiler.stop(tokens);
+            measured.map_err(super::failure)?;
+            d.profile.push(Phase { phase, step_s, profile });
+        }
+        self.save(d)
+    }
+
+    /// Writes the document so far to the file of --save.
+    fn save(&self, d: &Document) -> Result<(), CliError> {
+        let Some(path) = &self.args.save else { return Ok(()) };
+        let failed = |error: String| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()));
+        let text = serde_json::to_string_pretty(d).map_err(|error| failed(error.to_string()))?;
+        // Under another name first: a process that is killed leaves the file of the measurement before.
+        let partial = path.with_extension("partial");
+        let written = std::fs::write(&partial, text + "\n").and_then(|()| std::fs::rename(&partial, path));
+        written.map_err(|error| failed(error.to_string()))
     }
 }
 
@@ -260,7 +357,18 @@ fn screen(d: &Document) -> String {
         writeln!(out, "model      {}", d.model)?;
         writeln!(out, "engine     {}", d.engine.devices.join(", "))?;
         writeln!(out, "loading    {:.1} s", d.load_s)?;
-        writeln!(out, "roofline   {:.4} TB/s, {:.4} TFLOP/s", d.machine.bandwidth / 1e12, d.machine.arithmetic / 1e12)?;
+        let by = match &d.peaks {
+            Some(p) => format!(
+                " (measured: a copy of {} MiB, {} with {} rows in {})",
+                p.copy_bytes >> 20,
+                p.product_by,
+                p.product_rows,
+                p.product_type
+            ),
+            None => String::new(),
+        };
+        let (bandwidth, arithmetic) = (d.machine.bandwidth / 1e12, d.machine.arithmetic / 1e12);
+        writeln!(out, "roofline   {bandwidth:.4} TB/s, {arithmetic:.4} TFLOP/s{by}")?;
         for r in &d.decode {
             writeln!(
                 out,
@@ -286,8 +394,14 @@ fn screen(d: &Document) -> String {
         for r in d.shared.iter().chain(&d.short) {
             writeln!(
                 out,
-                "workload   {} prompts of {} + {} tokens, {} new: {:.2} s, {} steps",
-                r.prompts, r.shared, r.own, r.new_tokens, r.seconds, r.steps
+                "workload   {} prompts of {} + {} tokens, {} new: {:.2} s, {} steps, {:.0} % of the roofline",
+                r.prompts,
+                r.shared,
+                r.own,
+                r.new_tokens,
+                r.seconds,
+                r.steps,
+                100.0 * r.fraction
             )?;
         }
         Ok(())

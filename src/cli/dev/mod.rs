@@ -4,6 +4,7 @@ mod agreement;
 mod device;
 mod golden;
 mod kernels;
+mod profile;
 
 use clap::{Args, Subcommand};
 
@@ -26,6 +27,8 @@ pub enum DevCommand {
     Golden(golden::BenchGoldenArgs),
     /// Compare the engine with itself in another configuration: on the CPU, batch-invariant, or without the prefix cache
     Agreement(agreement::BenchAgreementArgs),
+    /// Measure the device time of every GPU kernel, library product and copy, by shape, against measured peaks
+    GpuProfile(Box<profile::GpuProfileArgs>),
     /// Check single GPU kernels against their definitions
     Kernels(kernels::BenchKernelsArgs),
 }
@@ -36,6 +39,7 @@ pub fn execute(what: &DevCommand, quiet: bool, printer: Printer) -> Result<Exit,
         DevCommand::Device(args) => device::execute(args, quiet, printer),
         DevCommand::Golden(args) => golden::execute(args, printer),
         DevCommand::Agreement(args) => agreement::execute(args, quiet, printer),
+        DevCommand::GpuProfile(args) => profile::execute(args, quiet, printer),
         DevCommand::Kernels(args) => kernels::execute(args, printer),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::throughput::BenchError;
-use crate::{Engine, Event, Request, RequestId};
+use crate::{Engine, Event, Request, RequestId, Sampling, SamplingKey};
 use earnest_models::checkpoint::DecoderConfig;
 
 /// Peak performance of the machine.
@@ -60,6 +60,21 @@ pub struct PrefillResult {
     pub fraction: f64,
 }
 
+/// Prompts with a common beginning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SharedWorkload {
+    /// Number of prompts.
+    pub prompts: usize,
+    /// Tokens that all prompts share.
+    pub shared: usize,
+    /// Average of the tokens that a prompt has alone.
+    pub own: usize,
+    /// Tokens generated for each prompt.
+    pub new_tokens: usize,
+    /// Choice of tokens.
+    pub sampling: Sampling,
+}
+
 /// Prompts with a common beginning, from the first submission to the last token.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SharedResult {
@@ -79,6 +94,8 @@ pub struct SharedResult {
     pub prefilled_tokens: u64,
     /// Requests preempted.
     pub preemptions: u64,
+    /// Least time that the machine's peaks allow for all of it, as a fraction of the time taken.
+    pub fraction: f64,
 }
 
 impl Cost {
@@ -99,6 +116,21 @@ impl Cost {
     }
 }
 
+impl SharedWorkload {
+    /// Seconds that a machine needs at least, with the common beginning computed once and `batch` requests at once: the larger of what
+    /// arithmetic and memory take, as if neither ever waited for the other.
+    fn least(&self, machine: &Machine, cost: &Cost, batch: usize) -> f64 {
+        let generated = (self.prompts * self.new_tokens) as f64;
+        let computed = self.shared as f64 + (self.prompts * self.own) as f64 + generated;
+        let products = (cost.weights - cost.head) * computed + cost.head * generated;
+        // Every step reads the weights and the common keys and values, and every token those of its own request.
+        let steps = (self.prompts.div_ceil(batch.max(1)) * self.new_tokens) as f64;
+        let own = generated * (self.own as f64 + self.new_tokens as f64 / 2.0);
+        let bytes = steps * cost.weight_bytes + (steps * self.shared as f64 + own) * cost.kv_bytes;
+        (2.0 * products / machine.arithmetic).max(bytes / machine.bandwidth)
+    }
+}
+
 /// Ids that no other prompt begins with.
 pub(crate) fn ids(prompt: usize, count: usize, vocab: usize) -> Vec<u32> {
     let mut state = prompt as u64 * 0x9E37_79B9_7F4A_7C15 + 1;
@@ -108,6 +140,13 @@ pub(crate) fn ids(prompt: usize, count: usize, vocab: usize) -> Vec<u32> {
             ((state >> 33) % vocab as u64) as u32
         })
         .collect()
+}
+
+/// Key of a prompt's random numbers.
+fn key(prompt: usize) -> SamplingKey {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&(prompt as u64).to_le_bytes());
+    SamplingKey(key)
 }
 
 /// Submits requests and runs them to their end, `hear` being told of each step: seconds, prompt tokens, generated tokens.
@@ -208,13 +247,16 @@ pub fn measure_prefill(
     })
 }
 
-/// Runs `prompts` prompts of `shared` common and about `own` further tokens, with `new_tokens` generated for each.
+/// Runs a workload on an engine that computes at most `batch` requests at once.
 pub fn measure_shared(
     engine: &mut dyn Engine,
     config: &DecoderConfig,
-    (prompts, shared, own, new_tokens): (usize, usize, usize, usize),
+    machine: &Machine,
+    cost: &Cost,
+    (workload, batch): (&SharedWorkload, usize),
     stop: &AtomicBool,
 ) -> Result<SharedResult, BenchError> {
+    let SharedWorkload { prompts, shared, own, new_tokens, sampling } = *workload;
     engine.forget_prompts();
     let common = ids(0, shared, config.vocab_size);
     let before = engine.statistics();
@@ -223,16 +265,18 @@ pub fn measure_shared(
         // From 70 % to 130 % of the length, as questions differ.
         let length = (own * (70 + i * 37 % 61) / 100).max(1);
         let prompt = [&common[..], &ids(1_000_000 + i, length, config.vocab_size)].concat();
-        Request::greedy(RequestId(i as u64), prompt, new_tokens)
+        Request { sampling, sampling_key: key(i), ..Request::greedy(RequestId(i as u64), prompt, new_tokens) }
     };
     run(engine, (0..prompts).map(request).collect(), stop, &mut |_, _, _| {})?;
+    let seconds = start.elapsed().as_secs_f64();
     let after = engine.statistics();
     Ok(SharedResult {
         prompts,
         shared,
         own,
         new_tokens,
-        seconds: start.elapsed().as_secs_f64(),
+        seconds,
+        fraction: workload.least(machine, cost, batch) / seconds,
         steps: after.steps - before.steps,
         prefilled_tokens: after.prefilled_tokens - before.prefilled_tokens,
         preemptions: after.preemptions - before.preemptions,
@@ -244,6 +288,20 @@ mod tests {
     use super::*;
     use crate::cpu::{CpuEngine, Options};
     use earnest_models::checkpoint::Checkpoint;
+
+    #[test]
+    fn a_workload_takes_at_least_what_arithmetic_or_memory_takes() {
+        let cost = Cost { weight_bytes: 2e6, weights: 1e6, head: 1e5, kv_bytes: 100.0 };
+        let workload = SharedWorkload { prompts: 10, shared: 50, own: 20, new_tokens: 4, sampling: Sampling::GREEDY };
+        // 290 tokens through all but the head, 40 through the head.
+        let slow = Machine { bandwidth: 1e15, arithmetic: 1e9 };
+        let least = workload.least(&slow, &cost, 4);
+        assert!((least - 2.0 * (9e5 * 290.0 + 1e5 * 40.0) / 1e9).abs() < 1e-9, "{least}");
+        // Three batches of four steps; 40 tokens read 22 positions each.
+        let narrow = Machine { bandwidth: 1e6, arithmetic: 1e15 };
+        let least = workload.least(&narrow, &cost, 4);
+        assert!((least - (12.0 * 2e6 + (12.0 * 50.0 + 40.0 * 22.0) * 100.0) / 1e6).abs() < 1e-9, "{least}");
+    }
 
     #[test]
     fn steps_that_only_decode_are_left_at_every_batch_size() {

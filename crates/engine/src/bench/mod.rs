@@ -10,8 +10,8 @@ mod throughput;
 mod workload;
 
 pub use device::{
-    Cost, DecodeResult, Machine, PrefillResult, SharedResult, decoding_tokens, measure_decoding, measure_prefill,
-    measure_shared,
+    Cost, DecodeResult, Machine, PrefillResult, SharedResult, SharedWorkload, decoding_tokens, measure_decoding,
+    measure_prefill, measure_shared,
 };
 pub use golden::{GoldenResult, Recorded, RecordedError, compare, random_prompts, record};
 pub use latency::{

@@ -5,6 +5,8 @@ use super::error::CudaError;
 use super::executor::{Demands, Executor, Running};
 use super::gpu::Gpu;
 use super::options::Options;
+use super::peaks::Peaks;
+use super::profile::{Profiled, Profiler};
 use crate::EngineError;
 use crate::core::{BLOCK_SIZE, Backend, BackendInfo, EngineCore, Limits, Sampled, SamplingMetadata, Step};
 use earnest_models::checkpoint::Checkpoint;
@@ -31,6 +33,23 @@ impl EngineCore<CudaBackend> {
             gpu.cublaslt_version()?;
         }
         CudaEngine::on(Box::new(gpu), checkpoint, options)
+    }
+
+    /// Loads a checkpoint as [`load`](CudaEngine::load) does, on a GPU whose work can be profiled against measured peaks.
+    ///
+    /// # Errors
+    /// Those of [`load`](CudaEngine::load).
+    pub fn load_profiled(
+        checkpoint: &Checkpoint,
+        options: &Options,
+        peaks: &Peaks,
+    ) -> Result<(CudaEngine, Profiler), CudaError> {
+        let gpu = Gpu::open(options.device, options.kernel_cache.clone(), !options.batch_invariant)?;
+        if !options.batch_invariant {
+            gpu.cublaslt_version()?;
+        }
+        let (device, profiler) = Profiled::new(Box::new(gpu), peaks)?;
+        Ok((CudaEngine::on(Box::new(device), checkpoint, options)?, profiler))
     }
 
     /// Loads a checkpoint on any device.

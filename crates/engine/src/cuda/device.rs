@@ -60,6 +60,16 @@ pub enum DeviceError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kernel(pub(crate) u64);
 
+/// Clock of the times of a device's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// Events in the device's own work.
+    DeviceEvents,
+    /// The host's clock around calls that end when their work does: the kernels run on the CPU, in tests.
+    Host,
+}
+
 /// A point in the device's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(pub(crate) u64);
@@ -203,6 +213,9 @@ pub(crate) trait Device {
     /// `to` is of [`host_memory`](Device::host_memory) and its `bytes` are not used until the device came by.
     unsafe fn receive(&self, from: Address, to: *mut u8, bytes: usize) -> Result<(), DeviceError>;
 
+    /// Copies inside the device's memory, in its turn.
+    fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError>;
+
     /// Fills with zeros, in its turn.
     fn zero(&self, at: Address, bytes: u64) -> Result<(), DeviceError>;
 
@@ -211,6 +224,15 @@ pub(crate) trait Device {
 
     /// Waits until the device came by a mark.
     fn wait(&self, mark: Mark) -> Result<(), DeviceError>;
+
+    /// Notes the time at which the device comes by, under a number; a number's later note replaces its earlier one.
+    fn stamp(&self, number: usize) -> Result<(), DeviceError>;
+
+    /// Seconds between two notes of [`stamp`](Device::stamp) that the device came by.
+    fn seconds(&self, from: usize, to: usize) -> Result<f64, DeviceError>;
+
+    /// Clock of the notes.
+    fn clock(&self) -> Clock;
 
     /// Compiles kernels, or takes them from the cache; the answer names them to [`kernel`](Device::kernel).
     fn load(&mut self, unit: &Unit) -> Result<usize, DeviceError>;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::compile::KernelCompiler;
 use super::cublaslt::Products;
-use super::device::{Address, Argument, DenseProduct, Device, DeviceError, DeviceInfo, Kernel, Mark};
+use super::device::{Address, Argument, Clock, DenseProduct, Device, DeviceError, DeviceInfo, Kernel, Mark};
 use super::error::CudaError;
 use super::kernels::Unit;
 use super::library::{CublasLt, Driver, Handle};
@@ -26,6 +26,7 @@ const MINOR: c_int = 76;
 const SHARED_OPTIN: c_int = 97;
 const MAX_DYNAMIC_SHARED: c_int = 8;
 const STREAM_NON_BLOCKING: u32 = 1;
+const EVENT_WITH_TIMING: u32 = 0;
 const EVENT_WITHOUT_TIMING: u32 = 2;
 
 /// A GPU.
@@ -37,6 +38,8 @@ pub(crate) struct Gpu {
     context: Handle,
     stream: Handle,
     events: [Handle; 2],
+    /// Events that note times, by their numbers; made when they are first used.
+    stamps: RefCell<Vec<Handle>>,
     compiler: KernelCompiler,
     modules: Vec<(Handle, String)>,
     allocated: RefCell<HashSet<Address>>,
@@ -213,6 +216,7 @@ impl Gpu {
             context,
             stream: std::ptr::null_mut(),
             events: [std::ptr::null_mut(); 2],
+            stamps: RefCell::default(),
             compiler,
             modules: vec![],
             allocated: RefCell::default(),
@@ -342,6 +346,12 @@ impl Device for Gpu {
         self.check("cuMemcpyDtoHAsync", unsafe { (self.driver.copy_to_host)(to.cast(), from, bytes, self.stream) })
     }
 
+    fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
+        // SAFETY: allocated memory.
+        let code = unsafe { (self.driver.copy_on_device)(to, from, bytes as usize, self.stream) };
+        self.check("cuMemcpyDtoDAsync", code)
+    }
+
     fn zero(&self, at: Address, bytes: u64) -> Result<(), DeviceError> {
         // SAFETY: allocated memory.
         self.check("cuMemsetD8Async", unsafe { (self.driver.set_bytes)(at, 0, bytes as usize, self.stream) })
@@ -356,6 +366,34 @@ impl Device for Gpu {
     fn wait(&self, mark: Mark) -> Result<(), DeviceError> {
         // SAFETY: a handle of this device.
         self.check("cuEventSynchronize", unsafe { (self.driver.event_synchronize)(self.events[mark.0 as usize]) })
+    }
+
+    fn stamp(&self, number: usize) -> Result<(), DeviceError> {
+        let mut stamps = self.stamps.borrow_mut();
+        while stamps.len() <= number {
+            let mut event = std::ptr::null_mut();
+            // SAFETY: a handle to write.
+            self.check("cuEventCreate", unsafe { (self.driver.event_create)(&mut event, EVENT_WITH_TIMING) })?;
+            stamps.push(event);
+        }
+        // SAFETY: handles of this device.
+        self.check("cuEventRecord", unsafe { (self.driver.event_record)(stamps[number], self.stream) })
+    }
+
+    fn seconds(&self, from: usize, to: usize) -> Result<f64, DeviceError> {
+        let stamps = self.stamps.borrow();
+        let (Some(&from), Some(&to)) = (stamps.get(from), stamps.get(to)) else {
+            return Err(DeviceError::Call { call: "cuEventElapsedTime", why: "no such time was noted".into() });
+        };
+        let mut milliseconds = 0f32;
+        // SAFETY: a float to write, events of this device.
+        let code = unsafe { (self.driver.event_seconds)(&mut milliseconds, from, to) };
+        self.check("cuEventElapsedTime", code)?;
+        Ok(f64::from(milliseconds) / 1e3)
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::DeviceEvents
     }
 
     fn load(&mut self, unit: &Unit) -> Result<usize, DeviceError> {
@@ -474,7 +512,7 @@ impl Drop for Gpu {
             for (module, _) in &self.modules {
                 (d.module_unload)(*module);
             }
-            for event in self.events.iter().filter(|event| !event.is_null()) {
+            for event in self.events.iter().chain(self.stamps.borrow().iter()).filter(|event| !event.is_null()) {
                 (d.event_destroy)(*event);
             }
             if !self.stream.is_null() {

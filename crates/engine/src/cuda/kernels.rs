@@ -32,6 +32,11 @@ impl Kind {
         }
     }
 
+    /// The kind of a number of [`number`](Kind::number).
+    pub(crate) fn of_number(number: u32) -> Option<Kind> {
+        [Kind::Dense, Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K].into_iter().find(|kind| kind.number() == number)
+    }
+
     /// Bytes of a row of `k` weights on the device (blocks.cuh).
     pub(crate) fn row_bytes(self, k: usize, element: Element) -> u64 {
         let k = k as u64;
@@ -95,6 +100,24 @@ impl Unit {
             defines: vec![("ELEMENT", element.number()), ("WEIGHTS", kind.number())],
             sources: vec![COMMON, BLOCKS, PRODUCT],
         }
+    }
+
+    fn define(&self, name: &str) -> u32 {
+        self.defines.iter().find(|define| define.0 == name).map_or(0, |define| define.1)
+    }
+
+    /// Type of activations.
+    pub(crate) fn element(&self) -> Element {
+        match self.define("ELEMENT") {
+            1 => Element::Bf16,
+            2 => Element::F16,
+            _ => Element::F32,
+        }
+    }
+
+    /// Kind of the weights of a unit of products.
+    pub(crate) fn kind(&self) -> Kind {
+        Kind::of_number(self.define("WEIGHTS")).unwrap_or(Kind::Dense)
     }
 
     /// The source that a compiler gets.

@@ -105,12 +105,14 @@ functions! {
         host_free = "cuMemFreeHost": fn(*mut c_void) -> c_int;
         copy_to_device = "cuMemcpyHtoDAsync_v2": fn(u64, *const c_void, usize, Handle) -> c_int;
         copy_to_host = "cuMemcpyDtoHAsync_v2": fn(*mut c_void, u64, usize, Handle) -> c_int;
+        copy_on_device = "cuMemcpyDtoDAsync_v2": fn(u64, u64, usize, Handle) -> c_int;
         set_bytes = "cuMemsetD8Async": fn(u64, u8, usize, Handle) -> c_int;
         stream_create = "cuStreamCreate": fn(*mut Handle, c_uint) -> c_int;
         stream_synchronize = "cuStreamSynchronize": fn(Handle) -> c_int;
         stream_destroy = "cuStreamDestroy_v2": fn(Handle) -> c_int;
         event_create = "cuEventCreate": fn(*mut Handle, c_uint) -> c_int;
         event_record = "cuEventRecord": fn(Handle, Handle) -> c_int;
+        event_seconds = "cuEventElapsedTime": fn(*mut f32, Handle, Handle) -> c_int;
         event_synchronize = "cuEventSynchronize": fn(Handle) -> c_int;
         event_destroy = "cuEventDestroy_v2": fn(Handle) -> c_int;
         module_load = "cuModuleLoadData": fn(*mut Handle, *const c_void) -> c_int;

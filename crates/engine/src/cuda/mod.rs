@@ -20,17 +20,22 @@ mod library;
 mod memory;
 mod options;
 mod packing;
+mod peaks;
 mod products;
+mod profile;
 #[cfg(test)]
 mod twin;
 #[cfg(test)]
 mod twin_tests;
 mod weights;
+mod work;
 
 pub use assemble::{Assembled, assemble};
 pub use backend::{CudaBackend, CudaEngine};
 pub use checks::{KernelCheck, check_kernels};
-pub use device::{DeviceError, DeviceInfo};
+pub use device::{Clock, DeviceError, DeviceInfo};
 pub use error::CudaError;
 pub use gpu::{cublaslt_version, devices};
 pub use options::Options;
+pub use peaks::{Peaks, peaks};
+pub use profile::{HostTime, Profile, ProfileRow, Profiler};

@@ -9,11 +9,14 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
+use std::time::Instant;
 
 use libloading::Library;
 use sha2::{Digest, Sha256};
 
-use super::device::{Address, Argument, DenseProduct, Device, DeviceError, DeviceInfo, Element, Kernel, Mark, Out};
+use super::device::{
+    Address, Argument, Clock, DenseProduct, Device, DeviceError, DeviceInfo, Element, Kernel, Mark, Out,
+};
 use super::kernels::Unit;
 
 /// The emulation's state is one per library: launches take turns.
@@ -37,6 +40,7 @@ pub(crate) struct Twin {
     loaded: HashMap<String, usize>,
     kernels: Vec<(usize, *const c_void)>,
     memory: RefCell<HashMap<Address, (*mut c_void, usize, u64)>>,
+    stamps: RefCell<HashMap<usize, Instant>>,
     host: RefCell<Vec<Box<[u8]>>>,
 }
 
@@ -75,6 +79,7 @@ impl Twin {
             loaded: HashMap::new(),
             kernels: vec![],
             memory: RefCell::default(),
+            stamps: RefCell::default(),
             host: RefCell::default(),
         }
     }
@@ -194,6 +199,12 @@ impl Device for Twin {
         Ok(())
     }
 
+    fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
+        // SAFETY: as in `upload`.
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(from as *const u8, bytes as usize) };
+        Ok(())
+    }
+
     fn zero(&self, at: Address, bytes: u64) -> Result<(), DeviceError> {
         // SAFETY: as in `upload`.
         unsafe { (at as *mut u8).write_bytes(0, bytes as usize) };
@@ -206,6 +217,20 @@ impl Device for Twin {
 
     fn wait(&self, _: Mark) -> Result<(), DeviceError> {
         Ok(())
+    }
+
+    fn stamp(&self, number: usize) -> Result<(), DeviceError> {
+        self.stamps.borrow_mut().insert(number, Instant::now());
+        Ok(())
+    }
+
+    fn seconds(&self, from: usize, to: usize) -> Result<f64, DeviceError> {
+        let stamps = self.stamps.borrow();
+        Ok(stamps[&to].saturating_duration_since(stamps[&from]).as_secs_f64())
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Host
     }
 
     fn load(&mut self, unit: &Unit) -> Result<usize, DeviceError> {

@@ -1,6 +1,6 @@
 //! Checkpoints that the native engine runs.
 use earnest_engine::cpu::{CpuEngine, Options};
-use earnest_engine::cuda::{self, CudaEngine, CudaError};
+use earnest_engine::cuda::{self, CudaEngine, CudaError, Peaks, Profiler};
 use earnest_models::checkpoint::{Checkpoint, Compute, WeightFormat};
 use earnest_models::memory::human_bytes;
 
@@ -132,6 +132,39 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
         let (engine, options) = load_cpu(checkpoint, settings.cpu_options())?;
         return Ok(LoadedEngine::new(Box::new(engine), options, vec![]));
     };
+    check_format(checkpoint)?;
+    let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant));
+    Ok(loaded(engine.map_err(|error| cuda_error(checkpoint, error))?))
+}
+
+/// Loads the weights on a GPU whose work can be profiled; also returns the profile's handle.
+///
+/// # Errors
+/// Those of [`load_on`], and a device that is no GPU.
+pub fn load_profiled(
+    checkpoint: &Checkpoint,
+    device: &Device,
+    settings: &EngineSettings,
+    peaks: &Peaks,
+) -> Result<(LoadedEngine, Profiler), EvalError> {
+    let Device::Cuda { invariant } = device else {
+        return Err(EvalError::setting("only the work of a GPU is profiled by kernel")
+            .hint("--device cuda; on the CPU, `earnest bench engine` measures prefill and decode"));
+    };
+    check_files(checkpoint)?;
+    check_format(checkpoint)?;
+    let engine = CudaEngine::load_profiled(checkpoint, &settings.cuda_options(*invariant), peaks);
+    let (engine, profiler) = engine.map_err(|error| cuda_error(checkpoint, error))?;
+    Ok((loaded(engine), profiler))
+}
+
+/// Measures the peaks of the GPU of the settings, in the type that a checkpoint is computed in.
+pub fn measure_peaks(checkpoint: &Checkpoint, settings: &EngineSettings) -> Result<Peaks, EvalError> {
+    cuda::peaks(settings.device.index(), checkpoint).map_err(|error| cuda_error(checkpoint, error))
+}
+
+/// Checks that the weight format is one of a GPU.
+fn check_format(checkpoint: &Checkpoint) -> Result<(), EvalError> {
     let format = checkpoint.weight_format();
     let hint = match format.compute {
         Some(Compute::Bf16) => "add --device cpu, or take --dtype bf16, whose products are in bf16 on a GPU",
@@ -141,14 +174,21 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
     if let Some(option) = option.or_else(|| format.kv.map(|_| "--kv bf16".to_owned())) {
         return Err(EvalError::setting(format!("{option} is supported on the CPU only")).hint(hint));
     }
-    let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant)).map_err(|error| match error {
+    Ok(())
+}
+
+fn cuda_error(checkpoint: &Checkpoint, error: CudaError) -> EvalError {
+    match error {
         CudaError::Checkpoint(_) | CudaError::NotFinite { .. } => {
             EvalError::model(format!("cannot load {}: {error}", checkpoint.source.display()))
         }
         error => device_error(&error),
-    })?;
+    }
+}
+
+fn loaded(engine: CudaEngine) -> LoadedEngine {
     let (options, notes) = (engine.describe(), engine.notes().to_vec());
-    Ok(LoadedEngine::new(Box::new(engine), options, notes))
+    LoadedEngine::new(Box::new(engine), options, notes)
 }
 
 /// An opened checkpoint for the native engine.

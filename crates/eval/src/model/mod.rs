@@ -19,7 +19,7 @@ pub use checkpoint::{hash_files, open, record, short_name, unverifiable};
 pub use device::{Device, DeviceChoice, DeviceNote, device_error};
 pub use endpoint::{EndpointSource, TrafficSettings, api_key};
 pub use endpoint_request::EndpointRequest;
-pub use local::{DEFAULT_BATCH, EngineSettings, load, load_cpu, load_on};
+pub use local::{DEFAULT_BATCH, EngineSettings, load, load_cpu, load_on, load_profiled, measure_peaks};
 pub use located::LocatedModel;
 pub use open::{LoadedEngine, ModelSource, OpenModel, address};
 pub use process::LISTENING;
