@@ -28,6 +28,11 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "sm_80,sm_90", value_delimiter = ',')]
     pub assemble: Vec<String>,
 
+    /// With --assemble: folder that gets the compiled kernels of each architecture, for the ones inside the program
+    /// (scripts/cuda-assemble.sh --record)
+    #[arg(long, value_name = "DIR", requires = "assemble")]
+    pub embed: Option<PathBuf>,
+
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -88,6 +93,9 @@ struct Folder {
 
 /// Examines the machine. Findings are not errors: the exit code is 0.
 pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
+    if let Some(folder) = &args.embed {
+        return embed(&args.assemble, folder, printer);
+    }
     if !args.assemble.is_empty() {
         return assemble(&args.assemble, args.json, printer);
     }
@@ -100,14 +108,29 @@ pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
+fn assembly_error(architecture: &str, error: &cuda::DeviceError) -> CliError {
+    CliError::new(Exit::Engine, format!("cannot assemble for {architecture}: {error}"))
+        .help("NVRTC must be in the system's library path or in EARNEST_CUDA_LIBRARIES")
+}
+
+/// Compiles all kernels into files of a folder, one for each architecture, named after it and the compiler.
+fn embed(architectures: &[String], folder: &Path, printer: Printer) -> Result<Exit, CliError> {
+    let unwritable =
+        |error: std::io::Error| CliError::new(Exit::Results, format!("cannot write to {}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(unwritable)?;
+    for architecture in architectures {
+        let (compiler, part) = cuda::embeddable(architecture).map_err(|error| assembly_error(architecture, &error))?;
+        std::fs::write(folder.join(format!("{architecture}.{compiler}")), &part).map_err(unwritable)?;
+        printer.result(&format!("{architecture}  {} bytes by {compiler}\n", part.len()))?;
+    }
+    Ok(Exit::Success)
+}
+
 /// Compiles all kernels and prints the assembler's report.
 fn assemble(architectures: &[String], json: bool, printer: Printer) -> Result<Exit, CliError> {
     let mut all = Vec::new();
     for architecture in architectures {
-        let kernels = cuda::assemble(architecture).map_err(|error| {
-            CliError::new(Exit::Engine, format!("cannot assemble for {architecture}: {error}"))
-                .help("NVRTC must be in the system's library path or in EARNEST_CUDA_LIBRARIES")
-        })?;
+        let kernels = cuda::assemble(architecture).map_err(|error| assembly_error(architecture, &error))?;
         all.push((architecture, kernels));
     }
     if json {
@@ -162,8 +185,8 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
     }
     if !cuda.devices.is_empty() && !cuda.ready {
         advice.push(
-            "a GPU is present but not ready: it needs NVIDIA's driver, and NVRTC and cublasLt of CUDA 12 or 13 in the system's \
-             library path or in EARNEST_CUDA_LIBRARIES"
+            "a GPU is present but not ready: it needs NVIDIA's driver, cublasLt of CUDA 12 or 13 in the system's library path or in \
+             EARNEST_CUDA_LIBRARIES, and NVRTC if the program has no kernels for it"
                 .to_owned(),
         );
     }
@@ -246,7 +269,7 @@ fn examine_cuda() -> Cuda {
         devices.push(model.unwrap_or("a GPU without a name").trim().to_owned());
     }
     let found = cuda::devices();
-    let ready = matches!(found.as_deref(), Ok([first, ..]) if first.compiler.is_some() && first.capability.0 >= 8);
+    let ready = matches!(found.as_deref(), Ok([first, ..]) if first.has_kernels() && first.capability.0 >= 8);
     let libraries = match found {
         Ok(found) => found.iter().map(describe_device).collect(),
         Err(error) => vec![error.to_string()],
@@ -257,8 +280,13 @@ fn examine_cuda() -> Cuda {
 fn describe_device(d: &cuda::DeviceInfo) -> String {
     let compiler = d.compiler.map_or("none".to_owned(), |(major, minor)| format!("{major}.{minor}"));
     let cublaslt = d.cublaslt.map_or("none".to_owned(), |version| version.to_string());
+    let kernels = match (&d.modified, &d.embedded) {
+        (Some(digest), _) => format!("modified kernels {digest}"),
+        (None, Some(embedded)) => format!("kernels for {embedded}"),
+        (None, None) => "no kernels inside the program".to_owned(),
+    };
     format!(
-        "cuda:{} {}, {}, compute capability {}.{}, driver for CUDA {}.{}, NVRTC {compiler}, cublasLt {cublaslt}",
+        "cuda:{} {}, {}, compute capability {}.{}, driver for CUDA {}.{}, {kernels}, NVRTC {compiler}, cublasLt {cublaslt}",
         d.index,
         d.name,
         human_bytes(d.total),

@@ -21,6 +21,18 @@ pub fn fail_writes_beyond_limit() {
     }
 }
 
+/// Asks another process of this program to stop as Ctrl-C does: it stores what it has. Where there are no signals it ends at once, and the
+/// samples since its last write are generated again.
+pub fn ask_to_stop(child: &mut std::process::Child) {
+    #[cfg(unix)]
+    // SAFETY: a signal to a child that was not waited for, so the number is still its own.
+    unsafe {
+        libc::kill(child.id() as libc::pid_t, libc::SIGTERM);
+    }
+    #[cfg(not(unix))]
+    let _ = child.kill();
+}
+
 /// Installs a handler whose first signal sets the stop flag and whose second ends the process; returns the flag.
 pub fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
     static INSTALLED: OnceLock<()> = OnceLock::new();

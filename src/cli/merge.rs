@@ -1,4 +1,6 @@
 //! `earnest merge`.
+use std::path::Path;
+
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::MergeArgs;
@@ -18,6 +20,17 @@ pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
     printed?;
     merged?;
     Ok(Exit::Success)
+}
+
+/// Joins the parts of one run, which this command has just finished; prints nothing but messages.
+pub fn join_run(results: &Path, settings_sha256: &str, parts: usize, printer: Printer) -> Result<(), CliError> {
+    Ok(earnest_eval::merge::join_run(results, settings_sha256, parts, &mut |event| match event {
+        MergeEvent::Joined { run, parts, samples } => {
+            printer.message(&format!("{run}: {parts} parts joined, {samples} samples"));
+        }
+        MergeEvent::Store(event) => results::Messages(printer).event(event),
+        _ => {}
+    })?)
 }
 
 fn print(event: MergeEvent<'_>, printer: Printer) -> Result<(), CliError> {

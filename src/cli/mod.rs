@@ -5,6 +5,7 @@ mod bench;
 mod catalogue;
 mod compare;
 mod dev;
+mod devices;
 mod doctor;
 mod entry;
 mod error;

@@ -3,14 +3,15 @@ use std::path::Path;
 
 use super::args::{ResumeArgs, RunArgs, SessionArgs, default_results};
 use super::catalogue::{self, SuiteCommand};
+use super::devices::{self, DeviceList};
 use super::error::CliError;
 use super::events::Reporters;
 use super::interrupt::stop_flag;
 use super::models::HubArgs;
 use super::printer::Printer;
-use super::{Exit, report, results};
-use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
-use earnest_eval::model::ModelSource;
+use super::{Exit, merge, report, results};
+use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, ModelSession, Questions, RunChoice, evaluate};
+use earnest_eval::model::{DeviceChoice, ModelSource};
 use earnest_eval::run::store::{RunLock, RunRecord, Store};
 use earnest_eval::run::{Plan, Status};
 
@@ -57,11 +58,14 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         decoding: Decoding::Asked(args.generation.settings(args.seed.seed)),
         results: args.session.results.folder.clone(),
         run: if args.new { RunChoice::New } else { RunChoice::Continue },
-        engine: args.session.engine.settings()?,
+        engine: args.session.engine.first_settings()?,
         traffic: args.session.traffic.settings(),
         fail_on_error: args.session.fail_on_error,
         stop: stop_flag(),
     };
+    if let Some(DeviceList(devices)) = args.session.engine.devices.as_ref().filter(|list| list.0.len() > 1) {
+        return evaluate_on_devices(devices, &settings, args, quiet, printer);
+    }
     let (exit, run) = evaluate_and_show(&settings, &args.session, quiet, printer)?;
     if built_in && !args.session.json {
         // A file of questions stands where a suite's name does.
@@ -69,6 +73,42 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         write_page(&asked, run, &settings.results, quiet, printer)?;
     }
     Ok(exit)
+}
+
+/// Evaluates with one process per device, joins their parts and prints the run's document.
+fn evaluate_on_devices(
+    devices: &[DeviceChoice],
+    settings: &EvaluationSettings,
+    args: &RunArgs,
+    quiet: bool,
+    printer: Printer,
+) -> Result<Exit, CliError> {
+    let given = [
+        ("--shard", args.shard.is_some()),
+        ("--until", args.until.is_some()),
+        ("--new", args.new),
+        ("--events", args.session.events.is_some()),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(CliError::usage(format!(
+            "{option} cannot be used with --devices, which runs the parts of one run"
+        )));
+    }
+    if !matches!(settings.model, ModelSource::Local { .. }) {
+        return Err(CliError::usage("--devices is for --engine native; an endpoint has its own devices"));
+    }
+    settings.check()?;
+    let mut reporters = Reporters::on_terminal(printer, quiet);
+    let mut model = ModelSession::open(settings)?;
+    let store = earnest_eval::results::create(&settings.results, &mut reporters)?;
+    let survey = model.survey(settings, Some(&store), &mut reporters)?;
+    // The file of results is the parts' while they run.
+    drop((store, model, reporters));
+    if survey.run.is_none() || survey.settled < survey.planned {
+        devices::run_parts(devices, quiet, printer)?;
+        merge::join_run(&settings.results, &survey.settings.sha256(), devices.len(), printer)?;
+    }
+    Ok(evaluate_and_show(settings, &args.session, quiet, printer)?.0)
 }
 
 /// Writes the page of a run of the built-in model and suggests the next command.

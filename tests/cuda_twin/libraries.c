@@ -8,6 +8,7 @@
 //   MOCK_MODE      compute mode; 3 is exclusive, and another process has the device
 //   MOCK_SHARED    shared memory that a block may have [232448]
 //   MOCK_CUBLASLT  what cublasLtCreate answers [0]
+//   MOCK_EMBEDDED  0 for a driver that refuses the kernels inside the program [1]
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -190,7 +191,9 @@ EXPORT CUresult cuEventSynchronize(CUevent event) { return need("cuEventSynchron
 EXPORT CUresult cuEventDestroy_v2(CUevent event) { return destroy("cuEventDestroy", event, EVENT); }
 EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     need_context("cuModuleLoadData");
-    return *module = made(MODULE), strcmp(image, "a binary for sm_90") ? 200 : 0;
+    // The program's own binaries, or those of the compiler below.
+    const int known = memcmp(image, "\177ELF", 4) ? !strcmp(image, "a binary for sm_90") : number("MOCK_EMBEDDED", 1);
+    return known ? (*module = made(MODULE), 0) : 200;
 }
 EXPORT CUresult cuModuleUnload(CUmodule module) { return destroy("cuModuleUnload", module, MODULE); }
 EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {

@@ -115,6 +115,7 @@ fn devices_that_make_no_sense_are_usage_errors() {
         (["--device", "gpu"], "auto, cpu, cuda or cuda:N"),
         (["--device", "cuda:x"], "auto, cpu, cuda or cuda:N"),
         (["--devices", "0,1"], "one process per GPU"),
+        (["--devices", "0,1"], "--tensor-parallel-size 2"),
     ] {
         let refused = earnest(&[&["dev", "golden", LLAMA], &args[..]].concat());
         assert_eq!(refused.status.code(), Some(2), "{args:?}");

@@ -114,3 +114,170 @@ fn a_run_is_named_after_the_products_it_was_computed_with() {
     // What stands in for cublasLt is what strictness asks for: the same arithmetic, the same run.
     assert_eq!(run("0", &["--batch-invariant"]).2, own_run);
 }
+
+/// A new folder with a copy of the kernels' sources.
+fn kernels(at: &TempDir) -> std::path::PathBuf {
+    let (from, to) =
+        (Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/engine/src/cuda/kernels"), at.path().join("kernels"));
+    std::fs::create_dir(&to).unwrap();
+    for file in std::fs::read_dir(from).unwrap().flatten() {
+        let name = file.file_name().into_string().unwrap();
+        if name.ends_with(".cu") || name.ends_with(".cuh") {
+            std::fs::copy(file.path(), to.join(name)).unwrap();
+        }
+    }
+    to
+}
+
+#[test]
+fn the_kernels_inside_the_program_need_no_compiler() {
+    let Some(at) = libraries() else { return };
+    std::fs::remove_file(at.path().join("libnvrtc.so.13")).unwrap();
+    let golden = ["dev", "golden", LLAMA, "--device", "cuda", "--dtype", "bf16"];
+    let computed = earnest(&at, &[], &golden);
+    let text = words(&computed);
+    assert!(computed.status.code() == Some(5) && text.contains("NOT all within"), "{text}");
+    assert!(text.contains("kernels for sm_90 by nvrtc-12.9"), "{text}");
+    let doctor = earnest(&at, &[], &["doctor"]);
+    assert!(words(&doctor).contains("kernels for sm_90 by nvrtc-12.9, NVRTC none"), "{}", words(&doctor));
+    // A driver that refuses them, and nothing to compile others with.
+    let refused = earnest(&at, &[("MOCK_EMBEDDED", "0")], &golden);
+    let text = words(&refused);
+    assert_eq!(refused.status.code(), Some(5), "{text}");
+    assert!(text.contains("NVRTC") && text.contains("the driver refuses those inside the program"), "{text}");
+}
+
+#[test]
+fn where_the_driver_refuses_the_kernels_inside_the_program_they_are_compiled() {
+    let Some(at) = libraries() else { return };
+    let compiled = earnest(&at, &[("MOCK_EMBEDDED", "0")], &["dev", "golden", LLAMA, "--device", "cuda"]);
+    assert!(words(&compiled).contains("NOT all within"), "{}", words(&compiled));
+    let kept = std::fs::read_dir(at.path().join("cache/kernels")).unwrap().count();
+    assert!(kept >= 2, "compiled kernels are kept: {kept}");
+}
+
+#[test]
+fn modified_kernels_are_another_engine() {
+    let Some(at) = libraries() else { return };
+    let folder = kernels(&at);
+    let results = at.path().join("results");
+    let run = |variables: &[(&str, &str)]| {
+        let fixed = ["run", "arithmetic-bench", "--device", "cuda", "--limit", "2", "--max-tokens", "2", "--json"];
+        earnest(&at, variables, &[&fixed[..], &["--results", results.to_str().unwrap()]].concat())
+    };
+    let engine = |output: &Output| {
+        let document: serde_json::Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(output)));
+        let manifest = &document["manifest"];
+        (
+            manifest["settings"]["engine"].as_str().unwrap().to_owned(),
+            manifest["engine"]["options"]["modified_kernels"].clone(),
+        )
+    };
+    let named = ("EARNEST_KERNELS", folder.to_str().unwrap());
+    // The same texts are no other kernels.
+    assert_eq!(engine(&run(&[named])), ("native-cuda-cublaslt".to_owned(), serde_json::Value::Null));
+    let layers = folder.join("layers.cu");
+    let text = std::fs::read_to_string(&layers).unwrap();
+    std::fs::write(&layers, text + "// changed\n").unwrap();
+    let modified = run(&[named]);
+    let (name, digest) = engine(&modified);
+    let digest = digest.as_str().unwrap().to_owned();
+    assert_eq!((name, digest.len()), (format!("native-cuda-cublaslt+kernels-{digest}"), 12));
+    // Its run goes on with these kernels only.
+    let document: serde_json::Value = serde_json::from_slice(&modified.stdout).unwrap();
+    let name = document["manifest"]["run"].as_str().unwrap();
+    let other = earnest(&at, &[], &["run", "--from", name, "--results", results.to_str().unwrap()]);
+    assert_eq!(other.status.code(), Some(2), "{}", words(&other));
+    assert!(words(&other).contains("computed with other kernels"), "{}", words(&other));
+    std::fs::remove_file(folder.join("product.cu")).unwrap();
+    let incomplete = run(&[named]);
+    assert_eq!(incomplete.status.code(), Some(2), "{}", words(&incomplete));
+    assert!(words(&incomplete).contains("product.cu can not be read"), "{}", words(&incomplete));
+}
+
+#[test]
+fn a_profile_has_the_launches_of_every_measurement() {
+    let Some(at) = libraries() else { return };
+    let save = at.path().join("saved.json");
+    let sizes = [
+        "--decode",
+        "1,3",
+        "--decode-context",
+        "40",
+        "--decode-steps",
+        "12",
+        "--prefill",
+        "2",
+        "--prefill-length",
+        "64",
+    ];
+    let fixed = [
+        "dev",
+        "gpu-profile",
+        "--model",
+        LLAMA,
+        "--device",
+        "cuda",
+        "--dtype",
+        "bf16",
+        "--save",
+        save.to_str().unwrap(),
+    ];
+    let measured = earnest(&at, &[], &[&fixed[..], &sizes, &["--json"]].concat());
+    let document: serde_json::Value =
+        serde_json::from_slice(&measured.stdout).unwrap_or_else(|_| panic!("{}", words(&measured)));
+    assert_eq!(document["peaks"]["clock"], "device-events");
+    let phases = document["profile"].as_array().unwrap();
+    let names: Vec<&str> = phases.iter().map(|phase| phase["phase"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "decode, batch 1, prompts of 40 tokens",
+            "decode, batch 3, prompts of 40 tokens",
+            "prefill, 2 prompts of 64 tokens"
+        ]
+    );
+    for phase in phases {
+        let profile = &phase["profile"];
+        let steps = profile["steps"].as_u64().unwrap();
+        let rows = profile["rows"].as_array().unwrap();
+        let of = |kernel: &str| -> u64 {
+            let rows = rows.iter().filter(|row| row["kernel"] == kernel);
+            rows.map(|row| row["launches"].as_u64().unwrap()).sum()
+        };
+        assert!(steps > 0 && of("embed") == steps && of("choose") <= steps && of("cublasLt") > 4 * steps, "{profile}");
+        // The stand-in's work takes a microsecond.
+        let launches: u64 = rows.iter().map(|row| row["launches"].as_u64().unwrap()).sum();
+        let busy = profile["busy_s"].as_f64().unwrap() * steps as f64;
+        assert!((busy - 1e-6 * launches as f64).abs() < 1e-9 * launches as f64, "{busy} {launches}");
+        assert!(
+            rows.iter().filter(|row| row["kernel"] == "norm").all(|row| row["bytes"].as_u64().unwrap() > 0),
+            "{rows:?}"
+        );
+    }
+    let saved: serde_json::Value = serde_json::from_slice(&std::fs::read(&save).unwrap()).unwrap();
+    assert_eq!(saved["profile"].as_array().unwrap().len(), 3);
+    assert!(left(&at).starts_with("memory 0 handles 0 "), "{}", left(&at));
+    let table = earnest(&at, &[], &[&fixed[..], &sizes].concat());
+    assert!(words(&table).contains("by the device's events") && words(&table).contains("of peak"), "{}", words(&table));
+    let cpu = earnest(&at, &[], &["dev", "gpu-profile", "--model", LLAMA, "--device", "cpu"]);
+    assert!(cpu.status.code() == Some(2) && words(&cpu).contains("needs a GPU"), "{}", words(&cpu));
+}
+
+#[test]
+fn a_process_that_fails_is_named_with_its_device_and_the_others_are_kept() {
+    let Some(at) = libraries() else { return };
+    let results = at.path().join("results");
+    let run = |gpus: &str| {
+        let fixed = ["run", "arithmetic-bench", "--devices", "0,1", "--limit", "6", "--max-tokens", "2"];
+        earnest(&at, &[("MOCK_DEVICES", gpus)], &[&fixed[..], &["--results", results.to_str().unwrap()]].concat())
+    };
+    let failed = run("1");
+    let text = words(&failed);
+    assert_eq!(failed.status.code(), Some(5), "{text}");
+    assert!(text.contains("the process on cuda:1 failed") && text.contains("there is no cuda:1"), "{text}");
+    assert!(text.contains("the same command continues"), "{text}");
+    let joined = run("2");
+    assert!(joined.status.success() && words(&joined).contains("2 parts joined, 6 samples"), "{}", words(&joined));
+}

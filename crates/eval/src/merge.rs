@@ -91,6 +91,20 @@ pub fn merge(settings: &MergeSettings, on_event: &mut OnMerge<'_>) -> Result<(),
     if runs == 0 { Ok(()) } else { Err(EvalError::PartsMissing { runs }) }
 }
 
+/// Joins the `of` parts of one run.
+///
+/// # Errors
+/// [`EvalError::PartsMissing`] if a part is missing or unfinished.
+pub fn join_run(folder: &Path, settings_sha256: &str, of: usize, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
+    let store = results::create(folder, &mut StoreEvents(on_event))?;
+    let is_part = |run: &RunRecord| run.manifest.shard.is_some_and(|shard| shard.of == of);
+    let parts: Vec<RunRecord> = store.with_settings(settings_sha256)?.into_iter().filter(is_part).collect();
+    match !parts.is_empty() && join(&store, of, &parts, on_event)? {
+        true => Ok(()),
+        false => Err(EvalError::PartsMissing { runs: 1 }),
+    }
+}
+
 /// Copies the runs of another folder, each only if it is not damaged.
 fn copy_folder(folder: &Path, store: &Store, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
     let other = Store::open(folder)?;

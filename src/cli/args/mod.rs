@@ -64,8 +64,11 @@ pub fn definition() -> Definition {
         let dev = DevCommand::augment_subcommands(Definition::new("dev"));
         dev.get_subcommands().fold(bench, |bench, moved| bench.mut_subcommand(moved.get_name(), |old| old.hide(true)))
     };
-    Cli::command()
-        .mut_subcommands(|command| if command.get_name() == "bench" { with_hidden_dev(command) } else { command })
+    Cli::command().mut_subcommands(|command| match command.get_name() {
+        "bench" => with_hidden_dev(command),
+        "run" => command.mut_arg("devices", |devices| devices.hide(false)),
+        _ => command,
+    })
 }
 
 fn long_help() -> String {

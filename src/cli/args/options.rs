@@ -5,11 +5,12 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::catalogue;
+use crate::cli::devices::DeviceList;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::values::{ByteSize, Prompts, one_of};
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
-use earnest_eval::model::{BUILT_IN, DeviceChoice, EngineSettings};
+use earnest_eval::model::{BUILT_IN, DeviceChoice, EngineSettings, LARGER_THAN_A_GPU};
 use earnest_eval::run::ThinkingRequest;
 use earnest_tasks::suite::ThinkingText;
 
@@ -145,20 +146,33 @@ pub struct EngineArgs {
     #[arg(long)]
     pub batch_invariant: bool,
 
-    /// Several GPUs for one model: not supported, start one process per GPU with --shard
-    #[arg(long, value_name = "N,N", hide = true)]
-    pub devices: Option<String>,
+    /// Several GPUs instead of --device, e.g. 0,1: one process per GPU, each with the whole model and a part of the items; the parts
+    /// are joined at the end
+    // Shown by the commands that take it.
+    #[arg(long, value_name = "N,N", value_parser = str::parse::<DeviceList>, hide = true)]
+    pub devices: Option<DeviceList>,
 }
 
 impl EngineArgs {
+    /// The settings of one device: the first of several.
+    ///
+    /// # Errors
+    /// As [`settings`](EngineArgs::settings).
+    pub fn first_settings(&self) -> Result<EngineSettings, CliError> {
+        let first = self.devices.as_ref().and_then(|list| list.0.first().copied());
+        EngineArgs { devices: None, device: first.or(self.device), ..self.clone() }.settings()
+    }
+
     /// The settings.
     ///
     /// # Errors
     /// A limit leaves nothing to compute, or one model is to run on several GPUs.
     pub fn settings(&self) -> Result<EngineSettings, CliError> {
-        if let Some(list) = &self.devices {
-            return Err(CliError::usage(format!("--devices {list}: one model on several GPUs is not supported"))
-                .help("start one process per GPU: --device cuda:0 --shard 1/2, --device cuda:1 --shard 2/2"));
+        if self.devices.is_some() {
+            return Err(CliError::usage(
+                "--devices is for `earnest run` with a suite: one process per GPU, each with the whole model",
+            )
+            .help(format!("name one GPU with --device cuda:N; {}", LARGER_THAN_A_GPU)));
         }
         let settings = EngineSettings {
             max_batch: self.max_batch,

@@ -128,7 +128,7 @@ impl RunArgs {
             return Ok(ModelSource::Mistralrs(LocatedModel::find_for_mistralrs(model, &self.hub.settings())?));
         }
         let model = LocatedModel::find(model, &self.hub.settings(), weights)?;
-        let (device, note) = Device::choose(&self.session.engine.settings()?)?;
+        let (device, note) = Device::choose(&self.session.engine.first_settings()?)?;
         Ok(ModelSource::Local { model, device, note })
     }
 

@@ -43,9 +43,9 @@ pub struct BenchDeviceArgs {
     #[arg(long, value_name = "N,N", default_value = "1,2,4,8,16,32,64,128,256,512")]
     pub decode: String,
 
-    /// Prompt length before decode, in tokens
-    #[arg(long, value_name = "N", default_value_t = 512)]
-    pub decode_context: usize,
+    /// Prompt lengths before decode, in tokens
+    #[arg(long, value_name = "N,N", default_value = "512")]
+    pub decode_context: String,
 
     /// Minimum number of timed steps per batch size; requests decode longer while prompts are computed
     #[arg(long, value_name = "N", default_value_t = 32)]
@@ -116,8 +116,15 @@ struct Document {
     short: Option<SharedResult>,
     /// Profiles of the measurements, with --profile.
     profile: Vec<Phase>,
-    /// Batch sizes whose keys and values do not fit the cache.
-    left_out: Vec<usize>,
+    /// Sizes whose keys and values do not fit the cache.
+    left_out: Vec<LeftOut>,
+}
+
+/// Decoding that was not measured.
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    batch: usize,
+    context: usize,
 }
 
 /// Measures and prints the results.
@@ -127,7 +134,7 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
             printer.message(&text);
         }
     };
-    let batches = sizes("--decode", &args.decode)?;
+    let (batches, contexts) = (sizes("--decode", &args.decode)?, sizes("--decode-context", &args.decode_context)?);
     let prefills = sizes("--prefill", &args.prefill)?;
     let shared = numbers::<4>("--shared", &args.shared)?;
     let short = numbers::<3>("--short", &args.short)?;
@@ -206,7 +213,7 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
         left_out: vec![],
     };
     let stop = stop_on_signal()?;
-    let plan = Plan { args, batches, prefills, shared, short, stop: &stop, profiler };
+    let plan = Plan { args, batches, contexts, prefills, shared, short, stop: &stop, profiler };
     let ended = plan.measure(engine.as_mut(), &checkpoint.config, &mut document, &say);
     let nothing = document.decode.is_empty() && document.prefill.is_empty() && document.shared.is_none();
     // Measurements before an interruption or an error are printed too.
@@ -225,6 +232,7 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
 struct Plan<'a> {
     args: &'a BenchDeviceArgs,
     batches: Vec<usize>,
+    contexts: Vec<usize>,
     prefills: Vec<usize>,
     shared: Option<[usize; 4]>,
     short: Option<[usize; 3]>,
@@ -245,24 +253,25 @@ impl Plan<'_> {
         let (machine, cost) = (d.machine, d.cost);
         let option = |name: &str| d.options[name].as_u64().unwrap_or(1) as usize;
         let (budget, largest_batch) = (option("token_budget"), option("max_batch"));
-        for &batch in &self.batches {
-            let new = decoding_tokens(batch, args.decode_context, args.decode_steps, budget);
-            let needed = batch * (args.decode_context + new).next_multiple_of(32);
+        let cases = self.contexts.iter().flat_map(|&context| self.batches.iter().map(move |&batch| (context, batch)));
+        for (context, batch) in cases {
+            let new = decoding_tokens(batch, context, args.decode_steps, budget);
+            let needed = batch * (context + new).next_multiple_of(32);
             if needed > d.engine.kv_tokens {
                 say(format!(
-                    "batch {batch} is left out: it needs {needed} tokens of keys and values, and {} fit",
+                    "batch {batch} after {context} tokens is left out: it needs {needed} tokens of keys and values, and {} fit",
                     d.engine.kv_tokens
                 ));
-                d.left_out.push(batch);
+                d.left_out.push(LeftOut { batch, context });
                 continue;
             }
-            say(format!("decoding at batch {batch}"));
-            let sizes = (batch, args.decode_context, args.decode_steps, budget);
+            say(format!("decoding at batch {batch} after {context} tokens"));
+            let sizes = (batch, context, args.decode_steps, budget);
             let mut measure = || measure_decoding(engine, config, &machine, &cost, sizes, stop);
             let one = measure().map_err(super::failure)?;
             let step_s = Some(one.step_s).filter(|s| s.is_finite());
             d.decode.push(one);
-            let title = format!("decode, batch {batch}, prompts of {} tokens", args.decode_context);
+            let title = format!("decode, batch {batch}, prompts of {context} tokens");
             self.profile(d, title, step_s, Some(batch), || measure().map(drop))?;
         }
         let length = args.prefill_length.clamp(1, config.max_positions.saturating_sub(1).max(1));
@@ -286,7 +295,7 @@ impl Plan<'_> {
             Ok(result)
         };
         if let Some([prompts, shared, own, new_tokens]) = self.shared {
-            let workload = SharedWorkload { prompts, shared, own, new_tokens, sampling };
+            let workload = SharedWorkload { prompts, shared, own, new_tokens, sampling: sampling.clone() };
             d.shared = Some(run(d, &workload)?);
             self.save(d)?;
         }
@@ -372,16 +381,19 @@ fn screen(d: &Document) -> String {
         for r in &d.decode {
             writeln!(
                 out,
-                "decode     batch {:4}: {:8.3} ms per step, {:8.0} tokens/s, {:.0} % of the roofline",
+                "decode     batch {:4} after {:5} tokens: {:8.3} ms per step, {:8.0} tokens/s, {:.0} % of the roofline",
                 r.batch,
+                r.context,
                 1e3 * r.step_s,
                 r.tokens_per_s,
                 100.0 * r.fraction
             )?;
         }
-        if !d.left_out.is_empty() {
-            let batches: Vec<String> = d.left_out.iter().map(usize::to_string).collect();
-            writeln!(out, "left out   batch {}: keys and values do not fit; see --kv-memory", batches.join(", "))?;
+        for LeftOut { batch, context } in &d.left_out {
+            writeln!(
+                out,
+                "left out   batch {batch} after {context} tokens: keys and values do not fit; see --kv-memory"
+            )?;
         }
         for r in &d.prefill {
             let share = 100.0 * r.fraction;

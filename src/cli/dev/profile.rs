@@ -35,9 +35,9 @@ pub struct GpuProfileArgs {
     #[arg(long, value_name = "N,N", default_value = "1,32,256")]
     pub decode: String,
 
-    /// Prompt length before decode, in tokens
-    #[arg(long, value_name = "N", default_value_t = 1024)]
-    pub decode_context: usize,
+    /// Prompt lengths before decode, in tokens
+    #[arg(long, value_name = "N,N", default_value = "1024")]
+    pub decode_context: String,
 
     /// Minimum number of steps per batch size
     #[arg(long, value_name = "N", default_value_t = 16)]

@@ -35,6 +35,8 @@ pub struct Cost {
 pub struct DecodeResult {
     /// Requests decoding together.
     pub batch: usize,
+    /// Tokens of each prompt.
+    pub context: usize,
     /// Steps that were timed: those in which every request decodes and nothing else is done.
     pub steps: usize,
     /// Seconds of a step (median); with no step timed this and what follows are not numbers, in JSON null.
@@ -61,7 +63,7 @@ pub struct PrefillResult {
 }
 
 /// Prompts with a common beginning.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SharedWorkload {
     /// Number of prompts.
     pub prompts: usize,
@@ -216,6 +218,7 @@ pub fn measure_decoding(
     let positions = batch as f64 * (context as f64 + new as f64 / 2.0);
     Ok(DecodeResult {
         batch,
+        context,
         steps: steady.len(),
         step_s,
         tokens_per_s: batch as f64 / step_s,
@@ -256,7 +259,7 @@ pub fn measure_shared(
     (workload, batch): (&SharedWorkload, usize),
     stop: &AtomicBool,
 ) -> Result<SharedResult, BenchError> {
-    let SharedWorkload { prompts, shared, own, new_tokens, sampling } = *workload;
+    let SharedWorkload { prompts, shared, own, new_tokens, ref sampling } = *workload;
     engine.forget_prompts();
     let common = ids(0, shared, config.vocab_size);
     let before = engine.statistics();
@@ -265,6 +268,7 @@ pub fn measure_shared(
         // From 70 % to 130 % of the length, as questions differ.
         let length = (own * (70 + i * 37 % 61) / 100).max(1);
         let prompt = [&common[..], &ids(1_000_000 + i, length, config.vocab_size)].concat();
+        let sampling = sampling.clone();
         Request { sampling, sampling_key: key(i), ..Request::greedy(RequestId(i as u64), prompt, new_tokens) }
     };
     run(engine, (0..prompts).map(request).collect(), stop, &mut |_, _, _| {})?;

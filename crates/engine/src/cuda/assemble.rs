@@ -1,9 +1,11 @@
 //! Compilation of every kernel without a GPU, with the assembler's report on each.
 
-use super::compile::compile;
+use super::compile::{compile, version};
 use super::device::DeviceError;
+use super::embedded;
 use super::kernels::{Unit, compiler_options};
 use super::library::Compiler;
+use super::sources::Sources;
 
 /// The assembler's report on a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -30,7 +32,7 @@ pub fn assemble(architecture: &str) -> Result<Vec<Assembled>, DeviceError> {
     options.push("--ptxas-options=-v".into());
     let mut all = vec![];
     for unit in Unit::all() {
-        let (_, log) = compile(&compiler, &unit.name, &unit.source(), &options)?;
+        let (_, log) = compile(&compiler, &unit.name, &unit.source(&Sources::embedded()), &options)?;
         let found = read(&unit.name, &log);
         if found.is_empty() {
             let log = format!("the compiler says nothing of its kernels: {log}");
@@ -39,6 +41,22 @@ pub fn assemble(architecture: &str) -> Result<Vec<Assembled>, DeviceError> {
         all.extend(found);
     }
     Ok(all)
+}
+
+/// Compiles all kernels for an architecture to be embedded in the program: (the compiler's name, the part of `kernels/embedded` before it is
+/// compressed).
+///
+/// # Errors
+/// [`DeviceError`] if NVRTC is not there or refuses a source.
+pub fn embeddable(architecture: &str) -> Result<(String, Vec<u8>), DeviceError> {
+    let compiler = Compiler::open(13)?;
+    let options = compiler_options(architecture);
+    let sources = Sources::embedded();
+    let part = embedded::part(architecture, &mut |unit| {
+        compile(&compiler, &unit.name, &unit.source(&sources), &options).map(|compiled| compiled.0)
+    })?;
+    let name = version(&compiler).map_or("nvrtc".to_owned(), |(major, minor)| format!("nvrtc-{major}.{minor}"));
+    Ok((name, part))
 }
 
 /// Reads the assembler's words.

@@ -98,6 +98,8 @@ impl EngineCore<CudaBackend> {
             "memory": i.total,
             "driver": format!("{}.{}", i.driver.0, i.driver.1),
             "compiler": i.compiler.map(|(major, minor)| format!("{major}.{minor}")),
+            "embedded_kernels": i.embedded,
+            "modified_kernels": i.modified,
             "cublaslt": i.cublaslt,
             "products": executor.describe_products(),
             "elements": executor.weights().element.name(),
@@ -138,9 +140,14 @@ impl Backend for CudaBackend {
     fn info(&self) -> BackendInfo {
         let i = &self.info;
         let compiler = i.compiler.map_or("none".into(), |(major, minor)| format!("{major}.{minor}"));
+        let kernels = match (&i.modified, &i.embedded) {
+            (Some(digest), _) => format!("modified kernels {digest}, NVRTC {compiler}"),
+            (None, Some(embedded)) => format!("kernels for {embedded}"),
+            (None, None) => format!("NVRTC {compiler}"),
+        };
         BackendInfo {
             devices: vec![format!(
-                "cuda:{}, {}, {} GiB, compute capability {}.{}, driver for CUDA {}.{}, NVRTC {compiler}, products by {}, own attention",
+                "cuda:{}, {}, {} GiB, compute capability {}.{}, driver for CUDA {}.{}, {kernels}, products by {}, own attention",
                 i.index,
                 i.name,
                 i.total >> 30,

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::device::DeviceError;
+use super::device::{DeviceError, DeviceInfo};
+use super::embedded::Embedded;
 use super::kernels::{Unit, compiler_options};
 use super::library::Compiler;
+use super::sources::Sources;
 
 /// Bytes of the digest before a cached binary.
 const DIGEST: usize = 32;
@@ -21,14 +23,37 @@ pub(crate) struct KernelCompiler {
     /// Folder for compiled binaries; none keeps nothing.
     folder: Option<PathBuf>,
     compiler: Result<Compiler, DeviceError>,
+    sources: Sources,
+    embedded: Option<Embedded>,
 }
 
 impl KernelCompiler {
     /// Creates a compiler for a compute capability and a driver of this major version of CUDA.
-    pub(crate) fn new(capability: (u32, u32), driver: u32, folder: Option<PathBuf>) -> KernelCompiler {
+    ///
+    /// # Errors
+    /// [`DeviceError::KernelFile`] if the folder of `EARNEST_KERNELS` lacks a file.
+    pub(crate) fn new(
+        capability: (u32, u32),
+        driver: u32,
+        folder: Option<PathBuf>,
+    ) -> Result<KernelCompiler, DeviceError> {
         let compiler = Compiler::open(driver);
         let known = compiler.as_ref().map(architectures).unwrap_or_default();
-        KernelCompiler { architecture: architecture(capability, &known), folder, compiler }
+        let (sources, embedded) = (Sources::from_environment()?, Embedded::find(capability));
+        Ok(KernelCompiler { architecture: architecture(capability, &known), folder, compiler, sources, embedded })
+    }
+
+    /// Adds what it knows of the kernels to a device's description.
+    pub(crate) fn describe(&self, info: &mut DeviceInfo) {
+        info.compiler = self.version();
+        info.modified = self.sources.modified().map(str::to_owned);
+        let embedded = self.embedded.as_ref().filter(|_| info.modified.is_none());
+        info.embedded = embedded.map(|embedded| format!("{} by {}", embedded.architecture(), embedded.compiler()));
+    }
+
+    /// Returns a unit's binary inside the program, if there is one for this device and source.
+    pub(crate) fn embedded(&self, unit: &Unit) -> Option<&[u8]> {
+        self.embedded.as_ref()?.binary(unit, &self.sources)
     }
 
     /// Target architecture, e.g. `sm_90`.
@@ -43,7 +68,7 @@ impl KernelCompiler {
 
     /// Returns a unit's binary (cubin), from the folder or compiled now.
     pub(crate) fn binary(&self, unit: &Unit) -> Result<Vec<u8>, DeviceError> {
-        let source = unit.source();
+        let source = unit.source(&self.sources);
         let compiler = self.compiler.as_ref().map_err(DeviceError::clone)?;
         let version = version(compiler).unwrap_or_default();
         let options = compiler_options(&self.architecture);
@@ -90,7 +115,8 @@ fn architecture((major, minor): (u32, u32), known: &[u32]) -> String {
     }
 }
 
-fn version(compiler: &Compiler) -> Option<(u32, u32)> {
+/// The compiler's version.
+pub(crate) fn version(compiler: &Compiler) -> Option<(u32, u32)> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: two integers to write.
     let code = unsafe { (compiler.version)(&mut major, &mut minor) };

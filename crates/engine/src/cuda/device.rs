@@ -43,6 +43,14 @@ pub enum DeviceError {
         /// The compiler's words.
         log: String,
     },
+    /// A file of the folder of `EARNEST_KERNELS` can not be read.
+    #[error("the kernels of EARNEST_KERNELS are incomplete: {} can not be read: {why}", path.display())]
+    KernelFile {
+        /// Path of the file.
+        path: std::path::PathBuf,
+        /// The system's words.
+        why: String,
+    },
     /// No tile of a matrix product fits the device's shared memory.
     #[error("the device has too little shared memory for any product")]
     SharedMemory,
@@ -175,10 +183,21 @@ pub struct DeviceInfo {
     pub shared: u32,
     /// Newest CUDA version that the driver speaks, e.g. (13, 0).
     pub driver: (u32, u32),
-    /// The compiler's version; none if NVRTC is not there, which is needed even where all kernels are cached.
+    /// The compiler's version; none if NVRTC is not there.
     pub compiler: Option<(u32, u32)>,
+    /// Architecture and compiler of the kernels inside the program that it runs; none if they have to be compiled.
+    pub embedded: Option<String>,
+    /// Digest of the kernels' sources if they are not those of the program (`EARNEST_KERNELS`).
+    pub modified: Option<String>,
     /// cublasLt's version; none if it is not there.
     pub cublaslt: Option<u64>,
+}
+
+impl DeviceInfo {
+    /// True if there are kernels for it: inside the program, or by the compiler.
+    pub fn has_kernels(&self) -> bool {
+        self.compiler.is_some() || self.embedded.is_some()
+    }
 }
 
 /// A device, used by one thread at a time. Work is done in the order in which it is asked for.

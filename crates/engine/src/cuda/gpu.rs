@@ -66,7 +66,7 @@ pub fn devices() -> Result<Vec<DeviceInfo>, DeviceError> {
         let mut info = describe(&driver, index, number)?;
         // Free memory is known only to who opens the device, which takes memory and time.
         (info.free, info.total) = (total as u64, total as u64);
-        info.compiler = KernelCompiler::new(info.capability, info.driver.0, None).version();
+        KernelCompiler::new(info.capability, info.driver.0, None)?.describe(&mut info);
         let library = CublasLt::each(info.driver.0).find_map(|(_, library)| library.ok());
         // SAFETY: no arguments.
         info.cublaslt = library.map(|library| unsafe { (library.version)() } as u64);
@@ -144,6 +144,8 @@ fn describe(driver: &Driver, index: usize, number: c_int) -> Result<DeviceInfo, 
         shared: attribute(SHARED_OPTIN)?,
         driver: (version as u32 / 1000, version as u32 % 1000 / 10),
         compiler: None,
+        embedded: None,
+        modified: None,
         cublaslt: None,
     })
 }
@@ -208,7 +210,7 @@ impl Gpu {
             0 => {}
             code => return Err(DeviceError::NoDevice(unusable(&driver, &info, number, code))),
         }
-        let compiler = KernelCompiler::new(info.capability, info.driver.0, folder);
+        let compiler = KernelCompiler::new(info.capability, info.driver.0, folder)?;
         let mut gpu = Gpu {
             driver,
             index,
@@ -272,6 +274,37 @@ impl Gpu {
         version.ok_or_else(|| CudaError::NoLibrary(self.refused.join("; ")))
     }
 
+    /// Loads the binary inside the program, or where there is none that the driver takes, the compiler's.
+    fn module(&self, unit: &Unit) -> Result<Handle, DeviceError> {
+        let load = |binary: &[u8]| {
+            let mut module = std::ptr::null_mut();
+            // SAFETY: a whole binary of the compiler's.
+            match unsafe { (self.driver.module_load)(&mut module, binary.as_ptr().cast()) } {
+                0 => Ok(module),
+                code => Err(words(&self.driver, code)),
+            }
+        };
+        let refused = match self.compiler.embedded(unit).map(load) {
+            Some(Ok(module)) => return Ok(module),
+            Some(Err(why)) => format!("; the driver refuses those inside the program: {why}"),
+            None => String::new(),
+        };
+        let failed = |log: String| DeviceError::Kernels { unit: unit.name.clone(), log };
+        let binary = self.compiler.binary(unit).map_err(|error| match error {
+            DeviceError::Kernels { log, .. } => failed(log + &refused),
+            DeviceError::LibraryMissing { .. } => failed(format!("{error}{refused}")),
+            error => error,
+        })?;
+        load(&binary).map_err(|why| {
+            let (major, minor) = self.compiler.version().unwrap_or_default();
+            let architecture = self.compiler.architecture();
+            failed(format!(
+                "{why}; they were compiled for {architecture} by NVRTC {major}.{minor}, and a driver loads nothing of a newer CUDA than its \
+                 own{refused}"
+            ))
+        })
+    }
+
     fn check(&self, call: &'static str, code: c_int) -> Result<(), DeviceError> {
         check(&self.driver, call, code)
     }
@@ -284,7 +317,7 @@ impl Device for Gpu {
         // SAFETY: integers to write; the context is this thread's.
         self.check("cuMemGetInfo", unsafe { (self.driver.memory_info)(&mut free, &mut total) })?;
         (info.free, info.total) = (free as u64, total as u64);
-        info.compiler = self.compiler.version();
+        self.compiler.describe(&mut info);
         info.cublaslt = self.products.as_ref().map(Products::version);
         Ok(info)
     }
@@ -400,19 +433,7 @@ impl Device for Gpu {
         if let Some(&known) = self.loaded.get(&unit.name) {
             return Ok(known);
         }
-        let binary = self.compiler.binary(unit)?;
-        let mut module = std::ptr::null_mut();
-        // SAFETY: a whole binary of the compiler's.
-        let code = unsafe { (self.driver.module_load)(&mut module, binary.as_ptr().cast()) };
-        if code != 0 {
-            let (major, minor) = self.compiler.version().unwrap_or_default();
-            let architecture = self.compiler.architecture();
-            let log = format!(
-                "{}; they were compiled for {architecture} by NVRTC {major}.{minor}, and a driver loads nothing of a newer CUDA than its own",
-                words(&self.driver, code)
-            );
-            return Err(DeviceError::Kernels { unit: unit.name.clone(), log });
-        }
+        let module = self.module(unit)?;
         self.modules.push((module, unit.name.clone()));
         self.loaded.insert(unit.name.clone(), self.modules.len() - 1);
         Ok(self.modules.len() - 1)

@@ -1,6 +1,7 @@
 //! The sources of the kernels, and which of them a model needs.
 
 use super::device::Element;
+use super::sources::Sources;
 
 const COMMON: &str = include_str!("kernels/common.cuh");
 const BLOCKS: &str = include_str!("kernels/blocks.cuh");
@@ -8,6 +9,16 @@ const LAYERS: &str = include_str!("kernels/layers.cu");
 const CHOICE: &str = include_str!("kernels/choice.cu");
 const ATTENTION: &str = include_str!("kernels/attention.cu");
 const PRODUCT: &str = include_str!("kernels/product.cu");
+
+/// Names and texts of all files.
+pub(crate) const FILES: [(&str, &str); 6] = [
+    ("common.cuh", COMMON),
+    ("blocks.cuh", BLOCKS),
+    ("layers.cu", LAYERS),
+    ("choice.cu", CHOICE),
+    ("attention.cu", ATTENTION),
+    ("product.cu", PRODUCT),
+];
 
 /// Storage format of a matrix on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,9 +90,9 @@ impl Unit {
         }
     }
 
-    /// Attention for heads of `head` dimensions.
+    /// Attention for heads of `head` dimensions; in f32 the same for all.
     pub(crate) fn attention(element: Element, head: usize) -> Unit {
-        let head = padded_head(head);
+        let head = if element == Element::F32 { 256 } else { padded_head(head) };
         Unit {
             name: format!("attention-{}-{head}", element.name()),
             defines: vec![("ELEMENT", element.number()), ("HEAD", head as u32)],
@@ -120,10 +131,16 @@ impl Unit {
         Kind::of_number(self.define("WEIGHTS")).unwrap_or(Kind::Dense)
     }
 
+    /// Texts of its files inside the program.
+    #[cfg(test)]
+    pub(crate) fn texts(&self) -> &[&'static str] {
+        &self.sources
+    }
+
     /// The source that a compiler gets.
-    pub(crate) fn source(&self) -> String {
+    pub(crate) fn source(&self, sources: &Sources) -> String {
         let defines = self.defines.iter().map(|(name, value)| format!("#define {name} {value}\n"));
-        defines.chain(self.sources.iter().map(|s| s.to_string())).collect()
+        defines.chain(self.sources.iter().map(|own| sources.text(own).to_owned())).collect()
     }
 
     /// Every unit that some model may need, for assembling them all.
@@ -131,7 +148,7 @@ impl Unit {
         let mut all = vec![];
         for element in [Element::F32, Element::Bf16, Element::F16] {
             all.push(Unit::layers(element));
-            let heads: &[usize] = if element == Element::F32 { &[256] } else { &[32, 64, 96, 128, 160, 192, 256] };
+            let heads: &[usize] = if element == Element::F32 { &[256] } else { &[32, 64, 96, 128, 160, 192, 224, 256] };
             all.extend(heads.iter().map(|&head| Unit::attention(element, head)));
             all.push(Unit::product(element, Kind::Dense));
             if element != Element::F32 {

@@ -12,6 +12,7 @@ mod checks;
 mod compile;
 mod cublaslt;
 mod device;
+mod embedded;
 mod error;
 mod executor;
 mod gpu;
@@ -23,6 +24,7 @@ mod packing;
 mod peaks;
 mod products;
 mod profile;
+mod sources;
 #[cfg(test)]
 mod twin;
 #[cfg(test)]
@@ -30,7 +32,7 @@ mod twin_tests;
 mod weights;
 mod work;
 
-pub use assemble::{Assembled, assemble};
+pub use assemble::{Assembled, assemble, embeddable};
 pub use backend::{CudaBackend, CudaEngine};
 pub use checks::{KernelCheck, check_kernels};
 pub use device::{Clock, DeviceError, DeviceInfo};
@@ -39,3 +41,4 @@ pub use gpu::{cublaslt_version, devices};
 pub use options::Options;
 pub use peaks::{Peaks, peaks};
 pub use profile::{HostTime, Profile, ProfileRow, Profiler};
+pub use sources::modified_kernels;

@@ -18,6 +18,7 @@ use super::device::{
     Address, Argument, Clock, DenseProduct, Device, DeviceError, DeviceInfo, Element, Kernel, Mark, Out,
 };
 use super::kernels::Unit;
+use super::sources::Sources;
 
 /// The emulation's state is one per library: launches take turns.
 static TURN: Mutex<()> = Mutex::new(());
@@ -90,7 +91,7 @@ fn build(unit: &Unit) -> Result<PathBuf, DeviceError> {
     let failed = |log: String| DeviceError::Kernels { unit: unit.name.clone(), log };
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cuda_twin");
     let text = std::fs::read_to_string(header.join("twin.h")).map_err(|e| failed(e.to_string()))?;
-    let source = format!("#define EARNEST_TWIN\n{}", unit.source());
+    let source = format!("#define EARNEST_TWIN\n{}", unit.source(&Sources::embedded()));
     let digest: String = Sha256::digest(format!("{source}{text}")).iter().take(8).map(|b| format!("{b:02x}")).collect();
     let folder = std::env::current_exe().map_err(|e| failed(e.to_string()))?.with_file_name("cuda_twin");
     let library = folder.join(format!("{}-{digest}.so", unit.name));
@@ -132,6 +133,8 @@ impl Device for Twin {
             shared: self.shared,
             driver: (13, 0),
             compiler: None,
+            embedded: None,
+            modified: None,
             cublaslt: None,
         })
     }

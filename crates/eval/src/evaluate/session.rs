@@ -382,7 +382,7 @@ pub(super) fn resolve_settings(
         enable_thinking: model.enable_thinking(),
         thinking_text: evaluation.thinking_text,
         endpoint: model.endpoint(),
-        engine: model.engine().to_owned(),
+        engine: model.engine(),
         earnest: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }

@@ -55,6 +55,8 @@ pub enum Device {
     Cuda {
         /// Batch-invariant kernels for all matrix products; otherwise cublasLt computes the dense ones.
         invariant: bool,
+        /// Digest of the kernels' sources if they are not the program's (`EARNEST_KERNELS`).
+        kernels: Option<String>,
     },
 }
 
@@ -62,30 +64,62 @@ pub enum Device {
 const CPU: &str = "native";
 const CUDA: &str = "native-cuda-cublaslt";
 const CUDA_INVARIANT: &str = "native-cuda-batch-invariant";
+/// Between an engine's name and the digest of modified kernels.
+const KERNELS: &str = "+kernels-";
 
 impl Device {
     /// Returns the engine's name in a run's settings.
-    pub fn engine(&self) -> &'static str {
-        match self {
-            Device::Cpu => CPU,
-            Device::Cuda { invariant: false } => CUDA,
-            Device::Cuda { invariant: true } => CUDA_INVARIANT,
-        }
+    pub fn engine(&self) -> String {
+        let Device::Cuda { invariant, kernels } = self else { return CPU.to_owned() };
+        let name = if *invariant { CUDA_INVARIANT } else { CUDA };
+        kernels.as_ref().map_or_else(|| name.to_owned(), |digest| format!("{name}{KERNELS}{digest}"))
     }
 
     /// Returns the device of a native engine by name.
     pub fn of_engine(name: &str) -> Option<Device> {
-        [Device::Cpu, Device::Cuda { invariant: false }, Device::Cuda { invariant: true }]
-            .into_iter()
-            .find(|device| device.engine() == name)
+        let (name, kernels) = match name.split_once(KERNELS) {
+            Some((name, digest)) => (name, Some(digest.to_owned())),
+            None => (name, None),
+        };
+        match name {
+            CPU if kernels.is_none() => Some(Device::Cpu),
+            CUDA => Some(Device::Cuda { invariant: false, kernels }),
+            CUDA_INVARIANT => Some(Device::Cuda { invariant: true, kernels }),
+            _ => None,
+        }
+    }
+
+    /// Checks that the kernels at hand are those that the engine is named after.
+    ///
+    /// # Errors
+    /// Kernels that were changed since, or a folder of `EARNEST_KERNELS` that is incomplete.
+    pub(super) fn check_kernels(&self) -> Result<(), EvalError> {
+        let Device::Cuda { kernels, .. } = self else { return Ok(()) };
+        let found = modified_kernels()?;
+        let name = |digest: &Option<String>| {
+            digest.as_ref().map_or("the program's".to_owned(), |digest| format!("modified, with the digest {digest}"))
+        };
+        if *kernels == found {
+            return Ok(());
+        }
+        Err(EvalError::setting(format!(
+            "this run was computed with other kernels: its are {}, and those at hand are {}",
+            name(kernels),
+            name(&found)
+        ))
+        .hint("EARNEST_KERNELS names the folder of modified kernels; a new run may use any"))
     }
 
     /// Returns the device for these settings, with a note if it is not the expected one. Without cublasLt, the batch-invariant
     /// kernels compute all products.
     pub fn choose(settings: &EngineSettings) -> Result<(Device, Option<DeviceNote>), EvalError> {
+        if settings.device == DeviceChoice::Cpu {
+            return Ok((Device::Cpu, None));
+        }
+        let kernels = modified_kernels()?;
         let on_gpu = |index: usize| match settings.batch_invariant {
-            true => Ok((Device::Cuda { invariant: true }, None)),
-            false => with_cublaslt(cuda::cublaslt_version(index)),
+            true => Ok((Device::Cuda { invariant: true, kernels: kernels.clone() }, None)),
+            false => with_cublaslt(cuda::cublaslt_version(index), kernels.clone()),
         };
         match settings.device {
             DeviceChoice::Cpu => Ok((Device::Cpu, None)),
@@ -108,7 +142,7 @@ pub enum DeviceNote {
     Failed(String),
     /// cublasLt is not usable; the reason.
     NoCublasLt(String),
-    /// NVRTC is missing; the GPU's name.
+    /// NVRTC is missing and the program has no kernels for the GPU; its name.
     NoCompiler(String),
     /// The GPU is older than compute capability 8.0; its name.
     TooOld(String),
@@ -128,7 +162,7 @@ impl std::fmt::Display for DeviceNote {
                  {CUDA_INVARIANT}"
             ),
             DeviceNote::NoCompiler(name) => {
-                write!(f, "{name} is not used: its kernels need NVRTC, which was not found ({LIBRARIES})")
+                write!(f, "{name} is not used: its kernels have to be compiled, and NVRTC was not found ({LIBRARIES})")
             }
             DeviceNote::TooOld(name) => {
                 write!(f, "{name} is not used: it is older than Ampere (compute capability 8.0)")
@@ -138,12 +172,23 @@ impl std::fmt::Display for DeviceNote {
     }
 }
 
+/// Returns the digest of modified kernels, if `EARNEST_KERNELS` names any.
+fn modified_kernels() -> Result<Option<String>, EvalError> {
+    cuda::modified_kernels().map_err(|error| {
+        EvalError::setting(error.to_string())
+            .hint("a folder of kernels has every file of crates/engine/src/cuda/kernels, under the same name")
+    })
+}
+
 /// Selects the arithmetic on a GPU by the availability of cublasLt (its version, or the error).
-fn with_cublaslt(version: Result<u64, CudaError>) -> Result<(Device, Option<DeviceNote>), CudaError> {
+fn with_cublaslt(
+    version: Result<u64, CudaError>,
+    kernels: Option<String>,
+) -> Result<(Device, Option<DeviceNote>), CudaError> {
     match version {
-        Ok(_) => Ok((Device::Cuda { invariant: false }, None)),
+        Ok(_) => Ok((Device::Cuda { invariant: false, kernels }, None)),
         Err(CudaError::NoLibrary(reason)) => {
-            Ok((Device::Cuda { invariant: true }, Some(DeviceNote::NoCublasLt(reason))))
+            Ok((Device::Cuda { invariant: true, kernels }, Some(DeviceNote::NoCublasLt(reason))))
         }
         Err(error) => Err(error),
     }
@@ -160,7 +205,9 @@ pub fn device_error(error: &CudaError) -> EvalError {
             failed.hint("`earnest doctor` lists the usable GPUs; --device cpu computes without one")
         }
         CudaError::Device(DeviceError::OutOfMemory { .. }) | CudaError::NoRoom { .. } => {
-            failed.hint("choose a smaller model, --quant q4k or --device cpu, or stop other programs on the GPU")
+            failed.hint(format!(
+                "choose a smaller model, --quant q4k or --device cpu, or stop other programs on the GPU; {LARGER_THAN_A_GPU}"
+            ))
         }
         CudaError::NoLibrary(_) => failed.hint(
             "a run that started with cublasLt needs it to continue; EARNEST_CUDA_LIBRARIES sets where to look for it; a new run \
@@ -170,8 +217,13 @@ pub fn device_error(error: &CudaError) -> EvalError {
     }
 }
 
-const LIBRARIES: &str = "a GPU needs NVIDIA's driver, and NVRTC and cublasLt of CUDA 12 or 13 on the library path or in \
-                         EARNEST_CUDA_LIBRARIES; `earnest doctor` lists what is installed; --device cpu computes without a GPU";
+/// Next step for a model that does not fit one GPU.
+pub const LARGER_THAN_A_GPU: &str = "a model larger than one GPU is served by vLLM or SGLang on all of them, e.g. `vllm serve MODEL \
+                                     --tensor-parallel-size 2`, and evaluated there: `earnest run SUITE --engine openai --base-url \
+                                     http://127.0.0.1:8000/v1 --tokenizer MODEL`";
+
+const LIBRARIES: &str = "a GPU needs NVIDIA's driver, and cublasLt of CUDA 12 or 13 on the library path or in \
+                         EARNEST_CUDA_LIBRARIES, and NVRTC where the program has no kernels for it; `earnest doctor` lists what is installed; --device cpu computes without a GPU";
 
 /// Availability of the first GPU.
 #[derive(Debug, PartialEq, Eq)]
@@ -185,9 +237,7 @@ enum Availability {
 
 fn availability(devices: Result<Vec<DeviceInfo>, DeviceError>) -> Availability {
     match devices.as_deref() {
-        Ok([first, ..]) if first.compiler.is_none() => {
-            Availability::Unusable(DeviceNote::NoCompiler(first.name.clone()))
-        }
+        Ok([first, ..]) if !first.has_kernels() => Availability::Unusable(DeviceNote::NoCompiler(first.name.clone())),
         Ok([first, ..]) if first.capability.0 < 8 => Availability::Unusable(DeviceNote::TooOld(first.name.clone())),
         Ok([_, ..]) => Availability::Usable,
         // Without a driver there is no GPU to speak of; a broken driver deserves a note.
@@ -211,6 +261,8 @@ mod tests {
             shared: 1,
             driver: (13, 0),
             compiler,
+            embedded: None,
+            modified: None,
             cublaslt: None,
         }
     }
@@ -222,9 +274,13 @@ mod tests {
         assert_eq!(choice("cuda"), Ok(DeviceChoice::Cuda(0)));
         assert_eq!(choice("cuda:3"), Ok(DeviceChoice::Cuda(3)));
         assert!(["gpu", "cuda:", "cuda:x", "cuda:-1", ""].iter().all(|text| choice(text).is_err()));
-        for device in [Device::Cpu, Device::Cuda { invariant: false }, Device::Cuda { invariant: true }] {
-            assert_eq!(Device::of_engine(device.engine()), Some(device));
+        let on_gpu = |invariant, kernels: Option<&str>| Device::Cuda { invariant, kernels: kernels.map(str::to_owned) };
+        let modified = on_gpu(false, Some("0123456789ab"));
+        assert_eq!(modified.engine(), "native-cuda-cublaslt+kernels-0123456789ab");
+        for device in [Device::Cpu, on_gpu(false, None), on_gpu(true, None), modified, on_gpu(true, Some("ab"))] {
+            assert_eq!(Device::of_engine(&device.engine()), Some(device));
         }
+        assert_eq!(Device::of_engine("native+kernels-0123456789ab"), None);
         assert_eq!(Device::of_engine("openai"), None);
     }
 
@@ -239,14 +295,17 @@ mod tests {
         let reason = broken.to_string();
         assert_eq!(availability(Err(broken)), Availability::Unusable(DeviceNote::Driver(reason)));
         let unusable = |capability, compiler| availability(Ok(vec![gpu(capability, compiler)]));
+        let with_kernels = DeviceInfo { embedded: Some("sm_90 by nvrtc-12.9".into()), ..gpu((9, 0), None) };
+        assert_eq!(availability(Ok(vec![with_kernels])), Availability::Usable);
         assert_eq!(unusable((9, 0), None), Availability::Unusable(DeviceNote::NoCompiler("G".into())));
         assert_eq!(unusable((7, 5), Some((12, 0))), Availability::Unusable(DeviceNote::TooOld("G".into())));
     }
 
     #[test]
     fn without_cublaslt_the_engine_has_the_name_of_its_arithmetic() {
-        assert_eq!(with_cublaslt(Ok(130_000)).unwrap(), (Device::Cuda { invariant: false }, None));
-        let (device, note) = with_cublaslt(Err(CudaError::NoLibrary("libcublasLt.so.13: too old".into()))).unwrap();
+        assert_eq!(with_cublaslt(Ok(130_000), None).unwrap(), (Device::Cuda { invariant: false, kernels: None }, None));
+        let (device, note) =
+            with_cublaslt(Err(CudaError::NoLibrary("libcublasLt.so.13: too old".into())), None).unwrap();
         assert_eq!(device.engine(), "native-cuda-batch-invariant");
         assert_eq!(note, Some(DeviceNote::NoCublasLt("libcublasLt.so.13: too old".into())));
     }

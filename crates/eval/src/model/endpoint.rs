@@ -172,8 +172,8 @@ fn unreachable(error: impl std::fmt::Display) -> EvalError {
 }
 
 impl OpenModel for EndpointModel {
-    fn engine(&self) -> &'static str {
-        OPENAI
+    fn engine(&self) -> String {
+        OPENAI.to_owned()
     }
 
     fn prompt_source(&self) -> Box<dyn PromptSource + '_> {

@@ -128,11 +128,12 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
         }
         _ => {}
     }
-    let Device::Cuda { invariant } = device else {
+    let Device::Cuda { invariant, .. } = device else {
         let (engine, options) = load_cpu(checkpoint, settings.cpu_options())?;
         return Ok(LoadedEngine::new(Box::new(engine), options, vec![]));
     };
     check_format(checkpoint)?;
+    device.check_kernels()?;
     let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant));
     Ok(loaded(engine.map_err(|error| cuda_error(checkpoint, error))?))
 }
@@ -147,7 +148,7 @@ pub fn load_profiled(
     settings: &EngineSettings,
     peaks: &Peaks,
 ) -> Result<(LoadedEngine, Profiler), EvalError> {
-    let Device::Cuda { invariant } = device else {
+    let Device::Cuda { invariant, .. } = device else {
         return Err(EvalError::setting("only the work of a GPU is profiled by kernel")
             .hint("--device cuda; on the CPU, `earnest bench engine` measures prefill and decode"));
     };
@@ -280,7 +281,7 @@ pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) 
 }
 
 impl OpenModel for LocalModel {
-    fn engine(&self) -> &'static str {
+    fn engine(&self) -> String {
         self.device.engine()
     }
 

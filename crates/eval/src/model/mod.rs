@@ -16,7 +16,7 @@ mod recommended;
 
 pub use built_in::{BUILT_IN, built_in_folder};
 pub use checkpoint::{hash_files, open, record, short_name, unverifiable};
-pub use device::{Device, DeviceChoice, DeviceNote, device_error};
+pub use device::{Device, DeviceChoice, DeviceNote, LARGER_THAN_A_GPU, device_error};
 pub use endpoint::{EndpointSource, TrafficSettings, api_key};
 pub use endpoint_request::EndpointRequest;
 pub use local::{DEFAULT_BATCH, EngineSettings, load, load_cpu, load_on, load_profiled, measure_peaks};

@@ -98,7 +98,7 @@ pub fn address(url: &str, hub: &HubSettings) -> Result<Address, EvalError> {
 /// A model with metadata and without weights: everything an evaluation needs before the first request.
 pub trait OpenModel {
     /// Returns the engine's name in a run's settings.
-    fn engine(&self) -> &'static str;
+    fn engine(&self) -> String;
 
     /// Returns the renderer of prompts.
     fn prompt_source(&self) -> Box<dyn PromptSource + '_>;

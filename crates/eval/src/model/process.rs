@@ -57,8 +57,8 @@ impl ProcessModel {
 }
 
 impl OpenModel for ProcessModel {
-    fn engine(&self) -> &'static str {
-        MISTRALRS
+    fn engine(&self) -> String {
+        MISTRALRS.to_owned()
     }
 
     fn prompt_source(&self) -> Box<dyn PromptSource + '_> {

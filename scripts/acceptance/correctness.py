@@ -1,0 +1,197 @@
+"""The first command: right or wrong, and where the time goes."""
+import json
+import os
+import shutil
+import subprocess
+
+from harness import GOLDEN, NotRun, document, phases
+
+SANITIZERS = ["memcheck", "racecheck", "initcheck", "synccheck"]
+
+
+def run(s):
+    s.make(
+        ("llama-3-8b-4", "llama-3-8b", 4, True),
+        ("qwen2.5-0.5b", "qwen2.5-0.5b", None, False),
+        ("mixtral-8x7b-2", "mixtral-8x7b", 2, True),
+        ("llama-3.2-1b", "llama-3.2-1b", None, False),
+        ("llama-3-70b-1", "llama-3-70b", 1, True),
+        ("qwen3-30b-a3b-4", "qwen3-30b-a3b", 4, True),
+    )
+    kernels(s)
+    golden(s)
+    for model in s.real:
+        real_model(s, model)
+    agreements(s)
+    for name in ["qwen2.5-0.5b", "llama-3.2-1b", "llama-3-8b-4"]:
+        profile(s, name)
+    for tool in SANITIZERS:
+        sanitize(s, tool)
+
+
+def stand_ins(s):
+    """Variables that put stand-ins of NVIDIA's libraries in their place: kernels compute nothing there. For dry runs."""
+    folder = os.path.join(s.work, "stand-ins")
+    compiler = next((name for name in [os.environ.get("CC"), "cc", "gcc", "clang"] if name and shutil.which(name)), None)
+    if compiler is None:
+        raise NotRun("a dry run needs a C compiler for this")
+    os.makedirs(folder, exist_ok=True)
+    for number, name in [(1, "libcuda.so.1"), (2, "libnvrtc.so.13"), (3, "libcublasLt.so.13")]:
+        if not os.path.exists(os.path.join(folder, name)):
+            options = ["-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-w", f"-DLIBRARY={number}", "-o", os.path.join(folder, name)]
+            subprocess.run([compiler, *options, "tests/cuda_twin/libraries.c"], check=True)
+    return {"EARNEST_CUDA_LIBRARIES": folder}
+
+
+def on_gpu(s, name, title, command, judge, **options):
+    """A step of a command that needs a GPU: in a dry run on the stand-ins, where only its document's form is judged."""
+    if not s.dry:
+        return s.step(name, title, command, judge, **options)
+
+    def act():
+        status = s.run(name, command, options.get("limit", 60), stand_ins(s))
+        _, detail = judge(document(s.path(name + ".json")))
+        return status in (0, 5), f"on stand-ins: {detail}"
+
+    return s.act(name, title, act, command, checkpoint=options.get("checkpoint"))
+
+
+def kernels(s):
+    def judge(d):
+        wrong = "".join(f"; WRONG: {c.name}: {c.error:.3g}, same bits {c.same_bits}" for c in d.checks if not c.passed)
+        return d.passed, f"{len(d.checks)} checks{wrong}"
+
+    on_gpu(s, "kernels", "kernels", [s.binary, "dev", "kernels", "--device", "cuda", "--json"], judge, limit=150, least=20)
+
+
+def golden(s):
+    """The reference checkpoints: f32 closely, bf16 within its rounding, with cublasLt and with our own products. Every folder is compared or
+    named: some architectures are refused on a GPU."""
+    folders = sum(os.path.exists(os.path.join(GOLDEN, name, "golden.json")) for name in os.listdir(GOLDEN))
+
+    def judge(d):
+        worst = max(r.largest_difference for r in d.results)
+        refused = "".join(f"; not on this device: {r.name}" for r in d.refused)
+        lead = max(r.largest_lost_margin for r in d.results)
+        detail = f"{len(d.results)} checkpoints, logits within {worst:.5f}, largest lead lost {lead:.4f}{refused}"
+        return d.passed and len(d.results) >= 14 and len(d.results) + len(d.refused) == folders, detail
+
+    for own in [[], ["--batch-invariant"]]:
+        for dtype, tolerance in [("f32", "0.001"), ("bf16", "0.2")]:
+            command = [s.binary, "dev", "golden", GOLDEN, "--device", s.device, "--dtype", dtype, "--tolerance", tolerance, *own, "--json"]
+            name = f"golden {dtype}{' own products' if own else ''}"
+            s.step(name.replace(" ", "-"), name, command, judge, limit=90)
+
+
+def real_model(s, model):
+    """Texts of a real model as on the CPU, except at small margins. In f32 only the order of sums differs, in bf16 every rounding does. Sampled texts
+    draw the same random numbers."""
+    sampled = ["--temperature", "0.8", "--top-p", "0.9"]
+    for dtype, tenths, options in [("f32", 8, []), ("bf16", 3, []), ("f32", 6, sampled)]:
+        name = f"real-{os.path.basename(model)}-{dtype}{'-sampled' if options else ''}"
+        title = f"{model} in {dtype}{', top-p 0.9' if options else ''}"
+        limit = "6" if s.dry else "64"
+        command = [s.binary, "run", "arithmetic-bench", "--model", model, "--dtype", dtype, "--limit", limit, "--max-tokens", "24", *options, "--json"]
+
+        def act():
+            texts = []
+            for device in ["cpu", s.device]:
+                one = f"{name}-{device}"
+                results = os.path.join(s.work, "runs", one)
+                shutil.rmtree(results, ignore_errors=True)
+                status = s.run(one, [*command, "--device", device, "--results", results], 150)
+                if status == "time" and s.left() <= 1:
+                    raise NotRun("it was not done when the time of this command was over")
+                if status not in (0, 1):
+                    return False, f"on {device}: exit code {status}: {s.tail(one)}"
+                run = document(s.path(one + ".json")).manifest.run
+                lines = s.path(one + ".jsonl")
+                exported = s.run(one + "-export", [s.binary, "export", run, "--results", results, "--format", "jsonl", "--output", lines], 30)
+                if exported != 0:
+                    return False, f"export: {s.tail(one + '-export')}"
+                rows = [json.loads(line) for line in open(lines)]
+                texts.append({row["item"]: (row["completion"] or {}).get("ids") for row in rows})
+            here, there = texts
+            same = sum(ids is not None and ids == there.get(item) for item, ids in here.items())
+            passed = len(here) == len(there) > 0 and 10 * same >= tenths * len(here)
+            return passed, f"{same} of {len(here)} texts as on the CPU (at least {tenths} in 10)"
+
+        s.act(name, title, act, command, least=20)
+
+
+def agreements(s):
+    """The engine against itself in another configuration, in the shapes of published models with few layers."""
+    many = ["--prompts", "4", "--shared", "70", "--own", "20", "--new", "4"] if s.dry else ["--prompts", "32", "--shared", "900", "--own", "100", "--new", "16"]
+    few = ["--prompts", "3", "--shared", "40", "--own", "10", "--new", "3"] if s.dry else ["--prompts", "8", "--shared", "300", "--own", "60", "--new", "8"]
+    long = few if s.dry else ["--prompts", "6", "--shared", "7000", "--own", "600", "--new", "8"]
+    llama, own = "llama-3-8b-4", "batch-invariant"
+    for name, title, checkpoint, reference, tolerance, options in [
+        ("library", "cublasLt and our own products", llama, own, "0.15", many),
+        ("cache", "with and without the prefix cache, bit for bit", llama, "no-prefix-cache", "0", [*many, "--batch-invariant"]),
+        ("cache-library", "the prefix cache with cublasLt", llama, "no-prefix-cache", "0.15", many),
+        ("cpu", "the CPU and the GPU", llama, "cpu", "0.15", few),
+        ("8k", "contexts of 8k", llama, own, "0.15", long),
+        ("8k-cache", "contexts of 8k without the prefix cache, bit for bit", llama, "no-prefix-cache", "0", [*long, "--batch-invariant"]),
+        ("q8_0", "q8_0 expanded for cublasLt and our own products", llama, own, "0.15", [*few, "--quant", "q8_0"]),
+        ("q4k", "q4k expanded for cublasLt and our own products", llama, own, "0.15", [*few, "--quant", "q4k"]),
+        ("q6k", "q6k expanded for cublasLt and our own products", llama, own, "0.15", [*few, "--quant", "q6k"]),
+        ("small", "cublasLt and our own products, 0.5B", "qwen2.5-0.5b", own, "0.25", many),
+        ("small-cpu", "the CPU and the GPU, 0.5B", "qwen2.5-0.5b", "cpu", "0.25", few),
+        ("mixture", "cublasLt and our own products, a mixture of experts", "mixtral-8x7b-2", own, "0.2", many),
+        ("mixture-cpu", "the CPU and the GPU, a mixture of experts", "mixtral-8x7b-2", "cpu", "0.2", few),
+        ("128-experts", "the CPU and the GPU, 128 experts", "qwen3-30b-a3b-4", "cpu", "0.2", few),
+        ("70b", "a layer of 70B in q4k", "llama-3-70b-1", own, "0.15", [*few, "--quant", "q4k"]),
+    ]:
+        command = [s.binary, "dev", "agreement", "--model", s.checkpoint(checkpoint), "--device", s.device, "--reference", reference]
+        command += ["--tolerance", tolerance, *options, "--json"]
+
+        def judge(d, options=options, reference=reference):
+            r = d.result
+            detail = f"log-probabilities within {r.largest_difference:.5f}, {r.tokens} tokens ({d.distinct_tokens} different ones) before the first difference, largest lead lost {r.largest_lost_margin:.4f}"
+            # Two engines that only repeat one token agree, and both are wrong; and without cublasLt our products are compared with themselves.
+            passed = d.passed and d.distinct_tokens > 3
+            if not s.dry and reference == own and "--batch-invariant" not in options:
+                passed = passed and d.engine.options.products == "cublasLt"
+            return passed, detail
+
+        s.step(f"agree-{name}", title, command, judge, limit=70, least=15, checkpoint=checkpoint, codes=(0, 5))
+
+
+def profile(s, name):
+    """Device time by kernel and shape."""
+    sizes = ["--decode", "1,3", "--decode-context", "40", "--prefill", "2", "--prefill-length", "64"] if s.dry else ["--decode", "1,32,256", "--prefill", "16"]
+    command = [s.binary, "dev", "gpu-profile", "--model", s.checkpoint(name), "--device", "cuda", *sizes, "--save", s.path(f"profile-{name}-saved.json"), "--json"]
+
+    def judge(d):
+        whole = all(p.profile.steps > 0 and 0 < p.profile.busy_s <= p.profile.step_s * 1.001 and p.profile.rows for p in d.profile)
+        return whole and len(d.profile) == len(d.decode) + len(d.prefill) > 1, phases(d)
+
+    on_gpu(s, f"profile-{name}", f"profile of {name}", command, judge, limit=60, least=15, checkpoint=name)
+
+
+def sanitize(s, tool):
+    """Memory errors, races, uninitialised memory and barriers, on the checks of single kernels."""
+    command = ["--tool", tool, "--report-api-errors", "no", "--error-exitcode", "9", s.binary, "dev", "kernels", "--device", "cuda", "--json"]
+
+    def act():
+        if s.dry:
+            raise NotRun("a dry run has nothing to check")
+        places = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", os.environ.get("PATH", "")]
+        program = shutil.which("compute-sanitizer", path=":".join(places))
+        if program is None:
+            raise NotRun("compute-sanitizer is not there")
+        name = f"sanitize-{tool}"
+        status = s.run(name, [program, *command], 150)
+        text = open(s.path(name + ".json"), errors="replace").read() + open(s.path(name + ".log"), errors="replace").read()
+        lines = [line.strip("= ") for line in text.splitlines()]
+        if status == "time":
+            raise NotRun("not done in its time; the same command tries again")
+        broken = [line for line in lines if any(words in line.lower() for words in ("device not supported", "failed to initialize", "unable to"))]
+        if broken:
+            raise NotRun(f"it does not work on this machine: {broken[0]}")
+        said = [line for line in lines if "SUMMARY" in line]
+        clean = bool(said) and all(" 0 errors" in line or "0 hazards" in line for line in said)
+        errors = [line for line in lines if line.startswith(("Invalid", "Error", "Race", "Uninitialized", "Barrier"))]
+        return status == 0 and clean, "; ".join([*said, *errors[:3]]) or f"exit code {status}: {s.tail(name)}"
+
+    s.act(f"sanitize-{tool}", f"{tool} on the kernels", act, command, least=40)

@@ -1,0 +1,359 @@
+"""Steps of the acceptance: commands with limits of time, verdicts that survive an interruption, checkpoints made on the way."""
+import glob
+import hashlib
+import json
+import lzma
+import os
+import shutil
+import signal
+import site
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+import types
+
+GOLDEN = "tests/golden/engine/checkpoints"
+# Bytes of all checkpoints that the three commands make, in GB.
+CHECKPOINTS_GB = 34
+
+
+def pack(binary, to):
+    """Strips and compresses a program."""
+    with tempfile.NamedTemporaryFile() as stripped:
+        subprocess.run(["strip", "-o", stripped.name, binary], check=True)
+        with open(stripped.name, "rb") as file, lzma.open(to, "wb", preset=6) as packed:
+            shutil.copyfileobj(file, packed)
+    size = os.path.getsize(to) // 1_000_000
+    print(f"{to}: {size} MB; on the other machine: scripts/gpu_acceptance.py correctness --binary {to}")
+    return 0
+
+
+def document(path):
+    """A JSON document whose fields are attributes."""
+    with open(path) as file:
+        return json.load(file, object_hook=lambda fields: types.SimpleNamespace(**fields))
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else hashlib.sha256(file.read()).hexdigest()
+
+
+def roomy(gigabytes, folders):
+    """The first of some folders with so many GB free, or None."""
+    for folder in folders:
+        if os.path.isdir(folder) and os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= gigabytes * 1e9:
+            return folder
+    return None
+
+
+def libraries_of_pytorch():
+    """Folders of NVRTC and cublasLt that Python packages brought."""
+    folders = []
+    for base in [*site.getsitepackages(), site.getusersitepackages(), *sys.path, *glob.glob("/opt/*/.venv/lib/python3*/site-packages")]:
+        for name in ("libnvrtc.so.1*", "libcublasLt.so.1*"):
+            for path in glob.glob(os.path.join(base, "nvidia", "*", "lib", name)):
+                if os.path.dirname(path) not in folders:
+                    folders.append(os.path.dirname(path))
+    return ":".join(folders)
+
+
+class NotRun(Exception):
+    """A step can not run here; the reason."""
+
+
+class Session:
+    """One call of the script."""
+
+    def __init__(self, args):
+        self.started = time.monotonic()
+        self.command, self.dry, self.seconds = args.command, args.dry, args.seconds
+        self.only, self.again, self.real = args.only, args.again, args.real.split(",")
+        self.temporary = None
+        work = args.work
+        if work is None and self.dry:
+            work = self.temporary = tempfile.mkdtemp(prefix="earnest-acceptance.")
+        elif work is None:
+            parents = ["/dev/shm", tempfile.gettempdir()]
+            known = [parent for parent in parents if os.path.isdir(os.path.join(parent, "earnest-acceptance"))]
+            parent = (known or [roomy(CHECKPOINTS_GB, parents) or parents[-1]])[0]
+            work = os.path.join(parent, "earnest-acceptance")
+        self.work = os.path.abspath(work)
+        self.results = os.path.join(self.work, "results")
+        os.makedirs(self.results, exist_ok=True)
+        self.binary = self._unpacked(os.path.abspath(args.binary))
+        self.device = "cpu" if self.dry else "cuda"
+        self.environment = {**os.environ, "EARNEST_CACHE": os.path.join(self.work, "cache")}
+        self.environment.pop("EARNEST_DEVICE", None)
+        if not self.environment.get("EARNEST_CUDA_LIBRARIES"):
+            self.environment["EARNEST_CUDA_LIBRARIES"] = libraries_of_pytorch()
+        self.program = digest(self.binary)
+        self.kernels = self._kernels()
+        self.lines = os.path.join(self.results, "steps.jsonl")
+        self.known = self._known()
+        self.now = []
+        self.children = set()
+        self.lock = threading.Lock()
+        self.checkpoints = {}
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._stopped)
+
+    def _unpacked(self, binary):
+        if not binary.endswith(".xz"):
+            return binary
+        to = os.path.join(self.work, "earnest")
+        mark = to + ".of"
+        source = digest(binary)
+        if not (os.path.exists(mark) and open(mark).read() == source):
+            with lzma.open(binary) as packed, open(to, "wb") as file:
+                shutil.copyfileobj(packed, file)
+            os.chmod(to, 0o755)
+            with open(mark, "w") as file:
+                file.write(source)
+        return to
+
+    def _kernels(self):
+        """Digest of the folder of EARNEST_KERNELS, or None."""
+        folder = os.environ.get("EARNEST_KERNELS")
+        if not folder:
+            return None
+        files = sorted(os.listdir(folder))
+        return hashlib.sha256("".join(name + digest(os.path.join(folder, name)) for name in files if name.endswith((".cu", ".cuh"))).encode()).hexdigest()
+
+    def _known(self):
+        known = {}
+        if os.path.exists(self.lines):
+            for line in open(self.lines):
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    continue  # cut off while it was written
+                known[row["step"]] = row
+        return known
+
+    def _stopped(self, number, frame):
+        self.close()
+        self.archive()
+        os._exit(128 + number)
+
+    def left(self):
+        return self.seconds - (time.monotonic() - self.started)
+
+    def has_device(self):
+        """True if there is a GPU, or this is a dry run."""
+        status = self.run("doctor", [self.binary, "doctor", "--json"], 60)
+        try:
+            found = document(self.path("doctor.json"))
+        except (OSError, ValueError):
+            print(f"gpu_acceptance: `earnest doctor` failed ({status}): {self.tail('doctor')}", file=sys.stderr)
+            return False
+        if self.dry or found.cuda.ready:
+            print("device: " + "; ".join(found.cuda.libraries), flush=True)
+            return True
+        print("gpu_acceptance: no GPU can be used: " + "; ".join(found.cuda.libraries), file=sys.stderr)
+        print("gpu_acceptance: --dry-run tries every command on the CPU", file=sys.stderr)
+        return False
+
+    def path(self, name):
+        return os.path.join(self.results, name)
+
+    def tail(self, name, lines=3):
+        try:
+            with open(self.path(name + ".log"), errors="replace") as file:
+                return " ".join(line.strip() for line in file.readlines()[-lines:])
+        except OSError:
+            return ""
+
+    def run(self, name, command, limit, environment=None):
+        """Runs a command: stdout to NAME.json, stderr to NAME.log. Returns its exit status, or "time" if its limit stopped it."""
+        limit = max(1, min(limit, self.left()))
+        with open(self.path(name + ".command"), "w") as file:
+            file.write(" ".join(command) + "\n")
+        with open(self.path(name + ".json"), "w") as out, open(self.path(name + ".log"), "w") as log:
+            child = subprocess.Popen(command, stdout=out, stderr=log, env={**self.environment, **(environment or {})})
+            with self.lock:
+                self.children.add(child)
+            try:
+                return child.wait(limit)
+            except subprocess.TimeoutExpired:
+                child.terminate()
+                try:
+                    child.wait(8)
+                except subprocess.TimeoutExpired:
+                    child.kill()
+                    child.wait()
+                return "time"
+            finally:
+                with self.lock:
+                    self.children.discard(child)
+
+    def note(self, step, title, verdict, detail, key=None):
+        """Records a verdict at once."""
+        detail = " ".join(str(detail).split())[:900]
+        seconds = round(time.monotonic() - self.started, 1)
+        row = {"step": step, "command": self.command, "title": title, "verdict": verdict, "detail": detail, "key": key, "at": seconds}
+        with open(self.lines, "a") as file:
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.known[step] = row
+        self.now.append(row)
+        print(f"{seconds:5.0f} s  {verdict:8} {title}: {detail}", flush=True)
+        self.archive()
+
+    def step(self, name, title, command, judge, limit=60, least=10, environment=None, checkpoint=None, codes=(0,)):
+        """Runs a command and judges its document.
+
+        `judge` gets the document and returns (passed, detail). `least` are the seconds that have to be left for it to start, `checkpoint` what has
+        to be made before, `codes` the exit codes with which there is a document to judge.
+        """
+
+        def act():
+            status = self.run(name, command, limit, environment)
+            if status == "time":
+                if self.left() <= 1:
+                    raise NotRun(f"it was not done when the {self.seconds} s of this command were over")
+                return False, f"stopped at its limit of {limit} s: {self.tail(name)}"
+            try:
+                found = document(self.path(name + ".json"))
+            except ValueError:
+                return False, f"exit code {status}, no document: {self.tail(name)}"
+            passed, detail = judge(found)
+            if status not in codes:
+                return False, f"exit code {status}; {detail} {self.tail(name)}"
+            return passed, detail
+
+        key = [command, environment]
+        return self.act(name, title, act, key, least, checkpoint)
+
+    def act(self, name, title, act, key, least=10, checkpoint=None):
+        """Runs a step's function, which returns (passed, detail); true if it passed now or before."""
+        if self.only not in name:
+            return False
+        text = json.dumps([key, self.program, self.kernels, self.dry]).replace(self.work, "WORK")
+        key = hashlib.sha256(text.encode()).hexdigest()[:16]
+        before = self.known.get(name)
+        if before and before["key"] == key and before["verdict"] != "not run" and not self.again:
+            self.now.append(before)
+            print(f"        {before['verdict']:8} {title}: done before", flush=True)
+            return before["verdict"] == "pass"
+        if self.left() < least:
+            self.note(name, title, "not run", f"the {self.seconds} s of this command were over", key)
+            return False
+        try:
+            if checkpoint is not None:
+                self.await_checkpoint(checkpoint)
+            passed, detail = act()
+            verdict = "pass" if passed else "FAIL"
+        except NotRun as reason:
+            verdict, detail = "not run", str(reason)
+        except Exception as error:  # a document without what the judge looks for fails the step, not the script
+            verdict, detail = "FAIL", f"{type(error).__name__}: {error}; {self.tail(name)}"
+        self.note(name, title, verdict, detail, key)
+        return verdict == "pass"
+
+    def make(self, *wanted):
+        """Makes random checkpoints in the background, one after the other: (name, shape, layers or None for all, small vocabulary)."""
+        for name, *_ in wanted:
+            self.checkpoints[name] = (threading.Event(), [])
+
+        def work():
+            for name, shape, layers, small in wanted:
+                event, problem = self.checkpoints[name]
+                folder = self.checkpoint(name)
+                if not os.path.exists(os.path.join(folder, "whole")):
+                    command = [sys.executable, "scripts/acceptance/make_checkpoint.py", folder, f"{GOLDEN}/llama", "--shape", shape]
+                    command += ["--layers", str(layers)] if layers else []
+                    command += ["--vocab", "16384"] if small else []
+                    command += ["--tiny"] if self.dry else []
+                    shutil.rmtree(folder, ignore_errors=True)
+                    status = self.run("make-" + name, command, 200)
+                    if status == 0:
+                        open(os.path.join(folder, "whole"), "w").close()
+                    else:
+                        problem.append(f"{status}: {self.tail('make-' + name)}")
+                event.set()
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def checkpoint(self, name):
+        return os.path.join(self.work, "tiny" if self.dry else "checkpoints", name)
+
+    def await_checkpoint(self, name):
+        event, problem = self.checkpoints[name]
+        if not event.wait(max(1, self.left())):
+            raise NotRun(f"the checkpoint {name} was not made in time")
+        if problem:
+            raise NotRun(f"the checkpoint {name} could not be made: {problem[0]}")
+
+    def close(self):
+        """Ends what still runs."""
+        with self.lock:
+            children = list(self.children)
+        for child in children:
+            child.kill()
+
+    def archive(self):
+        """Keeps one archive of all results in the folder OUT."""
+        out = os.environ.get("OUT")
+        if not out:
+            return
+        partial = os.path.join(self.work, "archive.partial")
+        with tarfile.open(partial, "w:gz", compresslevel=1) as tar:
+            for name in sorted(os.listdir(self.results)):
+                path = self.path(name)
+                if os.path.isfile(path) and os.path.getsize(path) < 20_000_000:
+                    tar.add(path, arcname=name)
+        shutil.move(partial, os.path.join(out, "gpu-acceptance.tar.gz"))
+
+    def summary(self, of_all=False):
+        """Prints the summary as JSON; returns the exit code."""
+        rows = list(self.known.values()) if of_all else self.now
+        if of_all:
+            for row in rows:
+                print(f"{row['command']:12} {row['verdict']:8} {row['title']}: {row['detail']}")
+        short = [{field: row[field] for field in ("step", "title", "verdict", "detail")} for row in rows]
+        text = json.dumps({"command": self.command, "seconds": round(time.monotonic() - self.started), "items": short})
+        with open(self.path(f"summary-{self.command}.json"), "w") as file:
+            file.write(text + "\n")
+        print(text)
+        self.archive()
+        if self.temporary:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+        verdicts = [row["verdict"] for row in rows]
+        return 1 if "FAIL" in verdicts else 3 if "not run" in verdicts or not verdicts else 0
+
+
+def timed(rows):
+    """Rows of a measurement in which something was timed."""
+    return [row for row in rows if row.fraction is not None]
+
+
+def shares(rows):
+    """Shares of the roofline by batch size (and context, where there are several)."""
+    several = len({getattr(row, "context", 0) for row in rows}) > 1
+    name = lambda row: f"{row.batch}" + (f" at {row.context}" if several else "")  # noqa: E731
+    untimed = "".join(f"; batch {name(row)}: no step was timed" for row in rows if row.fraction is None)
+    return ", ".join(f"{name(row)}: {100 * row.fraction:.0f} %" for row in timed(rows)) + untimed
+
+
+def ceiling(d):
+    """The measured ceiling that a document's shares are of."""
+    return f"of {d.machine.bandwidth / 1e12:.3g} TB/s and {d.machine.arithmetic / 1e12:.4g} TFLOP/s measured"
+
+
+def phases(d):
+    """The largest rows of a document's profiles."""
+    texts = []
+    for phase in d.profile:
+        p = phase.profile
+        full = f", {1e3 * phase.step_s:.2f} ms at full speed" if phase.step_s else ""
+        rows = "; ".join(
+            f"{row.kernel} {100 * row.fraction:.0f} %" + (f" at {100 * row.share_of_peak:.0f} % of peak" if row.share_of_peak else "")
+            for row in p.rows[:4]
+        )
+        texts.append(f"[{phase.phase}: busy {1e3 * p.busy_s:.2f} ms a step{full}; {rows}]")
+    return " ".join(texts)

@@ -1,0 +1,68 @@
+"""The second command: every variant of the computation beside the default, on few layers of the shapes that matter."""
+from correctness import on_gpu
+from harness import NotRun, document, phases
+
+
+def run(s):
+    shapes = {"dense": "llama-3-8b-4", "small": "qwen2.5-0.5b", "mixture": "mixtral-8x7b-2"}
+    s.make(("llama-3-8b-4", "llama-3-8b", 4, True), ("qwen2.5-0.5b", "qwen2.5-0.5b", None, False), ("mixtral-8x7b-2", "mixtral-8x7b", 2, True))
+    found = getattr(document(s.path("doctor.json")).cuda, "variants", [])
+    table = [(v.name, v.changes, v.same_bits, ["--cuda-variant", v.name]) for v in found]
+    table.append(("batch-invariant", "all products by our own kernels", False, ["--batch-invariant"]))
+    for kind, checkpoint in shapes.items():
+        measure(s, f"default-{kind}", "the default", checkpoint, [])
+        for name, changes, _, options in table:
+            measure(s, f"variant-{name}-{kind}", f"{name} ({changes})", checkpoint, options, f"default-{kind}")
+    for quant in ["q8_0", "q4k"]:
+        weights = ["--quant", quant]
+        measure(s, f"default-{quant}", f"the default in {quant}", shapes["dense"], weights)
+        for name, changes, _, options in table:
+            measure(s, f"variant-{name}-{quant}", f"{name} in {quant} ({changes})", shapes["dense"], [*weights, *options], f"default-{quant}")
+    for name, changes, same_bits, options in table:
+        if name != "batch-invariant":
+            agree(s, name, changes, same_bits, options, shapes["dense"])
+
+
+def times(d):
+    """Seconds of each measurement: a step of decoding, a prefill, the workload."""
+    decode = {f"decode {row.batch}": row.step_s for row in d.decode if row.step_s}
+    prefill = {f"prefill {row.batch}": row.seconds for row in d.prefill}
+    short = {"short prompts": d.short.seconds} if d.short else {}
+    return {**decode, **prefill, **short}
+
+
+def measure(s, name, title, checkpoint, options, base=None):
+    sizes = ["--decode", "1,32,256", "--decode-steps", "24", "--prefill", "16", "--short", "500,60,20"]
+    if s.dry:
+        sizes = ["--decode", "1,3", "--decode-context", "20", "--prefill", "2", "--prefill-length", "40", "--short", "4,12,3"]
+    command = [s.binary, "dev", "gpu-profile", "--model", s.checkpoint(checkpoint), "--device", "cuda", *sizes, *options, "--json"]
+
+    def judge(d):
+        mine = times(d)
+        if base is None:
+            return True, ", ".join(f"{what}: {1e3 * t:.2f} ms" for what, t in mine.items()) + " " + phases(d)
+        try:
+            other = times(document(s.path(base + ".json")))
+        except (OSError, ValueError):
+            raise NotRun(f"there is no measurement of the default to compare with ({base})") from None
+        ratio = {what: other[what] / t for what, t in mine.items() if what in other and t > 0}
+        best, worst = max(ratio.values()), min(ratio.values())
+        word = "faster" if worst > 0.99 and best > 1.01 else "slower" if best < 1.01 and worst < 0.99 else "mixed" if best > 1.01 else "the same"
+        return True, f"{word}: " + ", ".join(f"{what} x {r:.3f}" for what, r in ratio.items()) + " " + phases(d)
+
+    on_gpu(s, name, f"{title}, {checkpoint}", command, judge, limit=45, least=15, checkpoint=checkpoint)
+
+
+def agree(s, name, changes, same_bits, options, checkpoint):
+    """A variant's results beside those of our own products in the default arrangement: the same bits where the table says so."""
+    sizes = ["--prompts", "32", "--shared", "900", "--own", "100", "--new", "16"]
+    if s.dry:
+        sizes = ["--prompts", "3", "--shared", "40", "--own", "10", "--new", "3"]
+    command = [s.binary, "dev", "agreement", "--model", s.checkpoint(checkpoint), "--device", "cuda", "--reference", "default-variants"]
+    command += ["--tolerance", "0" if same_bits else "0.15", *(["--batch-invariant"] if same_bits else []), *options, *sizes, "--json"]
+
+    def judge(d):
+        r = d.result
+        return d.passed, f"log-probabilities within {r.largest_difference:.6f}, largest lead lost {r.largest_lost_margin:.4f}"
+
+    on_gpu(s, f"variant-{name}-agrees", f"{name} computes {'the same bits' if same_bits else 'the same within rounding'} ({changes})", command, judge, limit=70, least=15, checkpoint=checkpoint)

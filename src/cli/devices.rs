@@ -1,0 +1,373 @@
+//! `earnest run --devices`: one process per device, each with a part of the items, and their parts joined.
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
+
+use super::Exit;
+use super::error::CliError;
+use super::interrupt::{ask_to_stop, stop_on_signal};
+use super::printer::Printer;
+use earnest_eval::model::DeviceChoice;
+
+/// Interval at which the processes are looked at.
+const PERIOD: Duration = Duration::from_millis(100);
+/// Interval of lines where stderr is no terminal.
+const PLAIN_PERIOD: Duration = Duration::from_secs(10);
+
+/// Devices of `--devices`, e.g. `0,1`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceList(pub Vec<DeviceChoice>);
+
+impl FromStr for DeviceList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |word: &str| match word.parse::<u16>() {
+            Ok(number) => Ok(DeviceChoice::Cuda(number.into())),
+            Err(_) => word
+                .parse::<DeviceChoice>()
+                .ok()
+                .filter(|device| *device != DeviceChoice::Auto)
+                .ok_or_else(|| format!("{word} is not a device: name GPUs by number, e.g. 0,1")),
+        };
+        let devices = text.split(',').map(|word| one(word.trim())).collect::<Result<Vec<_>, String>>()?;
+        let twice = |device: &DeviceChoice| {
+            *device != DeviceChoice::Cpu && devices.iter().filter(|other| *other == device).count() > 1
+        };
+        if let Some(device) = devices.iter().find(|device| twice(device)) {
+            return Err(format!("{} is named twice", name(*device)));
+        }
+        let is_gpu = |device: &DeviceChoice| matches!(device, DeviceChoice::Cuda(_));
+        if devices.iter().any(is_gpu) && !devices.iter().all(is_gpu) {
+            return Err("a run is computed on GPUs or on CPUs: they round differently".to_owned());
+        }
+        Ok(DeviceList(devices))
+    }
+}
+
+fn name(device: DeviceChoice) -> String {
+    match device {
+        DeviceChoice::Cuda(number) => format!("cuda:{number}"),
+        DeviceChoice::Cpu => "cpu".to_owned(),
+        DeviceChoice::Auto => "auto".to_owned(),
+    }
+}
+
+/// Runs this process's command once on every device, with a part of the items each, and returns when all parts are stored.
+///
+/// # Errors
+/// The error of the first process that failed, with its device; what the others stored is kept, and the same command continues.
+pub fn run_parts(devices: &[DeviceChoice], quiet: bool, printer: Printer) -> Result<(), CliError> {
+    let stop = stop_on_signal()?;
+    let folder = std::env::temp_dir().join(format!("earnest-devices-{}", std::process::id()));
+    let unwritable =
+        |error: std::io::Error| CliError::new(Exit::Results, format!("cannot write to {}: {error}", folder.display()));
+    std::fs::create_dir_all(&folder).map_err(unwritable)?;
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut parts = Vec::new();
+    for (index, &device) in devices.iter().enumerate() {
+        match Part::start(&words, device, (index + 1, devices.len()), &folder) {
+            Ok(part) => parts.push(part),
+            Err(error) => {
+                parts.iter_mut().for_each(Part::stop);
+                parts.into_iter().for_each(|part| drop(part.end()));
+                return Err(error);
+            }
+        }
+    }
+    let mut display = Display::new(quiet, printer);
+    while parts.iter_mut().any(Part::is_running) {
+        if stop.load(Ordering::Relaxed) {
+            parts.iter_mut().for_each(Part::stop);
+        }
+        parts.iter_mut().for_each(Part::read_events);
+        display.show(&parts);
+        std::thread::sleep(PERIOD);
+    }
+    display.end();
+    let ended: Vec<Ended> = parts.into_iter().map(Part::end).collect();
+    // Only events are in it.
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut said: Vec<&str> = Vec::new();
+    for warning in ended.iter().flat_map(|part| &part.warnings) {
+        // Every process says the same of the model.
+        if !said.contains(&warning.as_str()) {
+            said.push(warning);
+            printer.warning(warning);
+        }
+    }
+    let failed: Vec<&Ended> = ended.iter().filter(|part| part.has_failed()).collect();
+    let Some(first) = failed.first() else { return Ok(()) };
+    if stop.load(Ordering::Relaxed) {
+        return Err(CliError::new(Exit::Interrupted, "stopped; what every device has done is stored")
+            .help("the same command continues"));
+    }
+    for part in &failed[1..] {
+        printer.warning(&part.sentence());
+    }
+    let help = first.help.as_ref().map_or(String::new(), |help| format!("{help}; "));
+    Err(CliError {
+        exit: first.exit(),
+        message: first.sentence(),
+        help: Some(format!(
+            "{help}what every device has done is stored, and the same command continues; --devices without {} leaves it out",
+            first.device
+        )),
+    })
+}
+
+/// Arguments of a part: those of this process without the ones that are the whole run's.
+fn arguments(words: &[OsString], device: DeviceChoice, (part, of): (usize, usize), events: &Path) -> Vec<OsString> {
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--devices") => drop(words.next()),
+            Some("--json" | "--quiet" | "-q") => {}
+            Some(word) if word.starts_with("--devices=") => {}
+            _ => kept.push(word.clone()),
+        }
+    }
+    let own =
+        ["--device".into(), name(device), "--shard".into(), format!("{part}/{of}"), "--json".into(), "--quiet".into()];
+    // The options of `run` stand before the suite, which has options of its own.
+    let run = kept.iter().position(|word| word == "run").map_or(0, |at| at + 1);
+    let events = ["--events".into(), events.as_os_str().to_owned()];
+    kept.splice(run..run, own.map(OsString::from).into_iter().chain(events));
+    kept
+}
+
+/// A process.
+struct Part {
+    device: String,
+    child: Child,
+    errors: JoinHandle<Vec<String>>,
+    events: PathBuf,
+    read: u64,
+    stopped: bool,
+    planned: usize,
+    done: usize,
+    correct: usize,
+}
+
+/// A process that has ended.
+struct Ended {
+    device: String,
+    code: Option<i32>,
+    error: Option<String>,
+    help: Option<String>,
+    warnings: Vec<String>,
+}
+
+impl Part {
+    fn start(words: &[OsString], device: DeviceChoice, part: (usize, usize), folder: &Path) -> Result<Part, CliError> {
+        let failed = |error: std::io::Error| {
+            CliError::new(Exit::Engine, format!("cannot start the process for {}: {error}", name(device)))
+        };
+        let events = folder.join(format!("{}.jsonl", part.0));
+        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        command.args(arguments(words, device, part, &events)).env_remove("EARNEST_DEVICE");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // Ctrl-C on a terminal reaches this process only, which passes it on once.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(failed)?;
+        let stderr = child.stderr.take();
+        let errors = std::thread::spawn(move || {
+            stderr.map_or_else(Vec::new, |pipe| BufReader::new(pipe).lines().map_while(Result::ok).collect())
+        });
+        let device = name(device);
+        Ok(Part { device, child, errors, events, read: 0, stopped: false, planned: 0, done: 0, correct: 0 })
+    }
+
+    /// A process whose state cannot be read counts as ended; waiting for it then says why.
+    fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn stop(&mut self) {
+        if !std::mem::replace(&mut self.stopped, true) {
+            ask_to_stop(&mut self.child);
+        }
+    }
+
+    /// Reads the events that were written since the last time.
+    fn read_events(&mut self) {
+        let mut text = String::new();
+        let read = File::open(&self.events).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.read))?;
+            file.read_to_string(&mut text)
+        });
+        // A file that is not there yet, or ends within a character, is read later.
+        if read.is_err() {
+            return;
+        }
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        self.read += whole as u64;
+        for line in text[..whole].lines() {
+            let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
+            match event["event"].as_str() {
+                Some("started") => {
+                    self.planned = event["planned"].as_u64().unwrap_or(0) as usize;
+                    self.done = event["recorded"].as_u64().unwrap_or(0) as usize;
+                }
+                Some("sample") => {
+                    self.done += 1;
+                    self.correct += usize::from(event["correct"] == true);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn end(mut self) -> Ended {
+        let code = self.child.wait().ok().and_then(|status| status.code());
+        let lines = self.errors.join().unwrap_or_default();
+        let after = |word: &str| lines.iter().rev().find_map(|line| line.strip_prefix(word)).map(str::to_owned);
+        // A process that did not end by itself has no such line: its last one says most.
+        let error = after("error: ").or_else(|| lines.iter().rev().find(|line| !line.trim().is_empty()).cloned());
+        let warnings = lines.iter().filter_map(|line| line.strip_prefix("warning: ")).map(str::to_owned).collect();
+        Ended { device: self.device, code, error, help: after("help: "), warnings }
+    }
+}
+
+impl Ended {
+    /// Samples that failed for good are a result.
+    fn has_failed(&self) -> bool {
+        !matches!(self.code, Some(0 | 1))
+    }
+
+    fn exit(&self) -> Exit {
+        let known = [Exit::Usage, Exit::Model, Exit::Results, Exit::Engine, Exit::TooManyFailures, Exit::Interrupted];
+        known.into_iter().find(|exit| Some(i32::from(exit.code())) == self.code).unwrap_or(Exit::Engine)
+    }
+
+    fn sentence(&self) -> String {
+        let how = match self.code {
+            Some(_) => String::new(),
+            None => " was killed".to_owned(),
+        };
+        let error = self.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
+        match how.is_empty() && error.is_empty() {
+            true => format!("the process on {} failed with exit code {}", self.device, self.code.unwrap_or_default()),
+            false if how.is_empty() => format!("the process on {} failed{error}", self.device),
+            false => format!("the process on {}{how}{error}", self.device),
+        }
+    }
+}
+
+/// One line of progress for all processes.
+struct Display {
+    printer: Printer,
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    begun: Option<(Instant, usize)>,
+    last: Instant,
+}
+
+impl Display {
+    fn new(quiet: bool, printer: Printer) -> Display {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+            bar.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar
+        });
+        Display { printer, bar, quiet, begun: None, last: Instant::now() }
+    }
+
+    fn show(&mut self, parts: &[Part]) {
+        let done: usize = parts.iter().map(|part| part.done).sum();
+        if self.begun.is_none() && parts.iter().all(|part| part.planned > 0) {
+            self.begun = Some((Instant::now(), done));
+        }
+        let elapsed = self.begun.map(|(start, before)| (start.elapsed(), done - before.min(done)));
+        match &self.bar {
+            Some(bar) => bar.set_message(line(parts, elapsed)),
+            None if !self.quiet && self.last.elapsed() >= PLAIN_PERIOD => {
+                self.last = Instant::now();
+                self.printer.message(&line(parts, elapsed));
+            }
+            None => {}
+        }
+    }
+
+    fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Figures of all parts; `elapsed` is the time since all have begun and the samples done in it.
+fn line(parts: &[Part], elapsed: Option<(Duration, usize)>) -> String {
+    let (planned, done) = (parts.iter().map(|p| p.planned).sum::<usize>(), parts.iter().map(|p| p.done).sum::<usize>());
+    let each: Vec<String> = parts
+        .iter()
+        .map(|part| match part.planned {
+            0 => format!("{} loading", part.device),
+            planned => format!("{} {}/{planned}", part.device, part.done),
+        })
+        .collect();
+    let correct: usize = parts.iter().map(|part| part.correct).sum();
+    let rate =
+        elapsed.filter(|(time, new)| time.as_secs_f64() > 1.0 && *new > 0).map_or(String::new(), |(time, new)| {
+            let per_second = new as f64 / time.as_secs_f64();
+            let left = (planned - done.min(planned)) as f64 / per_second;
+            format!(", {correct} correct now, {per_second:.1}/s, {left:.0} s left")
+        });
+    format!("{done}/{planned}  {}{rate}", each.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_numbers_of_gpus() {
+        let list = |text: &str| text.parse::<DeviceList>().map(|list| list.0);
+        assert_eq!(list("0,1"), Ok(vec![DeviceChoice::Cuda(0), DeviceChoice::Cuda(1)]));
+        assert_eq!(list("cuda:3, 2"), Ok(vec![DeviceChoice::Cuda(3), DeviceChoice::Cuda(2)]));
+        assert_eq!(list("cpu,cpu"), Ok(vec![DeviceChoice::Cpu; 2]));
+        assert_eq!(list("1,cuda:1").unwrap_err(), "cuda:1 is named twice");
+        assert!(list("0,cpu").unwrap_err().contains("round differently"));
+        assert!(["", "0,", "auto", "0,x"].iter().all(|text| list(text).unwrap_err().contains("not a device")));
+    }
+
+    #[test]
+    fn a_part_has_the_command_with_its_own_device_and_items() {
+        let words: Vec<OsString> =
+            ["run", "nupa", "--devices", "0,1", "--json", "--limit", "9"].map(OsString::from).into();
+        let part = arguments(&words, DeviceChoice::Cuda(1), (2, 2), Path::new("e.jsonl"));
+        let text: Vec<&str> = part.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(text.join(" "), "run --device cuda:1 --shard 2/2 --json --quiet --events e.jsonl nupa --limit 9");
+        let joined: Vec<OsString> = ["-q", "run", "--devices=0,1", "nupa"].map(OsString::from).into();
+        let part = arguments(&joined, DeviceChoice::Cuda(0), (1, 2), Path::new("e"));
+        assert_eq!(part.len(), 1 + 6 + 2 + 1, "{part:?}");
+    }
+
+    #[test]
+    fn a_failed_process_is_named_with_its_message() {
+        let ended = |code, error: Option<&str>| Ended {
+            device: "cuda:1".into(),
+            code,
+            error: error.map(str::to_owned),
+            help: None,
+            warnings: vec![],
+        };
+        let failed = ended(Some(5), Some("the device has no 5 bytes left"));
+        assert_eq!(failed.sentence(), "the process on cuda:1 failed: the device has no 5 bytes left");
+        assert_eq!((failed.exit(), failed.has_failed()), (Exit::Engine, true));
+        assert_eq!(ended(None, None).sentence(), "the process on cuda:1 was killed");
+        assert_eq!(ended(Some(3), None).sentence(), "the process on cuda:1 failed with exit code 3");
+        assert!(!ended(Some(1), None).has_failed());
+    }
+}
