@@ -145,11 +145,12 @@ def agreements(s):
         command = [s.binary, "dev", "agreement", "--model", s.checkpoint(checkpoint), "--device", s.device, "--reference", reference]
         command += ["--tolerance", tolerance, *options, "--json"]
 
-        def judge(d, options=options, reference=reference):
+        def judge(d, options=options, reference=reference, checkpoint=checkpoint):
             r = d.result
             detail = f"log-probabilities within {r.largest_difference:.5f}, {r.tokens} tokens ({d.distinct_tokens} different ones) before the first difference, largest lead lost {r.largest_lost_margin:.4f}"
-            # Two engines that only repeat one token agree, and both are wrong; and without cublasLt our products are compared with themselves.
-            passed = d.passed and d.distinct_tokens > 3
+            # Two engines that only repeat one token agree, and both may be wrong. Some random models do that; they are compared with the CPU too. And
+            # without cublasLt our products are compared with themselves.
+            passed = d.passed and (s.dry or checkpoint != llama or d.distinct_tokens > 3)
             if not s.dry and reference == own and "--batch-invariant" not in options:
                 passed = passed and d.engine.options.products == "cublasLt"
             return passed, detail

@@ -118,7 +118,7 @@ index, total = {}, 0
 
 
 def write(shard, tensors):
-    """A file of tensors: (name, shape); a vector is a norm's scale."""
+    """A file of tensors: (name, shape); a vector is a norm's scale, unless its name says that it is a bias."""
     global total
     name = f"model-{shard:05d}.safetensors"
     header, at = {"__metadata__": {"format": "pt"}}, 0
@@ -133,10 +133,10 @@ def write(shard, tensors):
     with open(os.path.join(a.out, name), "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for _, shape in tensors:
-            if len(shape) == 1:
+            if len(shape) == 1 and not key.endswith(".bias"):
                 file.write(ones * shape[0])
             else:
-                values(file, shape[0] * shape[1])
+                values(file, shape[0] * (shape[1] if len(shape) > 1 else 1))
 
 
 q, kv = heads * width, kv_heads * width

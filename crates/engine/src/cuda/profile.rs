@@ -158,7 +158,9 @@ struct Recorder {
     last_call: Option<Instant>,
     rows: HashMap<(usize, Name), Sum>,
     steps: HashMap<usize, StepSum>,
-    /// Seconds of the host for the step before.
+    /// Start of the open step.
+    begun: Option<Instant>,
+    /// Seconds of the host for the step before, with what profiling adds.
     asked: f64,
 }
 
@@ -182,7 +184,8 @@ impl Recorder {
         for step in std::mem::take(&mut self.marked[slot]) {
             let (Some(first), Some(last)) = (step.launches.first(), step.launches.last()) else { continue };
             let sum = self.steps.entry(step.tokens).or_default();
-            sum.steps += 1;
+            // Waiting for rows of logits cuts a step: only its first part has looked tokens up.
+            sum.steps += usize::from(step.tokens > 0);
             sum.seconds += device.seconds(first.from, last.to)?;
             sum.launches += step.launches.len();
             (sum.calls, sum.gaps) = (sum.calls + step.calls, sum.gaps + step.gaps);
@@ -302,6 +305,7 @@ impl Profiled {
             last_call: None,
             rows: HashMap::new(),
             steps: HashMap::new(),
+            begun: None,
             asked: 1e-3,
         }));
         let profiler = Profiler { recorder: Rc::clone(&recorder), clock };
@@ -359,6 +363,7 @@ impl Profiled {
                 self.device.copy(from, to, IDLE)?;
             }
         }
+        self.recorder.borrow_mut().begun = Some(Instant::now());
         Ok(())
     }
 }
@@ -423,7 +428,7 @@ impl Device for Profiled {
         let recorder = &mut *self.recorder.borrow_mut();
         let step = std::mem::take(&mut recorder.open);
         if !step.launches.is_empty() {
-            recorder.asked = step.calls + step.gaps;
+            recorder.asked = recorder.begun.take().map_or(recorder.asked, |begun| begun.elapsed().as_secs_f64());
             recorder.marked[slot].push(step);
         }
         Ok(mark)

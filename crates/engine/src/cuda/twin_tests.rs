@@ -540,7 +540,7 @@ fn the_acceptance_of_the_reference_checkpoints_passes_in_16_bits() {
         let mut recorded = Recorded::read(&folder.join("golden.json")).unwrap();
         recorded.prompts.truncate(2);
         let found = compare(&mut twin(&checkpoint, true, 0, &options()), name, &recorded).unwrap();
-        // scripts/gpu-acceptance.sh allows 0.2.
+        // scripts/acceptance/correctness.py allows 0.2.
         assert!(found.largest_difference < 0.15 && found.largest_lost_margin < 0.15, "{found:?}");
         largest = (largest.0.max(found.largest_difference), largest.1.max(found.largest_lost_margin));
     }
