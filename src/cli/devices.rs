@@ -118,10 +118,7 @@ pub fn run_parts(devices: &[DeviceChoice], quiet: bool, printer: Printer) -> Res
     Err(CliError {
         exit: first.exit(),
         message: first.sentence(),
-        help: Some(format!(
-            "{help}what every device has done is stored, and the same command continues; --devices without {} leaves it out",
-            first.device
-        )),
+        help: Some(format!("{help}what every device has done is stored, and the same command continues")),
     })
 }
 

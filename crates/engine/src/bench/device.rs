@@ -22,12 +22,14 @@ pub struct Machine {
 pub struct Cost {
     /// Bytes of the weights that every step reads: all, without an embedding table of which only rows are read.
     pub weight_bytes: f64,
-    /// Weights that every token is multiplied with.
+    /// Weights that tokens are multiplied with, all experts included.
     pub weights: f64,
     /// Those of the output head, which only rows of wanted logits go through.
     pub head: f64,
     /// Bytes of the keys and values of one position.
     pub kv_bytes: f64,
+    /// Share of the weights (without the embedding table) that experts have, and share of the experts that a token is multiplied with.
+    pub experts: [f64; 2],
 }
 
 /// Decoding at one batch size.
@@ -107,14 +109,31 @@ impl Cost {
         let table = (config.vocab_size * config.hidden_size) as f64;
         // An embedding that is not the head is only looked up.
         let used = if config.tied_embeddings { all } else { all - table };
-        Cost { weight_bytes: bytes as f64 * used / all, weights: used, head: table, kv_bytes }
+        let experts = config.experts.map_or([0.0, 1.0], |e| {
+            let layers = config.layers.iter().filter(|layer| layer.experts).count();
+            let weights = layers * e.count * 3 * config.hidden_size * e.intermediate_size;
+            [weights as f64 / used, e.per_token as f64 / e.count as f64]
+        });
+        Cost { weight_bytes: bytes as f64 * used / all, weights: used, head: table, kv_bytes, experts }
+    }
+
+    /// Operations of `tokens` tokens, of which `rows` go through the head.
+    fn operations(&self, tokens: f64, rows: f64) -> f64 {
+        let [experts, chosen] = self.experts;
+        let unused = self.weights * experts * (1.0 - chosen);
+        2.0 * ((self.weights - self.head - unused) * tokens + self.head * rows)
+    }
+
+    /// Bytes of the weights that a step of `tokens` tokens reads, if each chooses its experts at random.
+    fn bytes(&self, tokens: f64) -> f64 {
+        let [experts, chosen] = self.experts;
+        self.weight_bytes * (1.0 - experts * (1.0 - chosen).powf(tokens))
     }
 
     /// Seconds that a step needs at least: `tokens` computed, of which `rows` go through the head, `positions` read by attention.
     fn least(&self, machine: &Machine, tokens: f64, rows: f64, positions: f64) -> f64 {
-        let bytes = self.weight_bytes + positions * self.kv_bytes;
-        let products = (self.weights - self.head) * tokens + self.head * rows;
-        (bytes / machine.bandwidth).max(2.0 * products / machine.arithmetic)
+        let bytes = self.bytes(tokens) + positions * self.kv_bytes;
+        (bytes / machine.bandwidth).max(self.operations(tokens, rows) / machine.arithmetic)
     }
 }
 
@@ -124,12 +143,12 @@ impl SharedWorkload {
     fn least(&self, machine: &Machine, cost: &Cost, batch: usize) -> f64 {
         let generated = (self.prompts * self.new_tokens) as f64;
         let computed = self.shared as f64 + (self.prompts * self.own) as f64 + generated;
-        let products = (cost.weights - cost.head) * computed + cost.head * generated;
         // Every step reads the weights and the common keys and values, and every token those of its own request.
         let steps = (self.prompts.div_ceil(batch.max(1)) * self.new_tokens) as f64;
         let own = generated * (self.own as f64 + self.new_tokens as f64 / 2.0);
-        let bytes = steps * cost.weight_bytes + (steps * self.shared as f64 + own) * cost.kv_bytes;
-        (2.0 * products / machine.arithmetic).max(bytes / machine.bandwidth)
+        let bytes = steps * cost.bytes(batch.clamp(1, self.prompts.max(1)) as f64)
+            + (steps * self.shared as f64 + own) * cost.kv_bytes;
+        (cost.operations(computed, generated) / machine.arithmetic).max(bytes / machine.bandwidth)
     }
 }
 
@@ -294,8 +313,22 @@ mod tests {
     use earnest_models::checkpoint::Checkpoint;
 
     #[test]
+    fn tokens_are_multiplied_with_the_experts_that_they_choose() {
+        // Half of the weights are experts, of which a token has a quarter.
+        let cost = Cost { weight_bytes: 2e6, weights: 1e6, head: 0.0, kv_bytes: 0.0, experts: [0.5, 0.25] };
+        assert_eq!(cost.operations(10.0, 10.0), 2.0 * 10.0 * (5e5 + 0.25 * 5e5));
+        assert_eq!(cost.bytes(1.0), 1e6 + 0.25 * 1e6);
+        assert!((cost.bytes(2.0) - (1e6 + 0.4375 * 1e6)).abs() < 1e-6 && cost.bytes(1e4) > 1.999e6);
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints");
+        let of = |name: &str| Cost::of(&Checkpoint::open(&folder.join(name)).unwrap().config, 1000, 1.0).experts;
+        assert_eq!(of("llama"), [0.0, 1.0]);
+        let [experts, chosen] = of("mixtral");
+        assert!((0.1..1.0).contains(&experts) && (0.1..1.0).contains(&chosen), "{experts} {chosen}");
+    }
+
+    #[test]
     fn a_workload_takes_at_least_what_arithmetic_or_memory_takes() {
-        let cost = Cost { weight_bytes: 2e6, weights: 1e6, head: 1e5, kv_bytes: 100.0 };
+        let cost = Cost { weight_bytes: 2e6, weights: 1e6, head: 1e5, kv_bytes: 100.0, experts: [0.0, 1.0] };
         let workload = SharedWorkload { prompts: 10, shared: 50, own: 20, new_tokens: 4, sampling: Sampling::GREEDY };
         // 290 tokens through all but the head, 40 through the head.
         let slow = Machine { bandwidth: 1e15, arithmetic: 1e9 };
@@ -320,7 +353,7 @@ mod tests {
         let mut engine = CpuEngine::load(&checkpoint, options).unwrap();
         let (machine, cost) = (
             Machine { bandwidth: 1e12, arithmetic: 1e14 },
-            Cost { weight_bytes: 1e6, weights: 5e5, head: 0.0, kv_bytes: 100.0 },
+            Cost { weight_bytes: 1e6, weights: 5e5, head: 0.0, kv_bytes: 100.0, experts: [0.0, 1.0] },
         );
         for batch in [1, 24] {
             let sizes = (batch, 64, 8, 40);

@@ -74,7 +74,7 @@ pub(crate) fn of_launch(
         "dequantise" => {
             let k = size(1);
             let bytes = rows * (unit.kind().row_bytes(k, element) + k as u64 * e);
-            (format!("n {}, k {k}, {}", count(grid[0]), unit.kind().name(element)), moved(bytes))
+            (format!("n {rows}, k {k}, {}", unit.kind().name(element)), moved(bytes))
         }
         // The tiles of product.cu: `product_8` to `product_128`.
         name if name.strip_prefix("product_").is_some_and(|rows| rows.parse::<u32>().is_ok()) => {
@@ -99,7 +99,7 @@ fn product(m: usize, n: usize, k: usize, kind: Kind, element: Element, out: Out)
     let weights = columns * kind.row_bytes(k, element);
     let bytes = weights + rows * k as u64 * element.size_bytes() + rows * columns * stored;
     let work = Work { bytes, operations: 2 * rows * columns * k as u64 };
-    (format!("m {}, n {}, k {k}, {}{how}", count(m), count(n), kind.name(element)), Some(work))
+    (format!("m {}, n {n}, k {k}, {}{how}", count(m), kind.name(element)), Some(work))
 }
 
 /// OUT_* of the kernels.
