@@ -191,7 +191,7 @@ def sanitize(s, tool):
         if broken:
             raise NotRun(f"it does not work on this machine: {broken[0]}")
         said = [line for line in lines if "SUMMARY" in line]
-        clean = bool(said) and all(" 0 errors" in line or "0 hazards" in line for line in said)
+        clean = bool(said) and all(" 0 errors" in line or " 0 hazards" in line for line in said)
         errors = [line for line in lines if line.startswith(("Invalid", "Error", "Race", "Uninitialized", "Barrier"))]
         return status == 0 and clean, "; ".join([*said, *errors[:3]]) or f"exit code {status}: {s.tail(name)}"
 

@@ -96,7 +96,8 @@ class Session:
         self.known = self._known()
         self.now = []
         self.children = set()
-        self.lock = threading.Lock()
+        self.closed = False
+        self.lock = threading.RLock()  # the handler of signals closes too
         self.checkpoints = {}
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._stopped)
@@ -173,8 +174,10 @@ class Session:
         with open(self.path(name + ".command"), "w") as file:
             file.write(" ".join(command) + "\n")
         with open(self.path(name + ".json"), "w") as out, open(self.path(name + ".log"), "w") as log:
-            child = subprocess.Popen(command, stdout=out, stderr=log, env={**self.environment, **(environment or {})})
             with self.lock:
+                if self.closed:
+                    return "closed"
+                child = subprocess.Popen(command, stdout=out, stderr=log, env={**self.environment, **(environment or {})})
                 self.children.add(child)
             try:
                 return child.wait(limit)
@@ -290,11 +293,11 @@ class Session:
             raise NotRun(f"the checkpoint {name} could not be made: {problem[0]}")
 
     def close(self):
-        """Ends what still runs."""
+        """Ends what still runs; nothing starts any more."""
         with self.lock:
-            children = list(self.children)
-        for child in children:
-            child.kill()
+            self.closed = True
+            for child in self.children:
+                child.kill()
 
     def archive(self):
         """Keeps one archive of all results in the folder OUT."""

@@ -4,6 +4,7 @@
 //! bytes of its part), then the parts, compressed by zstd. A part has every unit: the digest of its source and options, its length, its
 //! binary. A binary whose source has changed is never found, and the compiler takes over.
 
+use std::cell::OnceCell;
 use std::io::Read;
 
 use sha2::{Digest, Sha256};
@@ -24,7 +25,9 @@ pub(crate) const ARCHITECTURES: [&str; 4] = ["sm_80", "sm_90", "sm_100", "sm_120
 pub(crate) struct Embedded {
     architecture: &'static str,
     compiler: &'static str,
-    binaries: Vec<u8>,
+    part: &'static [u8],
+    /// The part, expanded when the first binary is asked for; empty if it is damaged.
+    binaries: OnceCell<Vec<u8>>,
 }
 
 impl Embedded {
@@ -38,9 +41,7 @@ impl Embedded {
             let (architecture, bytes) = word.split_once(':')?;
             let (part, rest) = parts.split_at_checked(bytes.parse().ok()?)?;
             if architecture == wanted {
-                let mut binaries = vec![];
-                ruzstd::decoding::StreamingDecoder::new(part).ok()?.read_to_end(&mut binaries).ok()?;
-                return Some(Embedded { architecture, compiler, binaries });
+                return Some(Embedded { architecture, compiler, part, binaries: OnceCell::new() });
             }
             parts = rest;
         }
@@ -60,7 +61,7 @@ impl Embedded {
     /// Returns a unit's binary; none if its source is not the one that was compiled.
     pub(crate) fn binary(&self, unit: &Unit, sources: &Sources) -> Option<&[u8]> {
         let wanted = key(unit, sources, self.architecture);
-        let mut rest = &self.binaries[..];
+        let mut rest = &self.binaries.get_or_init(|| expand(self.part).unwrap_or_default())[..];
         loop {
             let (digest, tail) = rest.split_at_checked(DIGEST)?;
             let (length, tail) = tail.split_first_chunk::<4>()?;
@@ -71,6 +72,12 @@ impl Embedded {
             rest = tail;
         }
     }
+}
+
+fn expand(part: &[u8]) -> Option<Vec<u8>> {
+    let mut binaries = vec![];
+    ruzstd::decoding::StreamingDecoder::new(part).ok()?.read_to_end(&mut binaries).ok()?;
+    Some(binaries)
 }
 
 /// The line of text and the parts.
@@ -140,7 +147,7 @@ mod tests {
     #[test]
     fn a_part_is_read_as_it_was_written() {
         let bytes = part("sm_80", &mut |unit| Ok(unit.name.clone().into_bytes())).unwrap();
-        let read = Embedded { architecture: "sm_80", compiler: "none", binaries: bytes };
+        let read = Embedded { architecture: "sm_80", compiler: "none", part: &[], binaries: OnceCell::from(bytes) };
         let unit = Unit::attention(Element::Bf16, 128);
         assert_eq!(read.binary(&unit, &Sources::embedded()), Some(unit.name.as_bytes()));
         let other = Embedded { architecture: "sm_90", ..read };

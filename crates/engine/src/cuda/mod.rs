@@ -24,6 +24,7 @@ mod packing;
 mod peaks;
 mod products;
 mod profile;
+mod profiled;
 mod sources;
 #[cfg(test)]
 mod twin;
