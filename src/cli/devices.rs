@@ -62,17 +62,26 @@ fn name(device: DeviceChoice) -> String {
     }
 }
 
-/// Runs this process's command once on every device, with a part of the items each, and returns when all parts are stored.
+/// Runs this process's command once on every device, with a part of the items each, and returns when all parts are stored. `limit` is the
+/// limit of items where the command leaves it to the program.
 ///
 /// # Errors
 /// The error of the first process that failed, with its device; what the others stored is kept, and the same command continues.
-pub fn run_parts(devices: &[DeviceChoice], quiet: bool, printer: Printer) -> Result<(), CliError> {
+pub fn run_parts(
+    devices: &[DeviceChoice],
+    limit: Option<usize>,
+    quiet: bool,
+    printer: Printer,
+) -> Result<(), CliError> {
     let stop = stop_on_signal()?;
     let folder = std::env::temp_dir().join(format!("earnest-devices-{}", std::process::id()));
     let unwritable =
         |error: std::io::Error| CliError::new(Exit::Results, format!("cannot write to {}: {error}", folder.display()));
     std::fs::create_dir_all(&folder).map_err(unwritable)?;
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let (Some(limit), Some(at)) = (limit, words.iter().position(|word| word == "run")) {
+        words.splice(at + 1..at + 1, ["--limit".into(), limit.to_string().into()]);
+    }
     let mut parts = Vec::new();
     for (index, &device) in devices.iter().enumerate() {
         match Part::start(&words, device, (index + 1, devices.len()), &folder) {

@@ -105,7 +105,9 @@ fn evaluate_on_devices(
     // The file of results is the parts' while they run.
     drop((store, model, reporters));
     if survey.run.is_none() || survey.settled < survey.planned {
-        devices::run_parts(devices, quiet, printer)?;
+        // Parts do not choose a limit themselves.
+        let limit = settings.plan.limit.filter(|_| args.limit.is_none());
+        devices::run_parts(devices, limit, quiet, printer)?;
         merge::join_run(&settings.results, &survey.settings.sha256(), devices.len(), printer)?;
     }
     Ok(evaluate_and_show(settings, &args.session, quiet, printer)?.0)
