@@ -292,7 +292,7 @@ impl Gpu {
         let failed = |log: String| DeviceError::Kernels { unit: unit.name.clone(), log };
         let binary = self.compiler.binary(unit).map_err(|error| match error {
             DeviceError::Kernels { log, .. } => failed(log + &refused),
-            DeviceError::LibraryMissing { .. } => failed(format!("{error}{refused}")),
+            DeviceError::LibraryMissing { .. } if !refused.is_empty() => failed(format!("{error}{refused}")),
             error => error,
         })?;
         load(&binary).map_err(|why| {
