@@ -162,10 +162,11 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     }
     let (mut peaks, mut profiler) = (None, None);
     let mut machine = Machine { bandwidth: 0.0, arithmetic: 0.0 };
-    let start;
+    let (start, load_s);
     let (mut engine, options): (Box<dyn Engine>, serde_json::Value) = if device == Device::Cpu {
         start = Instant::now();
         let (native, options) = model::load_cpu(&checkpoint, settings.cpu_options())?;
+        load_s = start.elapsed().as_secs_f64();
         if measured {
             let peaks = native.peaks();
             machine = Machine { bandwidth: peaks.bytes_per_s, arithmetic: peaks.products_per_s };
@@ -187,10 +188,10 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
             }
             None => model::load_on(&checkpoint, &device, &settings)?,
         };
+        load_s = start.elapsed().as_secs_f64();
         notes.iter().for_each(|note| printer.warning(note));
         (engine, options)
     };
-    let load_s = start.elapsed().as_secs_f64();
     let card = engine.card();
     say(format!("computing on {}", card.devices.join("; ")));
     machine.bandwidth = args.bandwidth.map_or(machine.bandwidth, |x| x * 1e12);
@@ -345,7 +346,7 @@ fn sizes(option: &str, text: &str) -> Result<Vec<usize>, CliError> {
     parts
         .map(|part| part.parse::<usize>().ok().filter(|n| *n > 0))
         .collect::<Option<Vec<usize>>>()
-        .ok_or_else(|| CliError::usage(format!("{option} {text}: batch sizes must be whole numbers above 0")))
+        .ok_or_else(|| CliError::usage(format!("{option} {text}: sizes must be whole numbers above 0")))
 }
 
 /// Checks for exactly N numbers above 0, or none.
