@@ -103,7 +103,7 @@ fn the_first_command_of_the_acceptance_runs_and_goes_on_where_it_was_cut() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let late = acceptance("correctness", folder.path(), &["--dry-run", "--seconds", "12"]);
+    let late = acceptance("correctness", folder.path(), &["--dry-run", "--seconds", "14"]);
     let cut = verdicts(&late);
     assert!(late.status.code() == Some(3) && count(&cut, "not run") >= 10, "{}", words(&late));
     let whole = acceptance("correctness", folder.path(), &["--dry-run"]);

@@ -29,7 +29,11 @@ fn parts_on_several_devices_are_the_run_of_one() {
     let (joined, alone) = (json(&joined), json(&alone));
     assert_eq!(joined["manifest"]["settings_sha256"], alone["manifest"]["settings_sha256"]);
     assert_eq!(joined["manifest"]["run"], alone["manifest"]["run"]);
-    assert_eq!((&joined["totals"], &joined["manifest"]["status"]), (&alone["totals"], &alone["manifest"]["status"]));
+    // How much of the prompts came from the prefix cache depends on the batch.
+    for field in ["planned", "recorded", "failed", "prompt_tokens", "completion_tokens"] {
+        assert_eq!(joined["totals"][field], alone["totals"][field], "{field}");
+    }
+    assert_eq!((&joined["grids"], &joined["manifest"]["status"]), (&alone["grids"], &alone["manifest"]["status"]));
     // The parts are gone, and the same command reports the whole run.
     let listed = json(&earnest(&several, &["runs", "list", "--json"]));
     assert_eq!(listed.as_array().or(listed["runs"].as_array()).map(Vec::len), Some(1), "{listed}");
