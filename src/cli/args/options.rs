@@ -8,6 +8,7 @@ use crate::cli::catalogue;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::values::{ByteSize, Prompts, one_of};
+use earnest_engine::cuda::Variants;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
 use earnest_eval::model::{BUILT_IN, DeviceChoice, EngineSettings};
 use earnest_eval::run::ThinkingRequest;
@@ -145,6 +146,11 @@ pub struct EngineArgs {
     #[arg(long)]
     pub batch_invariant: bool,
 
+    /// Variants of the computation on a GPU that no measurement has made the default yet; those with other bits are part of a run's
+    /// settings
+    #[arg(long, value_name = "NAME,NAME", value_parser = str::parse::<Variants>, hide = true)]
+    pub cuda_variant: Option<Variants>,
+
     /// Several GPUs for one model: not supported, start one process per GPU with --shard
     #[arg(long, value_name = "N,N", hide = true)]
     pub devices: Option<String>,
@@ -167,6 +173,7 @@ impl EngineArgs {
             prefix_cache: !self.no_prefix_cache,
             device: self.device.unwrap_or_default(),
             batch_invariant: self.batch_invariant,
+            cuda_variants: self.cuda_variant.unwrap_or_default(),
         };
         settings.check()?;
         Ok(settings)

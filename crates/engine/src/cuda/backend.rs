@@ -46,6 +46,7 @@ impl EngineCore<CudaBackend> {
             sequences: max_batch,
             invariant: options.batch_invariant,
             kv_memory: options.kv_memory,
+            variants: options.variants,
         };
         let (executor, mut notes) = Executor::load(device, checkpoint, &demands)?;
         let capacity = executor.capacity();
@@ -85,6 +86,7 @@ impl EngineCore<CudaBackend> {
             "accumulation": "f32",
             "deterministic": true,
             "batch_invariant": executor.is_invariant(),
+            "variants": executor.variants().names(),
             "max_batch": limits.max_batch,
             "token_budget": limits.token_budget,
             "kv_tokens": limits.blocks * BLOCK_SIZE,

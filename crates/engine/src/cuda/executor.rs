@@ -8,6 +8,7 @@ use super::memory::{
     Buffers, Exchange, MOST_BLOCKS, RopeTables, block_bytes, buffers, cache, rope_tables, states, step_bytes,
     upload_floats,
 };
+use super::options::Variants;
 use super::packing::{METADATA_BYTES, Packer, StepAddresses};
 use super::products::ProductRunner;
 use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights};
@@ -52,6 +53,7 @@ pub(crate) struct Executor {
     capacity: Capacity,
     setting: Setting,
     exchanges: [Exchange; 2],
+    variants: Variants,
     /// Steps so far.
     steps: usize,
 }
@@ -66,6 +68,8 @@ pub(crate) struct Demands {
     pub(crate) invariant: bool,
     /// Bytes for keys and values; none takes what is left.
     pub(crate) kv_memory: Option<u64>,
+    /// Variants of the computation.
+    pub(crate) variants: Variants,
 }
 
 impl Executor {
@@ -140,6 +144,7 @@ impl Executor {
             capacity,
             setting,
             exchanges,
+            variants: demands.variants,
             steps: 0,
         };
         Ok((executor, notes))
@@ -148,6 +153,11 @@ impl Executor {
     /// The device.
     pub(crate) fn device(&self) -> &dyn Device {
         &*self.device
+    }
+
+    /// Variants of the computation that were chosen.
+    pub(crate) fn variants(&self) -> Variants {
+        self.variants
     }
 
     /// Sizes of a step and of the cache.

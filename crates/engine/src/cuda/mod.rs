@@ -33,4 +33,4 @@ pub use checks::{KernelCheck, check_kernels};
 pub use device::{DeviceError, DeviceInfo};
 pub use error::CudaError;
 pub use gpu::{cublaslt_version, devices};
-pub use options::Options;
+pub use options::{Options, UnknownVariant, VARIANTS, Variant, VariantCard, Variants};

@@ -1,7 +1,7 @@
 //! Devices of the native engine.
 use std::str::FromStr;
 
-use earnest_engine::cuda::{self, CudaError, DeviceError, DeviceInfo};
+use earnest_engine::cuda::{self, CudaError, DeviceError, DeviceInfo, Variant, Variants};
 
 use super::EngineSettings;
 use crate::EvalError;
@@ -55,37 +55,54 @@ pub enum Device {
     Cuda {
         /// Batch-invariant kernels for all matrix products; otherwise cublasLt computes the dense ones.
         invariant: bool,
+        /// The chosen variants whose results have other bits.
+        variants: Variants,
     },
 }
 
-// One name for each arithmetic, so that rows of different ones never mix.
-const CPU: &str = "native";
-const CUDA: &str = "native-cuda-cublaslt";
 const CUDA_INVARIANT: &str = "native-cuda-batch-invariant";
+
+/// One name for each arithmetic, so that rows of different ones never mix. The variants with other bits are of products by cublasLt,
+/// which batch invariance does without.
+const ARITHMETICS: [(&str, Device); 6] = [
+    ("native", Device::Cpu),
+    ("native-cuda-cublaslt", Device::cublaslt(Variants::NONE)),
+    (CUDA_INVARIANT, Device::invariant()),
+    ("native-cuda-cublaslt-tuned", Device::cublaslt(Variants::NONE.with(Variant::TunedProducts))),
+    ("native-cuda-cublaslt-fused-dequantise", Device::cublaslt(Variants::NONE.with(Variant::FusedDequantise))),
+    (
+        "native-cuda-cublaslt-tuned-fused-dequantise",
+        Device::cublaslt(Variants::NONE.with(Variant::TunedProducts).with(Variant::FusedDequantise)),
+    ),
+];
 
 impl Device {
     /// Returns the engine's name in a run's settings.
     pub fn engine(&self) -> &'static str {
-        match self {
-            Device::Cpu => CPU,
-            Device::Cuda { invariant: false } => CUDA,
-            Device::Cuda { invariant: true } => CUDA_INVARIANT,
-        }
+        let named = ARITHMETICS.iter().find(|(_, device)| device == self);
+        named.expect("every arithmetic that can be chosen has a name").0
+    }
+
+    const fn cublaslt(variants: Variants) -> Device {
+        Device::Cuda { invariant: false, variants }
+    }
+
+    const fn invariant() -> Device {
+        Device::Cuda { invariant: true, variants: Variants::NONE }
     }
 
     /// Returns the device of a native engine by name.
     pub fn of_engine(name: &str) -> Option<Device> {
-        [Device::Cpu, Device::Cuda { invariant: false }, Device::Cuda { invariant: true }]
-            .into_iter()
-            .find(|device| device.engine() == name)
+        ARITHMETICS.into_iter().find_map(|(of, device)| (of == name).then_some(device))
     }
 
     /// Returns the device for these settings, with a note if it is not the expected one. Without cublasLt, the batch-invariant
     /// kernels compute all products.
     pub fn choose(settings: &EngineSettings) -> Result<(Device, Option<DeviceNote>), EvalError> {
+        let other_bits = settings.cuda_variants.of_bits(false);
         let on_gpu = |index: usize| match settings.batch_invariant {
-            true => Ok((Device::Cuda { invariant: true }, None)),
-            false => with_cublaslt(cuda::cublaslt_version(index)),
+            true => Ok((Device::invariant(), None)),
+            false => with_cublaslt(cuda::cublaslt_version(index), other_bits),
         };
         match settings.device {
             DeviceChoice::Cpu => Ok((Device::Cpu, None)),
@@ -139,12 +156,13 @@ impl std::fmt::Display for DeviceNote {
 }
 
 /// Selects the arithmetic on a GPU by the availability of cublasLt (its version, or the error).
-fn with_cublaslt(version: Result<u64, CudaError>) -> Result<(Device, Option<DeviceNote>), CudaError> {
+fn with_cublaslt(
+    version: Result<u64, CudaError>,
+    other_bits: Variants,
+) -> Result<(Device, Option<DeviceNote>), CudaError> {
     match version {
-        Ok(_) => Ok((Device::Cuda { invariant: false }, None)),
-        Err(CudaError::NoLibrary(reason)) => {
-            Ok((Device::Cuda { invariant: true }, Some(DeviceNote::NoCublasLt(reason))))
-        }
+        Ok(_) => Ok((Device::cublaslt(other_bits), None)),
+        Err(CudaError::NoLibrary(reason)) => Ok((Device::invariant(), Some(DeviceNote::NoCublasLt(reason)))),
         Err(error) => Err(error),
     }
 }
@@ -222,8 +240,12 @@ mod tests {
         assert_eq!(choice("cuda"), Ok(DeviceChoice::Cuda(0)));
         assert_eq!(choice("cuda:3"), Ok(DeviceChoice::Cuda(3)));
         assert!(["gpu", "cuda:", "cuda:x", "cuda:-1", ""].iter().all(|text| choice(text).is_err()));
-        for device in [Device::Cpu, Device::Cuda { invariant: false }, Device::Cuda { invariant: true }] {
-            assert_eq!(Device::of_engine(device.engine()), Some(device));
+        for (name, device) in ARITHMETICS {
+            assert_eq!((device.engine(), Device::of_engine(name)), (name, Some(device)));
+        }
+        let all = cuda::VARIANTS.iter().fold(Variants::NONE, |set, card| set.with(card.variant));
+        for one in cuda::VARIANTS.iter().map(|card| Variants::NONE.with(card.variant)).chain([all]) {
+            assert!(!Device::cublaslt(one.of_bits(false)).engine().is_empty());
         }
         assert_eq!(Device::of_engine("openai"), None);
     }
@@ -245,8 +267,11 @@ mod tests {
 
     #[test]
     fn without_cublaslt_the_engine_has_the_name_of_its_arithmetic() {
-        assert_eq!(with_cublaslt(Ok(130_000)).unwrap(), (Device::Cuda { invariant: false }, None));
-        let (device, note) = with_cublaslt(Err(CudaError::NoLibrary("libcublasLt.so.13: too old".into()))).unwrap();
+        let tuned = Variants::NONE.with(Variant::TunedProducts);
+        assert_eq!(with_cublaslt(Ok(130_000), Variants::NONE).unwrap(), (Device::cublaslt(Variants::NONE), None));
+        assert_eq!(with_cublaslt(Ok(130_000), tuned).unwrap().0.engine(), "native-cuda-cublaslt-tuned");
+        let missing = CudaError::NoLibrary("libcublasLt.so.13: too old".into());
+        let (device, note) = with_cublaslt(Err(missing), tuned).unwrap();
         assert_eq!(device.engine(), "native-cuda-batch-invariant");
         assert_eq!(note, Some(DeviceNote::NoCublasLt("libcublasLt.so.13: too old".into())));
     }

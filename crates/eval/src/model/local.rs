@@ -28,6 +28,8 @@ pub struct EngineSettings {
     pub device: DeviceChoice,
     /// Batch-invariant arithmetic on a GPU; the CPU's always is.
     pub batch_invariant: bool,
+    /// Variants of the computation on a GPU.
+    pub cuda_variants: cuda::Variants,
 }
 
 impl Default for EngineSettings {
@@ -39,6 +41,7 @@ impl Default for EngineSettings {
             prefix_cache: true,
             device: DeviceChoice::Auto,
             batch_invariant: false,
+            cuda_variants: cuda::Variants::NONE,
         }
     }
 }
@@ -68,7 +71,7 @@ impl EngineSettings {
     }
 
     /// Returns the options of the GPU engine.
-    fn cuda_options(&self, invariant: bool) -> cuda::Options {
+    fn cuda_options(&self, invariant: bool, other_bits: cuda::Variants) -> cuda::Options {
         let defaults = cuda::Options::default();
         cuda::Options {
             device: self.device.index(),
@@ -76,6 +79,7 @@ impl EngineSettings {
             max_batch: self.max_batch.unwrap_or(defaults.max_batch),
             prefix_cache: self.prefix_cache,
             batch_invariant: invariant,
+            variants: self.cuda_variants.of_bits(true).or(other_bits),
             ..defaults
         }
     }
@@ -128,7 +132,7 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
         }
         _ => {}
     }
-    let Device::Cuda { invariant } = device else {
+    let &Device::Cuda { invariant, variants } = device else {
         let (engine, options) = load_cpu(checkpoint, settings.cpu_options())?;
         return Ok(LoadedEngine::new(Box::new(engine), options, vec![]));
     };
@@ -141,12 +145,13 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
     if let Some(option) = option.or_else(|| format.kv.map(|_| "--kv bf16".to_owned())) {
         return Err(EvalError::setting(format!("{option} is supported on the CPU only")).hint(hint));
     }
-    let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant)).map_err(|error| match error {
-        CudaError::Checkpoint(_) | CudaError::NotFinite { .. } => {
-            EvalError::model(format!("cannot load {}: {error}", checkpoint.source.display()))
-        }
-        error => device_error(&error),
-    })?;
+    let engine =
+        CudaEngine::load(checkpoint, &settings.cuda_options(invariant, variants)).map_err(|error| match error {
+            CudaError::Checkpoint(_) | CudaError::NotFinite { .. } => {
+                EvalError::model(format!("cannot load {}: {error}", checkpoint.source.display()))
+            }
+            error => device_error(&error),
+        })?;
     let (options, notes) = (engine.describe(), engine.notes().to_vec());
     Ok(LoadedEngine::new(Box::new(engine), options, notes))
 }
