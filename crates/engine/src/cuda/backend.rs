@@ -4,7 +4,7 @@ use super::device::{Device, DeviceInfo};
 use super::error::CudaError;
 use super::executor::{Demands, Executor, Running};
 use super::gpu::Gpu;
-use super::options::Options;
+use super::options::{Options, Variant};
 use crate::EngineError;
 use crate::core::{BLOCK_SIZE, Backend, BackendInfo, EngineCore, Limits, Sampled, SamplingMetadata, Step};
 use earnest_models::checkpoint::Checkpoint;
@@ -26,9 +26,12 @@ impl EngineCore<CudaBackend> {
     /// [`CudaError`]; [`CudaError::NoLibrary`] if products are to be cublasLt's and it can not be used: another arithmetic is another
     /// engine to a run, so nothing else stands in for it here.
     pub fn load(checkpoint: &Checkpoint, options: &Options) -> Result<CudaEngine, CudaError> {
-        let gpu = Gpu::open(options.device, options.kernel_cache.clone(), !options.batch_invariant)?;
+        let mut gpu = Gpu::open(options.device, options.kernel_cache.clone(), !options.batch_invariant)?;
         if !options.batch_invariant {
             gpu.cublaslt_version()?;
+            if options.variants.has(Variant::TunedProducts) {
+                gpu.tune(options.kernel_cache.as_deref())?;
+            }
         }
         CudaEngine::on(Box::new(gpu), checkpoint, options)
     }
@@ -62,6 +65,12 @@ impl EngineCore<CudaBackend> {
         let info = executor.device().info()?;
         let backend = CudaBackend { executor, info, notes };
         Ok(EngineCore::new(backend, checkpoint, limits, options.trace))
+    }
+
+    /// Steps that were launched from a record.
+    #[cfg(test)]
+    pub(crate) fn replayed(&self) -> usize {
+        self.backend().executor.replayed()
     }
 
     /// Notices of what had to be made smaller, for people; empty if nothing.

@@ -14,10 +14,15 @@ mod cublaslt;
 mod device;
 mod error;
 mod executor;
+mod features;
+mod forward;
 mod gpu;
+mod graphs;
 mod kernels;
+mod launches;
 mod library;
 mod memory;
+mod mixture;
 mod options;
 mod packing;
 mod products;
@@ -25,6 +30,8 @@ mod products;
 mod twin;
 #[cfg(test)]
 mod twin_tests;
+#[cfg(test)]
+mod twin_variants;
 mod weights;
 
 pub use assemble::{Assembled, assemble};
