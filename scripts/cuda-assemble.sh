@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles every CUDA kernel for Ampere (sm_80, sm_86), Ada (sm_89), Hopper (sm_90) and Blackwell (sm_120) without a GPU, and lists
+# Compiles every CUDA kernel for Ampere (sm_80, sm_86), Ada (sm_89), Hopper (sm_90) and Blackwell (sm_100, sm_120) without a GPU, and lists
 # registers, spills and shared memory.
 # Skipped if the kernels have not changed since they were last assembled: `assembled` beside them holds their digest.
 #   cuda-assemble.sh            assembles if something changed
@@ -35,7 +35,7 @@ if [ -z "${EARNEST_CUDA_LIBRARIES:-}" ] && ! ldconfig -p 2> /dev/null | grep -q 
   export EARNEST_CUDA_LIBRARIES
 fi
 
-cargo run --release --locked --quiet -- doctor --assemble sm_80,sm_86,sm_89,sm_90,sm_120
+cargo run --release --locked --quiet -- doctor --assemble sm_80,sm_86,sm_89,sm_90,sm_100,sm_120
 if [ "${1:-}" = --record ]; then
   echo "$digest" > "$kernels/kernels/assembled"
 else

@@ -206,13 +206,14 @@ impl Executor {
         self.steps += 1;
         let mut plan = AttentionPlan::new(&step.pieces, &step.block_tables, &self.setting);
         let decodes = step.pieces.iter().all(|piece| piece.count == 1);
-        let shape = if self.variants.has(Variant::Graphs) && decodes && !step.sampling.iter().any(|s| s.return_logits) {
+        let rows = step.sampling.len();
+        // Rows that come back must all be there when the record has been launched.
+        let recorded = self.variants.has(Variant::Graphs) && decodes && rows <= self.buffers.logit_rows;
+        let shape = recorded.then(|| {
             plan.pad();
             let lists = [&plan.tall, &plan.wide, &plan.merges, &plan.slots].map(Vec::len);
-            Some(Shape { slot, tokens, rows: step.sampling.len(), lists })
-        } else {
-            None
-        };
+            Shape { slot, tokens, rows, lists }
+        });
         let copies = copies(step);
         let mut packer = Packer::default();
         // Lists whose lengths the shape does not fix come last.
@@ -233,27 +234,27 @@ impl Executor {
         };
         let base = self.send(slot, &packer.bytes)?;
         let at = at.from(base);
+        let mut early = vec![];
         // SAFETY: addresses are of this device's buffers, made for the step's sizes; what the host prepared was checked or made here.
-        let early = unsafe {
+        unsafe {
             self.copy_blocks(&copies, at.copies)?;
             match shape {
                 None => {
                     self.layers(tokens, &plan, &at, slot)?;
-                    self.sample(step, &at, slot)?
+                    self.sample(step, &at, slot, &mut early)?;
                 }
                 Some(shape) => {
                     let mut graphs = std::mem::take(&mut self.graphs);
                     let done = graphs.run(&*self.device, shape, &mut || {
                         self.layers(tokens, &plan, &at, slot)?;
-                        self.sample(step, &at, slot).map(drop)
+                        self.logits(0, rows, &at, slot)
                     });
                     self.graphs = graphs;
                     done?;
-                    vec![]
+                    self.return_rows(step, 0..rows, slot, &mut 0, &mut early)?;
                 }
             }
-        };
-        let rows = step.sampling.len();
+        }
         if rows > 0 {
             // SAFETY: the results of the step that used the memory before were taken.
             unsafe {
@@ -356,50 +357,82 @@ impl Executor {
         (self.capacity.blocks * self.config.num_kv_heads * BLOCK_SIZE * self.config.head_dim) as u64
     }
 
-    /// Computes the rows of logits, some at a time, and samples from them. Of rows that are returned, the last ones are on their way
-    /// to the exchange's memory; the result is what came before and had no room there.
-    unsafe fn sample(&self, step: &Step, at: &StepAddresses, slot: usize) -> Result<Vec<Vec<f32>>, DeviceError> {
+    /// Computes the rows of logits, some at a time, and samples from them.
+    unsafe fn sample(
+        &self,
+        step: &Step,
+        at: &StepAddresses,
+        slot: usize,
+        early: &mut Vec<Vec<f32>>,
+    ) -> Result<(), DeviceError> {
         let rows = step.logits_indices.len();
-        let vocab = self.config.vocab_size;
-        let returned: Vec<usize> = (0..rows).filter(|&i| step.sampling[i].return_logits).collect();
-        let (c, b, d) = (&self.config, &self.buffers, &*self.device);
-        let exchange = &self.exchanges[slot];
-        let (mut early, mut sent) = (vec![], 0);
-        for first in (0..rows).step_by(b.logit_rows) {
-            let m = b.logit_rows.min(rows - first);
-            let n = first as u64;
-            // SAFETY: by the caller; as many rows as the buffer of logits has, and results for all rows.
+        let mut sent = 0;
+        for first in (0..rows).step_by(self.buffers.logit_rows) {
+            let end = rows.min(first + self.buffers.logit_rows);
+            // SAFETY: by the caller.
             unsafe {
-                self.norm(b.x, at.logits_indices + 4 * n, self.weights.final_norm, m, b.h)?;
-                self.products.run(d, &self.weights.head, b.h, m, b.logits, Out::Floats)?;
-                self.add_bias(self.weights.head_bias, vocab, m, b.logits)?;
-                if c.final_softcap.is_some() || c.logit_scale != 1.0 {
-                    let cap = c.final_softcap.unwrap_or(0.0);
-                    let arguments = [b.logits.into(), (vocab as i32).into(), c.logit_scale.into(), cap.into()];
-                    d.launch(self.kernels.cap_logits, [m, vocab.div_ceil(1024), 1], 256, 0, &arguments)?;
-                }
-                let arguments = [
-                    b.logits.into(),
-                    (vocab as i32).into(),
-                    (at.sampling + METADATA_BYTES as u64 * n).into(),
-                    (b.results + RESULT_BYTES as u64 * n).into(),
-                    (b.sampled[slot] + 4 * n).into(),
-                ];
-                d.launch(self.kernels.choose, [m, 1, 1], 512, 0, &arguments)?;
-                for &row in returned.iter().filter(|row| (first..first + m).contains(row)) {
-                    if sent == exchange.logit_rows {
-                        // Full: this step waits for what it has asked for so far.
-                        d.wait(d.mark(slot)?)?;
-                        early.extend((0..sent).map(|i| exchange.row(i, vocab)));
-                        sent = 0;
-                    }
-                    let from = b.logits + ((row - first) * vocab * 4) as u64;
-                    d.receive(from, exchange.logits.add(sent * vocab * 4), vocab * 4)?;
-                    sent += 1;
-                }
+                self.logits(first, end - first, at, slot)?;
+                self.return_rows(step, first..end, slot, &mut sent, early)?;
             }
         }
-        Ok(early)
+        Ok(())
+    }
+
+    /// Computes `m` rows of logits from row `first` on, as many as their buffer has at most, and samples from them.
+    unsafe fn logits(&self, first: usize, m: usize, at: &StepAddresses, slot: usize) -> Result<(), DeviceError> {
+        if m == 0 {
+            return Ok(());
+        }
+        let (c, b, d, n) = (&self.config, &self.buffers, &*self.device, first as u64);
+        let vocab = c.vocab_size;
+        // SAFETY: by the caller; results for all rows.
+        unsafe {
+            self.norm(b.x, at.logits_indices + 4 * n, self.weights.final_norm, m, b.h)?;
+            self.products.run(d, &self.weights.head, b.h, m, b.logits, Out::Floats)?;
+            self.add_bias(self.weights.head_bias, vocab, m, b.logits)?;
+            if c.final_softcap.is_some() || c.logit_scale != 1.0 {
+                let cap = c.final_softcap.unwrap_or(0.0);
+                let arguments = [b.logits.into(), (vocab as i32).into(), c.logit_scale.into(), cap.into()];
+                d.launch(self.kernels.cap_logits, [m, vocab.div_ceil(1024), 1], 256, 0, &arguments)?;
+            }
+            let arguments = [
+                b.logits.into(),
+                (vocab as i32).into(),
+                (at.sampling + METADATA_BYTES as u64 * n).into(),
+                (b.results + RESULT_BYTES as u64 * n).into(),
+                (b.sampled[slot] + 4 * n).into(),
+            ];
+            d.launch(self.kernels.choose, [m, 1, 1], 512, 0, &arguments)
+        }
+    }
+
+    /// Sends those of the `rows` whose logits are wanted, the first of which lies first, to the exchange's memory, where `sent` rows are on
+    /// their way; `early` gets what came before and had no room there.
+    unsafe fn return_rows(
+        &self,
+        step: &Step,
+        rows: std::ops::Range<usize>,
+        slot: usize,
+        sent: &mut usize,
+        early: &mut Vec<Vec<f32>>,
+    ) -> Result<(), DeviceError> {
+        let (b, d, exchange) = (&self.buffers, &*self.device, &self.exchanges[slot]);
+        let vocab = self.config.vocab_size;
+        for row in rows.clone().filter(|&row| step.sampling[row].return_logits) {
+            // SAFETY: by the caller; rows of their buffers.
+            unsafe {
+                if *sent == exchange.logit_rows {
+                    // Full: this step waits for what it has asked for so far.
+                    d.wait(d.mark(slot)?)?;
+                    early.extend((0..*sent).map(|i| exchange.row(i, vocab)));
+                    *sent = 0;
+                }
+                let from = b.logits + ((row - rows.start) * vocab * 4) as u64;
+                d.receive(from, exchange.logits.add(*sent * vocab * 4), vocab * 4)?;
+            }
+            *sent += 1;
+        }
+        Ok(())
     }
 }
 

@@ -201,8 +201,6 @@ impl Executor {
             QkNorm::PlainAfterRotary => 4,
         };
         let grows = c.query_growth.is_some() && c.layers[i].query_growth;
-        // Before the rotated dimensions of a head.
-        let first = c.latent.map_or(0, |latent| latent.plain_dims);
         let (heads, kv_heads, dim) = (c.num_heads as i32, c.num_kv_heads as i32, c.head_dim as i32);
         let arguments = [
             b.qkv.into(),
@@ -217,7 +215,6 @@ impl Executor {
             rope.long[0].into(),
             rope.long[1].into(),
             (rope.half as i32).into(),
-            (first as i32).into(),
             at.positions.into(),
             at.long_factors.into(),
             at.slot_mapping.into(),

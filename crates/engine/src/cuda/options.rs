@@ -76,7 +76,7 @@ pub struct VariantCard {
 }
 
 /// Every variant, in the order in which an acceptance measures them.
-pub const VARIANTS: [VariantCard; 6] = [
+pub static VARIANTS: [VariantCard; 6] = [
     VariantCard {
         variant: Variant::AttentionWarps,
         name: "attention-warps",

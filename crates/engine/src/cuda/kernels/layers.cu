@@ -151,11 +151,11 @@ REGISTER(width_factors)
 // Grid: tokens, heads / 4 (queries, then keys, then values); a warp a head. Adds the bias, norms and rotates queries and keys,
 // writes queries to q[tokens, heads * dim] and keys and values to the cache. `places` is (block * 32 + offset) of each token; the
 // angles are tables [positions, half] of cosines and sines, the second pair for sequences that may outgrow the original context.
-// `first` dimensions of a head come before the rotated ones; `growth` is a factor on each token's queries.
+// `growth` is a factor on each token's queries.
 KERNEL_OF(128, 1, place)
 (const T *qkv, const float *bias, int norms, const float *query_norm, const float *key_norm, const float *width_factors, float eps,
- const float *cosines, const float *sines, const float *long_cosines, const float *long_sines, int half, int first, const int *positions,
- const int *longs, const int *places, const float *growth, int heads, int kv_heads, int dim, T *q, T *keys, T *values) {
+ const float *cosines, const float *sines, const float *long_cosines, const float *long_sines, int half, const int *positions, const int *longs,
+ const int *places, const float *growth, int heads, int kv_heads, int dim, T *q, T *keys, T *values) {
     const int token = blockIdx.x, lane = threadIdx.x % 32, head = blockIdx.y * 4 + threadIdx.x / 32;
     if (head >= heads + 2 * kv_heads) return;
     const u64 width = (u64)(heads + 2 * kv_heads) * dim;
@@ -186,10 +186,9 @@ KERNEL_OF(128, 1, place)
     const u64 angle = (u64)positions[token] * half;
     const float *c = (longs[token] ? long_cosines : cosines) + angle, *s = (longs[token] ? long_sines : sines) + angle;
     const auto rotated = [&](int i) {
-        const int j = i - first;
-        if (j < 0 || j >= 2 * turned) return projected(i);
-        if (j < turned) return __fsub_rn(__fmul_rn(projected(i), c[j]), __fmul_rn(projected(i + turned), s[j]));
-        return __fadd_rn(__fmul_rn(projected(i), c[j - turned]), __fmul_rn(projected(i - turned), s[j - turned]));
+        if (i >= 2 * turned) return projected(i);
+        if (i < turned) return __fsub_rn(__fmul_rn(projected(i), c[i]), __fmul_rn(projected(i + turned), s[i]));
+        return __fadd_rn(__fmul_rn(projected(i), c[i - turned]), __fmul_rn(projected(i - turned), s[i - turned]));
     };
     const bool after = !is_value && ((norms == NORM_AFTER && scale) || (norms == NORM_PLAIN_AFTER && cosines));
     if (after) {
