@@ -173,11 +173,9 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) { return destroy("cuStreamDe
 EXPORT CUresult cuEventCreate(CUevent *event, unsigned int flags) { return need_context("cuEventCreate"), *event = made(EVENT), flags != 2 && flags != 0; }
 EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) { return need("cuEventRecord", event, EVENT), need("cuEventRecord", stream, STREAM), 0; }
 EXPORT CUresult cuEventSynchronize(CUevent event) { return need("cuEventSynchronize", event, EVENT), 0; }
-// The second of each shape's algorithms is the fastest.
 EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
-    static int asked;
     need("cuEventElapsedTime", begin, EVENT), need("cuEventElapsedTime", end, EVENT);
-    return *milliseconds = asked++ % 3 == 1 ? 1.0f : 2.0f, 0;
+    return *milliseconds = 1.0f, 0;
 }
 EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, int mode) {
     need("cuStreamBeginCapture", stream, STREAM);

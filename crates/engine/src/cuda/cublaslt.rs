@@ -208,7 +208,7 @@ impl Products {
             }
             check_driver("cuEventRecord", (d.event_record)(end, self.stream))?;
             check_driver("cuEventSynchronize", (d.event_synchronize)(end))?;
-            check_driver("cuEventElapsedTime", (d.event_elapsed)(&mut milliseconds, begin, end))?;
+            check_driver("cuEventElapsedTime", (d.event_seconds)(&mut milliseconds, begin, end))?;
         }
         Ok(milliseconds)
     }

@@ -123,8 +123,10 @@ impl Executor {
         let (buffers, tokens) = buffers(&*device, &c, element, demands.tokens, &needs, &mut notes)?;
         // Nothing else is there while attention's output or that of the feed-forward block is projected.
         let inner = c.layers.iter().map(|l| l.intermediate_size).max().unwrap_or(0) as u64;
-        let width = if c.gated { 2 * inner } else { inner };
-        if width * element.size_bytes() >= 4 * c.hidden_size as u64 {
+        let width = element.size_bytes() * if c.gated { 2 * inner } else { inner };
+        let row = 4 * c.hidden_size as u64;
+        if demands.variants.has(Variant::TunedProducts) && width >= row {
+            device.zero(buffers.up, tokens as u64 * row)?;
             products.lend(buffers.up);
         }
         let rows = demands.sequences.min(tokens);

@@ -112,7 +112,7 @@ functions! {
         event_create = "cuEventCreate": fn(*mut Handle, c_uint) -> c_int;
         event_record = "cuEventRecord": fn(Handle, Handle) -> c_int;
         event_synchronize = "cuEventSynchronize": fn(Handle) -> c_int;
-        event_elapsed = "cuEventElapsedTime": fn(*mut f32, Handle, Handle) -> c_int;
+        event_seconds = "cuEventElapsedTime": fn(*mut f32, Handle, Handle) -> c_int;
         event_destroy = "cuEventDestroy_v2": fn(Handle) -> c_int;
         module_load = "cuModuleLoadData": fn(*mut Handle, *const c_void) -> c_int;
         module_unload = "cuModuleUnload": fn(Handle) -> c_int;

@@ -54,17 +54,24 @@ fn kernel_cache() -> Option<PathBuf> {
 /// A variant of the computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variant {
+    /// More warps for attention of few queries.
     AttentionWarps,
+    /// Norms together with what comes before them.
     FusedNorms,
+    /// Recorded steps.
     Graphs,
+    /// Timed algorithms of cublasLt.
     TunedProducts,
+    /// Wide stores of expanded weights.
     VectorDequantise,
+    /// No expanded weights.
     FusedDequantise,
 }
 
 /// Entry of [`VARIANTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct VariantCard {
+    /// The variant.
     #[serde(skip)]
     pub variant: Variant,
     /// Value of `--cuda-variant`.

@@ -260,6 +260,7 @@ impl ProductRunner {
     ///
     /// # Safety
     /// `x`, `y` and the lists of `sorted` are of device memory large enough for its rows.
+    #[expect(clippy::too_many_arguments, reason = "the operands of a product")]
     pub(crate) unsafe fn run_experts(
         &self,
         device: &dyn Device,
