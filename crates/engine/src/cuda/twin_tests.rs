@@ -537,21 +537,30 @@ fn the_acceptance_of_the_reference_checkpoints_passes_in_16_bits() {
     if skipped() {
         return;
     }
-    let mut largest = (0f64, 0f64);
-    for name in NAMES {
-        let mut checkpoint = golden(name);
+    let (mut largest, mut failed) = ((0f64, 0f64), vec![]);
+    for (name, mut checkpoint) in all_golden() {
+        if super::features::refused_feature(&checkpoint.config).is_some() {
+            continue;
+        }
         checkpoint.set_weight_format(WeightFormat {
             quant: None,
             dtype: Some(ElementType::Bf16),
             ..WeightFormat::default()
         });
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints").join(name);
-        let mut recorded = Recorded::read(&folder.join("golden.json")).unwrap();
+        let mut recorded = Recorded::read(&checkpoint.source.join("golden.json")).unwrap();
         recorded.prompts.truncate(2);
-        let found = compare(&mut twin(&checkpoint, true, 0, &options()), name, &recorded).unwrap();
+        let options = Options { kv_memory: Some(64 << 20), ..options() };
+        let found = compare(&mut twin(&checkpoint, true, 0, &options), &name, &recorded).unwrap();
+        eprintln!(
+            "{name}: logits within {}, largest lead lost {}",
+            found.largest_difference, found.largest_lost_margin
+        );
         // scripts/gpu-acceptance.sh allows 0.2.
-        assert!(found.largest_difference < 0.15 && found.largest_lost_margin < 0.15, "{found:?}");
+        if found.largest_difference >= 0.15 || found.largest_lost_margin >= 0.15 {
+            failed.push(name);
+        }
         largest = (largest.0.max(found.largest_difference), largest.1.max(found.largest_lost_margin));
     }
     eprintln!("logits within {}, largest lead lost {}", largest.0, largest.1);
+    assert!(failed.is_empty(), "{failed:?}");
 }
