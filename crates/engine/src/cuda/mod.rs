@@ -25,6 +25,7 @@ mod memory;
 mod mixture;
 mod options;
 mod packing;
+mod product_checks;
 mod products;
 #[cfg(test)]
 mod twin;
