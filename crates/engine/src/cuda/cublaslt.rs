@@ -167,7 +167,8 @@ impl Products {
         if let Some(&place) = tuning.chosen.borrow().get(&words) {
             return Ok(if place < found.len() { place } else { 0 });
         }
-        // The result is computed again after this; a sum would be added to more than once.
+        // The result is computed again after this; a sum would be added to more than once, and where no memory is lent for it (models
+        // with experts in every layer) it keeps the first algorithm.
         let y = if p.out == Out::Add { p.scratch } else { p.y };
         if y == 0 {
             return Ok(0);
