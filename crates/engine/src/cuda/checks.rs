@@ -1,12 +1,17 @@
 //! Single kernels against what they are defined to compute, on any device: on a GPU by `earnest dev kernels`, in tests on their twins.
 
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{Device as CandleDevice, Tensor};
+
 use super::attention_plan::{AttentionPlan, Setting};
-use super::device::{Address, Argument, Device, DeviceError, Element};
+use super::device::{Address, Argument, Device, DeviceError, Element, Out};
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::kernels::{Kind, Unit, attention_shared, tall_threads};
-use super::options::Options;
-use super::product_checks::{expert_products, library_products, products};
+use super::memory::most_tiles;
+use super::options::{Options, Variants};
+use super::products::{ProductRunner, ProductSettings, SortedRows};
+use super::weights::{Matrix, Part, repack};
 use crate::core::Piece;
 use crate::core::sampler::{sample, uniform};
 use crate::cpu::kernels::Isa;
@@ -178,7 +183,7 @@ fn noise(seed: &mut u64, n: usize) -> Vec<f32> {
         .collect()
 }
 
-pub(super) fn round(element: Element, x: f32) -> f32 {
+fn round(element: Element, x: f32) -> f32 {
     match element {
         Element::F32 => x,
         Element::Bf16 => half::bf16::from_f32(x).to_f32(),
@@ -187,7 +192,7 @@ pub(super) fn round(element: Element, x: f32) -> f32 {
 }
 
 /// As 16-bit elements.
-pub(super) fn bits(element: Element, list: &[f32]) -> Vec<u16> {
+fn bits(element: Element, list: &[f32]) -> Vec<u16> {
     let one = |&x: &f32| match element {
         Element::F16 => half::f16::from_f32(x).to_bits(),
         Element::Bf16 | Element::F32 => half::bf16::from_f32(x).to_bits(),
@@ -376,8 +381,210 @@ pub(crate) fn attention<D: Device>(
 }
 
 /// The larger one; what is not a number is larger than all.
-pub(super) fn worse(a: f64, b: f64) -> f64 {
+fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
+
+/// A product's operands on the device and here.
+struct Operands {
+    w: Matrix,
+    /// The weights that the device's blocks mean, and rounded to elements.
+    exact: Vec<f32>,
+    x: Vec<f32>,
+    x_at: Address,
+}
+
+fn operands(
+    device: &dyn Device,
+    element: Element,
+    kind: Kind,
+    (n, k): (usize, usize),
+    rows: usize,
+) -> Result<Operands, DeviceError> {
+    let failed = |error: candle_core::Error| DeviceError::Call { call: "quantising", why: error.to_string() };
+    let values: Vec<f32> = (0..n * k).map(|i| ((i as f32 * 12.9898).sin() * 43_758.547).fract() * 0.2 - 0.05).collect();
+    let dtype = match kind {
+        Kind::Dense => None,
+        Kind::Q8_0 => Some(GgmlDType::Q8_0),
+        Kind::Q4K => Some(GgmlDType::Q4K),
+        Kind::Q5K => Some(GgmlDType::Q5K),
+        Kind::Q6K => Some(GgmlDType::Q6K),
+    };
+    let (exact, at) = match dtype {
+        None => (values.clone(), put(device, &bits(element, &values))?),
+        Some(dtype) => {
+            let tensor = Tensor::from_slice(&values, n * k, &CandleDevice::Cpu).map_err(failed)?;
+            let quantised = QTensor::quantize(&tensor, dtype).map_err(failed)?;
+            let exact = quantised.dequantize(&CandleDevice::Cpu).and_then(|t| t.to_vec1::<f32>()).map_err(failed)?;
+            let blocks = quantised.data().map_err(failed)?.into_owned();
+            (exact, put(device, &repack(kind, blocks, k))?)
+        }
+    };
+    let x: Vec<f32> = (0..rows * k).map(|i| round(element, ((i as f32 * 7.31).cos() * 917.3).fract())).collect();
+    let x_at = put(device, &bits(element, &x))?;
+    Ok(Operands { w: Matrix { parts: vec![Part { kind, rows: n, at }], n, k }, exact, x, x_at })
+}
+
+impl Operands {
+    /// Largest distance of some rows of a result `[rows, n]` to the definition, to which `plus` is added.
+    fn distance(&self, element: Element, got: &[f32], rows: &[usize], plus: f64) -> f64 {
+        let (n, k) = (self.w.n, self.w.k);
+        let mut error = 0.0;
+        for &row in rows {
+            for column in 0..n {
+                let w = &self.exact[column * k..(column + 1) * k];
+                let sum: f64 = self.x[row * k..(row + 1) * k]
+                    .iter()
+                    .zip(w)
+                    .map(|(x, w)| f64::from(*x) * f64::from(round(element, *w)))
+                    .sum();
+                // Relative where sums are large: there f32 itself is that coarse.
+                let distance = (f64::from(got[row * n + column]) - sum - plus).abs() / sum.abs().max(1.0);
+                error = worse(error, distance);
+            }
+        }
+        error
+    }
+}
+
+fn runner(
+    device: &mut dyn Device,
+    element: Element,
+    kind: Kind,
+    invariant: bool,
+    multiprocessors: usize,
+) -> Result<ProductRunner, DeviceError> {
+    let settings = ProductSettings { element, invariant, variants: Variants::NONE, multiprocessors };
+    ProductRunner::new(device, &[kind], &[kind], &settings)
+}
+
+/// Products of rows sorted by expert: each has the bits of its own expert's product. Some experts have no row, and one has most.
+pub(crate) fn expert_products<D: Device>(
+    device: &mut D,
+    element: Element,
+    kind: Kind,
+    tokens: usize,
+) -> Result<Outcome, DeviceError> {
+    let (experts, per_token, n, k) = (70usize, 3usize, 24usize, 1280usize);
+    let o = operands(device, element, kind, (experts * n, k), tokens)?;
+    let of = |expert: usize| {
+        let at = o.w.parts[0].at + (expert * n) as u64 * kind.row_bytes(k, element);
+        Matrix { parts: vec![Part { kind, rows: n, at }], n, k }
+    };
+    let chosen: Vec<i32> = (0..tokens).flat_map(|t| [2, 3 + (t % 5) as i32, 20 + (t * 7 % 50) as i32]).collect();
+    let pairs = tokens * per_token;
+    let unit = device.load(&Unit::layers(element))?;
+    let (sort, cut) = (device.kernel(unit, "sort_pairs", 0)?, device.kernel(unit, "expert_tiles", 0)?);
+    let chosen_at = put(device, &chosen)?;
+    let [starts, order, places] =
+        [put(device, &vec![-1i32; experts + 1])?, put(device, &vec![-1i32; pairs])?, put(device, &vec![-1i32; pairs])?];
+    let arguments = [chosen_at.into(), (pairs as i32).into(), starts.into(), order.into(), places.into()];
+    // SAFETY: the kernel's parameters, lists of the sizes that it writes.
+    unsafe { device.launch(sort, [experts, 1, 1], 256, 0, &arguments)? };
+    let mut expected: Vec<i32> = (0..pairs as i32).collect();
+    expected.sort_by_key(|&pair| (chosen[pair as usize], pair));
+    let mut outcome = Outcome { error: 0.0, same_bits: get::<i32>(device, order, pairs)? == expected };
+    let places = get::<i32>(device, places, pairs)?;
+    outcome.same_bits &= expected.iter().enumerate().all(|(row, &pair)| places[pair as usize] == row as i32);
+    for multiprocessors in [1, 9999] {
+        let runner = runner(device, element, kind, true, multiprocessors)?;
+        let alone: Vec<Vec<f32>> = (0..experts)
+            .map(|expert| {
+                let y = put(device, &vec![0f32; tokens * n])?;
+                // SAFETY: operands of `tokens` rows.
+                unsafe { runner.run(device, &of(expert), o.x_at, tokens, y, Out::Floats)? };
+                get(device, y, tokens * n)
+            })
+            .collect::<Result<_, DeviceError>>()?;
+        let tile = runner.expert_tile(pairs, experts)?;
+        let most = most_tiles(pairs, experts, tile);
+        let tiles = put(device, &vec![0i32; 3 * most])?;
+        let arguments =
+            [starts.into(), (experts as i32).into(), (tile as i32).into(), (most as i32).into(), tiles.into()];
+        let y = put(device, &vec![f32::NAN; pairs * n])?;
+        let sorted = SortedRows { rows: pairs, tiles, most_tiles: most, order, per_token };
+        // SAFETY: as above.
+        unsafe {
+            device.launch(cut, [1, 1, 1], 256, 0, &arguments)?;
+            runner.run_experts(device, &of(0), o.x_at, &sorted, tile, y, Out::Floats)?;
+        }
+        let got = get::<f32>(device, y, pairs * n)?;
+        for (row, &pair) in expected.iter().enumerate() {
+            let (token, expert) = (pair as usize / per_token, chosen[pair as usize] as usize);
+            let expected = &alone[expert][token * n..(token + 1) * n];
+            let got = &got[row * n..(row + 1) * n];
+            outcome.same_bits &= got.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits());
+        }
+        // What the parts are compared with is right itself.
+        let mut whole = vec![0f32; tokens * experts * n];
+        for (expert, answers) in alone.iter().enumerate() {
+            for (token, answer) in answers.chunks_exact(n).enumerate() {
+                whole[(token * experts + expert) * n..][..n].copy_from_slice(answer);
+            }
+        }
+        outcome.error = worse(outcome.error, o.distance(element, &whole, &[0, tokens - 1], 0.0));
+        runner.free(device)?;
+    }
+    Ok(outcome)
+}
+
+/// Products by our own kernels with 1 to `rows` rows, in one go over k and cut into segments: a row's bits are the same in all. Weights
+/// that are expanded before are those of the definition, bit for bit.
+pub(crate) fn products<D: Device>(
+    device: &mut D,
+    element: Element,
+    kind: Kind,
+    (n, k): (usize, usize),
+    rows: usize,
+) -> Result<Outcome, DeviceError> {
+    let o = operands(device, element, kind, (n, k), rows)?;
+    let mut outcome = Outcome { error: 0.0, same_bits: true };
+    for name in ["dequantise", "dequantise_8"].into_iter().filter(|_| kind != Kind::Dense) {
+        let unit = device.load(&Unit::product(element, kind))?;
+        let kernel = device.kernel(unit, name, 0)?;
+        let to = put(device, &vec![0u16; n * k])?;
+        let arguments = [o.w.parts[0].at.into(), (k as i32).into(), to.into()];
+        // SAFETY: the kernel's parameters; the result is as large.
+        unsafe { device.launch(kernel, [n, k.div_ceil(2048), 1], 256, 0, &arguments)? };
+        outcome.same_bits &= get::<u16>(device, to, n * k)? == bits(element, &o.exact);
+    }
+    // Enough multiprocessors cut k into segments, few do not.
+    let sizes = [(1, 999), (9, 1), (30, 999), (64, 1), (rows, 9999), (rows, 1)];
+    let mut all: Vec<Vec<f32>> = vec![];
+    for (m, multiprocessors) in sizes {
+        let runner = runner(device, element, kind, true, multiprocessors)?;
+        let y = put(device, &vec![0f32; m * n])?;
+        // SAFETY: operands of `m` rows.
+        unsafe { runner.run(device, &o.w, o.x_at, m, y, Out::Floats)? };
+        all.push(get(device, y, m * n)?);
+        runner.free(device)?;
+    }
+    let most = &all[sizes.len() - 1];
+    outcome.same_bits &= all.iter().all(|few| few.iter().zip(most).all(|(a, b)| a.to_bits() == b.to_bits()));
+    outcome.error = o.distance(element, most, &[0, rows - 6, rows - 1], 0.0);
+    Ok(outcome)
+}
+
+/// Products by the library with `rows` rows, more than are expanded inside our own: added to what is there, and twice the same bits.
+pub(crate) fn library_products<D: Device>(
+    device: &mut D,
+    element: Element,
+    kind: Kind,
+    (n, k): (usize, usize),
+    rows: usize,
+) -> Result<Outcome, DeviceError> {
+    let o = operands(device, element, kind, (n, k), rows)?;
+    let runner = runner(device, element, kind, false, 132)?;
+    let mut all: Vec<Vec<f32>> = vec![];
+    for _ in 0..2 {
+        let y = put(device, &vec![0.5f32; rows * n])?;
+        // SAFETY: operands of `rows` rows.
+        unsafe { runner.run(device, &o.w, o.x_at, rows, y, Out::Add)? };
+        all.push(get(device, y, rows * n)?);
+    }
+    runner.free(device)?;
+    let same_bits = all[0].iter().zip(&all[1]).all(|(a, b)| a.to_bits() == b.to_bits());
+    Ok(Outcome { error: o.distance(element, &all[0], &[0, 127, rows - 1], 0.5), same_bits })
 }
 
 /// Draws on the device under many settings: how many differ from the CPU's, and of how many.

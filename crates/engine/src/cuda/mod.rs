@@ -25,7 +25,6 @@ mod memory;
 mod mixture;
 mod options;
 mod packing;
-mod product_checks;
 mod products;
 #[cfg(test)]
 mod twin;

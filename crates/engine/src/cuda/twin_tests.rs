@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use super::backend::CudaEngine;
-use super::checks::{KINDS, SHAPES, attention, choices, get, put};
+use super::checks::{KINDS, SHAPES, attention, choices, expert_products, get, library_products, products, put};
 use super::device::{Device, Element};
 use super::kernels::{Kind, Unit};
 use super::options::Options;
-use super::product_checks::{expert_products, library_products, products};
 use super::twin::{Twin, skipped};
 use crate::bench::{Recorded, compare, random_prompts, record};
 use crate::core::sampler::{logprobs, sample, uniform};
