@@ -6,7 +6,7 @@ from harness import NotRun, document, phases
 def run(s):
     shapes = {"dense": "llama-3-8b-4", "small": "qwen2.5-0.5b", "mixture": "mixtral-8x7b-2"}
     s.make(("llama-3-8b-4", "llama-3-8b", 4, True), ("qwen2.5-0.5b", "qwen2.5-0.5b", None, False), ("mixtral-8x7b-2", "mixtral-8x7b", 2, True))
-    found = getattr(document(s.path("doctor.json")).cuda, "variants", [])
+    found = document(s.path("doctor.json")).cuda.variants
     table = [(v.name, v.changes, v.same_bits, ["--cuda-variant", v.name]) for v in found]
     table.append(("batch-invariant", "all products by our own kernels", False, ["--batch-invariant"]))
     for kind, checkpoint in shapes.items():

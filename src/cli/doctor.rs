@@ -10,7 +10,7 @@ use super::args::ResultsArgs;
 use super::error::CliError;
 use super::printer::Printer;
 use super::sandbox_args::SandboxArgs;
-use earnest_engine::cuda;
+use earnest_engine::cuda::{self, VARIANTS, VariantCard};
 use earnest_eval::run::{Host, available_memory};
 use earnest_models::hub::Environment;
 use earnest_models::memory::human_bytes;
@@ -63,6 +63,8 @@ struct Cuda {
     ready: bool,
     /// Devices as CUDA's libraries report them, or their error.
     libraries: Vec<String>,
+    /// Values of `--cuda-variant`.
+    variants: &'static [VariantCard],
 }
 
 /// Sandbox for model-written Python.
@@ -274,7 +276,7 @@ fn examine_cuda() -> Cuda {
         Ok(found) => found.iter().map(describe_device).collect(),
         Err(error) => vec![error.to_string()],
     };
-    Cuda { driver, devices, ready, libraries }
+    Cuda { driver, devices, ready, libraries, variants: &VARIANTS }
 }
 
 fn describe_device(d: &cuda::DeviceInfo) -> String {

@@ -35,7 +35,8 @@ typedef int CUfunction_attribute;
 typedef unsigned long long CUdeviceptr;
 typedef struct handle { int kind; double at; } *CUcontext, *CUstream, *CUevent, *CUmodule, *CUfunction;
 
-enum { CONTEXT = 11, STREAM, EVENT, MODULE, FUNCTION };
+enum { CONTEXT = 11, STREAM, EVENT, MODULE, FUNCTION, GRAPH, READY };
+static int capturing;
 struct block { char *at; size_t size; int host; };
 static struct block blocks[1 << 16];
 static int count, handles, retained;
@@ -64,6 +65,7 @@ static struct handle *made(int kind) {
 }
 static void inside(const char *call, const void *at, size_t size, int host) {
     need_context(call);
+    if (capturing) refuse(call, "in a capture");
     if (size == 0) return;
     for (int i = 0; i < count; i++)
         if (blocks[i].at && blocks[i].host == host && (char *)at >= blocks[i].at && (char *)at + size <= blocks[i].at + blocks[i].size) return;
@@ -165,7 +167,11 @@ EXPORT CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t size
     return memset((void *)(uintptr_t)at, value, size), 0;
 }
 EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned int flags) { return need_context("cuStreamCreate"), *stream = made(STREAM), flags != 1; }
-EXPORT CUresult cuStreamSynchronize(CUstream stream) { return need("cuStreamSynchronize", stream, STREAM), 0; }
+EXPORT CUresult cuStreamSynchronize(CUstream stream) {
+    need("cuStreamSynchronize", stream, STREAM);
+    if (capturing) refuse("cuStreamSynchronize", "in a capture");
+    return 0;
+}
 static CUresult destroy(const char *call, struct handle *handle, int kind) {
     need(call, handle, kind);
     handle->kind = 0;
@@ -178,6 +184,7 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
     // A device whose work takes a microsecond between two events.
     static double now;
     need("cuEventRecord", event, EVENT), need("cuEventRecord", stream, STREAM);
+    if (capturing) refuse("cuEventRecord", "in a capture: it would note no time");
     now += 1e-3;
     if (event->at >= 0) event->at = now;
     return 0;
@@ -188,7 +195,28 @@ EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to
     return *milliseconds = to->at - from->at, 0;
 }
 EXPORT CUresult cuEventSynchronize(CUevent event) { return need("cuEventSynchronize", event, EVENT), 0; }
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, int mode) {
+    need("cuStreamBeginCapture", stream, STREAM);
+    if (capturing++) refuse("cuStreamBeginCapture", "in a capture");
+    return mode != 1;
+}
+EXPORT CUresult cuStreamEndCapture(CUstream stream, CUfunction *graph) {
+    need("cuStreamEndCapture", stream, STREAM);
+    if (capturing-- != 1) refuse("cuStreamEndCapture", "not in a capture");
+    return *graph = made(GRAPH), 0;
+}
+EXPORT CUresult cuGraphInstantiateWithFlags(CUfunction *ready, CUfunction graph, unsigned long long flags) {
+    need("cuGraphInstantiate", graph, GRAPH);
+    return *ready = made(READY), flags != 0;
+}
+EXPORT CUresult cuGraphLaunch(CUfunction ready, CUstream stream) {
+    need("cuGraphLaunch", ready, READY), need("cuGraphLaunch", stream, STREAM);
+    if (capturing) refuse("cuGraphLaunch", "in a capture");
+    return 0;
+}
 EXPORT CUresult cuEventDestroy_v2(CUevent event) { return destroy("cuEventDestroy", event, EVENT); }
+EXPORT CUresult cuGraphDestroy(CUfunction graph) { return destroy("cuGraphDestroy", graph, GRAPH); }
+EXPORT CUresult cuGraphExecDestroy(CUfunction ready) { return destroy("cuGraphExecDestroy", ready, READY); }
 EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     need_context("cuModuleLoadData");
     // The program's own binaries, or those of the compiler below.
@@ -308,10 +336,11 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cu
                                                      cublasLtMatmulHeuristicResult_t results[], int *count) {
     need("heuristic", handle, HANDLE), need("heuristic", description, DESCRIPTION), need("heuristic", preference, PREFERENCE);
     need("heuristic", a, LAYOUT), need("heuristic", b, LAYOUT), need("heuristic", c, LAYOUT), need("heuristic", d, LAYOUT);
-    if (requested != 1) return 7;
-    memset(results, 0, sizeof *results);
-    results->algo.data[7] = 4711;
-    return *count = 1, 0;
+    if (requested != 1 && requested != 8) return 7;
+    memset(results, 0, requested * sizeof *results);
+    *count = requested < 3 ? requested : 3;
+    for (int i = 0; i < *count; i++) results[i].algo.data[7] = 4711;
+    return 0;
 }
 EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, const void *alpha, const void *a,
                                      cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,

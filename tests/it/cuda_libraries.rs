@@ -84,11 +84,44 @@ fn every_call_is_one_that_a_driver_takes_and_everything_is_given_back() {
     }
     let checked = earnest(&at, &[], &["bench", "kernels"]);
     assert_eq!(checked.status.code(), Some(5), "{}", words(&checked));
-    assert!(words(&checked).contains("51 checks, 51 wrong"), "{}", words(&checked));
+    assert!(words(&checked).contains("63 checks, 63 wrong"), "{}", words(&checked));
     assert!(left(&at).starts_with("memory 0 handles 0 "), "{}", left(&at));
     // A consumer card: heads above 128 are left out of the checks, and nothing asks for more shared memory than there is.
     let smaller = earnest(&at, &[("MOCK_SHARED", "101376")], &["bench", "kernels"]);
-    assert!(words(&smaller).contains("48 checks, 48 wrong"), "{}", words(&smaller));
+    assert!(words(&smaller).contains("60 checks, 60 wrong"), "{}", words(&smaller));
+}
+
+#[test]
+fn variants_make_calls_that_a_driver_takes_and_name_the_arithmetic_they_change() {
+    let Some(at) = libraries() else { return };
+    let mixture = "tests/golden/engine/checkpoints/gpt-oss-mxfp4";
+    let all = "attention-warps,fused-norms,graphs,vector-dequantise,tuned-products,fused-dequantise";
+    for (model, options) in [(LLAMA, &["--dtype", "bf16"][..]), (LLAMA, &["--quant", "q8_0"]), (mixture, &[])] {
+        let fixed = ["bench", "golden", model, "--device", "cuda", "--cuda-variant", all];
+        let ended = earnest(&at, &[], &[&fixed[..], options].concat());
+        assert_eq!(ended.status.code(), Some(5), "{}", words(&ended));
+        assert!(left(&at).starts_with("memory 0 handles 0 "), "{model} {options:?}: {}", left(&at));
+    }
+    // The stand-in has three algorithms for every shape.
+    let choices = at.path().join("cache/kernels/cublaslt-130100-Mock-0.tsv");
+    let choices = std::fs::read_to_string(choices).unwrap();
+    assert!(choices.lines().count() > 5 && choices.lines().all(|line| line.ends_with(['0', '1', '2'])), "{choices}");
+    for (variant, engine) in [
+        ("graphs,fused-norms", "native-cuda-cublaslt"),
+        ("tuned-products", "native-cuda-cublaslt-tuned"),
+        (all, "native-cuda-cublaslt-tuned-fused-dequantise"),
+    ] {
+        let results = at.path().join(format!("results-{engine}"));
+        let fixed = ["run", "arithmetic-bench", "--device", "cuda", "--limit", "3", "--max-tokens", "4", "--json"];
+        let more = ["--results", results.to_str().unwrap(), "--cuda-variant", variant];
+        let ended = earnest(&at, &[], &[&fixed[..], &more].concat());
+        let document: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("a document");
+        assert_eq!(document["manifest"]["settings"]["engine"], engine);
+        let named = document["manifest"]["engine"]["options"]["variants"].as_array().unwrap().len();
+        assert_eq!(named, variant.split(',').count(), "{document}");
+    }
+    let unknown = earnest(&at, &[], &["run", "arithmetic-bench", "--cuda-variant", "fast"]);
+    assert!(unknown.status.code() == Some(2) && words(&unknown).contains("attention-warps"), "{}", words(&unknown));
 }
 
 #[test]

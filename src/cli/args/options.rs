@@ -9,6 +9,7 @@ use crate::cli::devices::DeviceList;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::values::{ByteSize, Prompts, one_of};
+use earnest_engine::cuda::Variants;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
 use earnest_eval::model::{BUILT_IN, DeviceChoice, EngineSettings, LARGER_THAN_A_GPU};
 use earnest_eval::run::ThinkingRequest;
@@ -146,6 +147,11 @@ pub struct EngineArgs {
     #[arg(long)]
     pub batch_invariant: bool,
 
+    /// Variants of the computation on a GPU that no measurement has made the default yet; those with other bits are part of a run's
+    /// settings
+    #[arg(long, value_name = "NAME,NAME", value_parser = str::parse::<Variants>, hide = true)]
+    pub cuda_variant: Option<Variants>,
+
     /// Several GPUs instead of --device, e.g. 0,1: one process per GPU, each with the whole model and a part of the items; the parts
     /// are joined at the end
     // Shown by the commands that take it.
@@ -181,6 +187,7 @@ impl EngineArgs {
             prefix_cache: !self.no_prefix_cache,
             device: self.device.unwrap_or_default(),
             batch_invariant: self.batch_invariant,
+            cuda_variants: self.cuda_variant.unwrap_or_default(),
         };
         settings.check()?;
         Ok(settings)

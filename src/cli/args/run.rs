@@ -99,7 +99,7 @@ impl Args for FromArgs {
         let free = |arg: &&Arg| session.get_arguments().any(|own| own.get_id() == arg.get_id());
         // The model's files may have moved. Batch invariance is part of the run.
         let fixed = command.get_arguments().filter(|arg| !free(arg) && arg.get_id() != "model").map(Arg::get_id);
-        let fixed: Vec<Id> = fixed.cloned().chain(["batch_invariant".into()]).collect();
+        let fixed: Vec<Id> = fixed.cloned().chain(["batch_invariant", "cuda_variant"].map(Id::from)).collect();
         command.arg(
             Arg::new("from")
                 .long("from")

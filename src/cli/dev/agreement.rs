@@ -12,6 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, WeightArgs, locate};
 use crate::cli::printer::Printer;
 use earnest_engine::bench::{GoldenResult, compare, random_prompts, record};
+use earnest_engine::cuda::Variants;
 use earnest_eval::model::{self, BUILT_IN, DeviceChoice, EngineSettings};
 
 /// Configuration of the reference.
@@ -24,6 +25,8 @@ pub enum Reference {
     BatchInvariant,
     /// With --no-prefix-cache: every prompt from its first token
     NoPrefixCache,
+    /// Without --cuda-variant
+    DefaultVariants,
 }
 
 #[derive(Debug, Args)]
@@ -122,6 +125,7 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
         Reference::Cpu => (other.device, other.batch_invariant) = (DeviceChoice::Cpu, false),
         Reference::BatchInvariant => other.batch_invariant = true,
         Reference::NoPrefixCache => other.prefix_cache = false,
+        Reference::DefaultVariants => other.cuda_variants = Variants::NONE,
     }
     let load = |settings: &EngineSettings| -> Result<_, CliError> {
         let loaded = model::load(&checkpoint, settings)?;

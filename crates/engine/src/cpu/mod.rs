@@ -13,6 +13,8 @@ mod team;
 
 pub use backend::{CpuBackend, CpuEngine};
 pub use decoder::LoadError;
+#[cfg(test)]
+pub(crate) use decoder::route;
 pub use kernels::Peaks;
 pub use options::Options;
 pub use team::Team;

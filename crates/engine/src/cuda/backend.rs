@@ -4,7 +4,7 @@ use super::device::{Device, DeviceInfo};
 use super::error::CudaError;
 use super::executor::{Demands, Executor, Running};
 use super::gpu::Gpu;
-use super::options::Options;
+use super::options::{Options, Variant};
 use super::peaks::Peaks;
 use super::profile::Profiler;
 use super::profiled::Profiled;
@@ -22,6 +22,18 @@ pub struct CudaBackend {
     notes: Vec<String>,
 }
 
+/// Opens the GPU of the settings, with cublasLt unless products are to be our own.
+fn open(options: &Options) -> Result<Gpu, CudaError> {
+    let mut gpu = Gpu::open(options.device, options.kernel_cache.clone(), !options.batch_invariant)?;
+    if !options.batch_invariant {
+        gpu.cublaslt_version()?;
+        if options.variants.has(Variant::TunedProducts) {
+            gpu.tune(options.kernel_cache.as_deref())?;
+        }
+    }
+    Ok(gpu)
+}
+
 impl EngineCore<CudaBackend> {
     /// Opens a GPU, compiles what kernels it needs, reads a checkpoint's weights to it.
     ///
@@ -29,11 +41,7 @@ impl EngineCore<CudaBackend> {
     /// [`CudaError`]; [`CudaError::NoLibrary`] if products are to be cublasLt's and it can not be used: another arithmetic is another
     /// engine to a run, so nothing else stands in for it here.
     pub fn load(checkpoint: &Checkpoint, options: &Options) -> Result<CudaEngine, CudaError> {
-        let gpu = Gpu::open(options.device, options.kernel_cache.clone(), !options.batch_invariant)?;
-        if !options.batch_invariant {
-            gpu.cublaslt_version()?;
-        }
-        CudaEngine::on(Box::new(gpu), checkpoint, options)
+        CudaEngine::on(Box::new(open(options)?), checkpoint, options)
     }
 
     /// Loads a checkpoint as [`load`](CudaEngine::load) does, on a GPU whose work can be profiled against measured peaks.
@@ -45,11 +53,7 @@ impl EngineCore<CudaBackend> {
         options: &Options,
         peaks: &Peaks,
     ) -> Result<(CudaEngine, Profiler), CudaError> {
-        let gpu = Gpu::open(options.device, options.kernel_cache.clone(), !options.batch_invariant)?;
-        if !options.batch_invariant {
-            gpu.cublaslt_version()?;
-        }
-        let (device, profiler) = Profiled::new(Box::new(gpu), peaks)?;
+        let (device, profiler) = Profiled::new(Box::new(open(options)?), peaks)?;
         Ok((CudaEngine::on(Box::new(device), checkpoint, options)?, profiler))
     }
 
@@ -66,6 +70,7 @@ impl EngineCore<CudaBackend> {
             sequences: max_batch,
             invariant: options.batch_invariant,
             kv_memory: options.kv_memory,
+            variants: options.variants,
         };
         let (executor, mut notes) = Executor::load(device, checkpoint, &demands)?;
         let capacity = executor.capacity();
@@ -81,6 +86,12 @@ impl EngineCore<CudaBackend> {
         let info = executor.device().info()?;
         let backend = CudaBackend { executor, info, notes };
         Ok(EngineCore::new(backend, checkpoint, limits, options.trace))
+    }
+
+    /// Steps that were launched from a record.
+    #[cfg(test)]
+    pub(crate) fn replayed(&self) -> usize {
+        self.backend().executor.replayed()
     }
 
     /// Notices of what had to be made smaller, for people; empty if nothing.
@@ -107,6 +118,7 @@ impl EngineCore<CudaBackend> {
             "accumulation": "f32",
             "deterministic": true,
             "batch_invariant": executor.is_invariant(),
+            "variants": executor.variants().names(),
             "max_batch": limits.max_batch,
             "token_budget": limits.token_budget,
             "kv_tokens": limits.blocks * BLOCK_SIZE,

@@ -8,8 +8,9 @@ use super::device::{Address, Argument, Device, DeviceError, Element, Out};
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::kernels::{Kind, Unit, attention_shared, tall_threads};
-use super::options::Options;
-use super::products::ProductRunner;
+use super::memory::most_tiles;
+use super::options::{Options, Variants};
+use super::products::{ProductRunner, ProductSettings, SortedRows};
 use super::weights::{Matrix, Part, repack};
 use crate::core::Piece;
 use crate::core::sampler::{sample, uniform};
@@ -58,7 +59,21 @@ pub(crate) struct Shape {
     pub(crate) kv_heads: usize,
     pub(crate) softcap: Option<f32>,
     pub(crate) window: Option<usize>,
+    pub(crate) chunk: Option<usize>,
+    pub(crate) sinks: bool,
 }
+
+const PLAIN: Shape = Shape {
+    element: Element::Bf16,
+    alibi: false,
+    dim: 64,
+    group: 1,
+    kv_heads: 1,
+    softcap: None,
+    window: None,
+    chunk: None,
+    sinks: false,
+};
 
 impl Shape {
     fn scale(&self) -> f32 {
@@ -66,34 +81,20 @@ impl Shape {
     }
 }
 
-/// The shapes that are checked: heads from 64 to 256, groups that fill a tile and that do not, both types of 16 bits, ALiBi.
-pub(crate) const SHAPES: [Shape; 10] = [
-    Shape { element: Element::Bf16, alibi: false, dim: 64, group: 3, kv_heads: 1, softcap: None, window: None },
-    Shape { element: Element::Bf16, alibi: false, dim: 80, group: 1, kv_heads: 2, softcap: None, window: None },
-    Shape { element: Element::Bf16, alibi: false, dim: 96, group: 4, kv_heads: 1, softcap: None, window: Some(70) },
-    Shape { element: Element::Bf16, alibi: false, dim: 128, group: 4, kv_heads: 2, softcap: None, window: None },
-    Shape { element: Element::Bf16, alibi: false, dim: 128, group: 7, kv_heads: 1, softcap: None, window: Some(150) },
-    Shape {
-        element: Element::Bf16,
-        alibi: false,
-        dim: 256,
-        group: 2,
-        kv_heads: 1,
-        softcap: Some(5.0),
-        window: Some(200),
-    },
-    Shape { element: Element::Bf16, alibi: false, dim: 64, group: 20, kv_heads: 1, softcap: Some(2.0), window: None },
-    Shape { element: Element::F16, alibi: false, dim: 64, group: 3, kv_heads: 1, softcap: None, window: None },
-    Shape { element: Element::F16, alibi: true, dim: 160, group: 2, kv_heads: 1, softcap: None, window: None },
-    Shape {
-        element: Element::Bf16,
-        alibi: true,
-        dim: 192,
-        group: 2,
-        kv_heads: 1,
-        softcap: Some(5.0),
-        window: Some(150),
-    },
+/// The shapes that are checked: heads from 64 to 256, groups that fill a tile and that do not, both types of 16 bits, every mask and sinks.
+pub(crate) const SHAPES: [Shape; 12] = [
+    Shape { group: 3, ..PLAIN },
+    Shape { dim: 80, kv_heads: 2, ..PLAIN },
+    Shape { dim: 96, group: 4, window: Some(70), ..PLAIN },
+    Shape { dim: 128, group: 4, kv_heads: 2, ..PLAIN },
+    Shape { dim: 128, group: 7, window: Some(150), ..PLAIN },
+    Shape { dim: 256, group: 2, softcap: Some(5.0), window: Some(200), ..PLAIN },
+    Shape { group: 20, softcap: Some(2.0), ..PLAIN },
+    Shape { element: Element::F16, group: 3, ..PLAIN },
+    Shape { element: Element::F16, alibi: true, dim: 160, group: 2, ..PLAIN },
+    Shape { alibi: true, dim: 192, group: 2, softcap: Some(5.0), window: Some(150), ..PLAIN },
+    Shape { group: 8, window: Some(128), sinks: true, ..PLAIN },
+    Shape { dim: 128, group: 5, chunk: Some(100), sinks: true, ..PLAIN },
 ];
 
 /// All storage formats of a matrix.
@@ -113,13 +114,15 @@ pub fn check_kernels(index: usize) -> Result<Vec<KernelCheck>, CudaError> {
     let mut all = vec![];
     for shape in &SHAPES {
         let (tall, wide) = attention_shared(shape.dim);
-        let Shape { element, alibi, dim, group, kv_heads, softcap, window } = *shape;
+        let Shape { element, alibi, dim, group, kv_heads, softcap, window, chunk, sinks } = *shape;
         let name = format!(
-            "attention in {}, heads of {dim}, {group} a key, {kv_heads} keys{}{}{}",
+            "attention in {}, heads of {dim}, {group} a key, {kv_heads} keys{}{}{}{}{}",
             if element == Element::F16 { "f16" } else { "bf16" },
             if alibi { ", ALiBi" } else { "" },
             softcap.map_or(String::new(), |c| format!(", capped at {c}")),
             window.map_or(String::new(), |w| format!(", window {w}")),
+            chunk.map_or(String::new(), |n| format!(", chunks of {n}")),
+            if sinks { ", sinks" } else { "" },
         );
         if tall.max(wide) <= shared {
             all.push(attention(gpu, shape, &mut |_, _| {})?.check(name, ATTENTION_TOLERANCE));
@@ -137,6 +140,9 @@ pub fn check_kernels(index: usize) -> Result<Vec<KernelCheck>, CudaError> {
                     all.push(outcome.check(format!("cublasLt{how}, 300 rows, {sizes}"), PRODUCT_TOLERANCE));
                 }
             }
+            let outcome = expert_products(gpu, element, kind, 100)?;
+            let name = format!("products of 70 experts, 300 rows, {}, {}", element.name(), kind.name(element));
+            all.push(outcome.check(name, PRODUCT_TOLERANCE));
         }
     }
     // A draw on the border of two tokens may fall either way where 2^x has other last bits.
@@ -202,8 +208,10 @@ fn attention_by_definition(
     shape: &Shape,
     position: usize,
     slope: f32,
+    sink: Option<f32>,
 ) -> Vec<f64> {
-    let first = shape.window.map_or(0, |w| (position + 1).saturating_sub(w));
+    let seen = shape.window.map_or(0, |w| (position + 1).saturating_sub(w));
+    let first = seen.max(shape.chunk.map_or(0, |n| position / n * n));
     let scores: Vec<f64> = (first..=position)
         .map(|p| {
             let dot: f64 = q.iter().zip(&keys[p]).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
@@ -212,9 +220,10 @@ fn attention_by_definition(
                 - f64::from(slope) * (position - p) as f64
         })
         .collect();
-    let top = scores.iter().copied().fold(f64::MIN, f64::max);
+    let sink = sink.map_or(f64::NEG_INFINITY, f64::from);
+    let top = scores.iter().copied().fold(sink, f64::max);
     let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
-    let total: f64 = weights.iter().sum();
+    let total = weights.iter().sum::<f64>() + (sink - top).exp();
     (0..q.len())
         .map(|d| weights.iter().zip(&values[first..]).map(|(w, v)| w * f64::from(v[d])).sum::<f64>() / total)
         .collect()
@@ -233,6 +242,7 @@ pub(crate) fn attention<D: Device>(
     let (tall_shared, wide_shared) = attention_shared(dim);
     let tall = device.kernel(unit, "attend_tall", tall_shared)?;
     let wide = device.kernel(unit, "attend_wide", wide_shared)?;
+    let wide_8 = device.kernel(unit, "attend_wide_8", wide_shared)?;
     let merge = device.kernel(unit, "attend_merge", 0)?;
     let mut seed = 1u64;
     // Lengths of the sequences, of which the last is a prompt's piece of 20 tokens.
@@ -277,26 +287,35 @@ pub(crate) fn attention<D: Device>(
     let elements = |v: &[f32]| bits(shape.element, v);
     let slopes = if shape.alibi { alibi_slopes(heads) } else { vec![0.0; heads] };
     let slopes_at = if shape.alibi { put(device, &slopes)? } else { 0 };
+    let sinks: Vec<f32> = (0..heads).map(|h| h as f32 * 0.7 - 0.5).collect();
+    let sinks_at = if shape.sinks { put(device, &sinks)? } else { 0 };
     let q = put(device, &elements(&queries))?;
     let (k, v) = (put(device, &elements(&k_cache))?, put(device, &elements(&v_cache))?);
     let (table_at, position_at) = (put(device, &tables)?, put(device, &positions)?);
     let state = put(device, &vec![f32::NAN; 64 * heads * (dim + 2)])?;
     let mut first: Option<Vec<u16>> = None;
     let mut outcome = Outcome { error: 0.0, same_bits: true };
-    // Shared and cut, neither, and everything as rows of attend_tall.
-    for (arrangement, multiprocessors, states) in [(0, 132, 64), (1, 132, 0), (2, 0, 0), (3, 132, 64)] {
+    // Shared and cut, neither, everything as rows of attend_tall, shared and gone on from, and twice with eight warps.
+    let arrangements = [(132, 64), (132, 0), (0, 0), (132, 64), (0, 64), (0, 64), (132, 64)];
+    for (arrangement, (multiprocessors, states)) in arrangements.into_iter().enumerate() {
         before(device, arrangement);
+        let (wide, threads) = if arrangement > 4 { (wide_8, 256) } else { (wide, 128) };
         let setting = Setting { heads, kv_heads, head_dim: dim, multiprocessors, states };
         let mut plan = AttentionPlan::new(&pieces, &tables, &setting);
         if arrangement == 0 {
             // Else this would be the same arrangement as the next.
             outcome.same_bits &= plan.merges.len() == 6 && !plan.tall.is_empty();
         }
+        if arrangement == 4 {
+            let goes_on = |item: &[i32]| item[7] < -1;
+            outcome.same_bits &= plan.merges.is_empty() && plan.wide.chunks(8).any(goes_on);
+            plan.pad();
+        }
         if arrangement == 3 {
             plan.tall.append(&mut plan.wide);
         }
         let out = put(device, &vec![0x7fc0u16; tokens * heads * dim])?;
-        let arguments = |items: Address| -> [Argument; 15] {
+        let arguments = |items: Address| -> [Argument; 17] {
             [
                 q.into(),
                 k.into(),
@@ -305,6 +324,7 @@ pub(crate) fn attention<D: Device>(
                 table_at.into(),
                 position_at.into(),
                 slopes_at.into(),
+                sinks_at.into(),
                 out.into(),
                 state.into(),
                 (dim as i32).into(),
@@ -313,6 +333,7 @@ pub(crate) fn attention<D: Device>(
                 shape.scale().into(),
                 shape.softcap.unwrap_or(0.0).into(),
                 (shape.window.unwrap_or(0) as i32).into(),
+                (shape.chunk.unwrap_or(0) as i32).into(),
             ]
         };
         let (tall_items, wide_items) = (put(device, &plan.tall)?, put(device, &plan.wide)?);
@@ -320,6 +341,7 @@ pub(crate) fn attention<D: Device>(
             state.into(),
             put(device, &plan.merges)?.into(),
             put(device, &plan.slots)?.into(),
+            sinks_at.into(),
             out.into(),
             (dim as i32).into(),
             (heads as i32).into(),
@@ -328,7 +350,7 @@ pub(crate) fn attention<D: Device>(
         // SAFETY: the kernels' parameters, of the sizes that they describe.
         unsafe {
             device.launch(tall, grid(&plan.tall), tall_threads(dim), tall_shared, &arguments(tall_items))?;
-            device.launch(wide, grid(&plan.wide), 128, wide_shared, &arguments(wide_items))?;
+            device.launch(wide, grid(&plan.wide), threads, wide_shared, &arguments(wide_items))?;
             device.launch(merge, [plan.merges.len() / 3, heads, 1], 128, 0, &merges)?;
         }
         let got = get::<u16>(device, out, tokens * heads * dim)?;
@@ -341,7 +363,8 @@ pub(crate) fn attention<D: Device>(
             for (h, &slope) in slopes.iter().enumerate() {
                 let (at, head) = ((t * heads + h) * dim, h / group);
                 let q = &queries[at..at + dim];
-                let expected = attention_by_definition(q, &keys[s][head], &values[s][head], shape, position, slope);
+                let (k, v, sink) = (&keys[s][head], &values[s][head], shape.sinks.then_some(sinks[h]));
+                let expected = attention_by_definition(q, k, v, shape, position, slope, sink);
                 for (d, e) in expected.iter().enumerate() {
                     let value = match shape.element {
                         Element::F16 => half::f16::from_bits(got[at + d]).to_f32(),
@@ -424,6 +447,87 @@ impl Operands {
     }
 }
 
+fn runner(
+    device: &mut dyn Device,
+    element: Element,
+    kind: Kind,
+    invariant: bool,
+    multiprocessors: usize,
+) -> Result<ProductRunner, DeviceError> {
+    let settings = ProductSettings { element, invariant, variants: Variants::NONE, multiprocessors };
+    ProductRunner::new(device, &[kind], &[kind], &settings)
+}
+
+/// Products of rows sorted by expert: each has the bits of its own expert's product. Some experts have no row, and one has most.
+pub(crate) fn expert_products<D: Device>(
+    device: &mut D,
+    element: Element,
+    kind: Kind,
+    tokens: usize,
+) -> Result<Outcome, DeviceError> {
+    let (experts, per_token, n, k) = (70usize, 3usize, 24usize, 1280usize);
+    let o = operands(device, element, kind, (experts * n, k), tokens)?;
+    let of = |expert: usize| {
+        let at = o.w.parts[0].at + (expert * n) as u64 * kind.row_bytes(k, element);
+        Matrix { parts: vec![Part { kind, rows: n, at }], n, k }
+    };
+    let chosen: Vec<i32> = (0..tokens).flat_map(|t| [2, 3 + (t % 5) as i32, 20 + (t * 7 % 50) as i32]).collect();
+    let pairs = tokens * per_token;
+    let unit = device.load(&Unit::layers(element))?;
+    let (sort, cut) = (device.kernel(unit, "sort_pairs", 0)?, device.kernel(unit, "expert_tiles", 0)?);
+    let chosen_at = put(device, &chosen)?;
+    let [starts, order, places] =
+        [put(device, &vec![-1i32; experts + 1])?, put(device, &vec![-1i32; pairs])?, put(device, &vec![-1i32; pairs])?];
+    let arguments = [chosen_at.into(), (pairs as i32).into(), starts.into(), order.into(), places.into()];
+    // SAFETY: the kernel's parameters, lists of the sizes that it writes.
+    unsafe { device.launch(sort, [experts, 1, 1], 256, 0, &arguments)? };
+    let mut expected: Vec<i32> = (0..pairs as i32).collect();
+    expected.sort_by_key(|&pair| (chosen[pair as usize], pair));
+    let mut outcome = Outcome { error: 0.0, same_bits: get::<i32>(device, order, pairs)? == expected };
+    let places = get::<i32>(device, places, pairs)?;
+    outcome.same_bits &= expected.iter().enumerate().all(|(row, &pair)| places[pair as usize] == row as i32);
+    for multiprocessors in [1, 9999] {
+        let runner = runner(device, element, kind, true, multiprocessors)?;
+        let alone: Vec<Vec<f32>> = (0..experts)
+            .map(|expert| {
+                let y = put(device, &vec![0f32; tokens * n])?;
+                // SAFETY: operands of `tokens` rows.
+                unsafe { runner.run(device, &of(expert), o.x_at, tokens, y, Out::Floats)? };
+                get(device, y, tokens * n)
+            })
+            .collect::<Result<_, DeviceError>>()?;
+        let tile = runner.expert_tile(pairs, experts)?;
+        let most = most_tiles(pairs, experts, tile);
+        let tiles = put(device, &vec![0i32; 3 * most])?;
+        let arguments =
+            [starts.into(), (experts as i32).into(), (tile as i32).into(), (most as i32).into(), tiles.into()];
+        let y = put(device, &vec![f32::NAN; pairs * n])?;
+        let sorted = SortedRows { rows: pairs, tiles, most_tiles: most, order, per_token };
+        // SAFETY: as above.
+        unsafe {
+            device.launch(cut, [1, 1, 1], 256, 0, &arguments)?;
+            runner.run_experts(device, &of(0), o.x_at, &sorted, tile, y, Out::Floats)?;
+        }
+        let got = get::<f32>(device, y, pairs * n)?;
+        for (row, &pair) in expected.iter().enumerate() {
+            let (token, expert) = (pair as usize / per_token, chosen[pair as usize] as usize);
+            let expected = &alone[expert][token * n..(token + 1) * n];
+            let got = &got[row * n..(row + 1) * n];
+            outcome.same_bits &= got.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits());
+        }
+        // What the parts are compared with is right itself.
+        let mut whole = vec![0f32; tokens * experts * n];
+        for (expert, answers) in alone.iter().enumerate() {
+            for (token, answer) in answers.chunks_exact(n).enumerate() {
+                whole[(token * experts + expert) * n..][..n].copy_from_slice(answer);
+            }
+        }
+        outcome.error = worse(outcome.error, o.distance(element, &whole, &[0, tokens - 1], 0.0));
+        runner.free(device)?;
+    }
+    Ok(outcome)
+}
+
 /// Products by our own kernels with 1 to `rows` rows, in one go over k and cut into segments: a row's bits are the same in all. Weights
 /// that are expanded before are those of the definition, bit for bit.
 pub(crate) fn products<D: Device>(
@@ -435,9 +539,9 @@ pub(crate) fn products<D: Device>(
 ) -> Result<Outcome, DeviceError> {
     let o = operands(device, element, kind, (n, k), rows)?;
     let mut outcome = Outcome { error: 0.0, same_bits: true };
-    if kind != Kind::Dense {
+    for name in ["dequantise", "dequantise_8"].into_iter().filter(|_| kind != Kind::Dense) {
         let unit = device.load(&Unit::product(element, kind))?;
-        let kernel = device.kernel(unit, "dequantise", 0)?;
+        let kernel = device.kernel(unit, name, 0)?;
         let to = put(device, &vec![0u16; n * k])?;
         let arguments = [o.w.parts[0].at.into(), (k as i32).into(), to.into()];
         // SAFETY: the kernel's parameters; the result is as large.
@@ -448,7 +552,7 @@ pub(crate) fn products<D: Device>(
     let sizes = [(1, 999), (9, 1), (30, 999), (64, 1), (rows, 9999), (rows, 1)];
     let mut all: Vec<Vec<f32>> = vec![];
     for (m, multiprocessors) in sizes {
-        let runner = ProductRunner::new(device, element, &[kind], true, multiprocessors)?;
+        let runner = runner(device, element, kind, true, multiprocessors)?;
         let y = put(device, &vec![0f32; m * n])?;
         // SAFETY: operands of `m` rows.
         unsafe { runner.run(device, &o.w, o.x_at, m, y, Out::Floats)? };
@@ -470,7 +574,7 @@ pub(crate) fn library_products<D: Device>(
     rows: usize,
 ) -> Result<Outcome, DeviceError> {
     let o = operands(device, element, kind, (n, k), rows)?;
-    let runner = ProductRunner::new(device, element, &[kind], false, 132)?;
+    let runner = runner(device, element, kind, false, 132)?;
     let mut all: Vec<Vec<f32>> = vec![];
     for _ in 0..2 {
         let y = put(device, &vec![0.5f32; rows * n])?;

@@ -2,13 +2,18 @@
 //!
 //! The algorithm of a shape is what the library's heuristic puts first, without those whose parallel parts add into the result in no
 //! fixed order. The same shape always gets the same algorithm, so a run repeats exactly; another number of rows may get another one.
+//! With [`Products::tune`] it is the fastest of the first eight, timed when the shape first comes and kept in a file: another machine, and this
+//! one without the file, may choose and round differently.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::io::Write;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use super::device::{Address, DenseProduct, DeviceError, Element, Out};
-use super::library::{Algorithm, CublasLt, Handle, Heuristic};
+use super::library::{Algorithm, CublasLt, Driver, Handle, Heuristic};
 
 // Of cublas_api.h, library_types.h and cublasLt.h.
 const COMPUTE_F32: c_int = 68;
@@ -26,6 +31,10 @@ const ORDERED: u32 = 2;
 const ALIGNMENTS: [c_int; 4] = [5, 6, 7, 8];
 /// Alignment that the library assumes by default, in bytes.
 const ALIGNMENT: u64 = 256;
+
+/// Algorithms of a shape that are timed, and how often each.
+const CANDIDATES: usize = 8;
+const REPEATS: usize = 4;
 
 /// m, n, k, distance of result rows, elements, how the result is stored, what the addresses are multiples of.
 type Shape = (usize, usize, usize, usize, Element, Out, u32);
@@ -48,6 +57,16 @@ pub(crate) struct Products {
     workspace: Address,
     preference: Handle,
     recipes: RefCell<HashMap<Shape, Recipe>>,
+    tuning: Option<Tuning>,
+}
+
+/// Choices between a shape's algorithms by their time.
+struct Tuning {
+    driver: Rc<Driver>,
+    events: [Handle; 2],
+    /// File of the choices: the shape's words, a tab, the place of the algorithm in the heuristic's list.
+    file: Option<PathBuf>,
+    chosen: RefCell<HashMap<String, usize>>,
 }
 
 fn check(call: &'static str, code: c_int) -> Result<(), DeviceError> {
@@ -65,6 +84,19 @@ fn check(call: &'static str, code: c_int) -> Result<(), DeviceError> {
     Err(DeviceError::Call { call, why: format!("{words} ({code})") })
 }
 
+fn check_driver(call: &'static str, code: c_int) -> Result<(), DeviceError> {
+    match code {
+        0 => Ok(()),
+        _ => Err(DeviceError::Call { call, why: format!("the driver answers {code} while products are timed") }),
+    }
+}
+
+/// Place of the shortest time, the first of equal ones; what is not a number is no time.
+fn fastest(times: &[f32]) -> usize {
+    let time = |i: &usize| if times[*i].is_nan() { f32::INFINITY } else { times[*i] };
+    (0..times.len()).min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(0)
+}
+
 impl Products {
     /// Bytes of working memory.
     pub(crate) const WORKSPACE: u64 = 64 << 20;
@@ -75,8 +107,15 @@ impl Products {
     /// [`DeviceError`] where the library does not work with this device or driver.
     pub(crate) fn new(library: CublasLt, stream: Handle, workspace: Address) -> Result<Products, DeviceError> {
         let null = std::ptr::null_mut();
-        let mut made =
-            Products { library, handle: null, stream, workspace, preference: null, recipes: RefCell::default() };
+        let mut made = Products {
+            library,
+            handle: null,
+            stream,
+            workspace,
+            preference: null,
+            recipes: RefCell::default(),
+            tuning: None,
+        };
         let (library, handle, preference) = (&made.library, &mut made.handle, &mut made.preference);
         let bytes = Products::WORKSPACE;
         // SAFETY: handles to write; attributes of the sizes that the header names.
@@ -91,7 +130,7 @@ impl Products {
         // Asks for an algorithm once, so that what can not be used is known before anything depends on it.
         let (w, x, y) = (1 << 20, 2 << 20, 3 << 20);
         let (m, n, k, element, out) = (64, 64, 64, Element::Bf16, Out::Elements);
-        made.recipe(&DenseProduct { w, x, y, m, n, k, row_y: n, element, out })?;
+        made.recipe(&DenseProduct { w, x, y, m, n, k, row_y: n, element, out, scratch: 0 })?;
         Ok(made)
     }
 
@@ -99,6 +138,80 @@ impl Products {
     pub(crate) fn version(&self) -> u64 {
         // SAFETY: no arguments.
         unsafe { (self.library.version)() as u64 }
+    }
+
+    /// Times algorithms from now on. Choices are read from and added to `file`.
+    pub(crate) fn tune(&mut self, driver: Rc<Driver>, file: Option<PathBuf>) -> Result<(), DeviceError> {
+        let mut events = [std::ptr::null_mut(); 2];
+        for event in &mut events {
+            // SAFETY: a handle to write.
+            check_driver("cuEventCreate", unsafe { (driver.event_create)(event, 0) })?;
+        }
+        let text = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+        // A line that is none is of a choice that is made again.
+        let line = |line: &str| {
+            let (shape, place) = line.split_once('\t')?;
+            Some((shape.to_owned(), place.parse().ok()?))
+        };
+        let chosen = RefCell::new(text.lines().filter_map(line).collect());
+        self.tuning = Some(Tuning { driver, events, file, chosen });
+        self.forget_recipes();
+        Ok(())
+    }
+
+    /// The place of the algorithm to use among those `found` for a shape.
+    fn choose(&self, p: &DenseProduct, shape: &Shape, r: &Recipe, found: &[Heuristic]) -> Result<usize, DeviceError> {
+        let Some(tuning) = &self.tuning else { return Ok(0) };
+        let (m, n, k, row, element, out, alignment) = shape;
+        let words = format!("{m} {n} {k} {row} {} {out:?} {alignment}", element.name());
+        if let Some(&place) = tuning.chosen.borrow().get(&words) {
+            return Ok(if place < found.len() { place } else { 0 });
+        }
+        // The result is computed again after this; a sum would be added to more than once, and where no memory is lent for it (models
+        // with experts in every layer) it keeps the first algorithm.
+        let y = if p.out == Out::Add { p.scratch } else { p.y };
+        if y == 0 {
+            return Ok(0);
+        }
+        let mut times = vec![];
+        for heuristic in found {
+            let recipe = Recipe { algorithm: heuristic.algorithm, ..*r };
+            let again = DenseProduct { y, ..*p };
+            // SAFETY: the operands of the product that follows.
+            times.push(unsafe { self.time(tuning, &again, &recipe)? });
+        }
+        let fastest = fastest(&times);
+        if let Some(file) = &tuning.file {
+            let kept = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+            let append = || std::fs::OpenOptions::new().create(true).append(true).open(file);
+            kept.and_then(|()| append()).and_then(|mut file| writeln!(file, "{words}\t{fastest}")).map_err(
+                |error| {
+                    let why = format!("the choice of an algorithm can not be kept in {}: {error}", file.display());
+                    DeviceError::Call { call: "timing matrix products", why }
+                },
+            )?;
+        }
+        tuning.chosen.borrow_mut().insert(words, fastest);
+        Ok(fastest)
+    }
+
+    /// Milliseconds of a product by an algorithm.
+    unsafe fn time(&self, tuning: &Tuning, p: &DenseProduct, r: &Recipe) -> Result<f32, DeviceError> {
+        let (d, [begin, end]) = (&tuning.driver, tuning.events);
+        let mut milliseconds = 0.0;
+        // SAFETY: by the caller; handles of this device.
+        unsafe {
+            // Its kernels may be loaded now.
+            self.multiply(p, r)?;
+            check_driver("cuEventRecord", (d.event_record)(begin, self.stream))?;
+            for _ in 0..REPEATS {
+                self.multiply(p, r)?;
+            }
+            check_driver("cuEventRecord", (d.event_record)(end, self.stream))?;
+            check_driver("cuEventSynchronize", (d.event_synchronize)(end))?;
+            check_driver("cuEventElapsedTime", (d.event_seconds)(&mut milliseconds, begin, end))?;
+        }
+        Ok(milliseconds)
     }
 
     fn recipe(&self, p: &DenseProduct) -> Result<Recipe, DeviceError> {
@@ -115,7 +228,8 @@ impl Products {
         };
         let stored = if p.out == Out::Elements { element } else { R_32F };
         let mut r = Recipe { operation: null, left: null, right: null, result: null, algorithm: Algorithm::default() };
-        let mut found = Heuristic::default();
+        let mut found = [Heuristic::default(); CANDIDATES];
+        let wanted = if self.tuning.is_some() { CANDIDATES } else { 1 };
         let mut count = 0;
         let (m, n, k) = (p.m as u64, p.n as u64, p.k as u64);
         // The library's matrices lie in columns: w[n, k] is its k x n, x its k x m, y its n x m.
@@ -142,17 +256,19 @@ impl Products {
                 r.result,
                 r.result,
                 self.preference,
-                1,
-                &mut found,
+                wanted as c_int,
+                found.as_mut_ptr(),
                 &mut count,
             );
             check("cublasLtMatmulAlgoGetHeuristic", code)?;
         }
-        if count < 1 || found.state != 0 {
-            let why = format!("no algorithm for m {m}, n {n}, k {k}, {} (state {})", p.element.name(), found.state);
+        let count = found.iter().take(count.clamp(0, wanted as c_int) as usize).take_while(|f| f.state == 0).count();
+        if count < 1 {
+            let state = found[0].state;
+            let why = format!("no algorithm for m {m}, n {n}, k {k}, {} (state {state})", p.element.name());
             return Err(DeviceError::Call { call: "cublasLtMatmulAlgoGetHeuristic", why });
         }
-        r.algorithm = found.algorithm;
+        r.algorithm = found[self.choose(p, &shape, &r, &found[..count])?].algorithm;
         self.recipes.borrow_mut().insert(shape, r);
         Ok(r)
     }
@@ -163,6 +279,11 @@ impl Products {
     /// The addresses are of device memory large enough for the operands.
     pub(crate) unsafe fn run(&self, p: &DenseProduct) -> Result<(), DeviceError> {
         let r = self.recipe(p)?;
+        // SAFETY: by the caller.
+        unsafe { self.multiply(p, &r) }
+    }
+
+    unsafe fn multiply(&self, p: &DenseProduct, r: &Recipe) -> Result<(), DeviceError> {
         let one = 1.0f32;
         let keep = if p.out == Out::Add { 1.0f32 } else { 0.0 };
         // SAFETY: by the caller; the factors are read before the call returns.
@@ -190,15 +311,30 @@ impl Products {
     }
 }
 
-impl Drop for Products {
-    fn drop(&mut self) {
+impl Products {
+    fn forget_recipes(&mut self) {
         let library = &self.library;
-        // SAFETY: handles that were made here and are not used after; the device is done with its work.
-        unsafe {
-            for r in self.recipes.get_mut().values() {
+        for (_, r) in self.recipes.get_mut().drain() {
+            // SAFETY: handles that were made here and are not used after.
+            unsafe {
                 (library.operation_destroy)(r.operation);
                 for layout in [r.left, r.right, r.result] {
                     (library.layout_destroy)(layout);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Products {
+    fn drop(&mut self) {
+        self.forget_recipes();
+        let library = &self.library;
+        // SAFETY: handles that were made here and are not used after; the device is done with its work.
+        unsafe {
+            if let Some(tuning) = &self.tuning {
+                for event in tuning.events {
+                    (tuning.driver.event_destroy)(event);
                 }
             }
             if !self.preference.is_null() {
@@ -208,5 +344,16 @@ impl Drop for Products {
                 (library.destroy)(self.handle);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_the_shortest_times_wins() {
+        assert_eq!(fastest(&[3.0, 1.0, 2.0, 1.0]), 1);
+        assert_eq!((fastest(&[f32::NAN, 7.0]), fastest(&[f32::NAN]), fastest(&[])), (1, 0, 0));
     }
 }

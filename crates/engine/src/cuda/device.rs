@@ -82,6 +82,10 @@ pub enum Clock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(pub(crate) u64);
 
+/// Work that was recorded, to be done again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Recording(pub(crate) u64);
+
 /// A kernel's argument, as it lies in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Argument(pub(crate) u64);
@@ -127,6 +131,8 @@ pub(crate) struct DenseProduct {
     pub(crate) row_y: usize,
     pub(crate) element: Element,
     pub(crate) out: Out,
+    /// Memory for a result that nobody reads, as large as the residual stream; 0 for none.
+    pub(crate) scratch: Address,
 }
 
 /// Type of activations, cache and dense weights.
@@ -271,6 +277,21 @@ pub(crate) trait Device {
         shared: u32,
         arguments: &[Argument],
     ) -> Result<(), DeviceError>;
+
+    /// Begins to record: until [`recorded`](Device::recorded) launches and dense products are not done but kept.
+    fn record(&self) -> Result<(), DeviceError>;
+
+    /// Ends what [`record`](Device::record) began.
+    fn recorded(&self) -> Result<Recording, DeviceError>;
+
+    /// Does recorded work.
+    ///
+    /// # Safety
+    /// What was to be upheld for each launch still is.
+    unsafe fn replay(&self, recording: Recording) -> Result<(), DeviceError>;
+
+    /// Drops recorded work, once it is done.
+    fn forget(&self, recording: Recording) -> Result<(), DeviceError>;
 
     /// A library for dense products is there.
     fn has_dense_product(&self) -> bool;

@@ -47,9 +47,6 @@ pub enum CudaError {
         /// The feature.
         feature: &'static str,
     },
-    /// More experts than the routing kernel supports.
-    #[error("{0} experts are not supported on a GPU (at most 64): run this checkpoint with --device cpu")]
-    TooManyExperts(usize),
     /// A value in a weight is not a number.
     #[error(
         "{parameter} of the checkpoint holds {count} values that are not finite: the file is damaged, the training diverged, or f16 is too narrow"

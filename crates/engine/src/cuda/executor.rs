@@ -1,19 +1,23 @@
 //! The forward pass of a step on a device, from token ids to sampled tokens.
 
 use super::attention_plan::{AttentionPlan, Setting};
-use super::device::{Address, Argument, Device, DeviceError, Element, Kernel, Mark, Out};
+use super::device::{Address, Device, DeviceError, Element, Mark, Out};
 use super::error::CudaError;
-use super::kernels::{Unit, attention_shared, tall_threads};
+use super::features::refused_feature;
+use super::graphs::{Graphs, Shape};
+use super::kernels::attention_shared;
+use super::launches::Kernels;
 use super::memory::{
     Buffers, Exchange, MOST_BLOCKS, RopeTables, block_bytes, buffers, cache, rope_tables, states, step_bytes,
     upload_floats,
 };
+use super::options::{Variant, Variants};
 use super::packing::{METADATA_BYTES, Packer, StepAddresses};
-use super::products::ProductRunner;
-use super::weights::{FeedForward, LayerWeights, MlpWeights, NormWeights, Weights};
+use super::products::{ProductRunner, ProductSettings};
+use super::weights::Weights;
 use crate::TokenLogprobs;
 use crate::core::{BLOCK_SIZE, BlockOp, RopeFactors, Sampled, Step};
-use earnest_models::checkpoint::{Activation, BlockLayout, Checkpoint, DecoderConfig, Norm, Position, alibi_slopes};
+use earnest_models::checkpoint::{Checkpoint, DecoderConfig, Position, QueryGrowth, alibi_slopes};
 
 /// Bytes of a row's result (kernels/choice.cu).
 pub(crate) const RESULT_BYTES: usize = 16;
@@ -39,19 +43,21 @@ pub(crate) struct Capacity {
 
 /// Runs a decoder on a device.
 pub(crate) struct Executor {
-    device: Box<dyn Device>,
-    config: DecoderConfig,
-    weights: Weights,
-    kernels: Kernels,
-    products: ProductRunner,
-    buffers: Buffers,
-    ropes: Vec<RopeTables>,
-    slopes: Address,
-    keys: Address,
-    values: Address,
+    pub(super) device: Box<dyn Device>,
+    pub(super) config: DecoderConfig,
+    pub(super) weights: Weights,
+    pub(super) kernels: Kernels,
+    pub(super) products: ProductRunner,
+    pub(super) buffers: Buffers,
+    pub(super) ropes: Vec<RopeTables>,
+    pub(super) slopes: Address,
+    pub(super) keys: Address,
+    pub(super) values: Address,
     capacity: Capacity,
     setting: Setting,
     exchanges: [Exchange; 2],
+    variants: Variants,
+    graphs: Graphs,
     /// Steps so far.
     steps: usize,
 }
@@ -66,6 +72,8 @@ pub(crate) struct Demands {
     pub(crate) invariant: bool,
     /// Bytes for keys and values; none takes what is left.
     pub(crate) kv_memory: Option<u64>,
+    /// Variants of the computation.
+    pub(crate) variants: Variants,
 }
 
 impl Executor {
@@ -76,7 +84,7 @@ impl Executor {
         demands: &Demands,
     ) -> Result<(Executor, Vec<String>), CudaError> {
         let c = checkpoint.config.clone();
-        if let Some(feature) = c.recent_feature() {
+        if let Some(feature) = refused_feature(&c) {
             return Err(CudaError::Feature { architecture: c.architecture, feature });
         }
         if c.head_dim > 256 {
@@ -84,9 +92,6 @@ impl Executor {
         }
         if !c.head_dim.is_multiple_of(8) {
             return Err(CudaError::Width { what: "a head".into(), width: c.head_dim });
-        }
-        if let Some(e) = c.experts.filter(|e| e.count > 64) {
-            return Err(CudaError::TooManyExperts(e.count));
         }
         device.enter()?;
         let element = super::weights::element_of(checkpoint)?;
@@ -96,10 +101,13 @@ impl Executor {
             let (head, needed, shared) = (c.head_dim, tall.max(wide), info.shared);
             return Err(CudaError::HeadTooWideHere { head, needed, shared });
         }
-        let kernels = Kernels::load(&mut *device, element, c.head_dim)?;
+        let kernels = Kernels::load(&mut *device, element, c.hidden_size, c.head_dim, demands.variants)?;
         let weights = Weights::load(&*device, checkpoint, element)?;
         let multiprocessors = info.multiprocessors as usize;
-        let products = ProductRunner::new(&mut *device, element, &weights.kinds(), demands.invariant, multiprocessors)?;
+        let settings =
+            ProductSettings { element, invariant: demands.invariant, variants: demands.variants, multiprocessors };
+        let (kinds, expert_kinds) = (weights.kinds(), weights.expert_kinds());
+        let mut products = ProductRunner::new(&mut *device, &kinds, &expert_kinds, &settings)?;
         let mut notes = vec![];
         // Everything else comes before the cache, which takes what is left; at most how large that can be is known.
         let free = device.info()?.free;
@@ -113,6 +121,14 @@ impl Executor {
         };
         let needs = |tokens: usize| step_bytes(&c, tokens, demands.sequences.min(tokens), most_blocks);
         let (buffers, tokens) = buffers(&*device, &c, element, demands.tokens, &needs, &mut notes)?;
+        // Nothing else is there while attention's output or that of the feed-forward block is projected.
+        let inner = c.layers.iter().map(|l| l.intermediate_size).max().unwrap_or(0) as u64;
+        let width = element.size_bytes() * if c.gated { 2 * inner } else { inner };
+        let row = 4 * c.hidden_size as u64;
+        if demands.variants.has(Variant::TunedProducts) && width >= row {
+            device.zero(buffers.up, tokens as u64 * row)?;
+            products.lend(buffers.up);
+        }
         let rows = demands.sequences.min(tokens);
         let exchange = |at: Address| Exchange::new(&*device, at, needs(tokens), tokens, rows, c.vocab_size);
         let exchanges = [exchange(buffers.numbers[0])?, exchange(buffers.numbers[1])?];
@@ -140,6 +156,8 @@ impl Executor {
             capacity,
             setting,
             exchanges,
+            variants: demands.variants,
+            graphs: Graphs::default(),
             steps: 0,
         };
         Ok((executor, notes))
@@ -148,6 +166,11 @@ impl Executor {
     /// The device.
     pub(crate) fn device(&self) -> &dyn Device {
         &*self.device
+    }
+
+    /// Variants of the computation that were chosen.
+    pub(crate) fn variants(&self) -> Variants {
+        self.variants
     }
 
     /// Sizes of a step and of the cache.
@@ -183,32 +206,63 @@ impl Executor {
         self.device.enter()?;
         let slot = self.steps % 2;
         self.steps += 1;
-        let plan = AttentionPlan::new(&step.pieces, &step.block_tables, &self.setting);
+        let mut plan = AttentionPlan::new(&step.pieces, &step.block_tables, &self.setting);
+        let decodes = step.pieces.iter().all(|piece| piece.count == 1);
+        let rows = step.sampling.len();
+        // Rows that come back must all be there when the record has been launched.
+        let recorded = self.variants.has(Variant::Graphs) && decodes && rows <= self.buffers.logit_rows;
+        let shape = recorded.then(|| {
+            plan.pad();
+            let lists = [&plan.tall, &plan.wide, &plan.merges, &plan.slots].map(Vec::len);
+            Shape { slot, tokens, rows, lists }
+        });
         let copies = copies(step);
         let mut packer = Packer::default();
+        // Lists whose lengths the shape does not fix come last.
         let at = StepAddresses {
             token_ids: packer.ints(&step.token_ids),
             positions: packer.ints(&step.positions),
             long_factors: packer.ints(&long_factors(step)),
+            growth: packer.floats(&self.growth(step)),
             slot_mapping: packer.ints(&step.slot_mapping),
-            block_tables: packer.ints(&step.block_tables),
             tall: packer.ints(&plan.tall),
             wide: packer.ints(&plan.wide),
             merges: packer.ints(&plan.merges),
             slots: packer.ints(&plan.slots),
             logits_indices: packer.ints(&step.logits_indices),
             sampling: packer.sampling(&step.sampling),
+            block_tables: packer.ints(&step.block_tables),
             copies: packer.ints(copies.as_flattened()),
         };
         let base = self.send(slot, &packer.bytes)?;
         let at = at.from(base);
+        let mut early = vec![];
         // SAFETY: addresses are of this device's buffers, made for the step's sizes; what the host prepared was checked or made here.
         unsafe {
             self.copy_blocks(&copies, at.copies)?;
-            self.layers(step, &plan, &at, slot)?;
+            match shape {
+                None => {
+                    self.layers(tokens, &plan, &at, slot)?;
+                    self.sample(step, &at, slot, &mut early)?;
+                }
+                Some(shape) => {
+                    let mut graphs = std::mem::take(&mut self.graphs);
+                    let done = graphs.run(&*self.device, shape, &mut || {
+                        self.layers(tokens, &plan, &at, slot)?;
+                        self.logits(0, rows, &at, slot)
+                    });
+                    self.graphs = graphs;
+                    done?;
+                    self.return_rows(step, 0..rows, slot, &mut 0, &mut early)?;
+                }
+            }
         }
-        // SAFETY: as above.
-        let early = unsafe { self.sample(step, &at, slot)? };
+        if rows > 0 {
+            // SAFETY: the results of the step that used the memory before were taken.
+            unsafe {
+                self.device.receive(self.buffers.results, self.exchanges[slot].results, rows * RESULT_BYTES)?;
+            }
+        }
         let mark = self.device.mark(slot)?;
         let returned = step.sampling.iter().map(|row| row.return_logits).collect();
         Ok(Running { mark, slot, returned, early })
@@ -288,308 +342,99 @@ impl Executor {
         Ok(())
     }
 
-    fn layer_elements(&self) -> u64 {
+    /// Factors on each token's queries; none if no layer has them.
+    fn growth(&self, step: &Step) -> Vec<f32> {
+        let factors = |growth: QueryGrowth| step.positions.iter().map(|&p| growth.factor(p as usize)).collect();
+        self.config.query_growth.map_or_else(Vec::new, factors)
+    }
+
+    /// Steps that were launched from a record.
+    #[cfg(test)]
+    pub(crate) fn replayed(&self) -> usize {
+        self.graphs.replayed()
+    }
+
+    /// Elements of a layer's keys.
+    pub(super) fn layer_elements(&self) -> u64 {
         (self.capacity.blocks * self.config.num_kv_heads * BLOCK_SIZE * self.config.head_dim) as u64
     }
 
-    unsafe fn layers(
+    /// Computes the rows of logits, some at a time, and samples from them.
+    unsafe fn sample(
         &self,
         step: &Step,
-        plan: &AttentionPlan,
         at: &StepAddresses,
         slot: usize,
+        early: &mut Vec<Vec<f32>>,
     ) -> Result<(), DeviceError> {
-        let (c, b, w, m) = (&self.config, &self.buffers, &self.weights, step.tokens());
-        let embedding = &w.embedding.parts[0];
-        let arguments = [
-            embedding.at.into(),
-            (embedding.kind.number() as i32).into(),
-            (c.hidden_size as i32).into(),
-            at.token_ids.into(),
-            b.sampled[1 - slot].into(),
-            c.embedding_scale.into(),
-            b.x.into(),
-        ];
-        // SAFETY: by the caller.
-        unsafe {
-            self.device.launch(self.kernels.embed, [m, 1, 1], 256, 0, &arguments)?;
-            for (i, layer) in w.layers.iter().enumerate() {
-                self.layer(i, layer, m, plan, at)?;
+        let rows = step.logits_indices.len();
+        let mut sent = 0;
+        for first in (0..rows).step_by(self.buffers.logit_rows) {
+            let end = rows.min(first + self.buffers.logit_rows);
+            // SAFETY: by the caller.
+            unsafe {
+                self.logits(first, end - first, at, slot)?;
+                self.return_rows(step, first..end, slot, &mut sent, early)?;
             }
         }
         Ok(())
     }
 
-    unsafe fn layer(
-        &self,
-        i: usize,
-        w: &LayerWeights,
-        m: usize,
-        plan: &AttentionPlan,
-        at: &StepAddresses,
-    ) -> Result<(), DeviceError> {
-        let (c, b, d) = (&self.config, &self.buffers, &*self.device);
-        // SAFETY: by the caller.
-        unsafe {
-            self.norm(b.x, 0, &w.attention_norm, m, b.h)?;
-            self.products.run(d, &w.qkv, b.h, m, b.qkv, Out::Elements)?;
-            self.rotate_and_cache(i, w, m, at)?;
-            self.attend(i, plan, at)?;
-            match c.block {
-                BlockLayout::PreNorm | BlockLayout::Parallel => {
-                    self.products.run(d, &w.output, b.attended, m, b.x, Out::Add)?;
-                    self.add_bias(w.output_bias, c.hidden_size, m, b.x)?;
-                    if let Some(n) = &w.mlp_norm {
-                        self.norm(b.x, 0, n, m, b.h)?;
-                    }
-                    // Without a norm of its own (parallel layout) the block reads what attention read.
-                    self.feed_forward(&w.feed_forward, m, b.x, Out::Add)?;
-                }
-                // The executor refuses decoders with norms after the blocks only.
-                BlockLayout::Sandwich | BlockLayout::PostNorm => {
-                    self.products.run(d, &w.output, b.attended, m, b.branch, Out::Floats)?;
-                    self.add_bias(w.output_bias, c.hidden_size, m, b.branch)?;
-                    self.add_branch(w.post_attention_norm.as_ref(), m)?;
-                    if let Some(n) = &w.mlp_norm {
-                        self.norm(b.x, 0, n, m, b.h)?;
-                    }
-                    self.feed_forward(&w.feed_forward, m, b.branch, Out::Floats)?;
-                    self.add_branch(w.post_mlp_norm.as_ref(), m)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn eps(&self) -> f32 {
-        match self.config.norm {
-            Norm::Rms { eps } | Norm::Layer { eps, .. } => eps,
-        }
-    }
-
-    unsafe fn norm(&self, x: Address, rows: Address, w: &NormWeights, m: usize, h: Address) -> Result<(), DeviceError> {
-        let hidden = self.config.hidden_size as i32;
-        let arguments =
-            [x.into(), rows.into(), w.scale.into(), w.offset.into(), self.eps().into(), hidden.into(), h.into()];
-        // SAFETY: by the caller.
-        unsafe { self.device.launch(self.kernels.norm, [m, 1, 1], 256, 0, &arguments) }
-    }
-
-    unsafe fn add_branch(&self, w: Option<&NormWeights>, m: usize) -> Result<(), DeviceError> {
-        let Some(w) = w else { return Ok(()) };
-        let b = &self.buffers;
-        let hidden = self.config.hidden_size as i32;
-        let arguments = [b.branch.into(), w.scale.into(), self.eps().into(), hidden.into(), b.x.into()];
-        // SAFETY: by the caller.
-        unsafe { self.device.launch(self.kernels.norm_add, [m, 1, 1], 256, 0, &arguments) }
-    }
-
-    unsafe fn add_bias(&self, bias: Address, width: usize, m: usize, x: Address) -> Result<(), DeviceError> {
-        if bias == 0 {
+    /// Computes `m` rows of logits from row `first` on, as many as their buffer has at most, and samples from them.
+    unsafe fn logits(&self, first: usize, m: usize, at: &StepAddresses, slot: usize) -> Result<(), DeviceError> {
+        if m == 0 {
             return Ok(());
         }
-        let arguments = [bias.into(), (width as i32).into(), x.into()];
-        // SAFETY: by the caller.
-        unsafe { self.device.launch(self.kernels.add_bias, [m, width.div_ceil(256), 1], 256, 0, &arguments) }
+        let (c, b, d, n) = (&self.config, &self.buffers, &*self.device, first as u64);
+        let vocab = c.vocab_size;
+        // SAFETY: by the caller; results for all rows.
+        unsafe {
+            self.norm(b.x, at.logits_indices + 4 * n, self.weights.final_norm, m, b.h)?;
+            self.products.run(d, &self.weights.head, b.h, m, b.logits, Out::Floats)?;
+            self.add_bias(self.weights.head_bias, vocab, m, b.logits)?;
+            if c.final_softcap.is_some() || c.logit_scale != 1.0 {
+                let cap = c.final_softcap.unwrap_or(0.0);
+                let arguments = [b.logits.into(), (vocab as i32).into(), c.logit_scale.into(), cap.into()];
+                d.launch(self.kernels.cap_logits, [m, vocab.div_ceil(1024), 1], 256, 0, &arguments)?;
+            }
+            let arguments = [
+                b.logits.into(),
+                (vocab as i32).into(),
+                (at.sampling + METADATA_BYTES as u64 * n).into(),
+                (b.results + RESULT_BYTES as u64 * n).into(),
+                (b.sampled[slot] + 4 * n).into(),
+            ];
+            d.launch(self.kernels.choose, [m, 1, 1], 512, 0, &arguments)
+        }
     }
 
-    unsafe fn rotate_and_cache(
+    /// Sends those of the `rows` whose logits are wanted, the first of which lies first, to the exchange's memory, where `sent` rows are on
+    /// their way; `early` gets what came before and had no room there.
+    unsafe fn return_rows(
         &self,
-        i: usize,
-        w: &LayerWeights,
-        m: usize,
-        at: &StepAddresses,
+        step: &Step,
+        rows: std::ops::Range<usize>,
+        slot: usize,
+        sent: &mut usize,
+        early: &mut Vec<Vec<f32>>,
     ) -> Result<(), DeviceError> {
-        let (c, b) = (&self.config, &self.buffers);
-        let rope = match c.layers[i].position {
-            Position::Rotary(rope) => self.ropes[rope],
-            Position::None | Position::Alibi => RopeTables::default(),
-        };
-        let layer = i as u64 * self.layer_elements() * self.weights.element.size_bytes();
-        let arguments = [
-            b.qkv.into(),
-            w.qkv_bias.into(),
-            w.query_norm.into(),
-            w.key_norm.into(),
-            self.eps().into(),
-            rope.short[0].into(),
-            rope.short[1].into(),
-            rope.long[0].into(),
-            rope.long[1].into(),
-            (rope.half as i32).into(),
-            at.positions.into(),
-            at.long_factors.into(),
-            at.slot_mapping.into(),
-            (c.num_heads as i32).into(),
-            (c.num_kv_heads as i32).into(),
-            (c.head_dim as i32).into(),
-            b.q.into(),
-            (self.keys + layer).into(),
-            (self.values + layer).into(),
-        ];
-        let heads = (c.num_heads + 2 * c.num_kv_heads).div_ceil(4);
-        // SAFETY: by the caller.
-        unsafe { self.device.launch(self.kernels.place, [m, heads, 1], 128, 0, &arguments) }
-    }
-
-    unsafe fn attend(&self, i: usize, plan: &AttentionPlan, at: &StepAddresses) -> Result<(), DeviceError> {
-        let (c, b) = (&self.config, &self.buffers);
-        let layer = i as u64 * self.layer_elements() * self.weights.element.size_bytes();
-        let slopes = if c.layers[i].position == Position::Alibi { self.slopes } else { 0 };
-        let arguments = |items: Address| {
-            [
-                b.q.into(),
-                (self.keys + layer).into(),
-                (self.values + layer).into(),
-                items.into(),
-                at.block_tables.into(),
-                at.positions.into(),
-                slopes.into(),
-                b.attended.into(),
-                b.state.into(),
-                (c.head_dim as i32).into(),
-                ((c.num_heads / c.num_kv_heads) as i32).into(),
-                (c.num_kv_heads as i32).into(),
-                c.attention_scale.into(),
-                c.attention_softcap.unwrap_or(0.0).into(),
-                (c.layers[i].window.unwrap_or(0).min(i32::MAX as usize) as i32).into(),
-            ]
-        };
-        let (tall_shared, wide_shared) = attention_shared(c.head_dim);
-        let plain = self.weights.element == Element::F32;
-        let (tall_threads, tall_shared, wide_shared) =
-            if plain { (128, 0, 0) } else { (tall_threads(c.head_dim), tall_shared, wide_shared) };
-        let merge: [Argument; 6] = [
-            b.state.into(),
-            at.merges.into(),
-            at.slots.into(),
-            b.attended.into(),
-            (c.head_dim as i32).into(),
-            (c.num_heads as i32).into(),
-        ];
-        let grid = |items: &[i32]| [items.len() / 8, c.num_kv_heads, 1];
-        let (k, d) = (&self.kernels, &self.device);
-        // SAFETY: by the caller.
-        unsafe {
-            d.launch(k.tall, grid(&plan.tall), tall_threads, tall_shared, &arguments(at.tall))?;
-            d.launch(k.wide, grid(&plan.wide), 128, wide_shared, &arguments(at.wide))?;
-            d.launch(k.merge, [plan.merges.len() / 3, c.num_heads, 1], 128, 0, &merge)
-        }
-    }
-
-    /// Feed-forward of `h`, added to or written to `to`.
-    unsafe fn feed_forward(&self, w: &FeedForward, m: usize, to: Address, out: Out) -> Result<(), DeviceError> {
-        let (c, b, d) = (&self.config, &self.buffers, &*self.device);
-        // SAFETY: by the caller.
-        unsafe {
-            match w {
-                FeedForward::Dense(w) => {
-                    self.mlp(w, m, to, out)?;
-                    self.add_bias(w.down_bias, c.hidden_size, m, to)
-                }
-                FeedForward::Experts { router, experts } => {
-                    let Some(spec) = c.experts else { return Ok(()) };
-                    let (count, kept) = (spec.count as i32, spec.per_token as i32);
-                    self.products.run(d, router, b.h, m, b.routing[0], Out::Floats)?;
-                    let arguments = [b.routing[0].into(), count.into(), kept.into(), b.routing[1].into()];
-                    d.launch(self.kernels.route, [m, 1, 1], 32, 0, &arguments)?;
-                    if out == Out::Floats {
-                        d.zero(to, 4 * (m * c.hidden_size) as u64)?;
-                    }
-                    // Every expert computes every token; only the outputs of the selected ones are added. Which tokens selected
-                    // whom is known to the device only, and waiting for it would cost more where many tokens are decoded.
-                    for (i, expert) in experts.iter().enumerate() {
-                        let answer = b.branch_of_experts(out, to);
-                        self.mlp(expert, m, answer, Out::Floats)?;
-                        let grid = [m, c.hidden_size.div_ceil(256), 1];
-                        let arguments = [
-                            answer.into(),
-                            b.routing[1].into(),
-                            (i as i32).into(),
-                            count.into(),
-                            (c.hidden_size as i32).into(),
-                            to.into(),
-                        ];
-                        d.launch(self.kernels.add_expert, grid, 256, 0, &arguments)?;
-                    }
-                    Ok(())
-                }
-            }
-        }
-    }
-
-    unsafe fn mlp(&self, w: &MlpWeights, m: usize, to: Address, out: Out) -> Result<(), DeviceError> {
-        let (c, b, d) = (&self.config, &self.buffers, &*self.device);
-        let activation = match c.activation {
-            Activation::Silu => 0,
-            Activation::GeluTanh => 1,
-            Activation::GeluErf => 2,
-            Activation::ClampedSwiglu { .. } => unreachable!("refused when the model was loaded"),
-        };
-        let width = c.intermediate_size;
-        let arguments = [
-            b.up.into(),
-            w.gate_up_bias.into(),
-            activation.into(),
-            i32::from(c.gated).into(),
-            (width as i32).into(),
-            b.inner.into(),
-        ];
-        // SAFETY: by the caller.
-        unsafe {
-            self.products.run(d, &w.gate_up, b.h, m, b.up, Out::Elements)?;
-            d.launch(self.kernels.activate, [m, width.div_ceil(256), 1], 256, 0, &arguments)?;
-            self.products.run(d, &w.down, b.inner, m, to, out)
-        }
-    }
-
-    /// Computes the rows of logits, some at a time, and samples from them. Of rows that are returned, the last ones are on their way
-    /// to the exchange's memory; the result is what came before and had no room there.
-    unsafe fn sample(&self, step: &Step, at: &StepAddresses, slot: usize) -> Result<Vec<Vec<f32>>, DeviceError> {
-        let rows = step.logits_indices.len();
+        let (b, d, exchange) = (&self.buffers, &*self.device, &self.exchanges[slot]);
         let vocab = self.config.vocab_size;
-        let returned: Vec<usize> = (0..rows).filter(|&i| step.sampling[i].return_logits).collect();
-        let (c, b, d) = (&self.config, &self.buffers, &*self.device);
-        let exchange = &self.exchanges[slot];
-        let (mut early, mut sent) = (vec![], 0);
-        for first in (0..rows).step_by(b.logit_rows) {
-            let m = b.logit_rows.min(rows - first);
-            let n = first as u64;
-            // SAFETY: by the caller; as many rows as the buffer of logits has, and results for all rows.
+        for row in rows.clone().filter(|&row| step.sampling[row].return_logits) {
+            // SAFETY: by the caller; rows of their buffers.
             unsafe {
-                self.norm(b.x, at.logits_indices + 4 * n, &self.weights.final_norm, m, b.h)?;
-                self.products.run(d, &self.weights.head, b.h, m, b.logits, Out::Floats)?;
-                self.add_bias(self.weights.head_bias, vocab, m, b.logits)?;
-                if let Some(cap) = c.final_softcap {
-                    let arguments = [b.logits.into(), (vocab as i32).into(), cap.into()];
-                    d.launch(self.kernels.cap_logits, [m, vocab.div_ceil(1024), 1], 256, 0, &arguments)?;
+                if *sent == exchange.logit_rows {
+                    // Full: this step waits for what it has asked for so far.
+                    d.wait(d.mark(slot)?)?;
+                    early.extend((0..*sent).map(|i| exchange.row(i, vocab)));
+                    *sent = 0;
                 }
-                let arguments = [
-                    b.logits.into(),
-                    (vocab as i32).into(),
-                    (at.sampling + METADATA_BYTES as u64 * n).into(),
-                    (b.results + RESULT_BYTES as u64 * n).into(),
-                    (b.sampled[slot] + 4 * n).into(),
-                ];
-                d.launch(self.kernels.choose, [m, 1, 1], 512, 0, &arguments)?;
-                for &row in returned.iter().filter(|row| (first..first + m).contains(row)) {
-                    if sent == exchange.logit_rows {
-                        // Full: this step waits for what it has asked for so far.
-                        d.wait(d.mark(slot)?)?;
-                        early.extend((0..sent).map(|i| exchange.row(i, vocab)));
-                        sent = 0;
-                    }
-                    let from = b.logits + ((row - first) * vocab * 4) as u64;
-                    d.receive(from, exchange.logits.add(sent * vocab * 4), vocab * 4)?;
-                    sent += 1;
-                }
+                let from = b.logits + ((row - rows.start) * vocab * 4) as u64;
+                d.receive(from, exchange.logits.add(*sent * vocab * 4), vocab * 4)?;
             }
+            *sent += 1;
         }
-        if rows > 0 {
-            // SAFETY: the results of the step that used the memory before were taken.
-            unsafe { d.receive(b.results, exchange.results, rows * RESULT_BYTES)? };
-        }
-        Ok(early)
+        Ok(())
     }
 }
 
@@ -607,59 +452,4 @@ fn long_factors(step: &Step) -> Vec<i32> {
     let pieces = step.pieces.iter().zip(&step.rope_factors);
     let long = |factors: RopeFactors| i32::from(factors == RopeFactors::Long);
     pieces.flat_map(|(piece, &factors)| std::iter::repeat_n(long(factors), piece.count)).collect()
-}
-
-struct Kernels {
-    embed: Kernel,
-    norm: Kernel,
-    norm_add: Kernel,
-    add_bias: Kernel,
-    place: Kernel,
-    activate: Kernel,
-    route: Kernel,
-    add_expert: Kernel,
-    copy_blocks: Kernel,
-    cap_logits: Kernel,
-    choose: Kernel,
-    tall: Kernel,
-    wide: Kernel,
-    merge: Kernel,
-}
-
-impl Kernels {
-    fn load(device: &mut dyn Device, element: Element, head: usize) -> Result<Kernels, DeviceError> {
-        let layers = device.load(&Unit::layers(element))?;
-        let attention = device.load(&Unit::attention(element, head))?;
-        let (tall_shared, wide_shared) = attention_shared(head);
-        let mut of = |name: &str| device.kernel(layers, name, 0);
-        let (embed, norm, norm_add, add_bias) = (of("embed")?, of("norm")?, of("norm_add")?, of("add_bias")?);
-        let (place, activate, route, add_expert) = (of("place")?, of("activate")?, of("route")?, of("add_expert")?);
-        let (copy_blocks, cap_logits, choose) = (of("copy_blocks")?, of("cap_logits")?, of("choose")?);
-        let (tall, wide) = if element == Element::F32 {
-            let plain = device.kernel(attention, "attend_plain", 0)?;
-            (plain, plain)
-        } else {
-            (
-                device.kernel(attention, "attend_tall", tall_shared)?,
-                device.kernel(attention, "attend_wide", wide_shared)?,
-            )
-        };
-        let merge = device.kernel(attention, "attend_merge", 0)?;
-        Ok(Kernels {
-            embed,
-            norm,
-            norm_add,
-            add_bias,
-            place,
-            activate,
-            route,
-            add_expert,
-            copy_blocks,
-            cap_logits,
-            choose,
-            tall,
-            wide,
-            merge,
-        })
-    }
 }

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::compile::KernelCompiler;
 use super::cublaslt::Products;
-use super::device::{Address, Argument, Clock, DenseProduct, Device, DeviceError, DeviceInfo, Kernel, Mark};
+use super::device::{Address, Argument, Clock, DenseProduct, Device, DeviceError, DeviceInfo, Kernel, Mark, Recording};
 use super::error::CudaError;
 use super::kernels::Unit;
 use super::library::{CublasLt, Driver, Handle};
@@ -27,6 +27,7 @@ const SHARED_OPTIN: c_int = 97;
 const MAX_DYNAMIC_SHARED: c_int = 8;
 const STREAM_NON_BLOCKING: u32 = 1;
 const EVENT_WITH_TIMING: u32 = 0;
+const CAPTURE_THREAD_LOCAL: c_int = 1;
 const EVENT_WITHOUT_TIMING: u32 = 2;
 
 /// A GPU.
@@ -48,6 +49,8 @@ pub(crate) struct Gpu {
     /// Errors of the libraries that were tried, if none works.
     refused: Vec<String>,
     loaded: HashMap<String, usize>,
+    /// Graphs that were recorded.
+    graphs: RefCell<HashSet<u64>>,
 }
 
 /// Lists the driver's devices.
@@ -226,6 +229,7 @@ impl Gpu {
             products: None,
             refused: vec![],
             loaded: HashMap::new(),
+            graphs: RefCell::default(),
         };
         gpu.enter()?;
         let d = Rc::clone(&gpu.driver);
@@ -263,6 +267,14 @@ impl Gpu {
             self.refused.extend(missing);
         }
         self.free(workspace)
+    }
+
+    /// Has cublasLt's algorithms timed from now on; choices are kept in `folder`.
+    pub(crate) fn tune(&mut self, folder: Option<&Path>) -> Result<(), DeviceError> {
+        let name = self.info()?.name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let Some(products) = &mut self.products else { return Ok(()) };
+        let file = folder.map(|folder| folder.join(format!("cublaslt-{}-{name}.tsv", products.version())));
+        products.tune(Rc::clone(&self.driver), file)
     }
 
     /// Version of the cublasLt in use.
@@ -498,6 +510,40 @@ impl Device for Gpu {
         })
     }
 
+    fn record(&self) -> Result<(), DeviceError> {
+        // SAFETY: a handle of this device.
+        let code = unsafe { (self.driver.capture_begin)(self.stream, CAPTURE_THREAD_LOCAL) };
+        self.check("cuStreamBeginCapture", code)
+    }
+
+    fn recorded(&self) -> Result<Recording, DeviceError> {
+        let (mut graph, mut ready) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let d = &self.driver;
+        // SAFETY: handles to write; the graph is not used after it was made ready.
+        unsafe {
+            self.check("cuStreamEndCapture", (d.capture_end)(self.stream, &mut graph))?;
+            let code = (d.graph_instantiate)(&mut ready, graph, 0);
+            (d.graph_destroy)(graph);
+            self.check("cuGraphInstantiateWithFlags", code)?;
+        }
+        self.graphs.borrow_mut().insert(ready as u64);
+        Ok(Recording(ready as u64))
+    }
+
+    unsafe fn replay(&self, recording: Recording) -> Result<(), DeviceError> {
+        // SAFETY: by the caller.
+        self.check("cuGraphLaunch", unsafe { (self.driver.graph_launch)(recording.0 as Handle, self.stream) })
+    }
+
+    fn forget(&self, recording: Recording) -> Result<(), DeviceError> {
+        self.graphs.borrow_mut().remove(&recording.0);
+        // SAFETY: a handle of this device, not used after; the stream has done its work.
+        unsafe {
+            self.check("cuStreamSynchronize", (self.driver.stream_synchronize)(self.stream))?;
+            self.check("cuGraphExecDestroy", (self.driver.graph_exec_destroy)(recording.0 as Handle))
+        }
+    }
+
     fn has_dense_product(&self) -> bool {
         self.products.is_some()
     }
@@ -524,6 +570,9 @@ impl Drop for Gpu {
                 (d.stream_synchronize)(self.stream);
             }
             self.products = None;
+            for &graph in self.graphs.borrow().iter() {
+                (d.graph_exec_destroy)(graph as Handle);
+            }
             for at in self.allocated.borrow().iter() {
                 (d.memory_free)(*at);
             }

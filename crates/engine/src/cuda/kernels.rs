@@ -6,15 +6,17 @@ use super::sources::Sources;
 const COMMON: &str = include_str!("kernels/common.cuh");
 const BLOCKS: &str = include_str!("kernels/blocks.cuh");
 const LAYERS: &str = include_str!("kernels/layers.cu");
+const EXPERTS: &str = include_str!("kernels/experts.cu");
 const CHOICE: &str = include_str!("kernels/choice.cu");
 const ATTENTION: &str = include_str!("kernels/attention.cu");
 const PRODUCT: &str = include_str!("kernels/product.cu");
 
 /// Names and texts of all files.
-pub(crate) const FILES: [(&str, &str); 6] = [
+pub(crate) const FILES: [(&str, &str); 7] = [
     ("common.cuh", COMMON),
     ("blocks.cuh", BLOCKS),
     ("layers.cu", LAYERS),
+    ("experts.cu", EXPERTS),
     ("choice.cu", CHOICE),
     ("attention.cu", ATTENTION),
     ("product.cu", PRODUCT),
@@ -81,12 +83,12 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Everything between products, and sampling.
+    /// Everything between products, mixtures of experts, and sampling.
     pub(crate) fn layers(element: Element) -> Unit {
         Unit {
             name: format!("layers-{}", element.name()),
             defines: vec![("ELEMENT", element.number())],
-            sources: vec![COMMON, BLOCKS, LAYERS, CHOICE],
+            sources: vec![COMMON, BLOCKS, LAYERS, EXPERTS, CHOICE],
         }
     }
 
@@ -137,6 +139,14 @@ impl Unit {
         &self.sources
     }
 
+    /// Products of rows sorted by expert with one kind of weights.
+    pub(crate) fn experts(element: Element, kind: Kind) -> Unit {
+        let mut unit = Unit::product(element, kind);
+        unit.name = unit.name.replacen("product", "experts", 1);
+        unit.defines.push(("EXPERTS", 1));
+        unit
+    }
+
     /// The source that a compiler gets.
     pub(crate) fn source(&self, sources: &Sources) -> String {
         let defines = self.defines.iter().map(|(name, value)| format!("#define {name} {value}\n"));
@@ -150,10 +160,9 @@ impl Unit {
             all.push(Unit::layers(element));
             let heads: &[usize] = if element == Element::F32 { &[256] } else { &[32, 64, 96, 128, 160, 192, 224, 256] };
             all.extend(heads.iter().map(|&head| Unit::attention(element, head)));
-            all.push(Unit::product(element, Kind::Dense));
-            if element != Element::F32 {
-                let kinds = [Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K];
-                all.extend(kinds.map(|kind| Unit::product(element, kind)));
+            let kinds = [Kind::Dense, Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K];
+            for kind in kinds.into_iter().filter(|kind| element != Element::F32 || *kind == Kind::Dense) {
+                all.extend([Unit::product(element, kind), Unit::experts(element, kind)]);
             }
         }
         all
@@ -178,6 +187,16 @@ pub(crate) fn tall_rows(head: usize) -> usize {
 /// Rows of an item of attend_wide.
 pub(crate) const WIDE_ROWS: usize = 16;
 
+/// Most warps of an item of attend_wide.
+const MOST_WARPS: usize = 8;
+
+/// Most experts of a mixture, and most of a token (experts.cu).
+pub(crate) const MOST_EXPERTS: usize = 1024;
+pub(crate) const MOST_CHOSEN: usize = 32;
+
+/// Rows of a tile of the product in f32.
+pub(crate) const PLAIN_ROWS: usize = 32;
+
 /// Positions of a part of attention.
 pub(crate) const PART: usize = 128;
 
@@ -190,7 +209,7 @@ pub(crate) fn tall_threads(head: usize) -> u32 {
 pub(crate) fn attention_shared(head: usize) -> (u32, u32) {
     let row = (padded_head(head) + 8) * 2;
     let tall = (tall_rows(head) + 2 * PART) * row;
-    let wide = (WIDE_ROWS + 2 * PART) * row + WIDE_ROWS * (PART + 8) * 2 + 4 * WIDE_ROWS * 4;
+    let wide = (WIDE_ROWS + 2 * PART) * row + WIDE_ROWS * (PART + 8) * 2 + MOST_WARPS * WIDE_ROWS * 4;
     (tall as u32, wide as u32)
 }
 
@@ -224,6 +243,9 @@ mod tests {
             (PRODUCT, format!("#define SEGMENT {SEGMENT}\n")),
             (PRODUCT, "#define STAGES 3\n".into()),
             (PRODUCT, "#define STEP 64\n".into()),
+            (EXPERTS, format!("#define MOST_EXPERTS {MOST_EXPERTS}\n")),
+            (EXPERTS, format!("#define MOST_CHOSEN {MOST_CHOSEN}\n")),
+            (ATTENTION, format!("WIDE(attend_wide_8, {MOST_WARPS})\n")),
         ] {
             assert!(source.contains(&line), "{line}");
         }

@@ -112,13 +112,19 @@ functions! {
         stream_destroy = "cuStreamDestroy_v2": fn(Handle) -> c_int;
         event_create = "cuEventCreate": fn(*mut Handle, c_uint) -> c_int;
         event_record = "cuEventRecord": fn(Handle, Handle) -> c_int;
-        event_seconds = "cuEventElapsedTime": fn(*mut f32, Handle, Handle) -> c_int;
         event_synchronize = "cuEventSynchronize": fn(Handle) -> c_int;
+        event_seconds = "cuEventElapsedTime": fn(*mut f32, Handle, Handle) -> c_int;
         event_destroy = "cuEventDestroy_v2": fn(Handle) -> c_int;
         module_load = "cuModuleLoadData": fn(*mut Handle, *const c_void) -> c_int;
         module_unload = "cuModuleUnload": fn(Handle) -> c_int;
         module_function = "cuModuleGetFunction": fn(*mut Handle, Handle, *const c_char) -> c_int;
         function_set = "cuFuncSetAttribute": fn(Handle, c_int, c_int) -> c_int;
+        capture_begin = "cuStreamBeginCapture_v2": fn(Handle, c_int) -> c_int;
+        capture_end = "cuStreamEndCapture": fn(Handle, *mut Handle) -> c_int;
+        graph_instantiate = "cuGraphInstantiateWithFlags": fn(*mut Handle, Handle, u64) -> c_int;
+        graph_destroy = "cuGraphDestroy": fn(Handle) -> c_int;
+        graph_launch = "cuGraphLaunch": fn(Handle, Handle) -> c_int;
+        graph_exec_destroy = "cuGraphExecDestroy": fn(Handle) -> c_int;
         launch = "cuLaunchKernel": fn(
             Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void,
         ) -> c_int;

@@ -1,13 +1,14 @@
 //! Memory of the executor, sized once when a model is loaded.
 
-use super::device::{Address, Device, DeviceError, DeviceInfo, Element, Out};
+use super::attention_plan::PADDING;
+use super::device::{Address, Device, DeviceError, DeviceInfo, Element};
 use super::error::CudaError;
 use super::executor::RESULT_BYTES;
-use super::kernels::WIDE_ROWS;
+use super::kernels::{PRODUCTS, WIDE_ROWS};
 use super::packing::{LISTS, METADATA_BYTES};
 use crate::core::BLOCK_SIZE;
 use crate::cpu::kernels::Angles;
-use earnest_models::checkpoint::{DecoderConfig, RopeScaling};
+use earnest_models::checkpoint::{DecoderConfig, Experts, RopeScaling};
 
 /// Bytes of logits at a time.
 const LOGITS: u64 = 256 << 20;
@@ -21,6 +22,9 @@ pub(crate) const MOST_BLOCKS: u64 = 1 << 20;
 /// Tokens' worth of partial results of attention.
 const STATES: usize = 16 * 1024;
 
+/// Most tokens whose experts are computed at once.
+const MIXTURE_TOKENS: usize = if cfg!(test) { 40 } else { 4096 };
+
 /// Cosines and sines `[positions, half]` of one rotary embedding, for the two sets of long-rope models.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RopeTables {
@@ -31,7 +35,7 @@ pub(crate) struct RopeTables {
 
 /// Working memory on the device.
 pub(crate) struct Buffers {
-    /// `[tokens, hidden]`, f32: the residual stream, and a branch of the sandwich layout or an expert's output.
+    /// `[tokens, hidden]`, f32: the residual stream, and a block's output that is normed or scaled before it is added.
     pub(crate) x: Address,
     pub(crate) branch: Address,
     /// Elements: normed input, projections, rotated queries, attention's output, feed-forward.
@@ -41,8 +45,9 @@ pub(crate) struct Buffers {
     pub(crate) attended: Address,
     pub(crate) up: Address,
     pub(crate) inner: Address,
-    /// Mixtures: router logits, then weights, `[tokens, experts]`, f32.
-    pub(crate) routing: [Address; 2],
+    /// Factors of norms over all heads of queries and keys, `[tokens, 2]`, f32.
+    pub(crate) factors: Address,
+    pub(crate) mixture: Option<MixtureBuffers>,
     pub(crate) state: Address,
     pub(crate) logits: Address,
     pub(crate) logit_rows: usize,
@@ -53,13 +58,50 @@ pub(crate) struct Buffers {
     pub(crate) numbers: [Address; 2],
 }
 
-impl Buffers {
-    /// Buffer for an expert's output: not the one where outputs are summed.
-    pub(crate) fn branch_of_experts(&self, out: Out, to: Address) -> Address {
-        debug_assert!(out == Out::Add || to == self.branch);
-        // In the sandwich layout the sum is in `branch`; no mixture has that layout, but its answer would go behind it.
-        if to == self.branch { self.logits } else { self.branch }
-    }
+/// Working memory of a mixture of experts (kernels/experts.cu). A pair is a token and one of its experts.
+#[derive(Clone, Copy)]
+pub(crate) struct MixtureBuffers {
+    /// Tokens that are computed at once.
+    pub(crate) tokens: usize,
+    /// Logits of the router, `[tokens, experts]`, f32.
+    pub(crate) logits: Address,
+    /// Of each pair: the expert, its weight, its row.
+    pub(crate) chosen: Address,
+    pub(crate) weights: Address,
+    pub(crate) places: Address,
+    /// The pair of each row, sorted by expert; first rows of the experts; tiles of rows.
+    pub(crate) order: Address,
+    pub(crate) starts: Address,
+    pub(crate) tiles: Address,
+    /// Of each row: projections and feed-forward in elements, and the answer in f32.
+    pub(crate) up: Address,
+    pub(crate) inner: Address,
+    pub(crate) answers: Address,
+}
+
+/// Tiles that hold `pairs` rows of `experts` experts, at most `rows` of one expert each.
+pub(crate) fn most_tiles(pairs: usize, experts: usize, rows: usize) -> usize {
+    pairs / rows + experts.min(pairs)
+}
+
+fn mixture(
+    e: &Experts,
+    c: &DecoderConfig,
+    element: Element,
+    tokens: usize,
+    take: &mut dyn FnMut(u64) -> Result<Address, DeviceError>,
+) -> Result<MixtureBuffers, DeviceError> {
+    let tokens = tokens.min(MIXTURE_TOKENS);
+    let pairs = tokens * e.per_token;
+    let up = if c.gated { 2 * e.intermediate_size } else { e.intermediate_size };
+    let tiles = most_tiles(pairs, e.count, PRODUCTS[0].0);
+    let mut words = |count: usize| take(4 * count as u64);
+    let (logits, chosen, weights) = (words(tokens * e.count)?, words(pairs)?, words(pairs)?);
+    let (places, order, starts, tiles) = (words(pairs)?, words(pairs)?, words(e.count + 1)?, words(3 * tiles)?);
+    let answers = words(pairs * c.hidden_size)?;
+    let mut elements = |width: usize| take((pairs * width) as u64 * element.size_bytes());
+    let (up, inner) = (elements(up)?, elements(e.intermediate_size)?);
+    Ok(MixtureBuffers { tokens, logits, chosen, weights, places, order, starts, tiles, up, inner, answers })
 }
 
 /// Memory that the host fills for a step and what comes back, for one of two steps at a time. Its sizes are those of the largest step,
@@ -112,9 +154,9 @@ pub(crate) fn step_bytes(c: &DecoderConfig, tokens: usize, sequences: usize, blo
     let states = states(tokens);
     let items = 8 * (tokens + states) * (c.num_heads / c.num_kv_heads).div_ceil(WIDE_ROWS);
     let merges = 3 * tokens;
-    // Token ids, positions, rope factors, slots and rows of logits; at most one block is copied for a sequence.
-    let ints = 5 * tokens + tables + items + merges + states + 3 * sequences;
-    INT * ints + METADATA_BYTES * tokens + LISTS * 16
+    // Token ids, positions, rope factors, growth, slots and rows of logits; at most one block is copied for a sequence.
+    let ints = 6 * tokens + tables + items + merges + states + 3 * sequences;
+    INT * ints + METADATA_BYTES * tokens + LISTS * 16 + PADDING
 }
 
 /// Tokens' worth of attention states for steps of at most `tokens` tokens.
@@ -180,10 +222,10 @@ fn buffers_of(
     taken: &mut Vec<Address>,
 ) -> Result<Buffers, DeviceError> {
     let (q, kv) = (c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim);
-    let up = if c.gated { 2 * c.intermediate_size } else { c.intermediate_size };
+    let inner = c.layers.iter().map(|l| l.intermediate_size).max().unwrap_or(0);
+    let up = if c.gated { 2 * inner } else { inner };
     let row = 4 * c.vocab_size as u64;
     let logit_rows = ((LOGITS / row).max(1) as usize).min(tokens);
-    let experts = c.experts.map_or(0, |e| e.count);
     let mut take = |bytes: u64| {
         let at = device.allocate(bytes, "working memory")?;
         taken.push(at);
@@ -192,15 +234,16 @@ fn buffers_of(
     let t = tokens as u64;
     let mut elements = |width: usize| take(t * width as u64 * element.size_bytes());
     let (h, qkv, rotated) = (elements(c.hidden_size)?, elements(q + 2 * kv)?, elements(q)?);
-    let (attended, up, inner) = (elements(q)?, elements(up)?, elements(c.intermediate_size)?);
+    let (attended, up, inner) = (elements(q)?, elements(up)?, elements(inner)?);
     let mut floats = |width: usize| take(4 * t * width as u64);
     let (x, branch) = (floats(c.hidden_size)?, floats(c.hidden_size)?);
-    let routing = [floats(experts)?, floats(experts)?];
+    let factors = floats(2)?;
     let state = take(4 * (states(tokens) * c.num_heads * (c.head_dim + 2)) as u64)?;
-    let logits = take((logit_rows as u64 * row).max(4 * t * c.hidden_size as u64))?;
+    let logits = take(logit_rows as u64 * row)?;
     let results = take(t * RESULT_BYTES as u64)?;
     let sampled = [take(4 * t)?, take(4 * t)?];
     let numbers = [take(numbers)?, take(numbers)?];
+    let mixture = c.experts.map(|e| mixture(&e, c, element, tokens, &mut take)).transpose()?;
     Ok(Buffers {
         x,
         branch,
@@ -210,7 +253,8 @@ fn buffers_of(
         attended,
         up,
         inner,
-        routing,
+        factors,
+        mixture,
         state,
         logits,
         logit_rows,
@@ -332,7 +376,7 @@ mod tests {
                 let setting = Setting { heads, kv_heads, head_dim: c.head_dim, multiprocessors, states };
                 let plan = AttentionPlan::new(&pieces, &tables, &setting);
                 let lists = [&plan.tall, &plan.wide, &plan.merges, &plan.slots].map(Vec::len);
-                let used = 4 * (lists.iter().sum::<usize>() + tables.len() + 5 * tokens)
+                let used = 4 * (lists.iter().sum::<usize>() + tables.len() + 6 * tokens)
                     + METADATA_BYTES * tokens
                     + LISTS * 16;
                 c.max_positions = blocks * BLOCK_SIZE;

@@ -15,10 +15,15 @@ mod device;
 mod embedded;
 mod error;
 mod executor;
+mod features;
+mod forward;
 mod gpu;
+mod graphs;
 mod kernels;
+mod launches;
 mod library;
 mod memory;
+mod mixture;
 mod options;
 mod packing;
 mod peaks;
@@ -30,6 +35,8 @@ mod sources;
 mod twin;
 #[cfg(test)]
 mod twin_tests;
+#[cfg(test)]
+mod twin_variants;
 mod weights;
 mod work;
 
@@ -39,7 +46,7 @@ pub use checks::{KernelCheck, check_kernels};
 pub use device::{Clock, DeviceError, DeviceInfo};
 pub use error::CudaError;
 pub use gpu::{cublaslt_version, devices};
-pub use options::Options;
+pub use options::{Options, UnknownVariant, VARIANTS, Variant, VariantCard, Variants};
 pub use peaks::{Peaks, peaks};
 pub use profile::{HostTime, Profile, ProfileRow, Profiler};
 pub use sources::modified_kernels;

@@ -1,6 +1,7 @@
-//! Settings of the CUDA backend.
+//! Settings of the CUDA backend, and variants of its computation: compiled in, tested, and off until a GPU has measured them.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Settings of [`super::CudaEngine`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Options {
     pub batch_invariant: bool,
     /// Return a hash of every step's logits with each completion (slow; for tests of batch invariance).
     pub trace: bool,
+    /// Variants of the computation.
+    pub variants: Variants,
     /// Folder for compiled kernels; none keeps nothing.
     pub kernel_cache: Option<PathBuf>,
 }
@@ -33,6 +36,7 @@ impl Default for Options {
             prefix_cache: true,
             batch_invariant: false,
             trace: false,
+            variants: Variants::NONE,
             kernel_cache: kernel_cache(),
         }
     }
@@ -45,4 +49,159 @@ fn kernel_cache() -> Option<PathBuf> {
         .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("earnest")))
         .or_else(|| std::env::home_dir().map(|home| home.join(".cache/earnest")))
         .map(|folder| folder.join("kernels"))
+}
+
+/// A variant of the computation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// More warps for attention of few queries.
+    AttentionWarps,
+    /// Norms together with what comes before them.
+    FusedNorms,
+    /// Recorded steps.
+    Graphs,
+    /// Timed algorithms of cublasLt.
+    TunedProducts,
+    /// Wide stores of expanded weights.
+    VectorDequantise,
+    /// No expanded weights.
+    FusedDequantise,
+}
+
+/// Entry of [`VARIANTS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct VariantCard {
+    /// The variant.
+    #[serde(skip)]
+    pub variant: Variant,
+    /// Value of `--cuda-variant`.
+    pub name: &'static str,
+    /// Difference from the default.
+    pub changes: &'static str,
+    /// True if every result has the bits of the default. Another arithmetic is another engine to a run.
+    pub same_bits: bool,
+}
+
+/// Every variant, in the order in which an acceptance measures them.
+pub static VARIANTS: [VariantCard; 6] = [
+    VariantCard {
+        variant: Variant::AttentionWarps,
+        name: "attention-warps",
+        changes: "attention of few queries with eight warps a block instead of four",
+        same_bits: true,
+    },
+    VariantCard {
+        variant: Variant::FusedNorms,
+        name: "fused-norms",
+        changes: "a norm reads its row once, in 16 bytes, together with the bias or branch before it; activations in 16 bytes",
+        same_bits: true,
+    },
+    VariantCard {
+        variant: Variant::Graphs,
+        name: "graphs",
+        changes: "steps that only decode are recorded once and launched as one CUDA graph",
+        same_bits: true,
+    },
+    VariantCard {
+        variant: Variant::VectorDequantise,
+        name: "vector-dequantise",
+        changes: "expanded weights are stored 16 bytes at a time",
+        same_bits: true,
+    },
+    VariantCard {
+        variant: Variant::TunedProducts,
+        name: "tuned-products",
+        changes: "the fastest of cublasLt's eight first algorithms for a shape, timed once per machine, instead of the first",
+        same_bits: false,
+    },
+    VariantCard {
+        variant: Variant::FusedDequantise,
+        name: "fused-dequantise",
+        changes: "quantised weights are expanded inside the product for any number of rows instead of before cublasLt's",
+        same_bits: false,
+    },
+];
+
+/// A set of variants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Variants(u8);
+
+impl Variants {
+    /// The default computation.
+    pub const NONE: Variants = Variants(0);
+
+    /// True if the set has the variant.
+    pub const fn has(self, variant: Variant) -> bool {
+        self.0 & (1 << variant as u8) != 0
+    }
+
+    /// Returns the set with the variant.
+    #[must_use]
+    pub const fn with(self, variant: Variant) -> Variants {
+        Variants(self.0 | (1 << variant as u8))
+    }
+
+    /// Returns the variants of either set.
+    #[must_use]
+    pub const fn or(self, other: Variants) -> Variants {
+        Variants(self.0 | other.0)
+    }
+
+    /// True if no variant is chosen.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Cards of the chosen variants, in the order of the table.
+    pub fn cards(self) -> impl Iterator<Item = &'static VariantCard> {
+        VARIANTS.iter().filter(move |card| self.has(card.variant))
+    }
+
+    /// Returns the chosen variants that keep the default's bits, or those that do not.
+    #[must_use]
+    pub fn of_bits(self, same: bool) -> Variants {
+        self.cards().filter(|card| card.same_bits == same).fold(Variants::NONE, |set, card| set.with(card.variant))
+    }
+
+    /// Names of the chosen variants.
+    pub fn names(self) -> Vec<&'static str> {
+        self.cards().map(|card| card.name).collect()
+    }
+}
+
+/// A name that no variant has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no variant {name:?}; there are {}", VARIANTS.map(|card| card.name).join(", "))]
+pub struct UnknownVariant {
+    name: String,
+}
+
+impl FromStr for Variants {
+    type Err = UnknownVariant;
+
+    /// Reads names separated by commas.
+    fn from_str(text: &str) -> Result<Variants, UnknownVariant> {
+        text.split(',').map(str::trim).try_fold(Variants::NONE, |set, name| {
+            let card = VARIANTS.iter().find(|card| card.name == name);
+            card.map(|card| set.with(card.variant)).ok_or_else(|| UnknownVariant { name: name.to_owned() })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_in_any_order_and_an_unknown_one_is_answered_with_those_there_are() {
+        let both: Variants = "graphs, attention-warps".parse().unwrap();
+        assert_eq!(both.names(), ["attention-warps", "graphs"]);
+        assert!(both.has(Variant::Graphs) && !both.has(Variant::FusedNorms) && !both.is_empty());
+        let error = "graphs,fast".parse::<Variants>().unwrap_err().to_string();
+        assert!(error.contains("\"fast\"") && VARIANTS.iter().all(|card| error.contains(card.name)), "{error}");
+        assert!("".parse::<Variants>().is_err());
+        let all = VARIANTS.iter().fold(Variants::NONE, |set, card| set.with(card.variant));
+        assert_eq!(all.of_bits(false).names(), ["tuned-products", "fused-dequantise"]);
+        assert_eq!(all.of_bits(true).or(all.of_bits(false)), all);
+    }
 }

@@ -6,7 +6,7 @@ use crate::core::SamplingMetadata;
 use crate::core::sampler::uniform;
 
 /// Number of lists in [`StepAddresses`]; each is aligned to 16 bytes.
-pub(crate) const LISTS: usize = 12;
+pub(crate) const LISTS: usize = 13;
 
 /// Bytes of a row's sampling metadata (kernels/choice.cu).
 pub(crate) const METADATA_BYTES: usize = 32;
@@ -17,6 +17,7 @@ pub(crate) struct StepAddresses {
     pub(crate) token_ids: u64,
     pub(crate) positions: u64,
     pub(crate) long_factors: u64,
+    pub(crate) growth: u64,
     pub(crate) slot_mapping: u64,
     pub(crate) block_tables: u64,
     pub(crate) tall: u64,
@@ -35,6 +36,7 @@ impl StepAddresses {
             token_ids: base + self.token_ids,
             positions: base + self.positions,
             long_factors: base + self.long_factors,
+            growth: base + self.growth,
             slot_mapping: base + self.slot_mapping,
             block_tables: base + self.block_tables,
             tall: base + self.tall,
@@ -64,6 +66,13 @@ impl Packer {
     pub(crate) fn ints(&mut self, list: &[i32]) -> u64 {
         let at = self.align();
         self.bytes.extend(list.iter().flat_map(|n| n.to_ne_bytes()));
+        at
+    }
+
+    /// Appends floats and returns their offset.
+    pub(crate) fn floats(&mut self, list: &[f32]) -> u64 {
+        let at = self.align();
+        self.bytes.extend(list.iter().flat_map(|x| x.to_ne_bytes()));
         at
     }
 

@@ -4,8 +4,8 @@ use super::device::{Address, Clock, DenseProduct, Device, DeviceError, Element, 
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::kernels::Kind;
-use super::options::Options;
-use super::products::ProductRunner;
+use super::options::{Options, Variants};
+use super::products::{ProductRunner, ProductSettings};
 use super::weights::{Matrix, Part, element_of};
 use earnest_models::checkpoint::Checkpoint;
 
@@ -58,7 +58,8 @@ pub(crate) fn measure(device: &mut dyn Device, element: Element) -> Result<Peaks
     let runner = match product_by {
         "own" => {
             let multiprocessors = device.info()?.multiprocessors as usize;
-            Some(ProductRunner::new(device, element, &[Kind::Dense], true, multiprocessors)?)
+            let settings = ProductSettings { element, invariant: true, variants: Variants::NONE, multiprocessors };
+            Some(ProductRunner::new(device, &[Kind::Dense], &[], &settings)?)
         }
         _ => None,
     };
@@ -131,7 +132,8 @@ fn multiplying(
     };
     let (w, x) = (fill(1)?, fill(2)?);
     let y = device.allocate(bytes, "measuring products")?;
-    let product = DenseProduct { w, x, y, m: rows, n: rows, k: rows, row_y: rows, element, out: Out::Elements };
+    let (out, scratch) = (Out::Elements, 0);
+    let product = DenseProduct { w, x, y, m: rows, n: rows, k: rows, row_y: rows, element, out, scratch };
     let matrix = Matrix { parts: vec![Part { kind: Kind::Dense, rows, at: w }], n: rows, k: rows };
     let seconds = best(device, &mut || {
         // SAFETY: three square matrices of so many rows.

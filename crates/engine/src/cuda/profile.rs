@@ -139,6 +139,10 @@ pub(super) struct Recorder {
     pub(super) units: Vec<Unit>,
     /// The unit and name of a kernel.
     pub(super) kernels: HashMap<u64, (usize, String)>,
+    /// Tokens of the step that is being recorded; none if nothing is.
+    pub(super) recording: Option<usize>,
+    /// Tokens of a recorded step.
+    pub(super) recorded: HashMap<u64, usize>,
     pub(super) free: Vec<usize>,
     pub(super) stamps: usize,
     /// Numbers of this step as the host sent them, and their address on the device.
@@ -162,6 +166,8 @@ impl Recorder {
             peaks,
             units: vec![],
             kernels: HashMap::new(),
+            recording: None,
+            recorded: HashMap::new(),
             free: vec![],
             stamps: 0,
             sent: (0, vec![]),
@@ -173,6 +179,11 @@ impl Recorder {
             begun: None,
             asked: 1e-3,
         }
+    }
+
+    /// True if launches are to be timed: those that are only recorded take no time.
+    pub(super) fn times(&self) -> bool {
+        self.is_on && self.recording.is_none()
     }
 
     /// Takes the number of a note of time that nobody uses.

@@ -2,13 +2,13 @@
 //!
 //! The device's clock notes the time before and after each launch. Before a step's first launch it copies idly for as long as the host
 //! needs to ask for a step: a device that waits for the host would count the waiting as the kernel's time. What the host itself takes is
-//! measured by its own clock.
+//! measured by its own clock. A recorded step is timed as a whole, whenever it is replayed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::device::{Address, Argument, Clock, DenseProduct, Device, DeviceError, DeviceInfo, Kernel, Mark};
+use super::device::{Address, Argument, Clock, DenseProduct, Device, DeviceError, DeviceInfo, Kernel, Mark, Recording};
 use super::kernels::Unit;
 use super::peaks::Peaks;
 use super::profile::{Launch, Name, Profiler, Recorder};
@@ -45,8 +45,8 @@ impl Profiled {
         Ok((Profiled { device, recorder, idle }, profiler))
     }
 
-    fn is_on(&self) -> bool {
-        self.recorder.borrow().is_on
+    fn times(&self) -> bool {
+        self.recorder.borrow().times()
     }
 
     /// Does some work between two notes of time.
@@ -127,7 +127,7 @@ impl Device for Profiled {
     }
 
     unsafe fn send(&self, to: Address, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
-        if !self.is_on() {
+        if !self.times() {
             // SAFETY: by the caller.
             return unsafe { self.device.send(to, from, bytes) };
         }
@@ -144,7 +144,7 @@ impl Device for Profiled {
     unsafe fn receive(&self, from: Address, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
         // SAFETY: by the caller.
         let ask = || unsafe { self.device.receive(from, to, bytes) };
-        if self.is_on() { self.time_copy("copy to the host", bytes as u64, ask) } else { ask() }
+        if self.times() { self.time_copy("copy to the host", bytes as u64, ask) } else { ask() }
     }
 
     fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
@@ -153,7 +153,7 @@ impl Device for Profiled {
 
     fn zero(&self, at: Address, bytes: u64) -> Result<(), DeviceError> {
         let ask = || self.device.zero(at, bytes);
-        if self.is_on() { self.time_copy("fill", bytes, ask) } else { ask() }
+        if self.times() { self.time_copy("fill", bytes, ask) } else { ask() }
     }
 
     fn mark(&self, slot: usize) -> Result<Mark, DeviceError> {
@@ -212,12 +212,22 @@ impl Device for Profiled {
         // SAFETY: by the caller.
         let ask = || unsafe { self.device.launch(kernel, grid, block, shared, arguments) };
         // An empty grid launches nothing.
-        if !self.is_on() || grid.contains(&0) {
+        if grid.contains(&0) {
             return ask();
         }
         let (name, described) = {
             let recorder = &mut *self.recorder.borrow_mut();
+            if !recorder.is_on && recorder.recording.is_none() {
+                return ask();
+            }
             let Some((unit, name)) = recorder.kernels.get(&kernel.0) else { return ask() };
+            if let Some(tokens) = &mut recorder.recording {
+                // Known also while the profile is off: the record may be replayed when it is on.
+                if name == "embed" {
+                    *tokens = grid[0];
+                }
+                return ask();
+            }
             let sent = |at: Address, count: usize| recorder.integers(at, count);
             let described = work::of_launch(&recorder.units[*unit], name, grid, arguments, &sent);
             let name = name.clone();
@@ -229,6 +239,44 @@ impl Device for Profiled {
         self.time(&name, described, true, ask)
     }
 
+    fn record(&self) -> Result<(), DeviceError> {
+        self.device.record()?;
+        self.recorder.borrow_mut().recording = Some(0);
+        Ok(())
+    }
+
+    fn recorded(&self) -> Result<Recording, DeviceError> {
+        let tokens = {
+            let recorder = &mut *self.recorder.borrow_mut();
+            // Recording is no gap between launches.
+            recorder.last_call = None;
+            recorder.recording.take()
+        };
+        let recording = self.device.recorded()?;
+        self.recorder.borrow_mut().recorded.insert(recording.0, tokens.unwrap_or(0));
+        Ok(recording)
+    }
+
+    unsafe fn replay(&self, recording: Recording) -> Result<(), DeviceError> {
+        // SAFETY: by the caller.
+        let ask = || unsafe { self.device.replay(recording) };
+        if !self.times() {
+            return ask();
+        }
+        let tokens = {
+            let recorder = &mut *self.recorder.borrow_mut();
+            let tokens = recorder.recorded.get(&recording.0).copied().unwrap_or(0);
+            recorder.open.tokens = tokens;
+            tokens
+        };
+        self.time("graph", work::of_recorded_step(tokens), true, ask)
+    }
+
+    fn forget(&self, recording: Recording) -> Result<(), DeviceError> {
+        self.recorder.borrow_mut().recorded.remove(&recording.0);
+        self.device.forget(recording)
+    }
+
     fn has_dense_product(&self) -> bool {
         self.device.has_dense_product()
     }
@@ -236,7 +284,7 @@ impl Device for Profiled {
     unsafe fn dense_product(&self, product: &DenseProduct) -> Result<(), DeviceError> {
         // SAFETY: by the caller.
         let ask = || unsafe { self.device.dense_product(product) };
-        if self.is_on() { self.time("cublasLt", work::of_dense_product(product), true, ask) } else { ask() }
+        if self.times() { self.time("cublasLt", work::of_dense_product(product), true, ask) } else { ask() }
     }
 }
 
@@ -247,7 +295,7 @@ mod tests {
     use crate::cuda::device::Element;
     use crate::cuda::peaks;
     use crate::cuda::twin::{Twin, skipped};
-    use crate::cuda::{CudaEngine, Options};
+    use crate::cuda::{CudaEngine, Options, Variant, Variants};
     use crate::{Engine, Event, Request, RequestId};
     use earnest_models::checkpoint::Checkpoint;
 
@@ -269,24 +317,33 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_profile_has_every_launch_of_a_step_and_changes_no_token() {
-        if skipped() {
-            return;
-        }
+    fn llama() -> Checkpoint {
         let folder =
             std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints/llama");
-        let checkpoint = Checkpoint::open(&folder).unwrap();
+        Checkpoint::open(&folder).unwrap()
+    }
+
+    fn profiled(checkpoint: &Checkpoint, variants: Variants) -> (CudaEngine, Profiler) {
         let options = Options {
             max_batch: 8,
             token_budget: 96,
             kv_memory: Some(4 << 20),
             prefix_cache: false,
+            variants,
             ..Options::default()
         };
         let peaks = peaks::measure(&mut Twin::new(), Element::F32).unwrap();
         let (device, profiler) = Profiled::new(Box::new(Twin::new()), &peaks).unwrap();
-        let mut engine = CudaEngine::on(Box::new(device), &checkpoint, &options).unwrap();
+        (CudaEngine::on(Box::new(device), checkpoint, &options).unwrap(), profiler)
+    }
+
+    #[test]
+    fn a_profile_has_every_launch_of_a_step_and_changes_no_token() {
+        if skipped() {
+            return;
+        }
+        let checkpoint = llama();
+        let (mut engine, profiler) = profiled(&checkpoint, Variants::NONE);
         let plain = run(&mut engine, 3, 20, 6);
         profiler.start();
         let profiled = run(&mut engine, 3, 20, 6);
@@ -313,5 +370,28 @@ mod tests {
         profiler.start();
         let nothing = profiler.stop(None);
         assert_eq!((nothing.steps, nothing.rows.len(), nothing.busy_s), (0, 0, 0.0));
+    }
+
+    #[test]
+    fn a_recorded_step_is_one_row_with_its_tokens() {
+        if skipped() {
+            return;
+        }
+        let (mut engine, profiler) = profiled(&llama(), Variants::NONE.with(Variant::Graphs));
+        // Steps alternate between two places of their numbers: the first two of a kind are launched, the next two recorded.
+        let plain = run(&mut engine, 3, 20, 6);
+        let before = engine.replayed();
+        profiler.start();
+        assert_eq!(run(&mut engine, 3, 20, 6), plain);
+        let decoding = profiler.stop(Some(3));
+        assert!(before >= 3, "{before} steps were replayed before");
+        assert_eq!(engine.replayed() - before, 5);
+        let row = |kernel: &str| decoding.rows.iter().find(|row| row.kernel == kernel);
+        let graph = row("graph").unwrap();
+        assert_eq!((graph.launches, graph.shape.as_str(), decoding.steps), (5, "3 tokens", 5));
+        assert!(graph.seconds > 0.0 && graph.bytes.is_none() && graph.share_of_peak.is_none(), "{graph:?}");
+        // Nothing of a record is timed by itself.
+        let names: Vec<&str> = decoding.rows.iter().map(|row| row.kernel.as_str()).collect();
+        assert!(names.iter().all(|name| name.starts_with("copy to") || *name == "graph"), "{names:?}");
     }
 }

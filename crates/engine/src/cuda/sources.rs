@@ -93,7 +93,8 @@ mod tests {
         assert_eq!(same.modified(), None);
         assert_eq!(unit.source(&same), unit.source(&Sources::embedded()));
         let changed = folder.path().join("attention.cu");
-        std::fs::write(&changed, format!("{}// changed\n", same.text(FILES[4].1))).unwrap();
+        let attention = FILES.iter().find(|file| file.0 == "attention.cu").unwrap().1;
+        std::fs::write(&changed, format!("{}// changed\n", same.text(attention))).unwrap();
         let modified = Sources::read(folder.path()).unwrap();
         assert_eq!(modified.modified().unwrap().len(), 12);
         assert!(unit.source(&modified).ends_with("// changed\n"));

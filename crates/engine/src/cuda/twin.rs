@@ -15,7 +15,7 @@ use libloading::Library;
 use sha2::{Digest, Sha256};
 
 use super::device::{
-    Address, Argument, Clock, DenseProduct, Device, DeviceError, DeviceInfo, Element, Kernel, Mark, Out,
+    Address, Argument, Clock, DenseProduct, Device, DeviceError, DeviceInfo, Element, Kernel, Mark, Out, Recording,
 };
 use super::kernels::Unit;
 use super::sources::Sources;
@@ -43,6 +43,15 @@ pub(crate) struct Twin {
     memory: RefCell<HashMap<Address, (*mut c_void, usize, u64)>>,
     stamps: RefCell<HashMap<usize, Instant>>,
     host: RefCell<Vec<Box<[u8]>>>,
+    /// What is being recorded, and what was.
+    recording: RefCell<Option<Vec<Work>>>,
+    recorded: RefCell<Vec<Vec<Work>>>,
+}
+
+/// Recorded work.
+enum Work {
+    Launch(Kernel, [usize; 3], u32, u32, Vec<Argument>),
+    Product(DenseProduct),
 }
 
 /// The C++ compiler's name, if there is one.
@@ -82,6 +91,8 @@ impl Twin {
             memory: RefCell::default(),
             stamps: RefCell::default(),
             host: RefCell::default(),
+            recording: RefCell::default(),
+            recorded: RefCell::default(),
         }
     }
 }
@@ -191,12 +202,14 @@ impl Device for Twin {
     }
 
     unsafe fn send(&self, to: Address, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
+        assert!(self.recording.borrow().is_none(), "a copy is not recorded");
         // SAFETY: by the caller.
         unsafe { (to as *mut u8).copy_from_nonoverlapping(from, bytes) };
         Ok(())
     }
 
     unsafe fn receive(&self, from: Address, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
+        assert!(self.recording.borrow().is_none(), "a copy is not recorded");
         // SAFETY: by the caller.
         unsafe { to.copy_from_nonoverlapping(from as *const u8, bytes) };
         Ok(())
@@ -209,6 +222,7 @@ impl Device for Twin {
     }
 
     fn zero(&self, at: Address, bytes: u64) -> Result<(), DeviceError> {
+        assert!(self.recording.borrow().is_none(), "a copy is not recorded");
         // SAFETY: as in `upload`.
         unsafe { (at as *mut u8).write_bytes(0, bytes as usize) };
         Ok(())
@@ -270,6 +284,10 @@ impl Device for Twin {
             return Ok(());
         }
         assert!(grid[1] <= 65_535 && grid[2] <= 65_535, "a grid of {grid:?}");
+        if let Some(work) = self.recording.borrow_mut().as_mut() {
+            work.push(Work::Launch(kernel, grid, block, shared, arguments.to_vec()));
+            return Ok(());
+        }
         let (unit, function) = self.kernels[kernel.0 as usize];
         let mut pointers: Vec<*mut c_void> =
             arguments.iter().map(|a| std::ptr::from_ref(&a.0).cast_mut().cast()).collect();
@@ -283,11 +301,46 @@ impl Device for Twin {
         Ok(())
     }
 
+    fn record(&self) -> Result<(), DeviceError> {
+        assert!(self.recording.replace(Some(vec![])).is_none(), "a recording begins in another");
+        Ok(())
+    }
+
+    fn recorded(&self) -> Result<Recording, DeviceError> {
+        let mut all = self.recorded.borrow_mut();
+        all.push(self.recording.take().expect("a recording was begun"));
+        Ok(Recording(all.len() as u64 - 1))
+    }
+
+    unsafe fn replay(&self, recording: Recording) -> Result<(), DeviceError> {
+        for work in &self.recorded.borrow()[recording.0 as usize] {
+            // SAFETY: by the caller.
+            unsafe {
+                match work {
+                    Work::Launch(kernel, grid, block, shared, arguments) => {
+                        self.launch(*kernel, *grid, *block, *shared, arguments)?;
+                    }
+                    Work::Product(product) => self.dense_product(product)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&self, recording: Recording) -> Result<(), DeviceError> {
+        self.recorded.borrow_mut()[recording.0 as usize].clear();
+        Ok(())
+    }
+
     fn has_dense_product(&self) -> bool {
         self.library
     }
 
     unsafe fn dense_product(&self, p: &DenseProduct) -> Result<(), DeviceError> {
+        if let Some(work) = self.recording.borrow_mut().as_mut() {
+            work.push(Work::Product(*p));
+            return Ok(());
+        }
         let read = |at: Address, i: usize| -> f32 {
             // SAFETY: by the caller.
             unsafe {

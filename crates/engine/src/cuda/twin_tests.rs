@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::backend::CudaEngine;
-use super::checks::{KINDS, SHAPES, attention, choices, get, library_products, products, put};
+use super::checks::{KINDS, SHAPES, attention, choices, expert_products, get, library_products, products, put};
 use super::device::{Device, Element};
 use super::kernels::{Kind, Unit};
 use super::options::Options;
@@ -34,23 +34,23 @@ const NAMES: [&str; 14] = [
     "phi3-longrope",
 ];
 
-fn golden(name: &str) -> Checkpoint {
+pub(super) fn golden(name: &str) -> Checkpoint {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints").join(name);
     Checkpoint::open(&folder).unwrap()
 }
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options { max_batch: 8, token_budget: 96, kv_memory: Some(4 << 20), ..Options::default() }
 }
 
-fn twin(checkpoint: &Checkpoint, library: bool, order: i32, options: &Options) -> CudaEngine {
+pub(super) fn twin(checkpoint: &Checkpoint, library: bool, order: i32, options: &Options) -> CudaEngine {
     let mut device = Twin::new();
     (device.library, device.order) = (library, order);
     CudaEngine::on(Box::new(device), checkpoint, options).unwrap()
 }
 
 /// Largest difference of two rows of logits.
-fn distance(a: &[f32], b: &[f32]) -> f32 {
+pub(super) fn distance(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max)
 }
@@ -75,54 +75,56 @@ fn every_architecture_has_the_logits_of_the_cpu_engine() {
     }
 }
 
-/// Features that the kernels lack are refused by name; all others have the logits of the CPU engine.
+/// Folders of all reference checkpoints: those of `EARNEST_GOLDEN` if it is set, else the committed ones.
+pub(super) fn all_golden() -> Vec<(String, Checkpoint)> {
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints");
+    let root = std::env::var_os("EARNEST_GOLDEN").map_or(committed, |root| Path::new(&root).join("engine/checkpoints"));
+    let mut folders: Vec<_> = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    let open = |folder: std::path::PathBuf| {
+        (folder.file_name().unwrap().to_string_lossy().into_owned(), Checkpoint::open(&folder).unwrap())
+    };
+    folders.into_iter().filter(|folder| folder.join("config.json").is_file()).map(open).collect()
+}
+
+/// Every reference checkpoint is computed, except those whose feature is named here; docs/models.md has the same list.
 #[test]
-fn recent_architectures_are_computed_or_refused() {
+fn every_reference_checkpoint_is_computed_or_refused_by_its_feature() {
     if skipped() {
         return;
     }
-    let root = std::env::var_os("EARNEST_GOLDEN").map(|root| Path::new(&root).join("engine/checkpoints"));
-    let mut cases = vec![
-        ("smollm3", None),
-        ("phi4-mini", None),
-        ("qwen3-moe", Some("the width of its experts")),
-        ("gpt-oss-mxfp4", Some("a clamped SwiGLU")),
-        ("gemma4-e2b", Some("a norm of values")),
-        ("olmo3-yarn", Some("norms after the blocks only")),
+    let refused = [
+        ("deepseek-v3", "latent attention"),
+        ("gemma3n-text", "several residual streams"),
+        ("gemma4-e2b", "inputs of every layer"),
+        ("gemma4-moe", "a norm of values"),
+        ("qwen3.5", "linear attention"),
     ];
-    if root.is_some() {
-        cases.extend(
-            ["falcon3", "qwen2.5-yarn", "qwen3-yarn", "glm4", "starcoder2", "mistral-small-3.1"].map(|n| (n, None)),
-        );
-        cases.extend([
-            ("granite3", Some("a factor on residual branches")),
-            ("cohere2", Some("a layer norm without bias")),
-            ("hunyuan-dense", Some("the norm of queries and keys")),
-            ("ministral3", Some("queries that grow with their position")),
-            ("qwen3-moe-mixed-layers", Some("the routing of its experts")),
-            ("gemma3n-text", Some("a norm of values")),
-            ("llama4", Some("the norm of queries and keys")),
-            ("deepseek-v3", Some("latent attention")),
-            ("qwen3.5", Some("linear attention")),
-            ("glm4.5-moe", Some("the routing of its experts")),
-            ("exaone4-hybrid", Some("norms after the blocks only")),
-        ]);
-    }
-    for (name, feature) in cases {
-        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints").join(name);
-        let folder = root.as_ref().map(|root| root.join(name)).unwrap_or(committed);
-        let checkpoint = Checkpoint::open(&folder).unwrap();
-        if let Some(feature) = feature {
+    let mut computed = 0;
+    for (name, checkpoint) in all_golden() {
+        if let Some((_, feature)) = refused.iter().find(|(of, _)| *of == name) {
             let error = CudaEngine::on(Box::new(Twin::new()), &checkpoint, &options()).err().unwrap().to_string();
             assert!(error.contains(feature) && error.contains("--device cpu"), "{name}: {error}");
             continue;
         }
-        let prompt = checkpoint.tokenizer.encode("How many trees are left? 15 - 7 = 8, and 744 + 543 =", true).unwrap();
-        let expected = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap().logits_after(&prompt, 5).unwrap();
-        let got = twin(&checkpoint, true, 0, &options()).logits_after(&prompt, 5).unwrap();
-        let d = distance(&got, &expected);
-        assert!(d < 2e-4, "{name}: {d}");
+        // Longer than the windows and chunks, in several steps.
+        let prompt: Vec<u32> = (0..130).map(|i| 3 + (i * 37 + i * i % 11) % 200).collect();
+        let mut native = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap();
+        let element = super::weights::element_of(&checkpoint).unwrap();
+        let options = Options { kv_memory: Some(64 << 20), ..options() };
+        let mut cuda = twin(&checkpoint, true, 0, &options);
+        // What is computed in 16 bits by default rounds.
+        let tolerance = if element == Element::F32 { 2e-4 } else { 0.25 };
+        for length in [11, 130] {
+            let expected = native.logits_after(&prompt[..length], 5).unwrap();
+            let got = cuda.logits_after(&prompt[..length], 5).unwrap();
+            let d = distance(&got, &expected);
+            eprintln!("{name}, {length}: {d}");
+            assert!(d < tolerance, "{name}, {length} tokens: {d}");
+        }
+        computed += 1;
     }
+    assert!(computed >= 20, "{computed} checkpoints");
 }
 
 /// The program's own model is held in f16.
@@ -162,7 +164,7 @@ fn recorded(name: &str) -> Vec<(Vec<u32>, Vec<u32>, Vec<f64>)> {
 }
 
 /// Runs everything that was submitted.
-fn drain(engine: &mut dyn Engine) -> Vec<Completion> {
+pub(super) fn drain(engine: &mut dyn Engine) -> Vec<Completion> {
     let mut done = vec![];
     loop {
         let events = engine.poll().unwrap();
@@ -188,7 +190,7 @@ fn greedy_texts_are_those_of_transformers_until_a_small_margin() {
     // In f32 nothing is small; in bf16 a lead below this may go either way (docs/cuda.md).
     for (dtype, small) in [(None, 1e-4), (Some(ElementType::Bf16), 0.12)] {
         let mut compared = 0;
-        for name in ["llama", "gemma2", "qwen2", "phi3-longrope", "mixtral"] {
+        for name in ["llama", "gemma2", "qwen2", "phi3-longrope", "mixtral", "qwen3-moe", "olmo3-yarn", "smollm3"] {
             let mut checkpoint = golden(name);
             checkpoint.set_weight_format(WeightFormat { quant: None, dtype, ..WeightFormat::default() });
             let mut cuda = twin(&checkpoint, true, 0, &options());
@@ -216,7 +218,8 @@ fn bits_depend_on_the_request_alone_and_not_on_the_order_of_threads() {
     if skipped() {
         return;
     }
-    for name in ["llama"] {
+    // Dense, experts, and experts with biases and sinks.
+    for name in ["llama", "qwen3-moe", "gpt-oss-mxfp4"] {
         let mut checkpoint = golden(name);
         checkpoint.set_weight_format(WeightFormat {
             quant: None,
@@ -331,6 +334,10 @@ fn products_are_their_definition_and_a_row_has_the_same_bits_in_every_tile() {
         }
         let outcome = library_products(&mut Twin::new(), element, kind, (40, 512), 260).unwrap();
         assert!(outcome.same_bits && outcome.error < 1e-3, "{element:?} {kind:?}: {outcome:?}");
+        let mut twin = Twin::new();
+        twin.order = 2;
+        let outcome = expert_products(&mut twin, element, kind, 12).unwrap();
+        assert!(outcome.same_bits && outcome.error < 1e-3, "experts, {element:?} {kind:?}: {outcome:?}");
     }
 }
 
@@ -350,19 +357,21 @@ fn a_model_quantised_at_load_runs_on_its_blocks() {
     if skipped() {
         return;
     }
-    let mut checkpoint = golden("llama");
-    // Rows of 64 and 160 are blocks of 32 only: what is asked as q4k becomes other schemes, of which q8_0 has kernels.
-    checkpoint.set_weight_format(WeightFormat { quant: Some(Quant::Q8), dtype: None, ..WeightFormat::default() });
-    let prompt: Vec<u32> = (0..150).map(|i| 3 + i * 11 % 500).collect();
-    let mut native = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap();
-    let expected = native.logits_after(&prompt, 5).unwrap();
-    for (library, batch_invariant) in [(true, false), (false, true)] {
-        let options = Options { token_budget: 300, batch_invariant, ..options() };
-        let mut cuda = twin(&checkpoint, library, 0, &options);
-        let card = cuda.card();
-        assert_eq!((card.weights_dtype.as_str(), card.deterministic), ("bf16+q8_0", batch_invariant));
-        let d = distance(&cuda.logits_after(&prompt, 5).unwrap(), &expected);
-        assert!(d < 0.12, "{d}");
+    for name in ["llama", "mixtral"] {
+        let mut checkpoint = golden(name);
+        // Rows of 64 and 160 are blocks of 32 only: what is asked as q4k becomes other schemes, of which q8_0 has kernels.
+        checkpoint.set_weight_format(WeightFormat { quant: Some(Quant::Q8), dtype: None, ..WeightFormat::default() });
+        let prompt: Vec<u32> = (0..150).map(|i| 3 + i * 11 % 500).collect();
+        let mut native = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap();
+        let expected = native.logits_after(&prompt, 5).unwrap();
+        for (library, batch_invariant) in [(true, false), (false, true)] {
+            let options = Options { token_budget: 300, batch_invariant, ..options() };
+            let mut cuda = twin(&checkpoint, library, 0, &options);
+            let card = cuda.card();
+            assert_eq!((card.weights_dtype.as_str(), card.deterministic), ("bf16+q8_0", batch_invariant));
+            let d = distance(&cuda.logits_after(&prompt, 5).unwrap(), &expected);
+            assert!(d < 0.12, "{name}: {d}");
+        }
     }
 }
 
@@ -528,21 +537,32 @@ fn the_acceptance_of_the_reference_checkpoints_passes_in_16_bits() {
     if skipped() {
         return;
     }
-    let mut largest = (0f64, 0f64);
-    for name in NAMES {
-        let mut checkpoint = golden(name);
+    let (mut largest, mut failed) = ((0f64, 0f64), vec![]);
+    for (name, mut checkpoint) in all_golden() {
+        if super::features::refused_feature(&checkpoint.config).is_some() {
+            continue;
+        }
         checkpoint.set_weight_format(WeightFormat {
             quant: None,
             dtype: Some(ElementType::Bf16),
             ..WeightFormat::default()
         });
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/engine/checkpoints").join(name);
-        let mut recorded = Recorded::read(&folder.join("golden.json")).unwrap();
+        let mut recorded = Recorded::read(&checkpoint.source.join("golden.json")).unwrap();
         recorded.prompts.truncate(2);
-        let found = compare(&mut twin(&checkpoint, true, 0, &options()), name, &recorded).unwrap();
-        // scripts/acceptance/correctness.py allows 0.2.
-        assert!(found.largest_difference < 0.15 && found.largest_lost_margin < 0.15, "{found:?}");
+        let options = Options { kv_memory: Some(64 << 20), ..options() };
+        let found = compare(&mut twin(&checkpoint, true, 0, &options), &name, &recorded).unwrap();
+        eprintln!(
+            "{name}: logits within {}, largest lead lost {}",
+            found.largest_difference, found.largest_lost_margin
+        );
+        // scripts/acceptance/correctness.py allows 0.2 on a GPU, and as much for the one checkpoint whose scores of experts are 5e-5 apart, which 16
+        // bits do not tell apart.
+        let most = if name == "gpt-oss-bf16" { 0.6 } else { 0.18 };
+        if found.largest_difference >= most || found.largest_lost_margin >= 0.15 {
+            failed.push(name);
+        }
         largest = (largest.0.max(found.largest_difference), largest.1.max(found.largest_lost_margin));
     }
     eprintln!("logits within {}, largest lead lost {}", largest.0, largest.1);
+    assert!(failed.is_empty(), "{failed:?}");
 }

@@ -8,8 +8,8 @@ use super::device::{Address, Device, DeviceError, Element};
 use super::error::CudaError;
 use super::kernels::Kind;
 use earnest_models::checkpoint::{
-    BlockLayout, BlockType, Checkpoint, DecoderConfig, ElementType, Format, LayerParameter as P, Norm, Parameter,
-    QkNorm, Values,
+    BlockLayout, BlockType, Checkpoint, DecoderConfig, ElementType, Format, LayerParameter as P, Parameter, QkNorm,
+    Routing, Values,
 };
 
 /// Most threads that read.
@@ -31,8 +31,8 @@ pub(crate) struct Matrix {
     pub(crate) k: usize,
 }
 
-/// A norm's scale and, in layer norms, offset (else 0), in f32.
-#[derive(Debug, Clone, Copy)]
+/// A norm's scale and offset in f32; 0 for none. Without a scale it is no norm.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NormWeights {
     pub(crate) scale: Address,
     pub(crate) offset: Address,
@@ -46,24 +46,39 @@ pub(crate) struct MlpWeights {
     pub(crate) down_bias: Address,
 }
 
-pub(crate) enum FeedForward {
-    Dense(MlpWeights),
-    Experts { router: Matrix, experts: Vec<MlpWeights> },
+/// A mixture of experts. A part of its matrices has the rows of the first expert, then those of the second, and so on; `rows` and `n`
+/// are those of one. Biases are `[experts, n]`.
+pub(crate) struct ExpertWeights {
+    pub(crate) router: Matrix,
+    pub(crate) router_bias: Address,
+    /// Added to scores for the choice only.
+    pub(crate) choice_bias: Address,
+    pub(crate) mlp: MlpWeights,
+}
+
+/// The feed-forward part of a layer.
+pub(crate) struct FeedForward {
+    /// The block computed for every token.
+    pub(crate) dense: Option<MlpWeights>,
+    pub(crate) experts: Option<ExpertWeights>,
 }
 
 pub(crate) struct LayerWeights {
+    /// Without a scale where norms follow the blocks.
     pub(crate) attention_norm: NormWeights,
     pub(crate) qkv: Matrix,
     pub(crate) qkv_bias: Address,
-    /// Of each head, in f32; 0 for none.
+    /// In f32; 0 for none.
     pub(crate) query_norm: Address,
     pub(crate) key_norm: Address,
+    /// Of each query head, in f32; 0 for none.
+    pub(crate) sinks: Address,
     pub(crate) output: Matrix,
     pub(crate) output_bias: Address,
-    pub(crate) post_attention_norm: Option<NormWeights>,
-    pub(crate) mlp_norm: Option<NormWeights>,
+    pub(crate) post_attention_norm: NormWeights,
+    pub(crate) mlp_norm: NormWeights,
     pub(crate) feed_forward: FeedForward,
-    pub(crate) post_mlp_norm: Option<NormWeights>,
+    pub(crate) post_mlp_norm: NormWeights,
 }
 
 /// All parameters.
@@ -125,37 +140,39 @@ impl Weights {
 
     /// The ways in which matrices are held, e.g. `bf16+q4k`.
     pub(crate) fn dtype(&self) -> String {
-        let mut names: Vec<&str> = self.kinds().into_iter().map(|kind| kind.name(self.element)).collect();
+        let all = [self.kinds(), self.expert_kinds()].concat();
+        let mut names: Vec<&str> = all.into_iter().map(|kind| kind.name(self.element)).collect();
         names.sort_unstable();
+        names.dedup();
         names.join("+")
     }
 
-    /// The ways in which matrices are held.
+    /// The ways in which matrices are held, without those of experts.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
-        let mut kinds: Vec<Kind> = vec![];
-        for part in self.matrices().iter().flat_map(|m| &m.parts) {
-            if !kinds.contains(&part.kind) {
-                kinds.push(part.kind);
-            }
-        }
-        kinds
+        let layers = self.layers.iter().flat_map(|l| {
+            let dense = l.feed_forward.dense.iter().flat_map(|m| [&m.gate_up, &m.down]);
+            let routers = l.feed_forward.experts.iter().map(|e| &e.router);
+            [&l.qkv, &l.output].into_iter().chain(dense).chain(routers)
+        });
+        kinds_of(layers.chain([&self.embedding, &self.head]))
     }
 
-    /// Every matrix.
-    pub(crate) fn matrices(&self) -> Vec<&Matrix> {
-        let mut all = vec![&self.embedding, &self.head];
-        for l in &self.layers {
-            all.extend([&l.qkv, &l.output]);
-            match &l.feed_forward {
-                FeedForward::Dense(m) => all.extend([&m.gate_up, &m.down]),
-                FeedForward::Experts { router, experts } => {
-                    all.push(router);
-                    all.extend(experts.iter().flat_map(|m| [&m.gate_up, &m.down]));
-                }
-            }
-        }
-        all
+    /// The ways in which matrices of experts are held.
+    pub(crate) fn expert_kinds(&self) -> Vec<Kind> {
+        let experts = self.layers.iter().flat_map(|l| &l.feed_forward.experts);
+        kinds_of(experts.flat_map(|e| [&e.mlp.gate_up, &e.mlp.down]))
     }
+}
+
+/// The kinds of some matrices' parts, each once.
+fn kinds_of<'a>(matrices: impl Iterator<Item = &'a Matrix>) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = vec![];
+    for part in matrices.flat_map(|m| &m.parts) {
+        if !kinds.contains(&part.kind) {
+            kinds.push(part.kind);
+        }
+    }
+    kinds
 }
 
 /// Assigns every parameter its destination.
@@ -211,6 +228,44 @@ impl Placer<'_> {
         Ok(Matrix { parts, n: parameters.iter().map(|p| p.1).sum(), k })
     }
 
+    /// A matrix for each of `count` experts, of `k` columns; `of` has an expert's parameters on top of each other.
+    fn expert_matrices(
+        &mut self,
+        count: usize,
+        of: &dyn Fn(usize) -> Vec<(Parameter, usize)>,
+        k: usize,
+    ) -> Result<Matrix, CudaError> {
+        let first = of(0);
+        if !k.is_multiple_of(8) {
+            return Err(CudaError::Width { what: first[0].0.to_string(), width: k });
+        }
+        // What is not held alike in all experts is held as elements.
+        let kind = |i: usize| {
+            let (parameter, n) = first[i];
+            let kind = self.kind(parameter, &[n, k]);
+            let alike = (1..count).all(|e| self.kind(of(e)[i].0, &[n, k]) == kind);
+            if alike { kind } else { Kind::Dense }
+        };
+        let kinds: Vec<Kind> = (0..first.len()).map(kind).collect();
+        let (mut parts, mut i): (Vec<Part>, usize) = (vec![], 0);
+        while i < first.len() {
+            let end = (i..first.len()).find(|&j| kinds[j] != kinds[i]).unwrap_or(first.len());
+            let row = kinds[i].row_bytes(k, self.element);
+            let rows: usize = first[i..end].iter().map(|p| p.1).sum();
+            let at = self.allocate((count * rows) as u64 * row)?;
+            let mut to = at;
+            for expert in 0..count {
+                for &(parameter, n) in &of(expert)[i..end] {
+                    self.jobs.push(Job { parameter, shape: vec![n, k], kind: Some(kinds[i]), to });
+                    to += n as u64 * row;
+                }
+            }
+            parts.push(Part { kind: kinds[i], rows, at });
+            i = end;
+        }
+        Ok(Matrix { parts, n: first.iter().map(|p| p.1).sum(), k })
+    }
+
     /// Vectors after each other, in f32.
     fn vectors(&mut self, parameters: &[(Parameter, usize)]) -> Result<Address, CudaError> {
         let at = self.allocate(4 * parameters.iter().map(|p| p.1 as u64).sum::<u64>())?;
@@ -228,8 +283,14 @@ impl Placer<'_> {
 
     fn norm(&mut self, scale: Parameter, offset: Parameter) -> Result<NormWeights, CudaError> {
         let n = self.c.hidden_size;
-        let layer = matches!(self.c.norm, Norm::Layer { .. });
-        Ok(NormWeights { scale: self.vectors(&[(scale, n)])?, offset: self.bias(layer, &[(offset, n)])? })
+        let offset = self.bias(self.c.has_norm_bias(), &[(offset, n)])?;
+        Ok(NormWeights { scale: self.vectors(&[(scale, n)])?, offset })
+    }
+
+    /// A norm after a block, which exists in decoders with RMS norms only.
+    fn post_norm(&mut self, scale: Parameter) -> Result<NormWeights, CudaError> {
+        let after = matches!(self.c.block, BlockLayout::Sandwich | BlockLayout::PostNorm);
+        Ok(NormWeights { scale: self.bias(after, &[(scale, self.c.hidden_size)])?, offset: 0 })
     }
 
     fn weights(&mut self) -> Result<Weights, CudaError> {
@@ -249,60 +310,74 @@ impl Placer<'_> {
         let at = |p| Parameter::Layer(i, p);
         let (hidden, d) = (c.hidden_size, c.head_dim);
         let (q, kv) = (c.num_heads * d, c.num_kv_heads * d);
-        let sandwich = c.block == BlockLayout::Sandwich;
+        let norms = match c.qk_norm {
+            QkNorm::None | QkNorm::PlainAfterRotary => None,
+            QkNorm::Head | QkNorm::HeadAfterRotary => Some((d, d)),
+            QkNorm::Width => Some((q, kv)),
+        };
+        let before_mlp = matches!(c.block, BlockLayout::Sandwich | BlockLayout::PreNorm);
         Ok(LayerWeights {
-            attention_norm: self.norm(at(P::AttentionNorm), at(P::AttentionNormBias))?,
+            attention_norm: match c.block {
+                BlockLayout::PostNorm => NormWeights::default(),
+                _ => self.norm(at(P::AttentionNorm), at(P::AttentionNormBias))?,
+            },
             qkv: self.matrix(&[(at(P::Query), q), (at(P::Key), kv), (at(P::Value), kv)], hidden)?,
             qkv_bias: self.bias(c.qkv_bias, &[(at(P::QueryBias), q), (at(P::KeyBias), kv), (at(P::ValueBias), kv)])?,
-            query_norm: self.bias(c.qk_norm == QkNorm::Head, &[(at(P::QueryNorm), d)])?,
-            key_norm: self.bias(c.qk_norm == QkNorm::Head, &[(at(P::KeyNorm), d)])?,
+            query_norm: self.bias(norms.is_some(), &[(at(P::QueryNorm), norms.unwrap_or_default().0)])?,
+            key_norm: self.bias(norms.is_some(), &[(at(P::KeyNorm), norms.unwrap_or_default().1)])?,
+            sinks: self.bias(c.sinks, &[(at(P::Sinks), c.num_heads)])?,
             output: self.matrix(&[(at(P::Output), hidden)], q)?,
             output_bias: self.bias(c.output_bias, &[(at(P::OutputBias), hidden)])?,
-            // Only RMS norms exist in the sandwich layout, so the offset's name is never asked for.
-            post_attention_norm: match sandwich {
-                true => Some(self.norm(at(P::PostAttentionNorm), at(P::PostAttentionNorm))?),
-                false => None,
+            post_attention_norm: self.post_norm(at(P::PostAttentionNorm))?,
+            mlp_norm: match before_mlp {
+                true => self.norm(at(P::MlpNorm), at(P::MlpNormBias))?,
+                false => NormWeights::default(),
             },
-            mlp_norm: match c.block {
-                BlockLayout::Parallel => None,
-                BlockLayout::PreNorm | BlockLayout::Sandwich | BlockLayout::PostNorm => {
-                    Some(self.norm(at(P::MlpNorm), at(P::MlpNormBias))?)
-                }
-            },
-            feed_forward: self.feed_forward(i)?,
-            post_mlp_norm: match sandwich {
-                true => Some(self.norm(at(P::PostMlpNorm), at(P::PostMlpNorm))?),
-                false => None,
-            },
+            feed_forward: FeedForward { dense: self.dense(i)?, experts: self.experts(i)? },
+            post_mlp_norm: self.post_norm(at(P::PostMlpNorm))?,
         })
     }
 
-    fn feed_forward(&mut self, i: usize) -> Result<FeedForward, CudaError> {
+    fn dense(&mut self, i: usize) -> Result<Option<MlpWeights>, CudaError> {
         let c = self.c;
         let at = |p| Parameter::Layer(i, p);
-        let (hidden, inner) = (c.hidden_size, c.intermediate_size);
-        if let Some(e) = c.experts {
-            let mut experts = vec![];
-            for n in 0..e.count {
-                experts.push(MlpWeights {
-                    gate_up: self.matrix(&[(at(P::ExpertGate(n)), inner), (at(P::ExpertUp(n)), inner)], hidden)?,
-                    gate_up_bias: 0,
-                    down: self.matrix(&[(at(P::ExpertDown(n)), hidden)], inner)?,
-                    down_bias: 0,
-                });
-            }
-            return Ok(FeedForward::Experts { router: self.matrix(&[(at(P::Router), e.count)], hidden)?, experts });
+        let (hidden, inner) = (c.hidden_size, c.layers[i].intermediate_size);
+        if inner == 0 {
+            return Ok(None);
         }
         let (matrices, biases) = if c.gated {
             (vec![(at(P::Gate), inner), (at(P::Up), inner)], vec![(at(P::GateBias), inner), (at(P::UpBias), inner)])
         } else {
             (vec![(at(P::Up), inner)], vec![(at(P::UpBias), inner)])
         };
-        Ok(FeedForward::Dense(MlpWeights {
+        Ok(Some(MlpWeights {
             gate_up: self.matrix(&matrices, hidden)?,
             gate_up_bias: self.bias(c.mlp_bias, &biases)?,
             down: self.matrix(&[(at(P::Down), hidden)], inner)?,
             down_bias: self.bias(c.mlp_bias, &[(at(P::DownBias), hidden)])?,
+        }))
+    }
+
+    fn experts(&mut self, i: usize) -> Result<Option<ExpertWeights>, CudaError> {
+        let c = self.c;
+        let Some(e) = c.experts.filter(|_| c.layers[i].experts) else { return Ok(None) };
+        let at = |p| Parameter::Layer(i, p);
+        let (hidden, inner) = (c.hidden_size, e.intermediate_size);
+        let gate_up = |n: usize| vec![(at(P::ExpertGate(n)), inner), (at(P::ExpertUp(n)), inner)];
+        let down = |n: usize| vec![(at(P::ExpertDown(n)), hidden)];
+        let gate_up_bias = |n| [(at(P::ExpertGateBias(n)), inner), (at(P::ExpertUpBias(n)), inner)];
+        let down_bias = |n| [(at(P::ExpertDownBias(n)), hidden)];
+        let by_choice = matches!(e.routing, Routing::Sigmoid { .. });
+        Ok(Some(ExpertWeights {
+            router: self.matrix(&[(at(P::Router), e.count)], hidden)?,
+            router_bias: self.bias(e.router_bias, &[(at(P::RouterBias), e.count)])?,
+            choice_bias: self.bias(by_choice, &[(at(P::ChoiceBias), e.count)])?,
+            mlp: MlpWeights {
+                gate_up: self.expert_matrices(e.count, &gate_up, hidden)?,
+                gate_up_bias: self.bias(e.bias, &(0..e.count).flat_map(gate_up_bias).collect::<Vec<_>>())?,
+                down: self.expert_matrices(e.count, &down, inner)?,
+                down_bias: self.bias(e.bias, &(0..e.count).flat_map(down_bias).collect::<Vec<_>>())?,
+            },
         }))
     }
 }

@@ -1,7 +1,7 @@
 //! Devices of the native engine.
 use std::str::FromStr;
 
-use earnest_engine::cuda::{self, CudaError, DeviceError, DeviceInfo};
+use earnest_engine::cuda::{self, CudaError, DeviceError, DeviceInfo, Variant, Variants};
 
 use super::EngineSettings;
 use crate::EvalError;
@@ -55,38 +55,52 @@ pub enum Device {
     Cuda {
         /// Batch-invariant kernels for all matrix products; otherwise cublasLt computes the dense ones.
         invariant: bool,
+        /// The chosen variants whose results have other bits.
+        variants: Variants,
         /// Digest of the kernels' sources if they are not the program's (`EARNEST_KERNELS`).
         kernels: Option<String>,
     },
 }
 
-// One name for each arithmetic, so that rows of different ones never mix.
 const CPU: &str = "native";
-const CUDA: &str = "native-cuda-cublaslt";
 const CUDA_INVARIANT: &str = "native-cuda-batch-invariant";
 /// Between an engine's name and the digest of modified kernels.
 const KERNELS: &str = "+kernels-";
 
+/// Arithmetics on a GPU: name of the engine, batch invariance, variants. One name for each, so that rows of different ones never mix. The variants with
+/// other bits are of products by cublasLt, which batch invariance does without.
+const ARITHMETICS: [(&str, bool, Variants); 5] = [
+    ("native-cuda-cublaslt", false, Variants::NONE),
+    (CUDA_INVARIANT, true, Variants::NONE),
+    ("native-cuda-cublaslt-tuned", false, Variants::NONE.with(Variant::TunedProducts)),
+    ("native-cuda-cublaslt-fused-dequantise", false, Variants::NONE.with(Variant::FusedDequantise)),
+    (
+        "native-cuda-cublaslt-tuned-fused-dequantise",
+        false,
+        Variants::NONE.with(Variant::TunedProducts).with(Variant::FusedDequantise),
+    ),
+];
+
 impl Device {
     /// Returns the engine's name in a run's settings.
     pub fn engine(&self) -> String {
-        let Device::Cuda { invariant, kernels } = self else { return CPU.to_owned() };
-        let name = if *invariant { CUDA_INVARIANT } else { CUDA };
+        let Device::Cuda { invariant, variants, kernels } = self else { return CPU.to_owned() };
+        let named = ARITHMETICS.iter().find(|(_, of, with)| (of, with) == (invariant, variants));
+        let name = named.expect("every arithmetic that can be chosen has a name").0;
         kernels.as_ref().map_or_else(|| name.to_owned(), |digest| format!("{name}{KERNELS}{digest}"))
     }
 
     /// Returns the device of a native engine by name.
     pub fn of_engine(name: &str) -> Option<Device> {
+        if name == CPU {
+            return Some(Device::Cpu);
+        }
         let (name, kernels) = match name.split_once(KERNELS) {
             Some((name, digest)) => (name, Some(digest.to_owned())),
             None => (name, None),
         };
-        match name {
-            CPU if kernels.is_none() => Some(Device::Cpu),
-            CUDA => Some(Device::Cuda { invariant: false, kernels }),
-            CUDA_INVARIANT => Some(Device::Cuda { invariant: true, kernels }),
-            _ => None,
-        }
+        let &(_, invariant, variants) = ARITHMETICS.iter().find(|named| named.0 == name)?;
+        Some(Device::Cuda { invariant, variants, kernels })
     }
 
     /// Checks that the kernels at hand are those that the engine is named after.
@@ -117,9 +131,10 @@ impl Device {
             return Ok((Device::Cpu, None));
         }
         let kernels = modified_kernels()?;
+        let variants = settings.cuda_variants.of_bits(false);
         let on_gpu = |index: usize| match settings.batch_invariant {
-            true => Ok((Device::Cuda { invariant: true, kernels: kernels.clone() }, None)),
-            false => with_cublaslt(cuda::cublaslt_version(index), kernels.clone()),
+            true => Ok((Device::Cuda { invariant: true, variants: Variants::NONE, kernels: kernels.clone() }, None)),
+            false => with_cublaslt(cuda::cublaslt_version(index), variants, kernels.clone()),
         };
         match settings.device {
             DeviceChoice::Cpu => Ok((Device::Cpu, None)),
@@ -183,12 +198,14 @@ fn modified_kernels() -> Result<Option<String>, EvalError> {
 /// Selects the arithmetic on a GPU by the availability of cublasLt (its version, or the error).
 fn with_cublaslt(
     version: Result<u64, CudaError>,
+    variants: Variants,
     kernels: Option<String>,
 ) -> Result<(Device, Option<DeviceNote>), CudaError> {
     match version {
-        Ok(_) => Ok((Device::Cuda { invariant: false, kernels }, None)),
+        Ok(_) => Ok((Device::Cuda { invariant: false, variants, kernels }, None)),
         Err(CudaError::NoLibrary(reason)) => {
-            Ok((Device::Cuda { invariant: true, kernels }, Some(DeviceNote::NoCublasLt(reason))))
+            let own = Device::Cuda { invariant: true, variants: Variants::NONE, kernels };
+            Ok((own, Some(DeviceNote::NoCublasLt(reason))))
         }
         Err(error) => Err(error),
     }
@@ -274,11 +291,22 @@ mod tests {
         assert_eq!(choice("cuda"), Ok(DeviceChoice::Cuda(0)));
         assert_eq!(choice("cuda:3"), Ok(DeviceChoice::Cuda(3)));
         assert!(["gpu", "cuda:", "cuda:x", "cuda:-1", ""].iter().all(|text| choice(text).is_err()));
-        let on_gpu = |invariant, kernels: Option<&str>| Device::Cuda { invariant, kernels: kernels.map(str::to_owned) };
-        let modified = on_gpu(false, Some("0123456789ab"));
-        assert_eq!(modified.engine(), "native-cuda-cublaslt+kernels-0123456789ab");
-        for device in [Device::Cpu, on_gpu(false, None), on_gpu(true, None), modified, on_gpu(true, Some("ab"))] {
-            assert_eq!(Device::of_engine(&device.engine()), Some(device));
+        let on_gpu = |invariant, variants, kernels: Option<&str>| Device::Cuda {
+            invariant,
+            variants,
+            kernels: kernels.map(str::to_owned),
+        };
+        assert_eq!((Device::Cpu.engine(), Device::of_engine("native")), ("native".to_owned(), Some(Device::Cpu)));
+        assert_eq!(Device::of_engine("native+kernels-0123456789ab"), None);
+        for (name, invariant, variants) in ARITHMETICS {
+            for (digest, suffix) in [(None, ""), (Some("0123456789ab"), "+kernels-0123456789ab")] {
+                let (device, engine) = (on_gpu(invariant, variants, digest), format!("{name}{suffix}"));
+                assert_eq!((device.engine(), Device::of_engine(&engine)), (engine.clone(), Some(device)));
+            }
+        }
+        let all = cuda::VARIANTS.iter().fold(Variants::NONE, |set, card| set.with(card.variant));
+        for one in cuda::VARIANTS.iter().map(|card| Variants::NONE.with(card.variant)).chain([all]) {
+            assert!(!on_gpu(false, one.of_bits(false), None).engine().is_empty());
         }
         assert_eq!(Device::of_engine("native+kernels-0123456789ab"), None);
         assert_eq!(Device::of_engine("openai"), None);
@@ -303,9 +331,13 @@ mod tests {
 
     #[test]
     fn without_cublaslt_the_engine_has_the_name_of_its_arithmetic() {
-        assert_eq!(with_cublaslt(Ok(130_000), None).unwrap(), (Device::Cuda { invariant: false, kernels: None }, None));
-        let (device, note) =
-            with_cublaslt(Err(CudaError::NoLibrary("libcublasLt.so.13: too old".into())), None).unwrap();
+        let with = |version, variants| with_cublaslt(version, variants, Some("ab".to_owned())).unwrap();
+        let (device, note) = with(Ok(130_000), Variants::NONE);
+        assert_eq!((device.engine().as_str(), note), ("native-cuda-cublaslt+kernels-ab", None));
+        let tuned = Variants::NONE.with(Variant::TunedProducts);
+        assert_eq!(with(Ok(130_000), tuned).0.engine(), "native-cuda-cublaslt-tuned+kernels-ab");
+        let missing = CudaError::NoLibrary("libcublasLt.so.13: too old".into());
+        let (device, note) = with_cublaslt(Err(missing), tuned, None).unwrap();
         assert_eq!(device.engine(), "native-cuda-batch-invariant");
         assert_eq!(note, Some(DeviceNote::NoCublasLt("libcublasLt.so.13: too old".into())));
     }

@@ -28,6 +28,8 @@ pub struct EngineSettings {
     pub device: DeviceChoice,
     /// Batch-invariant arithmetic on a GPU; the CPU's always is.
     pub batch_invariant: bool,
+    /// Variants of the computation on a GPU.
+    pub cuda_variants: cuda::Variants,
 }
 
 impl Default for EngineSettings {
@@ -39,6 +41,7 @@ impl Default for EngineSettings {
             prefix_cache: true,
             device: DeviceChoice::Auto,
             batch_invariant: false,
+            cuda_variants: cuda::Variants::NONE,
         }
     }
 }
@@ -68,7 +71,7 @@ impl EngineSettings {
     }
 
     /// Returns the options of the GPU engine.
-    fn cuda_options(&self, invariant: bool) -> cuda::Options {
+    fn cuda_options(&self, invariant: bool, other_bits: cuda::Variants) -> cuda::Options {
         let defaults = cuda::Options::default();
         cuda::Options {
             device: self.device.index(),
@@ -76,6 +79,7 @@ impl EngineSettings {
             max_batch: self.max_batch.unwrap_or(defaults.max_batch),
             prefix_cache: self.prefix_cache,
             batch_invariant: invariant,
+            variants: self.cuda_variants.of_bits(true).or(other_bits),
             ..defaults
         }
     }
@@ -128,13 +132,13 @@ pub fn load_on(checkpoint: &Checkpoint, device: &Device, settings: &EngineSettin
         }
         _ => {}
     }
-    let Device::Cuda { invariant, .. } = device else {
+    let Device::Cuda { invariant, variants, .. } = device else {
         let (engine, options) = load_cpu(checkpoint, settings.cpu_options())?;
         return Ok(LoadedEngine::new(Box::new(engine), options, vec![]));
     };
     check_format(checkpoint)?;
     device.check_kernels()?;
-    let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant));
+    let engine = CudaEngine::load(checkpoint, &settings.cuda_options(*invariant, *variants));
     Ok(loaded(engine.map_err(|error| cuda_error(checkpoint, error))?))
 }
 
@@ -148,13 +152,13 @@ pub fn load_profiled(
     settings: &EngineSettings,
     peaks: &Peaks,
 ) -> Result<(LoadedEngine, Profiler), EvalError> {
-    let Device::Cuda { invariant, .. } = device else {
+    let Device::Cuda { invariant, variants, .. } = device else {
         return Err(EvalError::setting("only the work of a GPU is profiled by kernel")
             .hint("--device cuda; on the CPU, `earnest bench engine` measures prefill and decode"));
     };
     check_files(checkpoint)?;
     check_format(checkpoint)?;
-    let engine = CudaEngine::load_profiled(checkpoint, &settings.cuda_options(*invariant), peaks);
+    let engine = CudaEngine::load_profiled(checkpoint, &settings.cuda_options(*invariant, *variants), peaks);
     let (engine, profiler) = engine.map_err(|error| cuda_error(checkpoint, error))?;
     Ok((loaded(engine), profiler))
 }

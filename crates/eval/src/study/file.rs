@@ -190,6 +190,7 @@ impl Reader<'_> {
             prefix_cache: table.truth("prefix-cache").unwrap_or(base.prefix_cache),
             device: table.parsed("device").unwrap_or(base.device),
             batch_invariant: table.truth("batch-invariant").unwrap_or(base.batch_invariant),
+            cuda_variants: base.cuda_variants,
         };
         if let Err(error) = settings.check() {
             table.add(Mistake::of(&table.place(), &error));

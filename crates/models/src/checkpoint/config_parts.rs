@@ -9,6 +9,14 @@ pub struct QueryGrowth {
     pub offset: usize,
 }
 
+impl QueryGrowth {
+    /// Returns the factor on the queries of a position.
+    pub fn factor(&self, position: usize) -> f32 {
+        let turns = ((position + self.offset) as f64 / self.every).floor();
+        (1.0 + self.scale * libm::log1p(turns)) as f32
+    }
+}
+
 /// Attention with latent projections (DeepSeek's MLA), computed as its projections say: keys and values of each head are cached.
 /// A head's query and key are `[plain, rotated]`; the rotated part of the key is one for all heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,4 +96,19 @@ pub struct Streams {
     pub scaled: bool,
     /// Rank of the branch beside attention.
     pub branch_rank: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_grow_by_the_logarithm_of_whole_turns() {
+        let ministral = QueryGrowth { scale: 0.5, every: 40.0, offset: 0 };
+        assert_eq!((ministral.factor(0), ministral.factor(39)), (1.0, 1.0));
+        assert!((ministral.factor(40) - (1.0 + 0.5 * 2f32.ln())).abs() < 1e-7);
+        // The position after is counted in Llama 4.
+        let llama = QueryGrowth { offset: 1, ..ministral };
+        assert_eq!((llama.factor(38), llama.factor(39)), (1.0, ministral.factor(40)));
+    }
 }

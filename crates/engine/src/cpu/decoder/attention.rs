@@ -10,7 +10,7 @@ use crate::cpu::kernels::{
 use crate::cpu::kv::{BlockLayout, CacheLayout};
 use crate::cpu::team::Team;
 use earnest_models::checkpoint::{
-    DecoderConfig, KeysValues, LatentAttention, LayerConfig, Norm, Position, QkNorm, QueryGrowth, alibi_slopes,
+    DecoderConfig, KeysValues, LatentAttention, LayerConfig, Norm, Position, QkNorm, alibi_slopes,
 };
 
 /// Tokens whose rotary embedding and cache writes one piece of work does.
@@ -204,12 +204,6 @@ pub(super) fn is_long(step: &Step, token: &QueryToken) -> bool {
     step.rope_factors[token.sequence as usize] == RopeFactors::Long
 }
 
-/// Factor on the queries of a position.
-fn growth(g: QueryGrowth, position: usize) -> f32 {
-    let turns = ((position + g.offset) as f64 / g.every).floor();
-    (1.0 + g.scale * libm::log1p(turns)) as f32
-}
-
 /// Norms and rotates queries and keys in place, and writes keys and values to the cache.
 fn rotate_and_cache(
     team: &Team,
@@ -255,7 +249,7 @@ fn rotate_and_cache(
                 }
             };
             prepare(queries, w.query_norm.as_ref());
-            if let Some(growth) = grows.map(|g| growth(g, position)) {
+            if let Some(growth) = grows.map(|g| g.factor(position)) {
                 queries.iter_mut().for_each(|q| *q *= growth);
             }
             // With one projection, values are the keys as they were projected.
@@ -273,19 +267,4 @@ fn rotate_and_cache(
             }
         }
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn queries_grow_by_the_logarithm_of_whole_turns() {
-        let ministral = QueryGrowth { scale: 0.5, every: 40.0, offset: 0 };
-        assert_eq!((growth(ministral, 0), growth(ministral, 39)), (1.0, 1.0));
-        assert!((growth(ministral, 40) - (1.0 + 0.5 * 2f32.ln())).abs() < 1e-7);
-        // The position after is counted in Llama 4.
-        let llama = QueryGrowth { offset: 1, ..ministral };
-        assert_eq!((growth(llama, 38), growth(llama, 39)), (1.0, growth(ministral, 40)));
-    }
 }

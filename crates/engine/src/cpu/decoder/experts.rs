@@ -84,7 +84,7 @@ impl Routed {
 }
 
 /// The experts of one token, the best first (the first on ties), with their weights.
-fn route(logits: &[f32], choice_bias: &[f32], spec: Experts) -> Vec<(usize, f32)> {
+pub(crate) fn route(logits: &[f32], choice_bias: &[f32], spec: Experts) -> Vec<(usize, f32)> {
     let k = spec.per_token;
     match spec.routing {
         Routing::Softmax { normalised } => {

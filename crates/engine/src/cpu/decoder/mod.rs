@@ -10,6 +10,8 @@ mod reader;
 mod streams;
 mod weights;
 
+#[cfg(test)]
+pub(crate) use experts::route;
 pub(crate) use forward::Forward;
 pub use weights::LoadError;
 pub(crate) use weights::Weights;

@@ -5,14 +5,15 @@
 // are folded is the same arithmetic in every kernel here, so neither the shape of a step, nor who shares a prefix, nor how the
 // work is split over the device can change a bit:
 //   attend_tall   many rows that read the same keys: prompt pieces, all readers of a shared prefix
-//   attend_wide   16 rows: the heads of a decoding token, or of few; four warps share the keys
+//   attend_wide   16 rows: the heads of a decoding token, or of few; four warps share the keys, or eight in attend_wide_8
 //   attend_merge  folds the results that several items gave for a row
 // With f32 elements there are no tensor cores of that precision, and attend_plain stands in for both.
 //
 // An item is eight ints: first token, first row, rows, offset into the tables, first part, end of parts, length, state.
 // Row r of an item is token (first token + r / group), head (kv head * group + r % group). Keys at `length` and beyond are not
-// there yet. With state -1 the item writes the output, else what must be folded, at slot (state + token - first token).
-// The items of a row: one from part 0 over any number of parts, the others over one part each.
+// there yet. With state -1 the item writes the output; with a state of 0 or more it writes what must be folded, at slot (state + token -
+// first token); with a state below -1 it goes on from what an earlier launch left at slot (-2 - state + token - first token), and writes the output.
+// The items of a row: one from part 0 over any number of parts, the others over one part each, or one that goes on over all the others.
 
 #define PART 128
 #define BLOCK 32
@@ -30,31 +31,45 @@ struct Shape {
     // Of a head, as it is in memory (a multiple of 8), heads of a key, key heads.
     int dim, group, kv_heads;
     float scale, softcap;
-    // 0 for none.
-    int window;
+    // 0 for none: positions that are seen, positions of a chunk.
+    int window, chunk;
 };
 
 #define LOG2E 1.4426950408889634f
 
+DEVICE float exponential(float x) {
+#if ELEMENT == 0
+    return exp2f(x);
+#else
+    return exp2_fast(x);
+#endif
+}
+
 // A finite maximum for exponents when nothing is visible.
 DEVICE float anchor(float m) { return m == -INFINITE ? 0.0f : m; }
 
+// First position that a query sees.
+DEVICE int first_seen(int position, const Shape &s) {
+    int first = s.window == 0 ? 0 : max(0, position - s.window + 1);
+    if (s.chunk != 0) first = max(first, position - position % s.chunk);
+    return first;
+}
+
 // Score to base-2 logit; masked ones are minus infinity.
-DEVICE float logit(float score, const Shape &s, int key, int position, float slope) {
+DEVICE float logit(float score, const Shape &s, int key, int position, int first, float slope) {
     float x = __fmul_rn(score, s.scale);
     if (s.softcap > 0.0f) x = __fmul_rn(s.softcap, tanhf(__fdiv_rn(x, s.softcap)));
     x = __fmaf_rn(-slope, (float)(position - key), x);
-    const bool visible = key <= position && (s.window == 0 || key > position - s.window);
-    return visible ? __fmul_rn(x, LOG2E) : -INFINITE;
+    return key <= position && key >= first ? __fmul_rn(x, LOG2E) : -INFINITE;
 }
 
 // First part that any of the item's rows sees: what lies before is masked for all, and folding it would change nothing.
 DEVICE int first_part(const Item &item, const int *positions, const Shape &s) {
-    if (s.window == 0) return item.begin;
+    if (s.window == 0 && s.chunk == 0) return item.begin;
     int lowest = 0x7fffffff;
     const int last = (item.first_row + item.rows - 1) / s.group;
-    for (int t = item.first_row / s.group; t <= last; t++) lowest = min(lowest, positions[item.token + t]);
-    const int part = max(0, lowest - s.window + 1) / PART;
+    for (int t = item.first_row / s.group; t <= last; t++) lowest = min(lowest, first_seen(positions[item.token + t], s));
+    const int part = lowest / PART;
     // An item must give something, if only a result that changes nothing.
     return min(max(item.begin, part), item.end - 1);
 }
@@ -62,11 +77,27 @@ DEVICE int first_part(const Item &item, const int *positions, const Shape &s) {
 // Factors of the result so far and of the part's, and the new maximum.
 DEVICE void fold_factors(float &m, float part_m, float &mine, float &parts) {
     const float top = fmaxf(m, part_m), at = anchor(top);
-    mine = exp2_fast(m - at);
-    parts = exp2_fast(part_m - at);
+    mine = exponential(m - at);
+    parts = exponential(part_m - at);
     m = top;
 }
 DEVICE float fold(float x, float mine, float part_x, float parts) { return __fmaf_rn(x, mine, __fmul_rn(part_x, parts)); }
+
+// Folds a head's sink, a logit without a value, into the sum; the factor on the weighted values.
+DEVICE float fold_sink(const float *sinks, int head, float m, float &sum) {
+    if (!sinks) return 1.0f;
+    float mine, parts;
+    fold_factors(m, __fmul_rn(sinks[head], LOG2E), mine, parts);
+    sum = fold(sum, mine, 1.0f, parts);
+    return mine;
+}
+
+// State of row r of an item at a slot: weighted values [dim], maximum, sum.
+DEVICE u64 state_at(const Item &item, int slot, int r, int head, const Shape &s) {
+    const int flat = item.first_row + r;
+    const u64 heads = (u64)s.kv_heads * s.group, h = head * s.group + flat % s.group;
+    return ((u64)(slot + flat / s.group) * heads + h) * (s.dim + 2);
+}
 
 #if ELEMENT != 0
 
@@ -120,7 +151,7 @@ DEVICE void load_left(u32 (&a)[4], const T *tile, int row, int lane) {
 DEVICE u32 ones() { return pack(1.0f, 1.0f); }
 
 struct Row {
-    int position;
+    int position, first;
     float slope;
 };
 
@@ -129,6 +160,7 @@ DEVICE Row row_of(const Item &item, int r, const int *positions, const float *sl
     const int flat = item.first_row + min(r, item.rows - 1);
     Row row;
     row.position = positions[item.token + flat / s.group];
+    row.first = first_seen(row.position, s);
     row.slope = slopes ? slopes[head * s.group + flat % s.group] : 0.0f;
     return row;
 }
@@ -141,32 +173,36 @@ DEVICE void store_pair(const Item &item, int r, int d, float x, float y, float s
         T *to = out + ((u64)(item.token + token) * heads + h) * s.dim + d;
         *(u32 *)to = pack(__fdiv_rn(x, sum), __fdiv_rn(y, sum));
     } else {
-        float *to = state + ((u64)(item.state + token) * heads + h) * (s.dim + 2) + d;
+        float *to = state + state_at(item, item.state, r, head, s) + d;
         to[0] = x;
         to[1] = y;
     }
 }
 
 DEVICE void store_sum(const Item &item, int r, float m, float sum, int head, float *state, const Shape &s) {
-    const int flat = item.first_row + r, token = flat / s.group;
-    const u64 heads = (u64)s.kv_heads * s.group, h = head * s.group + flat % s.group;
-    float *to = state + ((u64)(item.state + token) * heads + h) * (s.dim + 2) + s.dim;
+    float *to = state + state_at(item, item.state, r, head, s) + s.dim;
     to[0] = m;
     to[1] = sum;
 }
 
-#define SHAPE_ARGUMENTS int dim, int group, int kv_heads, float scale, float softcap, int window
-#define SHAPE                                                                                                                      \
-    const Shape s = { dim, group, kv_heads, scale, softcap, window }
+// The factor on what is stored of row r: that of its head's sink where the output is written.
+DEVICE float last_factor(const Item &item, int r, int head, const float *sinks, float m, float &sum, const Shape &s) {
+    return item.state < 0 ? fold_sink(sinks, head * s.group + (item.first_row + r) % s.group, m, sum) : 1.0f;
+}
+
+#define ARGUMENTS                                                                                                                  \
+    (const T *queries, const T *keys, const T *values, const int *items, const int *tables, const int *positions, const float *slopes, \
+     const float *sinks, T *out, float *state, int dim, int group, int kv_heads, float scale, float softcap, int window, int chunk)
 
 // Grid: items, kv heads. Each warp has 16 rows and all keys of a part.
 KERNEL_OF(32 * TALL_WARPS, 1, attend_tall)
-(const T *queries, const T *keys, const T *values, const int *items, const int *tables, const int *positions, const float *slopes,
- T *out, float *state, SHAPE_ARGUMENTS) {
-    SHAPE;
+ARGUMENTS {
+    const Shape s = {dim, group, kv_heads, scale, softcap, window, chunk};
     DYNAMIC_SHARED(memory);
     T *q = (T *)memory, *k = q + TALL_ROWS * ROW, *v = k + PART * ROW;
     const Item item = ((const Item *)items)[blockIdx.x];
+    // One that pads a recorded launch.
+    if (item.rows == 0) return;
     const int head = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int *table = tables + item.table;
     const int begin = first_part(item, positions, s);
@@ -212,7 +248,7 @@ KERNEL_OF(32 * TALL_WARPS, 1, attend_tall)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const Row &row = rows[i / 2];
-                x[n][i] = logit(x[n][i], s, part * PART + n * 8 + lane % 4 * 2 + i % 2, row.position, row.slope);
+                x[n][i] = logit(x[n][i], s, part * PART + n * 8 + lane % 4 * 2 + i % 2, row.position, row.first, row.slope);
                 top[i / 2] = fmaxf(top[i / 2], x[n][i]);
             }
 #pragma unroll
@@ -266,10 +302,12 @@ KERNEL_OF(32 * TALL_WARPS, 1, attend_tall)
     for (int i = 0; i < 2; i++) {
         const int r = low + 8 * i;
         if (r >= item.rows) continue;
+        const float by = last_factor(item, r, head, sinks, m[i], sum[i], s);
 #pragma unroll
         for (int n = 0; n < HEAD / 8; n++) {
             const int d = n * 8 + lane % 4 * 2;
-            if (d < s.dim) store_pair(item, r, d, total[n][2 * i], total[n][2 * i + 1], sum[i], head, out, state, s);
+            const float left = __fmul_rn(total[n][2 * i], by), right = __fmul_rn(total[n][2 * i + 1], by);
+            if (d < s.dim) store_pair(item, r, d, left, right, sum[i], head, out, state, s);
         }
         if (item.state >= 0 && lane % 4 == 0) store_sum(item, r, m[i], sum[i], head, state, s);
     }
@@ -279,15 +317,14 @@ REGISTER(attend_tall)
 #define WIDE_ROWS 16
 #define P_ROW (PART + PAD)
 
-// Grid: items, kv heads. Four warps: each computes the scores of a quarter of the keys, then a quarter of the output columns.
-KERNEL_OF(128, 2, attend_wide)
-(const T *queries, const T *keys, const T *values, const int *items, const int *tables, const int *positions, const float *slopes,
- T *out, float *state, SHAPE_ARGUMENTS) {
-    SHAPE;
-    DYNAMIC_SHARED(memory);
+// Grid: items, kv heads. Each warp computes the scores of its share of the keys, then its share of the output columns.
+template <int WARPS>
+DEVICE void attend_few(const T *queries, const T *keys, const T *values, const int *items, const int *tables, const int *positions,
+                       const float *slopes, const float *sinks, T *out, float *state, const Shape &s, u8 *memory) {
     T *q = (T *)memory, *k = q + WIDE_ROWS * ROW, *v = k + PART * ROW, *weights = v + PART * ROW;
     float *tops = (float *)(weights + WIDE_ROWS * P_ROW);
     const Item item = ((const Item *)items)[blockIdx.x];
+    if (item.rows == 0) return;
     const int head = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int *table = tables + item.table;
     const int begin = first_part(item, positions, s);
@@ -297,39 +334,54 @@ KERNEL_OF(128, 2, attend_wide)
     const int low = lane / 4;
     Row rows[2] = {row_of(item, low, positions, slopes, head, s), row_of(item, low + 8, positions, slopes, head, s)};
     float m[2] = {-INFINITE, -INFINITE}, sum[2] = {0.0f, 0.0f};
-    // Columns of a warp, in tiles of 8.
-    const int tiles = HEAD / 32;
+    // Keys of a warp, and its columns, in tiles of 8, of which the last warps may have fewer.
+    const int share = PART / WARPS, all = HEAD / 8, tiles = (all + WARPS - 1) / WARPS;
+    const int first_tile = warp * tiles;
     float total[tiles][4];
 #pragma unroll
     for (int n = 0; n < tiles; n++)
         for (int i = 0; i < 4; i++) total[n][i] = 0.0f;
+    if (item.state < -1)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            if (low + 8 * i >= item.rows) continue;
+            const float *from = state + state_at(item, -2 - item.state, low + 8 * i, head, s);
+            m[i] = from[s.dim];
+            sum[i] = from[s.dim + 1];
+#pragma unroll
+            for (int n = 0; n < tiles; n++)
+                for (int j = 0; j < 2; j++) {
+                    const int d = (first_tile + n) * 8 + lane % 4 * 2 + j;
+                    if (d < s.dim) total[n][2 * i + j] = from[d];
+                }
+        }
 
     for (int part = begin; part < item.end; part++) {
         wait_copies<1>();
         __syncthreads();
-        float x[4][4];
+        float x[share / 8][4];
 #pragma unroll
-        for (int n = 0; n < 4; n++)
+        for (int n = 0; n < share / 8; n++)
             for (int i = 0; i < 4; i++) x[n][i] = 0.0f;
 #pragma unroll
         for (int c = 0; c < HEAD / 16; c++) {
             u32 a[4];
             load_left(a, q + c * 16, ROW, lane);
 #pragma unroll
-            for (int n = 0; n < 2; n++) {
+            for (int n = 0; n < share / 16; n++) {
                 u32 b[4];
-                load_matrices(b, k + (warp * 32 + n * 16 + lane / 16 * 8 + lane % 8) * ROW + c * 16 + lane / 8 % 2 * 8);
+                load_matrices(b, k + (warp * share + n * 16 + lane / 16 * 8 + lane % 8) * ROW + c * 16 + lane / 8 % 2 * 8);
                 multiply_add(x[2 * n], a, b[0], b[1]);
                 multiply_add(x[2 * n + 1], a, b[2], b[3]);
             }
         }
         float top[2] = {-INFINITE, -INFINITE};
 #pragma unroll
-        for (int n = 0; n < 4; n++)
+        for (int n = 0; n < share / 8; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const Row &row = rows[i / 2];
-                x[n][i] = logit(x[n][i], s, part * PART + warp * 32 + n * 8 + lane % 4 * 2 + i % 2, row.position, row.slope);
+                x[n][i] = logit(x[n][i], s, part * PART + warp * share + n * 8 + lane % 4 * 2 + i % 2, row.position, row.first, row.slope);
                 top[i / 2] = fmaxf(top[i / 2], x[n][i]);
             }
 #pragma unroll
@@ -345,10 +397,12 @@ KERNEL_OF(128, 2, attend_wide)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int r = low + 8 * i;
-            top[i] = fmaxf(fmaxf(tops[r], tops[16 + r]), fmaxf(tops[32 + r], tops[48 + r]));
+            top[i] = tops[r];
 #pragma unroll
-            for (int n = 0; n < 4; n++)
-                *(u32 *)(weights + r * P_ROW + warp * 32 + n * 8 + lane % 4 * 2) =
+            for (int other = 1; other < WARPS; other++) top[i] = fmaxf(top[i], tops[other * 16 + r]);
+#pragma unroll
+            for (int n = 0; n < share / 8; n++)
+                *(u32 *)(weights + r * P_ROW + warp * share + n * 8 + lane % 4 * 2) =
                     pack(exp2_fast(x[n][2 * i] - anchor(top[i])), exp2_fast(x[n][2 * i + 1] - anchor(top[i])));
         }
         wait_copies<1>();
@@ -367,8 +421,9 @@ KERNEL_OF(128, 2, attend_wide)
             multiply_add(part_sum, a[1], ones(), ones());
 #pragma unroll
             for (int n = 0; n < tiles; n++) {
+                if (all % WARPS != 0 && first_tile + n >= all) continue;
                 u32 b[4];
-                load_matrices_transposed(b, v + (c * 32 + lane) * ROW + (warp * tiles + n) * 8);
+                load_matrices_transposed(b, v + (c * 32 + lane) * ROW + (first_tile + n) * 8);
                 multiply_add(y[n], a[0], b[0], b[1]);
                 multiply_add(y[n], a[1], b[2], b[3]);
             }
@@ -391,25 +446,39 @@ KERNEL_OF(128, 2, attend_wide)
     for (int i = 0; i < 2; i++) {
         const int r = low + 8 * i;
         if (r >= item.rows) continue;
+        const float by = last_factor(item, r, head, sinks, m[i], sum[i], s);
 #pragma unroll
         for (int n = 0; n < tiles; n++) {
-            const int d = (warp * tiles + n) * 8 + lane % 4 * 2;
-            if (d < s.dim) store_pair(item, r, d, total[n][2 * i], total[n][2 * i + 1], sum[i], head, out, state, s);
+            const int d = (first_tile + n) * 8 + lane % 4 * 2;
+            const float left = __fmul_rn(total[n][2 * i], by), right = __fmul_rn(total[n][2 * i + 1], by);
+            if (d < s.dim) store_pair(item, r, d, left, right, sum[i], head, out, state, s);
         }
         if (item.state >= 0 && warp == 0 && lane % 4 == 0) store_sum(item, r, m[i], sum[i], head, state, s);
     }
 }
-REGISTER(attend_wide)
+
+#define WIDE(name, warps)                                                                                                          \
+    KERNEL_OF(32 * warps, 2, name)                                                                                                 \
+    ARGUMENTS {                                                                                                                    \
+        const Shape s = {dim, group, kv_heads, scale, softcap, window, chunk};                                                     \
+        DYNAMIC_SHARED(memory);                                                                                                    \
+        attend_few<warps>(queries, keys, values, items, tables, positions, slopes, sinks, out, state, s, memory);                  \
+    }                                                                                                                              \
+    REGISTER(name)
+
+WIDE(attend_wide, 4)
+WIDE(attend_wide_8, 8)
 
 #else
 
 // Grid: items, kv heads; 128 threads: one for each key of a part, then one for each column.
 KERNEL_OF(PART, 1, attend_plain)
 (const T *queries, const T *keys, const T *values, const int *items, const int *tables, const int *positions, const float *slopes,
- T *out, float *state, int dim, int group, int kv_heads, float scale, float softcap, int window) {
-    const Shape s = {dim, group, kv_heads, scale, softcap, window};
+ const float *sinks, T *out, float *state, int dim, int group, int kv_heads, float scale, float softcap, int window, int chunk) {
+    const Shape s = {dim, group, kv_heads, scale, softcap, window, chunk};
     __shared__ float q[256], p[PART], scratch[PART / 32];
     const Item item = ((const Item *)items)[blockIdx.x];
+    if (item.rows == 0) return;
     const int head = blockIdx.y, thread = threadIdx.x;
     const int *table = tables + item.table;
     const u64 heads = (u64)kv_heads * group;
@@ -417,11 +486,19 @@ KERNEL_OF(PART, 1, attend_plain)
     for (int r = 0; r < item.rows; r++) {
         const int flat = item.first_row + r, token = item.token + flat / group, h = head * group + flat % group;
         const int position = positions[token];
+        const int first = first_seen(position, s);
         const float slope = slopes ? slopes[h] : 0.0f;
         __syncthreads();
         for (int d = thread; d < dim; d += PART) q[d] = queries[(token * heads + h) * dim + d];
         __syncthreads();
         float m = -INFINITE, sum = 0.0f, total[2] = {0.0f, 0.0f};
+        if (item.state < -1) {
+            const float *from = state + state_at(item, -2 - item.state, r, head, s);
+            m = from[dim];
+            sum = from[dim + 1];
+            for (int i = 0; i < 2; i++)
+                if (thread + i * PART < dim) total[i] = from[thread + i * PART];
+        }
         for (int part = begin; part < item.end; part++) {
             const int key = part * PART + thread;
             float x = -INFINITE;
@@ -429,18 +506,15 @@ KERNEL_OF(PART, 1, attend_plain)
                 const T *k = keys + (((u64)table[key / BLOCK] * kv_heads + head) * BLOCK + key % BLOCK) * dim;
                 float score = 0.0f;
                 for (int d = 0; d < dim; d++) score = __fmaf_rn(q[d], k[d], score);
-                x = logit(score, s, key, position, slope);
+                x = logit(score, s, key, position, first, slope);
             }
             const float top = block_max(x, scratch);
-            const float e = exp2f(x - anchor(top));
+            const float e = exponential(x - anchor(top));
             const float part_sum = block_sum(e, scratch);
             p[thread] = e;
             __syncthreads();
             float mine, parts;
-            const float before = m;
-            m = fmaxf(before, top);
-            mine = exp2f(before - anchor(m));
-            parts = exp2f(top - anchor(m));
+            fold_factors(m, top, mine, parts);
             sum = fold(sum, mine, part_sum, parts);
             const int count = min(PART, item.length - part * PART);
             for (int i = 0; i < 2; i++) {
@@ -456,14 +530,15 @@ KERNEL_OF(PART, 1, attend_plain)
             }
             __syncthreads();
         }
+        const float by = item.state < 0 ? fold_sink(sinks, h, m, sum) : 1.0f;
         for (int i = 0; i < 2; i++) {
             const int d = thread + i * PART;
             if (d >= dim) continue;
-            if (item.state < 0) out[(token * heads + h) * dim + d] = __fdiv_rn(total[i], sum);
-            else state[((u64)(item.state + flat / group) * heads + h) * (dim + 2) + d] = total[i];
+            if (item.state < 0) out[(token * heads + h) * dim + d] = __fdiv_rn(__fmul_rn(total[i], by), sum);
+            else state[state_at(item, item.state, r, head, s) + d] = total[i];
         }
         if (item.state >= 0 && thread == 0) {
-            float *to = state + ((u64)(item.state + flat / group) * heads + h) * (dim + 2) + dim;
+            float *to = state + state_at(item, item.state, r, head, s) + dim;
             to[0] = m;
             to[1] = sum;
         }
@@ -475,26 +550,22 @@ REGISTER(attend_plain)
 
 // Grid: tokens with several items, heads; 128 threads. `merges`: token, offset into `slots`, slots in order of position.
 KERNEL_OF(128, 1, attend_merge)
-(const float *state, const int *merges, const int *slots, T *out, int dim, int heads) {
+(const float *state, const int *merges, const int *slots, const float *sinks, T *out, int dim, int heads) {
     const int *merge = merges + blockIdx.x * 3;
+    // One that pads a recorded launch.
+    if (merge[2] == 0) return;
     const int head = blockIdx.y;
     for (int d = threadIdx.x; d < dim; d += blockDim.x) {
         float m = -INFINITE, sum = 0.0f, x = 0.0f;
         for (int i = 0; i < merge[2]; i++) {
             const float *from = state + ((u64)slots[merge[1] + i] * heads + head) * (dim + 2);
             float mine, parts;
-#if ELEMENT == 0
-            const float before = m;
-            m = fmaxf(before, from[dim]);
-            mine = exp2f(before - anchor(m));
-            parts = exp2f(from[dim] - anchor(m));
-#else
             fold_factors(m, from[dim], mine, parts);
-#endif
             sum = fold(sum, mine, from[dim + 1], parts);
             x = fold(x, mine, from[d], parts);
         }
-        out[((u64)merge[0] * heads + head) * dim + d] = narrow(__fdiv_rn(x, sum));
+        const float by = fold_sink(sinks, head, m, sum);
+        out[((u64)merge[0] * heads + head) * dim + d] = narrow(__fdiv_rn(__fmul_rn(x, by), sum));
     }
 }
 REGISTER(attend_merge)

@@ -1,12 +1,14 @@
 // From logits to the next token.
 
-// Grid: rows, vocab / 1024. logits = cap * tanh(logits / cap).
+// Grid: rows, vocab / 1024. logits *= scale, then cap * tanh(logits / cap); a cap of 0 is none.
 KERNEL_OF(256, 1, cap_logits)
-(float *logits, int vocab, float cap) {
+(float *logits, int vocab, float scale, float cap) {
     for (int j = 0; j < 4; j++) {
         const int i = blockIdx.y * 1024 + j * 256 + threadIdx.x;
         const u64 at = (u64)blockIdx.x * vocab + i;
-        if (i < vocab) logits[at] = __fmul_rn(cap, tanhf(__fdiv_rn(logits[at], cap)));
+        if (i >= vocab) continue;
+        const float x = __fmul_rn(logits[at], scale);
+        logits[at] = cap > 0.0f ? __fmul_rn(cap, tanhf(__fdiv_rn(x, cap))) : x;
     }
 }
 REGISTER(cap_logits)

@@ -117,6 +117,40 @@ DEVICE T narrow(float x) {
 DEVICE u32 pack(float low, float high) { return (u32)narrow(low).bits | ((u32)narrow(high).bits << 16); }
 #endif
 
+// Eight elements at a multiple of eight, in 16 bytes at a time.
+DEVICE void load_8(const T *from, float (&x)[8]) {
+#if ELEMENT == 0
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const u32x4 raw = ((const u32x4 *)from)[half];
+        for (int i = 0; i < 4; i++) x[half * 4 + i] = __uint_as_float(raw.v[i]);
+    }
+#else
+    const u32x4 raw = *(const u32x4 *)from;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        T one;
+        one.bits = (u16)(raw.v[i / 2] >> (i % 2 * 16));
+        x[i] = widen(one);
+    }
+#endif
+}
+DEVICE void store_8(T *to, const float (&x)[8]) {
+#if ELEMENT == 0
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        u32x4 raw;
+        for (int i = 0; i < 4; i++) raw.v[i] = __float_as_uint(x[half * 4 + i]);
+        ((u32x4 *)to)[half] = raw;
+    }
+#else
+    u32x4 raw;
+#pragma unroll
+    for (int i = 0; i < 4; i++) raw.v[i] = pack(x[2 * i], x[2 * i + 1]);
+    *(u32x4 *)to = raw;
+#endif
+}
+
 // Sums over lanes: a butterfly, the same bits in every lane.
 DEVICE float warp_sum(float x) {
     for (int step = 16; step > 0; step >>= 1) x = __fadd_rn(x, __shfl_xor_sync(0xffffffffu, x, step));

@@ -4,7 +4,8 @@
 // from left to right. Neither the number of rows nor the tile they fall into is part of that, so a row's bits do not depend on its
 // batch. w is the left operand, so that few rows of x waste little.
 //
-// The file is compiled once for each kind of weights (WEIGHTS).
+// The file is compiled once for each kind of weights (WEIGHTS), and with EXPERTS for mixtures: the rows of x are then sorted by expert,
+// a tile has rows of one expert, and its weights are that expert's.
 
 #ifndef WEIGHTS
 #define WEIGHTS KIND_DENSE
@@ -55,25 +56,37 @@ template <int ROWS, int THREADS> struct WeightTile {
     }
 };
 
-template <int ROWS, int THREADS> DEVICE void copy_tile(T *tile, const T *from, int rows, int k, int row, int at) {
+// Rows of `from`, or those that `sources` (pairs of `kept` a row) names.
+template <int ROWS, int THREADS>
+DEVICE void copy_tile(T *tile, const T *from, const int *sources, int kept, int rows, int k, int row, int at) {
     for (int i = threadIdx.x; i < ROWS * (STEP / 8); i += THREADS) {
         const int r = row + i / (STEP / 8), c = at + i % (STEP / 8) * 8;
         const bool valid = r < rows && c < k;
-        copy_async(tile + i / (STEP / 8) * TILE_ROW + i % (STEP / 8) * 8, valid ? from + (u64)r * k + c : from, valid);
+        const int source = valid && sources ? sources[r] / kept : r;
+        copy_async(tile + i / (STEP / 8) * TILE_ROW + i % (STEP / 8) * 8, valid ? from + (u64)source * k + c : from, valid);
     }
 }
+
+// Rows that a block computes.
+struct Rows {
+    int first, end;
+    // For rows sorted by expert the pair of each, of which a row of x has `kept`; else none.
+    const int *sources;
+    int kept;
+};
 
 // A block computes N_TILE columns of y for M_TILE rows, with WARPS_N x WARPS_M warps. Grid: rows / M_TILE, columns / N_TILE, and
 // in z either one block for all segments or one for each; the latter write their sums to `partial` [segments, m, n].
 template <int N_TILE, int M_TILE, int WARPS_N, int WARPS_M>
-DEVICE void product_tile(const u8 *w, const T *x, void *y, float *partial, int m, int n, int k, int row_y, int out, u8 *memory) {
+DEVICE void product_tile(const u8 *w, const T *x, void *y, float *partial, int m, int n, int k, int row_y, int out,
+                         const Rows &rows, u8 *memory) {
     const int THREADS = 32 * WARPS_N * WARPS_M;
     const int TN = N_TILE / WARPS_N / 16, TM = M_TILE / WARPS_M / 8;
     const bool dense = WEIGHTS == KIND_DENSE;
     T *w_tiles = (T *)memory, *x_tiles = w_tiles + STAGES * N_TILE * TILE_ROW;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int warp_n = warp % WARPS_N * (N_TILE / WARPS_N), warp_m = warp / WARPS_N * (M_TILE / WARPS_M);
-    const int first_m = blockIdx.x * M_TILE, first_n = blockIdx.y * N_TILE;
+    const int first_m = rows.first, first_n = blockIdx.y * N_TILE;
     const int all = (k + STEP - 1) / STEP;
     const int begin = gridDim.z == 1 ? 0 : blockIdx.z * (SEGMENT / STEP);
     const int end = gridDim.z == 1 ? all : min(all, begin + SEGMENT / STEP);
@@ -90,12 +103,12 @@ DEVICE void product_tile(const u8 *w, const T *x, void *y, float *partial, int m
         if (begin + ahead < end) {
             const int at = (begin + ahead) * STEP;
             if (dense) {
-                copy_tile<N_TILE, THREADS>(w_tiles + ahead * N_TILE * TILE_ROW, (const T *)w, n, k, first_n, at);
+                copy_tile<N_TILE, THREADS>(w_tiles + ahead * N_TILE * TILE_ROW, (const T *)w, 0, 1, n, k, first_n, at);
             } else {
                 pieces.fetch_pieces(w, n, k, first_n, at);
                 pieces.store_pieces(w_tiles + ahead * N_TILE * TILE_ROW, n, k, first_n, at);
             }
-            copy_tile<M_TILE, THREADS>(x_tiles + ahead * M_TILE * TILE_ROW, x, m, k, first_m, at);
+            copy_tile<M_TILE, THREADS>(x_tiles + ahead * M_TILE * TILE_ROW, x, rows.sources, rows.kept, rows.end, k, first_m, at);
         }
         commit_copies();
     }
@@ -104,9 +117,9 @@ DEVICE void product_tile(const u8 *w, const T *x, void *y, float *partial, int m
         wait_copies<STAGES - 2>();
         __syncthreads();
         if (next < end) {
-            if (dense) copy_tile<N_TILE, THREADS>(w_tiles + next_stage * N_TILE * TILE_ROW, (const T *)w, n, k, first_n, next * STEP);
+            if (dense) copy_tile<N_TILE, THREADS>(w_tiles + next_stage * N_TILE * TILE_ROW, (const T *)w, 0, 1, n, k, first_n, next * STEP);
             else pieces.fetch_pieces(w, n, k, first_n, next * STEP);
-            copy_tile<M_TILE, THREADS>(x_tiles + next_stage * M_TILE * TILE_ROW, x, m, k, first_m, next * STEP);
+            copy_tile<M_TILE, THREADS>(x_tiles + next_stage * M_TILE * TILE_ROW, x, rows.sources, rows.kept, rows.end, k, first_m, next * STEP);
         }
         commit_copies();
         const T *w_tile = w_tiles + stage * N_TILE * TILE_ROW, *x_tile = x_tiles + stage * M_TILE * TILE_ROW;
@@ -156,19 +169,35 @@ DEVICE void product_tile(const u8 *w, const T *x, void *y, float *partial, int m
             for (int i = 0; i < 4; i++) {
                 const int column = first_n + warp_n + a * 16 + lane / 4 + i / 2 * 8;
                 const int row = first_m + warp_m + b * 8 + lane % 4 * 2 + i % 2;
-                if (column >= n || row >= m) continue;
+                if (column >= n || row >= rows.end) continue;
                 if (gridDim.z == 1) put(y, (u64)row * row_y + column, out, total[a][b][i]);
                 else partial[((u64)blockIdx.z * m + row) * n + column] = total[a][b][i];
             }
 }
 
+#ifdef EXPERTS
+// Grid: tiles (experts.cu), columns / N_TILE, and z as above; `stride` bytes of weights an expert.
+#define PRODUCT(name, n_tile, m_tile, warps_n, warps_m)                                                                            \
+    KERNEL_OF(32 * warps_n * warps_m, 1, experts_##m_tile)                                                                         \
+    (const u8 *w, u64 stride, const int *tiles, const int *sources, int kept, const T *x, void *y, float *partial, int m, int n,   \
+     int k, int row_y, int out) {                                                                                                  \
+        DYNAMIC_SHARED(memory);                                                                                                    \
+        const int *tile = tiles + blockIdx.x * 3;                                                                                  \
+        if (tile[0] < 0) return;                                                                                                   \
+        const Rows rows = {tile[1], tile[2], sources, kept};                                                                       \
+        product_tile<n_tile, m_tile, warps_n, warps_m>(w + tile[0] * stride, x, y, partial, m, n, k, row_y, out, rows, memory);    \
+    }                                                                                                                              \
+    REGISTER(experts_##m_tile)
+#else
 #define PRODUCT(name, n_tile, m_tile, warps_n, warps_m)                                                                            \
     KERNEL_OF(32 * warps_n * warps_m, 1, name)                                                                                     \
     (const u8 *w, const T *x, void *y, float *partial, int m, int n, int k, int row_y, int out) {                                  \
         DYNAMIC_SHARED(memory);                                                                                                    \
-        product_tile<n_tile, m_tile, warps_n, warps_m>(w, x, y, partial, m, n, k, row_y, out, memory);                             \
+        const Rows rows = {(int)blockIdx.x * m_tile, m, 0, 1};                                                                     \
+        product_tile<n_tile, m_tile, warps_n, warps_m>(w, x, y, partial, m, n, k, row_y, out, rows, memory);                       \
     }                                                                                                                              \
     REGISTER(name)
+#endif
 
 PRODUCT(product_8, 64, 8, 4, 1)
 PRODUCT(product_16, 64, 16, 4, 1)
@@ -190,17 +219,30 @@ REGISTER(add_segments)
 #else
 
 // Grid: rows / 32, columns / 32; 256 threads, each computes four outputs. One chain of fused multiply-adds in ascending k.
+#ifdef EXPERTS
+KERNEL_OF(256, 1, experts_plain)
+(const T *w, u64 stride, const int *tiles, const int *sources, int kept, const T *x, void *y, int n, int k, int row_y, int out) {
+    const int *tile = tiles + blockIdx.x * 3;
+    if (tile[0] < 0) return;
+    w += tile[0] * (stride / sizeof(T));
+    const int first_m = tile[1], m = tile[2];
+#else
 KERNEL_OF(256, 1, product_plain)
 (const T *w, const T *x, void *y, int m, int n, int k, int row_y, int out) {
+    const int first_m = blockIdx.x * 32, kept = 1;
+    const int *sources = 0;
+#endif
     __shared__ float ws[32][33], xs[32][33];
     const int column = threadIdx.x % 32, band = threadIdx.x / 32;
-    const int first_m = blockIdx.x * 32, first_n = blockIdx.y * 32;
+    const int first_n = blockIdx.y * 32;
     float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     for (int at = 0; at < k; at += 32) {
         for (int i = threadIdx.x; i < 32 * 32; i += 256) {
             const int r = i / 32, c = at + i % 32;
             ws[r][i % 32] = first_n + r < n && c < k ? w[(u64)(first_n + r) * k + c] : 0.0f;
-            xs[r][i % 32] = first_m + r < m && c < k ? x[(u64)(first_m + r) * k + c] : 0.0f;
+            const bool valid = first_m + r < m && c < k;
+            const int source = valid && sources ? sources[first_m + r] / kept : first_m + r;
+            xs[r][i % 32] = valid ? x[(u64)source * k + c] : 0.0f;
         }
         __syncthreads();
         for (int c = 0; c < min(32, k - at); c++)
@@ -212,11 +254,15 @@ KERNEL_OF(256, 1, product_plain)
         if (row < m && first_n + column < n) put(y, (u64)row * row_y + first_n + column, out, sum[i]);
     }
 }
+#ifdef EXPERTS
+REGISTER(experts_plain)
+#else
 REGISTER(product_plain)
+#endif
 
 #endif
 
-#if WEIGHTS != KIND_DENSE
+#if WEIGHTS != KIND_DENSE && !defined(EXPERTS)
 // Grid: rows of w, k / 2048. w as elements.
 KERNEL_OF(256, 1, dequantise)
 (const u8 *w, int k, T *to) {
@@ -227,4 +273,15 @@ KERNEL_OF(256, 1, dequantise)
     for (int i = 0; i < 8; i++) to[(u64)blockIdx.x * k + at + i] = narrow(v[i]);
 }
 REGISTER(dequantise)
+
+// `dequantise` that stores 16 bytes at a time.
+KERNEL_OF(256, 1, dequantise_8)
+(const u8 *w, int k, T *to) {
+    const int at = (blockIdx.y * 256 + threadIdx.x) * 8;
+    if (at >= k) return;
+    float v[8];
+    expand<WEIGHTS>(fetch<WEIGHTS>(w + (u64)blockIdx.x * row_bytes(WEIGHTS, k), k, at), at, v);
+    store_8(to + (u64)blockIdx.x * k + at, v);
+}
+REGISTER(dequantise_8)
 #endif
