@@ -237,6 +237,7 @@ impl Device for Twin {
     }
 
     fn stamp(&self, number: usize) -> Result<(), DeviceError> {
+        assert!(self.recording.borrow().is_none(), "a record notes no time");
         self.stamps.borrow_mut().insert(number, Instant::now());
         Ok(())
     }

@@ -67,8 +67,8 @@ const CUDA_INVARIANT: &str = "native-cuda-batch-invariant";
 /// Between an engine's name and the digest of modified kernels.
 const KERNELS: &str = "+kernels-";
 
-/// Arithmetics on a GPU: name of the engine, batch invariance, variants. One name for each, so that rows of different ones never mix. The variants with
-/// other bits are of products by cublasLt, which batch invariance does without.
+/// Arithmetics on a GPU: name of the engine, batch invariance, variants. One name for each, so that rows of different ones never mix.
+/// The variants with other bits are of products by cublasLt, which batch invariance does without.
 const ARITHMETICS: [(&str, bool, Variants); 5] = [
     ("native-cuda-cublaslt", false, Variants::NONE),
     (CUDA_INVARIANT, true, Variants::NONE),
