@@ -19,7 +19,7 @@ usage() {
   sed -n '2,17s/^# \{0,1\}//p' scripts/gpu-acceptance.sh >&2
   exit 2
 }
-out=gpu-acceptance binary=target/release/earnest real=earnest-abacus-1m work= pack= dry= seconds=470
+out=gpu-acceptance binary=target/release/earnest real=earnest-abacus-1.4m work= pack= dry= seconds=470
 while [ $# -gt 0 ]; do
   case $1 in
     --dry-run) dry=yes && shift ;;

@@ -53,7 +53,7 @@ cleanup() {
 }
 trap cleanup EXIT
 model=$work/abacus
-cp -r "$here/../embedded/earnest-abacus-1m" "$model"
+cp -r "$here/../embedded/earnest-abacus-1.4m" "$model"
 printf '%s' '{% for message in messages %}{{ message.content }}{% endfor %}' > "$model/chat_template.jinja"
 
 EARNEST_SERVE_KEY=sesame-sesame "$program" serve --model "$model" --port 0 --quiet > "$work/address" &

@@ -15,9 +15,9 @@ use earnest_eval::run::store::{RunLock, RunRecord, Store};
 use earnest_eval::run::{Plan, Status};
 
 /// Message of a run that evaluates the built-in model because no other was named.
-const NOTICE: &str = "no --model given: evaluating earnest-abacus-1m, the model inside this program. It adds, subtracts, compares, \
-                      measures and copies whole numbers of up to 6 digits and nothing else; expect floor performance on word \
-                      problems and other number formats";
+const NOTICE: &str = "no --model given: evaluating earnest-abacus-1.4m, the model inside this program. It learnt most NUPA tasks on \
+                      numbers of up to 5 digits and nothing else; expect floor performance on longer numbers and word \
+                      problems";
 
 /// Begins, continues or reports a run.
 pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
