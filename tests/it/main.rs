@@ -9,6 +9,7 @@ mod built_in;
 mod chat_templates;
 mod checkpoint_chat;
 mod checkpoint_folder;
+mod checkpoint_saved_again;
 mod checkpoint_gguf;
 mod checkpoint_gguf_families;
 mod checkpoint_gguf_gemma;
