@@ -151,6 +151,12 @@ impl Curves {
         self.chance
     }
 
+    /// Binary logarithms of the shortest and the longest length.
+    pub(super) fn range(&self) -> (f64, f64) {
+        let end = |length: Option<&usize>| libm::log2(length.copied().unwrap_or(1) as f64);
+        (end(self.lengths.first()), end(self.lengths.last()))
+    }
+
     /// Values of a table at a length.
     pub(super) fn at<'a>(&self, table: &'a [f64], place: usize) -> &'a [f64] {
         let count = self.curves.len();

@@ -100,10 +100,33 @@ impl Posterior {
     }
 
     fn limit(&self, level: f64, weights: &[(u32, f64)]) -> Limit {
+        let bins = self.crossings(level, weights);
+        let (first, last) = self.curves.range();
+        let beyond = bins.len() - 1;
+        let quantile = |share: f64| {
+            let mut below = 0.0;
+            for (bin, &weight) in bins.iter().enumerate() {
+                if weight > 0.0 && below + weight >= share {
+                    return match bin {
+                        0 => 0.0,
+                        bin if bin == beyond => f64::INFINITY,
+                        bin => {
+                            let within = ((share - below) / weight).clamp(0.0, 1.0);
+                            libm::exp2((first + ((bin - 1) as f64 + within) / BINS).min(last))
+                        }
+                    };
+                }
+                below += weight;
+            }
+            f64::INFINITY
+        };
+        Limit { level, estimate: quantile(0.5), low: quantile(0.025), high: quantile(0.975) }
+    }
+
+    /// Distribution of the crossing of a level: one bin below the range of lengths, those inside, one beyond.
+    fn crossings(&self, level: f64, weights: &[(u32, f64)]) -> Vec<f64> {
         let curves = &self.curves;
-        let end = |length: Option<&usize>| libm::log2(length.copied().unwrap_or(1) as f64);
-        let (first, last) = (end(curves.lengths.first()), end(curves.lengths.last()));
-        // One bin below the range, those inside, one beyond.
+        let (first, last) = curves.range();
         let inside = ((last - first) * BINS).ceil().max(1.0) as usize;
         let mut bins = vec![0.0; inside + 2];
         let place = |at: f64| {
@@ -130,24 +153,25 @@ impl Posterior {
                 bins[place(crossing + shift)] += weight / PARTS as f64;
             }
         }
-        let quantile = |share: f64| {
-            let mut below = 0.0;
-            for (bin, &weight) in bins.iter().enumerate() {
-                if weight > 0.0 && below + weight >= share {
-                    return match bin {
-                        0 => 0.0,
-                        bin if bin == inside + 1 => f64::INFINITY,
-                        bin => {
-                            let within = ((share - below) / weight).clamp(0.0, 1.0);
-                            libm::exp2((first + ((bin - 1) as f64 + within) / BINS).min(last))
-                        }
-                    };
-                }
-                below += weight;
-            }
-            f64::INFINITY
-        };
-        Limit { level, estimate: quantile(0.5), low: quantile(0.025), high: quantile(0.975) }
+        bins
+    }
+
+    /// Compares the crossing of a level with that of another measurement over the same lengths: twice the smaller posterior probability of
+    /// either order, equal crossings counted half. It is read as a p value of no difference. None for measurements over other lengths.
+    pub fn compare(&self, other: &Posterior, level: f64) -> Option<f64> {
+        if self.curves.lengths != other.curves.lengths {
+            return None;
+        }
+        let [one, two] = [self, other].map(|posterior| posterior.crossings(level, &posterior.weights()));
+        let (mut below, mut smaller, mut equal) = (0.0, 0.0, 0.0);
+        for (mine, theirs) in one.iter().zip(&two) {
+            // Mine is in this bin, theirs in an earlier one.
+            smaller += mine * below;
+            equal += mine * theirs;
+            below += theirs;
+        }
+        let larger = (1.0 - smaller - equal).max(0.0);
+        Some((2.0 * (smaller.min(larger) + 0.5 * equal)).min(1.0))
     }
 }
 
@@ -177,6 +201,17 @@ mod tests {
         assert_eq!((never[0].estimate, never[0].low), (0.0, 0.0));
         let always = posterior(0.0, &[(10, 12, 0), (20, 20, 0)]).limits(&[0.5]);
         assert_eq!((always[0].estimate, always[0].high), (f64::INFINITY, f64::INFINITY));
+    }
+
+    #[test]
+    fn limits_that_differ_are_told_apart() {
+        let short = posterior(0.0, &[(1, 8, 0), (3, 8, 0), (5, 0, 8), (8, 0, 8)]);
+        let long = posterior(0.0, &[(1, 8, 0), (8, 8, 0), (12, 0, 8), (20, 0, 8)]);
+        assert!(short.compare(&long, 0.5).unwrap() < 0.001);
+        assert!((short.compare(&short, 0.5).unwrap() - 1.0).abs() < 1e-9);
+        assert!((short.compare(&long, 0.5).unwrap() - long.compare(&short, 0.5).unwrap()).abs() < 1e-9);
+        let other = Posterior::new(&Curves::new(&[1, 2], 0.0).unwrap());
+        assert_eq!(short.compare(&other, 0.5), None);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use earnest_stats::psychometric::{Curves, Procedure, ladder};
 use rayon::prelude::*;
 
 use super::question::Sources;
-use super::{ProfileOptions, Skill};
+use super::{Notation, PAIRS, ProfileOptions, Skill, notation};
+use crate::suite::nupa::Adapter;
 use crate::suite::{Chooser, Item};
 
 /// Grids of curves, shared by the skills with the same lengths and chance.
@@ -43,6 +44,10 @@ pub(super) struct Rounds<'a> {
     skills: Vec<Measurement>,
     /// Of the last round's items: the skill's place and the length.
     last: Vec<(usize, usize)>,
+    /// Sums in several notations are still to be asked.
+    notations: bool,
+    seed: u64,
+    adapter: Adapter,
 }
 
 impl<'a> Rounds<'a> {
@@ -55,7 +60,22 @@ impl<'a> Rounds<'a> {
             Measurement { skill, curves, procedure, asked: BTreeMap::new(), exhausted: BTreeSet::new() }
         };
         let skills = options.skills.iter().map(measurement).collect();
-        Rounds { sources, budget: options.budget, skills, last: Vec::new() }
+        let ProfileOptions { budget, notations, seed, adapter, .. } = *options;
+        Rounds { sources, budget, skills, last: Vec::new(), notations, seed, adapter }
+    }
+
+    /// Sums in several notations, at the limit of plain ones: of Arithmetic-Bench, else of NUPA, else of the shortest numbers.
+    fn notations(&mut self) -> Vec<Item> {
+        if !std::mem::take(&mut self.notations) {
+            return Vec::new();
+        }
+        let of = |task: &str| self.skills.iter().find(|skill| skill.skill.task == task);
+        let plain = of("add").or_else(|| of("add_Integer_Integer_Integer"));
+        let limit = plain.map(|plain| plain.procedure.measured());
+        let limit = limit.as_ref().and_then(|measured| measured.limit(0.5)).map_or(0.0, |limit| limit.estimate);
+        let length = notation::length(limit);
+        let pairs = (0..PAIRS).flat_map(|index| Notation::ALL.map(|notation| (notation, index)));
+        pairs.filter_map(|(notation, index)| notation::item(self.seed, self.adapter, notation, length, index)).collect()
     }
 }
 
@@ -98,6 +118,10 @@ impl Chooser for Rounds<'_> {
         for (skill, batch) in batches.into_iter().enumerate() {
             round.extend(batch.into_iter().map(|(length, item)| (skill, length, item)));
         }
+        if round.is_empty() {
+            self.last.clear();
+            return self.notations();
+        }
         // The longest answers first: a round ends with its last answer.
         round.sort_by_key(|(_, _, item)| Reverse(item.budget.answer));
         self.last = round.iter().map(|(skill, length, _)| (*skill, *length)).collect();
@@ -105,7 +129,8 @@ impl Chooser for Rounds<'_> {
     }
 
     fn most(&self) -> usize {
-        self.budget * self.skills.len()
+        let notations = if self.notations { PAIRS * Notation::ALL.len() } else { 0 };
+        self.budget * self.skills.len() + notations
     }
 }
 
@@ -133,8 +158,8 @@ mod tests {
 
     #[test]
     fn rounds_have_all_skills_and_no_question_twice() {
-        let skills = select(&["add_Integer", "length_Integer", "copy", "in_text"]).unwrap();
-        let options = ProfileOptions { skills, budget: 24, ..ProfileOptions::default() };
+        let (skills, notations) = select(&["add_Integer", "length_Integer", "copy", "in_text"]).unwrap();
+        let options = ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() };
         let asked = ask(&options, 7);
         assert_eq!(asked[0].len(), 24);
         let all: Vec<&String> = asked.iter().flatten().collect();
@@ -147,10 +172,22 @@ mod tests {
     }
 
     #[test]
+    fn notations_are_asked_at_the_limit_of_sums() {
+        let (skills, notations) = select(&["add", "notations"]).unwrap();
+        let asked = ask(&ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() }, 7);
+        let last = asked.last().unwrap();
+        assert_eq!((last.len(), last[1].as_str()), (PAIRS * Notation::ALL.len(), "profile/notations/separators/7/0"));
+        assert!(asked[..asked.len() - 1].iter().flatten().all(|id| !id.contains("notations")));
+        let (skills, notations) = select(&["notations"]).unwrap();
+        let alone = ask(&ProfileOptions { skills, notations, ..ProfileOptions::default() }, 7);
+        assert_eq!((alone.len(), alone[0][0].as_str()), (1, "profile/notations/plain/2/0"));
+    }
+
+    #[test]
     fn lengths_without_further_questions_give_way_to_longer_ones() {
         // Nine numbers of one digit, about half of which are for testing.
-        let skills = select(&["length_Integer"]).unwrap();
-        let options = ProfileOptions { skills, budget: 48, ..ProfileOptions::default() };
+        let (skills, notations) = select(&["length_Integer"]).unwrap();
+        let options = ProfileOptions { skills, notations, budget: 48, ..ProfileOptions::default() };
         let asked = ask(&options, 0);
         let all: Vec<&String> = asked.iter().flatten().collect();
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{all:?}");

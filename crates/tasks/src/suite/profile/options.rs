@@ -23,6 +23,8 @@ pub(super) const MOST_BUDGET: usize = 2_000;
 pub struct ProfileOptions {
     /// The skills, in the order of [`skills`].
     pub skills: Vec<&'static Skill>,
+    /// Asks sums in several notations once the limits are known.
+    pub notations: bool,
     /// Questions of each skill at most.
     pub budget: usize,
     /// Ratio of the ends of the 50 % limit's interval at which a skill is finished.
@@ -36,7 +38,7 @@ pub struct ProfileOptions {
 impl Default for ProfileOptions {
     fn default() -> Self {
         let skills = skills().iter().collect();
-        ProfileOptions { skills, budget: BUDGET, width: WIDTH, seed: 0, adapter: Adapter::Completion }
+        ProfileOptions { skills, notations: true, budget: BUDGET, width: WIDTH, seed: 0, adapter: Adapter::Completion }
     }
 }
 
@@ -46,6 +48,7 @@ impl Default for ProfileOptions {
 struct Stored {
     /// Tasks, or `all`.
     skills: Value,
+    notations: bool,
     budget: usize,
     width: f64,
     seed: u64,
@@ -67,7 +70,7 @@ impl ProfileOptions {
     /// # Errors
     /// One that names the option.
     pub fn check(&self) -> Result<(), OptionError> {
-        if self.skills.is_empty() {
+        if self.skills.is_empty() && !self.notations {
             return Err(OptionError::usage("--skills names no skill").help("leave it out for all skills"));
         }
         if !(1..=MOST_BUDGET).contains(&self.budget) {
@@ -93,7 +96,7 @@ impl ProfileOptions {
             Adapter::Chat => "chat",
         };
         json!({
-            "skills": skills, "budget": self.budget, "width": self.width, "seed": self.seed, "adapter": adapter,
+            "skills": skills, "notations": self.notations, "budget": self.budget, "width": self.width, "seed": self.seed, "adapter": adapter,
             "sources": sources(),
         })
     }
@@ -122,23 +125,35 @@ impl ProfileOptions {
                 format!("its questions are of {}, and this version asks those of {}", stored.sources, sources());
             return Err(OptionError::unreadable(message));
         }
-        let skills = select(&names).map_err(OptionError::unreadable)?;
-        let options = ProfileOptions { skills, budget: stored.budget, width: stored.width, seed: stored.seed, adapter };
+        let (skills, _) = select(&names).map_err(OptionError::unreadable)?;
+        let notations = stored.notations;
+        let options = ProfileOptions {
+            skills,
+            notations,
+            budget: stored.budget,
+            width: stored.width,
+            seed: stored.seed,
+            adapter,
+        };
         options.check().map_err(OptionError::unreadable)?;
         Ok(options)
     }
 }
 
-/// Skills of these names, each once, in the order of [`skills`].
+/// Name of the sums in several notations among the skills.
+const NOTATIONS: &str = "notations";
+
+/// Skills of these names, each once, in the order of [`skills`], and whether the notations are among them.
 ///
 /// # Errors
 /// If one is unknown; the message names near ones.
-pub(super) fn select(names: &[&str]) -> Result<Vec<&'static Skill>, super::SkillError> {
+pub(super) fn select(names: &[&str]) -> Result<(Vec<&'static Skill>, bool), super::SkillError> {
     let mut found: Vec<&'static Skill> = Vec::new();
-    for name in names {
-        found.extend(Skill::named(name.trim())?);
+    for name in names.iter().map(|name| name.trim()).filter(|name| *name != NOTATIONS) {
+        found.extend(Skill::named(name)?);
     }
-    Ok(skills().iter().filter(|skill| found.contains(skill)).collect())
+    let notations = names.iter().any(|name| name.trim() == NOTATIONS);
+    Ok((skills().iter().filter(|skill| found.contains(skill)).collect(), notations))
 }
 
 #[cfg(test)]
@@ -149,9 +164,10 @@ mod tests {
     fn options_are_read_back() {
         let all = ProfileOptions::default();
         assert_eq!(ProfileOptions::from_json(&all.to_json()).unwrap(), all);
-        let skills = select(&["from_words", "fractions", "add_Fraction"]).unwrap();
-        assert_eq!(skills.len(), 9, "the task of the family is not asked twice");
-        let some = ProfileOptions { skills, budget: 9, width: 2.0, seed: 7, adapter: Adapter::Chat };
+        let (skills, notations) = select(&["from_words", "fractions", "add_Fraction"]).unwrap();
+        assert_eq!((skills.len(), notations), (9, false), "the task of the family is not asked twice");
+        assert_eq!(select(&["notations"]).unwrap(), (Vec::new(), true));
+        let some = ProfileOptions { skills, notations, budget: 9, width: 2.0, seed: 7, adapter: Adapter::Chat };
         assert_eq!(ProfileOptions::from_json(&some.to_json()).unwrap(), some);
         let mut other = some.to_json();
         other["sources"]["nupa"] = "0".into();

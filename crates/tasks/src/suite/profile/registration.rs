@@ -2,7 +2,7 @@
 use serde_json::Value;
 
 use super::options::select;
-use super::{NAME, ProfileOptions, ProfileSuite, Skill, VERSION, skills};
+use super::{NAME, Notation, ProfileOptions, ProfileSuite, Skill, VERSION, skills};
 use crate::suite::nupa::adapter;
 use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
 use crate::suite::{FINAL, Suite};
@@ -12,7 +12,7 @@ const OPTIONS: [OptionSpec; 4] = [
         "skills",
         "SKILLS",
         "Only these skills, separated by commas: tasks, or groups (integers, floats, fractions, scientific, arithmetic-bench, \
-         word-problems, text) [default: all]",
+         word-problems, text, notations) [default: all]",
     )
     .under("Items"),
     OptionSpec::integer("budget", "N", "Questions of each skill at most [default: 48]").under("Items"),
@@ -52,7 +52,8 @@ impl BuiltIn for Registration {
     }
 
     fn tasks(&self) -> Vec<String> {
-        skills().iter().map(Skill::short_name).collect()
+        let notations = Notation::ALL.into_iter().map(Notation::task);
+        skills().iter().map(Skill::short_name).chain(notations).collect()
     }
 
     fn items(&self) -> Option<usize> {
@@ -60,6 +61,9 @@ impl BuiltIn for Registration {
     }
 
     fn task(&self, name: &str) -> Result<String, OptionError> {
+        if let Some(notation) = Notation::of_task(name) {
+            return Ok(notation.task());
+        }
         match Skill::named(name).map_err(OptionError::usage)?[..] {
             [skill] => Ok(skill.task.clone()),
             _ => Err(OptionError::usage(format!("{name} is a group of tasks"))),
@@ -69,7 +73,7 @@ impl BuiltIn for Registration {
     fn configure(&self, values: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
         let mut options = ProfileOptions { seed: values.seed, ..ProfileOptions::default() };
         if let Some(names) = values.list("skills")? {
-            options.skills = select(&names).map_err(OptionError::usage)?;
+            (options.skills, options.notations) = select(&names).map_err(OptionError::usage)?;
         }
         options.budget = values.parsed("budget")?.unwrap_or(options.budget);
         options.width = values.parsed("width")?.unwrap_or(options.width);

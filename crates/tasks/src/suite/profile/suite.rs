@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::chooser::Rounds;
 use super::question::Sources;
-use super::{NAME, ProfileOptions, VERSION, summary};
+use super::{NAME, Notation, ProfileOptions, VERSION, notation, summary};
 use crate::suite::registry::OptionError;
 use crate::suite::{Answered, Chooser, FINAL, Grid, Item, Score, Scored, Suite, Summary};
 
@@ -47,6 +47,9 @@ impl Suite for ProfileSuite {
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
+        if let Some(notation) = Notation::of_task(&item.task) {
+            return notation::score(notation, item, answered);
+        }
         let skill = super::skills().iter().find(|skill| skill.task == item.task);
         self.sources.score(skill, item, answered)
     }

@@ -1,14 +1,14 @@
 //! Limits of every skill from the scored answers.
 use std::collections::BTreeMap;
 
-use earnest_stats::psychometric::{LEVELS, Measured, Procedure};
+use earnest_stats::psychometric::{Measured, Posterior, Procedure};
 use earnest_stats::{Estimate, Z95, wilson};
 
 use super::chooser::Grids;
 use super::{Family, ProfileOptions, Skill, WIDTH};
 use crate::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Scored, Series, Summary, SummaryRow, Unit};
 
-/// Columns of the limits in rows of the summary, in the order of [`LEVELS`].
+/// Columns of the limits in rows of the summary, in the order of [`earnest_stats::psychometric::LEVELS`].
 pub const LIMITS: [&str; 3] = ["limit 90 %", "limit 50 %", "limit 10 %"];
 
 /// Name of the curves by length.
@@ -44,6 +44,25 @@ pub fn results<'a>(
         SkillResult { skill, measured: procedure.measured() }
     };
     options.skills.iter().map(result).collect()
+}
+
+/// Posterior probabilities that two models have the same 50 % limit, as p values, from the counts of one skill; none if it has none in one of
+/// them or does not fall.
+pub fn same_limit(one: &SkillResult, other: &SkillResult) -> Option<f64> {
+    let known = |result: &SkillResult| result.measured.falls && !result.measured.counts.is_empty();
+    if one.skill != other.skill || !known(one) || !known(other) {
+        return None;
+    }
+    let curves = Grids::default().of(one.skill);
+    let posterior = |result: &SkillResult| {
+        let mut posterior = Posterior::new(&curves);
+        for count in &result.measured.counts {
+            let place = curves.lengths().iter().position(|&length| length == count.length)?;
+            posterior.add(place, count.right, count.asked - count.right);
+        }
+        Some(posterior)
+    };
+    posterior(one)?.compare(&posterior(other)?, 0.5)
 }
 
 fn interval(estimate: Estimate) -> Interval {
@@ -173,8 +192,8 @@ mod tests {
 
     #[test]
     fn limits_come_from_the_answers_alone() {
-        let skills = select(&["add_Integer", "copy"]).unwrap();
-        let options = ProfileOptions { skills, ..ProfileOptions::default() };
+        let (skills, notations) = select(&["add_Integer", "copy"]).unwrap();
+        let options = ProfileOptions { skills, notations, ..ProfileOptions::default() };
         let item = |task: &str, length: usize| {
             let mut item = Item::plain(format!("{task}/{length}"), task, "?", "1");
             item.covariates.insert("length".into(), length.into());
@@ -201,8 +220,8 @@ mod tests {
 
     #[test]
     fn what_grows_again_has_no_limit() {
-        let skills = select(&["copy"]).unwrap();
-        let options = ProfileOptions { skills, ..ProfileOptions::default() };
+        let (skills, notations) = select(&["copy"]).unwrap();
+        let options = ProfileOptions { skills, notations, ..ProfileOptions::default() };
         let answers = (0..64).map(|place| ("copy", [1, 2, 10, 50][place % 4], place % 4 > 1));
         let found = results(&options, answers);
         assert!(!found[0].measured.falls);
