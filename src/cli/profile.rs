@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::args::{EngineArgs, GenerationArgs, ResultsArgs, SeedArgs, TargetArgs, TrafficArgs};
 use super::error::CliError;
 use super::events::Reporters;
+use super::figures::FigureArgs;
 use super::interrupt::stop_flag;
 use super::models::{HubArgs, WeightArgs};
 use super::printer::Printer;
@@ -70,7 +71,7 @@ pub struct ProfileArgs {
     pub generation: GenerationArgs,
 
     /// Compare two stored profiles by their runs, instead of measuring one
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["model", "skills", "new"], help_heading = "Results")]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "new"], help_heading = "Results")]
     pub compare: Vec<String>,
 
     /// Start a new run instead of continuing or reporting an earlier one
@@ -80,6 +81,9 @@ pub struct ProfileArgs {
     /// The HTML page [default: RUN.html in the results folder]
     #[arg(long, short, value_name = "FILE", help_heading = "Results")]
     pub output: Option<PathBuf>,
+
+    #[command(flatten, next_help_heading = "Results")]
+    pub figures: FigureArgs,
 
     #[command(flatten)]
     pub engine: EngineArgs,
@@ -154,7 +158,7 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         false => printer.result(&text(&found, printer.width()))?,
     }
     let output = args.output.clone().unwrap_or_else(|| results::page(&args.results.folder, &found.run));
-    write(&[&found], &[], &output)?;
+    write(&[&found], &[], &output, &args.figures)?;
     if !quiet {
         printer.message(&format!("{}: the page of {}", output.display(), found.run));
     }
@@ -168,7 +172,7 @@ fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Pri
     let (one, other) = (stored(&store, one)?, stored(&store, other)?);
     let found = differences(&one, &other);
     if let Some(output) = &args.output {
-        write(&[&one, &other], &found, output)?;
+        write(&[&one, &other], &found, output, &args.figures)?;
         if !quiet {
             printer.message(&format!("{}: the page of {} and {}", output.display(), one.run, other.run));
         }
@@ -180,9 +184,19 @@ fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Pri
     Ok(Exit::Success)
 }
 
-fn write(profiles: &[&NumeracyProfile], found: &[LimitDifference], output: &Path) -> Result<(), CliError> {
+/// Writes the page, and the bars of limits as files if they are asked for.
+fn write(
+    profiles: &[&NumeracyProfile],
+    found: &[LimitDifference],
+    output: &Path,
+    drawn: &FigureArgs,
+) -> Result<(), CliError> {
     let html = page(profiles, found);
     write_file(output, |out| {
         out.write_all(html.as_bytes()).map_err(|source| ReportError::Write { path: output.to_owned(), source })
-    })
+    })?;
+    if let Some(folder) = &drawn.figures {
+        drawn.write(folder, &figures(profiles, found))?;
+    }
+    Ok(())
 }

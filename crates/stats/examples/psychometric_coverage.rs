@@ -10,6 +10,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+/// Skills of a profile by their longest length and chance; the two with other lengths are left out.
+const MIX: [(usize, f64, usize); 5] = [(20, 0.0, 24), (20, 0.5, 2), (100, 0.0, 30), (100, 0.1, 2), (100, 0.5, 12)];
+
 const BUDGET: usize = 48;
 const WIDTH: f64 = 1.5;
 
@@ -275,6 +278,13 @@ fn main() {
             let as_narrow =
                 (0..MOST).find(|&each| of.iter().filter(|one| narrow(&one.grid[each], last)).count() >= enough);
             let as_wide = (0..MOST).find(|&each| mean(of.iter().map(|one| octaves(&one.grid[each], last))) <= width);
+            if let Some((_, _, count)) = MIX.iter().find(|(range, floor, _)| (*range, *floor) == (last, chance)) {
+                skills += count;
+                let grids = [as_narrow, as_wide].map(|each| ((each.unwrap_or(MOST) + 1) * last) as f64);
+                for (sum, questions) in sums.iter_mut().zip([asked, grids[0], grids[1]]) {
+                    *sum += *count as f64 * questions;
+                }
+            }
             let needed = |each: Option<usize>| match each {
                 Some(each) => format!("{} | 1/{:.1}", (each + 1) * last, ((each + 1) * last) as f64 / asked),
                 None => format!("over {} | under 1/{:.1}", MOST * last, (MOST * last) as f64 / asked),
@@ -287,4 +297,13 @@ fn main() {
             );
         }
     }
+    println!(
+        "\nOver {skills} skills as a profile has them: {:.0} adaptive questions, {:.0} of a grid for as many narrow intervals (1/{:.1}), {:.0} for the \
+         mean widths (1/{:.1}).",
+        sums[0],
+        sums[1],
+        sums[1] / sums[0],
+        sums[2],
+        sums[2] / sums[0]
+    );
 }

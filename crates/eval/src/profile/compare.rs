@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use earnest_stats::holm;
 use earnest_stats::psychometric::Limit;
-use earnest_tasks::suite::profile::{Family, same_limit};
+use earnest_tasks::suite::profile::{Family, Skill, same_limit};
 
 use super::NumeracyProfile;
 
@@ -39,7 +39,7 @@ pub fn differences(one: &NumeracyProfile, other: &NumeracyProfile) -> Vec<LimitD
     let p_values: Vec<f64> = found.iter().map(|(_, _, p)| *p).collect();
     // Probabilities are between 0 and 1.
     let adjusted = holm(&p_values).unwrap_or(p_values);
-    let difference = |((skill, limits, p), p_holm)| LimitDifference {
+    let difference = |((skill, limits, p), p_holm): ((&'static Skill, [Limit; 2], f64), f64)| LimitDifference {
         task: skill.task.clone(),
         family: skill.family,
         title: skill.title.clone(),

@@ -11,5 +11,5 @@ mod text;
 pub use compare::{LimitDifference, differences};
 pub use document::{Anatomy, ClassShare, NumeracyProfile, PositionRow, SkillProfile, TaskErrors, profile};
 pub use notations::NotationResult;
-pub use page::page;
+pub use page::{figures, page};
 pub use text::{comparison_text, limit_text, text};

@@ -69,7 +69,7 @@ impl Notations {
             if let Some((place, sample)) = self.first.get(&notation)
                 && let Some(asked) = questions.of_sample(*place, sample)?
             {
-                let operands = |text: &str| Some(text.split_once(": ")?.1.trim_end_matches('=').trim().to_owned());
+                let operands = |text: &str| Some(text.rsplit_once(": ")?.1.trim_end_matches('=').trim().to_owned());
                 example = operands(&asked.item.segments.question).unwrap_or_default();
                 let prompt = renderer.as_ref().and_then(|renderer| renderer.prompt_tokens(&asked.item, sample));
                 tokens = prompt.and_then(|tokens| within(&tokens, &example));

@@ -10,7 +10,7 @@ use super::text::limit_text;
 use super::{LimitDifference, NumeracyProfile, SkillProfile, TaskErrors};
 use crate::report::page::{Frame, SHARED, frame};
 use crate::report::plot::{
-    Bar, BarGroup, Bars, Heat, HeatPanel, HeatRow, LimitBar, LimitPanel, LimitRow, STYLES, Shade, bars, escape,
+    Bar, BarGroup, Bars, Figure, Heat, HeatPanel, HeatRow, LimitBar, LimitPanel, LimitRow, STYLES, Shade, bars, escape,
     heat_columns, heat_key, limits,
 };
 
@@ -126,27 +126,32 @@ const STACKS: [&[Family]; 5] = [
     &[Family::WordProblems, Family::Text],
 ];
 
+/// Bars of the limits of a family's skills; none without skills.
+fn panel(family: Family, profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Option<Figure> {
+    let mut rows: Vec<LimitRow> = Vec::new();
+    for skill in profiles.first()?.skills.iter().filter(|skill| skill.family == family) {
+        let found =
+            profiles.iter().enumerate().filter_map(|(series, profile)| Some(bar(series, profile.skill(&skill.task)?)));
+        let differs = differences.iter().any(|one| one.task == skill.task && one.holds);
+        let lengths = (skill.shortest as f64, skill.longest as f64);
+        rows.push(LimitRow { name: skill.title.clone(), lengths, bars: found.collect(), differs });
+    }
+    let shortest = rows.iter().map(|row| row.lengths.0).reduce(f64::min)?;
+    let longest = rows.iter().map(|row| row.lengths.1).reduce(f64::max)?;
+    let lengths = (shortest, longest);
+    let name = format!("limits-{}", family.name());
+    Some(limits(&LimitPanel { name, title: family.title().to_owned(), lengths, rows }))
+}
+
+/// Draws the limits of every family, for files.
+pub fn figures(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Vec<Figure> {
+    Family::ALL.into_iter().filter_map(|family| panel(family, profiles, differences)).collect()
+}
+
 fn panels(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {
     let panel = |family: &Family| {
-        let mut rows: Vec<LimitRow> = Vec::new();
-        let Some(first) = profiles.first() else { return String::new() };
-        for skill in first.skills.iter().filter(|skill| skill.family == *family) {
-            let found = profiles
-                .iter()
-                .enumerate()
-                .filter_map(|(series, profile)| Some(bar(series, profile.skill(&skill.task)?)));
-            let differs = differences.iter().any(|one| one.task == skill.task && one.holds);
-            let lengths = (skill.shortest as f64, skill.longest as f64);
-            rows.push(LimitRow { name: skill.title.clone(), lengths, bars: found.collect(), differs });
-        }
-        if rows.is_empty() {
-            return String::new();
-        }
-        let end = |of: fn(&LimitRow) -> f64| rows.iter().map(of);
-        let lengths =
-            (end(|row| row.lengths.0).fold(f64::INFINITY, f64::min), end(|row| row.lengths.1).fold(1.0, f64::max));
-        let panel = LimitPanel { name: family.name().to_owned(), title: family.title().to_owned(), lengths, rows };
-        format!("<figure>{}</figure>", limits(&panel).inline())
+        let figure = panel(*family, profiles, differences);
+        figure.map_or_else(String::new, |figure| format!("<figure>{}</figure>", figure.inline()))
     };
     let stack = |families: &&[Family]| {
         let panels: String = families.iter().map(panel).collect();
@@ -237,43 +242,13 @@ fn anatomy(profile: &NumeracyProfile, several: bool) -> String {
         factor: 100.0,
         legend: false,
     };
-    let classes: Vec<ErrorClass> =
-        ErrorClass::ALL.into_iter().filter(|class| found.classes.iter().any(|share| share.class == *class)).collect();
-    let row = |errors: &TaskErrors| {
-        let title = profile.skill(&errors.task).map_or(errors.task.as_str(), |skill| skill.title.as_str());
-        let share = |class: &ErrorClass| {
-            errors.classes.iter().find(|share| share.class == *class).map_or(0.0, |share| share.share)
-        };
-        HeatRow {
-            name: format!("{title} ({})", errors.wrong),
-            task: Some(errors.task.clone()),
-            cells: classes.iter().map(|class| Some((share(class), errors.wrong))).collect(),
-        }
-    };
-    let columns: Vec<String> = classes.iter().map(|class| class.name().to_owned()).collect();
-    let panels = Family::ALL.into_iter().filter_map(|family| {
-        let rows: Vec<HeatRow> = found
-            .by_task
-            .iter()
-            .filter(|one| profile.skill(&one.task).is_some_and(|skill| skill.family == family))
-            .map(row)
-            .collect();
-        (!rows.is_empty()).then(|| HeatPanel { title: family.title().to_owned(), columns: columns.clone(), rows })
-    });
-    let map = Heat {
-        name: "errors-by-task".into(),
-        title: "Classes by task, per cent of its wrong answers (their number in brackets)".into(),
-        x_label: String::new(),
-        shade: Shade::Share,
-        panels: panels.collect(),
-    };
     let overall = bars(&overall);
     let mut html = format!(
-        "{}<div class=\"anatomy\"><figure><figcaption>{}</figcaption>{}</figure>{}</div>",
+        "{}<div class=\"anatomy\"><figure><figcaption>{}</figcaption>{}</figure><div>{}</div></div>",
         heading(profile, several),
         escape(&overall.title),
         overall.inline(),
-        drawn(&map)
+        by_family(profile)
     );
     if !found.missed.is_empty() {
         let counts: Vec<String> = found
@@ -286,7 +261,60 @@ fn anatomy(profile: &NumeracyProfile, several: bool) -> String {
         write!(html, "<p>First missed carry or borrow, by position from the right: {}.</p>", counts.join(", "))
             .expect(WRITES);
     }
-    html + &lengths(profile)
+    html + &by_task(profile) + &lengths(profile)
+}
+
+/// Classes that some wrong answer has, in their order.
+fn classes(profile: &NumeracyProfile) -> Vec<ErrorClass> {
+    let found = &profile.anatomy.classes;
+    ErrorClass::ALL.into_iter().filter(|class| found.iter().any(|share| share.class == *class)).collect()
+}
+
+/// A table of shares: rows of a name, the number of wrong answers and their counts by class.
+fn table_of_classes(what: &str, classes: &[ErrorClass], rows: &[(String, usize, Vec<usize>)]) -> String {
+    let heads: String = classes.iter().map(|class| format!("<th class=\"num\">{}</th>", class.title())).collect();
+    let row = |(name, wrong, counts): &(String, usize, Vec<usize>)| {
+        let cell = |count: &usize| {
+            let share = *count as f64 / (*wrong).max(1) as f64;
+            let shown = if *count == 0 { String::new() } else { format!("{:.0}", 100.0 * share) };
+            format!("<td class=\"num shaded\" style=\"--v:{share:.2}\">{shown}</td>")
+        };
+        let cells: String = counts.iter().map(cell).collect();
+        format!("<tr><th>{name}</th><td class=\"num\">{wrong}</td>{cells}</tr>")
+    };
+    let rows: String = rows.iter().map(row).collect();
+    format!(
+        "<div class=\"scroll\"><table class=\"sortable classes\"><caption>Per cent of the wrong answers of a row</caption><thead><tr><th>{what}</th>\
+         <th class=\"num\">wrong</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+}
+
+fn count(errors: &TaskErrors, class: ErrorClass) -> usize {
+    errors.classes.iter().find(|share| share.class == class).map_or(0, |share| share.count)
+}
+
+fn by_family(profile: &NumeracyProfile) -> String {
+    let classes = classes(profile);
+    let of = |family: Family| {
+        let is_of = move |one: &&TaskErrors| profile.skill(&one.task).is_some_and(|skill| skill.family == family);
+        profile.anatomy.by_task.iter().filter(is_of)
+    };
+    let rows = Family::ALL.into_iter().filter(|family| of(*family).next().is_some()).map(|family| {
+        let counts = classes.iter().map(|class| of(family).map(|one| count(one, *class)).sum()).collect();
+        (family.title().to_owned(), of(family).map(|one| one.wrong).sum(), counts)
+    });
+    table_of_classes("skills", &classes, &rows.collect::<Vec<_>>())
+}
+
+fn by_task(profile: &NumeracyProfile) -> String {
+    let classes = classes(profile);
+    let rows = profile.anatomy.by_task.iter().filter_map(|one| {
+        let skill = profile.skill(&one.task)?;
+        let name = format!("{} <small>{}</small>", escape(&skill.title), skill.family.title());
+        Some((name, one.wrong, classes.iter().map(|class| count(one, *class)).collect()))
+    });
+    let table = table_of_classes("task", &classes, &rows.collect::<Vec<_>>());
+    format!("<details class=\"part\"><summary>By task</summary>{table}</details>")
 }
 
 /// The most frequent classes of each task below and from its median length of wrong answers.
@@ -352,7 +380,7 @@ fn positions(profile: &NumeracyProfile, several: bool) -> String {
             })
         });
         let rows: Vec<HeatRow> = rows.collect();
-        (!rows.is_empty()).then(|| HeatPanel { title: family.title().to_owned(), columns: columns.clone(), rows })
+        (!rows.is_empty()).then(|| HeatPanel { title: family.name().to_owned(), columns: columns.clone(), rows })
     });
     let map = Heat {
         name: "wrong-digits".into(),

@@ -134,7 +134,7 @@ impl fmt::Display for ErrorClass {
 
 /// A name that is no class.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no class of errors {0}; there are {}", ErrorClass::ALL.map(ErrorClass::name).join(", "))]
+#[error("there is no class of errors {0}; there are {names}", names = ErrorClass::ALL.map(ErrorClass::name).join(", "))]
 pub struct UnknownClass(pub String);
 
 impl std::str::FromStr for ErrorClass {

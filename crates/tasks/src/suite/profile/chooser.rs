@@ -64,13 +64,13 @@ impl<'a> Rounds<'a> {
         Rounds { sources, budget, skills, last: Vec::new(), notations, seed, adapter }
     }
 
-    /// Sums in several notations, at the limit of plain ones: of Arithmetic-Bench, else of NUPA, else of the shortest numbers.
+    /// Sums in several notations, at the limit of plain ones: of NUPA, whose wording they have, else of Arithmetic-Bench, else of the shortest numbers.
     fn notations(&mut self) -> Vec<Item> {
         if !std::mem::take(&mut self.notations) {
             return Vec::new();
         }
         let of = |task: &str| self.skills.iter().find(|skill| skill.skill.task == task);
-        let plain = of("add").or_else(|| of("add_Integer_Integer_Integer"));
+        let plain = of(notation::SUM).or_else(|| of("add"));
         let limit = plain.map(|plain| plain.procedure.measured());
         let limit = limit.as_ref().and_then(|measured| measured.limit(0.5)).map_or(0.0, |limit| limit.estimate);
         let length = notation::length(limit);

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::NAME;
 use crate::answer::reader::Form;
 use crate::number::words::exact_words;
-use crate::suite::nupa::{Adapter, DigitSource};
+use crate::suite::nupa::{self, Adapter, DigitSource, Wording};
 use crate::suite::{Answered, Budget, Item, Score, score_final};
 
 /// A way to write whole numbers.
@@ -38,6 +38,9 @@ pub const PAIRS: usize = 24;
 
 /// Begins the tasks of these items.
 const TASK: &str = "notation_";
+
+/// Task of NUPA whose wording the sums have.
+pub(super) const SUM: &str = "add_Integer_Integer_Integer";
 
 /// Lengths of the operands: one digit has no notation to speak of, and the words end.
 const SHORTEST: usize = 2;
@@ -137,7 +140,8 @@ pub(super) fn item(seed: u64, adapter: Adapter, notation: Notation, length: usiz
     let (a, b) = (number(), number());
     let value = |digits: &str| BigInt::parse_bytes(digits.as_bytes(), 10);
     let gold = (value(&a)? + value(&b)?).to_string();
-    let question = format!("Add two numbers: {} + {} =", notation.write(&a)?, notation.write(&b)?);
+    let (first, second) = (notation.write(&a)?, notation.write(&b)?);
+    let question = nupa::question(SUM.parse().ok()?, &first, Some(&second), Wording::Corrected);
     let mut item =
         Item::plain(format!("{NAME}/notations/{}/{length}/{index}", notation.name()), notation.task(), question, gold);
     // The same operands in another notation.

@@ -23,13 +23,15 @@ fn number(random: &mut DigitSource, digits: usize) -> String {
     text
 }
 
-/// A word problem whose numbers have so many digits, from one of gsm-mini's templates; none where the template has no such question.
+/// A word problem whose numbers have so many digits, from one of gsm-mini's templates: the next one that has such a question.
 pub(super) fn word_problem(seed: u64, digits: usize, index: usize) -> Option<Asked> {
     let templates: Vec<Template> = own_templates().ok()?;
     let grown = grown_templates();
-    let (place, variables) = grown[index % grown.len()];
     let key = format!("profile word problem {digits}/{index} seed {seed}");
-    let instance = templates.get(place)?.with_digits(variables, digits, &key)?;
+    let (place, instance) = (index..index + grown.len()).find_map(|turn| {
+        let (place, variables) = grown[turn % grown.len()];
+        Some((place, templates.get(place)?.with_digits(variables, digits, &key)?))
+    })?;
     let answer = instance.answer.rsplit_once("####")?.1.trim().to_owned();
     Some(Asked { question: instance.question, answer, cluster: format!("word_problems/{place}") })
 }
@@ -96,6 +98,8 @@ mod tests {
                 assert!(asked.answer.bytes().all(|byte| byte.is_ascii_digit()), "{asked:?}");
             }
         }
+        // Some templates have no question with one digit.
+        assert!((0..grown_templates().len()).all(|index| word_problem(7, 1, index).is_some()));
         assert_ne!(word_problem(7, 6, 0), word_problem(7, 6, 8), "another instance of the template");
     }
 }
