@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::program::{code, document, run_in, stderr, stdout, tiny};
+use crate::program::{code, document, earnest, run_in, stderr, stdout, tiny};
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, GenerationSettings, ModelSession};
 use earnest_eval::model::{Device, LocatedModel, ModelSource};
@@ -175,4 +175,33 @@ fn the_command_stores_a_run_that_other_commands_read() {
     let plan = Plan { limit: Some(2), samples: 1, shard: None };
     let limited = evaluated(&EvaluationSettings { plan, ..settings(folder.path(), &SKILLS) });
     assert!(limited.is_err());
+}
+
+/// Standard output of a command at 80, 100 and 140 columns; the wider ones only where they differ.
+fn at_widths(folder: &Path, words: &[&str]) -> String {
+    let mut shown = String::new();
+    let mut usual = String::new();
+    for columns in ["100", "80", "140"] {
+        let output = earnest(folder).args(words).env("COLUMNS", columns).output().unwrap();
+        assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
+        let screen = stdout(&output);
+        if screen != usual {
+            shown += &format!("=== {columns} columns\n{screen}");
+        }
+        if usual.is_empty() {
+            usual = screen;
+        }
+    }
+    shown
+}
+
+#[test]
+fn screens() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = tiny().display().to_string();
+    let skills = "integers,scientific,arithmetic-bench,text";
+    let words = ["profile", "--model", &model, "--skills", skills, "--budget", "6", "--max-tokens", "4"];
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"\d+ s\b", "[time]");
+    settings.bind(|| insta::assert_snapshot!("profile", at_widths(folder.path(), &words)));
 }

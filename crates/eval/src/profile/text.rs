@@ -5,12 +5,12 @@ use earnest_stats::psychometric::Limit;
 use earnest_tasks::suite::profile::Family;
 
 use super::{LimitDifference, NumeracyProfile, SkillProfile};
-use crate::report::{Align, Table, wrap};
+use crate::report::{Table, wrap};
 
 const WRITES: &str = "writing to a String cannot fail";
 
 /// Classes of errors that the text names.
-const CLASSES: usize = 4;
+const CLASSES: usize = 3;
 
 /// Lines of a comparison's table.
 const LINES: usize = 30;
@@ -56,7 +56,6 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
     );
     text += &wrap(&heading, width, "");
     text += &wrap("Digits at which success is halfway from certainty to chance (95 % intervals)", width, "");
-    text.push('\n');
     let mut hidden: Vec<String> = Vec::new();
     text += &nupa(&asked, &mut hidden);
     text += &bench(&asked, width, &mut hidden);
@@ -74,10 +73,10 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
     let wide = asked.iter().filter(|skill| skill.falls && !skill.narrow).count();
     let mut remarks = Vec::new();
     if wide > 0 {
-        remarks.push(format!("{wide} of {} skills spent their budget before the interval was narrow", asked.len()));
+        remarks.push(format!("{wide} of {} skills ended by their budget", asked.len()));
     }
     if profile.failed > 0 {
-        remarks.push(format!("{} questions have no answer", profile.failed));
+        remarks.push(format!("{} questions without an answer", profile.failed));
     }
     if !remarks.is_empty() {
         text += &wrap(&format!("{}.", remarks.join("; ")), width, "");
@@ -158,10 +157,10 @@ fn nupa(skills: &[&SkillProfile], hidden: &mut Vec<String>) -> String {
     }
     let columns: Vec<(Family, &str)> =
         NOTATIONS.into_iter().filter(|(family, _)| of(*family).next().is_some()).collect();
-    let mut table = Table::new(
-        std::iter::once(("NUPA".to_owned(), Align::Left))
-            .chain(columns.iter().map(|(_, title)| ((*title).to_owned(), Align::Right))),
-    );
+    // A row for the headings: a rule would cost a line.
+    let mut table = Table::without_headings(columns.len() + 1);
+    table
+        .row(std::iter::once("NUPA:".to_owned()).chain(columns.iter().map(|(_, title)| (*title).to_owned())).collect());
     let mut rows = 0;
     for title in titles {
         let row: Vec<Option<&&SkillProfile>> =
@@ -185,7 +184,7 @@ fn bench(skills: &[&SkillProfile], width: usize, hidden: &mut Vec<String>) -> St
     let entries: Vec<String> = shown.into_iter().map(|skill| format!("{} {}", name(skill), cell(skill))).collect();
     let Some(widest) = entries.iter().map(|entry| entry.chars().count()).max() else { return String::new() };
     let columns = ((width + 2) / (widest + 2)).clamp(1, 5);
-    let mut text = String::from("\nArithmetic-Bench\n");
+    let mut text = String::from("Arithmetic-Bench:\n");
     for line in entries.chunks(columns) {
         let cells: Vec<String> = line.iter().map(|entry| format!("{entry:<widest$}")).collect();
         writeln!(text, "{}", cells.join("  ").trim_end()).expect(WRITES);
