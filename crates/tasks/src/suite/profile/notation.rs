@@ -157,14 +157,19 @@ pub(super) fn item(seed: u64, adapter: Adapter, notation: Notation, length: usiz
     Some(item)
 }
 
-/// Scores a sum by its final answer in any notation. Where digits were asked for apart, they may be apart in the answer.
+/// Scores a sum by its final answer in any notation. Where digits were asked for apart, they may be apart in the answer; the commas of number
+/// words are none between answers.
 pub(super) fn score(notation: Notation, item: &Item, answered: &Answered<'_>) -> Score {
     let score = score_final(item, Form::Integer, answered);
-    if score.correct || !matches!(notation, Notation::Spaced | Notation::Groups) {
+    let rewritten = match notation {
+        Notation::Spaced | Notation::Groups => joined(answered.completion),
+        Notation::Words => answered.completion.replace(", ", " "),
+        _ => return score,
+    };
+    if score.correct {
         return score;
     }
-    let joined = joined(answered.completion);
-    let again = score_final(item, Form::Integer, &Answered { completion: &joined, ..*answered });
+    let again = score_final(item, Form::Integer, &Answered { completion: &rewritten, ..*answered });
     if again.correct { again } else { score }
 }
 

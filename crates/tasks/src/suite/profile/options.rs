@@ -165,7 +165,7 @@ mod tests {
         let all = ProfileOptions::default();
         assert_eq!(ProfileOptions::from_json(&all.to_json()).unwrap(), all);
         let (skills, notations) = select(&["from_words", "fractions", "add_Fraction"]).unwrap();
-        assert_eq!((skills.len(), notations), (9, false), "the task of the family is not asked twice");
+        assert_eq!((skills.len(), notations), (10, false), "the task of the family is not asked twice");
         assert_eq!(select(&["notations"]).unwrap(), (Vec::new(), true));
         let some = ProfileOptions { skills, notations, budget: 9, width: 2.0, seed: 7, adapter: Adapter::Chat };
         assert_eq!(ProfileOptions::from_json(&some.to_json()).unwrap(), some);
