@@ -257,6 +257,8 @@ fn main() {
             share(count(&|one| !one.measured.falls), of.len()),
         );
     }
+    // The sums over the skills of a profile: adaptive questions, and those of the two grids.
+    let (mut skills, mut sums) = (0, [0.0; 3]);
     println!(
         "\n| range | chance | models | adaptive questions | narrow enough | mean width, octaves | grid questions for as many narrow | ratio | for that mean width | ratio |"
     );
