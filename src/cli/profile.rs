@@ -15,7 +15,9 @@ use super::stored::write_file;
 use super::values::Prompts;
 use super::{Exit, catalogue, results};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
-use earnest_eval::profile::{LimitDifference, NumeracyProfile, comparison_text, differences, page, profile, text};
+use earnest_eval::profile::{
+    LimitDifference, NumeracyProfile, comparison_text, differences, figures, page, profile, text,
+};
 use earnest_eval::report::ReportError;
 use earnest_eval::run::Plan;
 use earnest_eval::run::store::Store;
