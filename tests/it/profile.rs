@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::program::{code, document, earnest, run_in, stderr, stdout, tiny};
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, GenerationSettings, ModelSession};
-use earnest_eval::model::{Device, LocatedModel, ModelSource};
+use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource};
 use earnest_eval::profile::{differences, page, profile, text};
 use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::run::{Plan, Reporter, RunEvent, Status};
@@ -29,6 +29,8 @@ fn settings(results: &Path, skills: &[&str]) -> EvaluationSettings {
     let suite = ProfileSuite::new(options(skills)).unwrap();
     EvaluationSettings {
         decoding: Decoding::Asked(GenerationSettings { max_tokens: Some(6), ..Default::default() }),
+        // Few at a time, so that a session can be stopped inside a round.
+        engine: EngineSettings { max_batch: Some(2), ..Default::default() },
         ..EvaluationSettings::new(Box::new(suite), model, results)
     }
 }
@@ -155,7 +157,7 @@ fn the_command_stores_a_run_that_other_commands_read() {
         &["runs", "show", run][..],
         &["samples", run, "--failed", "--limit", "2"],
         &["score", run],
-        &["export", run, "-o", "rows.csv"],
+        &["export", run, "--format", "csv", "-o", "rows.csv"],
         &["runs", "verify"],
         &["profile", "--compare", run, run, "-o", "both.html"],
     ] {

@@ -102,13 +102,6 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let ConfiguredSuite { registration, choice } = configure(&settings.suite, &settings.options)?;
     let channel = Channel::local(mode);
     let mut suite = choice.suite(channel)?;
-    if suite.chooser().is_some() {
-        let message = format!(
-            "{} chooses its questions by the answers, so that no completions can be there before",
-            suite.name()
-        );
-        return Err(EvalError::setting(message).hint("--engine openai asks another engine over its API"));
-    }
     let path = settings.completions.as_path();
     let mut lines = completions::read(path)?;
     for (number, line) in &mut lines {

@@ -1,7 +1,7 @@
 //! Rounds of questions over all skills.
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use earnest_stats::psychometric::{Curves, Procedure, ladder};
 use rayon::prelude::*;
@@ -11,19 +11,19 @@ use super::{Notation, PAIRS, ProfileOptions, Skill, notation};
 use crate::suite::nupa::Adapter;
 use crate::suite::{Chooser, Item};
 
-/// Grids by shortest and longest length and the bits of the chance.
-type Grids = BTreeMap<(usize, usize, u64), Arc<Curves>>;
+/// Grids of curves, shared by the skills with the same lengths and chance.
+#[derive(Default)]
+pub(super) struct Grids(BTreeMap<(usize, usize, u64), Arc<Curves>>);
 
-/// Grids that were needed so far: skills share them, and one takes some hundredths of a second.
-static GRIDS: Mutex<Grids> = Mutex::new(BTreeMap::new());
-
-/// The grid of curves of a skill.
-pub(super) fn grid(skill: &Skill) -> Arc<Curves> {
-    let key = (skill.shortest, skill.longest, skill.chance.to_bits());
-    let new = || Curves::new(&ladder(skill.shortest, skill.longest), skill.chance);
-    let mut grids = GRIDS.lock().unwrap_or_else(PoisonError::into_inner);
-    let grid = grids.entry(key).or_insert_with(|| new().expect("the tests check every skill's lengths and chance"));
-    Arc::clone(grid)
+impl Grids {
+    /// The grid of a skill.
+    pub fn of(&mut self, skill: &Skill) -> Arc<Curves> {
+        let key = (skill.shortest, skill.longest, skill.chance.to_bits());
+        let new = || Curves::new(&ladder(skill.shortest, skill.longest), skill.chance);
+        let curves =
+            self.0.entry(key).or_insert_with(|| new().expect("the tests check every skill's lengths and chance"));
+        Arc::clone(curves)
+    }
 }
 
 /// The measurement of a skill.
@@ -53,8 +53,9 @@ pub(super) struct Rounds<'a> {
 impl<'a> Rounds<'a> {
     /// Before the first round.
     pub fn new(options: &ProfileOptions, sources: &'a Sources) -> Self {
+        let mut grids = Grids::default();
         let measurement = |&skill: &&'static Skill| {
-            let curves = grid(skill);
+            let curves = grids.of(skill);
             let procedure = Procedure::new(&curves, options.budget, options.width);
             Measurement { skill, curves, procedure, asked: BTreeMap::new(), exhausted: BTreeSet::new() }
         };

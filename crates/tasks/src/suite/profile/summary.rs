@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use earnest_stats::psychometric::{Measured, Posterior, Procedure};
 use earnest_stats::{Estimate, Z95, wilson};
 
-use super::chooser::grid;
+use super::chooser::Grids;
 use super::{Family, ProfileOptions, Skill, WIDTH};
 use crate::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Scored, Series, Summary, SummaryRow, Unit};
 
@@ -35,8 +35,9 @@ pub fn results<'a>(
     for (task, length, right) in answers {
         counts.entry(task).or_default().push((length, right));
     }
+    let mut grids = Grids::default();
     let result = |skill: &&'static Skill| {
-        let mut procedure = Procedure::new(&grid(skill), usize::MAX, options.width);
+        let mut procedure = Procedure::new(&grids.of(skill), usize::MAX, options.width);
         for &(length, right) in counts.get(skill.task.as_str()).into_iter().flatten() {
             procedure.add(length, Some(right));
         }
@@ -52,7 +53,7 @@ pub fn same_limit(one: &SkillResult, other: &SkillResult) -> Option<f64> {
     if one.skill != other.skill || !known(one) || !known(other) {
         return None;
     }
-    let curves = grid(one.skill);
+    let curves = Grids::default().of(one.skill);
     let posterior = |result: &SkillResult| {
         let mut posterior = Posterior::new(&curves);
         for count in &result.measured.counts {
