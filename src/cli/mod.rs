@@ -20,6 +20,7 @@ mod merge;
 mod models;
 mod perturb;
 mod printer;
+mod profile;
 mod progress;
 mod report;
 mod reproduce;

@@ -60,6 +60,7 @@ mod packed_weights;
 mod papers;
 mod perturb_compare;
 mod plan_size;
+mod profile;
 mod profiles;
 mod program;
 mod real_checkpoints;

@@ -13,6 +13,7 @@ pub mod merge;
 pub mod model;
 pub mod perturb;
 pub mod preview;
+pub mod profile;
 pub mod prompt;
 pub mod questions;
 mod rendered_again;

@@ -97,13 +97,14 @@ pub fn document(store: &Store, run: &RunRecord) -> Result<Document, EvalError> {
     }
 }
 
-/// Returns the suite of a stored run: that of its options, with the stored items where they are another tool's.
+/// Returns the suite of a stored run: that of its options, with the stored items where they are another tool's, or were chosen by the
+/// answers.
 ///
 /// # Errors
 /// As [`suites::stored`].
 pub fn suite_of(store: &Store, run: &RunRecord) -> Result<Box<dyn Suite>, OptionError> {
     let suite = suites::stored(&run.manifest.settings)?;
-    if !run.manifest.settings.is_log() {
+    if !run.manifest.settings.is_log() && suite.chooser().is_none() {
         return Ok(suite);
     }
     let samples = run.manifest.settings.samples.max(1) as usize;
@@ -202,7 +203,7 @@ pub fn suite(store: &Store, run: &RunRecord, reporter: &mut dyn Reporter) -> Res
     if run.manifest.settings.is_log() {
         return Ok(None);
     }
-    match suites::stored(&run.manifest.settings) {
+    match suite_of(store, run) {
         Ok(suite) => Ok(Some(suite)),
         Err(error) if store.has_questions(run)? => {
             reporter.event(&RunEvent::Warning(format!(

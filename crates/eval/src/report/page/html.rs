@@ -118,6 +118,42 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
     );
     body.part("samples", "Samples", "Samples", "", &(browser(samples) + &sections::examples(runs)));
     body.part("provenance", "Repeat", "Settings and how to repeat this", "", &sections::provenance(runs));
+    frame(&Frame {
+        title: &title,
+        what: "report",
+        links: &body.links,
+        tools: "<label class=\"dim\"><input type=\"checkbox\" id=\"appendix\" autocomplete=\"off\"> print the appendix</label>",
+        style: "",
+        body: &body.html,
+        samples,
+        scripts: &format!(
+            "<script type=\"text/plain\" id=\"rows\">{}</script>\n<script type=\"text/plain\" id=\"texts\">{}</script>\n\
+             <script>{SHARED}{SCRIPT}</script>",
+            pack(&rows),
+            pack(&texts)
+        ),
+    })
+}
+
+/// Parts of a page.
+pub(crate) struct Frame<'a> {
+    /// Title of the window, not escaped.
+    pub title: &'a str,
+    /// Kind of page, beside the program's name.
+    pub what: &'a str,
+    pub links: &'a str,
+    /// Controls beside the links.
+    pub tools: &'a str,
+    /// Rules beside those of every page.
+    pub style: &'a str,
+    pub body: &'a str,
+    /// Samples that the page is made of.
+    pub samples: usize,
+    pub scripts: &'a str,
+}
+
+/// Renders a whole page: colours, rules, header and footer. It opens no connection, its content security policy forbids them.
+pub(crate) fn frame(page: &Frame<'_>) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\" data-styles=\"{STYLES}\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
@@ -125,19 +161,21 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
          <meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>{title}</title>\n<style>\
          :root {{ {LIGHT} color-scheme: light; }}\n\
          @media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {DARK} color-scheme: dark; }} }}\n\
-         @media screen {{ :root[data-theme=dark] {{ {DARK} color-scheme: dark; }} }}\n{RULES}\n{STYLE}</style></head>\n\
-         <body><header><h1>earnest <span class=\"dim\">report</span></h1><nav aria-label=\"Sections\">{links}</nav>\
-         <label class=\"dim\"><input type=\"checkbox\" id=\"appendix\" autocomplete=\"off\"> print the appendix</label>\
+         @media screen {{ :root[data-theme=dark] {{ {DARK} color-scheme: dark; }} }}\n{RULES}\n{STYLE}{style}</style></head>\n\
+         <body><header><h1>earnest <span class=\"dim\">{what}</span></h1><nav aria-label=\"Sections\">{links}</nav>\
+         {tools}\
          <button id=\"theme\" class=\"script\" type=\"button\">dark or light</button></header>\n<main>{body}</main>\n\
          <footer class=\"dim\">Made by earnest {version} from {samples} samples. No script, font or image comes from elsewhere.</footer>\n\
-         <script type=\"text/plain\" id=\"rows\">{rows}</script>\n<script type=\"text/plain\" id=\"texts\">{texts}</script>\n\
-         <script>{SHARED}{SCRIPT}</script></body></html>\n",
-        title = escape(&title),
-        links = body.links,
-        body = body.html,
+         {scripts}</body></html>\n",
+        title = escape(page.title),
+        what = page.what,
+        links = page.links,
+        tools = page.tools,
+        style = page.style,
+        body = page.body,
+        samples = page.samples,
+        scripts = page.scripts,
         version = env!("CARGO_PKG_VERSION"),
-        rows = pack(&rows),
-        texts = pack(&texts),
     )
 }
 

@@ -51,7 +51,7 @@ mod suite;
 mod summary;
 
 pub use drawn::{DrawError, DrawnRow, draw};
-pub use mini::own_templates;
+pub use mini::{grown_templates, own_templates};
 pub use options::{DataFile, Options, OptionsError, Profile, Source};
 pub use prompt::{Prompt, TrailingSpace, UnknownPrompt};
 pub use recognise::{Identity, PUBLISHED_KS};
