@@ -163,7 +163,12 @@ impl SetRow {
                     changes.push((&self.question, json!(after.question)));
                 }
             }
-            None => changes.push((&self.question, json!(format!("{}{}", after.body, after.question)))),
+            None => {
+                // A body that was empty before has no white space at its end.
+                let glued = !after.body.is_empty() && !after.body.ends_with(char::is_whitespace);
+                let space = if glued { " " } else { "" };
+                changes.push((&self.question, json!(format!("{}{space}{}", after.body, after.question))));
+            }
         }
         if let Some(name) = &self.formula
             && let Some(formula) = &after.formula

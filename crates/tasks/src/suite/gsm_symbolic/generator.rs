@@ -99,8 +99,27 @@ impl Lines for Drawn {
     }
 
     fn sentence(&self, place: &str) -> String {
-        format!("{} questions of {} templates{place}", self.rows.len(), self.templates)
+        let mut sentence = format!("{} questions of {} templates{place}", self.rows.len(), self.templates);
+        let negative: Vec<&DrawnRow> = self.rows.iter().filter(|row| has_negative_answer(&row.answer)).collect();
+        if let Some(first) = negative.first() {
+            let mut ids: Vec<String> = negative.iter().map(|row| row.id.to_string()).collect();
+            ids.dedup();
+            sentence.push_str(&format!(
+                "; {} of them (template {}) have a negative answer, which may make no sense: the first is instance {} of template {}",
+                negative.len(),
+                ids.join(", "),
+                first.instance,
+                first.id
+            ));
+        }
+        sentence
     }
+}
+
+/// True if the number behind the answer's `####` is below zero: no original has such an answer, but conditions of a template may
+/// allow it.
+fn has_negative_answer(answer: &str) -> bool {
+    answer.rsplit_once("####").is_some_and(|(_, value)| value.trim().starts_with('-'))
 }
 
 /// Templates with the names of their files, by number.
