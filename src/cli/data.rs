@@ -122,16 +122,16 @@ fn fetch(args: &FetchDataArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
             }
             Ok(if others { Exit::FailedSamples } else { Exit::Success })
         }
-        Err(error) => Err(CliError::new(error.exit, format!("{named} was fetched, but {error}")).help(
-            error.help.unwrap_or_else(|| "--revision names an earlier commit".to_owned()),
-        )),
+        Err(error) => Err(CliError::new(error.exit, format!("{named} was fetched, but {error}"))
+            .help(error.help.unwrap_or_else(|| "--revision names an earlier commit".to_owned()))),
     }
 }
 
 /// Identity of the fetched questions of gsm-symbolic, in sentences.
 fn identity(commit: &str) -> Result<Vec<String>, CliError> {
     let options = OptionValues::new(1, Vec::new()).with("revision", commit);
-    let chosen = catalogue::choose("gsm-symbolic", &options, 1, &Prompts { mode: None, names: vec!["gsm".to_owned()] })?;
+    let chosen =
+        catalogue::choose("gsm-symbolic", &options, 1, &Prompts { mode: None, names: vec!["gsm".to_owned()] })?;
     let suite = chosen.suite(catalogue::Channel::local(earnest_eval::prompt::Mode::Raw))?;
     let notes = suite.summarise(&[]).notes;
     Ok(notes.into_iter().filter(|note| describes_questions(note)).collect())

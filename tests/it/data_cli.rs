@@ -15,11 +15,28 @@ const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 fn earnest(folder: &Path, endpoint: &str, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
     command.current_dir(folder).stdin(Stdio::null()).args(words);
-    for name in ["EARNEST_MODEL", "EARNEST_MODELS_TOML", "EARNEST_RESULTS", "EARNEST_DATA", "HF_HUB_OFFLINE", "HF_TOKEN", "HF_TOKEN_PATH", "HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy"] {
+    for name in [
+        "EARNEST_MODEL",
+        "EARNEST_MODELS_TOML",
+        "EARNEST_RESULTS",
+        "EARNEST_DATA",
+        "HF_HUB_OFFLINE",
+        "HF_TOKEN",
+        "HF_TOKEN_PATH",
+        "HTTPS_PROXY",
+        "HTTP_PROXY",
+        "https_proxy",
+        "http_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+    ] {
         command.env_remove(name);
     }
     command.env("HF_HOME", folder.join("hf")).env("HF_ENDPOINT", endpoint);
-    command.env("HOME", folder).env("XDG_CACHE_HOME", folder.join("cache")).env("XDG_CONFIG_HOME", folder.join("config"));
+    command
+        .env("HOME", folder)
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .env("XDG_CONFIG_HOME", folder.join("config"));
     command.output().unwrap()
 }
 
@@ -29,7 +46,8 @@ fn said(output: &Output) -> String {
 
 /// Questions of our own templates in the layout of the published data set.
 fn questions(folder: &Path) -> BTreeMap<String, HubFile> {
-    let drawn = earnest(folder, "http://127.0.0.1:9", &["generate", "gsm-symbolic", "--per-template", "2", "--only", "0-3"]);
+    let drawn =
+        earnest(folder, "http://127.0.0.1:9", &["generate", "gsm-symbolic", "--per-template", "2", "--only", "0-3"]);
     assert!(drawn.status.success(), "{}", said(&drawn));
     let file = |bytes: Vec<u8>, large| HubFile { bytes, large };
     [
@@ -90,7 +108,9 @@ fn what_the_hub_refuses_is_named() {
 fn checkpoint() -> BTreeMap<String, HubFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints/llama");
     let mut files = BTreeMap::new();
-    for name in ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+    for name in
+        ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    {
         let mut bytes = std::fs::read(root.join(name)).unwrap();
         if name == "config.json" {
             let mut fields: Value = serde_json::from_slice(&bytes).unwrap();
@@ -109,9 +129,12 @@ fn a_paper_s_models_are_fetched_as_far_as_they_are_there_and_the_study_goes_on_w
     let list: PathBuf = folder.path().join("config/earnest/models.toml");
     std::fs::create_dir_all(list.parent().unwrap()).unwrap();
     let entry = |name: &str, repo: &str| {
-        format!("[[model]]\nname = \"{name}\"\nrepo = \"{repo}\"\ncommit = \"{COMMIT}\"\nfamily = \"llama\"\npapers = [\"tiny-paper\"]\n")
+        format!(
+            "[[model]]\nname = \"{name}\"\nrepo = \"{repo}\"\ncommit = \"{COMMIT}\"\nfamily = \"llama\"\npapers = [\"tiny-paper\"]\n"
+        )
     };
-    let text = format!("format = 1\n{}{}", entry("tiny-moved", "tiny-org/moved"), entry("tiny-llama", "tiny-org/tiny-llama"));
+    let text =
+        format!("format = 1\n{}{}", entry("tiny-moved", "tiny-org/moved"), entry("tiny-llama", "tiny-org/tiny-llama"));
     std::fs::write(&list, text).unwrap();
     let fetched = earnest(folder.path(), &hub.endpoint, &["models", "fetch", "--paper", "tiny-paper"]);
     let text = said(&fetched);
@@ -122,8 +145,10 @@ fn a_paper_s_models_are_fetched_as_far_as_they_are_there_and_the_study_goes_on_w
     assert!(unknown.status.code() == Some(2) && said(&unknown).contains("gsm-symbolic"), "{}", said(&unknown));
     hub.forget();
     let study = |models: &str| {
-        let few = ["--suite", "gsm-mini", "--per-template", "2", "--limit", "6", "--prompts", "gsm", "--max-tokens", "4"];
-        let words = [&["reproduce", "gsm-symbolic", "--run", "--models", models, "-o", "study.html"], &few[..]].concat();
+        let few =
+            ["--suite", "gsm-mini", "--per-template", "2", "--limit", "6", "--prompts", "gsm", "--max-tokens", "4"];
+        let words =
+            [&["reproduce", "gsm-symbolic", "--run", "--models", models, "-o", "study.html"], &few[..]].concat();
         earnest(folder.path(), &hub.endpoint, &words)
     };
     let run = study("tiny-moved,tiny-llama");
@@ -131,7 +156,9 @@ fn a_paper_s_models_are_fetched_as_far_as_they_are_there_and_the_study_goes_on_w
     assert!(text.contains("tiny-moved is left out") && text.contains("models fetch"), "{text}");
     assert!(text.contains("Variants against originals"), "{text}");
     let page = std::fs::read_to_string(folder.path().join("study.html")).unwrap();
-    assert!(page.contains("tiny-llama") && page.contains("id=\"table-15\"") && page.contains("16 templates of earnest"));
+    assert!(
+        page.contains("tiny-llama") && page.contains("id=\"table-15\"") && page.contains("16 templates of earnest")
+    );
     assert!(hub.seen().is_empty(), "a run opens no connection");
     let none = study("tiny-moved");
     assert!(none.status.code() == Some(2) && said(&none).contains("none of the 1 models"), "{}", said(&none));
@@ -159,6 +186,10 @@ fn a_paper_s_models_are_fetched_as_far_as_they_are_there_and_the_study_goes_on_w
     let output = earnest(folder.path(), &hub.endpoint, &joined);
     let study: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(&output)));
     assert_eq!(study["runs"][0]["model"], "phi-2");
-    let missing = earnest(folder.path(), &hub.endpoint, &["reproduce", "gsm-symbolic", "--suite", "gsm-mini", "--with", "phi-2=no-such-run"]);
+    let missing = earnest(
+        folder.path(),
+        &hub.endpoint,
+        &["reproduce", "gsm-symbolic", "--suite", "gsm-mini", "--with", "phi-2=no-such-run"],
+    );
     assert!(missing.status.code() == Some(2) && said(&missing).contains("no run no-such-run"), "{}", said(&missing));
 }

@@ -44,7 +44,9 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     for name in &names {
         match CommitReference::require(name, &settings) {
             Ok(target) => targets.push(target),
-            Err(error @ HubError::Unresolved { .. }) if args.paper.is_some() => failed.push((name.clone(), error.into())),
+            Err(error @ HubError::Unresolved { .. }) if args.paper.is_some() => {
+                failed.push((name.clone(), error.into()))
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -127,7 +129,8 @@ pub(in crate::cli) fn download(
     printer: Printer,
 ) -> Result<(String, FetchReport), CliError> {
     let mut progress = FetchProgress::new(printer, quiet, listing.size());
-    let report = hub::fetch(cache, remote, repo, listing, &DigestCache::for_user(), &mut |event| progress.event(&event))?;
+    let report =
+        hub::fetch(cache, remote, repo, listing, &DigestCache::for_user(), &mut |event| progress.event(&event))?;
     progress.end();
     Ok((cache.snapshot(repo, &listing.commit).display().to_string(), report))
 }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
+use super::device::MeasureArgs;
 use super::gsm_symbolic_collected::collect;
 use super::gsm_symbolic_runs::{self, StudyModel};
-use super::device::MeasureArgs;
 use super::{ComparedRuns, device};
 use crate::cli::args::{EngineArgs, GenerationArgs, SeedArgs};
 use crate::cli::error::CliError;
@@ -17,9 +17,9 @@ use crate::cli::values::Prompts;
 use crate::cli::{Exit, catalogue};
 use earnest_eval::prompt::{Mode, ModeRequest, Prompter};
 use earnest_eval::report::ReportError;
+use earnest_eval::run::Shard;
 use earnest_eval::suites::ConfiguredSuite;
 use earnest_models::checkpoint::WeightFormat;
-use earnest_eval::run::Shard;
 use earnest_models::memory::human_bytes;
 use earnest_papers::gsm_symbolic::{
     Assumptions, PromptSize, Study, TableModels, drawings, page, plan, render_plan, render_summary, render_tables,

@@ -186,7 +186,11 @@ fn here(args: &GsmSymbolicArgs, definition: &ModelDefinition) -> Result<(), Eval
 }
 
 /// The study: one task, the chosen prompts, the named models.
-fn definition(args: &GsmSymbolicArgs, models: Vec<ModelDefinition>, chosen: &[Prompt]) -> Result<StudyDefinition, CliError> {
+fn definition(
+    args: &GsmSymbolicArgs,
+    models: Vec<ModelDefinition>,
+    chosen: &[Prompt],
+) -> Result<StudyDefinition, CliError> {
     let mut options = args.items.0.clone();
     if !options.has("profile") {
         // The study's profile also for endpoints.

@@ -320,6 +320,18 @@ mod tests {
     }
 
     #[test]
+    fn a_sentence_before_a_question_is_not_glued_to_it() {
+        let found = read(&Fields::default(), "row 1", r#"{"question": "What is 5 and 2?"}"#).unwrap();
+        assert_eq!(found.problem.body, "");
+        let mut after = found.problem.clone();
+        after.body = "Ann has 3 marbles.".into();
+        let perturbed =
+            Perturbed { kind: Kind::Extra, problem: after, edits: vec![], reason: "r".into(), provenance: None };
+        let line = found.perturbed(&perturbed, Mode::Fixed, 3, 1);
+        assert!(line.contains("Ann has 3 marbles. What is 5 and 2?"), "{line}");
+    }
+
+    #[test]
     fn rows_come_back_with_what_changed_and_every_other_byte() {
         let source = "{\"Body\": \"B 5.\", \"big\":123456789012345678901234567890, \"price\" : 1.10,\n \"Question\": \"Caf\\u00e9?\", \"Answer\": 5, \"Formula\": \"5=5\", \"kept\": [1, {\"a b\": 1e2}]}";
         let found = read(&Fields::default(), "row 2", source).unwrap();
