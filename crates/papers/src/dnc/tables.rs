@@ -63,7 +63,8 @@ pub(super) fn compared_tables(options: &Options, summary: &Summary, run: &str, m
             if options.numbers == Numbers::Token && options.dataset == Dataset::AsdivA && target.has_equation() {
                 numbers.extend([(6, Quantity::Change), (6, Quantity::Raw)]);
                 // Tables 7 and 8 vary the training of two systems, by the paper's metric of equations.
-                numbers.extend([7, 8].into_iter().filter(|_| metric == "Acc_eq").map(|table| (table, Quantity::Change)));
+                numbers
+                    .extend([7, 8].into_iter().filter(|_| metric == "Acc_eq").map(|table| (table, Quantity::Change)));
             }
             for (number, quantity) in numbers {
                 let what = match quantity {

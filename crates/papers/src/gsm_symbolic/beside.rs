@@ -76,7 +76,7 @@ fn effects(study: &Study, figure: &ResultTable) -> impl Iterator<Item = Figure> 
         add(row.name.clone(), PAPER, printed, published, None);
         let fit = figure.prompt.and_then(|prompt| study.analysis(&row.name, prompt)).map(|ours| &ours.glmm1);
         let problem = fit.and_then(|fit| fit.problem()).map(str::to_owned);
-        add(format!("{} (ours)", row.name), OURS, own, ours, problem);
+        add(row.name.clone(), OURS, own, ours, problem);
         let bar = |series, value: Option<f64>, significant| {
             value.map(|value| Bar { series, value: exact(value), significant: Some(significant) })
         };

@@ -112,7 +112,7 @@ fn results(study: &Study) -> String {
         "p",
         "p Holm",
         "lme4's defaults",
-        "paper's odds ratio",
+        "paper",
     ];
     let rows = study.analyses.iter().map(|analysis| {
         let accuracies = &analysis.accuracies;
