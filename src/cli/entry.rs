@@ -10,7 +10,7 @@ use super::interrupt::fail_writes_beyond_limit;
 use super::printer::Printer;
 use super::sandbox_args::ConfinementArgs;
 use super::{
-    bench, catalogue, compare, dev, doctor, export, generate, import, merge, models, perturb, profile, report,
+    bench, catalogue, compare, data, dev, doctor, export, generate, import, merge, models, perturb, profile, report,
     reproduce, rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train, view,
 };
 
@@ -56,6 +56,7 @@ pub fn main() -> ExitCode {
         Command::Perturb(args) => perturb::execute(args, cli.quiet, printer),
         Command::RfLengths(args) => rf_lengths::execute(args, printer),
         Command::Models(args) => models::execute(args, cli.quiet, printer),
+        Command::Data(args) => data::execute(args, cli.quiet, printer),
         Command::Train(args) => train::execute(args, cli.quiet, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
         Command::Dev(args) => dev::execute(&args.what, cli.quiet, printer),

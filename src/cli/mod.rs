@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod catalogue;
 mod compare;
+mod data;
 mod dev;
 mod doctor;
 mod entry;

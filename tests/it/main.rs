@@ -20,6 +20,7 @@ mod cli;
 mod compute_bf16;
 mod cuda_cli;
 mod cuda_libraries;
+mod data_cli;
 mod digest;
 mod dnc_properties;
 mod dnc_reference;

@@ -11,6 +11,7 @@ pub mod import;
 pub mod logs;
 pub mod merge;
 pub mod model;
+pub mod outcomes;
 pub mod perturb;
 pub mod preview;
 pub mod profile;

@@ -6,20 +6,21 @@ use earnest_tasks::suite::registry::{OptionError, Programs};
 use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
 
 use crate::EvalError;
+use crate::outcomes::results_of;
 use crate::report::Document;
 use crate::run::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, legacy_folders};
 use crate::run::{Reporter, RunError, RunEvent, Status};
 use crate::suites;
 
-/// Returns true if the folder has results, also of earlier versions.
-pub fn exist(folder: &Path) -> Result<bool, RunError> {
-    Ok(folder.join(FILE_NAME).exists() || !legacy_folders(folder)?.is_empty())
+/// Returns true if the folder has results, also of earlier versions or as outcome files.
+pub fn exist(folder: &Path) -> Result<bool, EvalError> {
+    Ok(results_of(folder)?.join(FILE_NAME).exists() || !legacy_folders(folder)?.is_empty())
 }
 
-/// Opens existing results and takes runs of earlier versions over.
+/// Opens existing results, also those of outcome files, and takes runs of earlier versions over.
 pub fn open(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, EvalError> {
     if legacy_folders(folder)?.is_empty() {
-        return Ok(Store::open(folder)?);
+        return Ok(Store::open(&results_of(folder)?)?);
     }
     create(folder, reporter)
 }

@@ -132,7 +132,7 @@ impl Host for LocalHost {
 
     fn cached_dataset(&self, dataset: &str) -> Vec<(String, PathBuf)> {
         let cache = Cache::from_environment(&Environment::read(true));
-        let (Ok(cache), Ok(repo)) = (cache, RepoId::parse(dataset)) else { return Vec::new() };
+        let (Ok(cache), Ok(repo)) = (cache, RepoId::dataset(dataset)) else { return Vec::new() };
         let snapshots = cache.dataset_snapshots(&repo).into_iter();
         snapshots.map(|(commit, folder)| (commit.as_str().to_owned(), folder)).collect()
     }

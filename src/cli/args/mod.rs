@@ -156,6 +156,8 @@ pub enum Command {
     RfLengths(super::rf_lengths::RfLengthsArgs),
     /// List, fetch, verify and remove models by commit; measure the effect of quantisation
     Models(super::models::ModelsArgs),
+    /// Fetch the data sets that suites ask
+    Data(super::data::DataArgs),
     /// Train small number models from scratch, or adapters of checkpoints
     Train(super::train::TrainArgs),
     /// Measure the engine's speed on this machine

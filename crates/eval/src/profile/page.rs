@@ -8,7 +8,7 @@ use earnest_tasks::suite::profile::Family;
 
 use super::text::limit_text;
 use super::{LimitDifference, NumeracyProfile, SkillProfile, TaskErrors};
-use crate::report::page::{Frame, SHARED, frame};
+use crate::report::page::{Frame, Sections, framed};
 use crate::report::plot::{
     Bar, BarGroup, Bars, Figure, Heat, HeatPanel, HeatRow, LimitBar, LimitPanel, LimitRow, STYLES, Shade, bars, escape,
     heat_columns, heat_key, limits,
@@ -24,15 +24,8 @@ const POSITIONS: usize = 20;
 pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {
     let models: Vec<&str> = profiles.iter().map(|profile| profile.model.as_str()).collect();
     let title = format!("earnest: numeracy of {}", models.join(" and "));
-    let mut body = String::new();
-    let mut links = String::new();
-    let mut section = |id: &str, title: &str, lead: &str, content: String| {
-        if !content.is_empty() {
-            write!(links, "<a href=\"#{id}\">{title}</a> ").expect(WRITES);
-            let lead = if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{lead}</p>") };
-            writeln!(body, "<section id=\"{id}\"><h2>{title}</h2>{lead}{content}</section>").expect(WRITES);
-        }
-    };
+    let mut sections = Sections::default();
+    let mut section = |id: &str, title: &str, lead: &str, content: String| sections.section(id, title, lead, &content);
     section("limits", "Digit limits", "", facts(profiles) + &panels(profiles, differences));
     section("differences", "Differences that hold", "", held(profiles, differences));
     section("rising", "Success that does not fall with the length", "", rising(profiles));
@@ -57,15 +50,15 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
         profiles.iter().map(|profile| notations(profile, profiles.len() > 1)).collect(),
     );
     section("numbers", "All numbers", "", profiles.iter().map(|profile| numbers(profile)).collect());
-    frame(&Frame {
+    let samples: usize = profiles.iter().map(|profile| profile.answers + profile.failed).sum();
+    framed(&Frame {
         title: &title,
-        what: "profile",
-        links: &links,
+        heading: "earnest <span class=\"dim\">profile</span>",
+        sections,
         tools: "",
         style: STYLE,
-        body: &body,
-        samples: profiles.iter().map(|profile| profile.answers + profile.failed).sum(),
-        scripts: &format!("<script>{SHARED}</script>"),
+        footer: &format!("{samples} samples"),
+        tail: "",
     })
 }
 

@@ -18,6 +18,5 @@ mod sections;
 pub use chapter::Chapter;
 pub use differences::comparisons;
 pub use figures::{Section, figures};
-pub(crate) use html::{Frame, frame};
-pub use html::{SHARED, page};
+pub use html::{APPENDIX, Frame, SHARED, Sections, framed, page};
 pub use run::{QuestionTexts, ReportRun};
