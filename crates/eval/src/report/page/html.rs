@@ -14,7 +14,8 @@ const SCRIPT: &str = include_str!("page.js");
 pub const SHARED: &str = include_str!("shared.js");
 
 /// Control for printing the appendix, in [`Frame::tools`].
-pub const APPENDIX: &str = "<label class=\"dim\"><input type=\"checkbox\" id=\"appendix\" autocomplete=\"off\"> print the appendix</label>";
+pub const APPENDIX: &str =
+    "<label class=\"dim\"><input type=\"checkbox\" id=\"appendix\" autocomplete=\"off\"> print the appendix</label>";
 
 /// Sections in order, with their links.
 #[derive(Default)]
