@@ -28,8 +28,8 @@ pub enum CheckpointError {
     #[error("{}: field `{field}` is {value}: {reason}", path.display())]
     Field { path: PathBuf, field: String, value: String, reason: String },
     /// A field asks for what the decoder does not have, although its architecture is supported.
-    #[error("{}: field `{field}` is {value}: {reason}", path.display())]
-    Feature { path: PathBuf, field: String, value: String, reason: String, architecture: String },
+    #[error("{}: {what}", path.display())]
+    Feature { path: PathBuf, what: String, architecture: String },
     /// The architecture is not supported.
     #[error("{}: architecture {found} is not supported; supported architectures: {supported}", path.display())]
     UnknownArchitecture { path: PathBuf, found: String, supported: String },

@@ -98,7 +98,7 @@ impl<'a> Fields<'a> {
         let architecture = listed.or(self.map.get("model_type")).and_then(Value::as_str).unwrap_or_default().to_owned();
         match self.error(key, reason) {
             CheckpointError::Field { path, field, value, reason } => {
-                CheckpointError::Feature { path, field, value, reason, architecture }
+                CheckpointError::Feature { path, what: format!("field `{field}` is {value}: {reason}"), architecture }
             }
             other => other,
         }

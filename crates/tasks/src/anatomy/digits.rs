@@ -56,8 +56,8 @@ mod tests {
         assert!(is_dropped("12345", "1245") && is_dropped("12345", "345") && is_dropped("12345", "1235"));
         assert!(!is_dropped("12345", "135"), "two runs are missing");
         assert!(!is_dropped("12345", "15") && !is_dropped("12345", "12345") && !is_dropped("12345", "1244"));
-        assert!(is_repeated("12345", "1223345") == false && is_repeated("12345", "122345"));
-        assert!(is_repeated("12345", "12323345") == false && is_repeated("12345", "1232345"));
+        assert!(!is_repeated("12345", "1223345") && is_repeated("12345", "122345"));
+        assert!(!is_repeated("12345", "12323345") && is_repeated("12345", "1232345"));
         assert!(is_repeated("12", "1212") && is_repeated("12", "1222") && !is_repeated("12", "12"));
         assert!(!is_repeated("12345", "123455678"));
     }
