@@ -63,10 +63,17 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         stop: stop_flag(),
     };
     let (exit, run) = evaluate_and_show(&settings, &args.session, quiet, printer)?;
-    if built_in && !args.session.json {
+    if args.session.json {
+        return Ok(exit);
+    }
+    if built_in {
         // A file of questions stands where a suite's name does.
         let asked = options.path("file").map_or_else(|| (*suite).to_owned(), |file| file.display().to_string());
         write_page(&asked, run, &settings.results, quiet, printer)?;
+    } else if !quiet && args.shard.is_none() {
+        printer.message(&format!(
+            "next: earnest report {run} writes a page, earnest samples {run} --failed shows wrong answers, earnest compare OTHER {run} compares"
+        ));
     }
     Ok(exit)
 }

@@ -50,7 +50,7 @@ fn open_with(
             }
         } else {
             failed.hint(
-                "a model is a Hugging Face folder or a GGUF file; scripts/fetch-models.sh downloads two small ones",
+                "a model is a Hugging Face folder, a GGUF file or a name of `earnest models list`; `earnest models fetch NAME` gets one",
             )
         }
     })?;
