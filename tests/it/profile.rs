@@ -78,7 +78,7 @@ fn an_interrupted_profile_asks_the_same_and_finds_the_same() {
 
     let parts = tempfile::tempdir().unwrap();
     // In the first round, and in a later one.
-    for left in [5, 26] {
+    for left in [5, 12] {
         let stop: Arc<AtomicBool> = Arc::default();
         let settings = EvaluationSettings { stop: Arc::clone(&stop), ..settings(parts.path(), &SKILLS) };
         let stopped = ModelSession::open(&settings).unwrap().evaluate(&settings, &mut StopAfter { left, stop });

@@ -20,7 +20,7 @@ const SAMPLES: u32 = 2;
 const CLUSTERS: usize = 14;
 const QUESTIONS: usize = 4;
 
-/// Questions that the embedded model can mostly answer with a few tokens, and not with one.
+/// Questions that a small model can mostly answer with a few tokens, and not with one.
 fn settings(results: &Path, max_tokens: usize, until: Option<&str>) -> EvaluationSettings {
     let options = Options {
         tasks: ["add", "copy"].map(|task| task.parse().unwrap()).to_vec(),
@@ -28,7 +28,7 @@ fn settings(results: &Path, max_tokens: usize, until: Option<&str>) -> Evaluatio
         per_length: QUESTIONS,
         ..Options::default()
     };
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("embedded/earnest-abacus-1.4m");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/earnest-abacus-1m");
     let model = LocatedModel::find(&path, &HubSettings::default(), Default::default()).unwrap();
     let model = ModelSource::Local { model, device: Device::Cpu, note: None };
     EvaluationSettings {

@@ -32,10 +32,10 @@ pub(super) fn locate(data: Option<&Path>, revision: Option<&str>, host: &dyn Hos
     let Some(revision) = revision else {
         return match found.as_slice() {
             [(commit, folder)] => Ok(Location::commit(commit, folder)),
-            [] => {
-                Err(OptionError::usage("gsm-symbolic asks Apple's questions, which cannot be shipped with it")
-                    .help(FETCH))
-            }
+            [] => Err(OptionError::usage(
+                "gsm-symbolic asks Apple's questions (apple/GSM-Symbolic), which cannot be shipped with it",
+            )
+            .help(FETCH)),
             several => {
                 let commits: Vec<&str> = several.iter().map(|(commit, _)| commit.as_str()).collect();
                 Err(OptionError::usage(format!("the cache has {} commits of {DATASET}", several.len()))
