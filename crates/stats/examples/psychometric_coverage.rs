@@ -45,6 +45,11 @@ impl Truth {
         }
     }
 
+    /// True if success falls with the length.
+    fn falls(self) -> bool {
+        !matches!(self, Truth::Bump { .. } | Truth::Dip { .. })
+    }
+
     fn known(self, x: f64) -> f64 {
         let logistic = |u: f64| 1.0 / (1.0 + (-u).exp());
         match self {
@@ -231,14 +236,14 @@ fn main() {
         "dip (not falling)",
     ];
     for name in names {
-        let falls = |one: &&Studied| !one.model.truth.name().contains("not falling");
+        let falls = |one: &&Studied| one.model.truth.falls();
         let of: Vec<&Studied> = studied
             .iter()
             .filter(|one| if name == "all that fall" { falls(one) } else { one.model.truth.name() == name })
             .collect();
         let count = |is: &dyn Fn(&Studied) -> bool| of.iter().filter(|one| is(one)).count();
         let covered = |place: usize| {
-            if name.contains("not falling") {
+            if !of.iter().all(falls) {
                 return String::new();
             }
             let is = |one: &Studied| {

@@ -38,7 +38,7 @@ pub struct NumeracyProfile {
     pub anatomy: Anatomy,
     /// The same sums in several notations, plain digits first.
     pub notations: Vec<NotationResult>,
-    /// What the skills' results are made of.
+    /// Results of the skills, from which the rest is computed.
     #[serde(skip)]
     pub(super) results: Vec<SkillResult>,
 }

@@ -101,8 +101,7 @@ impl Study {
         }
     }
 
-    /// What the questions of the runs are and what limits the comparison with the paper, a sentence for each with the models that
-    /// it holds for.
+    /// Returns the identity of the runs' questions and the limits of the comparison with the paper, a sentence for each with its models.
     pub fn comparability(&self) -> Vec<String> {
         let mut notes: Vec<(String, bool, Vec<&str>)> = Vec::new();
         for run in &self.runs {

@@ -57,7 +57,7 @@ impl Posterior {
     /// Adds answers at the length with this place among the grid's.
     ///
     /// # Panics
-    /// Where the grid has no such place.
+    /// Panics if the grid has no such place.
     pub fn add(&mut self, place: usize, right: usize, wrong: usize) {
         let curves = &self.curves;
         let (ln_right, ln_wrong) = (curves.at(&curves.ln_right, place), curves.at(&curves.ln_wrong, place));

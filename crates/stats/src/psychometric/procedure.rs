@@ -42,7 +42,7 @@ pub fn ladder(first: usize, last: usize) -> Vec<usize> {
     lengths
 }
 
-/// What was found out about a curve.
+/// Estimate of a psychometric curve: its limits, answers by length and test of monotonicity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Limits of [`LEVELS`]. Where the curve does not fall with the length they describe nothing.

@@ -14,7 +14,7 @@ use crate::suite::arithmetic_bench::Task;
 use crate::suite::nupa::{Operation, TaskId};
 use crate::suite::{FailureClass, Score};
 
-/// What was to be calculated, as far as classes depend on it.
+/// Arithmetic operation of a question, as far as classes of errors depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calculation {
     Add,
@@ -64,7 +64,7 @@ pub struct Wrong<'a> {
     pub answer: Option<&'a str>,
 }
 
-/// What was found out about a wrong answer.
+/// Classification of a wrong answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finding {
     pub class: ErrorClass,

@@ -19,7 +19,7 @@ const FALLS: &str = "falls";
 const P_FALLS: &str = "p of falling";
 const NARROW: &str = "narrow enough";
 
-/// What was found out about a skill.
+/// Result of a skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkillResult {
     pub skill: &'static Skill,
