@@ -5,7 +5,6 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-#[allow(dead_code, reason = "shared by tests, each of which needs another part of it")]
 use crate::fake_hub::{FakeHub, Faults, HubFile};
 
 const DATASET: &str = "datasets/apple/GSM-Symbolic";
