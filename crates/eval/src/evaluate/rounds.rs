@@ -2,12 +2,11 @@
 use std::ops::Range;
 
 use earnest_engine::Engine;
-use earnest_tasks::suite::registry::Programs;
-use earnest_tasks::suite::{Answered, Chooser, Grid, Item, Score, Scored, Suite, Summary};
+use earnest_tasks::suite::{Chooser, Item};
 
 use crate::EvalError;
 use crate::run::store::{RunRecord, SampleWriter, Store};
-use crate::run::{Ended, Reporter, RunEvent, Runner};
+use crate::run::{Ended, OfItems, Reporter, RunEvent, Runner};
 
 /// A run in rounds. A round begins once every item of those before it has a row, and its items depend on these rows alone: an interrupted
 /// run chooses the same again, and so does one with other threads.
@@ -44,7 +43,7 @@ impl Rounds<'_> {
             items.extend(next);
             if self.open(&round)? > 0 {
                 self.store.update(self.run.id, &self.run.manifest, items.len())?;
-                let suite = Chosen { suite: self.runner.suite, items: &items };
+                let suite = OfItems { suite: self.runner.suite, items: items.as_slice() };
                 let runner = Runner { suite: &suite, ..*self.runner };
                 let progress = self.store.progress(self.run)?;
                 let ended = runner.run(engine, writer, &progress, &mut reporter)?;
@@ -93,62 +92,6 @@ impl Rounds<'_> {
                 .hint("--new begins another run"))
             }
         }
-    }
-}
-
-/// The suite with the items that were chosen so far.
-struct Chosen<'a> {
-    suite: &'a dyn Suite,
-    items: &'a [Item],
-}
-
-impl Suite for Chosen<'_> {
-    fn name(&self) -> &str {
-        self.suite.name()
-    }
-
-    fn version(&self) -> &str {
-        self.suite.version()
-    }
-
-    fn options(&self) -> serde_json::Value {
-        self.suite.options()
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new(self.items.iter().cloned())
-    }
-
-    fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    fn answer<'a>(&self, item: &'a Item) -> &'a str {
-        self.suite.answer(item)
-    }
-
-    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
-        self.suite.score(item, answered)
-    }
-
-    fn programs(&self) -> Option<&dyn Programs> {
-        self.suite.programs()
-    }
-
-    fn profiles(&self) -> Vec<&str> {
-        self.suite.profiles()
-    }
-
-    fn primary(&self) -> Vec<&str> {
-        self.suite.primary()
-    }
-
-    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
-        self.suite.summarise(samples)
-    }
-
-    fn grids(&self, summary: &Summary) -> Vec<Grid> {
-        self.suite.grids(summary)
     }
 }
 

@@ -15,8 +15,8 @@ use crate::prompt::{Prompter, SystemPlace};
 use crate::results;
 use crate::run::store::{RunProgress, RunRecord, Store};
 use crate::run::{
-    ByCluster, Decider, Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter, RunEvent,
-    RunSettings, Runner, Stage, Status, Until, timestamp,
+    Decider, Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter, RunEvent, RunSettings,
+    Runner, Stage, Status, Until, by_cluster, timestamp,
 };
 use crate::suites::start_programs;
 
@@ -361,11 +361,11 @@ pub(super) fn suite<'m, 's: 'm>(
             let channel = Channel { mode: prompter.mode(), endpoint: model.endpoint().is_some() };
             let suite = settings.thinking_text.of(choice.suite(channel)?);
             match ordered {
-                Some((limit, seed)) => Box::new(ByCluster::new(suite, limit, seed)),
+                Some((limit, seed)) => Box::new(by_cluster(suite, limit, seed)),
                 None => suite,
             }
         }
-        (Questions::Suite(suite), Some((limit, seed))) => Box::new(ByCluster::new(suite.as_ref(), limit, seed)),
+        (Questions::Suite(suite), Some((limit, seed))) => Box::new(by_cluster(suite.as_ref(), limit, seed)),
         (Questions::Suite(suite), None) => return Ok(suite.as_ref()),
     };
     Ok(&**made.insert(suite))
