@@ -118,7 +118,10 @@ class Runs(unittest.TestCase):
         self.assertEqual(found.p, estimate["p"])
 
     def test_failed_samples_are_counted_and_no_error(self):
-        found = earnest.run("gsm-mini", prompt=["structured-code"], limit=2, results=self.folder.parent / "long", quiet=True)
+        questions = self.folder.parent / "long.jsonl"
+        lines = ({"question": f"{n} + 1 = " * 5000, "answer": str(n + 1)} for n in range(2))
+        questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        found = earnest.run(questions, results=self.folder.parent / "long", quiet=True)
         self.assertEqual((found.status, found.failed), ("finished", 2))
         self.assertIsNone(found.accuracy)
 

@@ -10,8 +10,8 @@ use super::interrupt::fail_writes_beyond_limit;
 use super::printer::Printer;
 use super::sandbox_args::ConfinementArgs;
 use super::{
-    bench, catalogue, compare, dev, doctor, export, generate, import, merge, models, perturb, report, reproduce,
-    rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train, view,
+    bench, catalogue, compare, data, dev, doctor, export, generate, import, merge, models, perturb, profile, report,
+    reproduce, rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train, view,
 };
 
 /// Parses the arguments, runs the command and prints its error.
@@ -38,6 +38,7 @@ pub fn main() -> ExitCode {
             Some(name) => run::repeat(name, args, cli.quiet, printer),
             None => run::execute(args, cli.quiet, printer),
         },
+        Command::Profile(args) => profile::execute(args, cli.quiet, printer),
         Command::Study(args) => study::execute(args, cli.quiet, printer),
         Command::Resume(args) => run::resume(args, cli.quiet, printer),
         Command::Runs(args) => runs::execute(args, printer),
@@ -55,6 +56,7 @@ pub fn main() -> ExitCode {
         Command::Perturb(args) => perturb::execute(args, cli.quiet, printer),
         Command::RfLengths(args) => rf_lengths::execute(args, printer),
         Command::Models(args) => models::execute(args, cli.quiet, printer),
+        Command::Data(args) => data::execute(args, cli.quiet, printer),
         Command::Train(args) => train::execute(args, cli.quiet, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
         Command::Dev(args) => dev::execute(&args.what, cli.quiet, printer),

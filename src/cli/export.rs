@@ -5,8 +5,10 @@ use clap::{Args, ValueEnum};
 
 use super::error::CliError;
 use super::printer::Printer;
+use super::reproduce::numbers_of;
 use super::stored::{StoredRun, write_file};
 use super::{Exit, results};
+use earnest_eval::outcomes::Outcomes;
 use earnest_eval::report::export::{CsvTexts, write_csv, write_jsonl, write_parquet};
 use earnest_eval::report::{Rows, WithoutTexts};
 
@@ -28,7 +30,8 @@ pub enum ExportFormat {
   earnest export RUN --format parquet -o samples.parquet
   earnest export RUN --format csv | head
   earnest export RUN --format lm-eval -o lm-eval-results
-  earnest export RUN --format jsonl --without-texts -o samples.jsonl")]
+  earnest export RUN --format jsonl --without-texts -o samples.jsonl
+  earnest export RUN --format parquet --outcomes -o published/RUN.parquet   (`--results published` reads it)")]
 pub struct ExportArgs {
     /// The run; a part of its name is enough
     #[arg(value_name = "RUN")]
@@ -45,6 +48,11 @@ pub struct ExportArgs {
     /// Leave out questions and prompts, e.g. if their licence forbids redistribution
     #[arg(long)]
     pub without_texts: bool,
+
+    /// With --format parquet: ids, covariates and scores alone, without questions, completions and expected answers. Commands read a
+    /// folder of such files as a results folder
+    #[arg(long, conflicts_with = "without_texts")]
+    pub outcomes: bool,
 
     /// With --format csv: leave texts that begin with =, +, -, @, a tab or a carriage return as they are. By default a quote (')
     /// stands before them, so that a spreadsheet does not compute them; `earnest import` takes it away again
@@ -85,6 +93,9 @@ impl ExportArgs {
 /// Exports a run.
 pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
     let output = args.output()?;
+    if args.outcomes && args.format != ExportFormat::Parquet {
+        return Err(CliError::usage("--outcomes is for --format parquet"));
+    }
     let run = StoredRun::open(&args.results, &args.run)?;
     let plain = WithoutTexts(&run);
     let rows: &dyn Rows = if args.without_texts { &plain } else { &run };
@@ -104,6 +115,15 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
             count = write_csv(rows, texts, &mut out)?;
             Ok(())
         })?,
+        ExportFormat::Parquet if args.outcomes => {
+            let facts = numbers_of(&run).and_then(|numbers| serde_json::to_value(numbers).ok());
+            let facts = facts.filter(|_| matches!(run.manifest.settings.suite.as_str(), "gsm-symbolic" | "gsm-mini"));
+            let outcomes = Outcomes::of(&run)?;
+            write_file(output, |out| {
+                count = outcomes.write(facts.as_ref(), out)?;
+                Ok(())
+            })?;
+        }
         ExportFormat::Parquet => write_file(output, |out| {
             let mut manifest = run.manifest.clone();
             if args.without_texts {

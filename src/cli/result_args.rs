@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
+use earnest_tasks::anatomy::ErrorClass;
 
 use super::args::{ResultsArgs, SeedArgs, TableArgs};
 use super::catalogue::SuiteCommand;
@@ -93,6 +94,7 @@ pub struct VerifyArgs {
   earnest samples 1f2e3d4c --failed --limit 3
   earnest samples 1f2e3d4c --task mul --reason truncated
   earnest samples 1f2e3d4c --disagree final,boundary
+  earnest samples 1f2e3d4c --error carry
   earnest samples 1f2e3d4c --item arithmetic-bench/1/add/003/000
   earnest samples 1f2e3d4c --json > samples.jsonl")]
 pub struct SamplesArgs {
@@ -131,6 +133,11 @@ pub struct SamplesArgs {
     /// Only samples that one of two rules scores right and the other wrong, e.g. final,strict
     #[arg(long, value_name = "RULE,RULE", value_parser = two_rules)]
     pub disagree: Option<[String; 2]>,
+
+    /// Only wrong answers that a class of errors explains: truncated, refusal, no_number, unreduced, format, exponent, sign, operation,
+    /// operand, carry, borrow, neighbour, shifted, order, dropped, repeated or other
+    #[arg(long, value_name = "CLASS", conflicts_with = "correct")]
+    pub error: Option<ErrorClass>,
 
     /// Show at most N samples [default: 10; all with --json]
     #[arg(long, value_name = "N")]

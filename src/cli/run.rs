@@ -16,9 +16,9 @@ use earnest_eval::run::store::{RunLock, RunRecord, Store};
 use earnest_eval::run::{Plan, Status};
 
 /// Message of a run that evaluates the built-in model because no other was named.
-const NOTICE: &str = "no --model given: evaluating earnest-abacus-1m, the model inside this program. It adds, subtracts, compares, \
-                      measures and copies whole numbers of up to 6 digits and nothing else; expect floor performance on word \
-                      problems and other number formats";
+const NOTICE: &str = "no --model given: evaluating earnest-abacus-1.4m, the model inside this program. It learnt most NUPA tasks on \
+                      numbers of up to 5 digits and nothing else; expect floor performance on longer numbers and word \
+                      problems";
 
 /// Begins, continues or reports a run.
 pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
@@ -67,10 +67,17 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         return evaluate_on_devices(devices, &settings, args, quiet, printer);
     }
     let (exit, run) = evaluate_and_show(&settings, &args.session, quiet, printer)?;
-    if built_in && !args.session.json {
+    if args.session.json {
+        return Ok(exit);
+    }
+    if built_in {
         // A file of questions stands where a suite's name does.
         let asked = options.path("file").map_or_else(|| (*suite).to_owned(), |file| file.display().to_string());
         write_page(&asked, run, &settings.results, quiet, printer)?;
+    } else if !quiet && args.shard.is_none() {
+        printer.message(&format!(
+            "next: earnest report {run} writes a page, earnest samples {run} --failed shows wrong answers, earnest compare OTHER {run} compares"
+        ));
     }
     Ok(exit)
 }

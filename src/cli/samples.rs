@@ -36,6 +36,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         contains: args.grep.clone(),
         after: None,
         disagree: args.disagree.clone(),
+        error: args.error,
     };
     let filter = check_filter(&store, &run, filter)?;
     if args.json {

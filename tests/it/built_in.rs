@@ -6,10 +6,10 @@ use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_engine::{Engine, Event, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_tasks::suite::arithmetic_bench::{self, ArithmeticBench};
-use earnest_tasks::suite::nupa::{Lengths, NupaOptions, NupaSuite};
+use earnest_tasks::suite::nupa::{Lengths, NupaOptions, NupaSuite, TaskId};
 use earnest_tasks::suite::{Answered, Item, Suite};
 
-const NAME: &str = "earnest-abacus-1m";
+const NAME: &str = "earnest-abacus-1.4m";
 
 /// Shares of right answers, greedy, in the order of the items.
 fn judged(suite: &dyn Suite) -> Vec<(Item, bool)> {
@@ -47,31 +47,35 @@ fn share(judged: &[(Item, bool)], task: &str, lengths: std::ops::RangeInclusive<
         })
         .map(|(_, right)| *right)
         .collect();
-    assert!(asked.len() >= 20, "{task}: {} questions", asked.len());
+    assert!(asked.len() >= 5, "{task}: {} questions", asked.len());
     asked.iter().filter(|right| **right).count() as f64 / asked.len() as f64
 }
 
-// Over 1 to 4 digits together: single lengths may be below 95 %, as the greater of two digits is (see the model card).
+fn nupa(tasks: Vec<TaskId>, lengths: Vec<usize>) -> Vec<(Item, bool)> {
+    let options =
+        NupaOptions { tasks, lengths: Lengths::Chosen(lengths), per_length: 60, seed: 1, ..NupaOptions::default() };
+    judged(&NupaSuite::new(options).unwrap())
+}
+
+// The claims of the model card.
 #[test]
 fn short_numbers_are_right_and_long_ones_are_not() {
-    let tasks = ["add_Integer", "sub_Integer", "max_Integer", "min_Integer", "length_Integer"];
-    let suite = NupaSuite::new(NupaOptions {
-        tasks: tasks.iter().map(|task| task.parse().unwrap()).collect(),
-        lengths: Lengths::Chosen(vec![1, 2, 3, 4, 9, 12]),
-        per_length: 60,
-        seed: 1,
-        ..NupaOptions::default()
-    })
-    .unwrap();
-    let nupa = judged(&suite);
-    for task in tasks {
-        let short = share(&nupa, task, 1..=4);
-        assert!(short >= 0.95, "{task}: {short}");
+    let all = NupaOptions::default().tasks;
+    assert_eq!(all.len(), 53);
+    let digits = nupa(all.clone(), vec![1]);
+    let good = all.iter().filter(|task| share(&digits, &task.to_string(), 1..=1) >= 0.8).count();
+    assert!(good >= 36, "{good} tasks of one digit");
+    // No question of three and four digits was learnt.
+    let unseen = ["digit_max_Integer", "digit_add_Integer", "get_digit_Integer", "length_Integer", "to_scient_Integer"];
+    let short = ["add_Integer", "max_Integer", "min_Integer"];
+    let tasks = unseen.iter().chain(&short).map(|task| task.parse().unwrap()).collect();
+    let numbers = nupa(tasks, vec![3, 4, 9, 12]);
+    for (task, least) in unseen.map(|task| (task, 0.95)).into_iter().chain(short.map(|task| (task, 0.8))) {
+        let right = share(&numbers, task, 3..=4);
+        assert!(right >= least, "{task}: {right}");
     }
-    for task in ["add_Integer", "sub_Integer"] {
-        let long = share(&nupa, task, 9..=12);
-        assert!(long < 0.5, "{task} of 9 to 12 digits: {long}");
-    }
+    let long = share(&numbers, "add_Integer", 9..=12);
+    assert!(long < 0.1, "add_Integer of 9 to 12 digits: {long}");
     let options = arithmetic_bench::Options {
         tasks: vec![arithmetic_bench::Task::Copy],
         lengths: "1,2,3,4,15".parse().unwrap(),
@@ -149,7 +153,7 @@ fn word_problems_are_answered_and_at_the_floor() {
         .unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{err}");
-    assert!(err.contains("expect floor performance on word problems and other number formats"), "{err}");
+    assert!(err.contains("expect floor performance on longer numbers and word problems"), "{err}");
     // Prompts with eight worked examples have room, and nothing is right.
     assert!(!err.contains("failed"), "{err}");
     assert!(out.contains("0.0 [ 0.0,"), "{out}");

@@ -12,7 +12,7 @@ fn golden(name: &str) -> PathBuf {
 }
 
 /// A copy of a reference checkpoint that a test may spoil.
-fn copy(name: &str) -> TempDir {
+pub(crate) fn copy(name: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in
         ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
@@ -22,7 +22,7 @@ fn copy(name: &str) -> TempDir {
     folder
 }
 
-fn edit(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
+pub(crate) fn edit(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
     let path = folder.join(file);
     let mut value: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     change(&mut value);
@@ -31,7 +31,7 @@ fn edit(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
 }
 
 /// The reference checkpoint with changed configuration fields.
-fn with_config(name: &str, fields: Value) -> TempDir {
+pub(crate) fn with_config(name: &str, fields: Value) -> TempDir {
     let folder = copy(name);
     edit(folder.path(), "config.json", |config| {
         for (key, value) in fields.as_object().unwrap() {
@@ -41,12 +41,12 @@ fn with_config(name: &str, fields: Value) -> TempDir {
     folder
 }
 
-fn refusal(folder: &TempDir) -> CheckpointError {
+pub(crate) fn refusal(folder: &TempDir) -> CheckpointError {
     Checkpoint::open(folder.path()).expect_err("it has to be refused")
 }
 
 #[track_caller]
-fn assert_says(error: &CheckpointError, words: &[&str]) {
+pub(crate) fn assert_says(error: &CheckpointError, words: &[&str]) {
     let text = error.to_string();
     for word in words {
         assert!(text.contains(word), "{word:?} is not in: {text}");
@@ -54,7 +54,7 @@ fn assert_says(error: &CheckpointError, words: &[&str]) {
 }
 
 /// Name to element type, shape and bytes.
-type Tensors = BTreeMap<String, (String, Vec<usize>, Vec<u8>)>;
+pub(crate) type Tensors = BTreeMap<String, (String, Vec<usize>, Vec<u8>)>;
 
 fn read_tensors(path: &Path) -> Tensors {
     let bytes = std::fs::read(path).unwrap();
@@ -88,7 +88,7 @@ fn write_tensors(path: &Path, tensors: &Tensors) {
 }
 
 /// The reference checkpoint with changed tensors.
-fn with_tensors(name: &str, change: impl FnOnce(&mut Tensors)) -> TempDir {
+pub(crate) fn with_tensors(name: &str, change: impl FnOnce(&mut Tensors)) -> TempDir {
     let folder = copy(name);
     let path = folder.path().join("model.safetensors");
     let mut tensors = read_tensors(&path);

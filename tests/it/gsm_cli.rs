@@ -156,8 +156,8 @@ fn wrong_command_lines_are_answered() {
         all.extend(words);
         earnest(at, &all, None)
     };
-    refused(&import("gsm-symbolic", &[]), 2, &["apple/GSM-Symbolic", "hf download", "gsm-mini"]);
-    refused(&import("gsm-symbolic", &["--data", "nowhere"]), 2, &["no file or folder nowhere", "hf download"]);
+    refused(&import("gsm-symbolic", &[]), 2, &["apple/GSM-Symbolic", "earnest data fetch", "gsm-mini"]);
+    refused(&import("gsm-symbolic", &["--data", "nowhere"]), 2, &["no file or folder nowhere", "earnest data fetch"]);
     refused(&import("gsm-symbolic", &["--data", "."]), 2, &["no questions of the set main", "GSM_symbolic.jsonl"]);
     refused(&import("gsm-symbolic", &["--data", "c.jsonl"]), 2, &["cannot use c.jsonl", "line 1"]);
     refused(&import("gsm-symbolic", &["--per-template", "3"]), 2, &["gsm-symbolic has no --per-template"]);
@@ -231,7 +231,7 @@ fn the_dataset_is_found_in_the_cache_by_its_commit() {
             ["import", "gsm-symbolic", "--prompt", "gsm,simple-code", "--completions", "completions.jsonl", "--json"];
         earnest(at, &[&words[..], &["--name", name], more].concat(), None)
     };
-    refused(&import("m", &[]), 2, &["cannot be shipped", "hf download apple/GSM-Symbolic"]);
+    refused(&import("m", &[]), 2, &["cannot be shipped", "earnest data fetch gsm-symbolic"]);
     snapshot(&one);
     let found: Value = serde_json::from_str(&stdout(&import("m", &[]))).unwrap();
     let place = &found["manifest"]["settings"]["suite_options"]["source"]["files"][0]["place"];
@@ -247,7 +247,7 @@ fn the_dataset_is_found_in_the_cache_by_its_commit() {
     refused(
         &import("o", &["--revision", &"c".repeat(40)]),
         2,
-        &["has no commit cccc", "hf download", "--revision cccc"],
+        &["has no commit cccc", "earnest data fetch", "--revision cccc"],
     );
     refused(&import("o", &["--revision", "main"]), 2, &["does not pin the questions", "40 hexadecimal digits"]);
     refused(&import("o", &["--revision", &one, "--data", "data"]), 2, &["cannot be used with"]);

@@ -1,6 +1,7 @@
 //! The GSM-Symbolic study from rows: simulated answers give finite tables; models without an estimate are named.
 use earnest_papers::gsm_symbolic::{
-    ErrorClass, Evaluation, NumberDistribution, Observation, Study, StudyRun, drawings, render_study,
+    ErrorClass, Evaluation, NumberDistribution, Observation, Study, StudyRun, TableModels, drawings, render_summary,
+    render_tables,
 };
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
@@ -48,7 +49,13 @@ fn simulated(model: &str, prompt: Prompt, effect: f64, instances: i64, seed: u64
 }
 
 fn run(model: &str) -> StudyRun {
-    StudyRun { run: format!("run-{model}"), model: model.into(), prompts: vec![Prompt::Gsm], limits: vec![] }
+    StudyRun {
+        run: format!("run-{model}"),
+        model: model.into(),
+        prompts: vec![Prompt::Gsm],
+        questions: vec![],
+        limits: vec![],
+    }
 }
 
 #[test]
@@ -86,7 +93,13 @@ fn simulated_answers_fill_every_table_and_figure() {
     assert!(p <= by_row && p <= by_column && p < 0.01);
     let figure_7 = study.figures.iter().find(|figure| figure.number == 7).unwrap();
     assert!(figure_7.rows.iter().take(11).all(|row| row.cells[1].ours.is_some()));
-    let text = render_study(&study, 100);
+    let summary = render_summary(&study, 100);
+    assert!(summary.lines().count() <= 60 && !summary.contains("NaN"), "{summary}");
+    assert!(summary.contains("a model of mine") && !summary.contains("Mathstral-7B-v0.1  "), "{summary}");
+    let own = render_tables(&study, TableModels::Ours, 100);
+    assert!(own.contains("\nTable 15: ") && !own.contains("gemma-7b-it  "), "{own}");
+    let text = render_tables(&study, TableModels::All, 100);
+    assert!(text.contains("gemma-7b-it  "), "{text}");
     for number in 2..=15 {
         assert!(text.contains(&format!("\nTable {number}: ")), "{number}");
     }
@@ -126,7 +139,7 @@ fn fits_without_numbers_are_named() {
     let plain = study.tables[0].rows.iter().find(|row| row.name == "plain").unwrap();
     let (p, holm) = (plain.cells[3].ours.unwrap(), plain.cells[4].ours.unwrap());
     assert!((holm - (5.0 * p).min(1.0)).abs() < 1e-12);
-    assert!(render_study(&study, 100).contains("ours has no estimate: separation"));
+    assert!(render_tables(&study, TableModels::Ours, 100).contains("ours has no estimate: separation"));
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::loopback::{Server, tiny_chat};
 use crate::support::{Choices, Fate, Letters, Scripted, manifest};
 
 fn embedded() -> Checkpoint {
-    Checkpoint::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("embedded/earnest-abacus-1m")).unwrap()
+    Checkpoint::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("embedded/earnest-abacus-1.4m")).unwrap()
 }
 
 /// A whole run of a suite in a folder.

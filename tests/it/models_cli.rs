@@ -7,7 +7,6 @@ use earnest_eval::run::store::Store;
 use earnest_models::hub::Registry;
 use serde_json::Value;
 
-#[allow(dead_code, reason = "shared by tests, each of which needs another part of it")]
 use crate::fake_hub::{FakeHub, Faults, HubFile, git_sha1, sha256};
 
 const REPO: &str = "tiny-org/tiny-llama";

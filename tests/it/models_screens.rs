@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 
 use insta::{Settings, assert_snapshot};
 
-#[allow(dead_code, reason = "shared by tests, each of which needs another part of it")]
 use crate::fake_hub::{FakeHub, Faults, HubFile};
 
 const REPO: &str = "tiny-org/tiny-llama";

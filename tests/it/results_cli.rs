@@ -353,7 +353,7 @@ fn one_id_with_another_question_is_not_compared() {
         let runs: Vec<String> = ["2", "3"]
             .map(|seed| {
                 let words =
-                    ["run", suite, "--model", "earnest-abacus-1m", "--seed", seed, "--max-tokens", "2", "--json"];
+                    ["run", suite, "--model", "earnest-abacus-1.4m", "--seed", seed, "--max-tokens", "2", "--json"];
                 let output = earnest(at).env("EARNEST_CACHE", &cache).args(words).args(options).output().unwrap();
                 assert_eq!(code(&output), 0, "{}", stderr(&output));
                 document(&output)["manifest"]["run"].as_str().unwrap().to_owned()

@@ -207,6 +207,14 @@ fn third_version(at: &Path) {
     std::fs::create_dir(&results).unwrap();
     let dump = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/results_v3/earnest.sql");
     sql(at, &std::fs::read_to_string(dump).unwrap());
+    // The model inside the program of that time, found by its name where the command runs.
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/earnest-abacus-1m");
+    let copy = at.join("earnest-abacus-1m");
+    std::fs::create_dir(&copy).unwrap();
+    for file in std::fs::read_dir(model).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+    }
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn everything_that_works_on_a_run_works_on_a_task() {
     let at = folder.path();
     let ran = document(at, &["-q", "run", "my-sums.toml", "--json"]);
     let run = ran["manifest"]["run"].as_str().unwrap().to_owned();
-    assert!(run.starts_with("my-sums-earnest-abacus-1m-"), "{run}");
+    assert!(run.starts_with("my-sums-earnest-abacus-1.4m-"), "{run}");
     let columns: Vec<&str> = ran["summary"]["rows"][0]["values"]
         .as_array()
         .unwrap()

@@ -20,7 +20,7 @@ const SAMPLES: u32 = 2;
 const CLUSTERS: usize = 14;
 const QUESTIONS: usize = 4;
 
-/// Questions that the embedded model can mostly answer with a few tokens, and not with one.
+/// Questions that a small model can mostly answer with a few tokens, and not with one.
 fn settings(results: &Path, max_tokens: usize, until: Option<&str>) -> EvaluationSettings {
     let options = Options {
         tasks: ["add", "copy"].map(|task| task.parse().unwrap()).to_vec(),
@@ -28,7 +28,7 @@ fn settings(results: &Path, max_tokens: usize, until: Option<&str>) -> Evaluatio
         per_length: QUESTIONS,
         ..Options::default()
     };
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("embedded/earnest-abacus-1m");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/earnest-abacus-1m");
     let model = LocatedModel::find(&path, &HubSettings::default(), Default::default()).unwrap();
     let model = ModelSource::Local { model, device: Device::Cpu, note: None };
     EvaluationSettings {
@@ -216,7 +216,7 @@ fn the_program_says_that_a_run_stopped_early() {
     let at = folder.path();
     let ask = |words: &[&str]| {
         let fixed =
-            ["run", "nupa", "--model", "earnest-abacus-1m", "--tasks", "add_Integer,sub_Integer", "--lengths", "2-5"];
+            ["run", "nupa", "--model", "earnest-abacus-1.4m", "--tasks", "add_Integer,sub_Integer", "--lengths", "2-5"];
         let limit = ["--limit", "60", "--json"];
         earnest(at).env("EARNEST_CACHE", at.join("cache")).args(fixed).args(limit).args(words).output().unwrap()
     };

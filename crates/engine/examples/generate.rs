@@ -8,7 +8,7 @@ use earnest_models::checkpoint::Checkpoint;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../../embedded/earnest-abacus-1m");
+    let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../../embedded/earnest-abacus-1.4m");
     let folder = arguments.next().unwrap_or_else(|| built_in.into());
     let prompt = arguments.next().unwrap_or_else(|| "12+34=?".into());
 

@@ -28,15 +28,7 @@ pub struct SampleTokens {
 /// Returns the tokens of a sample; none if the run's checkpoint is not at hand.
 pub fn tokens(manifest: &Manifest, item: &Item, sample: &Sample) -> Option<SampleTokens> {
     let renderer = PromptRenderer::open(manifest)?;
-    let tokenizer = &renderer.checkpoint.tokenizer;
-    let split = |ids: &[u32]| {
-        let mut stream = tokenizer.whole_stream();
-        let mut tokens: Vec<Token> = ids.iter().map(|&id| Token { id, text: stream.push(id).to_owned() }).collect();
-        if let Some(last) = tokens.last_mut() {
-            last.text.push_str(stream.finish());
-        }
-        tokens
-    };
+    let split = |ids: &[u32]| renderer.split(ids);
     let ids = sample.completion.as_ref().map_or(&[][..], |completion| &completion.ids);
     Some(SampleTokens {
         prompt: renderer.rendered(item, sample).map(|prompt| split(&prompt.ids)),
@@ -68,6 +60,21 @@ impl PromptRenderer {
     /// Returns the prompt of a sample; none unless its ids have the digest of the row, so that it is the one that was asked.
     pub(crate) fn prompt(&self, item: &Item, sample: &Sample) -> Option<String> {
         self.rendered(item, sample).map(|rendered| rendered.text)
+    }
+
+    /// Returns the texts of the tokens of a sample's prompt, as [`PromptRenderer::prompt`].
+    pub(crate) fn prompt_tokens(&self, item: &Item, sample: &Sample) -> Option<Vec<String>> {
+        let rendered = self.rendered(item, sample)?;
+        Some(self.split(&rendered.ids).into_iter().map(|token| token.text).collect())
+    }
+
+    fn split(&self, ids: &[u32]) -> Vec<Token> {
+        let mut stream = self.checkpoint.tokenizer.whole_stream();
+        let mut tokens: Vec<Token> = ids.iter().map(|&id| Token { id, text: stream.push(id).to_owned() }).collect();
+        if let Some(last) = tokens.last_mut() {
+            last.text.push_str(stream.finish());
+        }
+        tokens
     }
 
     fn rendered(&self, item: &Item, sample: &Sample) -> Option<Rendered> {

@@ -6,20 +6,21 @@ use earnest_tasks::suite::registry::{OptionError, Programs};
 use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
 
 use crate::EvalError;
+use crate::outcomes::results_of;
 use crate::report::Document;
 use crate::run::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, legacy_folders};
 use crate::run::{Reporter, RunError, RunEvent, Status};
 use crate::suites;
 
-/// Returns true if the folder has results, also of earlier versions.
-pub fn exist(folder: &Path) -> Result<bool, RunError> {
-    Ok(folder.join(FILE_NAME).exists() || !legacy_folders(folder)?.is_empty())
+/// Returns true if the folder has results, also of earlier versions or as outcome files.
+pub fn exist(folder: &Path) -> Result<bool, EvalError> {
+    Ok(results_of(folder)?.join(FILE_NAME).exists() || !legacy_folders(folder)?.is_empty())
 }
 
-/// Opens existing results and takes runs of earlier versions over.
+/// Opens existing results, also those of outcome files, and takes runs of earlier versions over.
 pub fn open(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, EvalError> {
     if legacy_folders(folder)?.is_empty() {
-        return Ok(Store::open(folder)?);
+        return Ok(Store::open(&results_of(folder)?)?);
     }
     create(folder, reporter)
 }
@@ -97,13 +98,14 @@ pub fn document(store: &Store, run: &RunRecord) -> Result<Document, EvalError> {
     }
 }
 
-/// Returns the suite of a stored run: that of its options, with the stored items where they are another tool's.
+/// Returns the suite of a stored run: that of its options, with the stored items where they are another tool's, or were chosen by the
+/// answers.
 ///
 /// # Errors
 /// As [`suites::stored`].
 pub fn suite_of(store: &Store, run: &RunRecord) -> Result<Box<dyn Suite>, OptionError> {
     let suite = suites::stored(&run.manifest.settings)?;
-    if !run.manifest.settings.is_log() {
+    if !run.manifest.settings.is_log() && suite.chooser().is_none() {
         return Ok(suite);
     }
     let samples = run.manifest.settings.samples.max(1) as usize;
@@ -202,7 +204,7 @@ pub fn suite(store: &Store, run: &RunRecord, reporter: &mut dyn Reporter) -> Res
     if run.manifest.settings.is_log() {
         return Ok(None);
     }
-    match suites::stored(&run.manifest.settings) {
+    match suite_of(store, run) {
         Ok(suite) => Ok(Some(suite)),
         Err(error) if store.has_questions(run)? => {
             reporter.event(&RunEvent::Warning(format!(

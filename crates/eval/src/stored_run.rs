@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use earnest_tasks::suite::Item;
 
+use crate::outcomes::{facts, results_of};
 use crate::report::page::{QuestionTexts, ReportRun};
 use crate::report::{Document, LogNames, ReportError, Row, Rows, StoredRows};
 use crate::run::store::{RunRecord, Store};
@@ -21,24 +22,25 @@ pub struct StoredRun {
 impl StoredRun {
     /// Opens the run with this name, or with a part of it that no other run has.
     pub fn open(results: &Path, name: &str) -> Result<Self, EvalError> {
-        let store = Store::open(results)?;
+        let store = Store::open(&results_of(results)?)?;
         let record = store.run(name)?;
         store.check_seal(&record)?;
-        Ok(Self::new(results, record))
+        Ok(Self::new(results, store.results(), record))
     }
 
     /// Opens every run of the folder.
     pub fn all(results: &Path) -> Result<Vec<Self>, EvalError> {
-        let store = Store::open(results)?;
+        let store = Store::open(&results_of(results)?)?;
         let checked = |record: RunRecord| {
             store.check_seal(&record)?;
-            Ok(Self::new(results, record))
+            Ok(Self::new(results, store.results(), record))
         };
         store.runs()?.into_iter().map(checked).collect()
     }
 
-    fn new(results: &Path, record: RunRecord) -> Self {
-        let place = format!("{} in {}", record.manifest.run, results.display());
+    /// `named` is the folder as the user gave it.
+    fn new(named: &Path, results: &Path, record: RunRecord) -> Self {
+        let place = format!("{} in {}", record.manifest.run, named.display());
         StoredRun { manifest: record.manifest.clone(), place, results: results.to_owned(), record }
     }
 
@@ -63,6 +65,11 @@ impl StoredRun {
     /// Returns true if the question of every row is stored.
     pub fn has_questions(&self) -> Result<bool, EvalError> {
         Ok(Store::open(&self.results)?.has_questions(&self.record)?)
+    }
+
+    /// Returns the facts about the questions with which an outcome file was written, in place of their texts.
+    pub fn question_facts(&self) -> Option<serde_json::Value> {
+        facts(&self.results, &self.manifest.run)
     }
 
     /// Reads all rows into memory.

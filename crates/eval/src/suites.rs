@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::EvalError;
 use crate::prompt::ModeRequest;
 
-use crate::run::{ByCluster, Reporter, RunEvent, RunSettings, SandboxRunner};
+use crate::run::{Reporter, RunEvent, RunSettings, SandboxRunner, by_cluster};
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
 use earnest_sandbox::{Confinement, Pool, SandboxCommand, SandboxError, Settings};
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
@@ -71,7 +71,7 @@ pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, OptionError> {
     })?;
     let suite = settings.thinking_text.of(suite);
     Ok(match settings.until {
-        Some(_) => Box::new(ByCluster::new(suite, settings.limit, settings.generation.seed)),
+        Some(_) => Box::new(by_cluster(suite, settings.limit, settings.generation.seed)),
         None => suite,
     })
 }
@@ -132,7 +132,7 @@ impl Host for LocalHost {
 
     fn cached_dataset(&self, dataset: &str) -> Vec<(String, PathBuf)> {
         let cache = Cache::from_environment(&Environment::read(true));
-        let (Ok(cache), Ok(repo)) = (cache, RepoId::parse(dataset)) else { return Vec::new() };
+        let (Ok(cache), Ok(repo)) = (cache, RepoId::dataset(dataset)) else { return Vec::new() };
         let snapshots = cache.dataset_snapshots(&repo).into_iter();
         snapshots.map(|(commit, folder)| (commit.as_str().to_owned(), folder)).collect()
     }

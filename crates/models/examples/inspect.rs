@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The checkpoint's tokenizer and chat template run in a process of their own, which is this program again.
     earnest_models::serve_if_worker();
     let mut arguments = std::env::args().skip(1);
-    let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../../embedded/earnest-abacus-1m");
+    let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../../embedded/earnest-abacus-1.4m");
     let folder = arguments.next().unwrap_or_else(|| built_in.into());
     let text = arguments.next().unwrap_or_else(|| "12+34=?".into());
 

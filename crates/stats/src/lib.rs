@@ -12,6 +12,7 @@ pub mod mixed;
 pub mod multiplicity;
 mod paired_score;
 pub mod power;
+pub mod psychometric;
 pub mod sequential;
 mod matrix;
 

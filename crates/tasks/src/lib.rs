@@ -2,6 +2,7 @@
 //!
 //! Nothing here opens a file or prints: callers hand in what they read.
 
+pub mod anatomy;
 pub mod answer;
 pub mod number;
 mod python;

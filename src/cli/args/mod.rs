@@ -18,6 +18,7 @@ pub use options::{
     EngineArgs, GenerationArgs, ModelArgs, ResultsArgs, SeedArgs, TableArgs, default_results, thinking, threads,
 };
 pub use run::{ResumeArgs, RunArgs, SessionArgs};
+pub use target::{TargetArgs, TrafficArgs};
 
 /// Evaluates the numerical reasoning of open-weight language models: offline, exactly scored, with error bars.
 #[derive(Debug, Parser)]
@@ -117,6 +118,8 @@ Results go to standard output, progress and messages to standard error.",
 pub enum Command {
     /// Evaluate a model on a suite: ask its questions, score the answers, keep every sample
     Run(Box<RunArgs>),
+    /// Measure up to how many digits a model can do what, in minutes, and how it fails
+    Profile(Box<super::profile::ProfileArgs>),
     /// Evaluate several models on several tasks as a study file says, and compare them
     Study(Box<super::study::StudyArgs>),
     /// Continue an interrupted run from its manifest
@@ -156,6 +159,8 @@ pub enum Command {
     RfLengths(super::rf_lengths::RfLengthsArgs),
     /// List, fetch, verify and remove models by commit; measure the effect of quantisation
     Models(super::models::ModelsArgs),
+    /// Fetch the data sets that suites ask
+    Data(super::data::DataArgs),
     /// Train small number models from scratch, or adapters of checkpoints
     Train(super::train::TrainArgs),
     /// Measure the engine's speed on this machine

@@ -31,7 +31,7 @@ A run is named after its settings and the content of the model's files. The same
 run and reports a finished one.")]
 pub struct RunArgs {
     /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file [default:
-    /// earnest-abacus-1m, the model inside this program]
+    /// earnest-abacus-1.4m, the model inside this program]
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, help_heading = "Model")]
     pub model: Option<PathBuf>,
 

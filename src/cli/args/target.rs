@@ -3,8 +3,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::RunArgs;
+use super::{EngineArgs, RunArgs};
 use crate::cli::error::CliError;
+use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::values::one_of;
 use earnest_engine::endpoint::Api;
 use earnest_eval::model::{
@@ -99,47 +100,64 @@ impl TrafficArgs {
 impl RunArgs {
     /// True if the model inside the program is used because no other was named.
     pub fn uses_built_in(&self) -> bool {
-        self.model.is_none() && self.target.engine.unwrap_or_default() == EngineName::Native
+        self.model.is_none() && self.target.is_native()
     }
 
     /// The source of completions.
     pub fn model_source(&self, prompt: ModeRequest) -> Result<ModelSource, CliError> {
-        let engine = self.target.engine.unwrap_or_default();
-        let weights = WeightFormat::from(self.weights);
-        if engine != EngineName::Native && !weights.is_plain() {
+        self.target.source(self.model.as_deref(), self.weights, &self.hub, &self.session.engine, prompt)
+    }
+}
+
+impl TargetArgs {
+    /// True if this program generates.
+    pub fn is_native(&self) -> bool {
+        self.engine.unwrap_or_default() == EngineName::Native
+    }
+
+    /// The source of completions of a model, the one inside the program if none is named.
+    pub fn source(
+        &self,
+        model: Option<&Path>,
+        weights: WeightArgs,
+        hub: &HubArgs,
+        engine: &EngineArgs,
+        prompt: ModeRequest,
+    ) -> Result<ModelSource, CliError> {
+        let name = self.engine.unwrap_or_default();
+        let weights = WeightFormat::from(weights);
+        if name != EngineName::Native && !weights.is_plain() {
             return Err(CliError::usage("--quant, --dtype and --compute need --engine native"));
         }
-        if engine == EngineName::Openai {
-            return Ok(ModelSource::Endpoint(self.endpoint(prompt)?));
+        if name == EngineName::Openai {
+            return Ok(ModelSource::Endpoint(self.endpoint(model, hub, prompt)?));
         }
-        let target = &self.target;
         let given = [
-            ("--base-url", target.base_url.is_some()),
-            ("--model-name", target.model_name.is_some()),
-            ("--api", target.api.is_some()),
-            ("--tokenizer", target.tokenizer.is_some()),
-            ("--context", target.context.is_some()),
+            ("--base-url", self.base_url.is_some()),
+            ("--model-name", self.model_name.is_some()),
+            ("--api", self.api.is_some()),
+            ("--tokenizer", self.tokenizer.is_some()),
+            ("--context", self.context.is_some()),
         ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
             return Err(CliError::usage(format!("{option} needs --engine openai")));
         }
-        let model = self.model.as_deref().unwrap_or(Path::new(BUILT_IN));
-        if engine == EngineName::Mistralrs {
-            return Ok(ModelSource::Mistralrs(LocatedModel::find_for_mistralrs(model, &self.hub.settings())?));
+        let model = model.unwrap_or(Path::new(BUILT_IN));
+        if name == EngineName::Mistralrs {
+            return Ok(ModelSource::Mistralrs(LocatedModel::find_for_mistralrs(model, &hub.settings())?));
         }
-        let model = LocatedModel::find(model, &self.hub.settings(), weights)?;
-        let (device, note) = Device::choose(&self.session.engine.first_settings()?)?;
+        let model = LocatedModel::find(model, &hub.settings(), weights)?;
+        let (device, note) = Device::choose(&engine.first_settings()?)?;
         Ok(ModelSource::Local { model, device, note })
     }
 
     /// The endpoint of `--engine openai`.
-    fn endpoint(&self, prompt: ModeRequest) -> Result<EndpointSource, CliError> {
-        let TargetArgs { base_url, model_name, api, tokenizer, context, .. } = &self.target;
+    fn endpoint(&self, model: Option<&Path>, hub: &HubArgs, prompt: ModeRequest) -> Result<EndpointSource, CliError> {
+        let TargetArgs { base_url, model_name, api, tokenizer, context, .. } = self;
         let url = base_url.as_deref().ok_or_else(|| CliError::usage("--engine openai needs --base-url"))?;
         // EARNEST_MODEL is for the native engine; only --model itself is a mistake here.
-        let from_variable =
-            std::env::var_os("EARNEST_MODEL").is_some_and(|path| self.model.as_deref() == Some(Path::new(&path)));
-        if self.model.is_some() && !from_variable {
+        let from_variable = std::env::var_os("EARNEST_MODEL").is_some_and(|path| model == Some(Path::new(&path)));
+        if model.is_some() && !from_variable {
             return Err(CliError::usage("--model is for models that run here").help(
                 "name the endpoint's model with --model-name, and the folder with its tokenizer with --tokenizer",
             ));
@@ -151,6 +169,6 @@ impl RunArgs {
             tokenizer: tokenizer.clone(),
             context: *context,
         };
-        Ok(asked.source(prompt, &self.hub.settings())?)
+        Ok(asked.source(prompt, &hub.settings())?)
     }
 }

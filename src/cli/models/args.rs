@@ -147,6 +147,7 @@ Models are stored in huggingface_hub's cache: HF_HUB_CACHE, HF_HOME/hub, or ~/.c
 Examples:
   earnest models list --paper gsm-symbolic
   earnest models fetch gemma-2-2b-it
+  earnest models fetch --paper gsm-symbolic
   earnest models fetch microsoft/phi-2@810d367871c1d460086d9f82db8696f2e0a0fcd0
   earnest models resolve Qwen2-7B                 asks the hub for the current commit and keeps it
   earnest models use HuggingFaceTB/SmolLM3-3B     keeps the commit that is in the cache
@@ -216,8 +217,12 @@ pub struct ShowArgs {
 #[derive(Debug, Args)]
 pub struct FetchArgs {
     /// Models: names in the list, or org/repo@<40-digit commit>
-    #[arg(value_name = "MODEL", required = true)]
+    #[arg(value_name = "MODEL", required_unless_present = "paper")]
     pub names: Vec<String>,
+
+    /// All models of this suite's paper
+    #[arg(long, value_name = "SUITE", conflicts_with = "files")]
+    pub paper: Option<String>,
 
     /// File of the repository to fetch, e.g. a GGUF; may be repeated [default: the files that the native engine reads]
     #[arg(long = "file", value_name = "NAME")]

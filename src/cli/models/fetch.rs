@@ -11,7 +11,9 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use earnest_digest::DigestCache;
-use earnest_models::hub::{self, Cache, CommitReference, Environment, FetchEvent, FetchReport, HubError, Remote};
+use earnest_models::hub::{
+    self, Cache, CommitReference, Environment, FetchEvent, FetchReport, HubError, Listing, Remote, RepoId,
+};
 use earnest_models::memory::human_bytes;
 
 /// Time between plain lines.
@@ -26,62 +28,119 @@ struct Fetched {
     report: FetchReport,
 }
 
-/// Fetches one model after the other.
+/// Fetches one model after the other. A model that cannot be fetched does not keep the others from it.
 pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let environment = Environment::read(args.hub.offline);
     let cache = Cache::from_environment(&environment)?;
+    let settings = args.hub.settings();
+    let mut names = args.names.clone();
+    if let Some(paper) = &args.paper {
+        let of_paper = super::list::of_paper(&settings.registry()?, paper)?;
+        names.extend(of_paper.into_iter().map(|entry| entry.name));
+    }
     // All names are resolved first, so that a typo does not show up after an hour of downloads.
-    let targets = args
-        .names
-        .iter()
-        .map(|name| CommitReference::require(name, &args.hub.settings()))
-        .collect::<Result<Vec<CommitReference>, HubError>>()?;
+    let mut targets = Vec::new();
+    let mut failed: Vec<(String, CliError)> = Vec::new();
+    for name in &names {
+        match CommitReference::require(name, &settings) {
+            Ok(target) => targets.push(target),
+            Err(error @ HubError::Unresolved { .. }) if args.paper.is_some() => {
+                failed.push((name.clone(), error.into()))
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let several = names.len() > 1;
     let mut fetched = Vec::new();
     for target in targets {
-        let model = format!("{}@{}", target.repo, target.commit);
-        if let Some(reason) = &target.not_runnable {
-            printer.warning(&format!("{} can be fetched but not run: {reason}", target.given));
+        match fetch_one(args, &environment, &cache, &target, quiet, printer) {
+            Ok(done) => {
+                if !args.json {
+                    printer.result(&line(&done))?;
+                }
+                fetched.push(done);
+            }
+            Err(error) if several => failed.push((target.given.clone(), error)),
+            Err(error) => return Err(error),
         }
-        if environment.offline.is_some()
-            && args.files.is_empty()
-            && let Ok(folder) = cache.checkpoint_folder(&target.repo, &target.commit, &target.given)
-        {
-            printer.message(&format!("{model} is complete in the cache; the hub was not contacted"));
-            let found = cache.inspect(&target.repo, &target.commit);
-            let report =
-                FetchReport { files: found.files, size: found.size, present: found.files, ..FetchReport::default() };
-            fetched.push(Fetched { model, folder: folder.display().to_string(), report });
-            continue;
-        }
-        let remote = Remote::new(&environment, &format!("fetching {model}"))?;
-        if !quiet {
-            printer.message(&format!("asking {} for the files of {model}", environment.endpoint));
-        }
-        let all = remote.revision(&target.repo, target.commit.as_str())?.listing;
-        let listing = if args.files.is_empty() { all.for_native()? } else { all.only(&args.files)? };
-        if args.files.is_empty() && !listing.files.iter().any(|file| file.path == "tokenizer.json") {
-            printer.warning(&format!("{model} has no tokenizer.json and cannot be run without one"));
-        }
-        let mut progress = FetchProgress::new(printer, quiet, listing.size());
-        let report = hub::fetch(&cache, &remote, &target.repo, &listing, &DigestCache::for_user(), &mut |event| {
-            progress.event(&event)
-        })?;
-        progress.end();
-        let folder = cache.snapshot(&target.repo, &target.commit).display().to_string();
-        fetched.push(Fetched { model, folder, report });
     }
     if args.json {
         printer.json(&fetched)?;
-    } else {
-        for done in &fetched {
-            printer.result(&line(done))?;
+    }
+    for (name, error) in &failed {
+        printer.warning(&format!("{name} was not fetched: {}", error.message));
+        if let Some(help) = &error.help {
+            printer.message(&format!("help: {help}"));
         }
     }
-    Ok(Exit::Success)
+    let missing: Vec<String> = failed.iter().map(|(name, _)| name.clone()).collect();
+    match failed.into_iter().next() {
+        None => Ok(Exit::Success),
+        Some((_, first)) => Err(CliError::new(
+            first.exit,
+            format!("{} of {} models were not fetched: {}", missing.len(), names.len(), missing.join(", ")),
+        )
+        .help("the same command fetches what is missing")),
+    }
+}
+
+fn fetch_one(
+    args: &FetchArgs,
+    environment: &Environment,
+    cache: &Cache,
+    target: &CommitReference,
+    quiet: bool,
+    printer: Printer,
+) -> Result<Fetched, CliError> {
+    let model = format!("{}@{}", target.repo, target.commit);
+    if let Some(reason) = &target.not_runnable {
+        printer.warning(&format!("{} can be fetched but not run: {reason}", target.given));
+    }
+    if environment.offline.is_some()
+        && args.files.is_empty()
+        && let Ok(folder) = cache.checkpoint_folder(&target.repo, &target.commit, &target.given)
+    {
+        printer.message(&format!("{model} is complete in the cache; the hub was not contacted"));
+        let found = cache.inspect(&target.repo, &target.commit);
+        let report =
+            FetchReport { files: found.files, size: found.size, present: found.files, ..FetchReport::default() };
+        return Ok(Fetched { model, folder: folder.display().to_string(), report });
+    }
+    let remote = Remote::new(environment, &format!("fetching {model}"))?;
+    if !quiet {
+        printer.message(&format!("asking {} for the files of {model}", environment.endpoint));
+    }
+    let all = remote.revision(&target.repo, target.commit.as_str())?.listing;
+    let listing = if args.files.is_empty() { all.for_native()? } else { all.only(&args.files)? };
+    if args.files.is_empty() && !listing.files.iter().any(|file| file.path == "tokenizer.json") {
+        printer.warning(&format!("{model} has no tokenizer.json and cannot be run without one"));
+    }
+    let (folder, report) = download(cache, &remote, &target.repo, &listing, quiet, printer)?;
+    Ok(Fetched { model, folder, report })
+}
+
+/// Downloads the files of a listing with progress; returns their folder.
+pub(in crate::cli) fn download(
+    cache: &Cache,
+    remote: &Remote,
+    repo: &RepoId,
+    listing: &Listing,
+    quiet: bool,
+    printer: Printer,
+) -> Result<(String, FetchReport), CliError> {
+    let mut progress = FetchProgress::new(printer, quiet, listing.size());
+    let report =
+        hub::fetch(cache, remote, repo, listing, &DigestCache::for_user(), &mut |event| progress.event(&event))?;
+    progress.end();
+    Ok((cache.snapshot(repo, &listing.commit).display().to_string(), report))
 }
 
 fn line(done: &Fetched) -> String {
-    let r = &done.report;
+    format!("{}\n  {}\n  {}\n", done.model, described(&done.report), done.folder)
+}
+
+/// A report in words.
+pub(in crate::cli) fn described(r: &FetchReport) -> String {
     let mut parts = vec![format!("{}, {}", files(r.files), human_bytes(r.size))];
     parts.push(format!("{} over the network", human_bytes(r.transferred)));
     for (count, what) in
@@ -91,7 +150,7 @@ fn line(done: &Fetched) -> String {
             parts.push(format!("{count} {what}"));
         }
     }
-    format!("{}\n  {}; all sizes and hashes match\n  {}\n", done.model, parts.join(", "), done.folder)
+    format!("{}; all sizes and hashes match", parts.join(", "))
 }
 
 /// Progress: a bar on a terminal, otherwise a line every few seconds.

@@ -8,7 +8,7 @@ use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};
 use earnest_eval::report::{Align, Table};
 use earnest_models::checkpoint::ElementType;
-use earnest_models::hub::{Cache, CachedCommit, Entry, Environment, RepoId};
+use earnest_models::hub::{Cache, CachedCommit, Entry, Environment, Registry, RepoId};
 use earnest_models::memory::human_bytes;
 
 /// A row of the list.
@@ -39,6 +39,23 @@ impl Memory {
         let bytes = |dtype| estimate::weights(entry, dtype);
         Some(Memory { f32: bytes(ElementType::F32)?, bf16: bytes(ElementType::Bf16)?, f16: bytes(ElementType::F16)? })
     }
+}
+
+/// Models of a suite's paper.
+///
+/// # Errors
+/// There are none.
+pub(in crate::cli) fn of_paper(list: &Registry, paper: &str) -> Result<Vec<Entry>, CliError> {
+    let found: Vec<Entry> =
+        list.entries.iter().filter(|entry| entry.papers.iter().any(|known| known == paper)).cloned().collect();
+    if found.is_empty() {
+        let mut papers: Vec<&str> = list.entries.iter().flat_map(|entry| &entry.papers).map(String::as_str).collect();
+        papers.sort_unstable();
+        papers.dedup();
+        return Err(CliError::usage(format!("the list has no models of {paper}"))
+            .help(format!("there are models of {}", papers.join(", "))));
+    }
+    Ok(found)
 }
 
 /// Lists.

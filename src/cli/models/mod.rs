@@ -12,6 +12,8 @@ mod show;
 mod verify;
 
 pub use args::{ComputeArg, HubArgs, ModelsArgs, WeightArgs};
+pub(super) use fetch::{described, download};
+pub(super) use list::of_paper;
 
 use std::path::Path;
 

@@ -1,16 +1,17 @@
 //! `earnest reproduce gsm-symbolic --run`: the matrix of models and prompts. Runs are named after their settings, so the same
 //! command continues an interrupted study and reuses finished runs.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::gsm_symbolic::GsmSymbolicArgs;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_flag;
+use crate::cli::models::of_paper;
 use crate::cli::printer::Printer;
 use crate::cli::study::{Lines, ended};
 use crate::cli::values::Prompts;
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
-use earnest_eval::model::TrafficSettings;
+use earnest_eval::model::{LocatedModel, TrafficSettings};
 use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::study::{
     self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
@@ -61,14 +62,15 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
         return Err(CliError::usage("--prompts leaves out gsm, whose answers select the models for the other prompts")
             .help("add gsm (a finished run is not repeated), or use --select all"));
     }
+    let models = models(args, printer)?;
     let settings = StudySettings {
         results: args.compared.results.folder.clone(),
-        hub: args.hub.settings(),
-        shard: None,
+        hub: args.hub().settings(),
+        shard: args.shard,
         fail_on_error: None,
         stop: stop_flag(),
     };
-    let plan = StudyPlan::new(definition(args, &chosen)?, settings)?;
+    let plan = StudyPlan::new(definition(args, models, &chosen)?, settings)?;
     let mut decide = |run: PlannedRun, store: &Store, record: &RunRecord| match chosen[run.prompt] {
         Prompt::Gsm if selects && chosen.len() > 1 => select(&plan.model(run).name, store, record),
         _ => Ok(Decision::CONTINUE),
@@ -110,8 +112,85 @@ pub(super) struct Executed {
     pub(super) run: String,
 }
 
+/// The models of `small`: of both kinds, and small enough for any machine.
+const SMALL: [&str; 2] = ["SmolLM2-135M-Instruct", "gemma-3-270m-it"];
+
+/// The models of --with and --models that are on this machine, under their names in the tables.
+fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<Vec<ModelDefinition>, CliError> {
+    let engine = args.engine.settings()?;
+    // In the study the tokenizer's EOS alone ends an answer.
+    let eos = args.generation.eos.unwrap_or(EndOfSequence::Tokenizer);
+    let generation = GenerationSettings { eos, ..args.generation.settings(args.seed.seed) };
+    let weights = WeightFormat::from(args.weights);
+    let model = |name: &str, path: &Path, place: String| ModelDefinition {
+        name: name.to_owned(),
+        reference: match args.engine_name.as_str() {
+            "mistralrs" => ModelReference::Mistralrs(path.to_owned()),
+            _ => ModelReference::Native { model: path.to_owned(), weights },
+        },
+        engine: engine.clone(),
+        traffic: TrafficSettings::default(),
+        generation: generation.clone(),
+        thinking_text: args.generation.thinking_text,
+        place: Place::key(place),
+    };
+    let mut models: Vec<ModelDefinition> =
+        args.with.iter().map(|named| model(&named.name, &named.path, format!("--with {}", named.name))).collect();
+    let mut wanted: Vec<ModelDefinition> = Vec::new();
+    for word in &args.models {
+        let place = || format!("--models {word}");
+        match word.as_str() {
+            "paper" => {
+                let entries = of_paper(&args.hub().settings().registry()?, "gsm-symbolic")?;
+                wanted.extend(entries.iter().map(|entry| model(&entry.name, Path::new(&entry.name), place())));
+            }
+            "small" => wanted.extend(SMALL.iter().map(|name| model(name, Path::new(name), place()))),
+            file if Path::new(file).extension().is_some_and(|ending| ending == "toml") => {
+                wanted.extend(StudyDefinition::read(Path::new(file), &engine)?.models);
+            }
+            name => {
+                let label = name.rsplit('/').next().unwrap_or(name);
+                let label = label.split('@').next().unwrap_or(label);
+                wanted.push(model(label.strip_suffix(".gguf").unwrap_or(label), Path::new(name), place()));
+            }
+        }
+    }
+    let all = wanted.len();
+    for definition in wanted {
+        match here(args, &definition) {
+            Ok(()) => models.push(definition),
+            Err(error) => {
+                printer.warning(&format!("{} is left out: {error}", definition.name));
+                if let Some(help) = error.help() {
+                    printer.message(&format!("help: {help}"));
+                }
+            }
+        }
+    }
+    if models.is_empty() {
+        return Err(match all {
+            0 => CliError::usage("--run needs models").help("--models paper, --models small, or --with NAME=MODEL"),
+            all => CliError::usage(format!("none of the {all} models is on this machine"))
+                .help("`earnest models fetch --paper gsm-symbolic` brings those of the paper"),
+        });
+    }
+    Ok(models)
+}
+
+/// Checks that a local model's files are here; endpoints and other engines say it themselves.
+fn here(args: &GsmSymbolicArgs, definition: &ModelDefinition) -> Result<(), EvalError> {
+    if let ModelReference::Native { model, weights } = &definition.reference {
+        LocatedModel::find(model, &args.hub().settings(), *weights)?;
+    }
+    Ok(())
+}
+
 /// The study: one task, the chosen prompts, the named models.
-fn definition(args: &GsmSymbolicArgs, chosen: &[Prompt]) -> Result<StudyDefinition, CliError> {
+fn definition(
+    args: &GsmSymbolicArgs,
+    models: Vec<ModelDefinition>,
+    chosen: &[Prompt],
+) -> Result<StudyDefinition, CliError> {
     let mut options = args.items.0.clone();
     if !options.has("profile") {
         // The study's profile also for endpoints.
@@ -120,19 +199,6 @@ fn definition(args: &GsmSymbolicArgs, chosen: &[Prompt]) -> Result<StudyDefiniti
     for prompt in chosen {
         args.choose(*prompt, &options)?;
     }
-    let engine = args.engine.settings()?;
-    // In the study the tokenizer's EOS alone ends an answer.
-    let eos = args.generation.eos.unwrap_or(EndOfSequence::Tokenizer);
-    let generation = GenerationSettings { eos, ..args.generation.settings(args.seed.seed) };
-    let model = |named: &StudyModel| ModelDefinition {
-        name: named.name.clone(),
-        reference: ModelReference::Native { model: named.path.clone(), weights: WeightFormat::default() },
-        engine: engine.clone(),
-        traffic: TrafficSettings::default(),
-        generation: generation.clone(),
-        thinking_text: args.generation.thinking_text,
-        place: Place::key(format!("--with {}", named.name)),
-    };
     let task = TaskDefinition {
         name: args.suite.clone(),
         suite: args.suite.clone(),
@@ -146,7 +212,7 @@ fn definition(args: &GsmSymbolicArgs, chosen: &[Prompt]) -> Result<StudyDefiniti
     Ok(StudyDefinition {
         name: "gsm-symbolic".to_owned(),
         file: None,
-        models: args.with.iter().map(model).collect(),
+        models,
         tasks: vec![task],
         compare: Vec::new(),
         mixed_models: Vec::new(),

@@ -6,7 +6,10 @@ mod dnc;
 mod nupa;
 mod nupa_section_3;
 mod gsm_symbolic;
+mod gsm_symbolic_collected;
 mod gsm_symbolic_runs;
+
+pub use gsm_symbolic_collected::numbers_of;
 
 use clap::{Args, Subcommand};
 
@@ -74,7 +77,7 @@ impl ComparedRuns {
     fn open(&self, suite: &str) -> Result<Vec<StoredRun>, CliError> {
         let folder = &self.results.folder;
         if self.runs.is_empty() {
-            let all = if folder.exists() { StoredRun::all(folder)? } else { Vec::new() };
+            let all = if earnest_eval::results::exist(folder)? { StoredRun::all(folder)? } else { Vec::new() };
             let mut of_suite: Vec<StoredRun> = all.into_iter().filter(|run| is_of(run, suite)).collect();
             // Of a run that was scored again, only the copy with the new scores counts.
             let scored: Vec<bool> = of_suite

@@ -329,6 +329,7 @@ fn plot(report: &MixedReport<'_>) -> earnest_eval::report::plot::Figure {
             high,
             significant: low > 1.0 || high < 1.0,
             problem: one.estimate.is_none().then(|| "separated".to_owned()),
+            series: 0,
         }
     };
     let rows = pairs.filter(|(one, _)| one.name != earnest_stats::mixed::INTERCEPT).map(row).collect();
@@ -338,5 +339,6 @@ fn plot(report: &MixedReport<'_>) -> earnest_eval::report::plot::Figure {
         title: report.formula.clone(),
         x_label: format!("odds ratio with {level} % interval"),
         rows,
+        series: Vec::new(),
     })
 }

@@ -21,7 +21,7 @@ use earnest_train::experiment::{
   earnest reproduce nupa --section 3 --experiment section-3
 
 The same command continues after Ctrl-C, a kill or a power cut. Several processes of it share the work: each trains what no \
-other one has taken. With RAYON_NUM_THREADS=1 and parts = 1, one process per core is faster than one process for all cores.
+other one has taken. With parts = 1, one process per core is faster than one process for all cores.
 
 docs/training.md documents the keys of the file.")]
 pub struct ExperimentArgs {
@@ -64,6 +64,10 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
         cell_state(&out, cell)?;
     }
     keep_file(args, &out)?;
+    let largest = experiment.cells.iter().max_by_key(|cell| cell.settings.size.parameters());
+    if let Some(cell) = largest {
+        super::choose_threads(cell.settings.parts, cell.settings.size.parameters());
+    }
     let stop = stop_on_signal()?;
     let total = experiment.cells.len();
     let place = |cell: &GridCell| 1 + experiment.cells.iter().position(|other| other == cell).unwrap_or_default();

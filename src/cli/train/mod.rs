@@ -42,13 +42,19 @@ pub fn execute(args: &TrainArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     }
 }
 
-/// Gives every part of a batch one thread. Otherwise candle splits each product among all cores and spins while it waits: with two
-/// parts on two cores that takes three times the processor time, and more on a busy machine. Results are the same.
-fn one_thread_per_part(parts: usize) {
+/// Parameters from which a part of a batch gains by several threads.
+const LARGE: usize = 20_000_000;
+
+/// Chooses the threads of every part of a batch, unless `RAYON_NUM_THREADS` does: one for small models, all cores' share for large
+/// ones. candle splits each operation among its threads and spins while it waits, which takes small models most of their time and is worse on a
+/// busy machine. Results are the same.
+fn choose_threads(parts: usize, parameters: usize) {
     const VARIABLE: &str = "RAYON_NUM_THREADS";
-    if parts > 1 && std::env::var_os(VARIABLE).is_none() {
+    if std::env::var_os(VARIABLE).is_none() {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = if parameters < LARGE { 1 } else { (cores / parts).max(1) };
         // SAFETY: called before this program has started a second thread, so nobody reads the environment meanwhile.
-        unsafe { std::env::set_var(VARIABLE, "1") };
+        unsafe { std::env::set_var(VARIABLE, threads.to_string()) };
     }
 }
 

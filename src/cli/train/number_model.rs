@@ -369,6 +369,7 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
     let _lock = lock_folder(&args.out)?;
     // Another process may have finished it before the lock was acquired.
     let settings = args.settings()?;
+    super::choose_threads(settings.parts, settings.size.parameters());
     let mut trainer = Trainer::open(settings.clone(), &args.out, &Device::Cpu)?;
     if !quiet {
         let from = match trainer.steps_done() {

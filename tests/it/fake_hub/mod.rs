@@ -162,7 +162,8 @@ fn serve(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         return answer(&format!("{status} No"), &[("X-Error-Code", code.to_owned())], b"no", 2);
     }
     let plain = path.split('?').next().unwrap_or_default();
-    if let Some(revision) = plain.strip_prefix(&format!("/api/models/{repo}/revision/")) {
+    let kind = if repo.starts_with("datasets/") { "" } else { "models/" };
+    if let Some(revision) = plain.strip_prefix(&format!("/api/{kind}{repo}/revision/")) {
         if revision != "main" && !commit.starts_with(revision) {
             return answer("404 Not Found", &[("X-Error-Code", "RevisionNotFound".to_owned())], b"", 0);
         }

@@ -519,7 +519,7 @@ fn the_model_inside_the_program_agrees_with_the_cpu() {
     if skipped() {
         return;
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../embedded/earnest-abacus-1m");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../embedded/earnest-abacus-1.4m");
     let mut checkpoint = Checkpoint::open(&folder).unwrap();
     for (dtype, tolerance) in [(ElementType::F32, 1e-3), (ElementType::Bf16, 0.3)] {
         checkpoint.set_weight_format(WeightFormat { quant: None, dtype: Some(dtype), ..WeightFormat::default() });

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::import::no_field;
 use crate::report::{Comparison, Scores, compare, differing_settings};
 use crate::run::store::{Filter, RunRecord, Store};
-use crate::run::{Decision, FileRecord, Reporter, RunEvent, Sample, shown};
+use crate::run::{Decision, FileRecord, Reporter, RunEvent, Sample};
 use crate::samples::check_filter;
 use crate::{EvalError, results, suites};
 use earnest_tasks::suite::log::scorer;
@@ -46,15 +46,7 @@ pub fn compare_runs(
 
 /// Warns of settings and prompts in which compared runs differ.
 pub(crate) fn warn_of_settings(comparison: &Comparison, warn: &mut impl FnMut(String)) {
-    if !comparison.settings.is_empty() {
-        warn(settings_warning(comparison));
-    }
-    if comparison.different_prompts > 0 {
-        warn(format!(
-            "{} (A) and {} (B) saw different prompts for {} of {} questions, so a difference need not be the models'",
-            comparison.baseline, comparison.run, comparison.different_prompts, comparison.items
-        ));
-    }
+    comparison.caveats().into_iter().for_each(warn);
 }
 
 /// Compares each run with the first one; differing settings are in the comparisons, without a warning.
@@ -283,20 +275,6 @@ fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn
             scores.normalise_questions();
         }
     }
-}
-
-/// Names settings in which the runs differ, with both values.
-fn settings_warning(comparison: &Comparison) -> String {
-    let named = comparison.settings.iter().map(|change| {
-        let name = change.name.strip_prefix("suite_options.").unwrap_or(&change.name);
-        format!("{name} ({} in A, {} in B)", shown(&change.one), shown(&change.other))
-    });
-    format!(
-        "{} (A) and {} (B) have different settings, so a difference need not be the models': {}",
-        comparison.baseline,
-        comparison.run,
-        named.collect::<Vec<_>>().join(", ")
-    )
 }
 
 /// Names of files with other content, or in one list only.

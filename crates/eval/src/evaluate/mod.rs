@@ -6,6 +6,7 @@
 mod begin;
 mod detectable;
 mod generation;
+mod rounds;
 mod session;
 mod settings;
 mod survey;

@@ -6,6 +6,7 @@ use earnest_tasks::suite::registry::{Channel, OptionError, ProgramsRecord};
 
 use super::begin::{Claimed, claim};
 use super::detectable::detectable;
+use super::rounds::Rounds;
 use super::until::{decider, resolved};
 use super::{Decoding, EvaluationSettings, Questions, RunChoice};
 use crate::EvalError;
@@ -14,8 +15,8 @@ use crate::prompt::{Prompter, SystemPlace};
 use crate::results;
 use crate::run::store::{RunProgress, RunRecord, Store};
 use crate::run::{
-    ByCluster, Decider, Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Reporter, RunEvent,
-    RunSettings, Runner, Stage, Status, Until, timestamp,
+    Decider, Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter, RunEvent, RunSettings,
+    Runner, Stage, Status, Until, by_cluster, timestamp,
 };
 use crate::suites::start_programs;
 
@@ -78,6 +79,10 @@ impl ModelSession {
             model.check_likelihoods()?;
         }
         settings.plan.check(suite)?;
+        let most = suite.chooser().map(|chooser| chooser.most());
+        if most.is_some() {
+            check_whole(settings, suite.name())?;
+        }
         let sandbox = start_programs(suite, reporter)?;
         let run_settings = resolve_settings(settings, suite, model.as_ref(), files, &prompter, reporter)?;
         if !run_settings.system.is_own() {
@@ -93,7 +98,8 @@ impl ModelSession {
             model: model.as_ref(),
             prompter: &prompter,
             sandbox,
-            planned: settings.plan.len(suite),
+            planned: most.unwrap_or_else(|| settings.plan.len(suite)),
+            chooses: most.is_some(),
             settings: run_settings,
         };
         // Created last, so that a refused command leaves nothing behind.
@@ -113,7 +119,10 @@ struct Session<'a> {
     prompter: &'a Prompter<'a>,
     sandbox: Option<ProgramsRecord>,
     settings: RunSettings,
+    /// Number of samples; at most so many where the suite chooses them.
     planned: usize,
+    /// True if later items depend on the answers to earlier ones.
+    chooses: bool,
 }
 
 impl Session<'_> {
@@ -139,25 +148,36 @@ impl Session<'_> {
                 reporter.event(&RunEvent::Message(format!("this run was finished at {when}; {next}")));
                 // A process that was killed at the very end has left none.
                 if store.summary(&run)?.is_none() {
-                    results::keep_document(store, &run, self.suite)?;
+                    self.keep_document(store, &run)?;
                 }
                 Ok(run)
             }
             earlier => {
-                if earlier.is_none() {
+                if earlier.is_none() && !self.chooses {
                     reporter.event(&RunEvent::Message(detectable(self.suite, &self.evaluation.plan)));
                 }
                 let (run, ended) = self.generate(engine, store, &name, earlier, &progress, reporter)?;
                 self.check_end(ended, store, &run)?;
-                results::keep_document(store, &run, self.suite)?;
+                self.keep_document(store, &run)?;
                 drop(lock);
                 Ok(run)
             }
         }
     }
 
-    /// Number of settled samples of a run that is complete: fewer than planned if it ended early.
+    /// Stores the summary of a finished run.
+    fn keep_document(&self, store: &Store, run: &RunRecord) -> Result<(), EvalError> {
+        match self.chooses {
+            true => results::keep_document(store, run, results::suite_of(store, run)?.as_ref()),
+            false => results::keep_document(store, run, self.suite),
+        }
+    }
+
+    /// Number of settled samples of a run that is complete: fewer than planned if it ended early, or its suite chose fewer.
     fn settled(&self, run: &RunRecord) -> usize {
+        if self.chooses {
+            return run.planned.unwrap_or(self.planned);
+        }
         if run.manifest.decision.is_some() { run.manifest.plan().len(self.suite) } else { self.planned }
     }
 
@@ -207,11 +227,22 @@ impl Session<'_> {
             stop: &self.evaluation.stop,
         };
         let generating = Instant::now();
-        let outcome = runner.run_until(decider.as_mut(), engine.engine.as_mut(), &mut writer, progress, reporter);
+        let outcome = match self.suite.chooser() {
+            Some(chooser) => {
+                let rounds = Rounds { store, run: &run, runner: &runner, most: self.planned };
+                rounds.run(chooser, engine.engine.as_mut(), &mut writer, reporter).map(|(ended, items)| {
+                    run.planned = Some(items);
+                    ended
+                })
+            }
+            None => runner
+                .run_until(decider.as_mut(), engine.engine.as_mut(), &mut writer, progress, reporter)
+                .map_err(EvalError::from),
+        };
         drop(writer);
         let outcome = match (outcome, self.suite.unread()) {
             (Ok(Ended::Finished | Ended::Decided), Some(reason)) => Err(unread_questions(&reason).into()),
-            (outcome, _) => outcome.map_err(EvalError::from),
+            (outcome, _) => outcome,
         };
         let finished = matches!(outcome, Ok(Ended::Finished | Ended::Decided));
         let outcome = match decider.filter(|_| finished) {
@@ -223,7 +254,9 @@ impl Session<'_> {
         manifest.engine = Some(engine.record());
         manifest.ended = Some(timestamp(SystemTime::now()));
         manifest.status = if finished && outcome.is_ok() { Status::Finished } else { Status::Interrupted };
-        run.planned = Some(self.settled(&run));
+        if !self.chooses {
+            run.planned = Some(self.settled(&run));
+        }
         // The first error is reported: on a full disk, writing the manifest fails too.
         let written = store.update(run.id, &run.manifest, self.settled(&run));
         let ended = outcome?;
@@ -328,11 +361,11 @@ pub(super) fn suite<'m, 's: 'm>(
             let channel = Channel { mode: prompter.mode(), endpoint: model.endpoint().is_some() };
             let suite = settings.thinking_text.of(choice.suite(channel)?);
             match ordered {
-                Some((limit, seed)) => Box::new(ByCluster::new(suite, limit, seed)),
+                Some((limit, seed)) => Box::new(by_cluster(suite, limit, seed)),
                 None => suite,
             }
         }
-        (Questions::Suite(suite), Some((limit, seed))) => Box::new(ByCluster::new(suite.as_ref(), limit, seed)),
+        (Questions::Suite(suite), Some((limit, seed))) => Box::new(by_cluster(suite.as_ref(), limit, seed)),
         (Questions::Suite(suite), None) => return Ok(suite.as_ref()),
     };
     Ok(&**made.insert(suite))
@@ -387,7 +420,26 @@ pub(super) fn resolve_settings(
     })
 }
 
-/// True if the suite's prompts have a system message; either all items have one or none.
+/// True if the suite's prompts have a system message; either all items have one or none, but for suites that mix those of others.
 fn has_system_message(suite: &dyn Suite) -> bool {
-    suite.items().next().is_some_and(|item| item.segments.system.is_some())
+    let mixed = if suite.chooser().is_some() { usize::MAX } else { 1 };
+    suite.items().take(mixed).any(|item| item.segments.system.is_some())
+}
+
+/// Refuses a part of a run whose suite chooses its items by all answers.
+fn check_whole(settings: &EvaluationSettings, suite: &str) -> Result<(), EvalError> {
+    let Plan { limit, samples, shard } = settings.plan;
+    let given = [
+        (limit.is_some(), "--limit"),
+        (samples != 1, "--samples"),
+        (shard.is_some(), "--shard"),
+        (settings.until.is_some(), "--until"),
+    ];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(EvalError::setting(format!(
+            "{option} does not go with {suite}, which chooses its questions by the answers"
+        ))
+        .hint("--budget limits the questions of each skill, --skills chooses among the skills")),
+        None => Ok(()),
+    }
 }

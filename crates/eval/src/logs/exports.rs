@@ -17,14 +17,11 @@ use super::secrets::without_secrets;
 use crate::EvalError;
 use crate::import::CHOICES;
 use crate::report::LogNames;
-use crate::report::export::formula;
+use crate::report::export::{MANIFEST, formula};
 use crate::run::Manifest;
 
 /// Columns that every export begins with.
 pub(super) const COLUMNS: [&str; 5] = ["run", "suite", "item", "sample", "task"];
-
-/// Name under which a Parquet file has the run's manifest.
-const MANIFEST: &str = "earnest.manifest";
 
 /// True for the columns of an export.
 pub(super) fn are_columns(columns: &[&str]) -> bool {

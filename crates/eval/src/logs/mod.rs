@@ -26,6 +26,7 @@ mod zip;
 
 pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
 pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, find};
+pub(crate) use parquet::ParquetFile;
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ use serde_json::{Map, Number, Value};
 use crate::EvalError;
 
 /// A Parquet file that was opened.
-pub(super) struct ParquetFile {
+pub(crate) struct ParquetFile {
     reader: SerializedFileReader<File>,
 }
 

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use crate::EvalError;
 
 /// Name of the built-in model on the command line, in manifests and reports.
-pub const BUILT_IN: &str = "earnest-abacus-1m";
+pub const BUILT_IN: &str = "earnest-abacus-1.4m";
 
 macro_rules! file {
     ($name:literal) => {
-        ($name, include_bytes!(concat!("../../../../embedded/earnest-abacus-1m/", $name)).as_slice())
+        ($name, include_bytes!(concat!("../../../../embedded/earnest-abacus-1.4m/", $name)).as_slice())
     };
 }
 

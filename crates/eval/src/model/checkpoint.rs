@@ -36,7 +36,7 @@ fn open_with(
             checked_sha256(&file, |_| ())?;
         }
     }
-    opened.map_err(|error| {
+    let checkpoint = opened.map_err(|error| {
         let failed = EvalError::model(format!("cannot use the checkpoint: {error}"));
         if let Some(help) = error.help() {
             return failed.hint(help);
@@ -50,10 +50,38 @@ fn open_with(
             }
         } else {
             failed.hint(
-                "a model is a Hugging Face folder or a GGUF file; scripts/fetch-models.sh downloads two small ones",
+                "a model is a Hugging Face folder, a GGUF file or a name of `earnest models list`; `earnest models fetch NAME` gets one",
             )
         }
-    })
+    })?;
+    check_options(located, &checkpoint)?;
+    Ok(checkpoint)
+}
+
+/// Refuses options that change nothing, under which a run would be stored as another model's.
+fn check_options(located: &LocatedModel, checkpoint: &Checkpoint) -> Result<(), EvalError> {
+    // Of a model that runs elsewhere, nothing is known.
+    if checkpoint.is_foreign() {
+        return Ok(());
+    }
+    if let Some(quant) = located.weights.quant
+        && checkpoint.weight_record().is_some_and(|record| record.quantised_weights == 0)
+    {
+        let name = quant.name();
+        return Err(EvalError::setting(format!(
+            "--quant {name} quantises nothing: no matrix has rows of a multiple of 32 weights"
+        ))
+        .hint("leave it out, or take another model"));
+    }
+    let allowed = &checkpoint.passed_keys.allowed;
+    let matches = |key: &String| allowed.iter().any(|name| name == key || name.rsplit('.').next() == Some(key));
+    match located.allow_config.iter().find(|key| !matches(key)) {
+        Some(key) => {
+            Err(EvalError::setting(format!("--allow-config {key}: the configuration has no unknown key of this name"))
+                .hint("leave it out"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns the manifest's record of a checkpoint.

@@ -67,6 +67,11 @@ impl Document {
 
     /// Stores the summary with the run, if it is finished.
     pub fn keep(&self, store: &Store, run: &RunRecord) -> Result<(), RunError> {
+        store.keep_summary(run, &self.summary_json())
+    }
+
+    /// The summary as it is stored with a run.
+    pub(crate) fn summary_json(&self) -> String {
         let Document { totals, failures, mut summary, mut grids, readings, reported, .. } = self.clone();
         let mut unbounded = Vec::new();
         for (place, number) in numbers(&mut summary, &mut grids).into_iter().enumerate() {
@@ -76,8 +81,7 @@ impl Document {
             }
         }
         let kept = Kept { format: REPORT_FORMAT, totals, failures, summary, grids, readings, reported, unbounded };
-        let json = serde_json::to_string(&kept).expect("results have string keys only, so they serialise");
-        store.keep_summary(run, &json)
+        serde_json::to_string(&kept).expect("results have string keys only, so they serialise")
     }
 }
 

@@ -32,7 +32,7 @@ pub struct RunSettings {
     pub limit: Option<usize>,
     /// Number of samples per item.
     pub samples: u32,
-    /// Condition on which the run ends, if any. Its items come in the order of [`ByCluster`](super::ByCluster).
+    /// Condition on which the run ends, if any. Its items come in the order of [`by_cluster`](super::by_cluster).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// Files of the checkpoint by name and content.

@@ -1,6 +1,6 @@
 //! Runs: plan, generation, scoring and storage of samples, and continuation after an interruption.
 
-mod by_cluster;
+mod of_items;
 mod clock;
 mod code_runner;
 mod decision;
@@ -23,7 +23,6 @@ mod scoring;
 pub mod store;
 mod until;
 
-pub use by_cluster::ByCluster;
 pub use clock::timestamp;
 pub use code_runner::SandboxRunner;
 pub(crate) use decision::estimate_text;
@@ -39,6 +38,7 @@ pub use manifest::{
     EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest,
     ModelRecord, Pinned, RunSettings, SettingChange, Status, Totals,
 };
+pub use of_items::{OfItems, by_cluster};
 pub use plan::{Plan, PlannedSample, Shard, ShardError};
 pub use rate::Rate;
 pub use runner::{Ended, Runner};

@@ -21,9 +21,9 @@ const MISTRALRS: [(&str, &str); 11] = [
     ("Starcoder2ForCausalLM", "starcoder2"),
 ];
 
-/// True if mistral.rs loads this architecture, whose answers nobody here compared with a reference.
+/// True if mistral.rs loads this architecture (or `model_type`), whose answers nobody here compared with a reference.
 pub fn mistralrs_knows(architecture: &str) -> bool {
-    MISTRALRS.iter().any(|(name, _)| *name == architecture)
+    MISTRALRS.iter().any(|(name, kind)| [*name, *kind].contains(&architecture))
 }
 
 /// Returns the next step for a model that the native engine cannot run: the commands for other engines. `model` is what `--model`
@@ -31,7 +31,7 @@ pub fn mistralrs_knows(architecture: &str) -> bool {
 pub(crate) fn next_step(model: &str, family: &str) -> String {
     let endpoint =
         "serve it with another program (vLLM, SGLang, llama.cpp) and run with `--engine openai --base-url URL`";
-    match MISTRALRS.iter().any(|(architecture, kind)| [*architecture, *kind].contains(&family)) {
+    match mistralrs_knows(family) {
         true => format!(
             "`--engine mistralrs --model {model}` tries it with mistral.rs, which has this architecture (not verified by us); or {endpoint}"
         ),

@@ -27,6 +27,9 @@ pub enum CheckpointError {
     /// A field is missing, invalid or not supported.
     #[error("{}: field `{field}` is {value}: {reason}", path.display())]
     Field { path: PathBuf, field: String, value: String, reason: String },
+    /// A field asks for what the decoder does not have, although its architecture is supported.
+    #[error("{}: {what}", path.display())]
+    Feature { path: PathBuf, what: String, architecture: String },
     /// The architecture is not supported.
     #[error("{}: architecture {found} is not supported; supported architectures: {supported}", path.display())]
     UnknownArchitecture { path: PathBuf, found: String, supported: String },
@@ -62,7 +65,8 @@ impl CheckpointError {
     /// Returns the next step for the user, where the message does not have it.
     pub fn help(&self) -> Option<String> {
         match self {
-            CheckpointError::UnknownArchitecture { path, found, .. } => {
+            CheckpointError::UnknownArchitecture { path, found, .. }
+            | CheckpointError::Feature { path, architecture: found, .. } => {
                 // mistral.rs takes folders only.
                 let family = if path.ends_with("config.json") { found.as_str() } else { "" };
                 let folder = path.parent().unwrap_or(path).display().to_string();

@@ -127,6 +127,12 @@ impl GgufWeights {
         Ok(weights)
     }
 
+    /// Returns the tensor of a parameter and its file.
+    pub(super) fn source(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> Option<String> {
+        let (place, _) = self.place(config, parameter, shape).ok()?;
+        Some(format!("tensor {} in {}", place.tensor, self.file.path.display()))
+    }
+
     fn place(
         &self,
         config: &DecoderConfig,

@@ -73,7 +73,9 @@ pub(super) fn parse(
         }
         let placeholders = hf_recent::placeholders(&fields, &text, family)?;
         hf_keys::ignore_around_text(&fields);
-        let tied = fields.flag("tie_word_embeddings")?;
+        // The default of Mistral 3's outer class; those of the others agree with their text's.
+        let wraps_mistral = matches!(family, Family::Mistral | Family::Ministral3);
+        let tied = fields.flag("tie_word_embeddings")?.or(wraps_mistral.then_some(true));
         fields.finish()?;
         ids.bos = ids.bos.or(text.token_ids("bos_token_id")?.first().copied());
         ids.eos.extend(text.token_ids("eos_token_id")?);
@@ -183,7 +185,7 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
         _ => family.has_attention_bias_field() && f.flag("attention_bias")?.unwrap_or(bias_default),
     };
     if family == Family::Phi && f.flag("qk_layernorm")?.unwrap_or(false) {
-        return Err(f.error("qk_layernorm", "layer norms on queries and keys are not supported for Phi-2"));
+        return Err(f.unsupported("qk_layernorm", "layer norms on queries and keys are not supported for Phi-2"));
     }
     let (attention_softcap, final_softcap) = softcaps(f, family)?;
     let feed_forward = hf_experts::read(f, family, &sizes)?;
@@ -211,7 +213,7 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
         embedding_scale: if family.scales_embedding() { (hidden_size as f64).sqrt() as f32 } else { scales.embedding },
         residual_scale: scales.residual,
         logit_scale: scales.logits,
-        tied_embeddings: f.flag("tie_word_embeddings")?.or(tied_outside).unwrap_or(family.ties_by_default()),
+        tied_embeddings: ties(f.flag("tie_word_embeddings")?, tied_outside, family),
         head_bias: family == Family::Phi,
         qkv_bias: attention_bias || matches!(family, Family::Qwen2 | Family::Phi),
         output_bias: (attention_bias && !matches!(family, Family::Glm4 | Family::Glm4Moe)) || family == Family::Phi,
@@ -244,6 +246,15 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
     hf_keys::ignore_in_decoder(f, family);
     f.finish()?;
     Ok(config)
+}
+
+/// True if the head is the embedding, unless the file has a head that is not: of two flags, transformers reads the outer one, and writes
+/// them unequal.
+fn ties(inside: Option<bool>, outside: Option<bool>, family: Family) -> bool {
+    match (inside, outside) {
+        (None, None) => family.ties_by_default(),
+        (inside, outside) => inside == Some(true) || outside == Some(true),
+    }
 }
 
 fn block(family: Family) -> BlockLayout {
@@ -282,9 +293,8 @@ fn softcaps(f: &Fields, family: Family) -> Result<(Option<f32>, Option<f32>), Ch
     };
     Ok(match family {
         Family::Gemma2 => (cap("attn_logit_softcapping", Some(50.0))?, cap("final_logit_softcapping", Some(30.0))?),
-        Family::Gemma3 => (cap("attn_logit_softcapping", None)?, cap("final_logit_softcapping", None)?),
         Family::Gemma3n => (None, cap("final_logit_softcapping", Some(30.0))?),
-        Family::Gemma4 => (None, cap("final_logit_softcapping", None)?),
+        Family::Gemma3 | Family::Gemma4 => (None, cap("final_logit_softcapping", None)?),
         _ => (None, None),
     })
 }
@@ -327,7 +337,9 @@ fn activation(f: &Fields, family: Family) -> Result<Activation, CheckpointError>
             // The first Gemma checkpoints have `gelu` but were trained with the tanh approximation.
             "gelu" if family == Family::Gemma => Ok(Some(Activation::GeluTanh)),
             "gelu" => Ok(Some(Activation::GeluErf)),
-            _ => Err(f.error(key, "supported activations are silu, gelu, gelu_new, gelu_fast and gelu_pytorch_tanh")),
+            _ => Err(
+                f.unsupported(key, "supported activations are silu, gelu, gelu_new, gelu_fast and gelu_pytorch_tanh")
+            ),
         }
     };
     // Gemma 3n has the key of the older families without reading it.

@@ -4,6 +4,9 @@ use super::hf_family::Family;
 use super::json_fields::Fields;
 use super::{CheckpointError, ExpertPlacement, Experts, Routing};
 
+/// Largest accepted number of experts in all layers together.
+const MAX_EXPERTS: usize = 1 << 16;
+
 /// The feed-forward block of a layer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
@@ -121,9 +124,15 @@ fn counts(
 ) -> Result<(usize, usize), CheckpointError> {
     let count = f.positive(all, Some(default_all))?;
     let per_token = f.positive(chosen, Some(default_chosen))?;
-    if per_token > count || count > MAX_LAYERS {
-        let reason = format!("must not exceed the number of experts, {count} (at most {MAX_LAYERS})");
-        return Err(f.error(chosen, reason));
+    // Absent, the number of layers is a default, and small.
+    let layers = f.size("num_hidden_layers")?.unwrap_or(1);
+    if count > MAX_LAYERS || count.saturating_mul(layers) > MAX_EXPERTS {
+        let reason =
+            format!("at most {MAX_LAYERS} experts a layer and {MAX_EXPERTS} in all {layers} layers are supported");
+        return Err(f.error(all, reason));
+    }
+    if per_token > count {
+        return Err(f.error(chosen, format!("must not exceed the number of experts, {count}")));
     }
     Ok((count, per_token))
 }

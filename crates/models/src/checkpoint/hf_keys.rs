@@ -195,6 +195,7 @@ fn unread(family: Family) -> &'static [&'static str] {
             "scoring_func",
             "topk_method",
         ],
+        Family::Gemma3 => &["attn_logit_softcapping"],
         Family::Gemma3n => &["altup_coef_clip", "hidden_act", "query_pre_attn_scalar"],
         Family::Gemma4 => &["expert_intermediate_size"],
         Family::Qwen35 => &[

@@ -67,7 +67,7 @@ pub(super) fn read(
 fn bidirectional(f: &Fields) -> Result<(), CheckpointError> {
     match f.text("use_bidirectional_attention")? {
         None | Some("vision") => Ok(()),
-        Some(_) => Err(f.error("use_bidirectional_attention", "only causal decoders are supported")),
+        Some(_) => Err(f.unsupported("use_bidirectional_attention", "only causal decoders are supported")),
     }
 }
 
@@ -78,9 +78,10 @@ fn gemma4_heads(
     windows: &[LayerWindow],
     layers: &mut [LayerConfig],
 ) -> Result<(), CheckpointError> {
-    let global = f.positive("global_head_dim", Some(512))?;
     let one = f.flag("attention_k_eq_v")?.unwrap_or(false);
-    let global_heads = f.size("num_global_key_value_heads")?.filter(|_| one).unwrap_or(sizes.kv_heads);
+    let (global, listed) = gemma4_global(f, sizes, windows)?;
+    let named = f.size("num_global_key_value_heads")?.filter(|_| one);
+    let global_heads = listed.or(named).unwrap_or(sizes.kv_heads);
     if global_heads == 0 || !sizes.heads.is_multiple_of(global_heads) {
         let reason = format!("must divide the {} attention heads", sizes.heads);
         return Err(f.error("num_global_key_value_heads", reason));
@@ -93,6 +94,35 @@ fn gemma4_heads(
         }
     }
     Ok(())
+}
+
+/// Reads the width of Gemma 4's heads in full layers, and their number of key heads if it is listed with the layers, as transformers 5.23 writes both.
+fn gemma4_global(
+    f: &Fields,
+    sizes: &Sizes,
+    windows: &[LayerWindow],
+) -> Result<(usize, Option<usize>), CheckpointError> {
+    let Some(list) = f.object("per_layer_config")? else {
+        return Ok((f.positive("global_head_dim", Some(512))?, None));
+    };
+    let full = |i: usize| windows.get(i).is_some_and(|window| !window.sliding);
+    let mut heads: Option<(usize, Option<usize>)> = None;
+    for key in list.keys() {
+        let Some(layer) = list.object(key)? else { continue };
+        let of_layer = (layer.positive("head_dim", Some(sizes.head_dim))?, layer.size("num_key_value_heads")?);
+        layer.finish()?;
+        if !key.parse().is_ok_and(full) || heads.is_some_and(|heads| heads != of_layer) {
+            return Err(f.unsupported("per_layer_config", "only full layers may differ, and must be alike"));
+        }
+        heads = Some(of_layer);
+    }
+    list.finish()?;
+    let count = list.keys().count();
+    if count > 0 && count != windows.iter().filter(|window| !window.sliding).count() {
+        return Err(f.unsupported("per_layer_config", "it must list all full layers or none: they must be alike"));
+    }
+    f.ignore(&["global_head_dim"]);
+    Ok(heads.unwrap_or((sizes.head_dim, None)))
 }
 
 /// The last layers of Gemma 3n and 4 use the keys and values of the last layer of their type before them.
@@ -184,7 +214,7 @@ fn ropes(
             return Ok((ropes, by_type()));
         }
         Family::Gemma4 => {
-            let global = Context { head_dim: f.positive("global_head_dim", Some(512))?, ..context };
+            let global = Context { head_dim: gemma4_global(f, sizes, windows)?.0, ..context };
             let (full, sliding) = hf_rope::gemma4(f, &global, &context)?;
             return Ok((Ropes { ropes: vec![full, sliding], ..none }, by_type()));
         }
@@ -349,7 +379,7 @@ fn attention_layers(f: &Fields, num_layers: usize) -> Result<Vec<LayerWindow>, C
         Some(types) if types.len() == num_layers && types.iter().all(attention) => {
             Ok(vec![LayerWindow { sliding: false, window: None }; num_layers])
         }
-        _ => Err(f.error(key, "Mamba layers are not supported: every layer must be one of attention")),
+        _ => Err(f.unsupported(key, "Mamba layers are not supported: every layer must be one of attention")),
     }
 }
 
@@ -398,6 +428,6 @@ fn layer_types_named(f: &Fields, num_layers: usize, local: &str) -> Result<Vec<b
     match types {
         Some(types) if types.len() == num_layers => Ok(types),
         Some(types) => Err(f.error("layer_types", format!("has {} entries for {num_layers} layers", types.len()))),
-        None => Err(f.error("layer_types", format!("only {local} and full_attention are supported"))),
+        None => Err(f.unsupported("layer_types", format!("only {local} and full_attention are supported"))),
     }
 }

@@ -164,12 +164,12 @@ fn name(family: Family, p: LayerParameter, with_experts: bool) -> &'static str {
             (Up, false) => "feed_forward.up_proj.weight",
             (_, false) => "feed_forward.down_proj.weight",
         },
+        Down if family == Family::GraniteMoeHybrid => "shared_mlp.output_linear.weight",
         Gate | Up | Down if with_experts && family != Family::Gemma4 => match p {
             Gate => "mlp.shared_experts.gate_proj.weight",
             Up => "mlp.shared_experts.up_proj.weight",
             _ => "mlp.shared_experts.down_proj.weight",
         },
-        Down if family == Family::GraniteMoeHybrid => "shared_mlp.output_linear.weight",
         Gate => "mlp.gate_proj.weight",
         GateBias => "mlp.gate_proj.bias",
         Up if phi => "mlp.fc1.weight",
@@ -249,7 +249,8 @@ const OTHER_PARTS: [&str; 11] = [
     "vision_embedder.",
 ];
 
-/// True for tensors that a file may hold without taking part: precomputed rotary angles and causal masks, a copy of a tied head, keys
+/// True for tensors that a file may hold without taking part: precomputed rotary angles and causal masks, a copy of a tied head, scales that are
+/// switched off, keys
 /// of layers that use those of another, and what belongs to other modalities or to the prediction of further tokens. `has` tells
 /// whether the file has a tensor.
 pub(super) fn is_redundant(name: &str, config: &DecoderConfig, has: &dyn Fn(&str) -> bool) -> bool {
@@ -258,15 +259,18 @@ pub(super) fn is_redundant(name: &str, config: &DecoderConfig, has: &dyn Fn(&str
         || name.ends_with(".attn.bias")
         || name.ends_with(".attn.masked_bias")
         || (config.tied_embeddings && name.ends_with("lm_head.weight"))
+        || (config.streams.is_some_and(|streams| !streams.scaled) && name.ends_with(".altup.correct_output_scale"))
         || OTHER_PARTS.iter().any(|prefix| bare.starts_with(prefix) || name.starts_with(prefix))
         || layer_of(name).is_some_and(|(prefix, layer, rest)| match config.layers.get(layer) {
             // A layer behind the last one that joins the hidden state with the next embedding.
-            None => has(&format!("{prefix}{layer}.eh_proj.weight")),
+            None => {
+                ["weight", "qweight", "weight_packed"].iter().any(|end| has(&format!("{prefix}{layer}.eh_proj.{end}")))
+            }
             Some(l) => {
                 matches!(l.keys_values, KeysValues::OfLayer(_))
-                    && ["k_proj.weight", "v_proj.weight", "k_norm.weight", "v_norm.weight"]
+                    && ["k_proj.", "v_proj.", "k_norm.", "v_norm."]
                         .iter()
-                        .any(|shared| rest.strip_prefix("self_attn.") == Some(shared))
+                        .any(|shared| rest.strip_prefix("self_attn.").is_some_and(|rest| rest.starts_with(shared)))
             }
         })
 }

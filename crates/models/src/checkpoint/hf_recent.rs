@@ -20,10 +20,14 @@ pub(super) fn latent(f: &Fields, family: Family) -> Result<Option<LatentAttentio
         value_dims: f.positive("v_head_dim", Some(128))?,
     };
     if latent.value_dims > latent.plain_dims + latent.rotary_dims {
-        return Err(f.error("v_head_dim", "values wider than keys are not supported"));
+        return Err(f.unsupported("v_head_dim", "values wider than keys are not supported"));
     }
     if f.flag("attention_bias")?.unwrap_or(false) {
-        return Err(f.error("attention_bias", "biases of latent projections are not supported"));
+        return Err(f.unsupported("attention_bias", "biases of latent projections are not supported"));
+    }
+    let keys = latent.plain_dims + latent.rotary_dims;
+    if f.size("qk_head_dim")?.is_some_and(|dims| dims != keys) {
+        return Err(f.error("qk_head_dim", format!("must be {keys}, the sum of qk_nope_head_dim and qk_rope_head_dim")));
     }
     Ok(Some(latent))
 }
@@ -45,7 +49,7 @@ pub(super) fn linear(f: &Fields, family: Family) -> Result<Option<LinearAttentio
         return Err(f.error("linear_num_key_heads", reason));
     }
     if f.text("hidden_act")?.is_some_and(|act| act != "silu") {
-        return Err(f.error("hidden_act", "linear attention is supported with silu only"));
+        return Err(f.unsupported("hidden_act", "linear attention is supported with silu only"));
     }
     Ok(Some(linear))
 }

@@ -119,11 +119,11 @@ pub(super) fn gemma4(f: &Fields, full: &Context, sliding: &Context) -> Result<(R
             outer.ignore(&["partial_rotary_factor"]);
             finish(&outer, "rope_theta", full, theta(&outer)?, None, RopeScaling::None)?
         }
-        _ => return Err(outer.error("rope_type", "supported are proportional and default")),
+        _ => return Err(outer.unsupported("rope_type", "supported are proportional and default")),
     };
     match inner.text("rope_type")?.unwrap_or("default") {
         "default" => inner.ignore(&["partial_rotary_factor"]),
-        _ => return Err(inner.error("rope_type", "only default is supported for sliding layers")),
+        _ => return Err(inner.unsupported("rope_type", "only default is supported for sliding layers")),
     }
     let local = finish(&inner, "rope_theta", sliding, theta(&inner)?, None, RopeScaling::None)?;
     outer.finish()?;
@@ -195,7 +195,7 @@ fn parse(
         _ => {
             let reason =
                 "supported rope types are default, linear, llama3, yarn and, for Phi-3, longrope (also spelled su)";
-            return Err(inner.error(key, reason));
+            return Err(inner.unsupported(key, reason));
         }
     };
     let growth = match context.family {

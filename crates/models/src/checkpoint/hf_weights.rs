@@ -45,11 +45,12 @@ pub(super) struct HfWeights {
 }
 
 impl HfWeights {
-    /// Reads the headers of all shards, and checks that they have every parameter of `config` in its shape and no other tensors.
+    /// Reads the headers of all shards, and checks that they have every parameter of `config` in its shape and no other tensors. A head of
+    /// its own in the files unties `config`'s.
     pub(super) fn open(
         folder: &Path,
         family: Family,
-        config: &DecoderConfig,
+        config: &mut DecoderConfig,
         quantisation: Option<Quantisation>,
     ) -> Result<HfWeights, CheckpointError> {
         let single = folder.join("model.safetensors");
@@ -63,6 +64,10 @@ impl HfWeights {
         } else {
             return Err(CheckpointError::FileMissing { path: single, advice: missing_weights_advice(folder) });
         }
+        if config.tied_embeddings && weights.has_other_head(config)? {
+            config.tied_embeddings = false;
+        }
+        let config = &*config;
         let mut used = BTreeSet::new();
         for (parameter, shape) in config.parameters() {
             let (place, found) = weights.place(config, parameter, &shape)?;
@@ -96,6 +101,39 @@ impl HfWeights {
             return Err(CheckpointError::Malformed { path, what });
         }
         Ok(weights)
+    }
+
+    /// True if the files have a head whose values are not the embedding's, which transformers then uses although the configuration ties them.
+    fn has_other_head(&self, config: &DecoderConfig) -> Result<bool, CheckpointError> {
+        let shape = [config.vocab_size, config.hidden_size];
+        let heads = hf_names::places(self.family, config, Parameter::Head, &shape);
+        let Some(head) = heads.iter().find_map(|place| self.tensors.get(&place.tensor)) else { return Ok(false) };
+        let (_, Found::Plain(embedding)) = self.place(config, Parameter::Embedding, &shape)? else { return Ok(true) };
+        if head.shape != embedding.shape || head.dtype != embedding.dtype {
+            return Ok(true);
+        }
+        let bytes = |stored: &Stored| {
+            let count = stored.shape.iter().product::<usize>() * stored.dtype.bitsize() / 8;
+            read_values::<u8, 1>(self.file(stored), stored.offset, count, |[byte]| byte)
+        };
+        Ok(bytes(head)? != bytes(embedding)?)
+    }
+
+    /// Returns the tensor of a parameter and its file.
+    pub(super) fn source(&self, config: &DecoderConfig, parameter: Parameter, shape: &[usize]) -> Option<String> {
+        let (place, found) = self.place(config, parameter, shape).ok()?;
+        Some(match found {
+            Found::Plain(stored) if place.mxfp4 => {
+                let (scales, _) = self.mxfp4_scales(&place).ok()?;
+                format!("tensors {} and {scales} in {}", place.tensor, self.file(stored).display())
+            }
+            Found::Plain(stored) => format!("tensor {} in {}", place.tensor, self.file(stored).display()),
+            Found::Quantised(matrix) => {
+                let names: Vec<String> = matrix.names().into_iter().collect();
+                let file = names.iter().find_map(|name| self.tensors.get(name)).map(|stored| self.file(stored));
+                format!("tensors {} in {}", names.join(", "), file?.display())
+            }
+        })
     }
 
     fn add_shards(&mut self, folder: &Path, index: &Path) -> Result<(), CheckpointError> {

@@ -92,6 +92,18 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Returns an error about a field that asks for what is not supported.
+    pub(super) fn unsupported(&self, key: &str, reason: impl Into<String>) -> CheckpointError {
+        let listed = self.map.get("architectures").and_then(|list| list.get(0));
+        let architecture = listed.or(self.map.get("model_type")).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match self.error(key, reason) {
+            CheckpointError::Field { path, field, value, reason } => {
+                CheckpointError::Feature { path, what: format!("field `{field}` is {value}: {reason}"), architecture }
+            }
+            other => other,
+        }
+    }
+
     /// Returns all keys.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'a String> + use<'a> {
         self.map.keys()

@@ -96,9 +96,11 @@ impl Checkpoint {
             return Checkpoint::open_allowing(path, allow);
         }
         match Checkpoint::open_folder(path, false, allow) {
-            Err(CheckpointError::UnknownArchitecture { .. } | CheckpointError::Field { .. }) => {
-                Checkpoint::open_foreign(path, Vec::new())
-            }
+            Err(
+                CheckpointError::UnknownArchitecture { .. }
+                | CheckpointError::Feature { .. }
+                | CheckpointError::Field { .. },
+            ) => Checkpoint::open_foreign(path, Vec::new()),
             opened => opened,
         }
     }
@@ -110,9 +112,10 @@ impl Checkpoint {
     /// [`CheckpointError`].
     pub fn open_for_mistralrs(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
         match Checkpoint::open_allowing(path, allow) {
-            Err(CheckpointError::UnknownArchitecture { found, .. }) if path.is_dir() && mistralrs_knows(&found) => {
-                Checkpoint::open_foreign(path, weight_files(path)?)
-            }
+            Err(
+                CheckpointError::UnknownArchitecture { found, .. }
+                | CheckpointError::Feature { architecture: found, .. },
+            ) if path.is_dir() && mistralrs_knows(&found) => Checkpoint::open_foreign(path, weight_files(path)?),
             opened => opened,
         }
     }
@@ -121,7 +124,7 @@ impl Checkpoint {
         let hf_config::Read { config, family, ids, quantisation, passed } = hf_config::read(folder, allow)?;
         let mut checkpoint = Checkpoint::beside_weights(folder, config, &ids)?;
         if with_weights {
-            let weights = HfWeights::open(folder, family, &checkpoint.config, quantisation.clone())?;
+            let weights = HfWeights::open(folder, family, &mut checkpoint.config, quantisation.clone())?;
             checkpoint.weights = Weights::Hf(weights);
         }
         checkpoint.shapes = checkpoint.config.parameters().into_iter().collect();
@@ -220,6 +223,16 @@ impl Checkpoint {
             }
         }?;
         self.weight_format.apply(p, tensor)
+    }
+
+    /// Returns the tensor of the file that holds a parameter, and the file, for messages; the file alone if the tensor is not known.
+    pub fn source_of(&self, p: Parameter) -> String {
+        let place = self.shapes.get(&p).and_then(|shape| match &self.weights {
+            Weights::Hf(weights) => weights.source(&self.config, p, shape),
+            Weights::Gguf(weights) => weights.source(&self.config, p, shape),
+            Weights::Absent => None,
+        });
+        place.unwrap_or_else(|| self.source.display().to_string())
     }
 
     /// Returns the type of a matrix's blocks, from the file or quantised at load; none if [`Checkpoint::blocks`] does not support it.

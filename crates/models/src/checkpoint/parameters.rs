@@ -63,7 +63,7 @@ impl DecoderConfig {
             None if layer.linear => self.linear_parameters(add),
             None => self.attention_parameters(layer, add),
         }
-        if self.output_bias {
+        if self.output_bias && !layer.linear {
             add(OutputBias, hidden, None);
         }
         if matches!(self.block, BlockLayout::Sandwich | BlockLayout::PostNorm) {

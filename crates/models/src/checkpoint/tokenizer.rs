@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn places_are_marked_without_regular_expressions_and_with_the_same_ids() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../embedded/earnest-abacus-1m");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../embedded/earnest-abacus-1.4m");
         let tokenizer = Tokenizer::from_folder(&folder, None, None, usize::MAX).unwrap();
         assert!(tokenizer.inner.unmarked.is_some(), "the embedded model's tokenizer marks the places of digits");
         let file = tokenizers::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn an_added_token_with_digits_keeps_the_regular_expressions() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../embedded/earnest-abacus-1m");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../embedded/earnest-abacus-1.4m");
         let mut file = tokenizers::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
         assert!(without_marks(&file).is_some());
         file.add_special_tokens([tokenizers::AddedToken::from("<i27>", true)]).unwrap();

@@ -61,7 +61,10 @@ impl Cache {
     }
 
     fn repo_name(repo: &RepoId) -> String {
-        hf_hub::Repo::model(repo.as_str().to_owned()).folder_name()
+        match repo.as_str().strip_prefix("datasets/") {
+            Some(name) => hf_hub::Repo::dataset(name.to_owned()).folder_name(),
+            None => hf_hub::Repo::model(repo.as_str().to_owned()).folder_name(),
+        }
     }
 
     /// The folder of a repository, `models--org--name`.
@@ -71,7 +74,7 @@ impl Cache {
 
     /// The path of a commit's snapshot, which need not exist.
     pub fn snapshot(&self, repo: &RepoId, commit: &Commit) -> PathBuf {
-        self.inner.model(repo.as_str().to_owned()).pointer_path(commit.as_str())
+        self.repo_folder(repo).join("snapshots").join(commit.as_str())
     }
 
     /// The path of a blob, which is named after its hash.
@@ -107,8 +110,7 @@ impl Cache {
 
     /// Returns the commits of a dataset (`datasets--org--name`) that have a snapshot, with their folders.
     pub fn dataset_snapshots(&self, repo: &RepoId) -> Vec<(Commit, PathBuf)> {
-        let name = hf_hub::Repo::dataset(repo.as_str().to_owned()).folder_name();
-        let snapshots = self.folder().join(name).join("snapshots");
+        let snapshots = self.repo_folder(repo).join("snapshots");
         let mut commits: Vec<(Commit, PathBuf)> = names(&snapshots)
             .iter()
             .filter_map(|name| Some((Commit::parse(name).ok()?, snapshots.join(name))))

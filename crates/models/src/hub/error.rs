@@ -192,6 +192,9 @@ impl HubError {
                 "create a new token at https://huggingface.co/settings/tokens, or unset HF_TOKEN for a public repository".into()
             }
             HubError::NoRepository { .. } => "check the spelling; for a private repository set HF_TOKEN".into(),
+            HubError::NoSuchRevision { repo, .. } if repo.starts_with("datasets/") => {
+                "check the digits; without --revision the newest commit is taken".into()
+            }
             HubError::NoSuchRevision { repo, .. } => {
                 format!("check the digits; `earnest models resolve {repo}@main` prints the current commit")
             }

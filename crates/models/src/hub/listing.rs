@@ -125,6 +125,14 @@ impl Listing {
         Ok(Listing { files, ..self.clone() })
     }
 
+    /// Selects the files of a data set: rows as JSON lines or Parquet, and its card with the licence.
+    pub fn rows(&self) -> Listing {
+        let chosen = |file: &&RemoteFile| {
+            [".jsonl", ".parquet"].iter().any(|ending| file.path.ends_with(ending)) || file.path == "README.md"
+        };
+        Listing { files: self.files.iter().filter(chosen).cloned().collect(), ..self.clone() }
+    }
+
     /// Selects files by name.
     ///
     /// # Errors

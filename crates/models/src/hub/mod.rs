@@ -1,6 +1,6 @@
 //! Models by commit: the list of models, the local Hugging Face cache, and downloads into it.
 //!
-//! Only [`Remote`] opens sockets, and only `earnest models` creates one; everything else works on local files.
+//! Only [`Remote`] opens sockets, and only `earnest models` and `earnest data` create one; everything else works on local files.
 
 mod name;
 mod error;

@@ -10,6 +10,9 @@ use super::HubError;
 #[serde(transparent)]
 pub struct RepoId(String);
 
+/// Beginning of the hub's addresses of data sets; no organisation has a name with a slash.
+const DATASETS: &str = "datasets/";
+
 impl RepoId {
     /// Parses a repository by the hub's own rules, so that no name leads out of the cache folder.
     ///
@@ -33,6 +36,24 @@ impl RepoId {
         if valid { Ok(RepoId(text.to_owned())) } else { Err(HubError::NotARepository { given: text.to_owned() }) }
     }
 
+    /// A repository of data sets, named alike.
+    ///
+    /// # Errors
+    /// [`HubError::NotARepository`].
+    pub fn dataset(text: &str) -> Result<RepoId, HubError> {
+        RepoId::parse(text).map(|RepoId(name)| RepoId(format!("{DATASETS}{name}")))
+    }
+
+    /// True for a repository of data sets.
+    pub fn is_dataset(&self) -> bool {
+        self.0.starts_with(DATASETS)
+    }
+
+    /// Path of the repository in the hub's programming interface: `models/organisation/name` or `datasets/...`.
+    pub(super) fn in_api(&self) -> String {
+        if self.is_dataset() { self.0.clone() } else { format!("models/{}", self.0) }
+    }
+
     /// Parses the name of a cache folder (`models--organisation--name`, `models--name`).
     pub fn of_folder(folder: &str) -> Option<RepoId> {
         RepoId::parse(&folder.strip_prefix("models--")?.replacen("--", "/", 1)).ok()
@@ -48,9 +69,9 @@ impl RepoId {
         !self.0.contains('/')
     }
 
-    /// The part after the slash.
+    /// The part after the last slash.
     pub fn name(&self) -> &str {
-        self.0.split_once('/').map_or(self.0.as_str(), |(_, name)| name)
+        self.0.rsplit_once('/').map_or(self.0.as_str(), |(_, name)| name)
     }
 }
 
@@ -210,6 +231,16 @@ mod tests {
     use super::*;
 
     const COMMIT: &str = "810d367871c1d460086d9f82db8696f2e0a0fcd0";
+
+    #[test]
+    fn data_sets_are_repositories_of_their_own() {
+        let repo = RepoId::dataset("apple/GSM-Symbolic").unwrap();
+        assert!(repo.is_dataset() && repo != RepoId::parse("apple/GSM-Symbolic").unwrap());
+        assert_eq!((repo.as_str(), repo.name()), ("datasets/apple/GSM-Symbolic", "GSM-Symbolic"));
+        assert_eq!(repo.in_api(), "datasets/apple/GSM-Symbolic");
+        assert_eq!(RepoId::parse("gpt2").unwrap().in_api(), "models/gpt2");
+        assert!(RepoId::dataset("datasets/apple/GSM-Symbolic").is_err() && RepoId::parse("datasets/a/b").is_err());
+    }
 
     #[test]
     fn only_forty_digits_are_a_commit() {

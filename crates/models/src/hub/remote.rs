@@ -104,7 +104,7 @@ impl Remote {
     /// # Errors
     /// No connection, no access, no such revision, or an answer that is not a listing.
     pub fn revision(&self, repo: &RepoId, revision: &str) -> Result<Revision, HubError> {
-        let url = format!("{}/api/models/{repo}/revision/{}?blobs=true", self.endpoint, encode(revision, true));
+        let url = format!("{}/api/{}/revision/{}?blobs=true", self.endpoint, repo.in_api(), encode(revision, true));
         let mut response = self.get(&url, None)?;
         self.check(response.status().as_u16(), code(&response), repo, revision, None, &url)?;
         let malformed = |what: String| HubError::BadListing { url: url.clone(), what };

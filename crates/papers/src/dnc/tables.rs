@@ -56,11 +56,17 @@ pub(super) fn compared_tables(options: &Options, summary: &Summary, run: &str, m
     for &target in &options.targets {
         for (metric, rule) in metrics(options.dataset, target) {
             let view = View { options, summary, target, rule };
-            let numbers: &[(u8, Quantity)] = match options.numbers {
-                Numbers::Token => &[(3, Quantity::Change), (9, Quantity::Raw), (10, Quantity::Relative)],
-                Numbers::Replace => &[(6, Quantity::Change), (6, Quantity::Raw)],
+            let mut numbers: Vec<(u8, Quantity)> = match options.numbers {
+                Numbers::Token => vec![(3, Quantity::Change), (9, Quantity::Raw), (10, Quantity::Relative)],
+                Numbers::Replace => vec![(6, Quantity::Change), (6, Quantity::Raw)],
             };
-            for &(number, quantity) in numbers {
+            if options.numbers == Numbers::Token && options.dataset == Dataset::AsdivA && target.has_equation() {
+                numbers.extend([(6, Quantity::Change), (6, Quantity::Raw)]);
+                // Tables 7 and 8 vary the training of two systems, by the paper's metric of equations.
+                numbers
+                    .extend([7, 8].into_iter().filter(|_| metric == "Acc_eq").map(|table| (table, Quantity::Change)));
+            }
+            for (number, quantity) in numbers {
                 let what = match quantity {
                     Quantity::Change => "change under attack, percentage points",
                     Quantity::Raw => "accuracy under attack, per cent",
@@ -190,7 +196,8 @@ impl View<'_> {
     ) -> Vec<PublishedCell> {
         let Some(table) = published(number) else { return Vec::new() };
         let setting = |row: &str| match number {
-            6 => row == "replace",
+            6 if self.options.numbers == Numbers::Replace => row == "replace",
+            6 => row == "token",
             _ => row == "Attack" || row == "Original",
         };
         let row = table.rows.iter().find(|row| setting(&row.setting) && row.name == title);
@@ -199,6 +206,10 @@ impl View<'_> {
         let system = |column: &str| -> Option<String> {
             if number == 6 {
                 return (column == wanted).then(|| "GPT2".to_owned());
+            }
+            if let 7 | 8 = number {
+                let system = if number == 7 { "Graph2Tree" } else { "T5" };
+                return Some(format!("{system}, {column}"));
             }
             column
                 .strip_prefix(self.options.dataset.title())?

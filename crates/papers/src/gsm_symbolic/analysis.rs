@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use super::effect::{Columns, ModelFit, fit_columns};
 use super::evaluation::{ErrorClass, Evaluation, Observation};
+use earnest_stats::{clustered_mean, t_reach};
+use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
 /// Accuracies, per cent.
@@ -18,6 +20,10 @@ pub struct Accuracies {
     pub variants: Option<f64>,
     /// Variants minus base, percentage points.
     pub difference: Option<f64>,
+    /// The difference with the 95 % interval of templates as pairs, percentage points; absent where it does not vary.
+    pub interval: Option<Interval>,
+    /// Least difference that as many templates detect with power 80 % at the 5 % level, given how these ones vary; percentage points.
+    pub detectable: Option<f64>,
     /// Standard deviation (n - 1) of the accuracies by instance (Table 4); absent with fewer than two instances.
     pub instance_sd: Option<f64>,
 }
@@ -118,16 +124,24 @@ pub(super) fn columns(rows: &[Observation], centre: Option<f64>) -> Columns {
 }
 
 fn accuracies(rows: &[Observation]) -> Accuracies {
-    let mean = |variant: bool| -> Option<f64> {
+    let shares = |variant: bool| -> BTreeMap<&str, f64> {
         let mut templates: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for row in rows.iter().filter(|row| row.variant == variant) {
             let counts = templates.entry(&row.template).or_default();
             counts.0 += usize::from(row.correct);
             counts.1 += 1;
         }
-        let shares: Vec<f64> = templates.values().map(|(right, n)| *right as f64 / *n as f64).collect();
-        (!shares.is_empty()).then(|| 100.0 * shares.iter().sum::<f64>() / shares.len() as f64)
+        templates.into_iter().map(|(template, (right, n))| (template, 100.0 * right as f64 / n as f64)).collect()
     };
+    let mean = |shares: &BTreeMap<&str, f64>| -> Option<f64> {
+        (!shares.is_empty()).then(|| shares.values().sum::<f64>() / shares.len() as f64)
+    };
+    let (of_base, of_variants) = (shares(false), shares(true));
+    let (base, variants) = (mean(&of_base), mean(&of_variants));
+    let pairs: Vec<f64> =
+        of_variants.iter().filter_map(|(template, share)| Some(share - of_base.get(template)?)).collect();
+    let templates: Vec<u64> = (0..pairs.len() as u64).collect();
+    let paired = clustered_mean(&pairs, &templates).ok().filter(|found| found.standard_error > 0.0);
     let mut instances: BTreeMap<i64, (usize, usize)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.variant) {
         let counts = instances.entry(row.instance).or_default();
@@ -140,7 +154,6 @@ fn accuracies(rows: &[Observation]) -> Accuracies {
         let squares: f64 = shares.iter().map(|share| (share - middle).powi(2)).sum();
         (squares / (shares.len() - 1) as f64).sqrt()
     });
-    let (base, variants) = (mean(false), mean(true));
     let variant_questions = rows.iter().filter(|row| row.variant).count();
     Accuracies {
         base_questions: rows.len() - variant_questions,
@@ -148,6 +161,11 @@ fn accuracies(rows: &[Observation]) -> Accuracies {
         base,
         variants,
         difference: base.zip(variants).map(|(base, variants)| variants - base),
+        interval: paired.as_ref().map(|found| {
+            let (low, high) = found.interval(0.95);
+            Interval { estimate: found.mean, low, high }
+        }),
+        detectable: paired.as_ref().map(|found| t_reach(pairs.len() as f64, 0.05, 0.8) * found.standard_error),
         instance_sd,
     }
 }

@@ -11,12 +11,19 @@ use earnest_eval::report::plot::{
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
-/// Draws the study's figures; those without data are left out.
+/// Draws the study's figures with the paper's values beside ours, in the paper's order.
 pub fn drawings(study: &Study) -> Vec<Figure> {
-    drawings_of(study, "gsm-symbolic")
+    drawn(study).into_iter().map(|(_, figure)| figure).collect()
 }
 
-/// Draws the study's figures under names that begin with a suite's.
+/// The same with the numbers of the figures.
+pub(super) fn drawn(study: &Study) -> Vec<Drawing> {
+    let mut drawings = super::beside::drawings(study);
+    drawings.sort_by_key(|(number, _)| *number);
+    drawings
+}
+
+/// Draws the study's figures of the runs alone, under names that begin with a suite's; those without data are left out.
 pub fn drawings_of(study: &Study, suite: &str) -> Vec<Figure> {
     let mut drawings: Vec<Drawing> = Vec::new();
     for prompt in Prompt::ALL {
@@ -31,9 +38,9 @@ pub fn drawings_of(study: &Study, suite: &str) -> Vec<Figure> {
 }
 
 /// A drawing with the number of its figure in the paper.
-type Drawing = (u8, Figure);
+pub(super) type Drawing = (u8, Figure);
 
-fn exact(value: f64) -> Interval {
+pub(super) fn exact(value: f64) -> Interval {
     Interval { estimate: value, low: value, high: value }
 }
 
@@ -61,6 +68,7 @@ fn effect_figures(study: &Study, prompt: Prompt, suite: &str) -> Vec<Drawing> {
             high: of(|effect| effect.high),
             significant: effect.is_some_and(|effect| effect.is_significant()),
             problem: ours.glmm1.problem().map(str::to_owned),
+            series: 0,
         }
     };
     let ratios = forest(&Forest {
@@ -68,6 +76,7 @@ fn effect_figures(study: &Study, prompt: Prompt, suite: &str) -> Vec<Drawing> {
         title: format!("Figure {number}: variant effect, {prompt} prompt"),
         x_label: "odds ratio of GSM-Variants against GSM-Base".into(),
         rows: analyses.iter().map(row).collect(),
+        series: Vec::new(),
     });
     let bar = |ours: &&Analysis| {
         let difference = ours.accuracies.difference?;
@@ -169,12 +178,18 @@ fn distribution(study: &Study, suite: &str) -> Vec<Drawing> {
         factor: 1.0,
         legend: true,
     });
+    std::iter::once((7, shares)).chain(cumulative(study, suite)).collect()
+}
+
+/// Figure 7: cumulative shares of the runs' questions.
+pub(super) fn cumulative(study: &Study, suite: &str) -> Option<Drawing> {
+    let numbers = study.numbers.as_ref()?;
     let curve = |label: &str, series, n, of: fn(&(i32, f64, f64)) -> f64| Curve {
         label: label.into(),
         series,
         points: numbers.cumulative.iter().map(|at| (f64::from(at.0), n, exact(of(at) / 100.0))).collect(),
     };
-    let cumulative = curves(&CurvePlot {
+    let drawn = curves(&CurvePlot {
         name: format!("{suite}-figure-7-cumulative"),
         title: "Figure 7: integers in the questions, cumulative".into(),
         x_label: "integer".into(),
@@ -186,7 +201,7 @@ fn distribution(study: &Study, suite: &str) -> Vec<Drawing> {
         ],
         legend: true,
     });
-    vec![(7, shares), (7, cumulative)]
+    Some((7, drawn))
 }
 
 /// Figures 9 to 11.

@@ -43,7 +43,7 @@ impl Effect {
 pub struct Lme4Fit {
     pub variant: Option<Effect>,
     pub gamma: Option<Effect>,
-    /// A standard error below 0.01, or all of them equal: the artefact of section 6.1.
+    /// A standard error below 0.01, or all of them equal: the artefact of lme4's inner tolerance.
     pub degenerate: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct ModelFit {
     pub random_variance: Option<f64>,
     /// The variant's estimate by 25-point quadrature.
     pub quadrature: Option<f64>,
-    /// The rule of section 6.3 applied to the converged fit itself.
+    /// The rule for artefacts applied to the converged fit itself.
     pub degenerate: bool,
     /// The same rows under lme4's default settings.
     pub lme4: Option<Lme4Fit>,
@@ -151,7 +151,7 @@ pub(super) fn fit_columns(columns: &Columns) -> ModelFit {
     }
 }
 
-/// Rule of section 6.3: a standard error below 0.01, or equal ones across coefficients.
+/// Rule for artefacts: a standard error below 0.01, or equal ones across coefficients.
 fn is_degenerate(fit: &GlmmFit) -> bool {
     let errors: Vec<f64> = fit.coefficients.iter().filter_map(|coefficient| coefficient.standard_error).collect();
     let (low, high) = errors.iter().fold((f64::INFINITY, 0.0f64), |(low, high), e| (low.min(*e), high.max(*e)));

@@ -48,7 +48,7 @@ pub(super) fn study(analyses: &[Analysis]) -> OptimiserStudy {
         published: listing_6().to_vec(),
         ours: shown.filter_map(row).collect(),
         note: "The paper interprets its listing as stable estimates. Their spread of up to 0.015 comes from the jumps of lme4's \
-               objective (section 6.1); on the converged objective the optimisers agree. The paper's default fit on the GSM prompt \
+               objective; on the converged objective the optimisers agree. The paper's default fit on the GSM prompt \
                (log odds -0.3141) is not among the values listed."
             .to_owned(),
     }

@@ -5,14 +5,17 @@
 //! drawings. Nothing here reads or writes files.
 
 mod analysis;
+mod beside;
 mod chapter;
 mod drawing;
 mod effect;
 mod evaluation;
 mod figures;
+mod formula;
 mod listing;
 mod models;
 mod numbers;
+mod page;
 mod plan;
 mod remarks;
 mod result_table;
@@ -25,11 +28,13 @@ pub use chapter::chapters;
 pub use drawing::{drawings, drawings_of};
 pub use effect::{Effect, Lme4Fit, ModelFit};
 pub use evaluation::{ErrorClass, Evaluation, Observation, ObservationError};
+pub use formula::FormulaFit;
 pub use listing::{OptimiserRow, OptimiserStudy};
 pub use models::{paper_name, paper_order};
 pub use numbers::NumberDistribution;
+pub use page::page;
 pub use plan::{Assumptions, PlannedRun, PromptSize, StudyPlan, plan};
 pub use remarks::{Claim, recommendations};
 pub use result_table::{Cell, Column, Kind, ResultRow, ResultTable};
 pub use study::{STUDY_FORMAT, Study, StudyRun, selected};
-pub use text::{render_plan, render_study};
+pub use text::{TableModels, render_plan, render_summary, render_tables};

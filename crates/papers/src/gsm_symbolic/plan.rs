@@ -157,7 +157,7 @@ pub fn plan(sizes: &[PromptSize], assumptions: Assumptions) -> StudyPlan {
          belongs to the second phase, and then runs the other four prompts; a model whose runs are finished is not loaded."
             .to_owned(),
         "The first phase decides the second: the plan assumes the paper's ten models, of which gemma-2-2b is there only because \
-         of the artefact of section 6.1."
+         of the artefact of lme4's inner tolerance."
             .to_owned(),
         "The study itself took about 1,000 hours on A40 and V100 cards, one answer at a time.".to_owned(),
     ];

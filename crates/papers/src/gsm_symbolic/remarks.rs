@@ -122,7 +122,7 @@ fn residual_claim(analyses: &[Analysis]) -> Claim {
 /// Discrepancies between the paper and its code, with the choice made here.
 pub fn recommendations() -> Vec<String> {
     [
-        "Differences are variants minus base, as in the paper's tables; its definition in section 3.1 is the opposite. Table 5 \
+        "Differences are variants minus base, as in the paper's tables; its section 3.1 defines them the other way round. Table 5 \
          is printed with the opposite sign, as in the paper.",
         "Tables 14 and 15: the captions say that Holm's correction is column-wise; all printed cells are row-wise. Both \
          directions are given.",

@@ -58,6 +58,23 @@ pub struct ResultTable {
     pub notes: Vec<String>,
 }
 
+impl ResultTable {
+    /// The remarks on the rows, each once, with the rows that it holds for.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let mut remarks: Vec<(&str, Vec<String>)> = Vec::new();
+        for row in &self.rows {
+            let name = row.series.as_ref().map_or_else(|| row.name.clone(), |series| format!("{} {series}", row.name));
+            for remark in &row.remarks {
+                match remarks.iter_mut().find(|(known, _)| known == remark) {
+                    Some((_, names)) => names.push(name.clone()),
+                    None => remarks.push((remark, vec![name.clone()])),
+                }
+            }
+        }
+        remarks.into_iter().map(|(remark, names)| format!("{}: {remark}.", names.join(", "))).collect()
+    }
+}
+
 impl Cell {
     /// Compares ours with a published number of `decimals` decimals.
     pub fn new(published: Option<Printed>, ours: Option<f64>, decimals: usize) -> Self {

@@ -3,12 +3,13 @@ use serde::Serialize;
 
 use super::analysis::{Analysis, analyse};
 use super::evaluation::Evaluation;
+use super::formula::FormulaFit;
 use super::listing::OptimiserStudy;
-use super::models::paper_order;
+use super::models::{paper_order, paper_tables};
 use super::numbers::NumberDistribution;
 use super::remarks::{Claim, claims, recommendations};
 use super::result_table::ResultTable;
-use super::{figures, listing, variant_tables};
+use super::{figures, formula, listing, variant_tables};
 use earnest_stats::holm;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::suite::gsm_symbolic::published::number_effects;
@@ -25,6 +26,8 @@ pub struct StudyRun {
     /// Name of the model in the tables.
     pub model: String,
     pub prompts: Vec<Prompt>,
+    /// Identity of its questions, in sentences.
+    pub questions: Vec<String>,
     /// Reasons for its numbers not being comparable with the paper's, as predicates of the run.
     pub limits: Vec<String>,
 }
@@ -60,6 +63,8 @@ pub struct Study {
     /// Listing 6.
     pub listing_6: OptimiserStudy,
     pub numbers: Option<NumberDistribution>,
+    /// The default mixed model of every model that was run.
+    pub formulas: Vec<FormulaFit>,
     /// Every fit with its diagnoses.
     pub analyses: Vec<Analysis>,
     /// Discrepancies between paper and code, with the choice made here.
@@ -90,9 +95,43 @@ impl Study {
             figures: figures::figures(&analyses, numbers.as_ref()),
             listing_6: listing::study(&analyses),
             numbers,
+            formulas: formula::fits(&analyses),
             analyses,
             recommendations: recommendations(),
         }
+    }
+
+    /// Returns the identity of the runs' questions and the limits of the comparison with the paper, a sentence for each with its models.
+    pub fn comparability(&self) -> Vec<String> {
+        let mut notes: Vec<(String, bool, Vec<&str>)> = Vec::new();
+        for run in &self.runs {
+            let limits = run.limits.iter().map(|limit| (format!("the run {limit}."), true));
+            let questions = run.questions.iter().map(|question| (question.clone(), false));
+            for (note, is_limit) in questions.chain(limits) {
+                match notes.iter_mut().find(|(known, ..)| *known == note) {
+                    Some((.., models)) if models.contains(&run.model.as_str()) => {}
+                    Some((.., models)) => models.push(&run.model),
+                    None => notes.push((note, is_limit, vec![&run.model])),
+                }
+            }
+        }
+        let mut models: Vec<&str> = self.runs.iter().map(|run| run.model.as_str()).collect();
+        models.sort_unstable();
+        models.dedup();
+        let sentence = |(note, is_limit, of): (String, bool, Vec<&str>)| match (is_limit, of.len() == models.len()) {
+            (true, true) => format!("Not as in the paper: {note}"),
+            (true, false) => format!("Not as in the paper, {}: {note}", of.join(", ")),
+            (false, true) => note,
+            (false, false) => format!("{}: {note}", of.join(", ")),
+        };
+        notes.into_iter().map(sentence).collect()
+    }
+
+    /// Holm's p value of a model over the models of its prompt.
+    pub(super) fn holm(&self, analysis: &Analysis) -> Option<f64> {
+        let number = paper_tables(analysis.prompt).0;
+        let table = self.tables.iter().find(|table| table.number == number)?;
+        table.rows.iter().find(|row| row.name == analysis.model)?.cells.last()?.ours
     }
 
     /// The analysis of a model and prompt.

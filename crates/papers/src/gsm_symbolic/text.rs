@@ -1,50 +1,170 @@
 //! The study and its plan as text.
 use std::fmt::Write;
 
+use super::effect::Effect;
 use super::plan::StudyPlan;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
 use crate::text::WRITES;
 use earnest_eval::report::{Align, Table, wrap};
-use earnest_tasks::suite::gsm_symbolic::published::Printed;
+use earnest_tasks::suite::gsm_symbolic::published::{Printed, odds_ratios};
 
 /// Figures shown as text: those whose data are not in a table.
 const FIGURES_IN_TEXT: [u8; 4] = [7, 9, 10, 11];
 
-/// Renders the study for a terminal of `width` columns; tables may be wider.
-pub fn render_study(study: &Study, width: usize) -> String {
+/// Rows of the summary's table of results; more are counted.
+const ROWS: usize = 16;
+/// Notes of the summary; more are counted.
+const NOTES: usize = 6;
+
+/// Models whose rows tables have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableModels {
+    /// Models that were run.
+    Ours,
+    /// Also the paper's other models.
+    All,
+}
+
+/// Renders a summary of the study: about a screen for a terminal of `width` columns; the table of results may be wider.
+pub fn render_summary(study: &Study, width: usize) -> String {
+    let mut text = heading(study, width);
+    if !study.analyses.is_empty() {
+        text.push_str(&results(study, width));
+        text.push_str(&comparability(study, width));
+    }
+    text.push_str(&claims(study));
+    text.push_str(&selection(study, width));
+    let rest = if study.analyses.is_empty() {
+        "--tables all prints the published Tables 2 to 15; -o FILE writes all tables and figures as a page."
+    } else {
+        "--tables prints Tables 2 to 15 for these models beside the published values, --tables all for every model of the paper; \
+         -o FILE writes a page with all tables and figures."
+    };
+    format!("{text}\n{}", wrap(rest, width, ""))
+}
+
+/// Renders all tables, and the figures whose data they do not have, for a terminal of `width` columns; tables may be wider.
+pub fn render_tables(study: &Study, models: TableModels, width: usize) -> String {
+    let mut text = heading(study, width);
+    text.push_str(&comparability(study, width));
+    text.push_str(&selection(study, width));
+    text.push_str(&claims(study));
+    let figures = study.figures.iter().filter(|figure| FIGURES_IN_TEXT.contains(&figure.number));
+    for table in study.tables.iter().chain(figures) {
+        let mut table = table.clone();
+        if models == TableModels::Ours {
+            table.rows.retain(|row| row.cells.iter().any(|cell| cell.ours.is_some()) || of_model(study, &row.name));
+        }
+        if !table.rows.is_empty() {
+            text.push_str(&result_table(&table, width));
+        }
+    }
+    let rest =
+        "The data of Figures 1 to 6 and 8 repeat the tables; they are in the JSON, and --figures draws them all.";
+    writeln!(text, "\n{rest}").expect(WRITES);
+    if models == TableModels::All || !study.listing_6.ours.is_empty() {
+        text.push_str(&listing(study, width));
+    }
+    text.push_str("\nDiscrepancies between paper and code, and the choice made here\n");
+    for recommendation in &study.recommendations {
+        text.push_str(&wrap(recommendation, width, "* "));
+    }
+    text
+}
+
+fn of_model(study: &Study, name: &str) -> bool {
+    study.analyses.iter().any(|analysis| analysis.model == name)
+}
+
+fn heading(study: &Study, width: usize) -> String {
     let mut text = wrap(&study.paper, width, "");
     if study.runs.is_empty() {
         text.push('\n');
         text.push_str(&wrap(
             "No stored runs to compare; only published values are shown. `earnest reproduce gsm-symbolic --plan` lists the runs \
-             that the paper needs, and `--run --data DIR --with NAME=MODEL,...` executes them (`--suite gsm-mini` needs no data).",
+             that the paper needs, and `--run --models paper` (or small, or NAME=MODEL,...) executes them (`--suite gsm-mini` needs \
+             no data).",
             width,
             "",
         ));
     }
-    for run in &study.runs {
-        let prompts: Vec<&str> = run.prompts.iter().map(|prompt| prompt.name()).collect();
-        writeln!(text, "\nOurs: {} on {} ({})", run.model, prompts.join(", "), run.run).expect(WRITES);
-        for limit in &run.limits {
-            text.push_str(&wrap(&format!("Not directly comparable: the run {limit}."), width, "  "));
-        }
+    text
+}
+
+/// Renders a row for each model and prompt that was run.
+fn results(study: &Study, width: usize) -> String {
+    let names = [
+        "",
+        "",
+        "questions",
+        "base %",
+        "variants %",
+        "difference [95 %]",
+        "odds ratio [95 %]",
+        "p",
+        "Holm",
+        "paper's OR",
+    ];
+    let mut table = Table::with_left(2, names);
+    for analysis in study.analyses.iter().take(ROWS) {
+        let accuracies = &analysis.accuracies;
+        let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
+        let difference = match (accuracies.difference, accuracies.interval) {
+            (_, Some(at)) => format!("{:+.1} [{:+.1}, {:+.1}]", at.estimate, at.low, at.high),
+            (Some(difference), None) => format!("{difference:+.1}"),
+            (None, None) => "-".to_owned(),
+        };
+        let effect = analysis.glmm1.variant;
+        let ratio = effect.map_or_else(|| analysis.glmm1.problem().unwrap_or("-").to_owned(), |at| ratio(&at));
+        let printed_ratio = odds_ratios(analysis.prompt).iter().find(|row| row.model == analysis.model);
+        table.row(vec![
+            analysis.model.clone(),
+            analysis.prompt.to_string(),
+            (accuracies.base_questions + accuracies.variant_questions).to_string(),
+            share(accuracies.base),
+            share(accuracies.variants),
+            difference,
+            ratio,
+            effect.map_or_else(|| "-".to_owned(), |at| ours(at.p, 3)),
+            study.holm(analysis).map_or_else(|| "-".to_owned(), |p| ours(p, 3)),
+            printed_ratio.map_or_else(|| "-".to_owned(), |row| format!("{:.2}", row.odds_ratio)),
+        ]);
     }
-    text.push_str(&selection(study, width));
-    text.push_str(&claims(study));
-    for table in &study.tables {
-        text.push_str(&result_table(table, width));
+    let mut text = format!(
+        "\nVariants against originals (GLMM 1, converged; Holm over the models of a prompt)\n{}",
+        table.render()
+    );
+    if study.analyses.len() > ROWS {
+        writeln!(text, "and {} more", study.analyses.len() - ROWS).expect(WRITES);
     }
-    for figure in study.figures.iter().filter(|figure| FIGURES_IN_TEXT.contains(&figure.number)) {
-        text.push_str(&result_table(figure, width));
+    let reach = study.analyses.iter().filter_map(|analysis| analysis.accuracies.detectable);
+    let (low, high) = reach.fold((f64::INFINITY, 0.0f64), |(low, high), at| (low.min(at), high.max(at)));
+    if high > 0.0 {
+        text.push_str(&wrap(
+            &format!(
+                "These designs find differences from {low:.1} points ({high:.1} in the least favourable) with power 80 %; smaller \
+                 ones they mostly miss."
+            ),
+            width,
+            "",
+        ));
     }
-    let rest =
-        "The data of Figures 1 to 6 and 8 repeat the tables; they are in the JSON, and --figures draws them all.";
-    writeln!(text, "\n{rest}").expect(WRITES);
-    text.push_str(&listing(study, width));
-    text.push_str("\nDiscrepancies between paper and code, and the choice made here\n");
-    for recommendation in &study.recommendations {
-        text.push_str(&wrap(recommendation, width, "* "));
+    text
+}
+
+/// Renders the identity of the questions and what is not comparable, each with the models that it is said of.
+fn comparability(study: &Study, width: usize) -> String {
+    let notes = study.comparability();
+    if notes.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nQuestions and comparability\n".to_owned();
+    for note in notes.iter().take(NOTES) {
+        text.push_str(&wrap(note, width, "* "));
+    }
+    if notes.len() > NOTES {
+        writeln!(text, "* and {} more, on the page", notes.len() - NOTES).expect(WRITES);
     }
     text
 }
@@ -113,18 +233,8 @@ fn result_table(table: &ResultTable, width: usize) -> String {
         rows.row(cells);
     }
     let mut text = format!("\n{kind} {}: {}\n{}", table.number, table.title, rows.render());
-    let mut remarks: Vec<(&str, Vec<String>)> = Vec::new();
-    for row in &table.rows {
-        let name = row.series.as_ref().map_or_else(|| row.name.clone(), |series| format!("{} {series}", row.name));
-        for remark in &row.remarks {
-            match remarks.iter_mut().find(|(known, _)| known == remark) {
-                Some((_, names)) => names.push(name.clone()),
-                None => remarks.push((remark, vec![name.clone()])),
-            }
-        }
-    }
-    for (remark, names) in remarks {
-        text.push_str(&wrap(&format!("{}: {remark}.", names.join(", ")), width, "* "));
+    for remark in table.remarks() {
+        text.push_str(&wrap(&remark, width, "* "));
     }
     for note in &table.notes {
         text.push_str(&wrap(note, width, "  "));
@@ -132,7 +242,7 @@ fn result_table(table: &ResultTable, width: usize) -> String {
     text
 }
 
-fn printed(value: Printed, decimals: usize) -> String {
+pub(super) fn printed(value: Printed, decimals: usize) -> String {
     match value {
         // An adjusted bound has no digits beyond those of the bound.
         Printed::Below { bound } => format!("<{}", (bound * 1e6).round() / 1e6),
@@ -141,9 +251,15 @@ fn printed(value: Printed, decimals: usize) -> String {
 }
 
 /// Formats as the paper does: values too small for its decimals become a bound.
-fn ours(value: f64, decimals: usize) -> String {
+pub(super) fn ours(value: f64, decimals: usize) -> String {
     let smallest = 10f64.powi(-i32::try_from(decimals).unwrap_or(0));
     if decimals > 1 && value > 0.0 && value < smallest { format!("<{smallest}") } else { format!("{value:.decimals$}") }
+}
+
+/// An odds ratio with its interval.
+pub(super) fn ratio(effect: &Effect) -> String {
+    let [estimate, low, high] = [effect.estimate, effect.low, effect.high].map(|value| ours(value.exp(), 2));
+    format!("{estimate} [{low}, {high}]")
 }
 
 fn listing(study: &Study, width: usize) -> String {

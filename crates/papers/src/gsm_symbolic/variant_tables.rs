@@ -11,8 +11,8 @@ use earnest_tasks::suite::gsm_symbolic::published::{
     residual_effects, variant_effects,
 };
 
-const ARTEFACT: &str = "the published fit is an artefact of lme4's inner tolerance (section 6.1): its standard error, z \
-                        and p are meaningless";
+const ARTEFACT: &str = "the published fit is an artefact of lme4's inner tolerance: its standard error, z and p are \
+                        meaningless";
 
 /// All tables, in the paper's order.
 pub(super) fn tables(analyses: &[Analysis]) -> Vec<ResultTable> {
@@ -150,7 +150,7 @@ fn ratios(analyses: &[Analysis], prompt: Prompt) -> ResultTable {
         columns,
         notes: vec![
             "Ours are fully converged Laplace fits; expect 0.01 in odds ratios and 0.02 in standard errors between \
-                     them and lme4's on equal rows (section 6.2)."
+                     them and lme4's on equal rows."
                 .to_owned(),
         ],
     }

@@ -5,9 +5,11 @@ pub mod dnc;
 pub mod gsm_symbolic;
 pub mod log;
 pub mod nupa;
+pub mod profile;
 pub mod registry;
 pub mod task;
 
+mod adaptive;
 mod failure;
 mod final_answer;
 mod grid;
@@ -22,6 +24,7 @@ mod score;
 mod size;
 mod thinking_text;
 
+pub use adaptive::Chooser;
 pub use by_name::ByName;
 pub use failure::FailureClass;
 pub use final_answer::{EXAMPLE_ECHOED, FINAL, ONLY_IN_THINKING, RIVALS, read_final};
@@ -85,6 +88,11 @@ pub trait Suite: Send + Sync {
     /// The rules that decide correctness: one, or one a kind of prompt; none where a suite has no rules by name.
     fn primary(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// Chooser of the items, where later ones depend on the scores of earlier ones; [`Suite::items`] are then those of its first round.
+    fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
+        None
     }
 
     /// Turns scored samples into tables and series with intervals.

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::registry::Programs;
-use super::{Answered, Grid, Item, Score, Scored, Suite, Summary};
+use super::{Answered, Chooser, Grid, Item, Score, Scored, Suite, Summary};
 use crate::answer::without_markers;
 
 /// Treatment of thinking when a completion is scored; part of a run's identity where it is not the usual.
@@ -80,6 +80,10 @@ impl Suite for KeptThinking {
 
     fn primary(&self) -> Vec<&str> {
         self.suite.primary()
+    }
+
+    fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
+        self.suite.chooser()
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {

@@ -46,7 +46,8 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
         // Another process may have finished it before the lock was acquired.
         settings = args.settings(printer)?;
     }
-    super::one_thread_per_part(settings.parts);
+    // The base is read later; LoRA is for models that people use, which are large in the sense of this choice.
+    super::choose_threads(settings.parts, usize::MAX);
     if !quiet {
         printer.message("loading the weights");
     }

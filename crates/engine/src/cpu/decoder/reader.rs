@@ -31,9 +31,14 @@ impl Reader<'_> {
             Values::F16(v) => v.iter().filter(|x| **x & 0x7C00 == 0x7C00).count(),
         };
         if count > 0 {
-            return Err(LoadError::NotFinite { parameter: parameter.to_string(), count });
+            return Err(self.not_finite(parameter, count));
         }
         Ok(tensor)
+    }
+
+    fn not_finite(&self, parameter: Parameter, count: usize) -> LoadError {
+        let place = self.checkpoint.source_of(parameter);
+        LoadError::NotFinite { parameter: parameter.to_string(), place, count }
     }
 
     /// Matrices of `width` columns, given as (parameter, rows), on top of each other.
@@ -57,8 +62,7 @@ impl Reader<'_> {
     /// A matrix of quantised blocks.
     fn blocks(&self, parameter: Parameter, kind: BlockType, n: usize, width: usize) -> Result<Part, LoadError> {
         let blocks = self.checkpoint.blocks(parameter, &[n, width])?;
-        Part::pack(kind, n, width, &blocks)
-            .map_err(|count| LoadError::NotFinite { parameter: parameter.to_string(), count })
+        Part::pack(kind, n, width, &blocks).map_err(|count| self.not_finite(parameter, count))
     }
 
     pub(super) fn vector(&self, parameter: Parameter, length: usize) -> Result<Vec<f32>, LoadError> {
@@ -133,7 +137,7 @@ impl Reader<'_> {
             key_norm,
             sinks: if c.sinks { self.vector(at(P::Sinks), c.num_heads)? } else { vec![] },
             output: self.matrix(&[(at(P::Output), c.hidden_size)], output_width)?,
-            output_bias: self.bias(c.output_bias, &[(at(P::OutputBias), c.hidden_size)])?,
+            output_bias: self.bias(c.output_bias && !layer.linear, &[(at(P::OutputBias), c.hidden_size)])?,
             post_attention_norm: post(P::PostAttentionNorm)?,
             mlp_norm: norm(before_mlp, P::MlpNorm, P::MlpNormBias)?,
             feed_forward: FeedForward { dense: self.dense(i, layer)?, experts: self.experts(i, layer)? },

@@ -26,11 +26,13 @@ pub enum LoadError {
     },
     /// A value in a weight is not a number.
     #[error(
-        "{parameter} of the checkpoint holds {count} values that are not finite: the file is damaged or the training diverged"
+        "{parameter} ({place}) holds {count} values that are not finite: the file is damaged or the training diverged"
     )]
     NotFinite {
         /// The parameter.
         parameter: String,
+        /// Its tensor and file.
+        place: String,
         /// Number of such values.
         count: usize,
     },

@@ -1,5 +1,6 @@
 //! The conclusion of a comparison in words.
 use super::{Comparison, Sequential};
+use crate::run::shown;
 
 impl Comparison {
     /// Returns the conclusion in plain words, with its limits.
@@ -82,16 +83,37 @@ impl Comparison {
 }
 
 impl Comparison {
+    /// Returns the reasons why a difference need not be the models': settings in which the runs differ, with both values, and prompts.
+    pub fn caveats(&self) -> Vec<String> {
+        let runs = format!("{} (A) and {} (B)", self.baseline, self.run);
+        let mut caveats = Vec::new();
+        if !self.settings.is_empty() {
+            let named = self.settings.iter().map(|change| {
+                let name = change.name.strip_prefix("suite_options.").unwrap_or(&change.name);
+                format!("{name} ({} in A, {} in B)", shown(&change.one), shown(&change.other))
+            });
+            let named = named.collect::<Vec<_>>().join(", ");
+            caveats.push(format!("{runs} have different settings, so a difference need not be the models': {named}"));
+        }
+        if self.different_prompts > 0 {
+            caveats.push(format!(
+                "{runs} saw different prompts for {} of {} questions, so a difference need not be the models'",
+                self.different_prompts, self.items
+            ));
+        }
+        caveats
+    }
+
     /// Returns the conclusion of runs with different primary rules.
-    fn other_rules(&self) -> Option<String> {
+    pub fn other_rules(&self) -> Option<String> {
         let known = self.primary.iter().all(|rules| !rules.is_empty());
         let [mine, theirs] = self.primary.each_ref().map(|rules| rules.join(" and "));
         // Scorers of two tools have different names for one thing; the screen says which they are.
         (known && mine != theirs && !self.of_logs).then(|| {
             format!(
                 "The runs have different primary rules ({theirs} and {mine}), so their difference of {} says nothing about the \
-                 models. The table of rules compares them rule by rule; `earnest score RUN --save --profile NAME` scores a run \
-                 with another primary rule.",
+                 models. `earnest compare RUN RUN --primary RULE` compares both by one rule; `earnest score RUN --save --profile RULE` \
+                 makes it a run's own.",
                 self.overall.size(self.overall.difference.abs())
             )
         })

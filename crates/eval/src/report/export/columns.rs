@@ -185,6 +185,35 @@ fn add_names<'a>(known: &mut BTreeSet<String>, names: impl Iterator<Item = &'a s
     }
 }
 
+/// Fixed columns of outcome files: ids and results, no text.
+const OUTCOMES: [&str; 13] = [
+    "run",
+    "suite",
+    "item",
+    "sample",
+    "task",
+    "cluster",
+    "prompt_tokens",
+    "budget",
+    "max_tokens",
+    "completion_tokens",
+    "finish",
+    "correct",
+    "failure",
+];
+
+impl Columns {
+    /// The columns of an outcome file: ids, results, covariates, rules and metrics.
+    pub(crate) fn of_outcomes(mut self) -> Self {
+        self.0.retain(|column| match &column.source {
+            Source::Fixed(_) => OUTCOMES.contains(&column.name.as_str()),
+            Source::Covariate(_) | Source::Matcher(_) | Source::Metric(_) => true,
+            Source::Question | Source::Prompt | Source::Log(_) | Source::Evidence => false,
+        });
+        self
+    }
+}
+
 impl Column {
     /// Returns the value of a row.
     pub fn cell<'a>(&self, row: &'a Row) -> Cell<'a> {

@@ -15,3 +15,4 @@ pub use jsonl::write_jsonl;
 pub(crate) use lm_eval::OWN;
 pub use lm_eval::{LmEval, TaskSamples};
 pub use parquet::write_parquet;
+pub(crate) use parquet::{MANIFEST, write_notes};

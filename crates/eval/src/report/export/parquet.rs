@@ -17,17 +17,32 @@ use crate::run::Manifest;
 /// Rows per row group.
 const GROUP: usize = 16_384;
 
+/// Name under which a file has the run's manifest.
+pub(crate) const MANIFEST: &str = "earnest.manifest";
+
 /// Writes the rows and returns their number. All columns are nullable; token ids are lists of 32-bit integers; the file's metadata
 /// has the manifest under `earnest.manifest`.
 pub fn write_parquet(rows: &dyn Rows, manifest: &Manifest, out: impl Write + Send) -> Result<usize, ReportError> {
     let (columns, _) = Columns::survey(rows)?;
-    let schema = schema(&columns).map_err(failed)?;
+    write_notes(rows, &columns, manifest, Vec::new(), out)
+}
+
+/// Writes these columns of the rows, with further notes in the file's metadata, and returns the number of rows.
+pub(crate) fn write_notes(
+    rows: &dyn Rows,
+    columns: &Columns,
+    manifest: &Manifest,
+    notes: Vec<(&str, String)>,
+    out: impl Write + Send,
+) -> Result<usize, ReportError> {
+    let schema = schema(columns).map_err(failed)?;
     let level = GzipLevel::try_new(6).map_err(failed)?;
     let manifest = serde_json::to_string(manifest).map_err(|error| failed(error.to_string()))?;
+    let notes = std::iter::once((MANIFEST, manifest)).chain(notes);
     let properties = WriterProperties::builder()
         .set_compression(Compression::GZIP(level))
         .set_created_by(format!("earnest {}", env!("CARGO_PKG_VERSION")))
-        .set_key_value_metadata(Some(vec![KeyValue::new("earnest.manifest".to_owned(), manifest)]))
+        .set_key_value_metadata(Some(notes.map(|(name, note)| KeyValue::new(name.to_owned(), note)).collect()))
         .build();
     let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(failed)?;
     let mut group: Vec<Row> = Vec::new();
@@ -36,13 +51,13 @@ pub fn write_parquet(rows: &dyn Rows, manifest: &Manifest, out: impl Write + Sen
         group.push(row.clone());
         count += 1;
         if group.len() == GROUP {
-            write_group(&mut writer, &columns, &group).map_err(failed)?;
+            write_group(&mut writer, columns, &group).map_err(failed)?;
             group.clear();
         }
         Ok(())
     })?;
     if !group.is_empty() {
-        write_group(&mut writer, &columns, &group).map_err(failed)?;
+        write_group(&mut writer, columns, &group).map_err(failed)?;
     }
     writer.close().map_err(failed)?;
     Ok(count)

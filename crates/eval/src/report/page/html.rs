@@ -13,20 +13,41 @@ const SCRIPT: &str = include_str!("page.js");
 /// Script of every page: the choice of colours (a button with the id `theme`) and `sortable(element)` for tables.
 pub const SHARED: &str = include_str!("shared.js");
 
+/// Control for printing the appendix, in [`Frame::tools`].
+pub const APPENDIX: &str =
+    "<label class=\"dim\"><input type=\"checkbox\" id=\"appendix\" autocomplete=\"off\"> print the appendix</label>";
+
 /// Sections in order, with their links.
 #[derive(Default)]
-struct Body {
+pub struct Sections {
     html: String,
     links: String,
 }
 
-impl Body {
+/// A page in the report's look.
+pub struct Frame<'a> {
+    /// Title of the window, as text.
+    pub title: &'a str,
+    /// Heading of the page, as markup.
+    pub heading: &'a str,
+    pub sections: Sections,
+    /// Controls beside the links, as markup.
+    pub tools: &'a str,
+    /// Rules beside those of every page.
+    pub style: &'a str,
+    /// Markup at the end, after the version.
+    pub footer: &'a str,
+    /// Markup behind the page: its data and scripts, which can use [`SHARED`].
+    pub tail: &'a str,
+}
+
+impl Sections {
     fn link(&mut self, id: &str, link: &str) {
         self.links.push_str(&format!("<a href=\"#{id}\">{link}</a> "));
     }
 
     /// Adds a section, unless it is empty.
-    fn section(&mut self, id: &str, title: &str, lead: &str, content: &str) {
+    pub fn section(&mut self, id: &str, title: &str, lead: &str, content: &str) {
         if !content.is_empty() {
             self.link(id, title);
             self.html.push_str(&format!("<section id=\"{id}\"><h2>{title}</h2>{}{content}</section>\n", leading(lead)));
@@ -34,7 +55,7 @@ impl Body {
     }
 
     /// Adds a folded part of the appendix, unless it is empty.
-    fn part(&mut self, id: &str, link: &str, title: &str, lead: &str, content: &str) {
+    pub fn part(&mut self, id: &str, link: &str, title: &str, lead: &str, content: &str) {
         if !content.is_empty() {
             self.link(id, link);
             self.html.push_str(&format!(
@@ -58,7 +79,7 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
     let title = format!("earnest: {}", labels.join(", "));
     let (rows, texts) = data(runs);
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
-    let mut body = Body::default();
+    let mut body = Sections::default();
     body.section("summary", "Results", "", &sections::headline(runs));
     body.section("heat", "Tasks and lengths", "", &sections::heat(runs));
     body.section("differences", "Differences", "", &sections::differences(runs, comparisons));
@@ -118,6 +139,23 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
     );
     body.part("samples", "Samples", "Samples", "", &(browser(samples) + &sections::examples(runs)));
     body.part("provenance", "Repeat", "Settings and how to repeat this", "", &sections::provenance(runs));
+    framed(&Frame {
+        title: &title,
+        heading: "earnest <span class=\"dim\">report</span>",
+        sections: body,
+        tools: APPENDIX,
+        style: "",
+        footer: &format!("{samples} samples"),
+        tail: &format!(
+            "<script type=\"text/plain\" id=\"rows\">{}</script>\n<script type=\"text/plain\" id=\"texts\">{}</script>\n<script>{SCRIPT}</script>",
+            pack(&rows),
+            pack(&texts)
+        ),
+    })
+}
+
+/// Renders a page in the report's look. Its content security policy forbids connections.
+pub fn framed(frame: &Frame<'_>) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\" data-styles=\"{STYLES}\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
@@ -125,19 +163,21 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
          <meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>{title}</title>\n<style>\
          :root {{ {LIGHT} color-scheme: light; }}\n\
          @media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {DARK} color-scheme: dark; }} }}\n\
-         @media screen {{ :root[data-theme=dark] {{ {DARK} color-scheme: dark; }} }}\n{RULES}\n{STYLE}</style></head>\n\
-         <body><header><h1>earnest <span class=\"dim\">report</span></h1><nav aria-label=\"Sections\">{links}</nav>\
-         <label class=\"dim\"><input type=\"checkbox\" id=\"appendix\" autocomplete=\"off\"> print the appendix</label>\
+         @media screen {{ :root[data-theme=dark] {{ {DARK} color-scheme: dark; }} }}\n{RULES}\n{STYLE}{style}</style></head>\n\
+         <body><header><h1>{heading}</h1><nav aria-label=\"Sections\">{links}</nav>\
+         {tools}\
          <button id=\"theme\" class=\"script\" type=\"button\">dark or light</button></header>\n<main>{body}</main>\n\
-         <footer class=\"dim\">Made by earnest {version} from {samples} samples. No script, font or image comes from elsewhere.</footer>\n\
-         <script type=\"text/plain\" id=\"rows\">{rows}</script>\n<script type=\"text/plain\" id=\"texts\">{texts}</script>\n\
-         <script>{SHARED}{SCRIPT}</script></body></html>\n",
-        title = escape(&title),
-        links = body.links,
-        body = body.html,
+         <footer class=\"dim\">Made by earnest {version}: {footer}. No script, font or image comes from elsewhere.</footer>\n\
+         <script>{SHARED}</script>\n{tail}</body></html>\n",
+        title = escape(frame.title),
+        heading = frame.heading,
+        tools = frame.tools,
+        style = frame.style,
+        links = frame.sections.links,
+        body = frame.sections.html,
         version = env!("CARGO_PKG_VERSION"),
-        rows = pack(&rows),
-        texts = pack(&texts),
+        footer = frame.footer,
+        tail = frame.tail,
     )
 }
 

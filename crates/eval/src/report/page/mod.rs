@@ -18,5 +18,5 @@ mod sections;
 pub use chapter::Chapter;
 pub use differences::comparisons;
 pub use figures::{Section, figures};
-pub use html::{SHARED, page};
+pub use html::{APPENDIX, Frame, SHARED, Sections, framed, page};
 pub use run::{QuestionTexts, ReportRun};

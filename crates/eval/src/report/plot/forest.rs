@@ -1,6 +1,6 @@
 //! Forest plots: odds ratios (or other ratios) with intervals on a logarithmic axis.
 use super::Scale;
-use super::figure::Figure;
+use super::figure::{Figure, Mark, legend, series_class};
 use super::svg::{Anchor, Svg, number, shorten, text_width};
 
 /// Ratios with intervals, one per row.
@@ -10,6 +10,8 @@ pub struct Forest {
     pub title: String,
     pub x_label: String,
     pub rows: Vec<ForestRow>,
+    /// Names of the rows' series, for the legend; empty without one.
+    pub series: Vec<String>,
 }
 
 /// An estimate.
@@ -23,6 +25,8 @@ pub struct ForestRow {
     pub significant: bool,
     /// Reason of a missing estimate (separation, a singular fit), drawn in its place.
     pub problem: Option<String>,
+    /// Index of the colour.
+    pub series: usize,
 }
 
 const WIDTH: f64 = 480.0;
@@ -51,8 +55,10 @@ pub fn forest(plot: &Forest) -> Figure {
         draw(&mut svg, row, x, y, right);
         svg.close();
     }
+    let names: Vec<(usize, &str)> = plot.series.iter().map(String::as_str).enumerate().collect();
+    let key = legend(&mut svg, Mark::Bar, &names, 10.0, bottom + 38.0, WIDTH - 20.0);
     let description = format!("{} of {} rows with 95 % intervals, logarithmic axis", plot.x_label, plot.rows.len());
-    Figure::new(&plot.name, &plot.title, description, (WIDTH, bottom + 40.0), svg)
+    Figure::new(&plot.name, &plot.title, description, (WIDTH, bottom + 40.0 + key), svg)
 }
 
 fn draw(svg: &mut Svg, row: &ForestRow, x: Scale, y: f64, right: f64) {
@@ -64,7 +70,7 @@ fn draw(svg: &mut Svg, row: &ForestRow, x: Scale, y: f64, right: f64) {
     }
     let words = format!("{} [{}, {}]", ratio(row.estimate), ratio(row.low), ratio(row.high));
     let tested = if row.significant { "" } else { ", not significant" };
-    svg.open(r#"class="c0""#);
+    svg.open(&format!(r#"class="{}""#, series_class(row.series)));
     // Unknown bounds extend to the edge.
     let (from, to) =
         (if row.low > 0.0 { row.low } else { 0.0 }, if row.high.is_nan() { f64::INFINITY } else { row.high });
@@ -108,11 +114,17 @@ mod tests {
 
     fn row(label: &str, estimate: f64, low: f64, high: f64) -> ForestRow {
         let significant = low > 1.0 || high < 1.0;
-        ForestRow { label: label.into(), estimate, low, high, significant, problem: None }
+        ForestRow { label: label.into(), estimate, low, high, significant, problem: None, series: 0 }
     }
 
     fn plot(rows: Vec<ForestRow>) -> Figure {
-        forest(&Forest { name: "or".into(), title: "Odds ratios".into(), x_label: "odds ratio".into(), rows })
+        forest(&Forest {
+            name: "or".into(),
+            title: "Odds ratios".into(),
+            x_label: "odds ratio".into(),
+            rows,
+            series: Vec::new(),
+        })
     }
 
     #[test]

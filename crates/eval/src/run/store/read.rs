@@ -6,6 +6,7 @@ use rusqlite::ToSql;
 use super::database::{RunRecord, Store, key};
 use super::row;
 use crate::run::{RunError, Sample};
+use earnest_tasks::anatomy::{ErrorClass, of_sample};
 use earnest_tasks::suite::{Score, rename_rules, stored_rule};
 
 /// Rows per query: few enough for constant memory, many enough that the query costs little.
@@ -34,9 +35,21 @@ pub struct Filter {
     pub after: Option<usize>,
     /// Only samples that exactly one of these rules scored correct; both must have scored them.
     pub disagree: Option<[String; 2]>,
+    /// Only wrong answers of this class ([`earnest_tasks::anatomy`]).
+    pub error: Option<ErrorClass>,
 }
 
 impl Filter {
+    /// True of a sample that satisfies what SQL does not check.
+    fn has(&self, sample: &Sample) -> bool {
+        self.error.is_none_or(|wanted| {
+            let score = sample.score.as_ref();
+            let found = score
+                .and_then(|score| of_sample(&sample.task, &sample.covariates, &sample.gold, score, sample.truncated()));
+            found.is_some_and(|found| found.class == wanted)
+        })
+    }
+
     /// Returns the SQL conditions and their parameters.
     fn sql(&self) -> (String, Vec<&dyn ToSql>) {
         let mut sql = String::new();
@@ -60,6 +73,7 @@ impl Filter {
         match self.correct {
             Some(true) => sql += " AND s.correct = 1",
             Some(false) => sql += " AND s.correct = 0",
+            None if self.error.is_some() => sql += " AND s.correct = 0",
             None => {}
         }
         match (self.failed, self.of_log) {
@@ -194,12 +208,11 @@ impl<'a> Samples<'a> {
     }
 
     fn advance(&mut self) -> Option<Result<(usize, Sample), RunError>> {
-        if self.page.is_empty()
-            && !self.exhausted
-            && let Err(source) = self.read_page()
-        {
-            self.exhausted = true;
-            return Some(Err(self.store.error("read", source)));
+        while self.page.is_empty() && !self.exhausted {
+            if let Err(source) = self.read_page() {
+                self.exhausted = true;
+                return Some(Err(self.store.error("read", source)));
+            }
         }
         match self.page.pop_front() {
             Some(sample) => Some(Ok(sample)),
@@ -221,8 +234,9 @@ impl<'a> Samples<'a> {
         parameters.extend(values);
         let (name, settings) = (&self.run.manifest.run, &self.run.manifest.settings);
         let mut rows = statement.query(parameters.as_slice())?;
-        let mut last = self.after;
+        let (mut last, mut read) = (self.after, 0);
         while let Some(row) = rows.next()? {
+            read += 1;
             if row
                 .get::<_, Option<i64>>(row::COLUMN_COUNT + 1)?
                 .is_some_and(|seal| !row::seal_of(row).is_ok_and(|now| now == seal))
@@ -237,12 +251,14 @@ impl<'a> Samples<'a> {
             }
             last = key_read;
             let place = usize::try_from(key_read - key(self.run.id, 0)).unwrap_or(0);
-            self.page.push_back((place, sample));
+            if self.filter.has(&sample) {
+                self.page.push_back((place, sample));
+            }
         }
         drop(rows);
         drop(statement);
         self.after = last;
-        self.exhausted = self.edited.is_some() || self.page.len() < PAGE as usize;
+        self.exhausted = self.edited.is_some() || read < PAGE;
         Ok(())
     }
 }

@@ -163,7 +163,12 @@ impl SetRow {
                     changes.push((&self.question, json!(after.question)));
                 }
             }
-            None => changes.push((&self.question, json!(format!("{}{}", after.body, after.question)))),
+            None => {
+                // A body that was empty before has no white space at its end.
+                let glued = !after.body.is_empty() && !after.body.ends_with(char::is_whitespace);
+                let space = if glued { " " } else { "" };
+                changes.push((&self.question, json!(format!("{}{space}{}", after.body, after.question))));
+            }
         }
         if let Some(name) = &self.formula
             && let Some(formula) = &after.formula
@@ -312,6 +317,18 @@ mod tests {
         let kept = read(&other, "line 1", r#"{"question": "Had 5?", "dnc": 1}"#).unwrap();
         let line = kept.unperturbed(Kind::Noise, Mode::Fixed, 1, "why");
         assert!(line.starts_with(r#"{"question":"Had 5?","dnc":1,"done":{"#), "{line}");
+    }
+
+    #[test]
+    fn a_sentence_before_a_question_is_not_glued_to_it() {
+        let found = read(&Fields::default(), "row 1", r#"{"question": "What is 5 and 2?"}"#).unwrap();
+        assert_eq!(found.problem.body, "");
+        let mut after = found.problem.clone();
+        after.body = "Ann has 3 marbles.".into();
+        let perturbed =
+            Perturbed { kind: Kind::Extra, problem: after, edits: vec![], reason: "r".into(), provenance: None };
+        let line = found.perturbed(&perturbed, Mode::Fixed, 3, 1);
+        assert!(line.contains("Ann has 3 marbles. What is 5 and 2?"), "{line}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::suite::registry::{DATA_VARIABLE, Host, HostError, OptionError};
 const DATASET: &str = "apple/GSM-Symbolic";
 
 /// Instructions for getting the questions.
-const FETCH: &str = "`hf download apple/GSM-Symbolic --repo-type dataset` brings them into the Hugging Face cache (CC BY-NC-ND 4.0), where they \
+const FETCH: &str = "`earnest data fetch gsm-symbolic` brings them into the Hugging Face cache (CC BY-NC-ND 4.0), where they \
      are found; --data names another folder or file; `earnest run gsm-mini` needs no download";
 
 /// Location of the questions: `--data`, the commit `--revision` of the cached dataset, [`DATA_VARIABLE`], or the one commit in the cache.
@@ -32,10 +32,10 @@ pub(super) fn locate(data: Option<&Path>, revision: Option<&str>, host: &dyn Hos
     let Some(revision) = revision else {
         return match found.as_slice() {
             [(commit, folder)] => Ok(Location::commit(commit, folder)),
-            [] => {
-                Err(OptionError::usage("gsm-symbolic asks Apple's questions, which cannot be shipped with it")
-                    .help(FETCH))
-            }
+            [] => Err(OptionError::usage(
+                "gsm-symbolic asks Apple's questions (apple/GSM-Symbolic), which cannot be shipped with it",
+            )
+            .help(FETCH)),
             several => {
                 let commits: Vec<&str> = several.iter().map(|(commit, _)| commit.as_str()).collect();
                 Err(OptionError::usage(format!("the cache has {} commits of {DATASET}", several.len()))
@@ -47,7 +47,7 @@ pub(super) fn locate(data: Option<&Path>, revision: Option<&str>, host: &dyn Hos
         OptionError::usage(format!("--revision {revision} does not pin the questions: {error}"))
             .help("a commit has 40 hexadecimal digits; the history of the dataset's page shows them")
     })?;
-    let fetch = format!("hf download {DATASET} --repo-type dataset --revision {wanted}");
+    let fetch = format!("earnest data fetch gsm-symbolic --revision {wanted}");
     match found.iter().find(|(commit, _)| *commit == wanted) {
         Some((commit, folder)) => Ok(Location::commit(commit, folder)),
         None => Err(OptionError::usage(format!("the Hugging Face cache has no commit {wanted} of {DATASET}"))

@@ -99,8 +99,27 @@ impl Lines for Drawn {
     }
 
     fn sentence(&self, place: &str) -> String {
-        format!("{} questions of {} templates{place}", self.rows.len(), self.templates)
+        let mut sentence = format!("{} questions of {} templates{place}", self.rows.len(), self.templates);
+        let negative: Vec<&DrawnRow> = self.rows.iter().filter(|row| has_negative_answer(&row.row.answer)).collect();
+        if let Some(first) = negative.first() {
+            let mut ids: Vec<String> = negative.iter().map(|row| row.row.id.to_string()).collect();
+            ids.dedup();
+            sentence.push_str(&format!(
+                "; {} of them (template {}) have a negative answer, which may make no sense: the first is instance {} of template {}",
+                negative.len(),
+                ids.join(", "),
+                first.row.instance,
+                first.row.id
+            ));
+        }
+        sentence
     }
+}
+
+/// True if the number behind the answer's `####` is below zero: no original has such an answer, but conditions of a template may
+/// allow it.
+fn has_negative_answer(answer: &str) -> bool {
+    answer.rsplit_once("####").is_some_and(|(_, value)| value.trim().starts_with('-'))
 }
 
 /// Templates with the names of their files, by number.
@@ -132,4 +151,15 @@ fn read(path: &Path, host: &dyn Host) -> Result<Vec<(String, Template)>, OptionE
     }
     templates.sort_by_key(|(_, template)| template.id);
     Ok(templates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_negative_answer;
+
+    #[test]
+    fn a_negative_answer_is_seen_behind_its_mark() {
+        assert!(has_negative_answer("5 - 8 = -3\n\n#### -3"));
+        assert!(!has_negative_answer("-3 + 8 = 5\n\n#### 5") && !has_negative_answer("-3"));
+    }
 }

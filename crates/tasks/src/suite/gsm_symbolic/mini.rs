@@ -29,6 +29,21 @@ pub fn own_templates() -> Result<Vec<Template>, TemplateError> {
     FILES.iter().map(|file| Template::parse(file)).collect()
 }
 
+/// Templates, by number, whose questions stay sensible with numbers of any length, and the variables that grow: amounts and prices, not the
+/// people, days or shares beside them. All their answers are whole numbers.
+pub fn grown_templates() -> &'static [(usize, &'static [&'static str])] {
+    &[
+        (0, &["per", "sold"]),
+        (2, &["km"]),
+        (4, &["n", "less"]),
+        (5, &["total"]),
+        (8, &["first", "k"]),
+        (13, &["grams", "have"]),
+        (14, &["n", "price"]),
+        (15, &["rate"]),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

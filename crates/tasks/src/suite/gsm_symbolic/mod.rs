@@ -51,10 +51,10 @@ mod suite;
 mod summary;
 
 pub use drawn::{DrawError, DrawnRow, draw};
-pub use mini::own_templates;
+pub use mini::{grown_templates, own_templates};
 pub use options::{DataFile, Options, OptionsError, Profile, Source};
 pub use prompt::{Prompt, TrailingSpace, UnknownPrompt};
-pub use recognise::{Identity, PUBLISHED_KS};
+pub use recognise::{Identity, PUBLISHED_KS, describes_questions};
 pub use registration::{CHOOSING, Mini, Symbolic, Templates, TemplatesError};
 pub use rows::{Row, RowError, Set, UnknownSet, base, checked, parse};
 pub use suite::GsmSymbolic;

@@ -33,6 +33,11 @@ pub(super) fn sentences(rows: &BTreeMap<Set, Vec<Row>>, wanted: &[Set], main: Op
     rows.iter().filter(|(set, _)| wanted.contains(set)).filter_map(sentence).collect()
 }
 
+/// True if a note of a summary is about the identity of the questions.
+pub fn describes_questions(note: &str) -> bool {
+    ["The originals are ", "The variants are ", "p1 has ", "p2 is "].iter().any(|beginning| note.starts_with(beginning))
+}
+
 fn base(rows: &[Row]) -> String {
     let known: HashMap<u32, &str> = ORIGINALS.lines().filter_map(original).collect();
     let matches = |row: &&Row| {
@@ -222,6 +227,10 @@ mod tests {
             said[2],
             "p2 is not the published set (1 questions of 1 templates); its accuracies are not comparable."
         );
+        assert!(
+            said.iter().all(|sentence| describes_questions(sentence)) && !describes_questions("Answers are scored.")
+        );
+        assert!(describes_questions(&Identity::of(&[], &[]).sentence()));
         assert_eq!(sentences(&all, &[Set::P2], None), said[2..]);
         let other = BTreeMap::from([(Set::P1, vec![row(0, "Four?"), row(1, "Three?")])]);
         assert_ne!(sentences(&other, &[Set::P1], None)[0], said[1]);

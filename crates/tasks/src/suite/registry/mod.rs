@@ -27,6 +27,7 @@ pub const BUILT_IN: &[&dyn BuiltIn] = &[
     &suite::gsm_symbolic::Symbolic,
     &suite::gsm_symbolic::Mini,
     &suite::dnc::Registration,
+    &suite::profile::Registration,
     &suite::task::Registration,
 ];
 

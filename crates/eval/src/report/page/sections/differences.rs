@@ -48,6 +48,24 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
         html.push_str("</tr>");
     }
     html.push_str("</tbody></table></div>");
+    for one in comparisons {
+        for said in one.other_rules().into_iter().chain(one.caveats().into_iter().map(|caveat| caveat + ".")) {
+            write!(html, "<p data-run=\"{}\"><strong>{}</strong></p>", place(one), escape(&said)).expect(WRITES);
+        }
+        if one.only_baseline + one.only_run > 0 {
+            write!(
+                html,
+                "<p data-run=\"{}\">{} items are in both runs; {} of {} and {} of {} are compared with nothing.</p>",
+                place(one),
+                one.items,
+                one.only_baseline,
+                escape(&one.baseline),
+                one.only_run,
+                escape(&one.run)
+            )
+            .expect(WRITES);
+        }
+    }
     let family: usize = comparisons.iter().map(|one| tasks(one).len()).sum();
     let mut shown = 0;
     for one in comparisons {

@@ -4,6 +4,7 @@ mod constants;
 mod document;
 mod evaluate;
 mod expression;
+mod grown;
 mod instance;
 mod pools;
 mod rational;

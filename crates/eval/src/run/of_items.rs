@@ -1,38 +1,40 @@
-//! The order of a run that may end early: whole clusters, in random order.
+//! Suites with items of a run's own: those that were chosen so far, or all in the order of a run that may end early.
 use std::collections::HashMap;
 use std::ops::Deref;
 
 use earnest_tasks::suite::registry::Programs;
 use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
 
-/// A suite whose items come cluster by cluster, in an order of clusters drawn by a seed, so that any number of first clusters is a
-/// random sample of all. Inside a cluster they keep the suite's order. A cluster's place depends on the seed and its name alone:
-/// what is in this order already stays in it.
+/// A suite that asks other items; everything else is the suite's.
+pub struct OfItems<S, I> {
+    pub(crate) suite: S,
+    pub(crate) items: I,
+}
+
+/// Orders the first `limit` items of a suite, or all of them, cluster by cluster, in an order of clusters drawn by a seed, so that any number of
+/// first clusters is a random sample of all. Inside a cluster they keep the suite's order. A cluster's place depends on the seed and its
+/// name alone: what is in this order already stays in it.
 ///
 /// Keeps all items in memory.
-pub struct ByCluster<S> {
-    suite: S,
-    items: Vec<Item>,
-}
-
-impl<S: Deref<Target: Suite>> ByCluster<S> {
-    /// Orders the first `limit` items of a suite, or all of them.
-    pub fn new(suite: S, limit: Option<usize>, seed: u64) -> Self {
-        let mut items: Vec<Item> = suite.items().take(limit.unwrap_or(usize::MAX)).collect();
-        let mut draws: HashMap<String, [u8; 32]> = HashMap::new();
-        for item in &items {
-            if !draws.contains_key(&item.cluster) {
-                let draw = earnest_digest::sha256(format!("{seed}\n{}", item.cluster).as_bytes());
-                draws.insert(item.cluster.clone(), draw);
-            }
+pub fn by_cluster<S: Deref<Target: Suite>>(suite: S, limit: Option<usize>, seed: u64) -> OfItems<S, Vec<Item>> {
+    let mut items: Vec<Item> = suite.items().take(limit.unwrap_or(usize::MAX)).collect();
+    let mut draws: HashMap<String, [u8; 32]> = HashMap::new();
+    for item in &items {
+        if !draws.contains_key(&item.cluster) {
+            let draw = earnest_digest::sha256(format!("{seed}\n{}", item.cluster).as_bytes());
+            draws.insert(item.cluster.clone(), draw);
         }
-        // Stable, and by distinct keys, because names differ.
-        items.sort_by_key(|item| draws[&item.cluster]);
-        ByCluster { suite, items }
     }
+    // Stable, and by distinct keys, because names differ.
+    items.sort_by_key(|item| draws[&item.cluster]);
+    OfItems { suite, items }
 }
 
-impl<S: Deref<Target: Suite> + Send + Sync> Suite for ByCluster<S> {
+impl<S, I> Suite for OfItems<S, I>
+where
+    S: Deref<Target: Suite> + Send + Sync,
+    I: Deref<Target = [Item]> + Send + Sync,
+{
     fn name(&self) -> &str {
         self.suite.name()
     }
@@ -101,7 +103,7 @@ mod tests {
             clusters.dedup();
             clusters
         };
-        let one = ByCluster::new(&*suite, None, 1);
+        let one = by_cluster(&*suite, None, 1);
         let order = clusters(&one);
         let mut distinct = order.clone();
         distinct.sort();
@@ -113,10 +115,10 @@ mod tests {
             ids
         };
         assert_eq!(sorted(ids(&one)), sorted(ids(&*suite)), "all items are asked");
-        assert_ne!(ids(&one), ids(&ByCluster::new(&*suite, None, 2)), "another seed is another order");
+        assert_ne!(ids(&one), ids(&by_cluster(&*suite, None, 2)), "another seed is another order");
         // Twice is once, and fewer items come in the same order.
-        assert_eq!(ids(&ByCluster::new(Box::new(ByCluster::new(&*suite, None, 1)), None, 1)), ids(&one));
-        let part = ByCluster::new(&*suite, Some(100), 1);
+        assert_eq!(ids(&by_cluster(Box::new(by_cluster(&*suite, None, 1)), None, 1)), ids(&one));
+        let part = by_cluster(&*suite, Some(100), 1);
         let first: Vec<String> = suite.items().take(100).map(|item| item.id).collect();
         let kept: Vec<String> = ids(&one).into_iter().filter(|id| first.contains(id)).collect();
         assert_eq!((part.len(), ids(&part)), (100, kept));

@@ -1,0 +1,117 @@
+//! Rounds of a run whose suite chooses later items by the answers to earlier ones.
+use std::ops::Range;
+
+use earnest_engine::Engine;
+use earnest_tasks::suite::{Chooser, Item};
+
+use crate::EvalError;
+use crate::run::store::{RunRecord, SampleWriter, Store};
+use crate::run::{Ended, OfItems, Reporter, RunEvent, Runner};
+
+/// A run in rounds. A round begins once every item of those before it has a row, and its items depend on these rows alone: an interrupted
+/// run chooses the same again, and so does one with other threads.
+pub(super) struct Rounds<'a> {
+    pub(super) store: &'a Store,
+    pub(super) run: &'a RunRecord,
+    /// Runner of the suite, whose items are replaced.
+    pub(super) runner: &'a Runner<'a>,
+    /// Most samples of all rounds.
+    pub(super) most: usize,
+}
+
+impl Rounds<'_> {
+    /// Generates the missing samples, round by round; returns how it ended and the number of items chosen.
+    ///
+    /// # Errors
+    /// Those of a session, and if the stored rows are not those that would be chosen.
+    pub(super) fn run(
+        &self,
+        mut chooser: Box<dyn Chooser + '_>,
+        engine: &mut dyn Engine,
+        writer: &mut SampleWriter<'_>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(Ended, usize), EvalError> {
+        let mut reporter = OneSession { reporter, most: self.most, started: false };
+        let mut items: Vec<Item> = Vec::new();
+        let mut scored = Vec::new();
+        let ended = loop {
+            let next = chooser.next_round(&scored);
+            if next.is_empty() {
+                break Ended::Finished;
+            }
+            let round = items.len()..items.len() + next.len();
+            items.extend(next);
+            if self.open(&round)? > 0 {
+                self.store.update(self.run.id, &self.run.manifest, items.len())?;
+                let suite = OfItems { suite: self.runner.suite, items: items.as_slice() };
+                let runner = Runner { suite: &suite, ..*self.runner };
+                let progress = self.store.progress(self.run)?;
+                let ended = runner.run(engine, writer, &progress, &mut reporter)?;
+                if ended != Ended::Finished {
+                    break ended;
+                }
+                // What may succeed another time decides about later rounds: they wait for it.
+                let failed = self.open(&round)?;
+                if failed > 0 {
+                    break Ended::TooManyFailures { failed };
+                }
+            }
+            scored = self.scored(&items, round)?;
+        };
+        reporter.reporter.event(&RunEvent::Ended(Some(ended)));
+        Ok((ended, items.len()))
+    }
+
+    /// Number of places without a row that is there to stay.
+    fn open(&self, round: &Range<usize>) -> Result<usize, EvalError> {
+        let progress = self.store.progress(self.run)?;
+        Ok(round.clone().filter(|&place| !progress.is_settled(place)).count())
+    }
+
+    /// Correctness of the items of a round, none for failed samples.
+    fn scored(&self, items: &[Item], round: Range<usize>) -> Result<Vec<Option<bool>>, EvalError> {
+        let mut scored = vec![None; round.len()];
+        let mut other = None;
+        self.store.outcomes(self.run, |outcome| -> Result<(), EvalError> {
+            if round.contains(&outcome.place) {
+                let asked = &items[outcome.place].id;
+                if *asked != outcome.item && other.is_none() {
+                    other = Some((asked.clone(), outcome.item));
+                }
+                scored[outcome.place - round.start] = outcome.score.as_ref().map(|score| score.correct);
+            }
+            Ok(())
+        })?;
+        match other {
+            None => Ok(scored),
+            Some((asked, stored)) => {
+                let run = &self.run.manifest.run;
+                Err(EvalError::results(format!(
+                    "{run} has an answer to {stored} where {asked} would be asked: it was made by another version or on another machine"
+                ))
+                .hint("--new begins another run"))
+            }
+        }
+    }
+}
+
+/// Shows all rounds as one session.
+struct OneSession<'a> {
+    reporter: &'a mut dyn Reporter,
+    most: usize,
+    started: bool,
+}
+
+impl Reporter for OneSession<'_> {
+    fn event(&mut self, event: &RunEvent<'_>) {
+        match event {
+            RunEvent::Started { .. } if self.started => {}
+            RunEvent::Started { run, progress, card, .. } => {
+                self.started = true;
+                self.reporter.event(&RunEvent::Started { run, planned: self.most, progress, card });
+            }
+            RunEvent::Ended(Some(_)) => {}
+            other => self.reporter.event(other),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The same sums in several notations, paired.
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use earnest_stats::mcnemar::{PairedCounts, mcnemar};
+use earnest_stats::{Z95, holm, paired_score_interval};
+use earnest_tasks::suite::profile::Notation;
+
+use crate::EvalError;
+use crate::rendered_again::PromptRenderer;
+use crate::run::Sample;
+use crate::run::store::{RunRecord, Store};
+
+/// Level at which a difference holds.
+const LEVEL: f64 = 0.05;
+
+/// Sums in a notation, beside the same in plain digits.
+#[derive(Debug, Clone, Serialize)]
+pub struct NotationResult {
+    pub notation: Notation,
+    /// Digits of the operands.
+    pub length: usize,
+    pub right: usize,
+    pub asked: usize,
+    /// Difference to plain digits, paired by the operands, with Tango's 95 % interval; none for plain digits themselves.
+    pub difference: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// Exact p value of McNemar's test after Holm's adjustment over the notations.
+    pub p_holm: Option<f64>,
+    /// True if it is below 5 %.
+    pub holds: bool,
+    /// An example of the operands, as asked.
+    pub example: String,
+    /// Tokens of the example; none if the model's tokenizer is not at hand.
+    pub tokens: Option<Vec<String>>,
+}
+
+/// Answers to the sums as they are read.
+#[derive(Default)]
+pub(super) struct Notations {
+    /// By notation: correctness by the number of the sum.
+    right: BTreeMap<Notation, BTreeMap<u64, bool>>,
+    length: usize,
+    /// The first sample of each notation with its place in the plan.
+    first: BTreeMap<Notation, (usize, Sample)>,
+}
+
+impl Notations {
+    /// Adds a sample of a notation.
+    pub(super) fn add(&mut self, notation: Notation, place: usize, sample: Sample) {
+        let number = |name: &str| sample.covariates.get(name).and_then(serde_json::Value::as_u64);
+        let (Some(pair), Some(score)) = (number("pair"), &sample.score) else { return };
+        self.length = number("length").map_or(self.length, |length| length as usize);
+        self.right.entry(notation).or_default().insert(pair, score.correct);
+        self.first.entry(notation).or_insert((place, sample));
+    }
+
+    /// Results of all notations that were asked.
+    pub(super) fn results(&self, store: &Store, run: &RunRecord) -> Result<Vec<NotationResult>, EvalError> {
+        let plain = self.right.get(&Notation::Plain);
+        let renderer = if self.right.is_empty() { None } else { PromptRenderer::open(&run.manifest) };
+        let mut questions = store.questions(run);
+        let mut found = Vec::new();
+        let mut p_values = Vec::new();
+        for (&notation, answers) in &self.right {
+            let (mut example, mut tokens) = (String::new(), None);
+            if let Some((place, sample)) = self.first.get(&notation)
+                && let Some(asked) = questions.of_sample(*place, sample)?
+            {
+                let operands = |text: &str| Some(text.rsplit_once(": ")?.1.trim_end_matches('=').trim().to_owned());
+                example = operands(&asked.item.segments.question).unwrap_or_default();
+                let prompt = renderer.as_ref().and_then(|renderer| renderer.prompt_tokens(&asked.item, sample));
+                tokens = prompt.and_then(|tokens| within(&tokens, &example));
+            }
+            let mut result = NotationResult {
+                notation,
+                length: self.length,
+                right: answers.values().filter(|right| **right).count(),
+                asked: answers.len(),
+                difference: None,
+                low: None,
+                high: None,
+                p_holm: None,
+                holds: false,
+                example,
+                tokens,
+            };
+            if let Some(plain) = plain.filter(|_| notation != Notation::Plain) {
+                let counts =
+                    PairedCounts::of(answers.iter().filter_map(|(pair, right)| Some((*plain.get(pair)?, *right))));
+                let pairs = counts.both + counts.first_only + counts.second_only + counts.neither;
+                if let Some((low, high)) = paired_score_interval(&counts, Z95) {
+                    let gained = counts.second_only as f64 - counts.first_only as f64;
+                    (result.difference, result.low, result.high) = (Some(gained / pairs as f64), Some(low), Some(high));
+                    p_values.push(mcnemar(&counts).exact_p);
+                }
+            }
+            found.push(result);
+        }
+        let adjusted = holm(&p_values).unwrap_or(p_values);
+        let compared = found.iter_mut().filter(|result| result.difference.is_some());
+        for (result, p) in compared.zip(adjusted) {
+            (result.p_holm, result.holds) = (Some(p), p < LEVEL);
+        }
+        Ok(found)
+    }
+}
+
+/// The tokens of a prompt that make up a part of its text.
+fn within(tokens: &[String], part: &str) -> Option<Vec<String>> {
+    let text: String = tokens.concat();
+    let from = text.rfind(part)?;
+    let to = from + part.len();
+    let mut at = 0;
+    let mut found = Vec::new();
+    for token in tokens {
+        let end = at + token.len();
+        if end > from && at < to {
+            found.push(token.clone());
+        }
+        at = end;
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_the_operands_are_found() {
+        let tokens = ["Add", " two", ":", " 48", "21", " +", " 7", " ="].map(str::to_owned);
+        assert_eq!(within(&tokens, "4821 + 7").unwrap(), [" 48", "21", " +", " 7"]);
+        assert_eq!(within(&tokens, "99"), None);
+    }
+}

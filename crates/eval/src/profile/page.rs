@@ -1,0 +1,450 @@
+//! The profile as a page: limits of all skills on one screen, then what went wrong.
+use std::fmt::Write;
+
+use earnest_stats::psychometric::Limit;
+use earnest_tasks::anatomy::ErrorClass;
+use earnest_tasks::suite::Interval;
+use earnest_tasks::suite::profile::Family;
+
+use super::text::limit_text;
+use super::{LimitDifference, NumeracyProfile, SkillProfile, TaskErrors};
+use crate::report::page::{Frame, Sections, framed};
+use crate::report::plot::{
+    Bar, BarGroup, Bars, Figure, Heat, HeatPanel, HeatRow, LimitBar, LimitPanel, LimitRow, STYLES, Shade, bars, escape,
+    heat_columns, heat_key, limits,
+};
+
+const STYLE: &str = include_str!("page.css");
+const WRITES: &str = "writing to a String cannot fail";
+
+/// Positions of the map of wrong digits that are named.
+const POSITIONS: usize = 20;
+
+/// Renders the page of one profile, or of two side by side with their differences. It opens no connection and needs no script.
+pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {
+    let models: Vec<&str> = profiles.iter().map(|profile| profile.model.as_str()).collect();
+    let title = format!("earnest: numeracy of {}", models.join(" and "));
+    let mut sections = Sections::default();
+    let mut section = |id: &str, title: &str, lead: &str, content: String| sections.section(id, title, lead, &content);
+    section("limits", "Digit limits", "", facts(profiles) + &panels(profiles, differences));
+    section("differences", "Differences that hold", "", held(profiles, differences));
+    section("rising", "Success that does not fall with the length", "", rising(profiles));
+    section(
+        "anatomy",
+        "What went wrong",
+        "Wrong answers by the first class that explains them exactly; lines are 95 % intervals. A class says what an answer is consistent \
+         with; by chance, random digits fall into a class rarely from three digits on (docs/profile.md has the rates).",
+        profiles.iter().map(|profile| anatomy(profile, profiles.len() > 1)).collect(),
+    );
+    section(
+        "positions",
+        "Wrong digits by position",
+        "Share of wrong answers with another digit at a position; 1 is the units, or the last digit after the point.",
+        profiles.iter().map(|profile| positions(profile, profiles.len() > 1)).collect(),
+    );
+    section(
+        "notations",
+        "The same sums, written otherwise",
+        "Paired by the operands with plain digits: difference of the shares of right answers with Tango's 95 % interval; bold holds after \
+         Holm's adjustment. Boxes are the tokens that the model gets.",
+        profiles.iter().map(|profile| notations(profile, profiles.len() > 1)).collect(),
+    );
+    section("numbers", "All numbers", "", profiles.iter().map(|profile| numbers(profile)).collect());
+    let samples: usize = profiles.iter().map(|profile| profile.answers + profile.failed).sum();
+    framed(&Frame {
+        title: &title,
+        heading: "earnest <span class=\"dim\">profile</span>",
+        sections,
+        tools: "",
+        style: STYLE,
+        footer: &format!("{samples} samples"),
+        tail: "",
+    })
+}
+
+fn facts(profiles: &[&NumeracyProfile]) -> String {
+    let mut html = String::from("<p class=\"facts\">");
+    for (place, profile) in profiles.iter().enumerate() {
+        let asked: Vec<&SkillProfile> = profile.skills.iter().filter(|skill| skill.asked > 0).collect();
+        let narrow = asked.iter().filter(|skill| skill.narrow).count();
+        let unfinished = if profile.finished { "" } else { ", <b>not finished: numbers will change</b>" };
+        write!(
+            html,
+            "<span class=\"swatch s{}\"></span><b>{}</b>: {} skills, {} questions, {} tokens, {:.0} s; {narrow} intervals as narrow as asked{unfinished}<br>",
+            place % STYLES,
+            escape(&profile.model),
+            asked.len(),
+            profile.answers,
+            profile.tokens,
+            profile.seconds,
+        )
+        .expect(WRITES);
+    }
+    html += "<span class=\"dim\">Full bars end where success has fallen half of the way from certainty to chance, faint ones where it is down to a \
+             tenth, gaps are at nine tenths; lines are 95 % credible intervals of the half. Lengths in digits";
+    html += if profiles.len() > 1 {
+        "; ≠ marks differences that hold after Holm's adjustment.</span></p>"
+    } else {
+        ".</span></p>"
+    };
+    html
+}
+
+/// Bounds of a skill's lengths.
+fn range(skill: &SkillProfile) -> (usize, usize) {
+    (skill.shortest, skill.longest)
+}
+
+fn bar(series: usize, skill: &SkillProfile) -> LimitBar {
+    let Some(half) = skill.half() else {
+        let text = if skill.asked == 0 { "no answers" } else { "no limit: does not fall" };
+        return LimitBar { series, limits: None, low: 0.0, high: 0.0, text: text.to_owned() };
+    };
+    let estimate = |place: usize| skill.limits.get(place).map_or(0.0, |limit| limit.estimate);
+    LimitBar {
+        series,
+        limits: Some([estimate(0), half.estimate, estimate(2)]),
+        low: half.low,
+        high: half.high,
+        text: limit_text(half, range(skill)),
+    }
+}
+
+/// Families that stand below each other, because they are short.
+const STACKS: [&[Family]; 5] = [
+    &[Family::Integers],
+    &[Family::Floats],
+    &[Family::Fractions, Family::Scientific],
+    &[Family::ArithmeticBench],
+    &[Family::WordProblems, Family::Text],
+];
+
+/// Bars of the limits of a family's skills; none without skills.
+fn panel(family: Family, profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Option<Figure> {
+    let mut rows: Vec<LimitRow> = Vec::new();
+    for skill in profiles.first()?.skills.iter().filter(|skill| skill.family == family) {
+        let found =
+            profiles.iter().enumerate().filter_map(|(series, profile)| Some(bar(series, profile.skill(&skill.task)?)));
+        let differs = differences.iter().any(|one| one.task == skill.task && one.holds);
+        let lengths = (skill.shortest as f64, skill.longest as f64);
+        rows.push(LimitRow { name: skill.title.clone(), lengths, bars: found.collect(), differs });
+    }
+    let shortest = rows.iter().map(|row| row.lengths.0).reduce(f64::min)?;
+    let longest = rows.iter().map(|row| row.lengths.1).reduce(f64::max)?;
+    let lengths = (shortest, longest);
+    let name = format!("limits-{}", family.name());
+    Some(limits(&LimitPanel { name, title: family.title().to_owned(), lengths, rows }))
+}
+
+/// Draws the limits of every family, for files.
+pub fn figures(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Vec<Figure> {
+    Family::ALL.into_iter().filter_map(|family| panel(family, profiles, differences)).collect()
+}
+
+fn panels(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {
+    let panel = |family: &Family| {
+        let figure = panel(*family, profiles, differences);
+        figure.map_or_else(String::new, |figure| format!("<figure>{}</figure>", figure.inline()))
+    };
+    let stack = |families: &&[Family]| {
+        let panels: String = families.iter().map(panel).collect();
+        if panels.is_empty() { String::new() } else { format!("<div class=\"stack\">{panels}</div>") }
+    };
+    format!("<div class=\"limits\">{}</div>", STACKS.iter().map(stack).collect::<String>())
+}
+
+fn held(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {
+    let [first, second] = profiles else { return String::new() };
+    let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
+    let mut html = format!(
+        "<p>{} of {} 50 % limits differ after Holm's adjustment; p is twice the smaller posterior probability of either order.</p>",
+        holding.len(),
+        differences.len()
+    );
+    if holding.is_empty() {
+        return html;
+    }
+    write!(
+        html,
+        "<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>skill</th><th class=\"num\">{}</th><th class=\"num\">{}</th><th class=\"num\">p (Holm)</th></tr></thead><tbody>",
+        escape(&first.model),
+        escape(&second.model)
+    )
+    .expect(WRITES);
+    for one in holding {
+        let Some(skill) = first.skill(&one.task) else { continue };
+        let [mine, theirs] = one.limits.map(|limit| limit_text(&limit, range(skill)));
+        write!(
+            html,
+            "<tr><th>{} <small>{}</small></th><td class=\"num\">{mine}</td><td class=\"num\">{theirs}</td><td class=\"num\">{:.4}</td></tr>",
+            escape(&one.title),
+            one.family.title(),
+            one.p_holm
+        )
+        .expect(WRITES);
+    }
+    html + "</tbody></table></div>"
+}
+
+/// Accuracies by length of the skills without a limit.
+fn rising(profiles: &[&NumeracyProfile]) -> String {
+    let mut html = String::new();
+    for profile in profiles {
+        for skill in profile.skills.iter().filter(|skill| skill.asked > 0 && !skill.falls) {
+            let counts: Vec<String> =
+                skill.counts.iter().map(|one| format!("{}: {}/{}", one.length, one.right, one.asked)).collect();
+            write!(
+                html,
+                "<li><b>{}</b> {} <small>{}</small>: right by length {}</li>",
+                escape(&profile.model),
+                escape(&skill.title),
+                skill.family.title(),
+                counts.join(", ")
+            )
+            .expect(WRITES);
+        }
+    }
+    if html.is_empty() { html } else { format!("<ul class=\"notes\">{html}</ul>") }
+}
+
+fn heading(profile: &NumeracyProfile, several: bool) -> String {
+    if several { format!("<h3>{}</h3>", escape(&profile.model)) } else { String::new() }
+}
+
+/// Shares of classes over all tasks, and by task.
+fn anatomy(profile: &NumeracyProfile, several: bool) -> String {
+    let found = &profile.anatomy;
+    if found.wrong == 0 {
+        return format!("{}<p>No wrong answer.</p>", heading(profile, several));
+    }
+    let groups = found.classes.iter().map(|share| BarGroup {
+        label: share.class.title().to_owned(),
+        bars: vec![Bar {
+            series: 0,
+            value: Interval { estimate: share.share, low: share.low, high: share.high },
+            significant: None,
+        }],
+    });
+    let overall = Bars {
+        name: "error-classes".into(),
+        title: format!("All {} wrong answers", found.wrong),
+        x_label: "share of wrong answers, %".into(),
+        series: vec![profile.model.clone()],
+        groups: groups.collect(),
+        domain: None,
+        factor: 100.0,
+        legend: false,
+    };
+    let overall = bars(&overall);
+    let mut html = format!(
+        "{}<div class=\"anatomy\"><figure><figcaption>{}</figcaption>{}</figure><div>{}</div></div>",
+        heading(profile, several),
+        escape(&overall.title),
+        overall.inline(),
+        by_family(profile)
+    );
+    if !found.missed.is_empty() {
+        let counts: Vec<String> = found
+            .missed
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(place, count)| format!("{}: {count}", place + 1))
+            .collect();
+        write!(html, "<p>First missed carry or borrow, by position from the right: {}.</p>", counts.join(", "))
+            .expect(WRITES);
+    }
+    html + &by_task(profile) + &lengths(profile)
+}
+
+/// Classes that some wrong answer has, in their order.
+fn classes(profile: &NumeracyProfile) -> Vec<ErrorClass> {
+    let found = &profile.anatomy.classes;
+    ErrorClass::ALL.into_iter().filter(|class| found.iter().any(|share| share.class == *class)).collect()
+}
+
+/// A table of shares: rows of a name, the number of wrong answers and their counts by class.
+fn table_of_classes(what: &str, classes: &[ErrorClass], rows: &[(String, usize, Vec<usize>)]) -> String {
+    let heads: String = classes.iter().map(|class| format!("<th class=\"num\">{}</th>", class.title())).collect();
+    let row = |(name, wrong, counts): &(String, usize, Vec<usize>)| {
+        let cell = |count: &usize| {
+            let share = *count as f64 / (*wrong).max(1) as f64;
+            let shown = if *count == 0 { String::new() } else { format!("{:.0}", 100.0 * share) };
+            format!("<td class=\"num shaded\" style=\"--v:{share:.2}\">{shown}</td>")
+        };
+        let cells: String = counts.iter().map(cell).collect();
+        format!("<tr><th>{name}</th><td class=\"num\">{wrong}</td>{cells}</tr>")
+    };
+    let rows: String = rows.iter().map(row).collect();
+    format!(
+        "<div class=\"scroll\"><table class=\"sortable classes\"><caption>Per cent of the wrong answers of a row</caption><thead><tr><th>{what}</th>\
+         <th class=\"num\">wrong</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+}
+
+fn count(errors: &TaskErrors, class: ErrorClass) -> usize {
+    errors.classes.iter().find(|share| share.class == class).map_or(0, |share| share.count)
+}
+
+fn by_family(profile: &NumeracyProfile) -> String {
+    let classes = classes(profile);
+    let of = |family: Family| {
+        let is_of = move |one: &&TaskErrors| profile.skill(&one.task).is_some_and(|skill| skill.family == family);
+        profile.anatomy.by_task.iter().filter(is_of)
+    };
+    let rows = Family::ALL.into_iter().filter(|family| of(*family).next().is_some()).map(|family| {
+        let counts = classes.iter().map(|class| of(family).map(|one| count(one, *class)).sum()).collect();
+        (family.title().to_owned(), of(family).map(|one| one.wrong).sum(), counts)
+    });
+    table_of_classes("skills", &classes, &rows.collect::<Vec<_>>())
+}
+
+fn by_task(profile: &NumeracyProfile) -> String {
+    let classes = classes(profile);
+    let rows = profile.anatomy.by_task.iter().filter_map(|one| {
+        let skill = profile.skill(&one.task)?;
+        let name = format!("{} <small>{}</small>", escape(&skill.title), skill.family.title());
+        Some((name, one.wrong, classes.iter().map(|class| count(one, *class)).collect()))
+    });
+    let table = table_of_classes("task", &classes, &rows.collect::<Vec<_>>());
+    format!("<details class=\"part\"><summary>By task</summary>{table}</details>")
+}
+
+/// The most frequent classes of each task below and from its median length of wrong answers.
+fn lengths(profile: &NumeracyProfile) -> String {
+    let mut rows = String::new();
+    for errors in &profile.anatomy.by_length {
+        let Some(skill) = profile.skill(&errors.task) else { continue };
+        let most: Vec<String> = errors
+            .classes
+            .iter()
+            .take(3)
+            .map(|share| {
+                format!(
+                    "{} {:.0} % <small>[{:.0}, {:.0}]</small>",
+                    share.class.title(),
+                    100.0 * share.share,
+                    100.0 * share.low,
+                    100.0 * share.high
+                )
+            })
+            .collect();
+        write!(
+            rows,
+            "<tr><th>{} <small>{}</small></th><td class=\"num\">{}-{}</td><td class=\"num\">{}</td><td>{}</td></tr>",
+            escape(&skill.title),
+            skill.family.title(),
+            errors.lengths.0,
+            errors.lengths.1,
+            errors.wrong,
+            most.join(", ")
+        )
+        .expect(WRITES);
+    }
+    format!(
+        "<details class=\"part\"><summary>By task and length</summary><div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>task</th><th class=\"num\">digits</th>\
+         <th class=\"num\">wrong</th><th>most frequent</th></tr></thead><tbody>{rows}</tbody></table></div></details>"
+    )
+}
+
+fn drawn(map: &Heat) -> String {
+    let columns: String = heat_columns(map).iter().map(|column| format!("<div>{}</div>", column.inline())).collect();
+    format!(
+        "<figure class=\"map\"><figcaption>{}</figcaption><div class=\"heat\">{columns}</div><div class=\"scale\">{}</div></figure>",
+        escape(&map.title),
+        heat_key(map).inline()
+    )
+}
+
+fn positions(profile: &NumeracyProfile, several: bool) -> String {
+    let found = &profile.anatomy.positions;
+    if found.is_empty() {
+        return String::new();
+    }
+    let columns: Vec<String> = (1..=POSITIONS).map(|place| place.to_string()).collect();
+    let panels = Family::ALL.into_iter().filter_map(|family| {
+        let rows = found.iter().filter_map(|row| {
+            let skill = profile.skill(&row.task).filter(|skill| skill.family == family)?;
+            let cell = |&(wrong, of): &(usize, usize)| (of > 0).then(|| (wrong as f64 / of as f64, of));
+            Some(HeatRow {
+                name: skill.title.clone(),
+                task: Some(row.task.clone()),
+                cells: row.positions.iter().map(cell).collect(),
+            })
+        });
+        let rows: Vec<HeatRow> = rows.collect();
+        (!rows.is_empty()).then(|| HeatPanel { title: family.name().to_owned(), columns: columns.clone(), rows })
+    });
+    let map = Heat {
+        name: "wrong-digits".into(),
+        title: "Wrong digits, per cent of wrong answers".into(),
+        x_label: "position from the right".into(),
+        shade: Shade::Share,
+        panels: panels.collect(),
+    };
+    heading(profile, several) + &drawn(&map)
+}
+
+fn notations(profile: &NumeracyProfile, several: bool) -> String {
+    let mut rows = String::new();
+    for one in &profile.notations {
+        let difference = match (one.difference, one.low, one.high) {
+            (Some(difference), Some(low), Some(high)) => {
+                let [difference, low, high] = [difference, low, high].map(|value| 100.0 * value);
+                let class = if one.holds { " class=\"holds\"" } else { "" };
+                format!("<span{class}>{difference:+.0}</span> <small>[{low:+.0}, {high:+.0}]</small>")
+            }
+            _ => String::new(),
+        };
+        let tokens = match &one.tokens {
+            Some(tokens) => tokens.iter().map(|token| format!("<code>{}</code>", escape(token))).collect(),
+            None => escape(&one.example),
+        };
+        let count = one.tokens.as_ref().map_or_else(String::new, |tokens| tokens.len().to_string());
+        write!(
+            rows,
+            "<tr><th>{}</th><td class=\"num\">{}/{}</td><td class=\"num\">{difference}</td><td class=\"num\">{count}</td><td class=\"tokens\">{tokens}</td></tr>",
+            one.notation.name().replace('_', " "),
+            one.right,
+            one.asked
+        )
+        .expect(WRITES);
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    let digits = profile.notations.first().map_or(0, |one| one.length);
+    format!(
+        "{}<div class=\"scroll\"><table><thead><tr><th>sums of {digits} digits</th><th class=\"num\">right</th><th class=\"num\">difference, points</th><th class=\"num\">tokens</th>\
+         <th>an example</th></tr></thead><tbody>{rows}</tbody></table></div>",
+        heading(profile, several)
+    )
+}
+
+fn numbers(profile: &NumeracyProfile) -> String {
+    let mut rows = String::new();
+    for skill in profile.skills.iter().filter(|skill| skill.asked > 0) {
+        let limit = |limit: &Limit| match skill.falls {
+            true => limit_text(limit, range(skill)),
+            false => "no limit".to_owned(),
+        };
+        let cells: String = skill.limits.iter().map(|one| format!("<td class=\"num\">{}</td>", limit(one))).collect();
+        let right: usize = skill.counts.iter().map(|one| one.right).sum();
+        write!(
+            rows,
+            "<tr><th>{} <small>{}</small></th><td class=\"num\">{}</td><td class=\"num\">{right}</td>{cells}<td>{}</td></tr>",
+            escape(&skill.title),
+            skill.family.title(),
+            skill.asked,
+            if skill.narrow { "" } else { "budget spent" }
+        )
+        .expect(WRITES);
+    }
+    format!(
+        "<details class=\"part\"><summary>{}: {} skills, run {}</summary><div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>skill</th><th class=\"num\">asked</th><th class=\"num\">right</th>\
+         <th class=\"num\">90 % limit</th><th class=\"num\">50 %</th><th class=\"num\">10 %</th><th></th></tr></thead><tbody>{rows}</tbody></table></div></details>",
+        escape(&profile.model),
+        profile.skills.len(),
+        escape(&profile.run)
+    )
+}

@@ -1,0 +1,242 @@
+//! The profile as text for a terminal: one screen of at most 40 lines.
+use std::fmt::Write;
+
+use earnest_stats::psychometric::Limit;
+use earnest_tasks::suite::profile::Family;
+
+use super::{LimitDifference, NumeracyProfile, SkillProfile};
+use crate::report::{Table, wrap};
+
+const WRITES: &str = "writing to a String cannot fail";
+
+/// Classes of errors that the text names.
+const CLASSES: usize = 3;
+
+/// Lines of a comparison's table.
+const LINES: usize = 30;
+
+/// A length: `6.3`, `<1` or `>100`.
+fn length(value: f64, skill: (usize, usize)) -> String {
+    match value {
+        value if value < skill.0 as f64 => format!("<{}", skill.0),
+        value if !value.is_finite() => format!(">{}", skill.1),
+        value if value < 9.95 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    }
+}
+
+/// A limit with its interval: `6.3 (5.4-7.2)`.
+pub fn limit_text(limit: &Limit, lengths: (usize, usize)) -> String {
+    let [estimate, low, high] = [limit.estimate, limit.low, limit.high].map(|value| length(value, lengths));
+    // Nothing is known but that it is outside the range.
+    if estimate == low && low == high { estimate } else { format!("{estimate} ({low}-{high})") }
+}
+
+fn cell(skill: &SkillProfile) -> String {
+    match skill.half() {
+        Some(limit) => limit_text(limit, (skill.shortest, skill.longest)),
+        None if skill.asked == 0 => "no answers".to_owned(),
+        None => "no limit".to_owned(),
+    }
+}
+
+/// True of a skill that is below its shortest length without doubt.
+fn is_floor(skill: &SkillProfile) -> bool {
+    skill.half().is_some_and(|limit| limit.high < skill.shortest as f64)
+}
+
+/// Renders the profile in at most `width` columns.
+pub fn text(profile: &NumeracyProfile, width: usize) -> String {
+    let mut text = String::new();
+    let finished = if profile.finished { "" } else { " (unfinished)" };
+    let asked: Vec<&SkillProfile> = profile.skills.iter().filter(|skill| skill.asked > 0).collect();
+    let heading = format!(
+        "Numeracy profile of {}{finished}: {} questions, {} tokens, {:.0} s",
+        profile.model, profile.answers, profile.tokens, profile.seconds
+    );
+    text += &wrap(&heading, width, "");
+    text += &wrap("Digits at which success is halfway from certainty to chance (95 % intervals)", width, "");
+    let mut hidden: Vec<String> = Vec::new();
+    text += &nupa(&asked, &mut hidden);
+    text += &bench(&asked, width, &mut hidden);
+    let words = asked.iter().filter(|skill| matches!(skill.family, Family::WordProblems | Family::Text));
+    let words: Vec<String> = words.map(|skill| format!("{} {}", name(skill), cell(skill))).collect();
+    if !words.is_empty() {
+        text += &wrap(&format!("Words: {}", words.join(", ")), width, "");
+    }
+    if !hidden.is_empty() {
+        text += &wrap(&format!("Below the shortest length: {}.", listed(&hidden)), width, "");
+    }
+    if asked.iter().any(|skill| !skill.falls) {
+        text += &wrap("No limit: success does not fall with the length; the page has it by length.", width, "");
+    }
+    let wide = asked.iter().filter(|skill| skill.falls && !skill.narrow).count();
+    let mut remarks = Vec::new();
+    if wide > 0 {
+        remarks.push(format!("{wide} of {} skills ended by their budget", asked.len()));
+    }
+    if profile.failed > 0 {
+        remarks.push(format!("{} questions without an answer", profile.failed));
+    }
+    if !remarks.is_empty() {
+        text += &wrap(&format!("{}.", remarks.join("; ")), width, "");
+    }
+    text += &wrap(&errors(profile), width, "");
+    if let Some(sentence) = notations(profile) {
+        text += &wrap(&sentence, width, "");
+    }
+    text
+}
+
+/// Differences of notations that hold.
+fn notations(profile: &NumeracyProfile) -> Option<String> {
+    let plain = profile.notations.first()?;
+    let share = |right: usize, asked: usize| 100.0 * right as f64 / asked.max(1) as f64;
+    let holding = profile.notations.iter().filter(|one| one.holds);
+    let holding: Vec<String> = holding
+        .map(|one| {
+            format!("{} {:+.0}", one.notation.name().replace('_', " "), 100.0 * one.difference.unwrap_or_default())
+        })
+        .collect();
+    let found = if holding.is_empty() {
+        "no notation differs".to_owned()
+    } else {
+        format!("points by notation: {}", holding.join(", "))
+    };
+    Some(format!("Sums of {} digits {:.0} % right; {found}.", plain.length, share(plain.right, plain.asked)))
+}
+
+fn errors(profile: &NumeracyProfile) -> String {
+    let anatomy = &profile.anatomy;
+    if anatomy.wrong == 0 {
+        return "No wrong answer.".to_owned();
+    }
+    let share = |share: &super::ClassShare| {
+        let [value, low, high] = [share.share, share.low, share.high].map(|part| 100.0 * part);
+        format!("{} {value:.0} % ({low:.0}-{high:.0})", share.class.title())
+    };
+    let shown: Vec<String> = anatomy.classes.iter().take(CLASSES).map(share).collect();
+    format!("Of {} wrong answers: {}.", anatomy.wrong, shown.join(", "))
+}
+
+/// Name of a skill in a list of all.
+fn name(skill: &SkillProfile) -> String {
+    match skill.family {
+        Family::Integers | Family::Floats | Family::Fractions | Family::Scientific => {
+            let of = skill.family.name().trim_end_matches('s');
+            format!("{} ({of})", skill.title)
+        }
+        Family::ArithmeticBench => skill.task.clone(),
+        Family::WordProblems => "word problems".to_owned(),
+        Family::Text => skill.title.clone(),
+    }
+}
+
+/// A list of names; a long one is cut.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 10;
+    let more = names.len().saturating_sub(MOST);
+    let shown = names[..names.len().min(MOST)].join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// NUPA's tasks: a row an operation, a column a notation. Rows where all is below the range are left out, and their names added to `hidden`.
+fn nupa(skills: &[&SkillProfile], hidden: &mut Vec<String>) -> String {
+    const NOTATIONS: [(Family, &str); 4] = [
+        (Family::Integers, "integers"),
+        (Family::Floats, "decimals"),
+        (Family::Fractions, "fractions"),
+        (Family::Scientific, "scientific"),
+    ];
+    let of = |family: Family| skills.iter().filter(move |skill| skill.family == family);
+    let mut titles: Vec<&str> = Vec::new();
+    for skill in NOTATIONS.iter().flat_map(|(family, _)| of(*family)) {
+        if !titles.contains(&skill.title.as_str()) {
+            titles.push(&skill.title);
+        }
+    }
+    let columns: Vec<(Family, &str)> =
+        NOTATIONS.into_iter().filter(|(family, _)| of(*family).next().is_some()).collect();
+    // A row for the headings: a rule would cost a line.
+    let mut table = Table::without_headings(columns.len() + 1);
+    table
+        .row(std::iter::once("NUPA:".to_owned()).chain(columns.iter().map(|(_, title)| (*title).to_owned())).collect());
+    let mut rows = 0;
+    for title in titles {
+        let row: Vec<Option<&&SkillProfile>> =
+            columns.iter().map(|(family, _)| of(*family).find(|skill| skill.title == title)).collect();
+        if row.iter().flatten().all(|skill| is_floor(skill)) {
+            hidden.push(title.to_owned());
+            continue;
+        }
+        rows += 1;
+        let cells = row.into_iter().map(|skill| skill.map_or_else(String::new, |skill| cell(skill)));
+        table.row(std::iter::once(title.to_owned()).chain(cells).collect());
+    }
+    if rows > 0 { table.render() } else { String::new() }
+}
+
+/// The tasks of Arithmetic-Bench: as many beside each other as fit.
+fn bench(skills: &[&SkillProfile], width: usize, hidden: &mut Vec<String>) -> String {
+    let of = skills.iter().filter(|skill| skill.family == Family::ArithmeticBench);
+    let (floor, shown): (Vec<&&SkillProfile>, Vec<&&SkillProfile>) = of.partition(|skill| is_floor(skill));
+    hidden.extend(floor.into_iter().map(|skill| name(skill)));
+    let entries: Vec<String> = shown.into_iter().map(|skill| format!("{} {}", name(skill), cell(skill))).collect();
+    let Some(widest) = entries.iter().map(|entry| entry.chars().count()).max() else { return String::new() };
+    let columns = ((width + 2) / (widest + 2)).clamp(1, 5);
+    let mut text = String::from("Arithmetic-Bench:\n");
+    for line in entries.chunks(columns) {
+        let cells: Vec<String> = line.iter().map(|entry| format!("{entry:<widest$}")).collect();
+        writeln!(text, "{}", cells.join("  ").trim_end()).expect(WRITES);
+    }
+    text
+}
+
+/// Renders the differences of two models that hold, then a count of the others.
+pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDifference], width: usize) -> String {
+    let mut text = wrap(&format!("{} and {}: 50 % limits in digits", profiles[0].model, profiles[1].model), width, "");
+    text.push('\n');
+    let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
+    let mut table = Table::with_left(1, ["skill", &profiles[0].run, &profiles[1].run, "p (Holm)"]);
+    for one in holding.iter().take(LINES) {
+        let Some(skill) = profiles[0].skill(&one.task) else { continue };
+        let [first, second] = one.limits.map(|limit| limit_text(&limit, (skill.shortest, skill.longest)));
+        let p = if one.p_holm < 0.0001 { "<0.0001".to_owned() } else { format!("{:.4}", one.p_holm) };
+        table.row(vec![name(skill), first, second, p]);
+    }
+    if holding.is_empty() {
+        text += &wrap("No difference of limits holds after Holm's adjustment.", width, "");
+    } else {
+        text += &table.render();
+    }
+    text.push('\n');
+    let more = holding.len().saturating_sub(LINES);
+    if more > 0 {
+        text += &wrap(&format!("{more} more differences hold; the page has all of them."), width, "");
+    }
+    text += &wrap(
+        &format!(
+            "{} of {} differences hold after Holm's adjustment; p is twice the smaller posterior probability of either order. Skills that \
+             do not fall with the length in one of the models are not compared.",
+            holding.len(),
+            differences.len()
+        ),
+        width,
+        "",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_short() {
+        let limit = |estimate, low, high| limit_text(&Limit { level: 0.5, estimate, low, high }, (1, 20));
+        assert_eq!(limit(6.32, 5.44, 12.4), "6.3 (5.4-12)");
+        assert_eq!(limit(0.0, 0.0, 0.0), "<1");
+        assert_eq!(limit(0.0, 0.0, 1.5), "<1 (<1-1.5)");
+        assert_eq!(limit(f64::INFINITY, 18.0, f64::INFINITY), ">20 (18->20)");
+    }
+}

@@ -1,0 +1,94 @@
+//! The default mixed model of each model over all its prompts, beside the paper's.
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::analysis::Analysis;
+use earnest_stats::mixed::{Family, Frame, MixedDiagnosis, Terms, fit_stepping_down, marginal, maximal_formula};
+use earnest_tasks::suite::Interval;
+
+/// The multiple of the standard error in the intervals, that of the study's.
+const WALD: f64 = 1.96;
+
+/// The maximal model that a model's answers to all prompts support, stepped down while it is singular.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FormulaFit {
+    pub model: String,
+    pub rows: usize,
+    pub formula: String,
+    /// Odds ratio of variants against originals.
+    pub odds_ratio: Option<Interval>,
+    pub p: Option<f64>,
+    /// Difference in accuracy, variants minus base in percentage points, averaged over the rows and over templates.
+    pub points: Option<Interval>,
+    /// Sentences about the design, every step down and the fit.
+    pub notes: Vec<String>,
+}
+
+/// Fits every model with answers.
+pub(super) fn fits(analyses: &[Analysis]) -> Vec<FormulaFit> {
+    let mut models: Vec<&str> = Vec::new();
+    for analysis in analyses.iter().filter(|analysis| !analysis.columns.is_empty()) {
+        if !models.contains(&analysis.model.as_str()) {
+            models.push(&analysis.model);
+        }
+    }
+    models
+        .into_par_iter()
+        .map(|model| {
+            let own: Vec<&Analysis> = analyses.iter().filter(|analysis| analysis.model == model).collect();
+            let rows = own.iter().map(|analysis| analysis.columns.len()).sum();
+            fitted(&own).map(|fit| FormulaFit { model: model.to_owned(), rows, ..fit }).unwrap_or_else(|problem| {
+                FormulaFit {
+                    model: model.to_owned(),
+                    rows,
+                    formula: String::new(),
+                    odds_ratio: None,
+                    p: None,
+                    points: None,
+                    notes: vec![format!("no fit: {problem}")],
+                }
+            })
+        })
+        .collect()
+}
+
+fn fitted(analyses: &[&Analysis]) -> Result<FormulaFit, earnest_stats::mixed::MixedError> {
+    let rows = || analyses.iter().flat_map(|analysis| analysis.columns.iter().map(move |row| (analysis.prompt, row)));
+    let mut frame = Frame::new();
+    frame.number("correct", rows().map(|(_, row)| f64::from(u8::from(row.correct))).collect())?;
+    frame.texts("questions", rows().map(|(_, row)| if row.variant { "variants" } else { "base" }))?;
+    frame.texts("prompt", rows().map(|(prompt, _)| prompt.name()))?;
+    frame.texts("template", rows().map(|(_, row)| row.template.as_str()))?;
+    let items: Vec<String> = rows().map(|(_, row)| format!("{} {}", row.template, row.instance)).collect();
+    frame.texts("item", items.iter().map(String::as_str))?;
+    let mut fixed = Terms::intercept().with("questions");
+    if analyses.len() > 1 {
+        fixed = fixed.with("prompt");
+    }
+    let (formula, mut notes) = maximal_formula(&frame, "correct", &fixed, &["template", "item"])?;
+    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial)?;
+    notes.extend(chosen.steps);
+    notes.extend(chosen.fit.diagnoses.iter().map(MixedDiagnosis::to_string));
+    let effect = chosen.fit.coefficients.iter().find(|one| one.name.starts_with("questions"));
+    let odds_ratio = effect.and_then(|one| {
+        let (estimate, error) = (one.estimate?, one.standard_error?);
+        let reach = WALD * error;
+        Some(Interval { estimate: estimate.exp(), low: (estimate - reach).exp(), high: (estimate + reach).exp() })
+    });
+    // Levels are in order, so the difference is that of the second from the first.
+    let averaged = marginal(&chosen.data, &chosen.fit, Some("questions"), 0.95).ok();
+    let points = averaged.and_then(|averaged| averaged.differences.into_iter().next()).map(|found| {
+        let sign = if found.level == "variants" { 100.0 } else { -100.0 };
+        let (low, high) = (sign * found.low, sign * found.high);
+        Interval { estimate: sign * found.difference, low: low.min(high), high: low.max(high) }
+    });
+    Ok(FormulaFit {
+        model: String::new(),
+        rows: 0,
+        formula: chosen.formula.to_string(),
+        p: effect.and_then(|one| one.p),
+        odds_ratio,
+        points,
+        notes,
+    })
+}

@@ -1,0 +1,79 @@
+//! Choice of the next lengths by expected information.
+use super::posterior::Posterior;
+
+use super::curve::TARGETS;
+
+/// Entropy of a right or wrong answer, in nats.
+fn entropy(right: f64) -> f64 {
+    -right * libm::log(right) - (1.0 - right) * libm::log1p(-right)
+}
+
+/// Information is compared in steps of this size, so that rounding decides nothing: of equal lengths the shorter one is taken.
+const STEP: f64 = 1e-9;
+
+impl Posterior {
+    /// Places of so many lengths to ask next: each is the one whose answer is expected to say most about the limits, the entropy of the
+    /// answer less its expected entropy once a limit is known. Slope and lapse rate count as far as they matter for that, as in N. Prins, The psi-marginal adaptive
+    /// method, Journal of Vision 13 (2013), 7:3. The later ones of a batch are chosen as if the earlier ones had been answered as expected, so that
+    /// they are not all the same.
+    pub fn most_informative(&self, count: usize) -> Vec<usize> {
+        let curves = &self.curves;
+        let mut weights = self.weights();
+        let most_bins = curves.bins.iter().flatten().copied().max().map_or(0, usize::from) + 1;
+        // Weight of the curves in a bin, and that times their probability of a right answer.
+        let mut sums = vec![(0.0_f64, 0.0_f64); most_bins];
+        let mut chosen = Vec::with_capacity(count);
+        for _ in 0..count {
+            let mut best = (0, i64::MIN, 0.5);
+            for place in 0..curves.lengths.len() {
+                let right = curves.at(&curves.right, place);
+                let (mut information, mut mean) = (0.0, 0.0);
+                for (bins, (_, importance)) in curves.bins.iter().zip(TARGETS) {
+                    sums.fill((0.0, 0.0));
+                    for &(curve, weight) in &weights {
+                        let sum = &mut sums[usize::from(bins[curve as usize])];
+                        sum.0 += weight;
+                        sum.1 += weight * right[curve as usize];
+                    }
+                    mean = sums.iter().map(|sum| sum.1).sum::<f64>().clamp(1e-12, 1.0 - 1e-12);
+                    let known = |sum: &(f64, f64)| sum.0 * entropy((sum.1 / sum.0).clamp(1e-12, 1.0 - 1e-12));
+                    let known: f64 = sums.iter().filter(|sum| sum.0 > 0.0).map(known).sum();
+                    information += importance * (entropy(mean) - known);
+                }
+                let steps = (information / STEP).round() as i64;
+                if steps > best.1 {
+                    best = (place, steps, mean);
+                }
+            }
+            let (place, _, mean) = best;
+            chosen.push(place);
+            let (ln_right, ln_wrong) = (curves.at(&curves.ln_right, place), curves.at(&curves.ln_wrong, place));
+            let expected = |curve: u32| mean * ln_right[curve as usize] + (1.0 - mean) * ln_wrong[curve as usize];
+            weights.iter_mut().for_each(|(curve, weight)| *weight *= libm::exp(expected(*curve)));
+            let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
+            weights.iter_mut().for_each(|(_, weight)| *weight /= sum);
+        }
+        chosen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Curves, Posterior};
+
+    #[test]
+    fn questions_gather_around_the_limit() {
+        let lengths: Vec<usize> = (1..=20).collect();
+        let mut posterior = Posterior::new(&Curves::new(&lengths, 0.0).unwrap());
+        for (place, right, wrong) in [(0, 6, 0), (3, 6, 0), (11, 0, 6), (19, 0, 6)] {
+            posterior.add(place, right, wrong);
+        }
+        let chosen = posterior.most_informative(4);
+        assert!(chosen.iter().all(|place| (4..=10).contains(place)), "{chosen:?}");
+        let mut distinct = chosen.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert!(distinct.len() > 1, "a batch is spread: {chosen:?}");
+        assert_eq!(posterior.most_informative(2), chosen[..2], "the first of many are the first of few");
+    }
+}

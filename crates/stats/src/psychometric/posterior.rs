@@ -1,0 +1,225 @@
+//! Posterior over the grid of curves, and the lengths at which a level is crossed.
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Curves;
+
+/// Curves with less than this share of the largest weight are left out of sums.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// Bins of an octave in which crossings are counted.
+const BINS: f64 = 48.0;
+
+/// Length at which the probability of success above chance falls through a level, with its credible interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// The level, e.g. 0.5.
+    pub level: f64,
+    /// Median of the posterior. 0 is below the shortest length, infinity beyond the longest; JSON has null for it.
+    #[serde(with = "unbounded")]
+    pub estimate: f64,
+    /// Ends of the central 95 % interval, with the same two values.
+    #[serde(with = "unbounded")]
+    pub low: f64,
+    #[serde(with = "unbounded")]
+    pub high: f64,
+}
+
+/// Infinity as null.
+mod unbounded {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        value.is_finite().then_some(*value).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+/// Posterior distribution over the curves of a grid.
+#[derive(Debug, Clone)]
+pub struct Posterior {
+    pub(super) curves: Arc<Curves>,
+    /// Logarithms of the weights, up to a constant.
+    ln_weights: Vec<f64>,
+}
+
+impl Posterior {
+    /// The prior.
+    pub fn new(curves: &Arc<Curves>) -> Self {
+        let ln_weights = curves.prior.iter().map(|&weight| libm::log(weight)).collect();
+        Posterior { curves: Arc::clone(curves), ln_weights }
+    }
+
+    /// Adds answers at the length with this place among the grid's.
+    ///
+    /// # Panics
+    /// Panics if the grid has no such place.
+    pub fn add(&mut self, place: usize, right: usize, wrong: usize) {
+        let curves = &self.curves;
+        let (ln_right, ln_wrong) = (curves.at(&curves.ln_right, place), curves.at(&curves.ln_wrong, place));
+        let (right, wrong) = (right as f64, wrong as f64);
+        for ((weight, ln_right), ln_wrong) in self.ln_weights.iter_mut().zip(ln_right).zip(ln_wrong) {
+            *weight += right * ln_right + wrong * ln_wrong;
+        }
+    }
+
+    /// Places and weights of the curves that matter; the weights add up to 1.
+    pub(super) fn weights(&self) -> Vec<(u32, f64)> {
+        let most = self.ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut kept: Vec<(u32, f64)> = Vec::new();
+        for (place, ln_weight) in (0_u32..).zip(&self.ln_weights) {
+            let weight = libm::exp(ln_weight - most);
+            if weight > NEGLIGIBLE {
+                kept.push((place, weight));
+            }
+        }
+        let sum: f64 = kept.iter().map(|(_, weight)| weight).sum();
+        kept.iter_mut().for_each(|(_, weight)| *weight /= sum);
+        kept
+    }
+
+    /// Mean of the probability of a right answer at each length.
+    pub fn accuracy(&self) -> Vec<f64> {
+        let weights = self.weights();
+        let curves = &self.curves;
+        let mean = |place| {
+            let right = curves.at(&curves.right, place);
+            weights.iter().map(|&(curve, weight)| weight * right[curve as usize]).sum()
+        };
+        (0..curves.lengths.len()).map(mean).collect()
+    }
+
+    /// Limits of these levels.
+    pub fn limits(&self, levels: &[f64]) -> Vec<Limit> {
+        let weights = self.weights();
+        levels.iter().map(|&level| self.limit(level, &weights)).collect()
+    }
+
+    fn limit(&self, level: f64, weights: &[(u32, f64)]) -> Limit {
+        let bins = self.crossings(level, weights);
+        let (first, last) = self.curves.range();
+        let beyond = bins.len() - 1;
+        let quantile = |share: f64| {
+            let mut below = 0.0;
+            for (bin, &weight) in bins.iter().enumerate() {
+                if weight > 0.0 && below + weight >= share {
+                    return match bin {
+                        0 => 0.0,
+                        bin if bin == beyond => f64::INFINITY,
+                        bin => {
+                            let within = ((share - below) / weight).clamp(0.0, 1.0);
+                            libm::exp2((first + ((bin - 1) as f64 + within) / BINS).min(last))
+                        }
+                    };
+                }
+                below += weight;
+            }
+            f64::INFINITY
+        };
+        Limit { level, estimate: quantile(0.5), low: quantile(0.025), high: quantile(0.975) }
+    }
+
+    /// Distribution of the crossing of a level: one bin below the range of lengths, those inside, one beyond.
+    fn crossings(&self, level: f64, weights: &[(u32, f64)]) -> Vec<f64> {
+        let curves = &self.curves;
+        let (first, last) = curves.range();
+        let inside = ((last - first) * BINS).ceil().max(1.0) as usize;
+        let mut bins = vec![0.0; inside + 2];
+        let place = |at: f64| {
+            let bin = ((at - first) * BINS).clamp(0.0, inside as f64);
+            if at < first {
+                0
+            } else if at > last {
+                inside + 1
+            } else {
+                (bin as usize).min(inside - 1) + 1
+            }
+        };
+        let spread = 2.0 * curves.half_step;
+        for &(curve, weight) in weights {
+            let crossing = curves.curves[curve as usize].crossing(level);
+            if crossing == f64::NEG_INFINITY {
+                bins[0] += weight;
+                continue;
+            }
+            // A median of the grid stands for all up to half the way to its neighbours.
+            const PARTS: usize = 8;
+            for part in 0..PARTS {
+                let shift = spread * ((part as f64 + 0.5) / PARTS as f64 - 0.5);
+                bins[place(crossing + shift)] += weight / PARTS as f64;
+            }
+        }
+        bins
+    }
+
+    /// Compares the crossing of a level with that of another measurement over the same lengths: twice the smaller posterior probability of
+    /// either order, equal crossings counted half. It is read as a p value of no difference. None for measurements over other lengths.
+    pub fn compare(&self, other: &Posterior, level: f64) -> Option<f64> {
+        if self.curves.lengths != other.curves.lengths {
+            return None;
+        }
+        let [one, two] = [self, other].map(|posterior| posterior.crossings(level, &posterior.weights()));
+        let (mut below, mut smaller, mut equal) = (0.0, 0.0, 0.0);
+        for (mine, theirs) in one.iter().zip(&two) {
+            // Mine is in this bin, theirs in an earlier one.
+            smaller += mine * below;
+            equal += mine * theirs;
+            below += theirs;
+        }
+        let larger = (1.0 - smaller - equal).max(0.0);
+        Some((2.0 * (smaller.min(larger) + 0.5 * equal)).min(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn posterior(chance: f64, answers: &[(usize, usize, usize)]) -> Posterior {
+        let lengths: Vec<usize> = (1..=20).collect();
+        let mut posterior = Posterior::new(&Curves::new(&lengths, chance).unwrap());
+        answers.iter().for_each(|&(length, right, wrong)| posterior.add(length - 1, right, wrong));
+        posterior
+    }
+
+    #[test]
+    fn a_sharp_limit_is_found() {
+        let limits = posterior(0.0, &[(1, 8, 0), (5, 8, 0), (6, 8, 0), (8, 0, 8), (9, 0, 8), (20, 0, 5)])
+            .limits(&[0.9, 0.5, 0.1]);
+        assert!(limits.iter().all(|limit| limit.low <= limit.estimate && limit.estimate <= limit.high));
+        assert!(limits[1].low > 5.5 && limits[1].high < 8.5, "{limits:?}");
+        assert!(limits[0].estimate <= limits[1].estimate && limits[1].estimate <= limits[2].estimate);
+    }
+
+    #[test]
+    fn limits_outside_the_range_are_said() {
+        let never = posterior(0.0, &[(1, 0, 12), (3, 0, 6)]).limits(&[0.5]);
+        assert_eq!((never[0].estimate, never[0].low), (0.0, 0.0));
+        let always = posterior(0.0, &[(10, 12, 0), (20, 20, 0)]).limits(&[0.5]);
+        assert_eq!((always[0].estimate, always[0].high), (f64::INFINITY, f64::INFINITY));
+    }
+
+    #[test]
+    fn limits_that_differ_are_told_apart() {
+        let short = posterior(0.0, &[(1, 8, 0), (3, 8, 0), (5, 0, 8), (8, 0, 8)]);
+        let long = posterior(0.0, &[(1, 8, 0), (8, 8, 0), (12, 0, 8), (20, 0, 8)]);
+        assert!(short.compare(&long, 0.5).unwrap() < 0.001);
+        assert!((short.compare(&short, 0.5).unwrap() - 1.0).abs() < 1e-9);
+        assert!((short.compare(&long, 0.5).unwrap() - long.compare(&short, 0.5).unwrap()).abs() < 1e-9);
+        let other = Posterior::new(&Curves::new(&[1, 2], 0.0).unwrap());
+        assert_eq!(short.compare(&other, 0.5), None);
+    }
+
+    #[test]
+    fn chance_is_no_knowledge() {
+        // Half right of two choices is nothing known.
+        let guessed = posterior(0.5, &[(1, 12, 12), (5, 12, 12), (20, 12, 12)]).limits(&[0.5]);
+        assert!(guessed[0].estimate < 1.0, "{guessed:?}");
+        let accuracy = posterior(0.5, &[(1, 40, 0), (20, 20, 20)]).accuracy();
+        assert!(accuracy[0] > 0.9 && accuracy[19] < 0.65 && accuracy[19] > 0.45, "{accuracy:?}");
+    }
+}

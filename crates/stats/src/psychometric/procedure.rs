@@ -1,0 +1,269 @@
+//! The procedure: which lengths to ask next, when to stop, and what was found.
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::isotonic::{Counted, MonotoneTest, monotone};
+use super::{Curves, Limit, Posterior};
+
+/// Questions of a round.
+pub const BATCH: usize = 6;
+
+/// Levels of the limits: 90, 50 and 10 % of the way from chance to certainty.
+pub const LEVELS: [f64; 3] = [0.9, 0.5, 0.1];
+
+/// Answers before the procedure may stop by the width of the interval.
+const FEWEST: usize = 2 * BATCH;
+
+/// Level of the test of falling curves. It is looked at after each round, and for every skill.
+const NOT_MONOTONE: f64 = 0.003;
+
+/// Level below which falling is in doubt: lengths with few answers are asked until it is not.
+const DOUBTED: f64 = 0.1;
+
+/// Lengths that are asked where success does not fall with the length.
+const COMPARED: usize = 8;
+
+/// Octaves by which an end beyond the range counts as being outside it.
+const BEYOND: f64 = 0.5;
+
+/// Lengths from `first` to `last`, all of them up to 10 and then in steps of a seventh: no two neighbours differ by more than a limit can
+/// be told to.
+pub fn ladder(first: usize, last: usize) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    let mut length = first;
+    while length < last {
+        lengths.push(length);
+        length = (length + 1).max((length as f64 * 8.0 / 7.0).round() as usize);
+    }
+    if first <= last {
+        lengths.push(last);
+    }
+    lengths
+}
+
+/// Estimate of a psychometric curve: its limits, answers by length and test of monotonicity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Limits of [`LEVELS`]. Where the curve does not fall with the length they describe nothing.
+    pub limits: Vec<Limit>,
+    /// Answers by length, of those asked.
+    pub counts: Vec<Counted>,
+    /// Test of the assumption that success falls with the length.
+    pub monotone: MonotoneTest,
+    /// False if the assumption does not hold: read [`Measured::counts`] instead of the limits.
+    pub falls: bool,
+    /// True if the interval is narrow enough; otherwise the budget ended the measurement, or more questions are wanted.
+    pub narrow: bool,
+}
+
+impl Measured {
+    /// Limit of the level nearest to this one.
+    pub fn limit(&self, level: f64) -> Option<&Limit> {
+        let off = |limit: &&Limit| ((limit.level - level).abs() * 1e6) as i64;
+        self.limits.iter().min_by_key(off)
+    }
+}
+
+/// An adaptive measurement. What it asks next depends on the answers so far and on nothing else.
+#[derive(Debug, Clone)]
+pub struct Procedure {
+    curves: Arc<Curves>,
+    /// Right and all answers by length.
+    counts: Vec<(usize, usize)>,
+    /// Questions asked, those without an answer included.
+    asked: usize,
+    /// Most questions.
+    budget: usize,
+    /// Largest ratio of the ends of the interval of the 50 % limit.
+    width: f64,
+}
+
+impl Procedure {
+    /// A measurement with at most `budget` questions, which ends when the 95 % interval of the 50 % limit spans a factor of at most
+    /// `width`, or one digit.
+    pub fn new(curves: &Arc<Curves>, budget: usize, width: f64) -> Self {
+        Procedure { curves: Arc::clone(curves), counts: vec![(0, 0); curves.lengths().len()], asked: 0, budget, width }
+    }
+
+    /// Adds a question of this length, which the procedure must have asked; none for one that has no answer.
+    pub fn add(&mut self, length: usize, right: Option<bool>) {
+        self.asked += 1;
+        let place = self.curves.lengths().iter().position(|&one| one == length);
+        if let (Some(place), Some(right)) = (place, right) {
+            self.counts[place].0 += usize::from(right);
+            self.counts[place].1 += 1;
+        }
+    }
+
+    /// Questions asked.
+    pub fn asked(&self) -> usize {
+        self.asked
+    }
+
+    fn posterior(&self) -> Posterior {
+        let mut posterior = Posterior::new(&self.curves);
+        for (place, &(right, asked)) in self.counts.iter().enumerate() {
+            if asked > 0 {
+                posterior.add(place, right, asked - right);
+            }
+        }
+        posterior
+    }
+
+    fn counted(&self) -> Vec<Counted> {
+        let counts = self.curves.lengths().iter().zip(&self.counts);
+        counts
+            .filter(|(_, (_, asked))| *asked > 0)
+            .map(|(&length, &(right, asked))| Counted { length, right, asked })
+            .collect()
+    }
+
+    /// Result so far.
+    pub fn measured(&self) -> Measured {
+        self.measure(&self.posterior())
+    }
+
+    fn measure(&self, posterior: &Posterior) -> Measured {
+        let counts = self.counted();
+        let limits = posterior.limits(&LEVELS);
+        let test = monotone(&counts);
+        let narrow = self.is_narrow(&limits[1]);
+        Measured { limits, counts, falls: test.p > NOT_MONOTONE, monotone: test, narrow }
+    }
+
+    fn is_narrow(&self, limit: &Limit) -> bool {
+        let lengths = self.curves.lengths();
+        let (first, last) = (lengths[0] as f64, lengths[lengths.len() - 1] as f64);
+        let (below, beyond) = (first * libm::exp2(-BEYOND), last * libm::exp2(BEYOND));
+        let (low, high) = (limit.low.clamp(below, beyond), limit.high.clamp(below, beyond));
+        high <= low * self.width || high - low <= 1.0
+    }
+
+    /// Lengths of the next questions; none once the interval is narrow enough or the budget is spent.
+    pub fn next(&self) -> Vec<usize> {
+        let left = self.budget.saturating_sub(self.asked).min(BATCH);
+        let lengths = self.curves.lengths();
+        if left == 0 {
+            return Vec::new();
+        }
+        if self.asked == 0 {
+            return (0..left).map(|place| lengths[spread(place, left, lengths.len())]).collect();
+        }
+        let posterior = self.posterior();
+        let measured = self.measure(&posterior);
+        // Without limits to find, or in doubt of them, lengths are compared: a confident limit may rest on a wrong curve.
+        if measured.monotone.p <= DOUBTED {
+            return self.fewest(left);
+        }
+        if measured.narrow && self.asked >= FEWEST {
+            return Vec::new();
+        }
+        let mut places = posterior.most_informative(left.saturating_sub(1));
+        places.push(covering(self.asked / BATCH, lengths.len()));
+        places.into_iter().map(|place| lengths[place]).collect()
+    }
+
+    /// Of lengths spread over the range, those with the fewest answers.
+    fn fewest(&self, count: usize) -> Vec<usize> {
+        let lengths = self.curves.lengths();
+        let compared = COMPARED.min(lengths.len());
+        let mut answers: Vec<(usize, usize)> = (0..compared)
+            .map(|place| spread(place, compared, lengths.len()))
+            .map(|place| (self.counts[place].1, place))
+            .collect();
+        let mut chosen = Vec::with_capacity(count);
+        for _ in 0..count {
+            let Some(least) = answers.iter_mut().min() else { break };
+            least.0 += 1;
+            chosen.push(lengths[least.1]);
+        }
+        chosen
+    }
+}
+
+/// Place of the `number`-th of `count` lengths spread evenly over a ladder, the ends left out where there are others.
+fn spread(number: usize, count: usize, lengths: usize) -> usize {
+    (2 * number + 1) * lengths / (2 * count)
+}
+
+/// Place of a round's covering question: the van der Corput sequence in base 2, of which any beginning covers the ladder.
+fn covering(round: usize, lengths: usize) -> usize {
+    let share = round.reverse_bits() as f64 / (usize::MAX as f64 + 1.0);
+    ((share * lengths as f64) as usize).min(lengths - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asks until the procedure stops; answers are right where `right` says so of the length and the number of its question.
+    fn run(chance: f64, last: usize, budget: usize, right: impl Fn(usize, usize) -> bool) -> (Procedure, Measured) {
+        let curves = Curves::new(&ladder(1, last), chance).unwrap();
+        let mut procedure = Procedure::new(&curves, budget, 1.5);
+        let mut seen = std::collections::BTreeMap::new();
+        loop {
+            let lengths = procedure.next();
+            if lengths.is_empty() {
+                let measured = procedure.measured();
+                return (procedure, measured);
+            }
+            for length in lengths {
+                let number = seen.entry(length).or_insert(0_usize);
+                *number += 1;
+                procedure.add(length, Some(right(length, *number)));
+            }
+        }
+    }
+
+    #[test]
+    fn ladders_cover_their_range() {
+        assert_eq!(ladder(1, 12), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        let long = ladder(1, 100);
+        assert_eq!((long[0], long[long.len() - 1]), (1, 100));
+        assert!(long.len() < 30 && long.windows(2).all(|pair| pair[0] < pair[1]), "{long:?}");
+        assert_eq!((ladder(3, 3), ladder(4, 3)), (vec![3], Vec::new()));
+    }
+
+    #[test]
+    fn a_step_is_found_with_few_questions() {
+        let (procedure, measured) = run(0.0, 100, 60, |length, _| length <= 17);
+        assert!(procedure.asked() <= 30, "{}", procedure.asked());
+        let limit = measured.limit(0.5).unwrap();
+        assert!(measured.falls && measured.narrow && limit.low < 18.5 && limit.high > 16.5, "{limit:?}");
+    }
+
+    #[test]
+    fn nothing_and_everything_end_soon() {
+        let (none, measured) = run(0.0, 20, 60, |_, _| false);
+        assert!(none.asked() <= 24 && measured.limit(0.5).unwrap().estimate < 1.0, "{measured:?}");
+        let (all, measured) = run(0.0, 100, 60, |_, _| true);
+        assert!(all.asked() <= 24 && measured.limit(0.5).unwrap().estimate == f64::INFINITY, "{measured:?}");
+    }
+
+    #[test]
+    fn what_grows_again_is_noticed_and_compared_by_length() {
+        let (procedure, measured) = run(0.0, 20, 48, |length, _| length > 6);
+        assert!(!measured.falls, "{measured:?}");
+        assert_eq!(procedure.asked(), 48, "the whole budget is used");
+        assert!(measured.counts.iter().filter(|one| one.asked >= 3).count() >= 6, "{:?}", measured.counts);
+    }
+
+    #[test]
+    fn the_same_answers_ask_the_same() {
+        let answers = |length: usize, number: usize| (length * 31 + number * 17) % 10 >= length;
+        let (one, first) = run(0.0, 20, 36, answers);
+        let (other, second) = run(0.0, 20, 36, answers);
+        assert_eq!((one.counts, first), (other.counts, second));
+    }
+
+    #[test]
+    fn questions_without_an_answer_use_the_budget_alone() {
+        let curves = Curves::new(&ladder(1, 20), 0.0).unwrap();
+        let mut procedure = Procedure::new(&curves, 8, 1.5);
+        let first = procedure.next();
+        first.iter().for_each(|&length| procedure.add(length, None));
+        assert_eq!((procedure.asked(), procedure.measured().counts.len()), (BATCH, 0));
+        assert_eq!(procedure.next().len(), 2);
+    }
+}

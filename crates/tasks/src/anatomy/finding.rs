@@ -1,0 +1,362 @@
+//! The class of a wrong answer.
+use std::collections::BTreeMap;
+
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::{Signed, Zero};
+use serde_json::Value;
+
+use super::columns::{Missed, missed_borrows, missed_carries, missed_carries_of_product};
+use super::digits::{is_dropped, is_reordered, is_repeated};
+use super::{ErrorClass, Written};
+use crate::number::Fraction;
+use crate::suite::arithmetic_bench::Task;
+use crate::suite::nupa::{Operation, TaskId};
+use crate::suite::{FailureClass, Score};
+
+/// Arithmetic operation of a question, as far as classes of errors depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calculation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    /// The larger or the smaller operand.
+    Choose,
+    /// Anything else: digits are compared.
+    Other,
+}
+
+impl Calculation {
+    /// The calculation of a task of NUPA or Arithmetic-Bench, by the name that items carry.
+    pub fn of_task(task: &str) -> Self {
+        if let Ok(task) = task.parse::<Task>() {
+            return match task {
+                Task::Add | Task::Add1 => Calculation::Add,
+                Task::Sub | Task::Sub1 => Calculation::Subtract,
+                Task::Mul | Task::Mul1 => Calculation::Multiply,
+                Task::Div | Task::Div1 => Calculation::Divide,
+                _ => Calculation::Other,
+            };
+        }
+        match task.parse::<TaskId>().map(|task| task.operation) {
+            Ok(Operation::Add | Operation::AddEasy) => Calculation::Add,
+            Ok(Operation::Sub) => Calculation::Subtract,
+            Ok(Operation::MultiplyHard | Operation::MultiplyEasy) => Calculation::Multiply,
+            Ok(Operation::FloorDiv) => Calculation::Divide,
+            Ok(Operation::Mod | Operation::ModEasy) => Calculation::Remainder,
+            Ok(Operation::Max | Operation::MaxHard | Operation::Min | Operation::MinHard) => Calculation::Choose,
+            _ => Calculation::Other,
+        }
+    }
+}
+
+/// A wrong answer with what was asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Wrong<'a> {
+    pub calculation: Calculation,
+    /// Operands, where they are known.
+    pub a: Option<&'a str>,
+    pub b: Option<&'a str>,
+    pub expected: &'a str,
+    /// The answer as it was read.
+    pub answer: Option<&'a str>,
+}
+
+/// Classification of a wrong answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finding {
+    pub class: ErrorClass,
+    /// Position from the right of the first carry or borrow that was left out.
+    pub position: Option<usize>,
+}
+
+impl From<ErrorClass> for Finding {
+    fn from(class: ErrorClass) -> Self {
+        Finding { class, position: None }
+    }
+}
+
+/// The class of a stored sample; none of one that is right.
+pub fn of_sample(
+    task: &str,
+    covariates: &BTreeMap<String, Value>,
+    expected: &str,
+    score: &Score,
+    truncated: bool,
+) -> Option<Finding> {
+    if score.correct {
+        return None;
+    }
+    if truncated {
+        return Some(ErrorClass::Truncated.into());
+    }
+    let operand = |name: &str| covariates.get(name).and_then(Value::as_str);
+    let (a, b) = (operand("a"), operand("b"));
+    let calculation = Calculation::of_task(task);
+    let is_form = matches!(score.failure, Some(FailureClass::Form | FailureClass::Format));
+    match &score.failure {
+        Some(FailureClass::Refusal | FailureClass::Refused) => return Some(ErrorClass::Refusal.into()),
+        Some(FailureClass::Truncated) => return Some(ErrorClass::Truncated.into()),
+        _ => {}
+    }
+    let found = classify(&Wrong { calculation, a, b, expected, answer: score.answer.as_deref() });
+    // The suite knows which spellings it asked for.
+    match found.class {
+        ErrorClass::Unreduced => Some(found),
+        _ if is_form => Some(ErrorClass::Format.into()),
+        _ => Some(found),
+    }
+}
+
+/// The class of a wrong answer.
+pub fn classify(wrong: &Wrong<'_>) -> Finding {
+    let Some(answer) = wrong.answer.filter(|answer| answer.bytes().any(|byte| byte.is_ascii_digit())) else {
+        return ErrorClass::NoNumber.into();
+    };
+    if let Some(class) = other_form(wrong.expected, answer) {
+        return class.into();
+    }
+    let (Some(expected), Some(given)) = (Written::parse(wrong.expected), Written::parse(answer)) else {
+        let is_operand = [wrong.a, wrong.b].into_iter().flatten().any(|operand| operand == answer);
+        return if is_operand { ErrorClass::Operand.into() } else { by_digits(wrong.expected, answer).into() };
+    };
+    let magnitude = |number: &Written| Written { negative: false, ..number.clone() };
+    if expected.exponent != given.exponent && expected.exponent.is_some() {
+        let significand = |number: &Written| number.digits().trim_end_matches('0').to_owned();
+        if significand(&expected) == significand(&given) && expected.whole == given.whole {
+            return ErrorClass::Exponent.into();
+        }
+    }
+    if expected.negative != given.negative && magnitude(&expected) == magnitude(&given) {
+        return ErrorClass::Sign.into();
+    }
+    let operands = [wrong.a, wrong.b].map(|operand| operand.and_then(Written::parse));
+    if let Some(found) = by_calculation(wrong.calculation, &operands, &given) {
+        return found;
+    }
+    let (digits, read) = (expected.digits(), given.digits());
+    let bare = |digits: &str| digits.trim_matches('0').to_owned();
+    if bare(&digits) == bare(&read) && !bare(&digits).is_empty() {
+        return ErrorClass::Shifted.into();
+    }
+    by_digits(&digits, &read).into()
+}
+
+/// The right value, written otherwise.
+fn other_form(expected: &str, answer: &str) -> Option<ErrorClass> {
+    if let (Ok(truth), Ok(given)) = (Fraction::parse(expected), Fraction::parse(answer)) {
+        return (truth == given && expected != answer).then_some(ErrorClass::Unreduced);
+    }
+    let plain = |text: &str| {
+        let number = Written::parse(&text.replace([',', '_', '\u{a0}'], ""))?;
+        let whole = number.whole.trim_start_matches('0').to_owned();
+        Some((number.negative, whole, number.decimals.trim_end_matches('0').to_owned(), number.exponent))
+    };
+    let (truth, given) = (plain(expected)?, plain(answer)?);
+    (truth == given).then_some(ErrorClass::Format)
+}
+
+fn by_digits(expected: &str, answer: &str) -> ErrorClass {
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let (expected, answer) = (digits(expected), digits(answer));
+    if is_reordered(&expected, &answer) {
+        ErrorClass::Order
+    } else if is_dropped(&expected, &answer) {
+        ErrorClass::Dropped
+    } else if is_repeated(&expected, &answer) {
+        ErrorClass::Repeated
+    } else {
+        ErrorClass::Other
+    }
+}
+
+/// Results of other operations, operands, carries, and operands beside each other.
+fn by_calculation(calculation: Calculation, operands: &[Option<Written>; 2], given: &Written) -> Option<Finding> {
+    let [Some(a), b] = operands else { return None };
+    let Some(b) = b else {
+        return (a == given).then(|| ErrorClass::Operand.into());
+    };
+    if [a, b].iter().any(|number| number.exponent.is_some()) || given.exponent.is_some() {
+        return (a == given || b == given).then(|| ErrorClass::Operand.into());
+    }
+    let places = a.decimals.len().max(b.decimals.len());
+    let scaled = |number: &Written| number.scaled(places);
+    let (a_whole, b_whole) = (scaled(a)?, scaled(b)?);
+    let answer = scaled(given);
+    if let Some(answer) = &answer {
+        if *answer == a_whole || *answer == b_whole {
+            let class = if calculation == Calculation::Choose { ErrorClass::Operation } else { ErrorClass::Operand };
+            return Some(class.into());
+        }
+        if is_other_operation(calculation, &a_whole, &b_whole, answer, places) {
+            return Some(ErrorClass::Operation.into());
+        }
+    }
+    let product = (&a_whole * &b_whole, 2 * places);
+    if !matches!(calculation, Calculation::Multiply | Calculation::Other)
+        && given.scaled(product.1).is_some_and(|given| given == product.0)
+    {
+        return Some(ErrorClass::Operation.into());
+    }
+    let answer = answer?;
+    let missed = |missed: Missed, class| Finding { class, position: Some(missed.first) };
+    let digits = |number: &BigInt| number.magnitude().to_string();
+    match calculation {
+        Calculation::Add if !answer.is_negative() => {
+            if let Some(found) = missed_carries(&digits(&a_whole), &digits(&b_whole), &digits(&answer)) {
+                return Some(missed(found, ErrorClass::Carry));
+            }
+            is_misaligned(&a_whole, &b_whole, |a, b| a + b, &answer).then(|| ErrorClass::Neighbour.into())
+        }
+        Calculation::Subtract => {
+            let (larger, smaller) = if a_whole >= b_whole { (&a_whole, &b_whole) } else { (&b_whole, &a_whole) };
+            let is_signed = answer.is_negative() == (a_whole < b_whole) || answer.is_zero();
+            let found = missed_borrows(&digits(larger), &digits(smaller), &digits(&answer)).filter(|_| is_signed);
+            if let Some(found) = found {
+                return Some(missed(found, ErrorClass::Borrow));
+            }
+            is_misaligned(&a_whole, &b_whole, |a, b| a - b, &answer).then(|| ErrorClass::Neighbour.into())
+        }
+        Calculation::Multiply if places == 0 => {
+            let digit = |number: &BigInt| u8::try_from(number).ok().filter(|digit| *digit < 10);
+            let of = |number: &BigInt, digit| missed_carries_of_product(&digits(number), digit, &digits(&answer));
+            let found = match (digit(&a_whole), digit(&b_whole)) {
+                (_, Some(b)) => of(&a_whole, b),
+                (Some(a), None) => of(&b_whole, a),
+                (None, None) => None,
+            };
+            found.map(|found| missed(found, ErrorClass::Carry))
+        }
+        _ => None,
+    }
+}
+
+/// True of the exact result of another operation; numbers are scaled by ten to `places`.
+fn is_other_operation(calculation: Calculation, a: &BigInt, b: &BigInt, answer: &BigInt, places: usize) -> bool {
+    if calculation == Calculation::Other {
+        return false;
+    }
+    let divided = |one: &BigInt, other: &BigInt| (places == 0 && !other.is_zero()).then(|| one.div_rem(other));
+    let mut results = Vec::new();
+    let mut add = |of: Calculation, result: Option<BigInt>| results.extend(result.filter(|_| of != calculation));
+    add(Calculation::Add, Some(a + b));
+    add(Calculation::Subtract, Some(a - b));
+    add(Calculation::Subtract, Some(b - a));
+    let quotient = divided(a, b);
+    // Quotients of numbers of equal length are one digit, which anything can be.
+    add(
+        Calculation::Divide,
+        quotient.clone().map(|(quotient, _)| quotient).filter(|quotient| *quotient > BigInt::from(9)),
+    );
+    add(Calculation::Remainder, quotient.map(|(_, rest)| rest));
+    results.contains(answer)
+}
+
+/// True if the answer is the result for operands one to three places beside each other, or one of which lacks as many digits at its end.
+fn is_misaligned(a: &BigInt, b: &BigInt, result: impl Fn(&BigInt, &BigInt) -> BigInt, answer: &BigInt) -> bool {
+    (1..=3_u32).any(|places| {
+        let power = BigInt::from(10).pow(places);
+        let cut = |number: &BigInt| (number / &power, number * &power);
+        let ((a_short, a_long), (b_short, b_long)) = (cut(a), cut(b));
+        let with = |one: &BigInt, other: &BigInt| !one.is_zero() && !other.is_zero() && result(one, other) == *answer;
+        with(&a_long, b) || with(a, &b_long) || with(&a_short, b) || with(a, &b_short)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(calculation: Calculation, a: &str, b: &str, expected: &str, answer: &str) -> ErrorClass {
+        let operand = |text| Some(text).filter(|text: &&str| !text.is_empty());
+        let wrong = Wrong { calculation, a: operand(a), b: operand(b), expected, answer: operand(answer) };
+        classify(&wrong).class
+    }
+
+    #[test]
+    fn sums() {
+        let of = |answer| class(Calculation::Add, "4795", "618", "5413", answer);
+        for (answer, expected) in [
+            ("", ErrorClass::NoNumber),
+            ("none", ErrorClass::NoNumber),
+            ("5,413", ErrorClass::Format),
+            ("05413", ErrorClass::Format),
+            ("-5413", ErrorClass::Sign),
+            ("4177", ErrorClass::Operation),
+            ("2963310", ErrorClass::Operation),
+            ("4795", ErrorClass::Operand),
+            ("618", ErrorClass::Operand),
+            ("5403", ErrorClass::Carry),
+            ("4303", ErrorClass::Carry),
+            ("10975", ErrorClass::Neighbour),
+            ("54130", ErrorClass::Shifted),
+            ("5431", ErrorClass::Order),
+            ("541", ErrorClass::Dropped),
+            ("54413", ErrorClass::Repeated),
+            ("5999", ErrorClass::Other),
+        ] {
+            assert_eq!(of(answer), expected, "{answer}");
+        }
+        let wrong =
+            Wrong { calculation: Calculation::Add, a: Some("95"), b: Some("47"), expected: "142", answer: Some("42") };
+        assert_eq!(classify(&wrong), Finding { class: ErrorClass::Carry, position: Some(2) });
+    }
+
+    #[test]
+    fn differences_products_and_choices() {
+        let sub = |answer| class(Calculation::Subtract, "47", "503", "-456", answer);
+        assert_eq!(sub("456"), ErrorClass::Sign);
+        assert_eq!(sub("550"), ErrorClass::Operation);
+        assert_eq!(sub("-466"), ErrorClass::Borrow);
+        assert_eq!(sub("-457"), ErrorClass::Other);
+        let float = |answer| class(Calculation::Subtract, "5.3", "0.47", "4.83", answer);
+        assert_eq!(
+            (float("4.93"), float("48.3"), float("5.77")),
+            (ErrorClass::Borrow, ErrorClass::Shifted, ErrorClass::Operation)
+        );
+        let product = |answer| class(Calculation::Multiply, "68", "7", "476", answer);
+        assert_eq!(
+            (product("426"), product("75"), product("4760")),
+            (ErrorClass::Carry, ErrorClass::Operation, ErrorClass::Shifted)
+        );
+        let larger = |answer| class(Calculation::Choose, "68", "71", "71", answer);
+        assert_eq!(
+            (larger("68"), larger("17"), larger("139")),
+            (ErrorClass::Operation, ErrorClass::Order, ErrorClass::Operation)
+        );
+    }
+
+    #[test]
+    fn fractions_and_powers() {
+        let fraction = |answer| class(Calculation::Add, "3/8", "2/5", "31/40", answer);
+        assert_eq!(
+            (fraction("62/80"), fraction("31/41"), fraction("3/8")),
+            (ErrorClass::Unreduced, ErrorClass::Other, ErrorClass::Operand)
+        );
+        let power = |answer| class(Calculation::Other, "12345", "", "1.2345e4", answer);
+        assert_eq!(
+            (power("1.2345e5"), power("1.2354e4"), power("1.235e4")),
+            (ErrorClass::Exponent, ErrorClass::Order, ErrorClass::Dropped)
+        );
+    }
+
+    #[test]
+    fn samples_say_why_there_is_no_number() {
+        let covariates = BTreeMap::from([("a".to_owned(), Value::from("95")), ("b".to_owned(), Value::from("47"))]);
+        let of = |answer: Option<&str>, failure: &str, truncated| {
+            let score = Score { answer: answer.map(str::to_owned), failure: Some(failure.into()), ..Score::default() };
+            of_sample("add", &covariates, "142", &score, truncated).map(|found| found.class)
+        };
+        assert_eq!(of(None, "refused", false), Some(ErrorClass::Refusal));
+        assert_eq!(of(Some("132"), "wrong", true), Some(ErrorClass::Truncated));
+        assert_eq!(of(Some("132"), "wrong", false), Some(ErrorClass::Carry));
+        assert_eq!(of(Some("142"), "format", false), Some(ErrorClass::Format));
+        assert_eq!(of(None, "no_number", false), Some(ErrorClass::NoNumber));
+        let right = Score { correct: true, ..Score::default() };
+        assert_eq!(of_sample("add", &covariates, "142", &right, false), None);
+        assert_eq!(Calculation::of_task("add_Float_Float_Float"), Calculation::Add);
+        assert_eq!(Calculation::of_task("word_problems"), Calculation::Other);
+    }
+}

@@ -1,0 +1,160 @@
+//! Anatomy of wrong answers: what went wrong, by exact rules on the operands, the expected and the given answer.
+//!
+//! The first class that applies is taken, in the order of [`ErrorClass::ALL`]: what is no number, then other forms of the right number, then
+//! results that are exact for another question, then digits that are somewhere else. A class says what the answer is consistent with, not what
+//! the model did; how often random wrong answers fall into a class is measured (`crates/tasks/examples/error_classes.rs`) and shown beside it.
+mod columns;
+mod digits;
+mod finding;
+mod written;
+
+pub use columns::{Missed, missed_borrows, missed_carries, missed_carries_of_product};
+pub use digits::{is_dropped, is_reordered, is_repeated, wrong_positions};
+pub use finding::{Calculation, Finding, Wrong, classify, of_sample};
+pub use written::Written;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Class of a wrong answer: the mistake that it is consistent with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The token budget ended the answer.
+    Truncated,
+    /// The model gives no answer and says so.
+    Refusal,
+    /// There is no number in it.
+    NoNumber,
+    /// A fraction with the right value that can be reduced.
+    Unreduced,
+    /// The right value in another form than the one asked for: separators, leading zeros, a decimal for a fraction.
+    Format,
+    /// The right significand with another power of ten.
+    Exponent,
+    /// The right magnitude under the wrong sign.
+    Sign,
+    /// The exact result of another operation on the same operands.
+    Operation,
+    /// One of the operands.
+    Operand,
+    /// The sum (or product by one digit) with carries left out, and no other difference.
+    Carry,
+    /// The difference with borrows left out, and no other difference.
+    Borrow,
+    /// The sum or difference of operands one to three places beside each other, or of one that lacks as many digits at its end: a token too far.
+    Neighbour,
+    /// The right digits with the point or the zeros at the end elsewhere.
+    Shifted,
+    /// The right digits in another order.
+    Order,
+    /// The right digits without some neighbouring ones.
+    Dropped,
+    /// The right digits with some neighbouring ones twice.
+    Repeated,
+    /// Anything else.
+    Other,
+}
+
+impl ErrorClass {
+    /// All, in the order in which they are looked for.
+    pub const ALL: [ErrorClass; 17] = [
+        ErrorClass::Truncated,
+        ErrorClass::Refusal,
+        ErrorClass::NoNumber,
+        ErrorClass::Unreduced,
+        ErrorClass::Format,
+        ErrorClass::Exponent,
+        ErrorClass::Sign,
+        ErrorClass::Operation,
+        ErrorClass::Operand,
+        ErrorClass::Carry,
+        ErrorClass::Borrow,
+        ErrorClass::Neighbour,
+        ErrorClass::Shifted,
+        ErrorClass::Order,
+        ErrorClass::Dropped,
+        ErrorClass::Repeated,
+        ErrorClass::Other,
+    ];
+
+    /// Word in options, files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorClass::Truncated => "truncated",
+            ErrorClass::Refusal => "refusal",
+            ErrorClass::NoNumber => "no_number",
+            ErrorClass::Unreduced => "unreduced",
+            ErrorClass::Format => "format",
+            ErrorClass::Exponent => "exponent",
+            ErrorClass::Sign => "sign",
+            ErrorClass::Operation => "operation",
+            ErrorClass::Operand => "operand",
+            ErrorClass::Carry => "carry",
+            ErrorClass::Borrow => "borrow",
+            ErrorClass::Neighbour => "neighbour",
+            ErrorClass::Shifted => "shifted",
+            ErrorClass::Order => "order",
+            ErrorClass::Dropped => "dropped",
+            ErrorClass::Repeated => "repeated",
+            ErrorClass::Other => "other",
+        }
+    }
+
+    /// A few words for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            ErrorClass::Truncated => "cut by the budget",
+            ErrorClass::Refusal => "refusal",
+            ErrorClass::NoNumber => "no number",
+            ErrorClass::Unreduced => "fraction not reduced",
+            ErrorClass::Format => "right value, other form",
+            ErrorClass::Exponent => "wrong exponent",
+            ErrorClass::Sign => "wrong sign",
+            ErrorClass::Operation => "another operation",
+            ErrorClass::Operand => "an operand",
+            ErrorClass::Carry => "carry missed",
+            ErrorClass::Borrow => "borrow missed",
+            ErrorClass::Neighbour => "operands a token apart",
+            ErrorClass::Shifted => "shifted place",
+            ErrorClass::Order => "right digits, wrong order",
+            ErrorClass::Dropped => "digits dropped",
+            ErrorClass::Repeated => "digits repeated",
+            ErrorClass::Other => "none of these",
+        }
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no class.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no class of errors {0}; there are {names}", names = ErrorClass::ALL.map(ErrorClass::name).join(", "))]
+pub struct UnknownClass(pub String);
+
+impl std::str::FromStr for ErrorClass {
+    type Err = UnknownClass;
+
+    fn from_str(name: &str) -> Result<Self, UnknownClass> {
+        ErrorClass::ALL.into_iter().find(|class| class.name() == name).ok_or_else(|| UnknownClass(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for class in ErrorClass::ALL {
+            assert_eq!(class.name().parse(), Ok(class));
+            assert_eq!(serde_json::to_value(class).unwrap(), class.name());
+        }
+        assert!("cary".parse::<ErrorClass>().unwrap_err().to_string().contains("carry, borrow"));
+    }
+}

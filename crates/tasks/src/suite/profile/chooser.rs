@@ -1,0 +1,195 @@
+//! Rounds of questions over all skills.
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use earnest_stats::psychometric::{Curves, Procedure, ladder};
+use rayon::prelude::*;
+
+use super::question::Sources;
+use super::{Notation, PAIRS, ProfileOptions, Skill, notation};
+use crate::suite::nupa::Adapter;
+use crate::suite::{Chooser, Item};
+
+/// Grids of curves, shared by the skills with the same lengths and chance.
+#[derive(Default)]
+pub(super) struct Grids(BTreeMap<(usize, usize, u64), Arc<Curves>>);
+
+impl Grids {
+    /// The grid of a skill.
+    pub fn of(&mut self, skill: &Skill) -> Arc<Curves> {
+        let key = (skill.shortest, skill.longest, skill.chance.to_bits());
+        let new = || Curves::new(&ladder(skill.shortest, skill.longest), skill.chance);
+        let curves =
+            self.0.entry(key).or_insert_with(|| new().expect("the tests check every skill's lengths and chance"));
+        Arc::clone(curves)
+    }
+}
+
+/// The measurement of a skill.
+struct Measurement {
+    skill: &'static Skill,
+    curves: Arc<Curves>,
+    procedure: Procedure,
+    /// Questions asked at each length.
+    asked: BTreeMap<usize, usize>,
+    /// Lengths that have no further questions.
+    exhausted: BTreeSet<usize>,
+}
+
+/// Chooser of the profile's questions: every unfinished skill asks a batch in every round.
+pub(super) struct Rounds<'a> {
+    sources: &'a Sources,
+    budget: usize,
+    skills: Vec<Measurement>,
+    /// Of the last round's items: the skill's place and the length.
+    last: Vec<(usize, usize)>,
+    /// Sums in several notations are still to be asked.
+    notations: bool,
+    seed: u64,
+    adapter: Adapter,
+}
+
+impl<'a> Rounds<'a> {
+    /// Before the first round.
+    pub fn new(options: &ProfileOptions, sources: &'a Sources) -> Self {
+        let mut grids = Grids::default();
+        let measurement = |&skill: &&'static Skill| {
+            let curves = grids.of(skill);
+            let procedure = Procedure::new(&curves, options.budget, options.width);
+            Measurement { skill, curves, procedure, asked: BTreeMap::new(), exhausted: BTreeSet::new() }
+        };
+        let skills = options.skills.iter().map(measurement).collect();
+        let ProfileOptions { budget, notations, seed, adapter, .. } = *options;
+        Rounds { sources, budget, skills, last: Vec::new(), notations, seed, adapter }
+    }
+
+    /// Sums in several notations, at the limit of plain ones: of NUPA, whose wording they have, else of Arithmetic-Bench, else of the shortest numbers.
+    fn notations(&mut self) -> Vec<Item> {
+        if !std::mem::take(&mut self.notations) {
+            return Vec::new();
+        }
+        let of = |task: &str| self.skills.iter().find(|skill| skill.skill.task == task);
+        let plain = of(notation::SUM).or_else(|| of("add"));
+        let limit = plain.map(|plain| plain.procedure.measured());
+        let limit = limit.as_ref().and_then(|measured| measured.limit(0.5)).map_or(0.0, |limit| limit.estimate);
+        let length = notation::length(limit);
+        let pairs = (0..PAIRS).flat_map(|index| Notation::ALL.map(|notation| (notation, index)));
+        pairs.filter_map(|(notation, index)| notation::item(self.seed, self.adapter, notation, length, index)).collect()
+    }
+}
+
+impl Measurement {
+    /// The next batch: items with their lengths.
+    fn next(&mut self, sources: &Sources) -> Vec<(usize, Item)> {
+        self.procedure.next().into_iter().filter_map(|length| self.item(sources, length)).collect()
+    }
+
+    /// An item of this length, or of the nearest longer, then shorter one that has another question.
+    fn item(&mut self, sources: &Sources, length: usize) -> Option<(usize, Item)> {
+        let lengths = self.curves.lengths();
+        let longer = lengths.iter().filter(|other| **other >= length);
+        let shorter = lengths.iter().rev().filter(|other| **other < length);
+        for &length in longer.chain(shorter) {
+            if self.exhausted.contains(&length) {
+                continue;
+            }
+            let index = self.asked.get(&length).copied().unwrap_or(0);
+            match sources.item(self.skill, length, index) {
+                Some(item) => {
+                    self.asked.insert(length, index + 1);
+                    return Some((length, item));
+                }
+                None => drop(self.exhausted.insert(length)),
+            }
+        }
+        None
+    }
+}
+
+impl Chooser for Rounds<'_> {
+    fn next_round(&mut self, scored: &[Option<bool>]) -> Vec<Item> {
+        for (&(skill, length), &right) in self.last.iter().zip(scored) {
+            self.skills[skill].procedure.add(length, right);
+        }
+        let sources = self.sources;
+        let batches: Vec<Vec<(usize, Item)>> = self.skills.par_iter_mut().map(|skill| skill.next(sources)).collect();
+        let mut round: Vec<(usize, usize, Item)> = Vec::new();
+        for (skill, batch) in batches.into_iter().enumerate() {
+            round.extend(batch.into_iter().map(|(length, item)| (skill, length, item)));
+        }
+        if round.is_empty() {
+            self.last.clear();
+            return self.notations();
+        }
+        // The longest answers first: a round ends with its last answer.
+        round.sort_by_key(|(_, _, item)| Reverse(item.budget.answer));
+        self.last = round.iter().map(|(skill, length, _)| (*skill, *length)).collect();
+        round.into_iter().map(|(_, _, item)| item).collect()
+    }
+
+    fn most(&self) -> usize {
+        let notations = if self.notations { PAIRS * Notation::ALL.len() } else { 0 };
+        self.budget * self.skills.len() + notations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::super::options::select;
+    use super::*;
+
+    /// Ids of all rounds where answers are right up to a length.
+    fn ask(options: &ProfileOptions, longest: u64) -> Vec<Vec<String>> {
+        let sources = Sources::new(options).unwrap();
+        let mut rounds = Rounds::new(options, &sources);
+        let (mut scored, mut asked) = (Vec::new(), Vec::new());
+        loop {
+            let items = rounds.next_round(&scored);
+            if items.is_empty() {
+                return asked;
+            }
+            scored = items.iter().map(|item| Some(item.covariates["length"].as_u64().unwrap() <= longest)).collect();
+            asked.push(items.into_iter().map(|item| item.id).collect());
+        }
+    }
+
+    #[test]
+    fn rounds_have_all_skills_and_no_question_twice() {
+        let (skills, notations) = select(&["add_Integer", "length_Integer", "copy", "in_text"]).unwrap();
+        let options = ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() };
+        let asked = ask(&options, 7);
+        assert_eq!(asked[0].len(), 24);
+        let all: Vec<&String> = asked.iter().flatten().collect();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+        assert!(all.len() <= 96 && asked.len() <= 4, "{}", all.len());
+        assert_eq!(ask(&options, 7), asked, "the same answers ask the same");
+        assert_ne!(ask(&options, 2), asked);
+        let other = ask(&ProfileOptions { seed: 5, ..options }, 7);
+        assert_eq!(other[0].len(), 24);
+    }
+
+    #[test]
+    fn notations_are_asked_at_the_limit_of_sums() {
+        let (skills, notations) = select(&["add", "notations"]).unwrap();
+        let asked = ask(&ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() }, 7);
+        let last = asked.last().unwrap();
+        assert_eq!((last.len(), last[1].as_str()), (PAIRS * Notation::ALL.len(), "profile/notations/separators/7/0"));
+        assert!(asked[..asked.len() - 1].iter().flatten().all(|id| !id.contains("notations")));
+        let (skills, notations) = select(&["notations"]).unwrap();
+        let alone = ask(&ProfileOptions { skills, notations, ..ProfileOptions::default() }, 7);
+        assert_eq!((alone.len(), alone[0][0].as_str()), (1, "profile/notations/plain/2/0"));
+    }
+
+    #[test]
+    fn lengths_without_further_questions_give_way_to_longer_ones() {
+        // Nine numbers of one digit, about half of which are for testing.
+        let (skills, notations) = select(&["length_Integer"]).unwrap();
+        let options = ProfileOptions { skills, notations, budget: 48, ..ProfileOptions::default() };
+        let asked = ask(&options, 0);
+        let all: Vec<&String> = asked.iter().flatten().collect();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{all:?}");
+    }
+}

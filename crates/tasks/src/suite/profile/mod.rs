@@ -1,0 +1,35 @@
+//! The numeracy profile: up to how many digits a model can do what, asked adaptively.
+//!
+//! Its questions are those of the other suites, at the lengths that say most about a model's limit in every skill.
+//!
+//! | files | contents |
+//! |---|---|
+//! | `skill` | the skills: tasks of NUPA and Arithmetic-Bench, word problems, numbers in text; their lengths and chance |
+//! | `question`, `text` | the question of a skill, a length and a number |
+//! | `notation` | sums in several notations, at the limit of plain ones |
+//! | `chooser` | rounds over all skills, by [`earnest_stats::psychometric`] |
+//! | `options`, `registration` | options, and the registration |
+//! | `suite`, `summary` | scoring by the rule `final`; limits by skill |
+
+mod chooser;
+mod notation;
+mod options;
+mod question;
+mod registration;
+mod skill;
+mod suite;
+mod summary;
+mod text;
+
+pub use notation::{Notation, PAIRS};
+pub use options::{BUDGET, ProfileOptions, WIDTH};
+pub use registration::Registration;
+pub use skill::{Family, Skill, SkillError, skills};
+pub use suite::ProfileSuite;
+pub use summary::{LIMITS, SkillResult, results, same_limit};
+
+/// Name of the suite.
+pub const NAME: &str = "profile";
+
+/// Version of skills, procedure and scoring; those of the suites that make the questions go with it.
+const VERSION: &str = "1";

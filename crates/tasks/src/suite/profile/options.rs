@@ -1,0 +1,178 @@
+//! Options of the profile.
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Skill, skills};
+use crate::suite::FINAL;
+use crate::suite::arithmetic_bench;
+use crate::suite::gsm_symbolic::GsmSymbolic;
+use crate::suite::nupa::{self, Adapter};
+use crate::suite::registry::OptionError;
+
+/// Questions of a skill at most, where no other number is asked for.
+pub const BUDGET: usize = 48;
+
+/// Ratio of the ends of an interval that is narrow enough, where no other is asked for.
+pub const WIDTH: f64 = 1.5;
+
+/// Most questions of a skill that can be asked for.
+pub(super) const MOST_BUDGET: usize = 2_000;
+
+/// Options that determine the questions, together with the answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProfileOptions {
+    /// The skills, in the order of [`skills`].
+    pub skills: Vec<&'static Skill>,
+    /// Asks sums in several notations once the limits are known.
+    pub notations: bool,
+    /// Questions of each skill at most.
+    pub budget: usize,
+    /// Ratio of the ends of the 50 % limit's interval at which a skill is finished.
+    pub width: f64,
+    /// Seed of the questions.
+    pub seed: u64,
+    /// To whom the questions are put.
+    pub adapter: Adapter,
+}
+
+impl Default for ProfileOptions {
+    fn default() -> Self {
+        let skills = skills().iter().collect();
+        ProfileOptions { skills, notations: true, budget: BUDGET, width: WIDTH, seed: 0, adapter: Adapter::Completion }
+    }
+}
+
+/// Options as a manifest has them.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    /// Tasks, or `all`.
+    skills: Value,
+    notations: bool,
+    budget: usize,
+    width: f64,
+    seed: u64,
+    adapter: String,
+    /// Versions of the suites that make and score the questions.
+    sources: Value,
+    /// The primary rule, of which there is one; written by `score --profile`.
+    #[serde(default)]
+    profile: Option<String>,
+}
+
+fn sources() -> Value {
+    json!({"nupa": nupa::SUITE_VERSION, "arithmetic-bench": arithmetic_bench::VERSION, "gsm-mini": GsmSymbolic::VERSION})
+}
+
+impl ProfileOptions {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// One that names the option.
+    pub fn check(&self) -> Result<(), OptionError> {
+        if self.skills.is_empty() && !self.notations {
+            return Err(OptionError::usage("--skills names no skill").help("leave it out for all skills"));
+        }
+        if !(1..=MOST_BUDGET).contains(&self.budget) {
+            let message = format!("--budget {} is not a number of questions from 1 to {MOST_BUDGET}", self.budget);
+            return Err(OptionError::usage(message));
+        }
+        if !(self.width > 1.0 && self.width.is_finite()) {
+            return Err(OptionError::usage(format!(
+                "--width {} is not a ratio above 1, e.g. 1.5 for limits between 4 and 6 digits",
+                self.width
+            )));
+        }
+        Ok(())
+    }
+
+    /// The options as they go into a run's manifest.
+    pub fn to_json(&self) -> Value {
+        let all = self.skills.len() == skills().len();
+        let tasks: Vec<&str> = self.skills.iter().map(|skill| skill.task.as_str()).collect();
+        let skills = if all { json!("all") } else { json!(tasks) };
+        let adapter = match self.adapter {
+            Adapter::Completion => "completion",
+            Adapter::Chat => "chat",
+        };
+        json!({
+            "skills": skills, "notations": self.notations, "budget": self.budget, "width": self.width, "seed": self.seed, "adapter": adapter,
+            "sources": sources(),
+        })
+    }
+
+    /// Reads [`ProfileOptions::to_json`].
+    ///
+    /// # Errors
+    /// If something is missing or unknown, or the questions are those of other versions.
+    pub fn from_json(options: &Value) -> Result<Self, OptionError> {
+        let stored = Stored::deserialize(options).map_err(OptionError::unreadable)?;
+        let names: Vec<&str> = match &stored.skills {
+            Value::String(all) if all == "all" => skills().iter().map(|skill| skill.task.as_str()).collect(),
+            Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+            other => return Err(OptionError::unreadable(format!("skills is {other}"))),
+        };
+        let adapter = match stored.adapter.as_str() {
+            "completion" => Adapter::Completion,
+            "chat" => Adapter::Chat,
+            other => return Err(OptionError::unreadable(format!("adapter is {other}"))),
+        };
+        if let Some(profile) = stored.profile.filter(|profile| profile != FINAL) {
+            return Err(OptionError::unreadable(format!("profile is {profile}")));
+        }
+        if stored.sources != sources() {
+            let message =
+                format!("its questions are of {}, and this version asks those of {}", stored.sources, sources());
+            return Err(OptionError::unreadable(message));
+        }
+        let (skills, _) = select(&names).map_err(OptionError::unreadable)?;
+        let notations = stored.notations;
+        let options = ProfileOptions {
+            skills,
+            notations,
+            budget: stored.budget,
+            width: stored.width,
+            seed: stored.seed,
+            adapter,
+        };
+        options.check().map_err(OptionError::unreadable)?;
+        Ok(options)
+    }
+}
+
+/// Name of the sums in several notations among the skills.
+const NOTATIONS: &str = "notations";
+
+/// Skills of these names, each once, in the order of [`skills`], and whether the notations are among them.
+///
+/// # Errors
+/// If one is unknown; the message names near ones.
+pub(super) fn select(names: &[&str]) -> Result<(Vec<&'static Skill>, bool), super::SkillError> {
+    let mut found: Vec<&'static Skill> = Vec::new();
+    for name in names.iter().map(|name| name.trim()).filter(|name| *name != NOTATIONS) {
+        found.extend(Skill::named(name)?);
+    }
+    let notations = names.iter().any(|name| name.trim() == NOTATIONS);
+    Ok((skills().iter().filter(|skill| found.contains(skill)).collect(), notations))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_back() {
+        let all = ProfileOptions::default();
+        assert_eq!(ProfileOptions::from_json(&all.to_json()).unwrap(), all);
+        let (skills, notations) = select(&["from_words", "fractions", "add_Fraction"]).unwrap();
+        assert_eq!((skills.len(), notations), (10, false), "the task of the family is not asked twice");
+        assert_eq!(select(&["notations"]).unwrap(), (Vec::new(), true));
+        let some = ProfileOptions { skills, notations, budget: 9, width: 2.0, seed: 7, adapter: Adapter::Chat };
+        assert_eq!(ProfileOptions::from_json(&some.to_json()).unwrap(), some);
+        let mut other = some.to_json();
+        other["sources"]["nupa"] = "0".into();
+        assert!(ProfileOptions::from_json(&other).unwrap_err().message.contains("this version asks"));
+        assert!(ProfileOptions { width: 1.0, ..some.clone() }.check().is_err());
+        assert!(ProfileOptions { budget: 0, ..some }.check().is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! Registration of the profile.
+use serde_json::Value;
+
+use super::options::select;
+use super::{NAME, Notation, ProfileOptions, ProfileSuite, Skill, VERSION, skills};
+use crate::suite::nupa::adapter;
+use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
+use crate::suite::{FINAL, Suite};
+
+const OPTIONS: [OptionSpec; 4] = [
+    OptionSpec::list(
+        "skills",
+        "SKILLS",
+        "Only these skills, separated by commas: tasks, or groups (integers, floats, fractions, scientific, arithmetic-bench, \
+         word-problems, text, notations) [default: all]",
+    )
+    .under("Items"),
+    OptionSpec::integer("budget", "N", "Questions of each skill at most [default: 48]").under("Items"),
+    OptionSpec::checked(
+        "width",
+        "RATIO",
+        "Ratio of the ends of the 50 % limit's interval at which a skill is finished [default: 1.5]",
+        check_width,
+    )
+    .under("Items"),
+    OptionSpec::SEED,
+];
+
+/// Registration of the suite.
+pub struct Registration;
+
+fn check_width(text: &str) -> Result<(), OptionError> {
+    match text.parse::<f64>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(OptionError::usage(format!("'{text}' is not a number, e.g. 1.5"))),
+    }
+}
+
+impl BuiltIn for Registration {
+    fn card(&self) -> Card {
+        Card {
+            options: &OPTIONS,
+            tables: &["limits", "accuracy"],
+            ..Card::new(
+                NAME,
+                VERSION,
+                "Profile",
+                "Kontsevich and Tyler, Bayesian adaptive estimation of psychometric slope and threshold (Vision Research 39, 1999)",
+                "up to how many digits 72 skills reach, asked adaptively (`earnest profile`)",
+            )
+        }
+    }
+
+    fn tasks(&self) -> Vec<String> {
+        let notations = Notation::ALL.into_iter().map(Notation::task);
+        skills().iter().map(Skill::short_name).chain(notations).collect()
+    }
+
+    fn items(&self) -> Option<usize> {
+        None
+    }
+
+    fn task(&self, name: &str) -> Result<String, OptionError> {
+        if let Some(notation) = Notation::of_task(name) {
+            return Ok(notation.task());
+        }
+        match Skill::named(name).map_err(OptionError::usage)?[..] {
+            [skill] => Ok(skill.task.clone()),
+            _ => Err(OptionError::usage(format!("{name} is a group of tasks"))),
+        }
+    }
+
+    fn configure(&self, values: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
+        let mut options = ProfileOptions { seed: values.seed, ..ProfileOptions::default() };
+        if let Some(names) = values.list("skills")? {
+            (options.skills, options.notations) = select(&names).map_err(OptionError::usage)?;
+        }
+        options.budget = values.parsed("budget")?.unwrap_or(options.budget);
+        options.width = values.parsed("width")?.unwrap_or(options.width);
+        options.check()?;
+        Ok(Box::new(Chosen(options)))
+    }
+
+    fn primary(&self, _: &Value) -> Vec<String> {
+        vec![FINAL.to_owned()]
+    }
+
+    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+        Ok(Box::new(ProfileSuite::new(ProfileOptions::from_json(options)?)?))
+    }
+}
+
+struct Chosen(ProfileOptions);
+
+impl Choice for Chosen {
+    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+        Ok(Box::new(ProfileSuite::new(ProfileOptions { adapter: adapter(channel.mode), ..self.0.clone() })?))
+    }
+}

@@ -1,0 +1,76 @@
+//! The suite.
+use serde_json::Value;
+
+use super::chooser::Rounds;
+use super::question::Sources;
+use super::{NAME, Notation, ProfileOptions, VERSION, notation, summary};
+use crate::suite::registry::OptionError;
+use crate::suite::{Answered, Chooser, FINAL, Grid, Item, Score, Scored, Suite, Summary};
+
+/// The profile under given options. Its later questions depend on the answers.
+pub struct ProfileSuite {
+    options: ProfileOptions,
+    sources: Sources,
+}
+
+impl ProfileSuite {
+    /// The suite under `options`.
+    ///
+    /// # Errors
+    /// As [`ProfileOptions::check`].
+    pub fn new(options: ProfileOptions) -> Result<Self, OptionError> {
+        options.check()?;
+        let sources = Sources::new(&options)?;
+        Ok(ProfileSuite { options, sources })
+    }
+}
+
+impl Suite for ProfileSuite {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn options(&self) -> Value {
+        self.options.to_json()
+    }
+
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new(Rounds::new(&self.options, &self.sources).next_round(&[]).into_iter())
+    }
+
+    fn len(&self) -> usize {
+        self.items().count()
+    }
+
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
+        if let Some(notation) = Notation::of_task(&item.task) {
+            return notation::score(notation, item, answered);
+        }
+        let skill = super::skills().iter().find(|skill| skill.task == item.task);
+        self.sources.score(skill, item, answered)
+    }
+
+    fn profiles(&self) -> Vec<&str> {
+        vec![FINAL]
+    }
+
+    fn primary(&self) -> Vec<&str> {
+        vec![FINAL]
+    }
+
+    fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
+        Some(Box::new(Rounds::new(&self.options, &self.sources)))
+    }
+
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        summary::summarise(&self.options, samples)
+    }
+
+    fn grids(&self, summary: &Summary) -> Vec<Grid> {
+        summary::grids(&self.options, summary)
+    }
+}

@@ -1,0 +1,235 @@
+//! Limits of every skill from the scored answers.
+use std::collections::BTreeMap;
+
+use earnest_stats::psychometric::{Measured, Posterior, Procedure};
+use earnest_stats::{Estimate, Z95, wilson};
+
+use super::chooser::Grids;
+use super::{Family, ProfileOptions, Skill, WIDTH};
+use crate::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Scored, Series, Summary, SummaryRow, Unit};
+
+/// Columns of the limits in rows of the summary, in the order of [`earnest_stats::psychometric::LEVELS`].
+pub const LIMITS: [&str; 3] = ["limit 90 %", "limit 50 %", "limit 10 %"];
+
+/// Name of the curves by length.
+const BY_LENGTH: &str = "accuracy by length";
+
+/// Numbers of a row: whether success falls with the length, the p value of that it does, and whether the interval is narrow enough.
+const FALLS: &str = "falls";
+const P_FALLS: &str = "p of falling";
+const NARROW: &str = "narrow enough";
+
+/// Result of a skill.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SkillResult {
+    pub skill: &'static Skill,
+    pub measured: Measured,
+}
+
+/// Results of the skills that the options select, from (task, length, right) of every answer.
+pub fn results<'a>(
+    options: &ProfileOptions,
+    answers: impl IntoIterator<Item = (&'a str, usize, bool)>,
+) -> Vec<SkillResult> {
+    let mut counts: BTreeMap<&str, Vec<(usize, bool)>> = BTreeMap::new();
+    for (task, length, right) in answers {
+        counts.entry(task).or_default().push((length, right));
+    }
+    let mut grids = Grids::default();
+    let result = |skill: &&'static Skill| {
+        let mut procedure = Procedure::new(&grids.of(skill), usize::MAX, options.width);
+        for &(length, right) in counts.get(skill.task.as_str()).into_iter().flatten() {
+            procedure.add(length, Some(right));
+        }
+        SkillResult { skill, measured: procedure.measured() }
+    };
+    options.skills.iter().map(result).collect()
+}
+
+/// Posterior probabilities that two models have the same 50 % limit, as p values, from the counts of one skill; none if it has none in one of
+/// them or does not fall.
+pub fn same_limit(one: &SkillResult, other: &SkillResult) -> Option<f64> {
+    let known = |result: &SkillResult| result.measured.falls && !result.measured.counts.is_empty();
+    if one.skill != other.skill || !known(one) || !known(other) {
+        return None;
+    }
+    let curves = Grids::default().of(one.skill);
+    let posterior = |result: &SkillResult| {
+        let mut posterior = Posterior::new(&curves);
+        for count in &result.measured.counts {
+            let place = curves.lengths().iter().position(|&length| length == count.length)?;
+            posterior.add(place, count.right, count.asked - count.right);
+        }
+        Some(posterior)
+    };
+    posterior(one)?.compare(&posterior(other)?, 0.5)
+}
+
+fn interval(estimate: Estimate) -> Interval {
+    Interval { estimate: estimate.value, low: estimate.low, high: estimate.high }
+}
+
+/// The table: a row a skill with its accuracy and limits, and curves by length.
+pub(super) fn summarise(options: &ProfileOptions, samples: &[Scored<'_>]) -> Summary {
+    let length = |sample: &Scored<'_>| {
+        sample.item.covariates.get("length").and_then(|length| usize::try_from(length.as_u64()?).ok())
+    };
+    let answers =
+        samples.iter().filter_map(|sample| Some((sample.item.task.as_str(), length(sample)?, sample.score.correct)));
+    let found = results(options, answers);
+    let (mut rows, mut series) = (Vec::new(), Vec::new());
+    let (mut right, mut asked) = (0, 0);
+    for SkillResult { skill, measured } in &found {
+        let of = (
+            measured.counts.iter().map(|one| one.right).sum::<usize>(),
+            measured.counts.iter().map(|one| one.asked).sum::<usize>(),
+        );
+        if of.1 == 0 {
+            continue;
+        }
+        (right, asked) = (right + of.0, asked + of.1);
+        let accuracy = wilson(of.0 as f64, of.1 as f64, Z95).map_or(Interval::UNKNOWN, interval);
+        let mut values = vec![("accuracy".to_owned(), accuracy)];
+        values.extend(LIMITS.iter().zip(&measured.limits).map(|(name, limit)| {
+            let value = match measured.falls {
+                true => Interval { estimate: limit.estimate, low: limit.low, high: limit.high },
+                false => Interval::UNKNOWN,
+            };
+            ((*name).to_owned(), value)
+        }));
+        let numbers =
+            [(FALLS, f64::from(measured.falls)), (P_FALLS, measured.monotone.p), (NARROW, f64::from(measured.narrow))];
+        rows.push(SummaryRow {
+            name: skill.task.clone(),
+            n: of.1,
+            values,
+            numbers: numbers.map(|(name, number)| (name.to_owned(), number)).to_vec(),
+        });
+        let point = |one: &earnest_stats::psychometric::Counted| {
+            let share = wilson(one.right as f64, one.asked as f64, Z95).map_or(Interval::UNKNOWN, interval);
+            (one.length as f64, one.asked, share)
+        };
+        let points = measured.counts.iter().map(point).collect();
+        series.push(Series { name: BY_LENGTH.to_owned(), task: skill.task.clone(), points });
+    }
+    let accuracy = wilson(right as f64, asked as f64, Z95).map_or(Interval::UNKNOWN, interval);
+    rows.push(SummaryRow {
+        name: "all".to_owned(),
+        n: asked,
+        values: vec![("accuracy".to_owned(), accuracy)],
+        numbers: Vec::new(),
+    });
+    Summary { notes: notes(options, &found), rows, series }
+}
+
+fn notes(options: &ProfileOptions, found: &[SkillResult]) -> Vec<String> {
+    let mut notes = vec![
+        "Limits are lengths in digits at which the probability of success falls through 90, 50 and 10 % of the way from chance to \
+         certainty; brackets are 95 % credible intervals, 0 is below the shortest length and inf beyond the longest. Accuracies are over \
+         the questions that were asked, most of them near the limits: they do not compare models."
+            .to_owned(),
+    ];
+    let asked = |one: &&SkillResult| !one.measured.counts.is_empty();
+    let rising: Vec<&str> =
+        found.iter().filter(asked).filter(|one| !one.measured.falls).map(|one| one.skill.task.as_str()).collect();
+    if !rising.is_empty() {
+        notes.push(format!(
+            "Success does not fall with the length in {}: there is no limit; the accuracies by length say what there is.",
+            rising.join(", ")
+        ));
+    }
+    let wide = found.iter().filter(asked).filter(|one| one.measured.falls && !one.measured.narrow).count();
+    if wide > 0 {
+        notes.push(format!(
+            "{wide} of {} skills ended by their budget of {} questions before their interval was as narrow as a factor of {}.",
+            found.iter().filter(asked).count(),
+            options.budget,
+            if options.width == WIDTH { WIDTH.to_string() } else { options.width.to_string() },
+        ));
+    }
+    let silent: Vec<&str> = found.iter().filter(|one| !asked(one)).map(|one| one.skill.task.as_str()).collect();
+    if !silent.is_empty() {
+        notes.push(format!("No answers of {}.", silent.join(", ")));
+    }
+    notes
+}
+
+/// Limits by family, then accuracies.
+pub(super) fn grids(options: &ProfileOptions, summary: &Summary) -> Vec<Grid> {
+    let table = |name: &str, title: &str, unit, columns: &[&str]| {
+        let groups = Family::ALL.into_iter().filter_map(|family| {
+            let skills = options.skills.iter().filter(|skill| skill.family == family);
+            let rows: Vec<GridRow> = skills.filter_map(|skill| row(skill, summary, columns)).collect();
+            (!rows.is_empty()).then(|| GridGroup { name: family.title().to_owned(), rows })
+        });
+        let columns = columns.iter().map(|&column| column.to_owned()).collect();
+        Grid { name: name.to_owned(), title: title.to_owned(), unit, groups: groups.collect(), columns }
+    };
+    vec![
+        table("limits", "Digit limits: 90, 50 and 10 % of the way from chance to certainty", Unit::Digits, &LIMITS),
+        table("accuracy", "Accuracy over the questions asked, per cent", Unit::Fraction, &["accuracy"]),
+    ]
+}
+
+fn row(skill: &Skill, summary: &Summary, columns: &[&str]) -> Option<GridRow> {
+    let row = summary.rows.iter().find(|row| row.name == skill.task)?;
+    let cell = |column: &&str| {
+        let (_, value) = row.values.iter().find(|(name, _)| name == column)?;
+        (!value.estimate.is_nan()).then_some(GridCell { value: *value, n: row.n })
+    };
+    Some(GridRow {
+        name: skill.title.clone(),
+        task: Some(skill.task.clone()),
+        cells: columns.iter().map(cell).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::select;
+    use super::*;
+    use crate::suite::{Item, Score};
+    use earnest_stats::psychometric::ladder;
+
+    #[test]
+    fn limits_come_from_the_answers_alone() {
+        let (skills, notations) = select(&["add_Integer", "copy"]).unwrap();
+        let options = ProfileOptions { skills, notations, ..ProfileOptions::default() };
+        let item = |task: &str, length: usize| {
+            let mut item = Item::plain(format!("{task}/{length}"), task, "?", "1");
+            item.covariates.insert("length".into(), length.into());
+            item
+        };
+        let task = options.skills[0].task.as_str();
+        let items: Vec<(Item, Score)> = (0..60)
+            .map(|place| {
+                let length = ladder(1, 20)[place % 15];
+                (item(task, length), Score { correct: length <= 6, ..Score::default() })
+            })
+            .collect();
+        let samples: Vec<Scored<'_>> =
+            items.iter().map(|(item, score)| Scored { item, score, tokens: 1, truncated: false }).collect();
+        let summary = summarise(&options, &samples);
+        assert_eq!(summary.rows.iter().map(|row| row.n).collect::<Vec<_>>(), [60, 60]);
+        let limit = summary.rows[0].values.iter().find(|(name, _)| name == LIMITS[1]).unwrap().1;
+        assert!(limit.low > 4.5 && limit.high < 8.0 && limit.low <= limit.estimate, "{limit:?}");
+        assert!(summary.notes.iter().any(|note| note == "No answers of copy."), "{:?}", summary.notes);
+        let tables = grids(&options, &summary);
+        assert_eq!((tables[0].groups.len(), tables[0].groups[0].rows[0].cells.len()), (1, 3));
+        assert_eq!(summary.series[0].points.len(), 15);
+    }
+
+    #[test]
+    fn what_grows_again_has_no_limit() {
+        let (skills, notations) = select(&["copy"]).unwrap();
+        let options = ProfileOptions { skills, notations, ..ProfileOptions::default() };
+        let answers = (0..64).map(|place| ("copy", [1, 2, 10, 50][place % 4], place % 4 > 1));
+        let found = results(&options, answers);
+        assert!(!found[0].measured.falls);
+        assert!(
+            notes(&options, &found)
+                .iter()
+                .any(|note| note.starts_with("Success does not fall with the length in copy"))
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! `earnest profile`.
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::args::{EngineArgs, GenerationArgs, ResultsArgs, SeedArgs, TargetArgs, TrafficArgs};
+use super::error::CliError;
+use super::events::Reporters;
+use super::figures::FigureArgs;
+use super::interrupt::stop_flag;
+use super::models::{HubArgs, WeightArgs};
+use super::printer::Printer;
+use super::stored::write_file;
+use super::values::Prompts;
+use super::{Exit, catalogue, results};
+use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
+use earnest_eval::profile::{
+    LimitDifference, NumeracyProfile, comparison_text, differences, figures, page, profile, text,
+};
+use earnest_eval::report::ReportError;
+use earnest_eval::run::Plan;
+use earnest_eval::run::store::Store;
+use earnest_tasks::suite::profile::{BUDGET, NAME, WIDTH};
+use earnest_tasks::suite::registry::OptionValues;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  earnest profile                                            the model inside this program
+  earnest profile --model model.gguf -o profile.html
+  earnest profile --model model.gguf --skills integers,word-problems --budget 24
+  earnest profile --compare profile-small profile-large -o both.html
+
+Every skill is asked at the lengths that say most about its limit, until the 95 % interval is narrow enough or the budget is spent. Questions \
+and answers are samples of a run of the suite `profile`: the same command continues an interrupted one, and `earnest samples RUN --error carry` \
+shows single mistakes.")]
+pub struct ProfileArgs {
+    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file [default:
+    /// the model inside this program]
+    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, help_heading = "Model")]
+    pub model: Option<PathBuf>,
+
+    /// Prompt format: `chat` uses the checkpoint's chat template, `raw` plain text, `auto` chat if there is a template [default: auto]
+    #[arg(long, value_name = "PROMPT", help_heading = "Model")]
+    pub prompt: Option<Prompts>,
+
+    #[command(flatten)]
+    pub target: TargetArgs,
+
+    #[command(flatten)]
+    pub weights: WeightArgs,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    /// Only these skills, separated by commas: tasks, or groups (integers, floats, fractions, scientific, arithmetic-bench,
+    /// word-problems, text, notations); `earnest suites` lists the tasks [default: all]
+    #[arg(long, value_name = "SKILLS", value_delimiter = ',', help_heading = "Items")]
+    pub skills: Vec<String>,
+
+    /// Questions of each skill at most
+    #[arg(long, value_name = "N", default_value_t = BUDGET, help_heading = "Items")]
+    pub budget: usize,
+
+    /// Ratio of the ends of the 95 % interval of a limit at which its skill is finished; one digit is always narrow enough
+    #[arg(long, value_name = "RATIO", default_value_t = WIDTH, help_heading = "Items")]
+    pub width: f64,
+
+    #[command(flatten)]
+    pub seed: SeedArgs,
+
+    #[command(flatten)]
+    pub generation: GenerationArgs,
+
+    /// Compare two stored profiles by their runs, instead of measuring one
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "new"], help_heading = "Results")]
+    pub compare: Vec<String>,
+
+    /// Start a new run instead of continuing or reporting an earlier one
+    #[arg(long, help_heading = "Results")]
+    pub new: bool,
+
+    /// The HTML page [default: RUN.html in the results folder]
+    #[arg(long, short, value_name = "FILE", help_heading = "Results")]
+    pub output: Option<PathBuf>,
+
+    #[command(flatten, next_help_heading = "Results")]
+    pub figures: FigureArgs,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+
+    #[command(flatten)]
+    pub results: ResultsArgs,
+
+    /// File to append the run's events to, as JSON lines
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub events: Option<PathBuf>,
+
+    /// Print one JSON document instead of the text
+    #[arg(long, help_heading = "Results")]
+    pub json: bool,
+}
+
+/// Two profiles and their differences, as JSON.
+#[derive(Serialize)]
+struct Compared<'a> {
+    profiles: [&'a NumeracyProfile; 2],
+    differences: Vec<LimitDifference>,
+}
+
+/// Measures a profile, or compares two stored ones.
+pub fn execute(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    match &args.compare[..] {
+        [one, other] => compare(args, one, other, quiet, printer),
+        _ => measure(args, quiet, printer),
+    }
+}
+
+fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let prompts = args.prompt.clone().unwrap_or_default();
+    let mut options = OptionValues::default();
+    if !args.skills.is_empty() {
+        options.set("skills", args.skills.iter().map(Into::into).collect());
+    }
+    let options = options.with("budget", args.budget.to_string()).with("width", args.width.to_string());
+    let chosen = catalogue::choose(NAME, &options, args.seed.seed, &prompts)?;
+    let prompt = prompts.mode.unwrap_or_else(|| chosen.default_mode());
+    let settings = EvaluationSettings {
+        questions: Questions::Chosen(chosen.choice),
+        plan: Plan { limit: None, samples: 1, shard: None },
+        until: None,
+        model: args.target.source(args.model.as_deref(), args.weights, &args.hub, &args.engine, prompt)?,
+        prompt,
+        thinking: args.generation.thinking.enable_thinking(),
+        thinking_text: args.generation.thinking_text,
+        decoding: Decoding::Asked(args.generation.settings(args.seed.seed)),
+        results: args.results.folder.clone(),
+        run: if args.new { RunChoice::New } else { RunChoice::Continue },
+        engine: args.engine.settings()?,
+        traffic: args.traffic.settings(),
+        fail_on_error: None,
+        stop: stop_flag(),
+    };
+    settings.check()?;
+    if args.model.is_none() && args.target.is_native() && !quiet {
+        printer.message("no --model given: this is the profile of the model inside this program");
+    }
+    let mut reporters = Reporters::new(printer, quiet, args.events.as_deref())?;
+    let evaluated = evaluate(&settings, &mut reporters);
+    // The progress display ends before anything else is printed.
+    drop(reporters);
+    let Evaluated { store, run } = evaluated?;
+    let found = profile(&store, &run)?;
+    match args.json {
+        true => printer.json(&found)?,
+        false => printer.result(&text(&found, printer.width()))?,
+    }
+    let output = args.output.clone().unwrap_or_else(|| results::page(&args.results.folder, &found.run));
+    write(&[&found], &[], &output, &args.figures)?;
+    if !quiet {
+        printer.message(&format!("{}: the page of {}", output.display(), found.run));
+    }
+    Ok(if found.answers == 0 { Exit::FailedSamples } else { Exit::Success })
+}
+
+fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let store = results::open(&args.results.folder, printer)?;
+    let stored =
+        |store: &Store, name: &str| -> Result<NumeracyProfile, CliError> { Ok(profile(store, &store.run(name)?)?) };
+    let (one, other) = (stored(&store, one)?, stored(&store, other)?);
+    let found = differences(&one, &other);
+    if let Some(output) = &args.output {
+        write(&[&one, &other], &found, output, &args.figures)?;
+        if !quiet {
+            printer.message(&format!("{}: the page of {} and {}", output.display(), one.run, other.run));
+        }
+    }
+    match args.json {
+        true => printer.json(&Compared { profiles: [&one, &other], differences: found })?,
+        false => printer.result(&comparison_text([&one, &other], &found, printer.width()))?,
+    }
+    Ok(Exit::Success)
+}
+
+/// Writes the page, and the bars of limits as files if they are asked for.
+fn write(
+    profiles: &[&NumeracyProfile],
+    found: &[LimitDifference],
+    output: &Path,
+    drawn: &FigureArgs,
+) -> Result<(), CliError> {
+    let html = page(profiles, found);
+    write_file(output, |out| {
+        out.write_all(html.as_bytes()).map_err(|source| ReportError::Write { path: output.to_owned(), source })
+    })?;
+    if let Some(folder) = &drawn.figures {
+        drawn.write(folder, &figures(profiles, found))?;
+    }
+    Ok(())
+}

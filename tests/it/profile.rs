@@ -1,0 +1,215 @@
+//! Profiles: questions chosen by answers, stored as a run like any other, the same after interruptions.
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::program::{code, document, earnest, run_in, stderr, stdout, tiny};
+use earnest_eval::EvalError;
+use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, Questions};
+use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource};
+use earnest_eval::profile::{differences, page, profile, text};
+use earnest_eval::run::store::{Filter, RunRecord, Store};
+use earnest_eval::run::{Plan, Reporter, RunEvent, Status};
+use earnest_eval::runs::verify;
+use earnest_models::hub::HubSettings;
+use earnest_tasks::anatomy::ErrorClass;
+use earnest_tasks::suite::profile::{ProfileOptions, ProfileSuite, Skill};
+
+/// Questions of a skill at most: three rounds.
+const BUDGET: usize = 18;
+
+fn options(skills: &[&str]) -> ProfileOptions {
+    let skills = skills.iter().flat_map(|name| Skill::named(name).unwrap()).collect();
+    ProfileOptions { skills, notations: false, budget: BUDGET, seed: 3, ..ProfileOptions::default() }
+}
+
+fn settings(results: &Path, skills: &[&str]) -> EvaluationSettings {
+    let model = LocatedModel::find(&tiny(), &HubSettings::default(), Default::default()).unwrap();
+    let model = ModelSource::Local { model, device: Device::Cpu, note: None };
+    let suite = ProfileSuite::new(options(skills)).unwrap();
+    EvaluationSettings {
+        decoding: Decoding::Asked(GenerationSettings { max_tokens: Some(6), ..Default::default() }),
+        // Few at a time, so that a session can be stopped inside a round.
+        engine: EngineSettings { max_batch: Some(2), ..Default::default() },
+        ..EvaluationSettings::new(Box::new(suite), model, results)
+    }
+}
+
+const SKILLS: [&str; 4] = ["add_Integer", "max_Integer", "copy", "in_text"];
+
+/// Sets a flag after so many samples.
+struct StopAfter {
+    left: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Reporter for StopAfter {
+    fn event(&mut self, event: &RunEvent<'_>) {
+        if let RunEvent::Sample(_) = event {
+            self.left = self.left.saturating_sub(1);
+            self.stop.store(self.left == 0, Ordering::Relaxed);
+        }
+    }
+}
+
+fn evaluated(settings: &EvaluationSettings) -> Result<Evaluated, EvalError> {
+    ModelSession::open(settings)?.evaluate(settings, &mut ())
+}
+
+/// Rows without what depends on time.
+fn rows(store: &Store, run: &RunRecord) -> Vec<(usize, String, String, bool)> {
+    let samples = store.samples(run, Filter::default()).placed().map(|sample| {
+        let (place, sample) = sample.unwrap();
+        (place, sample.item, sample.completion.unwrap().text, sample.score.unwrap().correct)
+    });
+    samples.collect()
+}
+
+#[test]
+fn an_interrupted_profile_asks_the_same_and_finds_the_same() {
+    // With the notations: the last of three rounds.
+    let settings = |results: &Path| {
+        let suite = ProfileSuite::new(ProfileOptions { notations: true, ..options(&SKILLS) }).unwrap();
+        EvaluationSettings { questions: Questions::Suite(Box::new(suite)), ..settings(results, &SKILLS) }
+    };
+    let whole = tempfile::tempdir().unwrap();
+    let Evaluated { store, run } = evaluated(&settings(whole.path())).unwrap();
+    let expected = rows(&store, &run);
+    // More than the two rounds in which the sessions below are stopped, even if all answers of a round land before the first is seen.
+    assert!(expected.len() > 12 * SKILLS.len(), "{}", expected.len());
+    assert_eq!((run.manifest.status, run.planned), (Status::Finished, Some(expected.len())));
+    assert!(expected.iter().enumerate().all(|(number, row)| row.0 == number), "places follow each other");
+    let found = profile(&store, &run).unwrap();
+    assert_eq!((found.answers, found.skills.len()), (expected.len(), SKILLS.len()));
+
+    let parts = tempfile::tempdir().unwrap();
+    // In the first round, and in a later one.
+    for left in [5, 12] {
+        let stop: Arc<AtomicBool> = Arc::default();
+        let settings = EvaluationSettings { stop: Arc::clone(&stop), ..settings(parts.path()) };
+        let stopped = ModelSession::open(&settings).unwrap().evaluate(&settings, &mut StopAfter { left, stop });
+        assert!(matches!(stopped, Err(EvalError::Interrupted { .. })), "{left}");
+    }
+    let Evaluated { store, run } = evaluated(&settings(parts.path())).unwrap();
+    assert_eq!(rows(&store, &run), expected);
+    assert_eq!((run.manifest.sessions, run.planned), (3, Some(expected.len())));
+    let again = profile(&store, &run).unwrap();
+    assert_eq!(
+        again.skills.iter().map(|skill| &skill.limits).collect::<Vec<_>>(),
+        found.skills.iter().map(|skill| &skill.limits).collect::<Vec<_>>()
+    );
+    // Rows, questions, plan and scores agree, and the same command reports it.
+    let verification = verify(&store, std::slice::from_ref(&run.manifest.run), &mut ()).unwrap();
+    assert_eq!(verification.damaged(), 0, "{verification:?}");
+    assert_eq!(evaluated(&settings(parts.path())).unwrap().run.manifest.sessions, 3);
+}
+
+#[test]
+fn classes_of_errors_select_samples_and_make_up_the_anatomy() {
+    let folder = tempfile::tempdir().unwrap();
+    let Evaluated { store, run } = evaluated(&settings(folder.path(), &SKILLS)).unwrap();
+    let found = profile(&store, &run).unwrap();
+    let wrong = rows(&store, &run).iter().filter(|row| !row.3).count();
+    assert_eq!(found.anatomy.wrong, wrong);
+    let of = |error| store.samples(&run, Filter { error: Some(error), ..Filter::default() }).count();
+    for class in ErrorClass::ALL {
+        let share = found.anatomy.classes.iter().find(|share| share.class == class);
+        assert_eq!(of(class), share.map_or(0, |share| share.count), "{class}");
+    }
+    assert_eq!(found.anatomy.by_task.iter().map(|row| row.wrong).sum::<usize>(), wrong);
+    assert_eq!(found.anatomy.by_length.iter().map(|row| row.wrong).sum::<usize>(), wrong);
+    // The same model twice does not differ from itself.
+    let differences = differences(&found, &found);
+    assert!(differences.len() <= SKILLS.len() && differences.iter().all(|one| !one.holds));
+    let html = page(&[&found, &found], &differences);
+    assert!(html.contains("id=\"limits\"") && html.contains("id=\"anatomy\"") && !html.contains("NaN"));
+    for width in [60, 80, 140] {
+        let screen = text(&found, width);
+        assert!(screen.lines().count() <= 40 && screen.lines().all(|line| line.chars().count() <= width), "{screen}");
+    }
+}
+
+#[test]
+fn the_whole_profile_fits_a_screen() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = ProfileSuite::new(ProfileOptions { budget: 3, ..ProfileOptions::default() }).unwrap();
+    let settings = EvaluationSettings {
+        questions: Questions::Suite(Box::new(all)),
+        ..settings(folder.path(), &SKILLS)
+    };
+    let Evaluated { store, run } = evaluated(&settings).unwrap();
+    let found = profile(&store, &run).unwrap();
+    assert_eq!(found.skills.len(), 72);
+    for width in [80, 100, 140] {
+        let screen = text(&found, width);
+        assert!(screen.lines().count() <= 40 && screen.lines().all(|line| line.chars().count() <= width), "{screen}");
+    }
+}
+
+#[test]
+fn the_command_stores_a_run_that_other_commands_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = tiny().display().to_string();
+    let words = ["profile", "--model", &model, "--skills", "add_Integer,copy", "--budget", "6", "--max-tokens", "4"];
+    let first = run_in(folder.path(), &words);
+    assert_eq!(code(&first), 0, "{}", stderr(&first));
+    assert!(stdout(&first).starts_with("Numeracy profile of "), "{}", stdout(&first));
+    let json = document(&run_in(folder.path(), &[&words[..], &["--json", "-o", "page.html"]].concat()));
+    assert_eq!((json["answers"].as_u64(), json["skills"].as_array().map(Vec::len)), (Some(12), Some(2)));
+    let run = json["run"].as_str().unwrap();
+    assert!(folder.path().join("page.html").is_file());
+    assert!(folder.path().join("earnest-results").join(format!("{run}.html")).is_file());
+    for words in [
+        &["runs", "show", run][..],
+        &["samples", run, "--failed", "--limit", "2"],
+        &["score", run],
+        &["export", run, "--format", "csv", "-o", "rows.csv"],
+        &["runs", "verify"],
+        &["profile", "--compare", run, run, "-o", "both.html"],
+    ] {
+        let output = run_in(folder.path(), words);
+        assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
+    }
+    assert!(folder.path().join("both.html").is_file());
+    // What does not go together is said.
+    let refused = run_in(folder.path(), &["run", "profile", "--model", &model, "--limit", "5"]);
+    assert!(
+        code(&refused) == 2 && stderr(&refused).contains("--limit does not go with profile"),
+        "{}",
+        stderr(&refused)
+    );
+    let unknown = run_in(folder.path(), &["profile", "--model", &model, "--skills", "adding"]);
+    assert!(code(&unknown) == 2 && stderr(&unknown).contains("there is no skill adding"), "{}", stderr(&unknown));
+    let plan = Plan { limit: Some(2), samples: 1, shard: None };
+    let limited = evaluated(&EvaluationSettings { plan, ..settings(folder.path(), &SKILLS) });
+    assert!(limited.is_err());
+}
+
+/// Standard output of a command at 80, 100 and 140 columns; the wider ones only where they differ.
+fn at_widths(folder: &Path, words: &[&str]) -> String {
+    let mut shown = String::new();
+    let mut usual = String::new();
+    for columns in ["100", "80", "140"] {
+        let output = earnest(folder).args(words).env("COLUMNS", columns).output().unwrap();
+        assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
+        let screen = stdout(&output);
+        if screen != usual {
+            shown += &format!("=== {columns} columns\n{screen}");
+        }
+        if usual.is_empty() {
+            usual = screen;
+        }
+    }
+    shown
+}
+
+#[test]
+fn screens() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = tiny().display().to_string();
+    let skills = "integers,scientific,arithmetic-bench,text";
+    let words = ["profile", "--model", &model, "--skills", skills, "--budget", "6", "--max-tokens", "4"];
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"\d+ s\b", "[time]");
+    settings.bind(|| insta::assert_snapshot!("profile", at_widths(folder.path(), &words)));
+}
