@@ -143,13 +143,13 @@ fn a_paper_s_models_are_fetched_as_far_as_they_are_there_and_the_study_goes_on_w
     let unknown = earnest(folder.path(), &hub.endpoint, &["models", "fetch", "--paper", "poems"]);
     assert!(unknown.status.code() == Some(2) && said(&unknown).contains("gsm-symbolic"), "{}", said(&unknown));
     hub.forget();
-    let study = |models: &str| {
+    let study_with = |models: &str, more: [&str; 2]| {
         let few =
             ["--suite", "gsm-mini", "--per-template", "2", "--limit", "6", "--prompts", "gsm", "--max-tokens", "4"];
-        let words =
-            [&["reproduce", "gsm-symbolic", "--run", "--models", models, "-o", "study.html"], &few[..]].concat();
+        let words = [&["reproduce", "gsm-symbolic", "--run", "--models", models], &more[..], &few[..]].concat();
         earnest(folder.path(), &hub.endpoint, &words)
     };
+    let study = |models: &str| study_with(models, ["-o", "study.html"]);
     let run = study("tiny-moved,tiny-llama");
     let text = said(&run);
     assert!(text.contains("tiny-moved is left out") && text.contains("models fetch"), "{text}");
@@ -191,4 +191,7 @@ fn a_paper_s_models_are_fetched_as_far_as_they_are_there_and_the_study_goes_on_w
         &["reproduce", "gsm-symbolic", "--suite", "gsm-mini", "--with", "phi-2=no-such-run"],
     );
     assert!(missing.status.code() == Some(2) && said(&missing).contains("no run no-such-run"), "{}", said(&missing));
+    // A part has no estimates that could be missing: the model alone makes the difference.
+    let part = |models: &str| study_with(models, ["--shard", "1/2"]).status.code();
+    assert_eq!((part("tiny-llama"), part("tiny-moved,tiny-llama")), (Some(0), Some(1)));
 }

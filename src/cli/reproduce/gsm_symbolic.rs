@@ -193,13 +193,17 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
     if args.plan {
         return show_plan(args, printer);
     }
-    let executed = if args.run { Some(gsm_symbolic_runs::execute(args, quiet, printer)?) } else { None };
+    let (executed, left_out) = match args.run {
+        true => gsm_symbolic_runs::execute(args, quiet, printer).map(|(executed, left_out)| (Some(executed), left_out))?,
+        false => (None, 0),
+    };
+    let complete = if left_out == 0 { Exit::Success } else { Exit::FailedSamples };
     if let Some(shard) = args.shard {
         printer.message(&format!(
             "part {} of every run is finished; when all are, `earnest merge` joins them and the command without --shard shows the study",
             shard
         ));
-        return Ok(Exit::Success);
+        return Ok(complete);
     }
     let collected = collect(args, executed.as_deref(), printer)?;
     let study = Study::new(collected.used, collected.evaluations, collected.numbers);
@@ -226,7 +230,7 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
         })?;
     }
     let named = study.analyses.iter().all(|analysis| analysis.glmm1.variant.is_some());
-    Ok(if named { Exit::Success } else { Exit::FailedSamples })
+    Ok(if named { complete } else { Exit::FailedSamples })
 }
 
 fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {

@@ -46,8 +46,8 @@ impl std::str::FromStr for StudyModel {
 /// Runs what is missing, model by model: the GSM prompt, then, for selected models, the other four. Selection considers one model at
 /// a time, so the order makes no difference; every model is loaded at most once, when its first unfinished run needs it.
 ///
-/// Returns all runs of the study, new and finished ones, with their models' names.
-pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<Vec<Executed>, CliError> {
+/// Returns all runs of the study, new and finished ones, with their models' names, and the number of models that are not here.
+pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<(Vec<Executed>, usize), CliError> {
     let mut names: Vec<&str> = args.with.iter().map(|model| model.name.as_str()).collect();
     names.sort_unstable();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -62,7 +62,7 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
         return Err(CliError::usage("--prompts leaves out gsm, whose answers select the models for the other prompts")
             .help("add gsm (a finished run is not repeated), or use --select all"));
     }
-    let models = models(args, printer)?;
+    let (models, left_out) = models(args, printer)?;
     let settings = StudySettings {
         results: args.compared.results.folder.clone(),
         hub: args.hub().settings(),
@@ -100,7 +100,7 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
     }
     match failures.into_iter().next() {
         Some((_, error)) => Err(error.into()),
-        None => Ok(executed),
+        None => Ok((executed, left_out)),
     }
 }
 
@@ -115,8 +115,8 @@ pub(super) struct Executed {
 /// The models of `small`: of both kinds, and small enough for any machine.
 const SMALL: [&str; 2] = ["SmolLM2-135M-Instruct", "gemma-3-270m-it"];
 
-/// The models of --with and --models that are on this machine, under their names in the tables.
-fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<Vec<ModelDefinition>, CliError> {
+/// The models of --with and --models that are on this machine, under their names in the tables, and the number of the others.
+fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<(Vec<ModelDefinition>, usize), CliError> {
     let engine = args.engine.settings()?;
     // In the study the tokenizer's EOS alone ends an answer.
     let eos = args.generation.eos.unwrap_or(EndOfSequence::Tokenizer);
@@ -155,11 +155,12 @@ fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<Vec<ModelDefinitio
             }
         }
     }
-    let all = wanted.len();
+    let (all, mut left_out) = (wanted.len(), 0);
     for definition in wanted {
         match here(args, &definition) {
             Ok(()) => models.push(definition),
             Err(error) => {
+                left_out += 1;
                 printer.warning(&format!("{} is left out: {error}", definition.name));
                 if let Some(help) = error.help() {
                     printer.message(&format!("help: {help}"));
@@ -174,7 +175,7 @@ fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<Vec<ModelDefinitio
                 .help("`earnest models fetch --paper gsm-symbolic` brings those of the paper"),
         });
     }
-    Ok(models)
+    Ok((models, left_out))
 }
 
 /// Checks that a local model's files are here; endpoints and other engines say it themselves.

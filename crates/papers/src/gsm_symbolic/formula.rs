@@ -9,6 +9,10 @@ use earnest_tasks::suite::Interval;
 /// The multiple of the standard error in the intervals, that of the study's.
 const WALD: f64 = 1.96;
 
+/// Right answers, or wrong ones, below which a warning stands beside a fit: ten for each of the up to five coefficients of the prompts, as
+/// in the rule of ten events a variable (Peduzzi et al. 1996).
+const FEW: usize = 50;
+
 /// The maximal model that a model's answers to all prompts support, stepped down while it is singular.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FormulaFit {
@@ -52,6 +56,17 @@ pub(super) fn fits(analyses: &[Analysis]) -> Vec<FormulaFit> {
         .collect()
 }
 
+/// Warning of a fit with few answers of one kind.
+fn scarce(right: usize, wrong: usize) -> Option<String> {
+    let (few, kind) = if right <= wrong { (right, "right") } else { (wrong, "wrong") };
+    (few < FEW).then(|| {
+        format!(
+            "only {few} answers are {kind}: with fewer than {FEW}, Laplace's approximation and its intervals are not to be trusted; \
+             the paired difference in accuracy is"
+        )
+    })
+}
+
 fn fitted(analyses: &[&Analysis]) -> Result<FormulaFit, earnest_stats::mixed::MixedError> {
     let rows = || analyses.iter().flat_map(|analysis| analysis.columns.iter().map(move |row| (analysis.prompt, row)));
     let mut frame = Frame::new();
@@ -66,6 +81,8 @@ fn fitted(analyses: &[&Analysis]) -> Result<FormulaFit, earnest_stats::mixed::Mi
         fixed = fixed.with("prompt");
     }
     let (formula, mut notes) = maximal_formula(&frame, "correct", &fixed, &["template", "item"])?;
+    let right = rows().filter(|(_, row)| row.correct).count();
+    notes.extend(scarce(right, rows().count() - right));
     let chosen = fit_stepping_down(&formula, &frame, Family::Binomial)?;
     notes.extend(chosen.steps);
     notes.extend(chosen.fit.diagnoses.iter().map(MixedDiagnosis::to_string));
@@ -91,4 +108,16 @@ fn fitted(analyses: &[&Analysis]) -> Result<FormulaFit, earnest_stats::mixed::Mi
         points,
         notes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_answers_of_a_kind_are_warned_of() {
+        assert_eq!(scarce(50, 1050), None);
+        assert!(scarce(49, 1051).unwrap().starts_with("only 49 answers are right"));
+        assert!(scarce(1090, 10).unwrap().starts_with("only 10 answers are wrong"));
+    }
 }
