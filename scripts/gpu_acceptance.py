@@ -12,6 +12,7 @@
   --binary FILE   the program, or the output of pack (.xz) [default: target/release/earnest]
   --real MODELS   real checkpoints, with commas, whose texts on the GPU are compared with those on the CPU [default: the built-in model]
   --seconds N     time limit: steps that have not started by then are not run [default: 530]
+  --variant NAMES numbers with these variants of the kernels, with commas (as --cuda-variant) [default: none]
   --only PART     only steps with this in their names
   --again         repeat steps that were done before
   --dry-run       every command at small sizes on the CPU, and the profile on stand-ins of NVIDIA's libraries: tests this script
@@ -23,6 +24,7 @@ kept in that folder. Prints a line for each step (pass, FAIL, or not run and why
 Exit code: 0 everything passed; 1 something failed; 2 usage; 3 nothing failed, but something was not run; 4 there is no GPU.
 """
 import argparse
+import lzma
 import os
 import sys
 
@@ -36,17 +38,23 @@ COMMANDS = {"correctness": correctness.run, "variants": variants.run, "numbers":
 
 
 def main():
+    if any(word in ("--help", "-h") for word in sys.argv[1:]):
+        print(__doc__.strip())
+        return 0
     parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
     parser.add_argument("command", choices=[*COMMANDS, "summary", "pack"])
     parser.add_argument("file", nargs="?")
     parser.add_argument("--work")
-    parser.add_argument("--binary", default="target/release/earnest")
-    parser.add_argument("--real", default="earnest-abacus-1m")
+    parser.add_argument("--binary", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../target/release/earnest"))
+    parser.add_argument("--real", default="earnest-abacus-1.4m")
     parser.add_argument("--seconds", type=int, default=530)
+    parser.add_argument("--variant", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--dry-run", action="store_true", dest="dry")
     args = parser.parse_args()
+    # The steps' commands are run from the repository; what was typed is meant from where it was typed.
+    args.binary, args.file, args.work = (path and os.path.abspath(path) for path in (args.binary, args.file, args.work))
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     if (args.command == "pack") != (args.file is not None):
         parser.error("pack needs a file, the other commands take none")
@@ -58,7 +66,14 @@ def main():
         return 2
     if args.command == "pack":
         return pack(args.binary, args.file)
-    session = Session(args)
+    try:
+        session = Session(args)
+    except (OSError, lzma.LZMAError) as error:
+        print(f"gpu_acceptance: {error}", file=sys.stderr)
+        return 2
+    except EOFError:
+        print(f"gpu_acceptance: {args.binary} is incomplete: copy it again", file=sys.stderr)
+        return 2
     if args.command == "summary":
         return session.summary(of_all=True)
     if not session.has_device():

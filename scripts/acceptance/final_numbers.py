@@ -38,7 +38,7 @@ def run(s):
 
 
 def device(s, checkpoint, name, options):
-    return [s.binary, "dev", "device", "--model", s.checkpoint(checkpoint), "--device", s.device, *options, "--save", s.path(name + "-saved.json"), "--json"]
+    return [s.binary, "dev", "device", "--model", s.checkpoint(checkpoint), "--device", s.device, *s.variant, *options, "--save", s.path(name + "-saved.json"), "--json"]
 
 
 def full(s):
@@ -89,7 +89,7 @@ def nupa(s):
     for checkpoint, title in [("llama-3.2-1b", "1B"), ("llama-3-8b", "8B")]:
         name = f"nupa-{checkpoint}"
         results = os.path.join(s.work, "runs", name)
-        command = [s.binary, "run", "nupa", "--model", s.checkpoint(checkpoint), "--device", s.device, "--limit", limit, "--max-tokens", "20"]
+        command = [s.binary, "run", "nupa", "--model", s.checkpoint(checkpoint), "--device", s.device, *s.variant, "--limit", limit, "--max-tokens", "20"]
         command += ["--prompt", "raw", "--results", results, "--json"]
 
         def act():

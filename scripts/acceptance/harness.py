@@ -1,4 +1,5 @@
 """Steps of the acceptance: commands with limits of time, verdicts that survive an interruption, checkpoints made on the way."""
+import ctypes
 import glob
 import hashlib
 import json
@@ -61,6 +62,17 @@ def libraries_of_pytorch():
     return ":".join(folders)
 
 
+# Loaded before any fork: a child does as little as it can.
+LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent():
+    """In a child: ends it when this script is killed, so that nothing keeps the GPU's memory."""
+    if LIBC is not None:
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class NotRun(Exception):
     """A step can not run here; the reason."""
 
@@ -72,6 +84,7 @@ class Session:
         self.started = time.monotonic()
         self.command, self.dry, self.seconds = args.command, args.dry, args.seconds
         self.only, self.again, self.real = args.only, args.again, args.real.split(",")
+        self.variant = ["--cuda-variant", args.variant] if args.variant else []
         self.temporary = None
         work = args.work
         if work is None and self.dry:
@@ -145,7 +158,11 @@ class Session:
 
     def has_device(self):
         """True if there is a GPU, or this is a dry run."""
-        status = self.run("doctor", [self.binary, "doctor", "--json"], 60)
+        try:
+            status = self.run("doctor", [self.binary, "doctor", "--json"], 60)
+        except OSError as error:
+            print(f"gpu_acceptance: the program does not start: {error}", file=sys.stderr)
+            return False
         try:
             found = document(self.path("doctor.json"))
         except (OSError, ValueError):
@@ -177,7 +194,8 @@ class Session:
             with self.lock:
                 if self.closed:
                     return "closed"
-                child = subprocess.Popen(command, stdout=out, stderr=log, env={**self.environment, **(environment or {})})
+                all_variables = {**self.environment, **(environment or {})}
+                child = subprocess.Popen(command, stdout=out, stderr=log, env=all_variables, preexec_fn=end_with_parent)
                 self.children.add(child)
             try:
                 return child.wait(limit)

@@ -132,7 +132,7 @@ def write(shard, tensors):
     text += b" " * (-len(text) % 8)
     with open(os.path.join(a.out, name), "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        for _, shape in tensors:
+        for key, shape in tensors:
             if len(shape) == 1 and not key.endswith(".bias"):
                 file.write(ones * shape[0])
             else:

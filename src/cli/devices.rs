@@ -137,9 +137,9 @@ fn arguments(words: &[OsString], device: DeviceChoice, (part, of): (usize, usize
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.to_str() {
-            Some("--devices") => drop(words.next()),
+            Some("--devices" | "--device") => drop(words.next()),
             Some("--json" | "--quiet" | "-q") => {}
-            Some(word) if word.starts_with("--devices=") => {}
+            Some(word) if word.starts_with("--devices=") || word.starts_with("--device=") => {}
             _ => kept.push(word.clone()),
         }
     }

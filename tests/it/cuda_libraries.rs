@@ -120,6 +120,12 @@ fn variants_make_calls_that_a_driver_takes_and_name_the_arithmetic_they_change()
         let named = document["manifest"]["engine"]["options"]["variants"].as_array().unwrap().len();
         assert_eq!(named, variant.split(',').count(), "{document}");
     }
+    // Choices that cannot be kept end the command in words, before it computes, with nothing left behind.
+    let tuned = ["bench", "golden", LLAMA, "--device", "cuda", "--cuda-variant", "tuned-products", "--dtype", "bf16"];
+    let unkept = earnest(&at, &[("EARNEST_CACHE", "/proc/nowhere")], &tuned);
+    assert_eq!(unkept.status.code(), Some(5), "{}", words(&unkept));
+    assert!(words(&unkept).contains("cannot be kept in /proc/nowhere"), "{}", words(&unkept));
+    assert!(left(&at).starts_with("memory 0 handles 0 "), "{}", left(&at));
     let unknown = earnest(&at, &[], &["run", "arithmetic-bench", "--cuda-variant", "fast"]);
     assert!(unknown.status.code() == Some(2) && words(&unknown).contains("attention-warps"), "{}", words(&unknown));
 }

@@ -9,7 +9,7 @@ use crate::cli::devices::DeviceList;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::values::{ByteSize, Prompts, one_of};
-use earnest_engine::cuda::Variants;
+use earnest_engine::cuda::{Variant, Variants};
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
 use earnest_eval::model::{BUILT_IN, DeviceChoice, EngineSettings, LARGER_THAN_A_GPU};
 use earnest_eval::run::ThinkingRequest;
@@ -152,8 +152,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "NAME,NAME", value_parser = str::parse::<Variants>, hide = true)]
     pub cuda_variant: Option<Variants>,
 
-    /// Several GPUs instead of --device, e.g. 0,1: one process per GPU, each with the whole model and a part of the items; the parts
-    /// are joined at the end
+    /// GPUs with a process and a part of the items each, e.g. 0,1, instead of --device; the parts are joined
     // Shown by the commands that take it.
     #[arg(long, value_name = "N,N", value_parser = str::parse::<DeviceList>, hide = true)]
     pub devices: Option<DeviceList>,
@@ -166,6 +165,17 @@ impl EngineArgs {
     /// As [`settings`](EngineArgs::settings).
     pub fn first_settings(&self) -> Result<EngineSettings, CliError> {
         let first = self.devices.as_ref().and_then(|list| list.0.first().copied());
+        // EARNEST_DEVICE is the usual device, which --devices may replace; --device beside it is a mistake.
+        let usual = std::env::var("EARNEST_DEVICE").ok().and_then(|text| text.parse::<DeviceChoice>().ok());
+        if first.is_some() && self.device.is_some() && self.device != usual {
+            return Err(CliError::usage("--device and --devices both name devices; leave one out"));
+        }
+        let several = self.devices.as_ref().is_some_and(|list| list.0.len() > 1);
+        if several && self.cuda_variant.is_some_and(|variants| variants.has(Variant::TunedProducts)) {
+            return Err(CliError::usage(
+                "tuned-products chooses by time on each GPU, so that parts of one run could round differently: leave it out with --devices",
+            ));
+        }
         EngineArgs { devices: None, device: first.or(self.device), ..self.clone() }.settings()
     }
 
@@ -179,6 +189,9 @@ impl EngineArgs {
                 "--devices is for `earnest run` with a suite: one process per GPU, each with the whole model",
             )
             .help(format!("name one GPU with --device cuda:N; {}", LARGER_THAN_A_GPU)));
+        }
+        if self.device == Some(DeviceChoice::Cpu) && self.cuda_variant.is_some_and(|variants| !variants.is_empty()) {
+            return Err(CliError::usage("--cuda-variant changes the computation on a GPU, and --device is cpu"));
         }
         let settings = EngineSettings {
             max_batch: self.max_batch,

@@ -31,7 +31,7 @@ pub struct GpuProfileArgs {
     #[command(flatten)]
     pub model: BenchModel,
 
-    /// Batch sizes for decode; \"\" skips decode
+    /// Batch sizes for decode; "" skips decode
     #[arg(long, value_name = "N,N", default_value = "1,32,256")]
     pub decode: String,
 
@@ -43,7 +43,7 @@ pub struct GpuProfileArgs {
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub decode_steps: usize,
 
-    /// Batch sizes for prefill; \"\" skips prefill
+    /// Batch sizes for prefill; "" skips prefill
     #[arg(long, value_name = "N,N", default_value = "16")]
     pub prefill: String,
 

@@ -194,7 +194,9 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
         return show_plan(args, printer);
     }
     let (executed, left_out) = match args.run {
-        true => gsm_symbolic_runs::execute(args, quiet, printer).map(|(executed, left_out)| (Some(executed), left_out))?,
+        true => {
+            gsm_symbolic_runs::execute(args, quiet, printer).map(|(executed, left_out)| (Some(executed), left_out))?
+        }
         false => (None, 0),
     };
     let complete = if left_out == 0 { Exit::Success } else { Exit::FailedSamples };

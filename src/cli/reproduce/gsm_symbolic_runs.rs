@@ -47,7 +47,11 @@ impl std::str::FromStr for StudyModel {
 /// a time, so the order makes no difference; every model is loaded at most once, when its first unfinished run needs it.
 ///
 /// Returns all runs of the study, new and finished ones, with their models' names, and the number of models that are not here.
-pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<(Vec<Executed>, usize), CliError> {
+pub(super) fn execute(
+    args: &GsmSymbolicArgs,
+    quiet: bool,
+    printer: Printer,
+) -> Result<(Vec<Executed>, usize), CliError> {
     let mut names: Vec<&str> = args.with.iter().map(|model| model.name.as_str()).collect();
     names.sort_unstable();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {

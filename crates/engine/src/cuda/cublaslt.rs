@@ -8,8 +8,9 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::device::{Address, DenseProduct, DeviceError, Element, Out};
@@ -91,6 +92,18 @@ fn check_driver(call: &'static str, code: c_int) -> Result<(), DeviceError> {
     }
 }
 
+/// Opens the file of choices for another line.
+fn append(file: &Path) -> Result<File, DeviceError> {
+    let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let open = || File::options().create(true).append(true).open(file);
+    folder.and_then(|()| open()).map_err(|error| unkept(file, &error))
+}
+
+fn unkept(file: &Path, error: &std::io::Error) -> DeviceError {
+    let why = format!("the choice of an algorithm cannot be kept in {}: {error}", file.display());
+    DeviceError::Call { call: "timing matrix products", why }
+}
+
 /// Place of the shortest time, the first of equal ones; what is not a number is no time.
 fn fastest(times: &[f32]) -> usize {
     let time = |i: &usize| if times[*i].is_nan() { f32::INFINITY } else { times[*i] };
@@ -142,6 +155,10 @@ impl Products {
 
     /// Times algorithms from now on. Choices are read from and added to `file`.
     pub(crate) fn tune(&mut self, driver: Rc<Driver>, file: Option<PathBuf>) -> Result<(), DeviceError> {
+        if let Some(file) = &file {
+            // Where choices cannot be kept, the next process would choose, and round, for itself: known before anything is computed.
+            append(file)?;
+        }
         let mut events = [std::ptr::null_mut(); 2];
         for event in &mut events {
             // SAFETY: a handle to write.
@@ -182,14 +199,7 @@ impl Products {
         }
         let fastest = fastest(&times);
         if let Some(file) = &tuning.file {
-            let kept = file.parent().map_or(Ok(()), std::fs::create_dir_all);
-            let append = || std::fs::OpenOptions::new().create(true).append(true).open(file);
-            kept.and_then(|()| append()).and_then(|mut file| writeln!(file, "{words}\t{fastest}")).map_err(
-                |error| {
-                    let why = format!("the choice of an algorithm can not be kept in {}: {error}", file.display());
-                    DeviceError::Call { call: "timing matrix products", why }
-                },
-            )?;
+            writeln!(append(file)?, "{words}\t{fastest}").map_err(|error| unkept(file, &error))?;
         }
         tuning.chosen.borrow_mut().insert(words, fastest);
         Ok(fastest)
@@ -220,14 +230,29 @@ impl Products {
         if let Some(known) = self.recipes.borrow().get(&shape) {
             return Ok(*known);
         }
-        let (library, null) = (&self.library, std::ptr::null_mut());
+        let null = std::ptr::null_mut();
+        let mut r = Recipe { operation: null, left: null, right: null, result: null, algorithm: Algorithm::default() };
+        match self.complete(p, &shape, &mut r) {
+            Ok(()) => {
+                self.recipes.borrow_mut().insert(shape, r);
+                Ok(r)
+            }
+            Err(error) => {
+                self.destroy(r);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the descriptors of a shape and chooses its algorithm.
+    fn complete(&self, p: &DenseProduct, shape: &Shape, r: &mut Recipe) -> Result<(), DeviceError> {
+        let (library, alignment) = (&self.library, shape.6);
         let element = match p.element {
             Element::F32 => R_32F,
             Element::Bf16 => R_16BF,
             Element::F16 => R_16F,
         };
         let stored = if p.out == Out::Elements { element } else { R_32F };
-        let mut r = Recipe { operation: null, left: null, right: null, result: null, algorithm: Algorithm::default() };
         let mut found = [Heuristic::default(); CANDIDATES];
         let wanted = if self.tuning.is_some() { CANDIDATES } else { 1 };
         let mut count = 0;
@@ -268,9 +293,8 @@ impl Products {
             let why = format!("no algorithm for m {m}, n {n}, k {k}, {} (state {state})", p.element.name());
             return Err(DeviceError::Call { call: "cublasLtMatmulAlgoGetHeuristic", why });
         }
-        r.algorithm = found[self.choose(p, &shape, &r, &found[..count])?].algorithm;
-        self.recipes.borrow_mut().insert(shape, r);
-        Ok(r)
+        r.algorithm = found[self.choose(p, shape, r, &found[..count])?].algorithm;
+        Ok(())
     }
 
     /// Runs a product.
@@ -313,14 +337,20 @@ impl Products {
 
 impl Products {
     fn forget_recipes(&mut self) {
-        let library = &self.library;
-        for (_, r) in self.recipes.get_mut().drain() {
-            // SAFETY: handles that were made here and are not used after.
-            unsafe {
-                (library.operation_destroy)(r.operation);
-                for layout in [r.left, r.right, r.result] {
-                    (library.layout_destroy)(layout);
-                }
+        for (_, recipe) in std::mem::take(self.recipes.get_mut()) {
+            self.destroy(recipe);
+        }
+    }
+
+    /// Destroys the descriptors that were made for a recipe.
+    fn destroy(&self, r: Recipe) {
+        // SAFETY: handles that were made here and are not used after.
+        unsafe {
+            if !r.operation.is_null() {
+                (self.library.operation_destroy)(r.operation);
+            }
+            for layout in [r.left, r.right, r.result].into_iter().filter(|layout| !layout.is_null()) {
+                (self.library.layout_destroy)(layout);
             }
         }
     }

@@ -1,7 +1,10 @@
 //! Features of a decoder that the kernels do not compute.
 
 use super::kernels::{MOST_CHOSEN, MOST_EXPERTS};
-use earnest_models::checkpoint::{DecoderConfig, ExpertPlacement, Experts, KeysValues, LayerConfig};
+use earnest_models::checkpoint::{DecoderConfig, ExpertPlacement, Experts, KeysValues, LayerConfig, Routing};
+
+/// Groups of experts whose sums `route` has room for.
+const MOST_GROUPS: usize = 32;
 
 /// Returns the first feature of a decoder that is refused, none if all are computed.
 pub(crate) fn refused_feature(c: &DecoderConfig) -> Option<&'static str> {
@@ -67,11 +70,15 @@ pub(crate) fn refused_feature(c: &DecoderConfig) -> Option<&'static str> {
         ])
     };
     let mixture = |e: &Experts| {
-        let Experts { count, per_token, intermediate_size: _, routing: _, router_bias: _, bias: _, placement } = e;
+        let Experts { count, per_token, intermediate_size: _, routing, router_bias: _, bias: _, placement } = e;
         first(&[
             (*placement != ExpertPlacement::Sum, "experts beside the dense block"),
             (!gated, "experts without a gate"),
             (*count > MOST_EXPERTS || *per_token > MOST_CHOSEN, "more than 1024 experts, or 32 of a token"),
+            (
+                matches!(routing, Routing::Sigmoid { groups, .. } if *groups > MOST_GROUPS),
+                "more than 32 groups of experts",
+            ),
         ])
     };
     first(&[

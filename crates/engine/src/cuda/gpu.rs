@@ -296,7 +296,9 @@ impl Gpu {
                 code => Err(words(&self.driver, code)),
             }
         };
-        let refused = match self.compiler.embedded(unit).map(load) {
+        // In memory of its own, as a compiler's is: inside the part it begins anywhere, and drivers may expect a multiple of 8.
+        let embedded = self.compiler.embedded(unit).map(<[u8]>::to_vec);
+        let refused = match embedded.map(|binary| load(&binary)) {
             Some(Ok(module)) => return Ok(module),
             Some(Err(why)) => format!("; the driver refuses those inside the program: {why}"),
             None => String::new(),

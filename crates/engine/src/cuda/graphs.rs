@@ -4,11 +4,11 @@
 //! all further ones, launched from the record. A record names addresses, so lists of a step lie where those of the recorded one lay:
 //! their lengths are part of the shape, and those that vary a little are padded (`AttentionPlan::pad`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::device::{Device, DeviceError, Recording};
 
-/// Most shapes that are known at once; with more, all are forgotten.
+/// Most shapes that are known at once; one more, and the oldest is forgotten.
 const MOST: usize = 64;
 
 /// Everything that a step's launches depend on.
@@ -26,6 +26,8 @@ pub(crate) struct Shape {
 #[derive(Default)]
 pub(crate) struct Graphs {
     known: HashMap<Shape, Option<Recording>>,
+    /// The known shapes, the oldest first.
+    order: VecDeque<Shape>,
     replayed: usize,
 }
 
@@ -42,12 +44,14 @@ impl Graphs {
     ) -> Result<(), DeviceError> {
         let recording = match self.known.get(&shape) {
             None => {
-                if self.known.len() == MOST {
-                    for recording in self.known.drain().filter_map(|(_, recording)| recording) {
-                        device.forget(recording)?;
-                    }
+                if self.order.len() == MOST
+                    && let Some(oldest) = self.order.pop_front()
+                    && let Some(recording) = self.known.remove(&oldest).flatten()
+                {
+                    device.forget(recording)?;
                 }
                 self.known.insert(shape, None);
+                self.order.push_back(shape);
                 return launch();
             }
             Some(&Some(recording)) => recording,

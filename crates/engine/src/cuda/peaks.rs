@@ -26,6 +26,8 @@ pub struct Peaks {
     pub product_type: &'static str,
     /// `cublasLt`, or `own` where there is none.
     pub product_by: &'static str,
+    /// Seconds between two notes of the clock around nothing: so much of every launch's time in a profile is the clock's.
+    pub note_s: f64,
 }
 
 /// Bytes of the copy, if the device's memory has room for two of them many times over.
@@ -74,8 +76,12 @@ pub(crate) fn measure(device: &mut dyn Device, element: Element) -> Result<Peaks
     if let Some(runner) = runner {
         runner.free(device)?;
     }
+    let mut note_s = f64::INFINITY;
+    for _ in 0..20 {
+        note_s = seconds(device, 0, &mut || Ok(()))?.min(note_s);
+    }
     let (clock, product_type) = (device.clock(), element.name());
-    Ok(Peaks { clock, bytes_per_s, copy_bytes, operations_per_s, product_rows: rows, product_type, product_by })
+    Ok(Peaks { clock, bytes_per_s, copy_bytes, operations_per_s, product_rows: rows, product_type, product_by, note_s })
 }
 
 /// Seconds of some work, by the device's clock.
@@ -91,7 +97,7 @@ fn seconds(
     device.stamp(1)?;
     device.wait(device.mark(0)?)?;
     // A clock too coarse for the work must not give infinite peaks.
-    Ok((device.seconds(0, 1)? / times as f64).max(1e-9))
+    Ok((device.seconds(0, 1)? / times.max(1) as f64).max(1e-9))
 }
 
 /// Seconds of the fastest round of some work, after one to warm up.
@@ -182,6 +188,7 @@ mod tests {
             // One core of a CPU: between 10 MB and 1 TB, and between 1 million and 1 trillion operations, a second.
             assert!((1e7..1e12).contains(&peaks.bytes_per_s), "{peaks:?}");
             assert!((1e6..1e12).contains(&peaks.operations_per_s), "{peaks:?}");
+            assert!((1e-9..1e-2).contains(&peaks.note_s), "{peaks:?}");
             assert_eq!(twin.info().unwrap().free, free);
         }
     }

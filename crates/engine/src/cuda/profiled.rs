@@ -14,11 +14,13 @@ use super::peaks::Peaks;
 use super::profile::{Launch, Name, Profiler, Recorder};
 use super::work::{self, Work};
 
-/// Bytes of the idle copies.
-const IDLE: u64 = 32 << 20;
+/// Bytes of the idle copies: several times what a GPU keeps in its second cache (50 MB on an H100, 126 MB on a B200), so that one takes as long as
+/// the memory's peak says.
+const IDLE: u64 = 512 << 20;
 
-/// Most idle copies before a step.
-const MOST_IDLE: usize = 2000;
+/// Longest idling before a step, in seconds: the host's time includes waiting where the driver's queue of launches is full, and must not grow by its own
+/// idling.
+const LONGEST_IDLE: f64 = 20e-3;
 
 /// A device whose launches, products and copies are timed while its [`Profiler`] is on.
 pub(crate) struct Profiled {
@@ -49,17 +51,19 @@ impl Profiled {
         self.recorder.borrow().times()
     }
 
-    /// Does some work between two notes of time.
+    /// Does some work between two notes of time. `called` is when the engine asked for it: what a profile does until here is no gap of the
+    /// engine's.
     fn time(
         &self,
         kernel: &str,
         (shape, work): (String, Option<Work>),
         on_device: bool,
+        called: Instant,
         ask: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let recorder = &mut *self.recorder.borrow_mut();
         let (from, to) = (recorder.stamp(), recorder.stamp());
-        let gap = recorder.last_call.map_or(0.0, |last| last.elapsed().as_secs_f64());
+        let gap = recorder.last_call.map_or(0.0, |last| called.duration_since(last).as_secs_f64());
         self.device.stamp(from)?;
         let start = Instant::now();
         ask()?;
@@ -77,10 +81,11 @@ impl Profiled {
         &self,
         what: &str,
         bytes: u64,
+        called: Instant,
         ask: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let shape = format!("up to {} bytes", bytes.max(1).next_power_of_two());
-        self.time(what, (shape, Some(Work { bytes, operations: 0 })), what == "fill", ask)
+        self.time(what, (shape, Some(Work { bytes, operations: 0 })), what == "fill", called, ask)
     }
 
     /// Begins a step: keeps the device busy for as long as the host will need for it.
@@ -91,8 +96,8 @@ impl Profiled {
             recorder.asked
         };
         if let Some(([from, to], seconds)) = self.idle {
-            let copies = (1.5 * asked / seconds).ceil() as usize;
-            for _ in 0..copies.min(MOST_IDLE) {
+            let copies = ((1.5 * asked).min(LONGEST_IDLE) / seconds).ceil() as usize;
+            for _ in 0..copies {
                 self.device.copy(from, to, IDLE)?;
             }
         }
@@ -135,7 +140,8 @@ impl Device for Profiled {
         let numbers = unsafe { std::slice::from_raw_parts(from, bytes) }.to_vec();
         self.recorder.borrow_mut().sent = (to, numbers);
         self.begin()?;
-        self.time_copy("copy to the device", bytes as u64, || {
+        // Idling before a step is no gap either.
+        self.time_copy("copy to the device", bytes as u64, Instant::now(), || {
             // SAFETY: by the caller.
             unsafe { self.device.send(to, from, bytes) }
         })
@@ -144,7 +150,7 @@ impl Device for Profiled {
     unsafe fn receive(&self, from: Address, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
         // SAFETY: by the caller.
         let ask = || unsafe { self.device.receive(from, to, bytes) };
-        if self.times() { self.time_copy("copy to the host", bytes as u64, ask) } else { ask() }
+        if self.times() { self.time_copy("copy to the host", bytes as u64, Instant::now(), ask) } else { ask() }
     }
 
     fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
@@ -153,7 +159,7 @@ impl Device for Profiled {
 
     fn zero(&self, at: Address, bytes: u64) -> Result<(), DeviceError> {
         let ask = || self.device.zero(at, bytes);
-        if self.times() { self.time_copy("fill", bytes, ask) } else { ask() }
+        if self.times() { self.time_copy("fill", bytes, Instant::now(), ask) } else { ask() }
     }
 
     fn mark(&self, slot: usize) -> Result<Mark, DeviceError> {
@@ -209,6 +215,7 @@ impl Device for Profiled {
         shared: u32,
         arguments: &[Argument],
     ) -> Result<(), DeviceError> {
+        let called = Instant::now();
         // SAFETY: by the caller.
         let ask = || unsafe { self.device.launch(kernel, grid, block, shared, arguments) };
         // An empty grid launches nothing.
@@ -236,7 +243,7 @@ impl Device for Profiled {
             }
             (name, described)
         };
-        self.time(&name, described, true, ask)
+        self.time(&name, described, true, called, ask)
     }
 
     fn record(&self) -> Result<(), DeviceError> {
@@ -269,7 +276,7 @@ impl Device for Profiled {
             recorder.open.tokens = tokens;
             tokens
         };
-        self.time("graph", work::of_recorded_step(tokens), true, ask)
+        self.time("graph", work::of_recorded_step(tokens), true, Instant::now(), ask)
     }
 
     fn forget(&self, recording: Recording) -> Result<(), DeviceError> {
@@ -284,7 +291,8 @@ impl Device for Profiled {
     unsafe fn dense_product(&self, product: &DenseProduct) -> Result<(), DeviceError> {
         // SAFETY: by the caller.
         let ask = || unsafe { self.device.dense_product(product) };
-        if self.times() { self.time("cublasLt", work::of_dense_product(product), true, ask) } else { ask() }
+        let called = Instant::now();
+        if self.times() { self.time("cublasLt", work::of_dense_product(product), true, called, ask) } else { ask() }
     }
 }
 
