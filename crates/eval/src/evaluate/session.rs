@@ -358,7 +358,8 @@ pub(super) fn suite<'m, 's: 'm>(
     let ordered = settings.until.is_some().then_some((settings.plan.limit, settings.decoding.seed()));
     let suite: Box<dyn Suite + 's> = match (&settings.questions, ordered) {
         (Questions::Chosen(choice), ordered) => {
-            let channel = Channel { mode: prompter.mode(), endpoint: model.endpoint().is_some() };
+            let (mode, endpoint) = (prompter.mode(), model.endpoint().is_some());
+            let channel = Channel { mode, endpoint, thinking: prompter.thinking() };
             let suite = settings.thinking_text.of(choice.suite(channel)?);
             match ordered {
                 Some((limit, seed)) => Box::new(by_cluster(suite, limit, seed)),

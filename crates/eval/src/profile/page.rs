@@ -7,7 +7,7 @@ use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::profile::Family;
 
 use super::text::limit_text;
-use super::{LimitDifference, NumeracyProfile, SkillProfile, TaskErrors};
+use super::{LimitDifference, NumeracyProfile, SkillProfile, TaskErrors, thinking_page};
 use crate::report::page::{Frame, Sections, framed};
 use crate::report::plot::{
     Bar, BarGroup, Bars, Figure, Heat, HeatPanel, HeatRow, LimitBar, LimitPanel, LimitRow, STYLES, Shade, bars, escape,
@@ -48,6 +48,20 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
         "Paired by the operands with plain digits: difference of the shares of right answers with Tango's 95 % interval; bold holds after \
          Holm's adjustment. Boxes are the tokens that the model gets.",
         profiles.iter().map(|profile| notations(profile, profiles.len() > 1)).collect(),
+    );
+    section(
+        "thinking",
+        "Thinking budgets",
+        "The same questions, the first length beyond the limit, under a cap on the tokens of an answer with its thinking; what a cap cuts off \
+         mostly has no answer. Paired by question: what the largest cap gains over each, with Tango's 95 % interval; bold holds after Holm's \
+         adjustment. Seconds are those of a request in its batch.",
+        profiles
+            .iter()
+            .filter_map(|profile| {
+                let table = thinking_page::section(profile);
+                (!table.is_empty()).then(|| heading(profile, profiles.len() > 1) + &table)
+            })
+            .collect(),
     );
     section("numbers", "All numbers", "", profiles.iter().map(|profile| numbers(profile)).collect());
     let samples: usize = profiles.iter().map(|profile| profile.answers + profile.failed).sum();
@@ -136,9 +150,14 @@ fn panel(family: Family, profiles: &[&NumeracyProfile], differences: &[LimitDiff
     Some(limits(&LimitPanel { name, title: family.title().to_owned(), lengths, rows }))
 }
 
-/// Draws the limits of every family, for files.
+/// Draws the limits of every family, and thinking budgets if there are any, for files.
 pub fn figures(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Vec<Figure> {
-    Family::ALL.into_iter().filter_map(|family| panel(family, profiles, differences)).collect()
+    let limits = Family::ALL.into_iter().filter_map(|family| panel(family, profiles, differences));
+    let thinking = profiles.iter().enumerate().filter_map(|(place, profile)| {
+        let number = if profiles.len() > 1 { format!("-{}", place + 1) } else { String::new() };
+        thinking_page::figure(profile, &format!("thinking{number}"))
+    });
+    limits.chain(thinking).collect()
 }
 
 fn panels(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {

@@ -2,7 +2,7 @@
 use std::fmt::Write;
 
 use earnest_stats::psychometric::Limit;
-use earnest_tasks::suite::profile::Family;
+use earnest_tasks::suite::profile::{Family, cap_text};
 
 use super::{LimitDifference, NumeracyProfile, SkillProfile};
 use crate::report::{Table, wrap};
@@ -83,6 +83,16 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
     }
     text += &wrap(&errors(profile), width, "");
     if let Some(sentence) = notations(profile) {
+        text += &wrap(&sentence, width, "");
+    }
+    for found in &profile.thinking {
+        let shares: Vec<String> = found
+            .caps
+            .iter()
+            .map(|row| format!("{} {:.0} % ({:.0})", cap_text(row.cap), 100.0 * row.accuracy, row.tokens))
+            .collect();
+        let sentence =
+            format!("Thinking, {} by cap (tokens used): {}; {}.", found.name(), shares.join(", "), found.verdict());
         text += &wrap(&sentence, width, "");
     }
     text

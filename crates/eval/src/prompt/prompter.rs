@@ -3,7 +3,9 @@ use sha2::{Digest, Sha256};
 
 use super::{Mode, ModeRequest, PromptSource, SystemPlace};
 use earnest_models::checkpoint::{ChatMessage, PromptIdsError, with_one_bos};
+use earnest_tasks::answer::opened_by;
 use earnest_tasks::suite::Segments;
+use earnest_tasks::suite::registry::TemplateThinking;
 
 /// Renders prompts for one checkpoint in one mode.
 pub struct Prompter<'a> {
@@ -136,8 +138,24 @@ impl<'a> Prompter<'a> {
         match self.mode {
             Mode::Raw => Ok(raw_text(segments)),
             Mode::Chat if !self.source.tokenises() => Ok(Rendered::messages(conversation(segments, self.system)).text),
-            Mode::Chat => self.source.apply_template(&conversation(segments, self.system)),
+            Mode::Chat => {
+                let messages = conversation(segments, self.system);
+                match segments.thinking {
+                    Some(thinking) => self.source.apply_template_thinking(&messages, thinking),
+                    None => self.source.apply_template(&messages),
+                }
+            }
         }
+    }
+
+    /// Returns what the chat template makes of thinking; none where no template is used, it is an endpoint's, or it knows no thinking.
+    pub fn thinking(&self) -> Option<TemplateThinking> {
+        if self.mode == Mode::Raw || !self.source.thinks() {
+            return None;
+        }
+        let text = |thinking| self.text(&Segments { thinking: Some(thinking), ..Segments::question("1 + 1 =") }).ok();
+        let (on, off) = (text(true)?, text(false)?);
+        Some(TemplateThinking { switch: on != off, opened: opened_by(&on) })
     }
 }
 

@@ -57,7 +57,9 @@ pub fn score_completion(
     completion: &str,
     truncated: bool,
 ) -> Score {
-    let opened_thinking = opened_thinking.filter(|_| item.continuations.is_empty());
+    // A prompt with the thinking turned off has closed it, whatever the run's other prompts do.
+    let opened_thinking =
+        opened_thinking.filter(|_| item.continuations.is_empty() && item.segments.thinking != Some(false));
     let whole = opened_thinking.map(|marker| format!("{marker}{completion}"));
     let answered = Answered { completion: whole.as_deref().unwrap_or(completion), truncated };
     let mut score = suite.score(item, &answered);

@@ -10,7 +10,7 @@ mod option;
 
 use serde_json::Value;
 
-pub use choice::{Channel, Choice, GivenQuestion, Mode};
+pub use choice::{Channel, Choice, GivenQuestion, Mode, TemplateThinking};
 pub use conformance::{ConformanceError, conforms};
 pub use former_names::{rename_rules, stored_rule};
 pub use generator::{Generator, Lines};
