@@ -20,7 +20,6 @@ use earnest_eval::profile::{
 };
 use earnest_eval::report::ReportError;
 use earnest_eval::run::Plan;
-use earnest_eval::run::store::Store;
 use earnest_tasks::suite::profile::{BUDGET, NAME, WIDTH};
 use earnest_tasks::suite::registry::OptionValues;
 
@@ -185,9 +184,12 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
 
 fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results.folder, printer)?;
-    let stored =
-        |store: &Store, name: &str| -> Result<NumeracyProfile, CliError> { Ok(profile(store, &store.run(name)?)?) };
-    let (one, other) = (stored(&store, one)?, stored(&store, other)?);
+    let (one, other) = (store.run(one)?, store.run(other)?);
+    if one.manifest.run == other.manifest.run {
+        return Err(CliError::usage(format!("--compare names {} twice", one.manifest.run))
+            .help("name two runs; `earnest runs list` shows which there are"));
+    }
+    let (one, other) = (profile(&store, &one)?, profile(&store, &other)?);
     let found = differences(&one, &other);
     if let Some(output) = &args.output {
         write(&[&one, &other], &found, output, &args.figures)?;

@@ -1,8 +1,9 @@
 //! The numeracy profile of a model, from the stored answers of a run of the suite `profile`.
 //!
-//! `document` has the limits and the anatomy of wrong answers, `compare` the differences of two models, `notations` and `thinking` have what is asked once the limits are known, `text`, `page` and
-//! `thinking_page` show all of it.
+//! `document` has the limits and the anatomy of wrong answers, `compare` the differences of two models, `notations` and `thinking` have what is asked once the limits are known, `text`, `page`,
+//! `anatomy_page` and `thinking_page` show all of it.
 
+mod anatomy_page;
 mod compare;
 mod document;
 mod notations;

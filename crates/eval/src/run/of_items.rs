@@ -68,6 +68,10 @@ where
         self.suite.score(item, answered)
     }
 
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        self.suite.opened_thinking(item)
+    }
+
     fn draws<'a>(&self, item: &'a Item) -> Cow<'a, str> {
         self.suite.draws(item)
     }

@@ -97,6 +97,12 @@ pub trait Suite: Send + Sync {
         None
     }
 
+    /// Marker with which an item's prompt opened the thinking, where it is known and another one than that of the run's first prompt.
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        let _ = item;
+        None
+    }
+
     /// Id of the random numbers of an item's completion: the item's own, but where several items are the same question under other token budgets.
     fn draws<'a>(&self, item: &'a Item) -> Cow<'a, str> {
         Cow::Borrowed(&item.id)

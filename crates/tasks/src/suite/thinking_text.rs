@@ -88,6 +88,10 @@ impl Suite for KeptThinking {
         self.suite.chooser()
     }
 
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        self.suite.opened_thinking(item)
+    }
+
     fn draws<'a>(&self, item: &'a Item) -> Cow<'a, str> {
         self.suite.draws(item)
     }

@@ -7,7 +7,7 @@ use earnest_stats::psychometric::{Curves, Procedure, ladder};
 use rayon::prelude::*;
 
 use super::question::Sources;
-use super::thinking::Climb;
+use super::thinking::CapRounds;
 use super::{Notation, PAIRS, ProfileOptions, Skill, ThinkingTask, notation};
 use crate::suite::nupa::Adapter;
 use crate::suite::{Chooser, Item, RoundAnswer};
@@ -48,8 +48,8 @@ pub(super) struct Rounds<'a> {
     /// Sums in several notations are still to be asked.
     notations: bool,
     /// Caps on the tokens of thinking, and whether their rounds have begun.
-    climb: Option<Climb>,
-    climbs: bool,
+    cap_rounds: Option<CapRounds>,
+    caps_begun: bool,
     seed: u64,
     adapter: Adapter,
 }
@@ -65,8 +65,8 @@ impl<'a> Rounds<'a> {
         };
         let skills = options.skills.iter().map(measurement).collect();
         let ProfileOptions { budget, notations, seed, adapter, .. } = *options;
-        let climb = options.thinking.clone().map(|budgets| Climb::new(budgets, seed, adapter));
-        Rounds { sources, budget, skills, last: Vec::new(), notations, climb, climbs: false, seed, adapter }
+        let cap_rounds = options.thinking.clone().map(|budgets| CapRounds::new(budgets, seed, adapter));
+        Rounds { sources, budget, skills, last: Vec::new(), notations, cap_rounds, caps_begun: false, seed, adapter }
     }
 
     /// 50 % limit of the first of these skills that is measured; 0 if none is.
@@ -79,9 +79,9 @@ impl<'a> Rounds<'a> {
     /// What is asked once the limits are known: thinking under its caps, and sums in several notations in the first of these rounds.
     fn beyond_limits(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
         let lengths = ThinkingTask::ALL.map(|kind| kind.length(self.limit(kind.skills()))).to_vec();
-        let mut items = match &mut self.climb {
-            Some(climb) if std::mem::replace(&mut self.climbs, true) => climb.next(answers),
-            Some(climb) => climb.first(lengths),
+        let mut items = match &mut self.cap_rounds {
+            Some(cap_rounds) if std::mem::replace(&mut self.caps_begun, true) => cap_rounds.next(answers),
+            Some(cap_rounds) => cap_rounds.first(lengths),
             None => Vec::new(),
         };
         items.extend(self.notations());
@@ -150,7 +150,7 @@ impl Chooser for Rounds<'_> {
 
     fn most(&self) -> usize {
         let notations = if self.notations { PAIRS * Notation::ALL.len() } else { 0 };
-        self.budget * self.skills.len() + notations + self.climb.as_ref().map_or(0, Climb::most)
+        self.budget * self.skills.len() + notations + self.cap_rounds.as_ref().map_or(0, CapRounds::most)
     }
 }
 

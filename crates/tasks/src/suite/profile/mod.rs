@@ -24,7 +24,7 @@ mod text;
 mod thinking;
 
 pub use notation::{Notation, PAIRS};
-pub use options::{BUDGET, ProfileOptions, WIDTH};
+pub use options::{BUDGET, ProfileOptions, THINKING, WIDTH};
 pub use registration::Registration;
 pub use skill::{Family, Skill, SkillError, skills};
 pub use suite::ProfileSuite;

@@ -9,6 +9,9 @@ use crate::suite::gsm_symbolic::GsmSymbolic;
 use crate::suite::nupa::{self, Adapter};
 use crate::suite::registry::OptionError;
 
+/// Field of stored options that caps on the tokens of thinking are in.
+pub const THINKING: &str = "thinking";
+
 /// Questions of a skill at most, where no other number is asked for.
 pub const BUDGET: usize = 48;
 
@@ -113,7 +116,7 @@ impl ProfileOptions {
         });
         // Runs without it keep the settings that they had before it existed.
         if let (Some(thinking), Some(fields)) = (&self.thinking, options.as_object_mut()) {
-            fields.insert("thinking".to_owned(), json!(thinking));
+            fields.insert(THINKING.to_owned(), json!(thinking));
         }
         options
     }

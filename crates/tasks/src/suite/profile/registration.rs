@@ -9,7 +9,7 @@ use crate::suite::nupa::adapter;
 use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
 use crate::suite::{FINAL, Suite};
 
-const OPTIONS: [OptionSpec; 4] = [
+const OPTIONS: [OptionSpec; 5] = [
     OptionSpec::list(
         "skills",
         "SKILLS",
@@ -23,6 +23,12 @@ const OPTIONS: [OptionSpec; 4] = [
         "RATIO",
         "Ratio of the ends of the 50 % limit's interval at which a skill is finished [default: 1.5]",
         check_width,
+    )
+    .under("Items"),
+    OptionSpec::list(
+        "thinking-budgets",
+        "TOKENS",
+        "Also ask products and word problems beyond the limit without thinking and under these caps on the tokens of thinking, e.g. 256,1k,4k,16k",
     )
     .under("Items"),
     OptionSpec::SEED,
@@ -61,6 +67,12 @@ impl BuiltIn for Registration {
 
     fn items(&self) -> Option<usize> {
         None
+    }
+
+    fn items_depend_on(&self) -> String {
+        let most = ProfileSuite::new(ProfileOptions::default())
+            .map_or(0, |suite| suite.chooser().map_or(0, |rounds| rounds.most()));
+        format!("the answers: at most {most} with default options")
     }
 
     fn task(&self, name: &str) -> Result<String, OptionError> {

@@ -52,8 +52,8 @@ impl Suite for ProfileSuite {
         if let Some(notation) = Notation::of_task(&item.task) {
             return notation::score(notation, item, answered);
         }
-        if let (Some(kind), Some(budgets)) = (ThinkingTask::of_task(&item.task), &self.options.thinking) {
-            return budgets.score(kind, item, answered);
+        if let Some(kind) = ThinkingTask::of_task(&item.task) {
+            return thinking::score(kind, item, answered);
         }
         let skill = super::skills().iter().find(|skill| skill.task == item.task);
         self.sources.score(skill, item, answered)
@@ -69,6 +69,10 @@ impl Suite for ProfileSuite {
 
     fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
         Some(Box::new(Rounds::new(&self.options, &self.sources)))
+    }
+
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        self.options.thinking.as_ref()?.opened(item)
     }
 
     fn draws<'a>(&self, item: &'a Item) -> Cow<'a, str> {

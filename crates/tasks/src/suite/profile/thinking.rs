@@ -1,6 +1,4 @@
 //! Accuracy against a cap on the tokens of thinking: products and word problems a little beyond the limit.
-use std::borrow::Cow;
-
 use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -235,20 +233,18 @@ impl ThinkingBudgets {
         Segments { thinking, ..Segments::question(format!("{question}\n{request}")) }
     }
 
-    /// Scores by the final answer. The marker that the prompt opened is put before a completion where the caller did not: of a stored run,
-    /// it only knows that of its first prompt.
-    pub(super) fn score(&self, kind: ThinkingTask, item: &Item, answered: &Answered<'_>) -> Score {
-        let form = if kind == ThinkingTask::Products { Form::Integer } else { Form::Number };
-        let completion = match &self.way {
-            Way::Switch { opened: Some(opened) }
-                if item.segments.thinking == Some(true) && !answered.completion.starts_with(opened.as_str()) =>
-            {
-                Cow::Owned(format!("{opened}{}", answered.completion))
-            }
-            _ => Cow::Borrowed(answered.completion),
-        };
-        score_final(item, form, &Answered { completion: &completion, ..*answered })
+    /// Marker with which an item's prompt opened the thinking.
+    pub(super) fn opened(&self, item: &Item) -> Option<&str> {
+        match &self.way {
+            Way::Switch { opened } if item.segments.thinking == Some(true) => opened.as_deref(),
+            _ => None,
+        }
     }
+}
+
+/// Scores by the final answer.
+pub(super) fn score(kind: ThinkingTask, item: &Item, answered: &Answered<'_>) -> Score {
+    score_final(item, if kind == ThinkingTask::Products { Form::Integer } else { Form::Number }, answered)
 }
 
 /// Id of the random numbers of an item: the same under every cap, so that a completion under a larger cap goes on where the cut one ended.
@@ -257,21 +253,21 @@ pub(super) fn draws(item: &Item) -> &str {
 }
 
 /// Rounds over the caps. An answer that was not cut is the answer under every larger cap, so only cut ones are asked again.
-pub(super) struct Climb {
+pub(super) struct CapRounds {
     budgets: ThinkingBudgets,
     seed: u64,
     adapter: Adapter,
     lengths: Vec<usize>,
-    /// Place of the cap of the last round.
-    rung: usize,
+    /// Place of the last round's cap.
+    place: usize,
     /// Questions of the last round, before all others of it.
     open: Vec<(ThinkingTask, usize)>,
 }
 
-impl Climb {
+impl CapRounds {
     /// Before the first round.
     pub fn new(budgets: ThinkingBudgets, seed: u64, adapter: Adapter) -> Self {
-        Climb { budgets, seed, adapter, lengths: Vec::new(), rung: 0, open: Vec::new() }
+        CapRounds { budgets, seed, adapter, lengths: Vec::new(), place: 0, open: Vec::new() }
     }
 
     /// Number of items at most.
@@ -292,12 +288,12 @@ impl Climb {
     pub fn next(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
         let mut answers = answers.iter();
         self.open.retain(|_| answers.next().is_some_and(|answer| answer.is_some_and(|answer| answer.cut)));
-        self.rung += 1;
+        self.place += 1;
         self.under_cap()
     }
 
     fn under_cap(&mut self) -> Vec<Item> {
-        match self.budgets.caps.get(self.rung) {
+        match self.budgets.caps.get(self.place) {
             Some(&cap) => self.asked(Some(cap)),
             None => Vec::new(),
         }
@@ -336,8 +332,8 @@ mod tests {
 
     #[test]
     fn only_cut_answers_go_on_under_a_larger_cap() {
-        let mut climb = Climb::new(budgets(Way::Steps), 1, Adapter::Chat);
-        let first = climb.first(vec![3, 2]);
+        let mut cap_rounds = CapRounds::new(budgets(Way::Steps), 1, Adapter::Chat);
+        let first = cap_rounds.first(vec![3, 2]);
         assert_eq!(first.len(), 4 * THINKING_PAIRS);
         assert!(first[..2 * THINKING_PAIRS].iter().all(|item| item.budget.answer == 64));
         let mut answers = vec![answer(true, false); 4 * THINKING_PAIRS];
@@ -346,13 +342,13 @@ mod tests {
         answers[THINKING_PAIRS] = answer(true, true);
         // Cut without thinking: nothing to go on with.
         answers[3 * THINKING_PAIRS] = answer(true, true);
-        let second = climb.next(&answers);
+        let second = cap_rounds.next(&answers);
         let ids: Vec<&str> = second.iter().map(|item| item.id.as_str()).collect();
         assert_eq!(ids, ["profile/thinking/products/3/1/1k", "profile/thinking/word_problems/2/0/1k"]);
         assert_eq!(second[0].segments, first[1].segments);
         assert_eq!(draws(&second[0]), draws(&first[1]));
         assert_ne!(draws(&second[0]), draws(&first[2]));
-        assert!(climb.next(&[answer(true, true), answer(true, true)]).is_empty(), "there is no larger cap");
+        assert!(cap_rounds.next(&[answer(true, true), answer(true, true)]).is_empty(), "there is no larger cap");
     }
 
     #[test]
@@ -369,20 +365,21 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_no_answer_whoever_calls() {
-        let budgets = budgets(Way::Switch { opened: Some("<think>".into()) });
+    fn thinking_is_no_answer() {
+        let opened = |way, cap| {
+            let budgets = budgets(way);
+            let item = budgets.item((1, Adapter::Chat), ThinkingTask::Products, cap, (2, 0)).unwrap();
+            budgets.opened(&item).map(str::to_owned)
+        };
+        let switch = || Way::Switch { opened: Some("<think>".into()) };
+        assert_eq!(opened(switch(), Some(64)).as_deref(), Some("<think>"));
+        assert_eq!((opened(switch(), None), opened(Way::Steps, Some(64))), (None, None));
         for kind in ThinkingTask::ALL {
-            let on = budgets.item((1, Adapter::Chat), kind, Some(64), (2, 0)).unwrap();
-            let off = budgets.item((1, Adapter::Chat), kind, None, (2, 0)).unwrap();
-            let right = |item: &Item, completion: &str| {
-                budgets.score(kind, item, &Answered { completion, truncated: false }).correct
-            };
-            let gold = &on.gold;
-            for opened in ["", "<think>"] {
-                assert!(right(&on, &format!("{opened}17, or 18?</think>\nThe answer is {gold}.")));
-                assert!(!right(&on, &format!("{opened}It is {gold}")), "the thinking did not end");
-            }
-            assert!(right(&off, gold) && !right(&off, "17"));
+            let item = budgets(switch()).item((1, Adapter::Chat), kind, Some(64), (2, 0)).unwrap();
+            let right = |completion: &str| score(kind, &item, &Answered { completion, truncated: false }).correct;
+            let gold = &item.gold;
+            assert!(right(&format!("<think>17, or 18?</think>\nThe answer is {gold}.")) && right(gold));
+            assert!(!right(&format!("<think>It is {gold}")), "the thinking did not end");
         }
     }
 
