@@ -93,11 +93,11 @@ fn chance(classes: &[ErrorClass]) -> String {
         format!("<tr><th>{name}</th><td></td>{}</tr>", classes.iter().map(cell).collect::<String>())
     };
     let by_digits = CHANCE_DIGITS.iter().enumerate().map(|(place, digits)| {
-        let name = format!("by chance, random numbers, {digits} digit{}", if *digits == 1 { "" } else { "s" });
+        let name = format!("chance, {digits} digit{}", if *digits == 1 { "" } else { "s" });
         row(&name, &|class| random_rate(class).map(|rates| rates[place]))
     });
     let rows: String = by_digits.collect();
-    format!("<tfoot>{rows}{}</tfoot>", row("by chance, one random digit", &one_digit_rate))
+    format!("<tfoot>{rows}{}</tfoot>", row("chance, one digit replaced", &one_digit_rate))
 }
 
 fn count(errors: &TaskErrors, class: ErrorClass) -> usize {

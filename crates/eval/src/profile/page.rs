@@ -34,7 +34,7 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
         "anatomy",
         "What went wrong",
         "Wrong answers by the first class that explains them exactly; lines are 95 % intervals. A class says what an answer is consistent \
-         with: the last rows of the table have the per cent of wrong answers that know nothing of a mistake and fall into it by chance.",
+         with: the last rows of the table have its chance, the per cent of wrong answers that know nothing of the mistake: random numbers by the digits of the operands, and right ones with one digit replaced.",
         each(anatomy_page::anatomy),
     );
     section(

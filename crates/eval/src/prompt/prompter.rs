@@ -267,6 +267,56 @@ mod tests {
         Prompter::new(letters, request)?.render(&segments())
     }
 
+    /// A template with a thinking switch, or one that only thinks.
+    struct Thinker {
+        switch: bool,
+    }
+
+    impl PromptSource for Thinker {
+        fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+            Ok(text.bytes().map(u32::from).collect())
+        }
+
+        fn bos(&self) -> Option<u32> {
+            None
+        }
+
+        fn adds_bos(&self) -> bool {
+            false
+        }
+
+        fn has_template(&self) -> bool {
+            true
+        }
+
+        fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, PromptError> {
+            self.apply_template_thinking(messages, true)
+        }
+
+        fn thinks(&self) -> bool {
+            true
+        }
+
+        fn apply_template_thinking(&self, _: &[ChatMessage], thinking: bool) -> Result<String, PromptError> {
+            Ok(if thinking || !self.switch { "<think>\n" } else { "<think>\n\n</think>\n" }.to_owned())
+        }
+    }
+
+    #[test]
+    fn a_prompt_may_have_its_own_value_of_the_thinking_switch() {
+        let source = Thinker { switch: true };
+        let prompter = Prompter::new(&source, ModeRequest::Chat).unwrap();
+        assert_eq!(prompter.thinking(), Some(TemplateThinking { switch: true, opened: Some("<think>") }));
+        let text = |thinking| prompter.render(&Segments { thinking, ..segments() }).unwrap().text;
+        assert_eq!([None, Some(true), Some(false)].map(text), ["<think>\n", "<think>\n", "<think>\n\n</think>\n"]);
+        let always = Thinker { switch: false };
+        let always = Prompter::new(&always, ModeRequest::Chat).unwrap();
+        assert_eq!(always.thinking(), Some(TemplateThinking { switch: false, opened: Some("<think>") }));
+        assert_eq!(Prompter::new(&source, ModeRequest::Raw).unwrap().thinking(), None);
+        let without = Letters { bos: None, adds_bos: false, template: Some("") };
+        assert_eq!(Prompter::new(&without, ModeRequest::Chat).unwrap().thinking(), None);
+    }
+
     #[test]
     fn auto_takes_the_template_if_there_is_one() {
         let with = Letters { bos: None, adds_bos: false, template: Some("") };
