@@ -72,6 +72,9 @@ struct CappedAnswer {
     seconds: f64,
 }
 
+/// Answers to the questions of a kind, by the number of the question.
+type Answers = BTreeMap<u64, CappedAnswer>;
+
 /// Answers as they are read.
 #[derive(Default)]
 pub(super) struct ThinkingAnswers {
@@ -104,14 +107,12 @@ impl ThinkingAnswers {
         let result = |(&kind, questions): (&ThinkingTask, &BTreeMap<u64, BTreeMap<Option<usize>, CappedAnswer>>)| {
             let under = |cap: &Option<usize>| {
                 let answers = questions.iter().filter_map(|(pair, answers)| Some((*pair, answer(answers, *cap)?)));
-                (*cap, answers.collect::<BTreeMap<u64, CappedAnswer>>())
+                (*cap, answers.collect::<Answers>())
             };
             let all: Vec<_> = caps.iter().map(under).filter(|(_, answers)| !answers.is_empty()).collect();
             let (_, largest) = all.last()?;
             let gains = gains(&all, largest);
-            let row = |((cap, answers), gain): (&(Option<usize>, BTreeMap<u64, CappedAnswer>), Option<Gain>)| {
-                capped(*cap, answers, gain)
-            };
+            let row = |(of, gain): (&(Option<usize>, Answers), Option<Gain>)| capped(of.0, &of.1, gain);
             let last = std::iter::once(None);
             let rows: Vec<CapResult> =
                 all.iter().zip(gains.into_iter().map(Some).chain(last)).filter_map(row).collect();
@@ -133,7 +134,7 @@ fn answer(answers: &BTreeMap<Option<usize>, CappedAnswer>, cap: Option<usize>) -
 }
 
 /// What the largest cap gains over each other one.
-fn gains(all: &[(Option<usize>, BTreeMap<u64, CappedAnswer>)], largest: &BTreeMap<u64, CappedAnswer>) -> Vec<Gain> {
+fn gains(all: &[(Option<usize>, Answers)], largest: &Answers) -> Vec<Gain> {
     let mut p_values = Vec::new();
     let mut found = Vec::new();
     for (_, answers) in &all[..all.len() - 1] {
@@ -150,7 +151,7 @@ fn gains(all: &[(Option<usize>, BTreeMap<u64, CappedAnswer>)], largest: &BTreeMa
     found.into_iter().zip(adjusted).map(with_p).collect()
 }
 
-fn capped(cap: Option<usize>, answers: &BTreeMap<u64, CappedAnswer>, gain: Option<Gain>) -> Option<CapResult> {
+fn capped(cap: Option<usize>, answers: &Answers, gain: Option<Gain>) -> Option<CapResult> {
     let (asked, right) = (answers.len(), answers.values().filter(|answer| answer.right).count());
     let accuracy = wilson(right as f64, asked as f64, Z95)?;
     let tokens: usize = answers.values().map(|answer| answer.tokens).sum();

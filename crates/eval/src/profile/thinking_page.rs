@@ -37,15 +37,11 @@ pub(super) fn figure(profile: &NumeracyProfile, name: &str) -> Option<Figure> {
 /// The figure, and a table with a row a cap.
 pub(super) fn section(profile: &NumeracyProfile) -> String {
     let Some(figure) = figure(profile, "thinking") else { return String::new() };
-    let mut rows = String::new();
+    let (mut rows, mut verdicts) = (String::new(), String::new());
     for found in &profile.thinking {
-        write!(
-            rows,
-            "<tr class=\"group\"><th colspan=\"8\">{} <small>{}</small></th></tr>",
-            escape(&found.name()),
-            escape(&found.verdict())
-        )
-        .expect(WRITES);
+        let name = escape(&found.name());
+        write!(verdicts, "<p><b>{name}</b>: {}.</p>", escape(&found.verdict())).expect(WRITES);
+        write!(rows, "<tr class=\"group\"><th colspan=\"8\">{name}</th></tr>").expect(WRITES);
         for (place, row) in found.caps.iter().enumerate() {
             let [accuracy, low, high] = [row.accuracy, row.low, row.high].map(|share| 100.0 * share);
             let gain = row.gain.map_or_else(String::new, |gain| {
@@ -70,7 +66,7 @@ pub(super) fn section(profile: &NumeracyProfile) -> String {
         }
     }
     format!(
-        "<div class=\"anatomy\"><figure>{}</figure><div class=\"scroll\"><table><thead><tr><th>cap</th><th class=\"num\">right, %</th>\
+        "<div class=\"anatomy\"><div><figure>{}</figure>{verdicts}</div><div class=\"scroll\"><table><thead><tr><th>cap</th><th class=\"num\">right, %</th>\
          <th class=\"num\">tokens</th><th class=\"num\">cut</th><th class=\"num\">seconds</th><th class=\"num\">right a thousand tokens</th>\
          <th class=\"num\">right a second</th><th class=\"num\">the largest cap gains, points</th></tr></thead><tbody>{rows}</tbody></table></div></div>",
         figure.inline()
