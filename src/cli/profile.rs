@@ -20,7 +20,6 @@ use earnest_eval::profile::{
 };
 use earnest_eval::report::ReportError;
 use earnest_eval::run::Plan;
-use earnest_eval::run::store::Store;
 use earnest_tasks::suite::profile::{BUDGET, NAME, WIDTH};
 use earnest_tasks::suite::registry::OptionValues;
 
@@ -66,6 +65,19 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "RATIO", default_value_t = WIDTH, help_heading = "Items")]
     pub width: f64,
 
+    /// Ask products and word problems beyond the limit without thinking and under these caps on the tokens of thinking: models whose chat
+    /// template thinks are switched, others asked for steps [without a value: 256,1k,4k,16k]
+    #[arg(
+        long,
+        value_name = "TOKENS",
+        value_delimiter = ',',
+        num_args = 0..=1,
+        default_missing_value = "256,1k,4k,16k",
+        conflicts_with = "max_tokens",
+        help_heading = "Items"
+    )]
+    pub thinking_budgets: Vec<String>,
+
     #[command(flatten)]
     pub seed: SeedArgs,
 
@@ -73,7 +85,7 @@ pub struct ProfileArgs {
     pub generation: GenerationArgs,
 
     /// Compare two stored profiles by their runs, instead of measuring one
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "new"], help_heading = "Results")]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "thinking_budgets", "new"], help_heading = "Results")]
     pub compare: Vec<String>,
 
     /// Start a new run instead of continuing or reporting an earlier one
@@ -126,6 +138,9 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     if !args.skills.is_empty() {
         options.set("skills", args.skills.iter().map(Into::into).collect());
     }
+    if !args.thinking_budgets.is_empty() {
+        options.set("thinking-budgets", args.thinking_budgets.iter().map(Into::into).collect());
+    }
     let options = options.with("budget", args.budget.to_string()).with("width", args.width.to_string());
     let chosen = catalogue::choose(NAME, &options, args.seed.seed, &prompts)?;
     let prompt = prompts.mode.unwrap_or_else(|| chosen.default_mode());
@@ -169,9 +184,12 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
 
 fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results.folder, printer)?;
-    let stored =
-        |store: &Store, name: &str| -> Result<NumeracyProfile, CliError> { Ok(profile(store, &store.run(name)?)?) };
-    let (one, other) = (stored(&store, one)?, stored(&store, other)?);
+    let (one, other) = (store.run(one)?, store.run(other)?);
+    if one.manifest.run == other.manifest.run {
+        return Err(CliError::usage(format!("--compare names {} twice", one.manifest.run))
+            .help("name two runs; `earnest runs list` shows which there are"));
+    }
+    let (one, other) = (profile(&store, &one)?, profile(&store, &other)?);
     let found = differences(&one, &other);
     if let Some(output) = &args.output {
         write(&[&one, &other], &found, output, &args.figures)?;

@@ -32,7 +32,10 @@ pub fn execute(args: &SuitesArgs, printer: Printer) -> Result<Exit, CliError> {
             ("tasks", entry.tasks.join(", ")),
             (
                 "items",
-                entry.items.map_or("depends on your data".to_owned(), |items| format!("{items} with default options")),
+                entry.items.map_or_else(
+                    || format!("depends on {}", entry.items_depend_on),
+                    |items| format!("{items} with default options"),
+                ),
             ),
             ("options", entry.options.join(", ")),
         ] {

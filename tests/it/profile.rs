@@ -1,4 +1,5 @@
 //! Profiles: questions chosen by answers, stored as a run like any other, the same after interruptions.
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,9 @@ use earnest_eval::run::{Plan, Reporter, RunEvent, Status};
 use earnest_eval::runs::verify;
 use earnest_models::hub::HubSettings;
 use earnest_tasks::anatomy::ErrorClass;
-use earnest_tasks::suite::profile::{ProfileOptions, ProfileSuite, Skill};
+use earnest_tasks::suite::profile::{
+    ProfileOptions, ProfileSuite, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way,
+};
 
 /// Questions of a skill at most: three rounds.
 const BUDGET: usize = 18;
@@ -105,6 +108,65 @@ fn an_interrupted_profile_asks_the_same_and_finds_the_same() {
 }
 
 #[test]
+fn thinking_budgets_go_on_where_the_cap_cut_and_survive_interruptions() {
+    let thinking = ThinkingBudgets { caps: vec![16, 24, 40], way: Way::Steps };
+    let settings = |results: &Path| {
+        let options = ProfileOptions { skills: Vec::new(), thinking: Some(thinking.clone()), ..options(&[]) };
+        // Sampled: only the same random numbers give the same beginning.
+        let generation = GenerationSettings { temperature: Some(1.0), ..Default::default() };
+        EvaluationSettings {
+            questions: Questions::Suite(Box::new(ProfileSuite::new(options).unwrap())),
+            decoding: Decoding::Asked(generation),
+            ..settings(results, &SKILLS)
+        }
+    };
+    let whole = tempfile::tempdir().unwrap();
+    let Evaluated { store, run } = evaluated(&settings(whole.path())).unwrap();
+    let mut answers: BTreeMap<(String, u64), (Vec<u32>, bool)> = BTreeMap::new();
+    for sample in store.samples(&run, Filter::default()) {
+        let sample = sample.unwrap();
+        let cut = sample.truncated();
+        assert!(!sample.clipped() && ThinkingTask::of_task(&sample.task).is_some());
+        answers.insert(
+            (sample.cluster, sample.covariates["cap"].as_u64().unwrap()),
+            (sample.completion.unwrap().ids, cut),
+        );
+    }
+    let mut longer = 0;
+    for ((question, cap), (ids, _)) in answers.iter().filter(|((_, cap), _)| *cap > 16) {
+        let smaller = if *cap == 24 { 16 } else { 24 };
+        let (beginning, cut) = &answers[&(question.clone(), smaller)];
+        assert!(*cut && ids.starts_with(beginning), "{question} under {cap}: only cut answers go on, as they began");
+        longer += 1;
+    }
+    assert!(longer > 0);
+    let found = profile(&store, &run).unwrap();
+    assert_eq!(found.thinking.len(), 2);
+    for one in &found.thinking {
+        let caps: Vec<_> = one.caps.iter().map(|row| (row.cap, row.asked)).collect();
+        let expected = [None, Some(16), Some(24), Some(40)].map(|cap| (cap, THINKING_PAIRS));
+        assert_eq!(caps, expected, "answers that ended count under larger caps");
+        assert!(one.caps.windows(2).skip(1).all(|rows| rows[0].tokens <= rows[1].tokens && rows[0].cut >= rows[1].cut));
+    }
+    let screen = text(&found, 80);
+    assert!(screen.contains("Thinking, products of 2 digits by cap (tokens used): off "), "{screen}");
+    let html = page(&[&found], &[]);
+    assert!(html.contains("id=\"thinking\"") && !html.contains("NaN"));
+
+    let parts = tempfile::tempdir().unwrap();
+    for left in [20, 60] {
+        let stop: Arc<AtomicBool> = Arc::default();
+        let settings = EvaluationSettings { stop: Arc::clone(&stop), ..settings(parts.path()) };
+        let stopped = ModelSession::open(&settings).unwrap().evaluate(&settings, &mut StopAfter { left, stop });
+        assert!(matches!(stopped, Err(EvalError::Interrupted { .. })), "{left}");
+    }
+    let again = evaluated(&settings(parts.path())).unwrap();
+    assert_eq!(rows(&again.store, &again.run), rows(&store, &run));
+    let verification = verify(&again.store, std::slice::from_ref(&again.run.manifest.run), &mut ()).unwrap();
+    assert_eq!(verification.damaged(), 0, "{verification:?}");
+}
+
+#[test]
 fn classes_of_errors_select_samples_and_make_up_the_anatomy() {
     let folder = tempfile::tempdir().unwrap();
     let Evaluated { store, run } = evaluated(&settings(folder.path(), &SKILLS)).unwrap();
@@ -163,12 +225,19 @@ fn the_command_stores_a_run_that_other_commands_read() {
         &["score", run],
         &["export", run, "--format", "csv", "-o", "rows.csv"],
         &["runs", "verify"],
-        &["profile", "--compare", run, run, "-o", "both.html"],
     ] {
         let output = run_in(folder.path(), words);
         assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
     }
-    assert!(folder.path().join("both.html").is_file());
+    // Two runs of one model go by their runs.
+    let again = document(&run_in(folder.path(), &[&words[..], &["--seed", "2", "--json"]].concat()));
+    let again = again["run"].as_str().unwrap();
+    let compared = run_in(folder.path(), &["profile", "--compare", run, again, "-o", "both.html"]);
+    assert!(stdout(&compared).starts_with(&format!("{run} and {again}: ")), "{}", stdout(&compared));
+    let html = std::fs::read_to_string(folder.path().join("both.html")).unwrap();
+    assert!(html.contains(&format!("<h3>{run}</h3>")) && html.contains(&format!("<h3>{again}</h3>")));
+    let itself = run_in(folder.path(), &["profile", "--compare", run, run]);
+    assert!(code(&itself) == 2 && stderr(&itself).contains("twice"), "{}", stderr(&itself));
     // What does not go together is said.
     let refused = run_in(folder.path(), &["run", "profile", "--model", &model, "--limit", "5"]);
     assert!(
@@ -178,6 +247,21 @@ fn the_command_stores_a_run_that_other_commands_read() {
     );
     let unknown = run_in(folder.path(), &["profile", "--model", &model, "--skills", "adding"]);
     assert!(code(&unknown) == 2 && stderr(&unknown).contains("there is no skill adding"), "{}", stderr(&unknown));
+    std::fs::write(folder.path().join("answers.jsonl"), "{\"id\": \"profile/in_text/3/0\", \"completion\": \"5\"}\n")
+        .unwrap();
+    let imported = run_in(folder.path(), &["import", "profile", "--completions", "answers.jsonl", "--name", "mine"]);
+    assert!(code(&imported) == 2 && stderr(&imported).contains("cannot be imported"), "{}", stderr(&imported));
+    assert!(stderr(&imported).contains("earnest import nupa"), "{}", stderr(&imported));
+    for (words, expected) in [
+        (&["profile", "--thinking-budgets", "256,many"][..], "'many' is not a number of tokens"),
+        (&["profile", "--thinking-budgets", "--max-tokens", "5"], "--max-tokens"),
+        (&["run", "profile", "--thinking-budgets", "256", "--max-tokens", "5"], "--max-tokens does not go with"),
+    ] {
+        let refused = run_in(folder.path(), &[words, &["--model", &model]].concat());
+        assert!(code(&refused) == 2 && stderr(&refused).contains(expected), "{words:?}: {}", stderr(&refused));
+    }
+    let suites = stdout(&run_in(folder.path(), &["suites"]));
+    assert!(suites.contains("depends on the answers: at most 3672 with default options"), "{suites}");
     let plan = Plan { limit: Some(2), samples: 1, shard: None };
     let limited = evaluated(&EvaluationSettings { plan, ..settings(folder.path(), &SKILLS) });
     assert!(limited.is_err());

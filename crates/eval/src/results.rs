@@ -165,6 +165,10 @@ impl Suite for SuiteOfItems {
         self.items
     }
 
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        self.suite.opened_thinking(item)
+    }
+
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         self.suite.score(item, answered)
     }

@@ -13,8 +13,11 @@ pub struct Entry {
     /// Its questions, in one line.
     pub about: &'static str,
     pub tasks: Vec<String>,
-    /// Number of items with default options; none if it depends on the user's data.
+    /// Number of items with default options; none if it depends on something.
     pub items: Option<usize>,
+    /// What it depends on then.
+    #[serde(skip)]
+    pub items_depend_on: String,
     /// Options that select items.
     pub options: Vec<String>,
 }
@@ -31,6 +34,7 @@ pub fn entries() -> Vec<Entry> {
             about: card.about,
             tasks: suite.tasks(),
             items: suite.items(),
+            items_depend_on: suite.items_depend_on(),
             options: shown.map(|option| format!("--{}", option.name)).collect(),
         }
     };

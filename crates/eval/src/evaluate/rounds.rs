@@ -2,7 +2,7 @@
 use std::ops::Range;
 
 use earnest_engine::Engine;
-use earnest_tasks::suite::{Chooser, Item};
+use earnest_tasks::suite::{Chooser, Item, RoundAnswer};
 
 use crate::EvalError;
 use crate::run::store::{RunRecord, SampleWriter, Store};
@@ -33,9 +33,9 @@ impl Rounds<'_> {
     ) -> Result<(Ended, usize), EvalError> {
         let mut reporter = OneSession { reporter, most: self.most, started: false };
         let mut items: Vec<Item> = Vec::new();
-        let mut scored = Vec::new();
+        let mut answers = Vec::new();
         let ended = loop {
-            let next = chooser.next_round(&scored);
+            let next = chooser.next_round(&answers);
             if next.is_empty() {
                 break Ended::Finished;
             }
@@ -56,7 +56,7 @@ impl Rounds<'_> {
                     break Ended::TooManyFailures { failed };
                 }
             }
-            scored = self.scored(&items, round)?;
+            answers = self.answers(&items, round)?;
         };
         reporter.reporter.event(&RunEvent::Ended(Some(ended)));
         Ok((ended, items.len()))
@@ -68,22 +68,25 @@ impl Rounds<'_> {
         Ok(round.clone().filter(|&place| !progress.is_settled(place)).count())
     }
 
-    /// Correctness of the items of a round, none for failed samples.
-    fn scored(&self, items: &[Item], round: Range<usize>) -> Result<Vec<Option<bool>>, EvalError> {
-        let mut scored = vec![None; round.len()];
+    /// Answers to the items of a round, none for failed samples.
+    fn answers(&self, items: &[Item], round: Range<usize>) -> Result<Vec<Option<RoundAnswer>>, EvalError> {
+        let mut answers = vec![None; round.len()];
         let mut other = None;
         self.store.outcomes(self.run, |outcome| -> Result<(), EvalError> {
             if round.contains(&outcome.place) {
                 let asked = &items[outcome.place].id;
                 if *asked != outcome.item && other.is_none() {
-                    other = Some((asked.clone(), outcome.item));
+                    other = Some((asked.clone(), outcome.item.clone()));
                 }
-                scored[outcome.place - round.start] = outcome.score.as_ref().map(|score| score.correct);
+                // Where the context ended it, a larger budget changes nothing.
+                let cut = outcome.truncated() && outcome.max_tokens == outcome.budget;
+                let answer = outcome.score.as_ref().map(|score| RoundAnswer { correct: score.correct, cut });
+                answers[outcome.place - round.start] = answer;
             }
             Ok(())
         })?;
         match other {
-            None => Ok(scored),
+            None => Ok(answers),
             Some((asked, stored)) => {
                 let run = &self.run.manifest.run;
                 Err(EvalError::results(format!(

@@ -2,6 +2,7 @@
 use std::time::{Instant, SystemTime};
 
 use earnest_tasks::suite::Suite;
+use earnest_tasks::suite::profile::THINKING;
 use earnest_tasks::suite::registry::{Channel, OptionError, ProgramsRecord};
 
 use super::begin::{Claimed, claim};
@@ -81,7 +82,7 @@ impl ModelSession {
         settings.plan.check(suite)?;
         let most = suite.chooser().map(|chooser| chooser.most());
         if most.is_some() {
-            check_whole(settings, suite.name())?;
+            check_whole(settings, suite)?;
         }
         let sandbox = start_programs(suite, reporter)?;
         let run_settings = resolve_settings(settings, suite, model.as_ref(), files, &prompter, reporter)?;
@@ -358,7 +359,8 @@ pub(super) fn suite<'m, 's: 'm>(
     let ordered = settings.until.is_some().then_some((settings.plan.limit, settings.decoding.seed()));
     let suite: Box<dyn Suite + 's> = match (&settings.questions, ordered) {
         (Questions::Chosen(choice), ordered) => {
-            let channel = Channel { mode: prompter.mode(), endpoint: model.endpoint().is_some() };
+            let (mode, endpoint) = (prompter.mode(), model.endpoint().is_some());
+            let channel = Channel { mode, endpoint, thinking: prompter.thinking() };
             let suite = settings.thinking_text.of(choice.suite(channel)?);
             match ordered {
                 Some((limit, seed)) => Box::new(by_cluster(suite, limit, seed)),
@@ -427,7 +429,17 @@ fn has_system_message(suite: &dyn Suite) -> bool {
 }
 
 /// Refuses a part of a run whose suite chooses its items by all answers.
-fn check_whole(settings: &EvaluationSettings, suite: &str) -> Result<(), EvalError> {
+fn check_whole(settings: &EvaluationSettings, suite: &dyn Suite) -> Result<(), EvalError> {
+    let max_tokens = match &settings.decoding {
+        Decoding::Asked(asked) => asked.max_tokens,
+        Decoding::Stored(generation) => generation.max_tokens,
+    };
+    if max_tokens.is_some() && suite.options().get(THINKING).is_some() {
+        return Err(EvalError::setting(
+            "--max-tokens does not go with --thinking-budgets, which has limits of its own",
+        )
+        .hint("leave one of the two out"));
+    }
     let Plan { limit, samples, shard } = settings.plan;
     let given = [
         (limit.is_some(), "--limit"),
@@ -437,7 +449,8 @@ fn check_whole(settings: &EvaluationSettings, suite: &str) -> Result<(), EvalErr
     ];
     match given.iter().find(|(given, _)| *given) {
         Some((_, option)) => Err(EvalError::setting(format!(
-            "{option} does not go with {suite}, which chooses its questions by the answers"
+            "{option} does not go with {}, which chooses its questions by the answers",
+            suite.name()
         ))
         .hint("--budget limits the questions of each skill, --skills chooses among the skills")),
         None => Ok(()),

@@ -102,6 +102,16 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let ConfiguredSuite { registration, choice } = configure(&settings.suite, &settings.options)?;
     let channel = Channel::local(mode);
     let mut suite = choice.suite(channel)?;
+    if suite.chooser().is_some() {
+        return Err(EvalError::setting(format!(
+            "completions of {} cannot be imported: it chooses its questions by the answers, so a file has those of another model",
+            settings.suite
+        ))
+        .hint(
+            "`earnest profile --base-url URL` asks a model behind an endpoint; `earnest import nupa` and `earnest import arithmetic-bench` read \
+             completions of fixed questions",
+        ));
+    }
     let path = settings.completions.as_path();
     let mut lines = completions::read(path)?;
     for (number, line) in &mut lines {

@@ -26,6 +26,13 @@ pub struct LimitDifference {
     pub holds: bool,
 }
 
+/// Name of one of several profiles: its model, or its run where another is of the same model.
+pub(super) fn label<'a>(profiles: &[&'a NumeracyProfile], place: usize) -> &'a str {
+    let profile = profiles[place];
+    let is_same = |(other, one): (usize, &&NumeracyProfile)| other != place && one.model == profile.model;
+    if profiles.iter().enumerate().any(is_same) { &profile.run } else { &profile.model }
+}
+
 /// Compares the 50 % limits of all skills that fall with the length in both, in the order of skills.
 pub fn differences(one: &NumeracyProfile, other: &NumeracyProfile) -> Vec<LimitDifference> {
     let mut found = Vec::new();

@@ -6,10 +6,11 @@ use serde::Serialize;
 use earnest_stats::psychometric::{Counted, Limit};
 use earnest_stats::{Z95, wilson};
 use earnest_tasks::anatomy::{Calculation, ErrorClass, of_sample, wrong_positions};
-use earnest_tasks::suite::profile::{Family, NAME, Notation, ProfileOptions, SkillResult, results};
+use earnest_tasks::suite::profile::{Family, NAME, Notation, ProfileOptions, SkillResult, ThinkingTask, results};
 
-use super::NotationResult;
 use super::notations::Notations;
+use super::thinking::ThinkingAnswers;
+use super::{NotationResult, ThinkingResult};
 use crate::EvalError;
 use crate::run::Status;
 use crate::run::store::{Filter, RunRecord, Store};
@@ -38,6 +39,9 @@ pub struct NumeracyProfile {
     pub anatomy: Anatomy,
     /// The same sums in several notations, plain digits first.
     pub notations: Vec<NotationResult>,
+    /// Accuracy and tokens against a cap on thinking, where it was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub thinking: Vec<ThinkingResult>,
     /// Results of the skills, from which the rest is computed.
     #[serde(skip)]
     pub(super) results: Vec<SkillResult>,
@@ -149,6 +153,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, EvalEr
     let mut missed: Vec<usize> = Vec::new();
     let (mut tokens, mut failed) = (0, 0);
     let mut notations = Notations::default();
+    let mut thinking = ThinkingAnswers::default();
     let mut asked = 0;
     for sample in store.samples(run, Filter::default()).placed() {
         let (place, sample) = sample?;
@@ -161,6 +166,10 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, EvalEr
         asked += 1;
         if let Some(notation) = Notation::of_task(&sample.task) {
             notations.add(notation, place, sample);
+            continue;
+        }
+        if let Some(kind) = ThinkingTask::of_task(&sample.task) {
+            thinking.add(kind, length, &sample);
             continue;
         }
         if let Some(found) = of_sample(&sample.task, &sample.covariates, &sample.gold, score, sample.truncated()) {
@@ -203,6 +212,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, EvalEr
         seconds: manifest.generation_s,
         anatomy: Anatomy { missed, positions: positions.collect(), ..anatomy(&tasks, &wrong) },
         notations: notations.results(store, run)?,
+        thinking: thinking.results(options.thinking.as_ref()),
         skills,
         results,
     })

@@ -2,52 +2,61 @@
 use std::fmt::Write;
 
 use earnest_stats::psychometric::Limit;
-use earnest_tasks::anatomy::ErrorClass;
-use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::profile::Family;
 
+use super::compare::label;
 use super::text::limit_text;
-use super::{LimitDifference, NumeracyProfile, SkillProfile, TaskErrors};
+use super::{LimitDifference, NumeracyProfile, SkillProfile, anatomy_page, thinking_page};
 use crate::report::page::{Frame, Sections, framed};
-use crate::report::plot::{
-    Bar, BarGroup, Bars, Figure, Heat, HeatPanel, HeatRow, LimitBar, LimitPanel, LimitRow, STYLES, Shade, bars, escape,
-    heat_columns, heat_key, limits,
-};
+use crate::report::plot::{Figure, LimitBar, LimitPanel, LimitRow, STYLES, escape, limits};
 
 const STYLE: &str = include_str!("page.css");
 const WRITES: &str = "writing to a String cannot fail";
 
-/// Positions of the map of wrong digits that are named.
-const POSITIONS: usize = 20;
-
 /// Renders the page of one profile, or of two side by side with their differences. It opens no connection and needs no script.
 pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {
-    let models: Vec<&str> = profiles.iter().map(|profile| profile.model.as_str()).collect();
-    let title = format!("earnest: numeracy of {}", models.join(" and "));
+    let labels: Vec<&str> = (0..profiles.len()).map(|place| label(profiles, place)).collect();
+    let title = format!("earnest: numeracy of {}", labels.join(" and "));
+    // A heading a profile where there are several; a profile without the part has none.
+    let each = |part: fn(&NumeracyProfile) -> String| -> String {
+        let shown = profiles.iter().zip(&labels).map(|(profile, label)| match part(profile) {
+            html if html.is_empty() || profiles.len() == 1 => html,
+            html => format!("<h3>{}</h3>{html}", escape(label)),
+        });
+        shown.collect()
+    };
     let mut sections = Sections::default();
     let mut section = |id: &str, title: &str, lead: &str, content: String| sections.section(id, title, lead, &content);
-    section("limits", "Digit limits", "", facts(profiles) + &panels(profiles, differences));
+    section("limits", "Digit limits", "", facts(profiles, &labels) + &panels(profiles, differences));
     section("differences", "Differences that hold", "", held(profiles, differences));
     section("rising", "Success that does not fall with the length", "", rising(profiles));
     section(
         "anatomy",
         "What went wrong",
         "Wrong answers by the first class that explains them exactly; lines are 95 % intervals. A class says what an answer is consistent \
-         with; by chance, random digits fall into a class rarely from three digits on (docs/profile.md has the rates).",
-        profiles.iter().map(|profile| anatomy(profile, profiles.len() > 1)).collect(),
+         with: the last rows of the table have its chance, the per cent of wrong answers that know nothing of the mistake: random numbers by the digits of the operands, and right ones with one digit replaced.",
+        each(anatomy_page::anatomy),
     );
     section(
         "positions",
         "Wrong digits by position",
         "Share of wrong answers with another digit at a position; 1 is the units, or the last digit after the point.",
-        profiles.iter().map(|profile| positions(profile, profiles.len() > 1)).collect(),
+        each(anatomy_page::positions),
     );
     section(
         "notations",
         "The same sums, written otherwise",
         "Paired by the operands with plain digits: difference of the shares of right answers with Tango's 95 % interval; bold holds after \
          Holm's adjustment. Boxes are the tokens that the model gets.",
-        profiles.iter().map(|profile| notations(profile, profiles.len() > 1)).collect(),
+        each(notations),
+    );
+    section(
+        "thinking",
+        "Thinking budgets",
+        "The same questions, the first length beyond the limit, under a cap on the tokens of an answer with its thinking; what a cap cuts off \
+         mostly has no answer. Paired by question: what the largest cap gains over each, with Tango's 95 % interval; bold holds after Holm's \
+         adjustment. Seconds are those of a request in its batch.",
+        each(thinking_page::section),
     );
     section("numbers", "All numbers", "", profiles.iter().map(|profile| numbers(profile)).collect());
     let samples: usize = profiles.iter().map(|profile| profile.answers + profile.failed).sum();
@@ -62,7 +71,7 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
     })
 }
 
-fn facts(profiles: &[&NumeracyProfile]) -> String {
+fn facts(profiles: &[&NumeracyProfile], labels: &[&str]) -> String {
     let mut html = String::from("<p class=\"facts\">");
     for (place, profile) in profiles.iter().enumerate() {
         let asked: Vec<&SkillProfile> = profile.skills.iter().filter(|skill| skill.asked > 0).collect();
@@ -72,7 +81,7 @@ fn facts(profiles: &[&NumeracyProfile]) -> String {
             html,
             "<span class=\"swatch s{}\"></span><b>{}</b>: {} skills, {} questions, {} tokens, {:.0} s; {narrow} intervals as narrow as asked{unfinished}<br>",
             place % STYLES,
-            escape(&profile.model),
+            escape(labels[place]),
             asked.len(),
             profile.answers,
             profile.tokens,
@@ -111,12 +120,11 @@ fn bar(series: usize, skill: &SkillProfile) -> LimitBar {
 }
 
 /// Families that stand below each other, because they are short.
-const STACKS: [&[Family]; 5] = [
+const STACKS: [&[Family]; 4] = [
     &[Family::Integers],
     &[Family::Floats],
     &[Family::Fractions, Family::Scientific],
-    &[Family::ArithmeticBench],
-    &[Family::WordProblems, Family::Text],
+    &[Family::ArithmeticBench, Family::WordProblems, Family::Text],
 ];
 
 /// Bars of the limits of a family's skills; none without skills.
@@ -136,9 +144,14 @@ fn panel(family: Family, profiles: &[&NumeracyProfile], differences: &[LimitDiff
     Some(limits(&LimitPanel { name, title: family.title().to_owned(), lengths, rows }))
 }
 
-/// Draws the limits of every family, for files.
+/// Draws the limits of every family, and thinking budgets if there are any, for files.
 pub fn figures(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Vec<Figure> {
-    Family::ALL.into_iter().filter_map(|family| panel(family, profiles, differences)).collect()
+    let limits = Family::ALL.into_iter().filter_map(|family| panel(family, profiles, differences));
+    let thinking = profiles.iter().enumerate().filter_map(|(place, profile)| {
+        let number = if profiles.len() > 1 { format!("-{}", place + 1) } else { String::new() };
+        thinking_page::figure(profile, &format!("thinking{number}"))
+    });
+    limits.chain(thinking).collect()
 }
 
 fn panels(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {
@@ -154,7 +167,7 @@ fn panels(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Str
 }
 
 fn held(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {
-    let [first, second] = profiles else { return String::new() };
+    let [first, _] = profiles else { return String::new() };
     let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
     let mut html = format!(
         "<p>{} of {} 50 % limits differ after Holm's adjustment; p is twice the smaller posterior probability of either order.</p>",
@@ -167,8 +180,8 @@ fn held(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Strin
     write!(
         html,
         "<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>skill</th><th class=\"num\">{}</th><th class=\"num\">{}</th><th class=\"num\">p (Holm)</th></tr></thead><tbody>",
-        escape(&first.model),
-        escape(&second.model)
+        escape(label(profiles, 0)),
+        escape(label(profiles, 1))
     )
     .expect(WRITES);
     for one in holding {
@@ -189,14 +202,14 @@ fn held(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Strin
 /// Accuracies by length of the skills without a limit.
 fn rising(profiles: &[&NumeracyProfile]) -> String {
     let mut html = String::new();
-    for profile in profiles {
+    for (place, profile) in profiles.iter().enumerate() {
         for skill in profile.skills.iter().filter(|skill| skill.asked > 0 && !skill.falls) {
             let counts: Vec<String> =
                 skill.counts.iter().map(|one| format!("{}: {}/{}", one.length, one.right, one.asked)).collect();
             write!(
                 html,
                 "<li><b>{}</b> {} <small>{}</small>: right by length {}</li>",
-                escape(&profile.model),
+                escape(label(profiles, place)),
                 escape(&skill.title),
                 skill.family.title(),
                 counts.join(", ")
@@ -207,185 +220,7 @@ fn rising(profiles: &[&NumeracyProfile]) -> String {
     if html.is_empty() { html } else { format!("<ul class=\"notes\">{html}</ul>") }
 }
 
-fn heading(profile: &NumeracyProfile, several: bool) -> String {
-    if several { format!("<h3>{}</h3>", escape(&profile.model)) } else { String::new() }
-}
-
-/// Shares of classes over all tasks, and by task.
-fn anatomy(profile: &NumeracyProfile, several: bool) -> String {
-    let found = &profile.anatomy;
-    if found.wrong == 0 {
-        return format!("{}<p>No wrong answer.</p>", heading(profile, several));
-    }
-    let groups = found.classes.iter().map(|share| BarGroup {
-        label: share.class.title().to_owned(),
-        bars: vec![Bar {
-            series: 0,
-            value: Interval { estimate: share.share, low: share.low, high: share.high },
-            significant: None,
-        }],
-    });
-    let overall = Bars {
-        name: "error-classes".into(),
-        title: format!("All {} wrong answers", found.wrong),
-        x_label: "share of wrong answers, %".into(),
-        series: vec![profile.model.clone()],
-        groups: groups.collect(),
-        domain: None,
-        factor: 100.0,
-        legend: false,
-    };
-    let overall = bars(&overall);
-    let mut html = format!(
-        "{}<div class=\"anatomy\"><figure><figcaption>{}</figcaption>{}</figure><div>{}</div></div>",
-        heading(profile, several),
-        escape(&overall.title),
-        overall.inline(),
-        by_family(profile)
-    );
-    if !found.missed.is_empty() {
-        let counts: Vec<String> = found
-            .missed
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(place, count)| format!("{}: {count}", place + 1))
-            .collect();
-        write!(html, "<p>First missed carry or borrow, by position from the right: {}.</p>", counts.join(", "))
-            .expect(WRITES);
-    }
-    html + &by_task(profile) + &lengths(profile)
-}
-
-/// Classes that some wrong answer has, in their order.
-fn classes(profile: &NumeracyProfile) -> Vec<ErrorClass> {
-    let found = &profile.anatomy.classes;
-    ErrorClass::ALL.into_iter().filter(|class| found.iter().any(|share| share.class == *class)).collect()
-}
-
-/// A table of shares: rows of a name, the number of wrong answers and their counts by class.
-fn table_of_classes(what: &str, classes: &[ErrorClass], rows: &[(String, usize, Vec<usize>)]) -> String {
-    let heads: String = classes.iter().map(|class| format!("<th class=\"num\">{}</th>", class.title())).collect();
-    let row = |(name, wrong, counts): &(String, usize, Vec<usize>)| {
-        let cell = |count: &usize| {
-            let share = *count as f64 / (*wrong).max(1) as f64;
-            let shown = if *count == 0 { String::new() } else { format!("{:.0}", 100.0 * share) };
-            format!("<td class=\"num shaded\" style=\"--v:{share:.2}\">{shown}</td>")
-        };
-        let cells: String = counts.iter().map(cell).collect();
-        format!("<tr><th>{name}</th><td class=\"num\">{wrong}</td>{cells}</tr>")
-    };
-    let rows: String = rows.iter().map(row).collect();
-    format!(
-        "<div class=\"scroll\"><table class=\"sortable classes\"><caption>Per cent of the wrong answers of a row</caption><thead><tr><th>{what}</th>\
-         <th class=\"num\">wrong</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-}
-
-fn count(errors: &TaskErrors, class: ErrorClass) -> usize {
-    errors.classes.iter().find(|share| share.class == class).map_or(0, |share| share.count)
-}
-
-fn by_family(profile: &NumeracyProfile) -> String {
-    let classes = classes(profile);
-    let of = |family: Family| {
-        let is_of = move |one: &&TaskErrors| profile.skill(&one.task).is_some_and(|skill| skill.family == family);
-        profile.anatomy.by_task.iter().filter(is_of)
-    };
-    let rows = Family::ALL.into_iter().filter(|family| of(*family).next().is_some()).map(|family| {
-        let counts = classes.iter().map(|class| of(family).map(|one| count(one, *class)).sum()).collect();
-        (family.title().to_owned(), of(family).map(|one| one.wrong).sum(), counts)
-    });
-    table_of_classes("skills", &classes, &rows.collect::<Vec<_>>())
-}
-
-fn by_task(profile: &NumeracyProfile) -> String {
-    let classes = classes(profile);
-    let rows = profile.anatomy.by_task.iter().filter_map(|one| {
-        let skill = profile.skill(&one.task)?;
-        let name = format!("{} <small>{}</small>", escape(&skill.title), skill.family.title());
-        Some((name, one.wrong, classes.iter().map(|class| count(one, *class)).collect()))
-    });
-    let table = table_of_classes("task", &classes, &rows.collect::<Vec<_>>());
-    format!("<details class=\"part\"><summary>By task</summary>{table}</details>")
-}
-
-/// The most frequent classes of each task below and from its median length of wrong answers.
-fn lengths(profile: &NumeracyProfile) -> String {
-    let mut rows = String::new();
-    for errors in &profile.anatomy.by_length {
-        let Some(skill) = profile.skill(&errors.task) else { continue };
-        let most: Vec<String> = errors
-            .classes
-            .iter()
-            .take(3)
-            .map(|share| {
-                format!(
-                    "{} {:.0} % <small>[{:.0}, {:.0}]</small>",
-                    share.class.title(),
-                    100.0 * share.share,
-                    100.0 * share.low,
-                    100.0 * share.high
-                )
-            })
-            .collect();
-        write!(
-            rows,
-            "<tr><th>{} <small>{}</small></th><td class=\"num\">{}-{}</td><td class=\"num\">{}</td><td>{}</td></tr>",
-            escape(&skill.title),
-            skill.family.title(),
-            errors.lengths.0,
-            errors.lengths.1,
-            errors.wrong,
-            most.join(", ")
-        )
-        .expect(WRITES);
-    }
-    format!(
-        "<details class=\"part\"><summary>By task and length</summary><div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>task</th><th class=\"num\">digits</th>\
-         <th class=\"num\">wrong</th><th>most frequent</th></tr></thead><tbody>{rows}</tbody></table></div></details>"
-    )
-}
-
-fn drawn(map: &Heat) -> String {
-    let columns: String = heat_columns(map).iter().map(|column| format!("<div>{}</div>", column.inline())).collect();
-    format!(
-        "<figure class=\"map\"><figcaption>{}</figcaption><div class=\"heat\">{columns}</div><div class=\"scale\">{}</div></figure>",
-        escape(&map.title),
-        heat_key(map).inline()
-    )
-}
-
-fn positions(profile: &NumeracyProfile, several: bool) -> String {
-    let found = &profile.anatomy.positions;
-    if found.is_empty() {
-        return String::new();
-    }
-    let columns: Vec<String> = (1..=POSITIONS).map(|place| place.to_string()).collect();
-    let panels = Family::ALL.into_iter().filter_map(|family| {
-        let rows = found.iter().filter_map(|row| {
-            let skill = profile.skill(&row.task).filter(|skill| skill.family == family)?;
-            let cell = |&(wrong, of): &(usize, usize)| (of > 0).then(|| (wrong as f64 / of as f64, of));
-            Some(HeatRow {
-                name: skill.title.clone(),
-                task: Some(row.task.clone()),
-                cells: row.positions.iter().map(cell).collect(),
-            })
-        });
-        let rows: Vec<HeatRow> = rows.collect();
-        (!rows.is_empty()).then(|| HeatPanel { title: family.name().to_owned(), columns: columns.clone(), rows })
-    });
-    let map = Heat {
-        name: "wrong-digits".into(),
-        title: "Wrong digits, per cent of wrong answers".into(),
-        x_label: "position from the right".into(),
-        shade: Shade::Share,
-        panels: panels.collect(),
-    };
-    heading(profile, several) + &drawn(&map)
-}
-
-fn notations(profile: &NumeracyProfile, several: bool) -> String {
+fn notations(profile: &NumeracyProfile) -> String {
     let mut rows = String::new();
     for one in &profile.notations {
         let difference = match (one.difference, one.low, one.high) {
@@ -415,9 +250,8 @@ fn notations(profile: &NumeracyProfile, several: bool) -> String {
     }
     let digits = profile.notations.first().map_or(0, |one| one.length);
     format!(
-        "{}<div class=\"scroll\"><table><thead><tr><th>sums of {digits} digits</th><th class=\"num\">right</th><th class=\"num\">difference, points</th><th class=\"num\">tokens</th>\
-         <th>an example</th></tr></thead><tbody>{rows}</tbody></table></div>",
-        heading(profile, several)
+        "<div class=\"scroll\"><table><thead><tr><th>sums of {digits} digits</th><th class=\"num\">right</th><th class=\"num\">difference, points</th><th class=\"num\">tokens</th>\
+         <th>an example</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
 }
 

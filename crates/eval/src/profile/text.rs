@@ -2,8 +2,10 @@
 use std::fmt::Write;
 
 use earnest_stats::psychometric::Limit;
-use earnest_tasks::suite::profile::Family;
+use earnest_tasks::anatomy::{ErrorClass, largest_rate};
+use earnest_tasks::suite::profile::{Family, cap_text};
 
+use super::compare::label;
 use super::{LimitDifference, NumeracyProfile, SkillProfile};
 use crate::report::{Table, wrap};
 
@@ -85,6 +87,16 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
     if let Some(sentence) = notations(profile) {
         text += &wrap(&sentence, width, "");
     }
+    for found in &profile.thinking {
+        let shares: Vec<String> = found
+            .caps
+            .iter()
+            .map(|row| format!("{} {:.0} % ({:.0})", cap_text(row.cap), 100.0 * row.accuracy, row.tokens))
+            .collect();
+        let sentence =
+            format!("Thinking, {} by cap (tokens used): {}; {}.", found.name(), shares.join(", "), found.verdict());
+        text += &wrap(&sentence, width, "");
+    }
     text
 }
 
@@ -99,11 +111,17 @@ fn notations(profile: &NumeracyProfile) -> Option<String> {
         })
         .collect();
     let found = if holding.is_empty() {
-        "no notation differs".to_owned()
+        "no difference of a notation holds".to_owned()
     } else {
         format!("points by notation: {}", holding.join(", "))
     };
     Some(format!("Sums of {} digits {:.0} % right; {found}.", plain.length, share(plain.right, plain.asked)))
+}
+
+/// Chance of a class among wrong answers that know nothing of the mistake, from two digits on: `up to 9`. None where digits do not decide.
+fn chance_text(class: ErrorClass) -> Option<String> {
+    let rate = largest_rate(class)?;
+    Some(if rate < 0.05 { "0".to_owned() } else { format!("up to {rate:.0}") })
 }
 
 fn errors(profile: &NumeracyProfile) -> String {
@@ -113,7 +131,8 @@ fn errors(profile: &NumeracyProfile) -> String {
     }
     let share = |share: &super::ClassShare| {
         let [value, low, high] = [share.share, share.low, share.high].map(|part| 100.0 * part);
-        format!("{} {value:.0} % ({low:.0}-{high:.0})", share.class.title())
+        let chance = chance_text(share.class).map_or_else(String::new, |chance| format!("; by chance {chance}"));
+        format!("{} {value:.0} % ({low:.0}-{high:.0}{chance})", share.class.title())
     };
     let shown: Vec<String> = anatomy.classes.iter().take(CLASSES).map(share).collect();
     format!("Of {} wrong answers: {}.", anatomy.wrong, shown.join(", "))
@@ -194,7 +213,8 @@ fn bench(skills: &[&SkillProfile], width: usize, hidden: &mut Vec<String>) -> St
 
 /// Renders the differences of two models that hold, then a count of the others.
 pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDifference], width: usize) -> String {
-    let mut text = wrap(&format!("{} and {}: 50 % limits in digits", profiles[0].model, profiles[1].model), width, "");
+    let [first, second] = [0, 1].map(|place| label(&profiles, place));
+    let mut text = wrap(&format!("{first} and {second}: 50 % limits in digits"), width, "");
     text.push('\n');
     let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
     let mut table = Table::with_left(1, ["skill", &profiles[0].run, &profiles[1].run, "p (Holm)"]);

@@ -3,7 +3,9 @@ use sha2::{Digest, Sha256};
 
 use super::{Mode, ModeRequest, PromptSource, SystemPlace};
 use earnest_models::checkpoint::{ChatMessage, PromptIdsError, with_one_bos};
+use earnest_tasks::answer::opened_by;
 use earnest_tasks::suite::Segments;
+use earnest_tasks::suite::registry::TemplateThinking;
 
 /// Renders prompts for one checkpoint in one mode.
 pub struct Prompter<'a> {
@@ -136,8 +138,24 @@ impl<'a> Prompter<'a> {
         match self.mode {
             Mode::Raw => Ok(raw_text(segments)),
             Mode::Chat if !self.source.tokenises() => Ok(Rendered::messages(conversation(segments, self.system)).text),
-            Mode::Chat => self.source.apply_template(&conversation(segments, self.system)),
+            Mode::Chat => {
+                let messages = conversation(segments, self.system);
+                match segments.thinking {
+                    Some(thinking) => self.source.apply_template_thinking(&messages, thinking),
+                    None => self.source.apply_template(&messages),
+                }
+            }
         }
+    }
+
+    /// Returns what the chat template makes of thinking; none where no template is used, it is an endpoint's, or it knows no thinking.
+    pub fn thinking(&self) -> Option<TemplateThinking> {
+        if self.mode == Mode::Raw || !self.source.thinks() {
+            return None;
+        }
+        let text = |thinking| self.text(&Segments { thinking: Some(thinking), ..Segments::question("1 + 1 =") }).ok();
+        let (on, off) = (text(true)?, text(false)?);
+        Some(TemplateThinking { switch: on != off, opened: opened_by(&on) })
     }
 }
 
@@ -247,6 +265,56 @@ mod tests {
 
     fn render(letters: &Letters, request: ModeRequest) -> Result<Rendered, PromptError> {
         Prompter::new(letters, request)?.render(&segments())
+    }
+
+    /// A template with a thinking switch, or one that only thinks.
+    struct Thinker {
+        switch: bool,
+    }
+
+    impl PromptSource for Thinker {
+        fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+            Ok(text.bytes().map(u32::from).collect())
+        }
+
+        fn bos(&self) -> Option<u32> {
+            None
+        }
+
+        fn adds_bos(&self) -> bool {
+            false
+        }
+
+        fn has_template(&self) -> bool {
+            true
+        }
+
+        fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, PromptError> {
+            self.apply_template_thinking(messages, true)
+        }
+
+        fn thinks(&self) -> bool {
+            true
+        }
+
+        fn apply_template_thinking(&self, _: &[ChatMessage], thinking: bool) -> Result<String, PromptError> {
+            Ok(if thinking || !self.switch { "<think>\n" } else { "<think>\n\n</think>\n" }.to_owned())
+        }
+    }
+
+    #[test]
+    fn a_prompt_may_have_its_own_value_of_the_thinking_switch() {
+        let source = Thinker { switch: true };
+        let prompter = Prompter::new(&source, ModeRequest::Chat).unwrap();
+        assert_eq!(prompter.thinking(), Some(TemplateThinking { switch: true, opened: Some("<think>") }));
+        let text = |thinking| prompter.render(&Segments { thinking, ..segments() }).unwrap().text;
+        assert_eq!([None, Some(true), Some(false)].map(text), ["<think>\n", "<think>\n", "<think>\n\n</think>\n"]);
+        let always = Thinker { switch: false };
+        let always = Prompter::new(&always, ModeRequest::Chat).unwrap();
+        assert_eq!(always.thinking(), Some(TemplateThinking { switch: false, opened: Some("<think>") }));
+        assert_eq!(Prompter::new(&source, ModeRequest::Raw).unwrap().thinking(), None);
+        let without = Letters { bos: None, adds_bos: false, template: Some("") };
+        assert_eq!(Prompter::new(&without, ModeRequest::Chat).unwrap().thinking(), None);
     }
 
     #[test]

@@ -29,4 +29,16 @@ pub trait PromptSource: Sync {
 
     /// Renders a conversation including the header of the assistant's next turn.
     fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, PromptError>;
+
+    /// True if there is a chat template that makes the model think, or can.
+    fn thinks(&self) -> bool {
+        false
+    }
+
+    /// Renders a conversation as [`PromptSource::apply_template`], with a value for the template's thinking switch; a template without one
+    /// ignores it.
+    fn apply_template_thinking(&self, messages: &[ChatMessage], thinking: bool) -> Result<String, PromptError> {
+        let _ = thinking;
+        self.apply_template(messages)
+    }
 }

@@ -9,6 +9,14 @@ pub struct WithThinking<'a> {
     pub enable_thinking: Option<bool>,
 }
 
+impl WithThinking<'_> {
+    fn render(&self, messages: &[ChatMessage], thinking: Option<bool>) -> Result<String, PromptError> {
+        let template = self.checkpoint.chat_template.as_ref().ok_or(PromptError::NoTemplate)?;
+        let rendered = template.render_thinking(messages, true, thinking);
+        rendered.map_err(|error| PromptError::Template(error.to_string()))
+    }
+}
+
 impl PromptSource for WithThinking<'_> {
     fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
         self.checkpoint.encode(text)
@@ -31,8 +39,14 @@ impl PromptSource for WithThinking<'_> {
     }
 
     fn apply_template(&self, messages: &[ChatMessage]) -> Result<String, PromptError> {
-        let template = self.checkpoint.chat_template.as_ref().ok_or(PromptError::NoTemplate)?;
-        let rendered = template.render_thinking(messages, true, self.enable_thinking);
-        rendered.map_err(|error| PromptError::Template(error.to_string()))
+        self.render(messages, self.enable_thinking)
+    }
+
+    fn thinks(&self) -> bool {
+        self.checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks())
+    }
+
+    fn apply_template_thinking(&self, messages: &[ChatMessage], thinking: bool) -> Result<String, PromptError> {
+        self.render(messages, Some(thinking))
     }
 }

@@ -1,4 +1,5 @@
 //! Suites with items of a run's own: those that were chosen so far, or all in the order of a run that may end early.
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Deref;
 
@@ -65,6 +66,14 @@ where
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         self.suite.score(item, answered)
+    }
+
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        self.suite.opened_thinking(item)
+    }
+
+    fn draws<'a>(&self, item: &'a Item) -> Cow<'a, str> {
+        self.suite.draws(item)
     }
 
     fn programs(&self) -> Option<&dyn Programs> {

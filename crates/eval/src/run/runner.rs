@@ -227,7 +227,7 @@ impl Runner<'_> {
             id: RequestId(0),
             input,
             sampling: self.generation.sampling.clone(),
-            sampling_key: self.generation.sampling_key(&planned.item.id, planned.sample),
+            sampling_key: self.generation.sampling_key(&self.suite.draws(&planned.item), planned.sample),
             stop_strings: planned.item.stop_strings.clone(),
             keep_stop: planned.item.keep_stop,
             stop_ids: self.generation.stop_ids.clone(),

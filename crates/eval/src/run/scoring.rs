@@ -57,6 +57,12 @@ pub fn score_completion(
     completion: &str,
     truncated: bool,
 ) -> Score {
+    // Of a stored run the first prompt is known, and some items have their own switch.
+    let opened_thinking = match item.segments.thinking {
+        Some(false) => None,
+        Some(true) => suite.opened_thinking(item).or(opened_thinking),
+        None => opened_thinking,
+    };
     let opened_thinking = opened_thinking.filter(|_| item.continuations.is_empty());
     let whole = opened_thinking.map(|marker| format!("{marker}{completion}"));
     let answered = Answered { completion: whole.as_deref().unwrap_or(completion), truncated };
@@ -64,4 +70,38 @@ pub fn score_completion(
     // JSON has neither infinities nor NaN.
     score.metrics.retain(|_, value| value.is_finite());
     score
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use earnest_tasks::suite::ThinkingText;
+    use earnest_tasks::suite::nupa::Adapter;
+    use earnest_tasks::suite::profile::{ProfileOptions, ProfileSuite, ThinkingBudgets, Way};
+
+    #[test]
+    fn items_with_a_switch_of_their_own_are_scored_alike_whatever_the_first_prompt_opened() {
+        let thinking = ThinkingBudgets { caps: vec![64], way: Way::Switch { opened: Some("<think>".into()) } };
+        let options = ProfileOptions {
+            skills: Vec::new(),
+            notations: false,
+            thinking: Some(thinking),
+            adapter: Adapter::Chat,
+            ..ProfileOptions::default()
+        };
+        for text in [ThinkingText::Stripped, ThinkingText::Kept] {
+            let suite = text.of(Box::new(ProfileSuite::new(options.clone()).unwrap()));
+            let items: Vec<Item> = suite.items().collect();
+            let on = items.iter().find(|item| item.segments.thinking == Some(true)).unwrap();
+            let off = items.iter().find(|item| item.segments.thinking == Some(false)).unwrap();
+            for opened in [None, Some("<think>")] {
+                let right =
+                    |item, completion: &str| score_completion(suite.as_ref(), item, opened, completion, false).correct;
+                assert!(right(off, &off.gold), "{text:?} {opened:?}");
+                assert!(right(on, &format!("Is it 17?</think>\nThe answer is {}.", on.gold)), "{text:?} {opened:?}");
+                let unfinished = right(on, &format!("The answer is {}.", on.gold));
+                assert_eq!(unfinished, text == ThinkingText::Kept, "{text:?} {opened:?}");
+            }
+        }
+    }
 }

@@ -2,12 +2,14 @@
 //!
 //! The first class that applies is taken, in the order of [`ErrorClass::ALL`]: what is no number, then other forms of the right number, then
 //! results that are exact for another question, then digits that are somewhere else. A class says what the answer is consistent with, not what
-//! the model did; how often random wrong answers fall into a class is measured (`crates/tasks/examples/error_classes.rs`) and shown beside it.
+//! the model did; how often random wrong answers fall into a class is measured (`chance`) and shown beside it.
+mod chance;
 mod columns;
 mod digits;
 mod finding;
 mod written;
 
+pub use chance::{CALCULATIONS, CHANCE_DIGITS, RandomWrong, largest_rate, one_digit_rate, random_rate, simulate};
 pub use columns::{Missed, missed_borrows, missed_carries, missed_carries_of_product};
 pub use digits::{is_dropped, is_reordered, is_repeated, wrong_positions};
 pub use finding::{Calculation, Finding, Wrong, classify, of_sample};

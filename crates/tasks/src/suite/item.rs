@@ -69,6 +69,9 @@ pub struct Segments {
     /// The question itself, where the prompt shows placeholders for its numbers or a template around it. No part of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmasked: Option<String>,
+    /// Value of the chat template's thinking switch for this prompt, where there is one; none leaves it to the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<bool>,
 }
 
 /// A worked example.

@@ -24,7 +24,9 @@ mod score;
 mod size;
 mod thinking_text;
 
-pub use adaptive::Chooser;
+use std::borrow::Cow;
+
+pub use adaptive::{Chooser, RoundAnswer};
 pub use by_name::ByName;
 pub use failure::FailureClass;
 pub use final_answer::{EXAMPLE_ECHOED, FINAL, ONLY_IN_THINKING, RIVALS, read_final};
@@ -93,6 +95,17 @@ pub trait Suite: Send + Sync {
     /// Chooser of the items, where later ones depend on the scores of earlier ones; [`Suite::items`] are then those of its first round.
     fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
         None
+    }
+
+    /// Marker with which an item's prompt opened the thinking, where it is known and another one than that of the run's first prompt.
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        let _ = item;
+        None
+    }
+
+    /// Id of the random numbers of an item's completion: the item's own, but where several items are the same question under other token budgets.
+    fn draws<'a>(&self, item: &'a Item) -> Cow<'a, str> {
+        Cow::Borrowed(&item.id)
     }
 
     /// Turns scored samples into tables and series with intervals.

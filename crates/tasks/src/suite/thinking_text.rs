@@ -1,4 +1,6 @@
 //! Thinking and its part in scoring.
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::registry::Programs;
@@ -84,6 +86,14 @@ impl Suite for KeptThinking {
 
     fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
         self.suite.chooser()
+    }
+
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        self.suite.opened_thinking(item)
+    }
+
+    fn draws<'a>(&self, item: &'a Item) -> Cow<'a, str> {
+        self.suite.draws(item)
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {

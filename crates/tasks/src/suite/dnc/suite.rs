@@ -279,7 +279,7 @@ impl Dnc {
             text + &format!("Problem: {question}\n")
         });
         let unmasked = (numbers == Numbers::Replace).then(|| self.problem(entry).text());
-        Segments { system: Some(system), shots, question, raw, unmasked }
+        Segments { system: Some(system), shots, question, raw, unmasked, thinking: None }
     }
 
     fn item(&self, entry: &Entry) -> Item {

@@ -7,9 +7,10 @@ use earnest_stats::psychometric::{Curves, Procedure, ladder};
 use rayon::prelude::*;
 
 use super::question::Sources;
-use super::{Notation, PAIRS, ProfileOptions, Skill, notation};
+use super::thinking::CapRounds;
+use super::{Notation, PAIRS, ProfileOptions, Skill, ThinkingTask, notation};
 use crate::suite::nupa::Adapter;
-use crate::suite::{Chooser, Item};
+use crate::suite::{Chooser, Item, RoundAnswer};
 
 /// Grids of curves, shared by the skills with the same lengths and chance.
 #[derive(Default)]
@@ -46,6 +47,9 @@ pub(super) struct Rounds<'a> {
     last: Vec<(usize, usize)>,
     /// Sums in several notations are still to be asked.
     notations: bool,
+    /// Caps on the tokens of thinking, and whether their rounds have begun.
+    cap_rounds: Option<CapRounds>,
+    caps_begun: bool,
     seed: u64,
     adapter: Adapter,
 }
@@ -61,7 +65,27 @@ impl<'a> Rounds<'a> {
         };
         let skills = options.skills.iter().map(measurement).collect();
         let ProfileOptions { budget, notations, seed, adapter, .. } = *options;
-        Rounds { sources, budget, skills, last: Vec::new(), notations, seed, adapter }
+        let cap_rounds = options.thinking.clone().map(|budgets| CapRounds::new(budgets, seed, adapter));
+        Rounds { sources, budget, skills, last: Vec::new(), notations, cap_rounds, caps_begun: false, seed, adapter }
+    }
+
+    /// 50 % limit of the first of these skills that is measured; 0 if none is.
+    fn limit(&self, tasks: &[&str]) -> f64 {
+        let of = |task: &&str| self.skills.iter().find(|skill| skill.skill.task == *task);
+        let measured = tasks.iter().find_map(of).map(|skill| skill.procedure.measured());
+        measured.as_ref().and_then(|measured| measured.limit(0.5)).map_or(0.0, |limit| limit.estimate)
+    }
+
+    /// What is asked once the limits are known: thinking under its caps, and sums in several notations in the first of these rounds.
+    fn beyond_limits(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
+        let lengths = ThinkingTask::ALL.map(|kind| kind.length(self.limit(kind.skills()))).to_vec();
+        let mut items = match &mut self.cap_rounds {
+            Some(cap_rounds) if std::mem::replace(&mut self.caps_begun, true) => cap_rounds.next(answers),
+            Some(cap_rounds) => cap_rounds.first(lengths),
+            None => Vec::new(),
+        };
+        items.extend(self.notations());
+        items
     }
 
     /// Sums in several notations, at the limit of plain ones: of NUPA, whose wording they have, else of Arithmetic-Bench, else of the shortest numbers.
@@ -69,11 +93,7 @@ impl<'a> Rounds<'a> {
         if !std::mem::take(&mut self.notations) {
             return Vec::new();
         }
-        let of = |task: &str| self.skills.iter().find(|skill| skill.skill.task == task);
-        let plain = of(notation::SUM).or_else(|| of("add"));
-        let limit = plain.map(|plain| plain.procedure.measured());
-        let limit = limit.as_ref().and_then(|measured| measured.limit(0.5)).map_or(0.0, |limit| limit.estimate);
-        let length = notation::length(limit);
+        let length = notation::length(self.limit(&[notation::SUM, "add"]));
         let pairs = (0..PAIRS).flat_map(|index| Notation::ALL.map(|notation| (notation, index)));
         pairs.filter_map(|(notation, index)| notation::item(self.seed, self.adapter, notation, length, index)).collect()
     }
@@ -108,9 +128,9 @@ impl Measurement {
 }
 
 impl Chooser for Rounds<'_> {
-    fn next_round(&mut self, scored: &[Option<bool>]) -> Vec<Item> {
-        for (&(skill, length), &right) in self.last.iter().zip(scored) {
-            self.skills[skill].procedure.add(length, right);
+    fn next_round(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
+        for (&(skill, length), answer) in self.last.iter().zip(answers) {
+            self.skills[skill].procedure.add(length, answer.map(|answer| answer.correct));
         }
         let sources = self.sources;
         let batches: Vec<Vec<(usize, Item)>> = self.skills.par_iter_mut().map(|skill| skill.next(sources)).collect();
@@ -120,7 +140,7 @@ impl Chooser for Rounds<'_> {
         }
         if round.is_empty() {
             self.last.clear();
-            return self.notations();
+            return self.beyond_limits(answers);
         }
         // The longest answers first: a round ends with its last answer.
         round.sort_by_key(|(_, _, item)| Reverse(item.budget.answer));
@@ -130,7 +150,7 @@ impl Chooser for Rounds<'_> {
 
     fn most(&self) -> usize {
         let notations = if self.notations { PAIRS * Notation::ALL.len() } else { 0 };
-        self.budget * self.skills.len() + notations
+        self.budget * self.skills.len() + notations + self.cap_rounds.as_ref().map_or(0, CapRounds::most)
     }
 }
 
@@ -139,6 +159,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::super::options::select;
+    use super::super::{THINKING_PAIRS, ThinkingBudgets, Way};
     use super::*;
 
     /// Ids of all rounds where answers are right up to a length.
@@ -151,7 +172,8 @@ mod tests {
             if items.is_empty() {
                 return asked;
             }
-            scored = items.iter().map(|item| Some(item.covariates["length"].as_u64().unwrap() <= longest)).collect();
+            let right = |item: &Item| item.covariates["length"].as_u64().unwrap() <= longest;
+            scored = items.iter().map(|item| Some(RoundAnswer { correct: right(item), cut: true })).collect();
             asked.push(items.into_iter().map(|item| item.id).collect());
         }
     }
@@ -181,6 +203,27 @@ mod tests {
         let (skills, notations) = select(&["notations"]).unwrap();
         let alone = ask(&ProfileOptions { skills, notations, ..ProfileOptions::default() }, 7);
         assert_eq!((alone.len(), alone[0][0].as_str()), (1, "profile/notations/plain/2/0"));
+    }
+
+    #[test]
+    fn caps_of_thinking_follow_the_limits() {
+        let (skills, notations) = select(&["mul", "notations"]).unwrap();
+        let thinking = Some(ThinkingBudgets { caps: vec![64, 256, 1_024], way: Way::Steps });
+        let options = ProfileOptions { skills, notations, thinking, budget: 12, ..ProfileOptions::default() };
+        let asked = ask(&options, 7);
+        let [.., first, second, third] = &asked[..] else { panic!("{}", asked.len()) };
+        assert_eq!(first.len(), 4 * THINKING_PAIRS + PAIRS * Notation::ALL.len());
+        assert!(first[0].starts_with("profile/thinking/products/") && first[0].ends_with("/64"), "{}", first[0]);
+        // Everything is cut.
+        assert_eq!((second.len(), third.len()), (2 * THINKING_PAIRS, 2 * THINKING_PAIRS));
+        assert!(third.iter().all(|id| id.ends_with("/1k")));
+        let sources = Sources::new(&options).unwrap();
+        let most = Rounds::new(&options, &sources).most();
+        assert!(asked.iter().map(Vec::len).sum::<usize>() <= most);
+        assert_eq!(ask(&options, 7), asked);
+        let (skills, notations) = (Vec::new(), false);
+        let alone = ask(&ProfileOptions { skills, notations, ..options }, 7);
+        assert_eq!((alone.len(), alone[0][0].as_str()), (3, "profile/thinking/products/2/0/64"));
     }
 
     #[test]

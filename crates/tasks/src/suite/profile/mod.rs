@@ -7,6 +7,7 @@
 //! | `skill` | the skills: tasks of NUPA and Arithmetic-Bench, word problems, numbers in text; their lengths and chance |
 //! | `question`, `text` | the question of a skill, a length and a number |
 //! | `notation` | sums in several notations, at the limit of plain ones |
+//! | `thinking` | products and word problems under caps on the tokens of thinking |
 //! | `chooser` | rounds over all skills, by [`earnest_stats::psychometric`] |
 //! | `options`, `registration` | options, and the registration |
 //! | `suite`, `summary` | scoring by the rule `final`; limits by skill |
@@ -20,13 +21,15 @@ mod skill;
 mod suite;
 mod summary;
 mod text;
+mod thinking;
 
 pub use notation::{Notation, PAIRS};
-pub use options::{BUDGET, ProfileOptions, WIDTH};
+pub use options::{BUDGET, ProfileOptions, THINKING, WIDTH};
 pub use registration::Registration;
 pub use skill::{Family, Skill, SkillError, skills};
 pub use suite::ProfileSuite;
 pub use summary::{LIMITS, SkillResult, results, same_limit};
+pub use thinking::{THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way, cap_of, cap_text};
 
 /// Name of the suite.
 pub const NAME: &str = "profile";

@@ -2,12 +2,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Skill, skills};
+use super::{Skill, ThinkingBudgets, skills};
 use crate::suite::FINAL;
 use crate::suite::arithmetic_bench;
 use crate::suite::gsm_symbolic::GsmSymbolic;
 use crate::suite::nupa::{self, Adapter};
 use crate::suite::registry::OptionError;
+
+/// Field of stored options that caps on the tokens of thinking are in.
+pub const THINKING: &str = "thinking";
 
 /// Questions of a skill at most, where no other number is asked for.
 pub const BUDGET: usize = 48;
@@ -25,6 +28,8 @@ pub struct ProfileOptions {
     pub skills: Vec<&'static Skill>,
     /// Asks sums in several notations once the limits are known.
     pub notations: bool,
+    /// Asks questions under caps on the tokens of thinking once the limits are known.
+    pub thinking: Option<ThinkingBudgets>,
     /// Questions of each skill at most.
     pub budget: usize,
     /// Ratio of the ends of the 50 % limit's interval at which a skill is finished.
@@ -38,7 +43,15 @@ pub struct ProfileOptions {
 impl Default for ProfileOptions {
     fn default() -> Self {
         let skills = skills().iter().collect();
-        ProfileOptions { skills, notations: true, budget: BUDGET, width: WIDTH, seed: 0, adapter: Adapter::Completion }
+        ProfileOptions {
+            skills,
+            notations: true,
+            thinking: None,
+            budget: BUDGET,
+            width: WIDTH,
+            seed: 0,
+            adapter: Adapter::Completion,
+        }
     }
 }
 
@@ -49,6 +62,8 @@ struct Stored {
     /// Tasks, or `all`.
     skills: Value,
     notations: bool,
+    #[serde(default)]
+    thinking: Option<ThinkingBudgets>,
     budget: usize,
     width: f64,
     seed: u64,
@@ -70,7 +85,7 @@ impl ProfileOptions {
     /// # Errors
     /// One that names the option.
     pub fn check(&self) -> Result<(), OptionError> {
-        if self.skills.is_empty() && !self.notations {
+        if self.skills.is_empty() && !self.notations && self.thinking.is_none() {
             return Err(OptionError::usage("--skills names no skill").help("leave it out for all skills"));
         }
         if !(1..=MOST_BUDGET).contains(&self.budget) {
@@ -95,10 +110,15 @@ impl ProfileOptions {
             Adapter::Completion => "completion",
             Adapter::Chat => "chat",
         };
-        json!({
+        let mut options = json!({
             "skills": skills, "notations": self.notations, "budget": self.budget, "width": self.width, "seed": self.seed, "adapter": adapter,
             "sources": sources(),
-        })
+        });
+        // Runs without it keep the settings that they had before it existed.
+        if let (Some(thinking), Some(fields)) = (&self.thinking, options.as_object_mut()) {
+            fields.insert(THINKING.to_owned(), json!(thinking));
+        }
+        options
     }
 
     /// Reads [`ProfileOptions::to_json`].
@@ -130,6 +150,7 @@ impl ProfileOptions {
         let options = ProfileOptions {
             skills,
             notations,
+            thinking: stored.thinking,
             budget: stored.budget,
             width: stored.width,
             seed: stored.seed,
@@ -158,6 +179,7 @@ pub(super) fn select(names: &[&str]) -> Result<(Vec<&'static Skill>, bool), supe
 
 #[cfg(test)]
 mod tests {
+    use super::super::Way;
     use super::*;
 
     #[test]
@@ -167,7 +189,10 @@ mod tests {
         let (skills, notations) = select(&["from_words", "fractions", "add_Fraction"]).unwrap();
         assert_eq!((skills.len(), notations), (10, false), "the task of the family is not asked twice");
         assert_eq!(select(&["notations"]).unwrap(), (Vec::new(), true));
-        let some = ProfileOptions { skills, notations, budget: 9, width: 2.0, seed: 7, adapter: Adapter::Chat };
+        let thinking = Some(ThinkingBudgets { caps: vec![64], way: Way::Switch { opened: Some("<think>".into()) } });
+        assert!(all.to_json().get("thinking").is_none(), "the settings of earlier runs");
+        let some =
+            ProfileOptions { skills, notations, thinking, budget: 9, width: 2.0, seed: 7, adapter: Adapter::Chat };
         assert_eq!(ProfileOptions::from_json(&some.to_json()).unwrap(), some);
         let mut other = some.to_json();
         other["sources"]["nupa"] = "0".into();

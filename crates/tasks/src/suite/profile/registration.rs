@@ -2,12 +2,14 @@
 use serde_json::Value;
 
 use super::options::select;
-use super::{NAME, Notation, ProfileOptions, ProfileSuite, Skill, VERSION, skills};
+use super::{
+    NAME, Notation, ProfileOptions, ProfileSuite, Skill, ThinkingBudgets, ThinkingTask, VERSION, skills, thinking,
+};
 use crate::suite::nupa::adapter;
 use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
 use crate::suite::{FINAL, Suite};
 
-const OPTIONS: [OptionSpec; 4] = [
+const OPTIONS: [OptionSpec; 5] = [
     OptionSpec::list(
         "skills",
         "SKILLS",
@@ -21,6 +23,12 @@ const OPTIONS: [OptionSpec; 4] = [
         "RATIO",
         "Ratio of the ends of the 50 % limit's interval at which a skill is finished [default: 1.5]",
         check_width,
+    )
+    .under("Items"),
+    OptionSpec::list(
+        "thinking-budgets",
+        "TOKENS",
+        "Also ask products and word problems beyond the limit without thinking and under these caps on the tokens of thinking, e.g. 256,1k,4k,16k",
     )
     .under("Items"),
     OptionSpec::SEED,
@@ -53,16 +61,26 @@ impl BuiltIn for Registration {
 
     fn tasks(&self) -> Vec<String> {
         let notations = Notation::ALL.into_iter().map(Notation::task);
-        skills().iter().map(Skill::short_name).chain(notations).collect()
+        let thinking = ThinkingTask::ALL.into_iter().map(ThinkingTask::task);
+        skills().iter().map(Skill::short_name).chain(notations).chain(thinking).collect()
     }
 
     fn items(&self) -> Option<usize> {
         None
     }
 
+    fn items_depend_on(&self) -> String {
+        let most = ProfileSuite::new(ProfileOptions::default())
+            .map_or(0, |suite| suite.chooser().map_or(0, |rounds| rounds.most()));
+        format!("the answers: at most {most} with default options")
+    }
+
     fn task(&self, name: &str) -> Result<String, OptionError> {
         if let Some(notation) = Notation::of_task(name) {
             return Ok(notation.task());
+        }
+        if let Some(kind) = ThinkingTask::of_task(name) {
+            return Ok(kind.task());
         }
         match Skill::named(name).map_err(OptionError::usage)?[..] {
             [skill] => Ok(skill.task.clone()),
@@ -77,8 +95,9 @@ impl BuiltIn for Registration {
         }
         options.budget = values.parsed("budget")?.unwrap_or(options.budget);
         options.width = values.parsed("width")?.unwrap_or(options.width);
+        let caps = values.list("thinking-budgets")?.map(|caps| thinking::caps(&caps)).transpose()?;
         options.check()?;
-        Ok(Box::new(Chosen(options)))
+        Ok(Box::new(Chosen { options, caps }))
     }
 
     fn primary(&self, _: &Value) -> Vec<String> {
@@ -90,10 +109,16 @@ impl BuiltIn for Registration {
     }
 }
 
-struct Chosen(ProfileOptions);
+struct Chosen {
+    options: ProfileOptions,
+    /// Caps on the tokens of thinking, if they are asked for.
+    caps: Option<Vec<usize>>,
+}
 
 impl Choice for Chosen {
     fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
-        Ok(Box::new(ProfileSuite::new(ProfileOptions { adapter: adapter(channel.mode), ..self.0.clone() })?))
+        let thinking = self.caps.clone().map(|caps| ThinkingBudgets::new(caps, channel.thinking));
+        let options = ProfileOptions { thinking, adapter: adapter(channel.mode), ..self.options.clone() };
+        Ok(Box::new(ProfileSuite::new(options)?))
     }
 }

@@ -1,9 +1,11 @@
 //! The suite.
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::chooser::Rounds;
 use super::question::Sources;
-use super::{NAME, Notation, ProfileOptions, VERSION, notation, summary};
+use super::{NAME, Notation, ProfileOptions, ThinkingTask, VERSION, notation, summary, thinking};
 use crate::suite::registry::OptionError;
 use crate::suite::{Answered, Chooser, FINAL, Grid, Item, Score, Scored, Suite, Summary};
 
@@ -50,6 +52,9 @@ impl Suite for ProfileSuite {
         if let Some(notation) = Notation::of_task(&item.task) {
             return notation::score(notation, item, answered);
         }
+        if let Some(kind) = ThinkingTask::of_task(&item.task) {
+            return thinking::score(kind, item, answered);
+        }
         let skill = super::skills().iter().find(|skill| skill.task == item.task);
         self.sources.score(skill, item, answered)
     }
@@ -64,6 +69,15 @@ impl Suite for ProfileSuite {
 
     fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
         Some(Box::new(Rounds::new(&self.options, &self.sources)))
+    }
+
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        self.options.thinking.as_ref()?.opened(item)
+    }
+
+    fn draws<'a>(&self, item: &'a Item) -> Cow<'a, str> {
+        let is_capped = ThinkingTask::of_task(&item.task).is_some();
+        Cow::Borrowed(if is_capped { thinking::draws(item) } else { &item.id })
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {

@@ -30,12 +30,23 @@ pub struct Channel {
     pub mode: Mode,
     /// An endpoint is asked, not an engine of this machine.
     pub endpoint: bool,
+    /// Thinking of the chat template that renders the prompts; none where it knows none, or renders elsewhere.
+    pub thinking: Option<TemplateThinking>,
+}
+
+/// Thinking of a chat template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TemplateThinking {
+    /// The template can turn it on and off.
+    pub switch: bool,
+    /// Marker with which a prompt opens it when it is on.
+    pub opened: Option<&'static str>,
 }
 
 impl Channel {
     /// To an engine of this machine.
     pub fn local(mode: Mode) -> Self {
-        Channel { mode, endpoint: false }
+        Channel { mode, endpoint: false, thinking: None }
     }
 
     /// Primary rule: the one that is asked for, or `last` for conversations and endpoints, whose models talk around their
@@ -90,7 +101,7 @@ mod tests {
 
     #[test]
     fn conversations_and_endpoints_are_read_by_their_final_answer() {
-        let of = |mode, endpoint, asked| Channel { mode, endpoint }.profile(asked, "final", "strict");
+        let of = |mode, endpoint, asked| Channel { mode, endpoint, thinking: None }.profile(asked, "final", "strict");
         assert_eq!(of(Mode::Raw, false, None), "strict");
         assert_eq!(of(Mode::Chat, false, None), "final");
         assert_eq!(of(Mode::Raw, true, None), "final");

@@ -33,7 +33,9 @@ impl Lines for ItemLines {
     }
 
     fn sentence(&self, place: &str) -> String {
-        format!("{} questions of {}{place}", self.written, self.suite.name())
+        let whole = format!("{} questions of {}{place}", self.written, self.suite.name());
+        // Later ones depend on the answers to these.
+        if self.suite.chooser().is_some() { format!("{whole}: its first round") } else { whole }
     }
 }
 

@@ -10,7 +10,7 @@ mod option;
 
 use serde_json::Value;
 
-pub use choice::{Channel, Choice, GivenQuestion, Mode};
+pub use choice::{Channel, Choice, GivenQuestion, Mode, TemplateThinking};
 pub use conformance::{ConformanceError, conforms};
 pub use former_names::{rename_rules, stored_rule};
 pub use generator::{Generator, Lines};
@@ -110,6 +110,11 @@ pub trait BuiltIn: Sync {
 
     /// Number of items with default options; none where they depend on the user's data.
     fn items(&self) -> Option<usize>;
+
+    /// What the number of items depends on, where [`BuiltIn::items`] has none.
+    fn items_depend_on(&self) -> String {
+        "your data".to_owned()
+    }
 
     /// The name that items of a task carry; what is typed may be shorter.
     ///

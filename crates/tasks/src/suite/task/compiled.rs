@@ -211,6 +211,7 @@ impl Task {
                 shots,
                 question: asked,
                 raw,
+                thinking: None,
             },
             budget: Budget {
                 answer: generation.max_tokens.unwrap_or(BUDGET.answer),

@@ -47,6 +47,8 @@ struct Frame {
     stop_strings: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keep_stop: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thinking: Option<bool>,
 }
 
 impl Frame {
@@ -58,12 +60,14 @@ impl Frame {
             raw: segments.raw.as_ref().map(|raw| Skeleton::of(raw, &Pieces::of_raw(segments))),
             stop_strings: item.stop_strings.clone(),
             keep_stop: item.keep_stop,
+            thinking: segments.thinking,
         }
     }
 
     fn segments(&self, question: String, unmasked: Option<String>) -> Option<Segments> {
         let shots = self.shots.iter().cloned().map(|(question, answer)| Shot { question, answer }).collect();
-        let mut segments = Segments { system: self.system.clone(), shots, question, raw: None, unmasked };
+        let thinking = self.thinking;
+        let mut segments = Segments { system: self.system.clone(), shots, question, raw: None, unmasked, thinking };
         if let Some(raw) = &self.raw {
             segments.raw = Some(raw.text(&Pieces::of_raw(&segments))?);
         }
