@@ -133,8 +133,10 @@ fn classes_of_errors_select_samples_and_make_up_the_anatomy() {
 fn the_whole_profile_fits_a_screen() {
     let folder = tempfile::tempdir().unwrap();
     let all = ProfileSuite::new(ProfileOptions { budget: 3, ..ProfileOptions::default() }).unwrap();
-    let settings =
-        EvaluationSettings { questions: Questions::Suite(Box::new(all)), ..settings(folder.path(), &SKILLS) };
+    let settings = EvaluationSettings {
+        questions: Questions::Suite(Box::new(all)),
+        ..settings(folder.path(), &SKILLS)
+    };
     let Evaluated { store, run } = evaluated(&settings).unwrap();
     let found = profile(&store, &run).unwrap();
     assert_eq!(found.skills.len(), 72);
