@@ -48,6 +48,7 @@ trap cleanup EXIT
 cd "$work"
 small=(--tasks add_Integer,max_Integer,length_Integer,add_Float --lengths 1-6 --per-length 4 --max-tokens 40 --quiet)
 "$program" run nupa "${small[@]}" > /dev/null
+"$program" run nupa "${small[@]}" --dtype f32 > /dev/null
 "$program" run nupa "${small[@]}" --temperature 1.5 > /dev/null
 "$program" view > address &
 viewer=$!

@@ -8,11 +8,16 @@ use super::figures::write_figure;
 use super::printer::{Printer, harmless, one_line};
 use super::result_args::CompareArgs;
 use super::{Exit, results};
-use earnest_eval::compare::{CompareLogs, CompareSettings, LogComparisons, compare_logs, compare_runs};
+use earnest_eval::compare::{
+    AskedOfBoth, CompareLogs, CompareSettings, LogComparisons, asked_of_both, compare_logs, compare_runs,
+};
 use earnest_eval::logs::FindOptions;
 use earnest_eval::report::{
-    Align, Comparison, Difference, PairedModel, Sequential, Table, comparison_figure, p_text, wrap,
+    Align, Comparison, Difference, Flip, PairedModel, Sequential, Table, comparison_figure, p_text, wrap,
 };
+
+/// Largest number of tasks of which those without a difference are shown too.
+const UNFOLDED: usize = 20;
 
 /// Compares stored runs and prints the differences.
 pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -20,7 +25,7 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     if let Some(path) = &args.figure {
         let models = models(args, &comparisons, printer)?;
         let label = |run: &str| models.get(run).cloned().unwrap_or_else(|| run.to_owned());
-        let figure = comparison_figure(&comparisons, label).ok_or_else(|| {
+        let figure = comparison_figure(&comparisons, label, args.all).ok_or_else(|| {
             CliError::usage("the comparisons have different units, which one figure cannot show")
                 .help("draw them one by one")
         })?;
@@ -30,11 +35,11 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.json {
         printer.json(&comparisons)?;
     } else {
-        let screens: Vec<String> = comparisons
-            .iter()
-            .map(|comparison| screen(comparison, comparisons.len(), args.flips, printer.width()))
-            .collect();
-        printer.result(&screens.join("\n"))?;
+        let screens = comparisons.iter().map(|comparison| {
+            let asked = asked(args, comparison, printer)?;
+            Ok(screen(comparison, &asked, comparisons.len(), args, printer.width()))
+        });
+        printer.result(&screens.collect::<Result<Vec<String>, CliError>>()?.join("\n"))?;
     }
     Ok(if left_out > 0 { Exit::FailedSamples } else { Exit::Success })
 }
@@ -92,7 +97,27 @@ fn comparisons(args: &CompareArgs, printer: Printer) -> Result<(Vec<Comparison>,
     Ok((compare_runs(&store, &args.runs, &settings, &mut results::Messages(printer))?, 0))
 }
 
-fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) -> String {
+/// The items that a screen lists: of both directions, however one-sided the changes are.
+fn listed(comparison: &Comparison, flips: usize) -> Vec<&Flip> {
+    let half = flips.div_ceil(2);
+    let gains = half.max(flips.saturating_sub(comparison.lost)).min(comparison.gained);
+    let losses = (flips - gains.min(flips)).min(comparison.lost);
+    comparison.flips.iter().take(gains).chain(comparison.flips.iter().skip(comparison.flips.len() - losses)).collect()
+}
+
+/// Questions and answers of the items that the screens list; none of logs, which are not stored.
+fn asked(args: &CompareArgs, comparison: &Comparison, printer: Printer) -> Result<Vec<AskedOfBoth>, CliError> {
+    if comparison.of_logs && args.runs.iter().all(|word| Path::new(word).exists()) {
+        return Ok(Vec::new());
+    }
+    let store = results::open(&args.results.folder, printer)?;
+    let runs = [store.run(&comparison.baseline)?, store.run(&comparison.run)?];
+    let found = listed(comparison, args.flips).into_iter().map(|flip| asked_of_both(&store, &runs, &flip.item));
+    Ok(found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &CompareArgs, width: usize) -> String {
+    let (flips, all) = (args.flips, args.all);
     let mut text = format!("{} (A)\n{} (B)\n\n", one_line(&comparison.baseline), one_line(&comparison.run));
     let rows = match comparison.perturbations.is_empty() || !comparison.tasks.is_empty() {
         true => "task",
@@ -111,23 +136,28 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
         ("detectable", Align::Right),
     ];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
-    for task in &comparison.tasks {
-        table.row(cells(task));
-    }
-    if !comparison.tasks.is_empty() {
-        table.rule();
-    }
-    for kind in &comparison.perturbations {
-        table.row(cells(kind));
-    }
-    if !comparison.perturbations.is_empty() {
-        table.rule();
-    }
+    let folds = !all && comparison.tasks.len() > UNFOLDED;
+    let (alike, shown): (Vec<&Difference>, Vec<&Difference>) =
+        comparison.tasks.iter().partition(|task| folds && task.difference == 0.0);
     table.row(cells(&comparison.overall));
+    for group in [shown, comparison.perturbations.iter().collect()] {
+        if !group.is_empty() {
+            table.rule();
+        }
+        group.into_iter().for_each(|one| table.row(cells(one)));
+    }
     let left_out = table.fit(width, ["McNemar p", "detectable"]);
+    text.push_str(&wrap(&harmless(&comparison.conclusion()), width, ""));
+    text.push('\n');
     text.push_str(&table.render());
     text.push('\n');
-    let mut remarks = vec![comparison.conclusion()];
+    let mut remarks = Vec::new();
+    if !alike.is_empty() {
+        remarks.push(format!(
+            "{} more tasks have the same accuracy in both runs and are not shown: --all shows them.",
+            alike.len()
+        ));
+    }
     remarks.extend(comparison.sequential.as_ref().map(Sequential::remark));
     let every = || comparison.tasks.iter().chain(&comparison.perturbations).chain([&comparison.overall]);
     let none = if every().any(|one| one.detectable_text() == "none") {
@@ -160,7 +190,7 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
         )),
         (true, None) => remarks.push(format!("Holm's method adjusts for the {family} comparisons.")),
         (false, Some(groups)) => {
-            remarks.push(format!("Holm's method adjusts for the {groups}; the last row is a separate family."));
+            remarks.push(format!("Holm's method adjusts for the {groups}; `all` is a separate family."));
         }
         (false, None) => {}
     }
@@ -200,18 +230,20 @@ fn screen(comparison: &Comparison, family: usize, flips: usize, width: usize) ->
         false => writeln!(text, "\nItems with a higher score in B: {gained}. Items with a higher score in A: {lost}."),
     }
     .expect("writing to a String cannot fail");
-    // Both directions are shown, however one-sided the list is.
-    let half = flips.div_ceil(2);
-    let gains = half.max(flips.saturating_sub(comparison.lost)).min(comparison.gained);
-    let losses = (flips - gains.min(flips)).min(comparison.lost);
-    let shown =
-        comparison.flips.iter().take(gains).chain(comparison.flips.iter().skip(comparison.flips.len() - losses));
-    for flip in shown {
+    let listed = listed(comparison, flips);
+    for flip in &listed {
         let mark = if flip.run > flip.baseline { '+' } else { '-' };
         writeln!(text, "  {mark} {}", one_line(&flip.item)).expect("writing to a String cannot fail");
+        if let Some(asked) = asked.iter().find(|asked| asked.item == flip.item) {
+            let [mine, theirs] = &asked.answers;
+            let line = format!("A answers {mine}, B {theirs}, expected {}", asked.target);
+            for line in [&asked.question, &line] {
+                text.push_str(&wrap(&one_line(line), width, "      "));
+            }
+        }
     }
-    if gains + losses < comparison.flips.len() && flips > 0 {
-        writeln!(text, "  and {} more; --flips shows more", comparison.flips.len() - gains - losses)
+    if listed.len() < comparison.flips.len() && flips > 0 {
+        writeln!(text, "  and {} more; --flips shows more", comparison.flips.len() - listed.len())
             .expect("writing to a String cannot fail");
     }
     text

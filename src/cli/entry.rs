@@ -1,4 +1,5 @@
 //! Entry point: arguments to exit code.
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 
 use clap::builder::StyledStr;
@@ -29,7 +30,13 @@ pub fn main() -> ExitCode {
                 printer.error(&error);
                 return error.exit.into();
             }
-            None => with_names(error).exit(),
+            None => match number_error(&error) {
+                Some(error) => {
+                    printer.error(&error);
+                    return error.exit.into();
+                }
+                None => with_names(error).exit(),
+            },
         },
     };
     ConfinementArgs::apply(&cli.command);
@@ -76,6 +83,25 @@ pub fn main() -> ExitCode {
             error.exit.into()
         }
     }
+}
+
+/// The error for a value that is no number where an option takes one; none for other errors.
+fn number_error(error: &clap::Error) -> Option<CliError> {
+    let source = std::error::Error::source(error)?;
+    let wanted = match (source.downcast_ref::<ParseIntError>(), source.is::<ParseFloatError>()) {
+        (Some(found), _) => match found.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "a whole number that is not so far from 0",
+            _ => "a whole number, such as 8",
+        },
+        (None, true) => "a number, such as 0.5",
+        (None, false) => return None,
+    };
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (option, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
+    Some(CliError::usage(format!("{option} takes {wanted}, and was given `{value}`")))
 }
 
 /// Adds the valid names to the error of an unknown command; clap itself only suggests similar ones.

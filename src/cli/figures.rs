@@ -29,7 +29,7 @@ impl From<FigureFormat> for Format {
 /// Folder and formats of figures.
 #[derive(Debug, Clone, Args)]
 pub struct FigureArgs {
-    /// Write every figure as a file into this folder too
+    /// Write the figures as files into this folder too
     #[arg(long, value_name = "DIR", alias = "svg")]
     pub figures: Option<PathBuf>,
 

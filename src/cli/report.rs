@@ -17,7 +17,8 @@ use earnest_papers::gsm_symbolic::chapters;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   earnest report arithmetic-bench-SmolLM2 -o report.html
-  earnest report RUN1 RUN2 -o report.html --figures figures --figure-format pdf,png")]
+  earnest report RUN1 RUN2 -o report.html --figures figures --figure-format pdf,png
+  earnest report RUN --figures figures --every-figure")]
 pub struct ReportArgs {
     /// The runs, the baseline of differences first; a part of a name is enough
     #[arg(value_name = "RUN", required = true)]
@@ -29,6 +30,10 @@ pub struct ReportArgs {
 
     #[command(flatten)]
     pub figures: FigureArgs,
+
+    /// Write every figure into the folder, also each task's curves, latencies and further metrics
+    #[arg(long, requires = "figures")]
+    pub every_figure: bool,
 
     /// Folder for results
     #[arg(
@@ -43,17 +48,17 @@ pub struct ReportArgs {
 
 /// Writes the page and, if asked, the figures as files, and prints their paths.
 pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
-    let ReportArgs { runs, output, figures, results } = args;
-    write(runs, results, output, Some(figures))?.iter().for_each(|line| printer.message(line));
+    let ReportArgs { runs, output, figures, every_figure, results } = args;
+    write(runs, results, output, Some((figures, *every_figure)))?.iter().for_each(|line| printer.message(line));
     Ok(Exit::Success)
 }
 
-/// Writes the page and, if asked, the figures as files; returns a line for each output.
+/// Writes the page and, if asked, the figures as files, the overview or with true every one; returns a line for each output.
 pub fn write(
     names: &[String],
     results: &Path,
     output: &Path,
-    drawn: Option<&FigureArgs>,
+    drawn: Option<(&FigureArgs, bool)>,
 ) -> Result<Vec<String>, CliError> {
     let report = |name: &String| StoredRun::open(results, name)?.report();
     write_runs(names.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?, output, drawn)
@@ -63,7 +68,7 @@ pub fn write(
 pub fn write_runs(
     mut runs: Vec<ReportRun>,
     output: &Path,
-    drawn: Option<&FigureArgs>,
+    drawn: Option<(&FigureArgs, bool)>,
 ) -> Result<Vec<String>, CliError> {
     ReportRun::distinguish(&mut runs);
     let chapters = chapters(&runs);
@@ -80,11 +85,20 @@ pub fn write_runs(
         if runs.len() == 1 { "" } else { "s" },
         human_bytes(html.len() as u64)
     )];
-    if let Some((drawn, folder)) = drawn.and_then(|drawn| Some((drawn, drawn.figures.as_ref()?))) {
-        let of_runs = figures(&runs, &compared, true).into_iter().map(|placed| placed.figure);
-        let every: Vec<_> = of_runs.chain(chapters.into_iter().flat_map(|chapter| chapter.figures)).collect();
-        drawn.write(folder, &every)?;
-        lines.push(format!("{}: {} figures", folder.display(), every.len()));
+    if let Some((drawn, every, folder)) = drawn.and_then(|(drawn, every)| Some((drawn, every, drawn.figures.as_ref()?)))
+    {
+        let of_runs = figures(&runs, &compared, true);
+        let all = of_runs.len();
+        let written = of_runs.into_iter().filter(|placed| every || placed.section.is_overview());
+        let written: Vec<_> = written.map(|placed| placed.figure).collect();
+        let left_out = match all - written.len() {
+            0 => String::new(),
+            count => format!("; --every-figure writes {count} more, a task or metric each"),
+        };
+        let written: Vec<_> =
+            written.into_iter().chain(chapters.into_iter().flat_map(|chapter| chapter.figures)).collect();
+        drawn.write(folder, &written)?;
+        lines.push(format!("{}: {} figures{left_out}", folder.display(), written.len()));
     }
     Ok(lines)
 }

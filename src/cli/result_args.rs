@@ -91,7 +91,7 @@ pub struct VerifyArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  earnest samples 1f2e3d4c --failed --limit 3
+  earnest samples 1f2e3d4c --wrong --limit 3
   earnest samples 1f2e3d4c --task mul --reason truncated
   earnest samples 1f2e3d4c --disagree final,boundary
   earnest samples 1f2e3d4c --error carry
@@ -103,8 +103,8 @@ pub struct SamplesArgs {
     pub run: String,
 
     /// Only samples that are not right: wrong answers and samples without an answer
-    #[arg(long, conflicts_with = "correct")]
-    pub failed: bool,
+    #[arg(long, alias = "failed", conflicts_with = "correct")]
+    pub wrong: bool,
 
     /// Only samples that are right
     #[arg(long)]
@@ -204,6 +204,10 @@ pub struct CompareArgs {
     /// List at most N items whose answer changed, for each comparison
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub flips: usize,
+
+    /// Show every task, in the table and the figure, also of many those without a difference
+    #[arg(long)]
+    pub all: bool,
 
     #[command(flatten)]
     pub results: ResultsArgs,

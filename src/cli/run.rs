@@ -76,7 +76,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         write_page(&asked, run, &settings.results, quiet, printer)?;
     } else if !quiet && args.shard.is_none() {
         printer.message(&format!(
-            "next: earnest report {run} writes a page, earnest samples {run} --failed shows wrong answers, earnest compare OTHER {run} compares"
+            "next: earnest report {run} writes a page, earnest samples {run} --wrong shows wrong answers, earnest compare OTHER {run} compares"
         ));
     }
     Ok(exit)

@@ -29,7 +29,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         task: args.task.clone(),
         item: args.item.clone(),
         correct: args.correct.then_some(true),
-        failed: args.failed,
+        failed: args.wrong,
         of_log: false,
         reason: args.reason.clone(),
         truncated: args.truncated,

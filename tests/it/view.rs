@@ -59,9 +59,10 @@ impl Viewed {
     }
 }
 
-fn two_runs() -> tempfile::TempDir {
+/// Two runs that asked alike, and a third with another temperature.
+fn three_runs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for more in [&["--dtype", "f32"][..], &["--dtype", "f32", "--temperature", "1"]] {
+    for more in [&["--dtype", "f32"][..], &["--dtype", "bf16"], &["--dtype", "f32", "--temperature", "1"]] {
         let output = tiny_run(folder.path(), &[&SMALL[..], more].concat());
         assert_eq!(code(&output), 0, "{}", stderr(&output));
     }
@@ -74,7 +75,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn pages_show_runs_samples_and_comparisons() {
-    let folder = two_runs();
+    let folder = three_runs();
     let runs = names(folder.path());
     let viewed = view(folder.path(), &[]);
     let first = viewed.page("");
@@ -115,6 +116,12 @@ fn pages_show_runs_samples_and_comparisons() {
     assert!(compared.contains(&format!("{items} common items")), "{compared}");
     let differences = viewed.page(&format!("differences?base={}", runs[0]));
     assert!(differences.contains(&runs[1]) && differences.contains("Holm"), "{differences}");
+    // Only runs that asked alike are ranked with each other.
+    assert!(!differences.contains(&runs[2]), "{differences}");
+    let boards: Vec<&str> = first.split("<section").skip(1).collect();
+    let board_of = |run: &String| boards.iter().position(|board| board.contains(run.as_str())).unwrap();
+    assert_eq!((boards.len(), board_of(&runs[0])), (2, board_of(&runs[1])), "{first}");
+    assert!(boards[board_of(&runs[2])].contains("temperature 1"), "{first}");
     let pair = viewed.page(&format!("pair?a={}&b={}&item={}", runs[0], runs[1], item.replace('/', "%2F")));
     assert_eq!(pair.matches("class=\"completion\"").count(), 2, "{pair}");
 }
@@ -127,7 +134,7 @@ fn first_item(list: &str) -> &str {
 
 #[test]
 fn only_the_token_opens_pages_and_no_other_site_gets_them() {
-    let folder = two_runs();
+    let folder = three_runs();
     let run = names(folder.path()).remove(0);
     let viewed = view(folder.path(), &[&run]);
     for path in ["/", "/run/x", &format!("/{}/", "0".repeat(32)), &format!("/{}/run/{run}", "0".repeat(32))] {
@@ -199,7 +206,7 @@ fn wrong_places_are_refused_before_anything_is_served() {
     let folder = tempfile::tempdir().unwrap();
     let none = run_in(folder.path(), &["view"]);
     assert!(code(&none) == 4 && stderr(&none).contains("there are no results"), "{}", stderr(&none));
-    let runs = two_runs();
+    let runs = three_runs();
     let unknown = run_in(runs.path(), &["view", "nonsense"]);
     assert_eq!(code(&unknown), code(&run_in(runs.path(), &["runs", "show", "nonsense"])));
     assert!(stderr(&unknown).contains("there is no run nonsense"), "{}", stderr(&unknown));

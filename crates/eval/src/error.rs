@@ -175,7 +175,7 @@ impl EvalError {
                 Some(format!("the same command continues the run, and so does `earnest resume {run}`"))
             }
             EvalError::TooManyFailures { run, .. } => Some(format!(
-                "`earnest samples {run} --failed` shows them; the same command, or `earnest resume {run}`, continues without those \
+                "`earnest samples {run} --wrong` shows them; the same command, or `earnest resume {run}`, continues without those \
                  that failed permanently"
             )),
         }

@@ -79,7 +79,7 @@ fn long_help() -> String {
   earnest show arithmetic-bench --model models/SmolLM2-135M-Instruct.Q4_1.gguf --task add
   earnest run arithmetic-bench --model models/SmolLM2-135M-Instruct.Q4_1.gguf --lengths 1..3 --per-length 2
   earnest runs list
-  earnest samples 1f2e3d4c --failed --limit 3
+  earnest samples 1f2e3d4c --wrong --limit 3
   earnest compare 1f2e3d4c 5b6a7988
 
 Environment variables:

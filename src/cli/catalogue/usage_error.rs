@@ -5,6 +5,7 @@ use clap::{Command, Error};
 use super::command::{SUITES_HEADING, with_suites};
 use crate::cli::error::CliError;
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
+use earnest_tasks::suite::task::nearest;
 
 /// The command that a command line leads to, and its suite.
 fn at(mut command: Command, words: impl Iterator<Item = String>) -> (Command, Option<&'static str>) {
@@ -44,7 +45,8 @@ pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<I
     match error.kind() {
         ErrorKind::InvalidSubcommand if has_suites(&command) => {
             let name = text(ContextKind::InvalidSubcommand)?;
-            Some(CliError::usage(format!("there is no suite {name}")).help(choose_from()))
+            let near = nearest(name, super::names()).map_or_else(String::new, |near| format!("did you mean {near}? "));
+            Some(CliError::usage(format!("there is no suite {name}")).help(near + &choose_from()))
         }
         ErrorKind::MissingSubcommand if has_suites(&command) => {
             Some(CliError::usage(format!("{} needs a SUITE", command.get_name())).help(choose_from()))

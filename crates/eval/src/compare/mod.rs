@@ -1,4 +1,5 @@
 //! Comparison of stored runs, the first of which is the baseline.
+mod asked;
 mod logs;
 mod pilot;
 
@@ -13,6 +14,7 @@ use crate::{EvalError, results, suites};
 use earnest_tasks::suite::log::scorer;
 use earnest_tasks::suite::task::STORED_KEY;
 
+pub use asked::{AskedOfBoth, asked_of_both};
 pub use logs::{CompareLogs, LogComparisons, compare_logs};
 pub(crate) use pilot::answers;
 pub use pilot::{Pilot, pilot};

@@ -5,6 +5,9 @@ use earnest_tasks::suite::{Grid, GridCell, GridGroup, GridRow, Unit};
 /// Rows from which a grid is too long for a screen.
 const LONG: usize = 24;
 
+/// Samples behind a bar below which their number is said.
+const FEW: usize = 100;
+
 /// Bars of shares: nothing right, then eighths.
 const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -35,12 +38,21 @@ pub(super) fn profile(grid: &Grid) -> Option<String> {
         });
         table.row([name.to_owned()].into_iter().chain(cells).collect());
     }
-    let mut text = format!("{}: a bar each for {}, then all of them\n\n", grid.title, columns.join(", "));
+    let samples = || rows().flat_map(|row| used.iter().filter_map(|&at| Some(cell(row, at)?.n)));
+    let (least, most) = (samples().min().unwrap_or(0), samples().max().unwrap_or(0));
+    // A bar of few samples is coarse.
+    let behind = match (least, most) {
+        (least, _) if least >= FEW => String::new(),
+        (least, most) if least == most => format!(" ({least} samples a bar)"),
+        (least, most) => format!(" ({least} to {most} samples a bar)"),
+    };
+    let mut text = format!("{}: a bar each for {}{behind}, then all of them\n\n", grid.title, columns.join(", "));
     text += &table.render();
     for row in grid.groups.iter().filter(|group| group.name.is_empty()).flat_map(|group| &group.rows) {
         let parts = used.iter().filter_map(|&at| Some((at, cell(row, at)?)));
-        let parts: Vec<String> =
-            parts.map(|(at, cell)| format!("{} {:.0} %", grid.columns[at], 100.0 * cell.value.estimate)).collect();
+        let parts: Vec<String> = parts
+            .map(|(at, cell)| format!("{} {:.0} % of {}", grid.columns[at], 100.0 * cell.value.estimate, cell.n))
+            .collect();
         text += &format!("\n{}: {}\n", row.name, parts.join(", "));
     }
     if !floor.is_empty() {
@@ -105,12 +117,12 @@ mod tests {
         let text = profile(&grid(12)).unwrap();
         assert_eq!(
             text,
-            "Exact match, per cent: a bar each for S, M, L, then all of them\n\n\
+            "Exact match, per cent: a bar each for S, M, L (4 samples a bar), then all of them\n\n\
              \x20    Integer    Float\n\
              ---------------------\n\
              add  █▄   75  ··    0\n\
              sub  █··  33  ···   0\n\n\
-             all: S 25 %, M 12 %, L 0 %\n\
+             all: S 25 % of 4, M 12 % of 4, L 0 % of 4\n\
              Nothing right: task2, task3, task4, task5, task6, task7, task8, task9, task10, task11\n"
         );
     }

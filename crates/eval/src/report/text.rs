@@ -10,7 +10,7 @@ use crate::logs::LogCard;
 use crate::run::Status;
 use earnest_engine::Sampling;
 use earnest_tasks::suite::log::Reported;
-use earnest_tasks::suite::{Interval, Readings, SummaryRow};
+use earnest_tasks::suite::{Grid, Interval, Readings, SummaryRow};
 
 /// Detail of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     if let Some(said) = nothing(document) {
         text.push_str(&wrap(&said, width, ""));
     } else if let Some((grid, profile)) = &short {
-        text.push_str(&headline(document));
+        text.push_str(&headline(document, grid));
         text.extend(profile.lines().map(|line| match line.starts_with("Nothing right") {
             true => wrap(line, width, ""),
             false => format!("{line}\n"),
@@ -86,7 +86,7 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
 }
 
 /// Share of right answers over all tasks, and by each rule where they differ.
-fn headline(document: &Document) -> String {
+fn headline(document: &Document, grid: &Grid) -> String {
     let all = document.summary.rows.last().and_then(|row| Some((row.n, document.main_value(row)?)));
     let mut text = match all {
         Some((n, (_, value))) if !value.estimate.is_nan() => {
@@ -105,7 +105,26 @@ fn headline(document: &Document) -> String {
             text += &format!(" (by {})", others.join(", "));
         }
     }
-    text + "\n\n"
+    text.push('\n');
+    // One number over all lengths hides the ones that the model is good for.
+    let all = grid.groups.iter().rev().flat_map(|group| &group.rows).find(|row| row.name == "all");
+    let cells = || {
+        all.iter()
+            .flat_map(|row| grid.columns.iter().zip(&row.cells))
+            .filter_map(|(name, cell)| Some((name, cell.as_ref()?)))
+    };
+    let mut shares: Vec<(&str, f64)> = cells()
+        .filter(|(_, cell)| cell.n > 0 && !cell.value.estimate.is_nan())
+        .map(|(name, cell)| (name.as_str(), 100.0 * cell.value.estimate))
+        .collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+    if let [(best, high), .., (worst, low)] = shares[..]
+        && high > low
+    {
+        text +=
+            &format!("That is a mean over all lengths: of {best} alone {high:.0} % are right, of {worst} {low:.0} %\n");
+    }
+    text + "\n"
 }
 
 /// Returns a sentence in place of an empty table.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 
 use earnest_engine::EngineError;
+use earnest_tasks::suite::task::nearest;
 
 /// An error that ends a run; rows written before stay valid.
 #[derive(Debug, thiserror::Error)]
@@ -149,8 +150,16 @@ impl RunError {
                 Some("check the path and its permissions; `earnest runs verify` examines the file".to_owned())
             }
             RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
-            RunError::NoRun { .. } => Some("`earnest runs list` lists them; a unique part of a name is enough".to_owned()),
-            RunError::AmbiguousRun { runs, .. } => Some(format!("give more of the name, or the whole of one: {}", runs.join(", "))),
+            RunError::NoRun { name, runs } => {
+                let names = runs.iter().flat_map(|run| [run.as_str(), run.rsplit('-').next().unwrap_or_default()]);
+                let near = nearest(name, names).map_or_else(String::new, |near| format!("did you mean {near}? "));
+                Some(format!("{near}`earnest runs list` lists them; a unique part of a name is enough"))
+            }
+            RunError::AmbiguousRun { runs, .. } => Some(format!(
+                "give more of the name, its last part is enough if no other has it, or the whole of one: {}; `earnest runs \
+                 list` shows when each began and how it ended",
+                runs.join(", ")
+            )),
             RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with --results".to_owned()),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
                 Some("repeat the command; it continues after the written samples".to_owned())

@@ -176,6 +176,11 @@ pub fn shown(value: &Value) -> String {
     let text = match value {
         Value::Null => "not set".to_owned(),
         Value::String(text) => text.clone(),
+        // A temperature of 0.7 is kept in single precision, which is 0.699999988079071 in double.
+        Value::Number(number) if number.is_f64() => match number.as_f64() {
+            Some(value) if f64::from(value as f32) == value => (value as f32).to_string(),
+            _ => number.to_string(),
+        },
         other => other.to_string(),
     };
     if text.chars().count() <= LONGEST { text } else { text.chars().take(LONGEST - 3).chain("...".chars()).collect() }

@@ -59,10 +59,10 @@ pub(crate) async fn page(State(app): Shared, Query(Two { a, b }): Query<Two>) ->
         let names = [a.clone(), b.clone()];
         let compared = compare_runs(store, &names, &CompareSettings::default(), &mut warnings)?;
         let found = compared.into_iter().next().ok_or_else(|| crate::app::Failed::not_found("there is nothing to compare"))?;
-        let mut rows: Vec<Row> = found.tasks.iter().map(|task| Row::of(task, false)).collect();
-        rows.push(Row::of(&found.overall, true));
+        let mut rows = vec![Row::of(&found.overall, true)];
+        rows.extend(found.tasks.iter().map(|task| Row::of(task, false)));
         let model = found.model.as_ref().map(|model| model.remark());
-        let figure = comparison_figure(std::slice::from_ref(&found), str::to_owned).map(|figure| figure.inline());
+        let figure = comparison_figure(std::slice::from_ref(&found), str::to_owned, false).map(|figure| figure.inline());
         let gained: Vec<_> = found.flips.iter().filter(|flip| flip.run > flip.baseline).take(LISTED).collect();
         let lost: Vec<_> = found.flips.iter().filter(|flip| flip.run < flip.baseline).take(LISTED).collect();
         let models = super::labels([&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())));

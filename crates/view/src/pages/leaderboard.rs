@@ -1,12 +1,12 @@
-//! The first page: runs by suite, best first, and tasks by runs.
+//! The first page: runs that asked alike, best first, and tasks by runs.
 use std::collections::BTreeMap;
 
 use axum::extract::{Query, State};
 use axum::response::Response;
 use earnest_eval::compare::{CompareSettings, compare_runs};
-use earnest_eval::report::Document;
+use earnest_eval::report::{Document, differing_settings};
 use earnest_eval::run::store::{RunRecord, Store};
-use earnest_eval::run::{Reporter, RunEvent};
+use earnest_eval::run::{Manifest, Reporter, RunEvent, SettingChange, shown};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -14,10 +14,16 @@ use super::{headline, record, status};
 use crate::app::{Failed, Page, Shared};
 use crate::shape::Share;
 
-/// Runs of a suite.
+/// Runs of a suite that asked the same questions in the same way: only these are ranked with each other.
 #[derive(Serialize)]
 struct Board {
     suite: String,
+    /// Number of boards of the suite.
+    boards: usize,
+    /// True for the first board of the suite.
+    is_first: bool,
+    /// Settings in which this board differs from the suite's others.
+    settings: String,
     runs: Vec<Entry>,
     /// Names of the runs in the table of tasks.
     labels: Vec<String>,
@@ -56,24 +62,84 @@ struct TaskRow {
 /// Shows all runs.
 pub(crate) async fn page(State(app): Shared) -> Response {
     app.page(|store| {
-        let mut boards: Vec<Board> = Vec::new();
-        for run in store.runs()? {
-            let suite = run.manifest.settings.suite.clone();
-            let entry = entry(store, &run);
-            match boards.iter_mut().find(|board| board.suite == suite) {
-                Some(board) => board.runs.push(entry),
-                None => boards.push(Board { suite, runs: vec![entry], labels: Vec::new(), tasks: Vec::new() }),
+        let runs = store.runs()?;
+        let mut suites: Vec<(&str, Vec<Vec<&RunRecord>>)> = Vec::new();
+        for run in &runs {
+            let suite = run.manifest.settings.suite.as_str();
+            match suites.iter_mut().find(|(name, _)| *name == suite) {
+                Some((_, groups)) => match groups.iter_mut().find(|group| asks_alike(group[0], run)) {
+                    Some(group) => group.push(run),
+                    None => groups.push(vec![run]),
+                },
+                None => suites.push((suite, vec![vec![run]])),
             }
         }
-        for board in &mut boards {
-            let value = |entry: &Entry| entry.headline.map_or(f64::NEG_INFINITY, |share| share.value);
-            board.runs.sort_by(|one, other| value(other).total_cmp(&value(one)).then_with(|| one.run.cmp(&other.run)));
-            board.tasks = tasks(&board.runs);
-            board.labels = super::labels(board.runs.iter().map(|run| (run.model.as_str(), run.run.as_str())));
-        }
+        let boards: Vec<Board> = suites.into_iter().flat_map(|(suite, groups)| boards(store, suite, groups)).collect();
         Ok(Page::new("leaderboard.html", json!({"title": "Runs", "boards": boards})))
     })
     .await
+}
+
+/// True if two runs of a suite asked the same questions in the same way, whatever model answered and wherever it ran.
+fn asks_alike(one: &RunRecord, other: &RunRecord) -> bool {
+    one.manifest.settings.suite_version == other.manifest.settings.suite_version
+        && differences_in_asking(&one.manifest, &other.manifest).is_empty()
+}
+
+/// Returns the settings in which two runs asked differently: those of model and engine left out.
+fn differences_in_asking(one: &Manifest, other: &Manifest) -> Vec<SettingChange> {
+    let mut changes = differing_settings(one, other);
+    changes.retain(|change| {
+        let part = change.name.split('.').next().unwrap_or_default();
+        !matches!(part, "engine" | "endpoint" | "earnest" | "weights" | "system")
+            && change.name != "generation.stop_ids"
+    });
+    changes
+}
+
+/// The boards of a suite, those with most runs first.
+fn boards(store: &Store, suite: &str, mut groups: Vec<Vec<&RunRecord>>) -> Vec<Board> {
+    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+    let number = groups.len();
+    let settings = |group: &[&RunRecord]| -> String {
+        // By name: a setting may set this board off from several others.
+        let mut own: BTreeMap<String, String> = BTreeMap::new();
+        let mine = &group[0].manifest;
+        for other in groups.iter().map(|other| &other[0].manifest) {
+            let changes = differences_in_asking(mine, other).into_iter();
+            own.extend(changes.map(|change| (change.name.clone(), shown(&change.one))));
+            if other.settings.suite_version != mine.settings.suite_version {
+                own.insert("version".to_owned(), mine.settings.suite_version.clone());
+            }
+        }
+        let words = own.iter().map(|(name, value)| format!("{} {value}", name.rsplit('.').next().unwrap_or(name)));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let board = |(place, group): (usize, &Vec<&RunRecord>)| {
+        let mut runs: Vec<Entry> = group.iter().map(|run| entry(store, run)).collect();
+        // A part of the questions is not ranked with all of them.
+        let value = |entry: &Entry| entry.headline.map_or(f64::NEG_INFINITY, |share| share.value);
+        runs.sort_by(|one, other| {
+            let order = one.is_partial().cmp(&other.is_partial());
+            order.then_with(|| value(other).total_cmp(&value(one))).then_with(|| one.run.cmp(&other.run))
+        });
+        Board {
+            suite: suite.to_owned(),
+            boards: number,
+            is_first: place == 0,
+            settings: settings(group),
+            tasks: tasks(&runs),
+            labels: super::labels(runs.iter().map(|run| (run.model.as_str(), run.run.as_str()))),
+            runs,
+        }
+    };
+    groups.iter().enumerate().map(board).collect()
+}
+
+impl Entry {
+    fn is_partial(&self) -> bool {
+        self.planned.is_some_and(|planned| planned != self.recorded)
+    }
 }
 
 /// A run that cannot be read keeps its row, with the reason.
@@ -183,12 +249,14 @@ struct Beside {
     problem: Option<String>,
 }
 
-/// Shows the paired differences of a suite's runs to one of them, with Holm's adjustment over the runs.
+/// Shows the paired differences of runs that asked alike to one of them, with Holm's adjustment over the runs.
 pub(crate) async fn differences(State(app): Shared, Query(ToBase { base }): Query<ToBase>) -> Response {
     app.page(move |store| {
         let base = record(store, &base)?;
         let suite = &base.manifest.settings.suite;
-        let others = store.runs()?.into_iter().filter(|run| run.manifest.settings.suite == *suite && run.id != base.id);
+        let is_beside =
+            |run: &RunRecord| run.manifest.settings.suite == *suite && run.id != base.id && asks_alike(&base, run);
+        let others = store.runs()?.into_iter().filter(is_beside);
         let mut rows: Vec<Beside> = others.map(|run| beside(store, &base, &run)).collect();
         holm(&mut rows);
         rows.sort_by(|one, other| {

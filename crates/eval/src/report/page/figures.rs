@@ -37,6 +37,13 @@ pub enum Section {
     Latency,
 }
 
+impl Section {
+    /// True for the figures of a run as a whole; the others are of a task or of a further metric each.
+    pub fn is_overview(self) -> bool {
+        matches!(self, Section::Accuracy | Section::Differences | Section::Heat | Section::Outcomes)
+    }
+}
+
 /// Draws every figure for which the runs have data. `legend` draws keys into them, as single files need.
 pub fn figures(runs: &[ReportRun], comparisons: &[Comparison], legend: bool) -> Vec<Placed> {
     let mut figures = Vec::new();
