@@ -79,9 +79,15 @@ class Comparison:
         estimate = sequential["estimate"]
         return None if estimate is None else float(estimate["p"])
 
+    @property
+    def caveats(self) -> Tuple[str, ...]:
+        """Sentences about what else differs than the models: settings, prompts, rules. Empty if nothing does."""
+        return tuple(self.document["caveats"])
+
     def __str__(self) -> str:
         found = _in_words(self.difference, self.interval, self.p, self.overall.shares)
-        return f"{self.run} - {self.baseline}: {found}, {self.items} items"
+        lines = [f"{self.run} - {self.baseline}: {found}, {self.items} items"]
+        return "\n".join([*lines, *(f"note: {caveat}" for caveat in self.caveats)])
 
 
 def compare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Optional, Sequence, Tuple, Type
 
 
@@ -81,4 +82,10 @@ def of_process(code: int, stderr: str, command: Sequence[str]) -> EarnestError:
     lines[0] = lines[0][len("error: ") :]
     helps = [line[len("help: ") :] for line in lines if line.startswith("help: ")]
     message = "\n".join(line for line in lines if not line.startswith("help: ")).strip()
+    unknown = re.match(r"unexpected argument '--([\w-]+)' found", message)
+    if unknown:
+        # In the words of the call, not of a command line.
+        near = re.search(r"similar argument exists: '--([\w-]+)'", message)
+        message = f"there is no option {unknown[1].replace('-', '_')}"
+        helps = [f"did you mean {near[1].replace('-', '_')}?"] if near else []
     return CLASSES.get(code, EarnestError)(code, message, "\n".join(helps) or None, command)

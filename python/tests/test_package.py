@@ -100,6 +100,10 @@ class Runs(unittest.TestCase):
         self.assertIn(("generation.sampling.temperature", 0.0, 1.5), found.settings)
         self.assertIn(f"{100 * found.difference:+.1f} points", str(found))
         self.assertIn("<svg", svg.read_text())
+        self.assertIn("different settings", found.caveats[0])
+        self.assertIn("temperature", str(found))
+        with self.assertRaisesRegex(earnest.UsageError, "(?s)there is no option primry.*did you mean primary"):
+            earnest.compare(self.a, self.b, primry="boundary")
         other = earnest.compare(self.a.name, self.b, task="add_Integer", quiet=True)
         self.assertEqual(other.items, 20)
 

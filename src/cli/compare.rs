@@ -3,6 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use super::error::CliError;
 use super::figures::write_figure;
 use super::printer::{Printer, harmless, one_line};
@@ -33,7 +35,11 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.message(&format!("{}: the differences with their intervals", path.display()));
     }
     if args.json {
-        printer.json(&comparisons)?;
+        let printed = comparisons.iter().map(|comparison| {
+            let caveats = comparison.caveats().into_iter().chain(comparison.other_rules()).collect();
+            PrintedComparison { comparison, caveats }
+        });
+        printer.json(&printed.collect::<Vec<_>>())?;
     } else {
         let screens = comparisons.iter().map(|comparison| {
             let asked = asked(args, comparison, printer)?;
@@ -60,6 +66,15 @@ fn models(
     }
     let distinct: BTreeSet<&String> = models.values().collect();
     Ok(if distinct.len() == models.len() { models } else { BTreeMap::new() })
+}
+
+/// A comparison as `--json` prints it.
+#[derive(Serialize)]
+struct PrintedComparison<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    /// Sentences about what else differs than the models; warnings beside the screen.
+    caveats: Vec<String>,
 }
 
 /// Compares logs where every word is a file or folder, else stored runs; returns the number of logs and samples that were left out

@@ -14,6 +14,8 @@ use earnest_stats::{Z95, wilson};
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 /// Interval of redraws of the figures beside the bar.
 const DRAW_PERIOD: Duration = Duration::from_millis(100);
+/// Seconds without a finished sample below which the time left is not doubted.
+const STRAGGLING: f64 = 5.0;
 
 /// Display of a run's events.
 pub struct Progress {
@@ -35,6 +37,8 @@ pub(super) struct Tally {
     pub(super) planned: usize,
     recorded: usize,
     started: Instant,
+    /// When the last sample was finished.
+    last: Instant,
     finished: usize,
     pub(super) scored: usize,
     pub(super) correct: usize,
@@ -187,6 +191,7 @@ impl Tally {
             planned,
             recorded,
             started,
+            last: started,
             finished: 0,
             scored: 0,
             correct: 0,
@@ -208,6 +213,7 @@ impl Tally {
 
     pub(super) fn add(&mut self, sample: &Sample) {
         self.finished += 1;
+        self.last = Instant::now();
         self.truncated += usize::from(sample.truncated());
         match &sample.score {
             Some(score) => {
@@ -236,8 +242,17 @@ impl Tally {
         let computed = statistics.prefilled_tokens as f64 / seconds;
         let generated = statistics.decoded_tokens as f64 / seconds;
         let rate = self.finished as f64 / seconds;
-        let left = self.planned.saturating_sub(self.done()) as f64;
-        let mut parts = vec![if rate > 0.0 { format!("ETA {}", clock(left / rate)) } else { "ETA -".to_owned() }];
+        let left = self.planned.saturating_sub(self.done());
+        let expected = left as f64 / rate;
+        let waited = self.last.elapsed().as_secs_f64();
+        let mut parts = vec![if rate <= 0.0 {
+            "ETA -".to_owned()
+        } else if left > 0 && waited > expected.max(STRAGGLING) {
+            // The last answers of a run are its longest: what the others took says nothing about them.
+            format!("last {left}, {} so far", clock(waited))
+        } else {
+            format!("ETA {}", clock(expected))
+        }];
         if let Some(right) = wilson(self.correct as f64, self.scored as f64, Z95) {
             let [value, low, high] = [right.value, right.low, right.high].map(|part| 100.0 * part);
             parts.push(format!("accuracy {value:.1} % [{low:.1}, {high:.1}]"));
@@ -319,6 +334,9 @@ mod tests {
         assert_eq!(tally.figures(39), "ETA 0:20 | accuracy 50.0 % [29.0, 71.0]");
         assert_eq!(tally.figures(24), "ETA 0:20 | failed 2");
         assert_eq!(tally.figures(0), "ETA 0:20");
+        // Two long answers at the end, of which none has come for a while.
+        (tally.finished, tally.last) = (58, Instant::now() - Duration::from_secs(8));
+        assert_eq!(tally.figures(0), "last 2, 0:08 so far");
     }
 
     #[test]

@@ -69,6 +69,11 @@ fn one(path: &Path) -> Result<Vec<PathBuf>, OptionError> {
     })
 }
 
+/// True for a name of a file of questions or a task file.
+fn is_of_questions(name: &str) -> bool {
+    super::Format::of(name).is_some() || name.ends_with(".toml")
+}
+
 /// Names in a folder that are not hidden, sorted, and true for those that are no folders.
 fn entries(folder: &Path) -> Vec<(String, bool)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
@@ -83,7 +88,7 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
 
 fn nearest<'a>(name: &str, found: &'a [(String, bool)]) -> Option<&'a str> {
     let wanted = name.to_lowercase();
-    let files = found.iter().filter(|(_, is_file)| *is_file);
+    let files = found.iter().filter(|(name, is_file)| *is_file && is_of_questions(name));
     let (away, near) = files.map(|(entry, _)| (strsim::levenshtein(&wanted, &entry.to_lowercase()), entry)).min()?;
     (away <= 1 + wanted.chars().count() / 5).then_some(near)
 }
@@ -94,9 +99,10 @@ fn there(folder: Option<&Path>, found: &[(String, bool)]) -> String {
         return format!("there is no folder {}", folder.display());
     }
     let shown = if folder == Path::new(".") { "this folder".to_owned() } else { folder.display().to_string() };
-    let files: Vec<&str> = found.iter().filter(|(_, is_file)| *is_file).map(|(name, _)| name.as_str()).collect();
+    let files = found.iter().filter(|(name, is_file)| *is_file && is_of_questions(name));
+    let files: Vec<&str> = files.map(|(name, _)| name.as_str()).collect();
     match files.as_slice() {
-        [] => format!("{shown} has no files"),
+        [] => format!("{shown} has no file of questions (JSONL, CSV, Parquet, a task file)"),
         names @ ([_] | [_, _] | [_, _, _] | [_, _, _, _] | [_, _, _, _, _]) => {
             format!("{shown} has {}", names.join(", "))
         }

@@ -37,6 +37,9 @@ pub struct Check {
     pub rules: Vec<String>,
     /// Rule that decides; none for perplexities.
     pub primary: Option<String>,
+    /// Kind of the first answer, where it chose the rules: none are named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen_for: Option<&'static str>,
     /// Rule that decides in raw prompts, where it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_raw: Option<String>,
@@ -220,6 +223,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
         tasks: if tasks.len() > 1 { tasks } else { BTreeMap::new() },
         rules,
         primary: task.primary.clone(),
+        chosen_for: configured.chosen_for(),
         primary_raw: raw,
         examples: task.shown(),
         covariates: covariates.into_iter().map(covariate).collect(),

@@ -227,6 +227,15 @@ impl Configured {
         Ok(())
     }
 
+    /// Kind of the first answer, which chose the scorers; none if the task file names them.
+    pub(super) fn chosen_for(&self) -> Option<&'static str> {
+        Some(match self.usual? {
+            Usual::Choices => "choices",
+            Usual::Numbers => "a number",
+            Usual::Texts => "a text",
+        })
+    }
+
     /// The task for one form of prompts.
     pub(super) fn task(&self, chat: bool) -> Result<Task, OptionError> {
         let mut definition = self.definition.clone();
