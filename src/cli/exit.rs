@@ -28,8 +28,9 @@ impl Exit {
     pub const HELP: &str = "\
 Exit codes:
   0    done
-  1    finished, but samples have no answer (`earnest samples RUN --wrong`), a model is not here or has no
-       estimate, `earnest import --keep-going` left something out, or `earnest tasks check` found something
+  1    finished, but samples have no answer (`earnest samples RUN --wrong`), a model is missing or
+       has no estimate, `earnest import --keep-going` left something out, or `earnest tasks check`
+       found something
   2    invalid command line
   3    the checkpoint cannot be used
   4    results cannot be read or written (disk full, permissions, locked or damaged run)

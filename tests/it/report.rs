@@ -82,6 +82,12 @@ fn a_report_of_two_runs_reads_in_a_browser() {
     two_runs(&folder.path().join("earnest-results"));
     let words = ["report", "run-a", "run-b", "-o", "report.html", "--figures", "figures"];
     succeeds(folder.path(), &[&words[..], &["--figure-format", "svg,pdf,png"]].concat());
+    let written = || -> Vec<PathBuf> {
+        std::fs::read_dir(folder.path().join("figures")).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    // Accuracy, differences, two heat maps, two outcomes.
+    assert_eq!(written().len(), 3 * 6, "{:?}", written());
+    succeeds(folder.path(), &[&words[..], &["--figure-format", "svg,pdf,png", "--every-figure"]].concat());
     let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     for part in [
         "Model-A-Instruct",
@@ -109,9 +115,8 @@ fn a_report_of_two_runs_reads_in_a_browser() {
     let again = folder.path().join("again.html");
     succeeds(folder.path(), &["report", "run-a", "run-b", "-o", "again.html"]);
     assert_eq!(html, std::fs::read_to_string(again).unwrap(), "the same runs give the same bytes");
-    let drawings: Vec<PathBuf> =
-        std::fs::read_dir(folder.path().join("figures")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // Accuracy, differences, three curves, two heat maps, two outcomes, latency, tokens.
+    let drawings = written();
+    // And three curves, latency, tokens.
     assert_eq!(drawings.len(), 3 * 11, "{drawings:?}");
     for path in &drawings {
         let content = std::fs::read(path).unwrap();
@@ -417,7 +422,7 @@ fn a_nupa_run_shows_every_metric_in_its_unit() {
     let words =
         ["import", "nupa", "--tasks", &names, "--lengths", "3,6,10,18", "--per-length", "1", "--name", "Model-N"];
     succeeds(folder.path(), &[&words[..], &["--completions", "lines.jsonl"]].concat());
-    succeeds(folder.path(), &["report", "nupa-Model-N", "-o", "report.html", "--figures", "figures"]);
+    succeeds(folder.path(), &["report", "nupa-Model-N", "-o", "report.html", "--figures", "figures", "--every-figure"]);
     let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     for part in [
         "Digit match, per cent of the digits",

@@ -137,8 +137,8 @@ pub struct EngineArgs {
     #[arg(long)]
     pub no_prefix_cache: bool,
 
-    /// Device of the native engine: auto (a GPU that is ready, else the CPU), cpu, cuda or cuda:N. Part of a run's settings,
-    /// because devices round differently [default: auto]
+    /// Device: auto (a GPU that is ready, else the CPU), cpu, cuda or cuda:N; part of a run's settings, because devices round
+    /// differently [default: auto]
     #[arg(long, value_name = "DEVICE", env = "EARNEST_DEVICE", hide_env_values = true, value_parser = str::parse::<DeviceChoice>)]
     pub device: Option<DeviceChoice>,
 
@@ -152,7 +152,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "NAME,NAME", value_parser = str::parse::<Variants>, hide = true)]
     pub cuda_variant: Option<Variants>,
 
-    /// GPUs with a process and a part of the items each, e.g. 0,1, instead of --device; the parts are joined
+    /// GPUs instead of --device, e.g. 0,1: a process each for a part of the run
     // Shown by the commands that take it.
     #[arg(long, value_name = "N,N", value_parser = str::parse::<DeviceList>, hide = true)]
     pub devices: Option<DeviceList>,

@@ -178,7 +178,7 @@ pub fn shown(value: &Value) -> String {
         Value::String(text) => text.clone(),
         // A temperature of 0.7 is kept in single precision, which is 0.699999988079071 in double.
         Value::Number(number) if number.is_f64() => match number.as_f64() {
-            Some(value) if f64::from(value as f32) == value => (value as f32).to_string(),
+            Some(value) if f64::from(value as f32) == value => format!("{:?}", value as f32),
             _ => number.to_string(),
         },
         other => other.to_string(),
