@@ -49,6 +49,13 @@ pub struct ReportArgs {
 /// Writes the page and, if asked, the figures as files, and prints their paths.
 pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
     let ReportArgs { runs, output, figures, every_figure, results } = args;
+    let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if ["pdf", "png", "svg"].contains(&ending) {
+        return Err(CliError::usage(format!("the report is an HTML page, and {} says {ending}", output.display()))
+            .help(format!(
+                "-o report.html, which a browser prints; --figures DIR --figure-format {ending} writes the figures"
+            )));
+    }
     write(runs, results, output, Some((figures, *every_figure)))?.iter().for_each(|line| printer.message(line));
     Ok(Exit::Success)
 }

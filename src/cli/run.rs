@@ -22,8 +22,10 @@ const NOTICE: &str = "no --model given: evaluating earnest-abacus-1.4m, the mode
 
 /// Begins, continues or reports a run.
 pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    if args.limit == Some(0) || args.samples == 0 {
-        return Err(CliError::usage("--limit 0 and --samples 0 leave nothing to ask"));
+    if let Some((option, _)) =
+        [("--limit", args.limit == Some(0)), ("--samples", args.samples == 0)].into_iter().find(|none| none.1)
+    {
+        return Err(CliError::usage(format!("{option} 0 leaves nothing to ask")));
     }
     let Some(SuiteCommand { name: suite, options }) = &args.suite else {
         return Err(CliError::usage("name a SUITE, or a run with --from")

@@ -62,13 +62,14 @@ pub(crate) async fn page(State(app): Shared, Query(Two { a, b }): Query<Two>) ->
         let mut rows = vec![Row::of(&found.overall, true)];
         rows.extend(found.tasks.iter().map(|task| Row::of(task, false)));
         let model = found.model.as_ref().map(|model| model.remark());
+        let other_rules = found.other_rules();
         let figure = comparison_figure(std::slice::from_ref(&found), str::to_owned, false).map(|figure| figure.inline());
         let gained: Vec<_> = found.flips.iter().filter(|flip| flip.run > flip.baseline).take(LISTED).collect();
         let lost: Vec<_> = found.flips.iter().filter(|flip| flip.run < flip.baseline).take(LISTED).collect();
         let models = super::labels([&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())));
         let title = format!("{} and {}", models[0], models[1]);
         let (all_gained, all_lost) = (found.gained as u64, found.lost as u64);
-        let context = json!({"title": title, "a": a, "b": b, "models": models, "rows": rows, "model": model, "figure": figure, "gained": gained, "lost": lost, "all_gained": all_gained, "all_lost": all_lost, "warnings": warnings.0, "items": found.items as u64, "right_or_wrong": found.right_or_wrong});
+        let context = json!({"title": title, "a": a, "b": b, "models": models, "rows": rows, "model": model, "other_rules": other_rules, "figure": figure, "gained": gained, "lost": lost, "all_gained": all_gained, "all_lost": all_lost, "warnings": warnings.0, "items": found.items as u64, "right_or_wrong": found.right_or_wrong});
         Ok(Page::new("compare.html", context))
     })
     .await

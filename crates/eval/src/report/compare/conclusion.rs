@@ -111,7 +111,7 @@ impl Comparison {
         // Scorers of two tools have different names for one thing; the screen says which they are.
         (known && mine != theirs && !self.of_logs).then(|| {
             format!(
-                "The runs have different primary rules ({theirs} and {mine}), so their difference of {} says nothing about the \
+                "The runs have different primary rules ({mine} and {theirs}), so their difference of {} says nothing about the \
                  models. `earnest compare RUN RUN --primary RULE` compares both by one rule; `earnest score RUN --save --profile RULE` \
                  makes it a run's own.",
                 self.overall.size(self.overall.difference.abs())

@@ -101,8 +101,8 @@ fn differences(runs: &[ReportRun], comparisons: &[Comparison], legend: bool) -> 
         let Some(series) = runs.iter().position(|run| run.label == comparison.run) else { continue };
         for one in rows(comparison, base) {
             let (low, high) = one.interval.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-            // Without a standard error there is no test; the remarks name such tasks.
-            let significant = one.interval.and(one.p_holm).map(|_| holds(&one));
+            // Without a standard error there is no test, and it may be chance too; the remarks name such tasks.
+            let significant = Some(one.interval.is_some() && holds(&one));
             let value = Interval { estimate: one.difference, low, high };
             add(&mut groups, &one.name, Bar { series, value, significant });
         }
@@ -146,7 +146,9 @@ fn by_group(runs: &[ReportRun], mut plot: Bars, section: Section) -> Vec<Placed>
         if rows.is_empty() {
             return None;
         }
-        rows.extend(plot.groups.iter().filter(|row| row.label == "all").cloned());
+        // It is of the other groups too.
+        let all = plot.groups.iter().filter(|row| row.label == "all").cloned();
+        rows.extend(all.map(|row| BarGroup { label: "all groups".to_owned(), ..row }));
         let (name, title) = (format!("{}-{name}", plot.name), format!("{}: {name}", plot.title));
         Some(placed(&Bars { name, title, groups: rows, ..plot.clone() }))
     };
