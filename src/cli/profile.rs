@@ -92,7 +92,7 @@ pub struct ProfileArgs {
     #[arg(long, help_heading = "Results")]
     pub new: bool,
 
-    /// The HTML page [default: RUN.html in the results folder]
+    /// The HTML page [default: RUN.html in the results folder; none with --compare]
     #[arg(long, short, value_name = "FILE", help_heading = "Results")]
     pub output: Option<PathBuf>,
 
@@ -183,6 +183,9 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
 }
 
 fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    if args.figures.figures.is_some() && args.output.is_none() {
+        return Err(CliError::usage("--figures needs -o FILE with --compare: figures are those of the page"));
+    }
     let store = results::open(&args.results.folder, printer)?;
     let (one, other) = (store.run(one)?, store.run(other)?);
     if one.manifest.run == other.manifest.run {

@@ -130,7 +130,13 @@ const STACKS: [&[Family]; 4] = [
 /// Bars of the limits of a family's skills; none without skills.
 fn panel(family: Family, profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Option<Figure> {
     let mut rows: Vec<LimitRow> = Vec::new();
-    for skill in profiles.first()?.skills.iter().filter(|skill| skill.family == family) {
+    let mut skills: Vec<&SkillProfile> = Vec::new();
+    for skill in profiles.iter().flat_map(|profile| &profile.skills).filter(|skill| skill.family == family) {
+        if !skills.iter().any(|known| known.task == skill.task) {
+            skills.push(skill);
+        }
+    }
+    for skill in skills {
         let found =
             profiles.iter().enumerate().filter_map(|(series, profile)| Some(bar(series, profile.skill(&skill.task)?)));
         let differs = differences.iter().any(|one| one.task == skill.task && one.holds);

@@ -57,7 +57,9 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
         profile.model, profile.answers, profile.tokens, profile.seconds
     );
     text += &wrap(&heading, width, "");
-    text += &wrap("Digits at which success is halfway from certainty to chance (95 % intervals)", width, "");
+    if !asked.is_empty() {
+        text += &wrap("Digits at which success is halfway from certainty to chance (95 % intervals)", width, "");
+    }
     let mut hidden: Vec<String> = Vec::new();
     text += &nupa(&asked, &mut hidden);
     text += &bench(&asked, width, &mut hidden);
@@ -83,7 +85,9 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
     if !remarks.is_empty() {
         text += &wrap(&format!("{}.", remarks.join("; ")), width, "");
     }
-    text += &wrap(&errors(profile), width, "");
+    if !asked.is_empty() {
+        text += &wrap(&errors(profile), width, "");
+    }
     if let Some(sentence) = notations(profile) {
         text += &wrap(&sentence, width, "");
     }
@@ -111,11 +115,15 @@ fn notations(profile: &NumeracyProfile) -> Option<String> {
         })
         .collect();
     let found = if holding.is_empty() {
-        "no difference of a notation holds".to_owned()
+        format!("with {} sums each, no difference to another notation holds", plain.asked)
     } else {
         format!("points by notation: {}", holding.join(", "))
     };
-    Some(format!("Sums of {} digits {:.0} % right; {found}.", plain.length, share(plain.right, plain.asked)))
+    Some(format!(
+        "Notations: plain sums of {} digits are {:.0} % right; {found}.",
+        plain.length,
+        share(plain.right, plain.asked)
+    ))
 }
 
 /// Chance of a class among wrong answers that know nothing of the mistake, from two digits on: `up to 9`. None where digits do not decide.
@@ -214,15 +222,21 @@ fn bench(skills: &[&SkillProfile], width: usize, hidden: &mut Vec<String>) -> St
 /// Renders the differences of two models that hold, then a count of the others.
 pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDifference], width: usize) -> String {
     let [first, second] = [0, 1].map(|place| label(&profiles, place));
-    let mut text = wrap(&format!("{first} and {second}: 50 % limits in digits"), width, "");
+    let said = |profile: &NumeracyProfile| if profile.finished { "" } else { " (unfinished)" };
+    let [first_end, second_end] = profiles.map(said);
+    let mut text = wrap(&format!("{first}{first_end} and {second}{second_end}: 50 % limits in digits"), width, "");
     text.push('\n');
     let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
-    let mut table = Table::with_left(1, ["skill", &profiles[0].run, &profiles[1].run, "p (Holm)"]);
+    let mut table = Table::with_left(1, ["skill", &first, &second, "p (Holm)"]);
     for one in holding.iter().take(LINES) {
         let Some(skill) = profiles[0].skill(&one.task) else { continue };
         let [first, second] = one.limits.map(|limit| limit_text(&limit, (skill.shortest, skill.longest)));
         let p = if one.p_holm < 0.0001 { "<0.0001".to_owned() } else { format!("{:.4}", one.p_holm) };
         table.row(vec![name(skill), first, second, p]);
+    }
+    if differences.is_empty() {
+        text += &wrap("No skill with a limit is in both: there is nothing to compare.", width, "");
+        return text;
     }
     if holding.is_empty() {
         text += &wrap("No difference of limits holds after Holm's adjustment.", width, "");

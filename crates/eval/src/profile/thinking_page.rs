@@ -49,7 +49,12 @@ pub(super) fn section(profile: &NumeracyProfile) -> String {
                 let class = if gain.holds { " class=\"holds\"" } else { "" };
                 format!("<span{class}>{difference:+.0}</span> <small>[{low:+.0}, {high:+.0}]</small>")
             });
-            let per = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.2}"));
+            // Two significant digits: answers a second of a small machine are thousandths.
+            let per = |value: Option<f64>| {
+                let digits =
+                    |value: f64| if value > 0.0 { (1.0 - value.log10().floor()).clamp(0.0, 6.0) as usize } else { 0 };
+                value.map_or_else(String::new, |value| format!("{value:.0$}", digits(value)))
+            };
             write!(
                 rows,
                 "<tr><th>{}{}</th><td class=\"num\">{accuracy:.0} <small>[{low:.0}, {high:.0}]</small></td><td class=\"num\">{:.0}</td>\

@@ -32,7 +32,7 @@ pub struct BarGroup {
 pub struct Bar {
     pub series: usize,
     pub value: Interval,
-    /// Significance of a test, if any; bars that are not significant are hatched and marked `n.s.`.
+    /// Significance of a test, if any; bars that are not significant are hatched and marked `n.s.`, or `no test` where the interval is unknown.
     pub significant: Option<bool>,
 }
 
@@ -57,8 +57,12 @@ pub fn bars(plot: &Bars) -> Figure {
     let widest = plot.groups.iter().map(|group| text_width(&compact(&group.label))).fold(20.0, f64::max);
     let left = if above { 10.0 } else { widest + 10.0 };
     let line = if above { LINE } else { 0.0 };
-    let right =
-        if plot.groups.iter().flat_map(|group| &group.bars).any(|bar| bar.significant.is_some()) { 30.0 } else { 12.0 };
+    let bars = || plot.groups.iter().flat_map(|group| &group.bars);
+    let right = match bars().any(|bar| bar.significant.is_some()) {
+        true if bars().any(|bar| bar.significant.is_some() && !has_bound(bar.value)) => 46.0,
+        true => 30.0,
+        false => 12.0,
+    };
     let thick = if plot.groups.iter().any(|group| group.bars.len() > FEW) { THIN } else { THICK };
     let rows: f64 = plot.groups.iter().map(|group| line + group.bars.len() as f64 * thick + GAP).sum();
     let height = TOP + rows + BOTTOM;
@@ -108,6 +112,11 @@ fn has_width(value: Interval) -> bool {
     value.low < value.high
 }
 
+/// True of an interval of which something is known: without, there was no test.
+fn has_bound(value: Interval) -> bool {
+    value.low.is_finite() || value.high.is_finite()
+}
+
 fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, (y, thick): (f64, f64)) {
     let Interval { estimate, low, high } = bar.value;
     if !estimate.is_finite() || low.is_nan() || high.is_nan() {
@@ -120,7 +129,8 @@ fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, (y, t
     });
     let name = plot.series.get(bar.series).map_or("", String::as_str);
     let tested = match bar.significant {
-        Some(false) => ", not significant",
+        Some(false) if has_bound(bar.value) => ", not significant",
+        Some(false) => ", not tested",
         _ => "",
     };
     let interval = if has_width(bar.value) { format!(" [{}, {}]", shown[1], shown[2]) } else { String::new() };
@@ -131,13 +141,15 @@ fn draw(svg: &mut Svg, plot: &Bars, group: &BarGroup, bar: &Bar, x: Scale, (y, t
         svg.filled(&format!("url(#{})", pattern(plot, bar.series)), (from, y + 1.0), size, &tip);
         svg.rect("outline", (from, y + 1.0), size, &tip);
         let class = if thick < THICK { "small" } else { "tick" };
-        svg.text(class, (x.at(high.max(0.0)) + 4.0, y + thick - 3.0), Anchor::Start, "n.s.");
+        let (end, mark) = if has_bound(bar.value) { (high, "n.s.") } else { (estimate, "no test") };
+        let end = if end.is_finite() { end } else { estimate };
+        svg.text(class, (x.at(end.max(0.0)) + 4.0, y + thick - 3.0), Anchor::Start, mark);
     } else {
         svg.rect("bar", (from, y + 1.0), size, &tip);
     }
     let middle = y + thick / 2.0;
     // With one unknown bound the line runs to the edge; with two there is none.
-    if has_width(bar.value) && (low.is_finite() || high.is_finite()) {
+    if has_width(bar.value) && has_bound(bar.value) {
         svg.line("whisker", (x.at(low), middle), (x.at(high), middle));
         for end in [low, high].into_iter().filter(|end| end.is_finite()) {
             svg.line("whisker", (x.at(end), middle - 2.5), (x.at(end), middle + 2.5));
