@@ -227,7 +227,7 @@ pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDiff
     let mut text = wrap(&format!("{first}{first_end} and {second}{second_end}: 50 % limits in digits"), width, "");
     text.push('\n');
     let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
-    let mut table = Table::with_left(1, ["skill", &first, &second, "p (Holm)"]);
+    let mut table = Table::with_left(1, ["skill", first, second, "p (Holm)"]);
     for one in holding.iter().take(LINES) {
         let Some(skill) = profiles[0].skill(&one.task) else { continue };
         let [first, second] = one.limits.map(|limit| limit_text(&limit, (skill.shortest, skill.longest)));
