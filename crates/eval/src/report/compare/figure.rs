@@ -8,7 +8,7 @@ const MOST: usize = 20;
 
 /// Draws the differences to the baseline with their 95 % intervals, by task and overall; those that may be chance are hatched. None
 /// without a comparison, and of numbers with different units. `label` names a run, by its model where that is enough. Of many tasks
-/// the [`MOST`] that differ most are drawn, and the title says so, unless `all` is true.
+/// the twenty that differ most are drawn, and the title says so, unless `all` is true.
 pub fn figure(comparisons: &[Comparison], label: impl Fn(&str) -> String, all: bool) -> Option<Figure> {
     let first = comparisons.first()?;
     let shares = first.overall.shares;
