@@ -152,7 +152,7 @@ class Errors(unittest.TestCase):
     def test_errors_are_what_the_program_said(self):
         cases = [
             (earnest.UsageError, 2, "there is no suite nupx", lambda: earnest.run("nupx", quiet=True)),
-            (earnest.UsageError, 2, "--nosuch", lambda: earnest.run("nupa", nosuch=3, quiet=True)),
+            (earnest.UsageError, 2, "there is no option nosuch", lambda: earnest.run("nupa", nosuch=3, quiet=True)),
             (earnest.UsageError, 2, "'--help' is no suite", lambda: earnest.run("--help")),
             (earnest.UsageError, 2, "set", lambda: earnest.run("nupa", tasks={"add_Integer"})),
             (earnest.ModelError, 3, "'-x' is not a file", lambda: earnest.run("nupa", model="-x", quiet=True)),
