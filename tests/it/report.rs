@@ -298,6 +298,7 @@ fn differences_without_an_error_are_drawn_and_named() {
     assert!(text.contains("add, B: ") && text.contains("[unknown, unknown]"), "{text}");
     // Where no error can be estimated nothing was tested, which is no finding either.
     assert!(text.contains("[unknown, unknown], not tested") && text.contains("no test"), "{text}");
+    assert!(!text.contains("[unknown, unknown], not significant"), "{text}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub struct Entry {
     pub tasks: Vec<String>,
     /// Number of items with default options; none if it depends on something.
     pub items: Option<usize>,
-    /// What it depends on then.
+    /// Influences on it then.
     #[serde(skip)]
     pub items_depend_on: String,
     /// Options that select items.

@@ -43,7 +43,7 @@ pub struct CapResult {
     /// Right answers a thousand tokens and a second; none without either.
     pub right_per_thousand_tokens: Option<f64>,
     pub right_per_second: Option<f64>,
-    /// What the largest cap gains over this one; none for the largest.
+    /// Gain of the largest cap over this one; none for the largest.
     pub gain: Option<Gain>,
 }
 
@@ -133,7 +133,7 @@ fn answer(answers: &BTreeMap<Option<usize>, CappedAnswer>, cap: Option<usize>) -
     (*asked == cap || !answer.goes_on).then_some(*answer)
 }
 
-/// What the largest cap gains over each other one.
+/// Gains of the largest cap over each other one.
 fn gains(all: &[(Option<usize>, Answers)], largest: &Answers) -> Vec<Gain> {
     let mut p_values = Vec::new();
     let mut found = Vec::new();

@@ -76,7 +76,7 @@ impl<'a> Rounds<'a> {
         measured.as_ref().and_then(|measured| measured.limit(0.5)).map_or(0.0, |limit| limit.estimate)
     }
 
-    /// What is asked once the limits are known: thinking under its caps, and sums in several notations in the first of these rounds.
+    /// Questions once the limits are known: thinking under its caps, and sums in several notations in the first of these rounds.
     fn beyond_limits(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
         let lengths = ThinkingTask::ALL.map(|kind| kind.length(self.limit(kind.skills()))).to_vec();
         let mut items = match &mut self.cap_rounds {

@@ -111,7 +111,7 @@ pub trait BuiltIn: Sync {
     /// Number of items with default options; none where they depend on the user's data.
     fn items(&self) -> Option<usize>;
 
-    /// What the number of items depends on, where [`BuiltIn::items`] has none.
+    /// Influences on the number of items, where [`BuiltIn::items`] has none.
     fn items_depend_on(&self) -> String {
         "your data".to_owned()
     }
