@@ -222,7 +222,7 @@ fn fields_that_change_the_maths_are_refused_by_name() {
         ("llama", json!({"hidden_size": -1}), vec!["hidden_size"]),
         ("llama", json!({"hidden_size": 1e300}), vec!["hidden_size"]),
         ("llama", json!({"vocab_size": "512"}), vec!["vocab_size"]),
-        ("llama", json!({"head_dim": 15}), vec!["15 rotated dimensions"]),
+        ("llama", json!({"head_dim": 15}), vec!["head_dim", "15 dimensions", "even"]),
         ("llama", json!({"rope_theta": 0.0}), vec!["rope_theta", "positive"]),
         ("llama", json!({"rms_norm_eps": -1.0}), vec!["rms_norm_eps"]),
         ("llama", json!({"text_config": {}}), vec!["text_config"]),

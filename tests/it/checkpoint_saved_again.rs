@@ -38,6 +38,24 @@ fn a_head_of_its_own_unties_and_a_copy_does_not() {
 }
 
 #[test]
+fn a_tied_matrix_may_be_stored_as_the_head_alone() {
+    let usual = with_tensors(TIED, |_| ());
+    let moved = with_tensors(TIED, |tensors| {
+        let embedding = tensors.remove(EMBEDDING).unwrap();
+        tensors.insert(HEAD.to_owned(), embedding);
+    });
+    let [usual, moved] = [usual, moved].map(|folder| {
+        let opened = Checkpoint::open(folder.path()).unwrap();
+        assert!(opened.config.tied_embeddings);
+        let shape = [opened.config.vocab_size, opened.config.hidden_size];
+        format!("{:?}", opened.tensor(Parameter::Embedding, &shape).unwrap().values)
+    });
+    assert!(usual == moved);
+    let neither = with_tensors(TIED, |tensors| drop(tensors.remove(EMBEDDING)));
+    assert_says(&refusal(&neither), &[EMBEDDING, "is missing"]);
+}
+
+#[test]
 fn heads_are_tied_by_either_flag_unless_one_is_stored() {
     let flags = |outer: serde_json::Value, inner: serde_json::Value| {
         let folder = copy("gemma4-e2b");

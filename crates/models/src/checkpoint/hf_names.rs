@@ -53,6 +53,10 @@ pub(super) fn places(family: Family, c: &DecoderConfig, parameter: Parameter, sh
         // The bare decoder without its head.
         places.push(place);
     }
+    if parameter == Parameter::Embedding && c.tied_embeddings {
+        // A matrix that is both may be stored under the head's name alone.
+        places.extend(self::places(family, c, Parameter::Head, shape));
+    }
     places
 }
 

@@ -340,6 +340,10 @@ fn rotated_dims(f: &Fields, key: &str, context: &Context, partial: Option<f64>) 
         return Err(f.error("partial_rotary_factor", "this architecture rotates whole heads"));
     }
     let dims = (context.head_dim as f64 * share) as usize;
+    if partial.is_none() && !dims.is_multiple_of(2) {
+        let key = if f.contains("head_dim") { "head_dim" } else { key };
+        return Err(f.error(key, format!("heads have {dims} dimensions, rotary embeddings need an even number")));
+    }
     if dims == 0 || dims > context.head_dim || !dims.is_multiple_of(2) {
         return Err(f.error(
             key,
