@@ -342,6 +342,10 @@ impl EndpointEngine {
             self.fatal.get_or_insert(error);
             return None;
         }
+        // An exchange that ended meanwhile may be the other server's.
+        if let (Reply::Answered(_), Some(EndpointError::Changed { .. })) = (&reply, &self.fatal) {
+            return None;
+        }
         // A request is reported once, whatever its threads do.
         let Some(true) = self.requests.remove(&id) else { return None };
         Some(match reply {
@@ -400,6 +404,7 @@ impl Engine for EndpointEngine {
             match self.replies.recv_timeout(wait) {
                 Ok((id, reply)) => events.extend(self.take(id, reply)),
                 Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) if self.fatal.is_some() => break,
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(EndpointError::ThreadsEnded.into());
                 }
@@ -496,8 +501,7 @@ impl Engine for EndpointEngine {
 impl Drop for EndpointEngine {
     fn drop(&mut self) {
         // Threads that wait end at once; one in an exchange ends after it and is not waited for.
-        self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.wake.notify_all();
+        self.shared.end();
     }
 }
 
@@ -509,6 +513,12 @@ impl Shared {
 
     fn address(&self) -> String {
         self.client.address().as_str().to_owned()
+    }
+
+    /// Ends all threads.
+    fn end(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake.notify_all();
     }
 
     fn stopped(&self) -> bool {
@@ -530,13 +540,18 @@ impl Shared {
             };
             drop(state);
             let Some(reply) = self.ask(&request, submitted) else { return };
-            if replies.send((request.id, reply)).is_err() {
+            // No thread asks for more, least of all a server that is another one now.
+            let last = matches!(reply, Reply::Fatal(_));
+            if last {
+                self.end();
+            }
+            if replies.send((request.id, reply)).is_err() || last {
                 return;
             }
         }
     }
 
-    /// Asks until there is an answer or no try is left; none if the engine was dropped meanwhile.
+    /// Asks until there is an answer or no try is left; none if the engine ended meanwhile.
     fn ask(&self, request: &Request, submitted: Instant) -> Option<Reply> {
         let body = match self.form.body(request) {
             Ok(body) => body,
