@@ -8,6 +8,8 @@ mod nupa;
 mod nupa_section_3;
 mod gsm_symbolic;
 mod gsm_symbolic_collected;
+mod gsm_symbolic_cost;
+mod gsm_symbolic_fresh;
 mod gsm_symbolic_runs;
 
 pub use gsm_symbolic_collected::numbers_of;
