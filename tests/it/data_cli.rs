@@ -227,21 +227,36 @@ fn a_study_goes_on_with_what_is_there_and_says_what_is_missing() {
     hub.faults(Faults { gated: Some("tiny-org/gated"), ..Faults::default() });
     let study = |models: &str, more: &[&str]| {
         let few = ["--limit", "6", "--prompts", "gsm", "--max-tokens", "4"];
-        earnest(folder.path(), &hub.endpoint, &[&["reproduce", "gsm-symbolic", "--run", "--models", models], more, &few[..]].concat())
+        earnest(
+            folder.path(),
+            &hub.endpoint,
+            &[&["reproduce", "gsm-symbolic", "--run", "--models", models], more, &few[..]].concat(),
+        )
     };
     // Before anything is fetched the plan says what that takes.
     let all = "tiny-gated,tiny-moved,tiny-absent,tiny-llama";
     let planned = study(all, &["--dry-run"]);
     let text = said(&planned);
     assert_eq!(planned.status.code(), Some(0), "{text}");
-    for part in ["4 models are not here: about 7.5 GiB to fetch, 1 with a licence to accept", "huggingface.co/tiny-org/gated", "HF_TOKEN"] {
+    for part in [
+        "4 models are not here: about 7.5 GiB to fetch, 1 with a licence to accept",
+        "huggingface.co/tiny-org/gated",
+        "HF_TOKEN",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let fetch = || earnest(folder.path(), &hub.endpoint, &["models", "fetch", "--paper", "tiny-paper"]);
     let fetched = fetch();
     let text = said(&fetched);
     assert_ne!(fetched.status.code(), Some(0), "{text}");
-    for part in ["tiny-gated was not fetched", "gated", "no token", "tiny-moved was not fetched", "tiny-absent was not fetched", "3 of 4 models"] {
+    for part in [
+        "tiny-gated was not fetched",
+        "gated",
+        "no token",
+        "tiny-moved was not fetched",
+        "tiny-absent was not fetched",
+        "3 of 4 models",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(text.contains(&format!("tiny-org/tiny-llama@{COMMIT}")), "{text}");
@@ -256,7 +271,9 @@ fn a_study_goes_on_with_what_is_there_and_says_what_is_missing() {
     let run = study(all, &["-o", "study.html"]);
     let text = said(&run);
     assert_eq!(run.status.code(), Some(1), "{text}");
-    for part in ["tiny-gated is left out", "tiny-moved is left out", "tiny-absent is left out", "Variants against originals"] {
+    for part in
+        ["tiny-gated is left out", "tiny-moved is left out", "tiny-absent is left out", "Variants against originals"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(std::fs::read_to_string(folder.path().join("study.html")).unwrap().contains("tiny-llama"));
@@ -275,17 +292,29 @@ fn a_study_file_s_endpoint_is_asked_on_loopback() {
         std::fs::write(place.join(name), file.bytes).unwrap();
     }
     let server = Server::start(folder.path(), &place, None);
-    let file = format!("[models.served]\nendpoint = \"http://{}/v1\"\n\n[tasks.none]\nsuite = \"gsm-mini\"\n", server.address);
+    let file =
+        format!("[models.served]\nendpoint = \"http://{}/v1\"\n\n[tasks.none]\nsuite = \"gsm-mini\"\n", server.address);
     std::fs::write(folder.path().join("served.toml"), file).unwrap();
     let few = ["--suite", "gsm-mini", "--per-template", "2", "--limit", "6", "--prompts", "gsm", "--max-tokens", "4"];
-    let words = [&["reproduce", "gsm-symbolic", "--run", "--models", "served.toml", "--json", "--offline"], &few[..]].concat();
+    let words =
+        [&["reproduce", "gsm-symbolic", "--run", "--models", "served.toml", "--json", "--offline"], &few[..]].concat();
     let run = earnest(folder.path(), "http://127.0.0.1:9", &words);
     let study: Value = serde_json::from_slice(&run.stdout).unwrap_or_else(|_| panic!("{}", said(&run)));
     assert_eq!(study["runs"][0]["model"], "served");
-    assert_eq!(study["analyses"][0]["accuracies"]["base_questions"].as_u64().unwrap() + study["analyses"][0]["accuracies"]["variant_questions"].as_u64().unwrap(), 6);
+    assert_eq!(
+        study["analyses"][0]["accuracies"]["base_questions"].as_u64().unwrap()
+            + study["analyses"][0]["accuracies"]["variant_questions"].as_u64().unwrap(),
+        6
+    );
     // An endpoint that is down is named, and keeps no other model from its run.
     drop(server);
-    let both = [&["reproduce", "gsm-symbolic", "--run", "--models", "served.toml", "--with"], &[&format!("tiny={}", place.display())[..]][..], &few[..], &["--seed", "2"]].concat();
+    let both = [
+        &["reproduce", "gsm-symbolic", "--run", "--models", "served.toml", "--with"],
+        &[&format!("tiny={}", place.display())[..]][..],
+        &few[..],
+        &["--seed", "2"],
+    ]
+    .concat();
     let down = earnest(folder.path(), "http://127.0.0.1:9", &both);
     assert_ne!(down.status.code(), Some(0), "{}", said(&down));
     let list = earnest(folder.path(), "http://127.0.0.1:9", &["runs", "list", "--json"]);
@@ -307,7 +336,11 @@ fn fresh_questions_and_harder_sets_are_part_of_the_study() {
     let with = format!("tiny={}", place.display());
     let few = ["--prompts", "gsm", "--max-tokens", "4", "--with", &with];
     let study = |more: &[&str]| {
-        earnest(folder.path(), "http://127.0.0.1:9", &[&["reproduce", "gsm-symbolic", "--run"], more, &few[..]].concat())
+        earnest(
+            folder.path(),
+            "http://127.0.0.1:9",
+            &[&["reproduce", "gsm-symbolic", "--run"], more, &few[..]].concat(),
+        )
     };
     let own = ["--fresh", "own", "--instances", "1", "--templates", "0-2", "--json"];
     let fresh = study(&own);

@@ -58,10 +58,14 @@ fn an_experiment_trains_asks_and_goes_on() {
     experiment(folder, "tiny.toml", &[]);
     let first = earnest(folder, &RUN);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
-    for said in ["1 of 2: clean-1 (12 training questions)", "2 of 2: noise-1 (12 training questions, ", "asking noise-1"] {
+    for said in
+        ["1 of 2: clean-1 (12 training questions)", "2 of 2: noise-1 (12 training questions, ", "asking noise-1"]
+    {
         assert!(first.stderr.contains(said), "{said}: {}", first.stderr);
     }
-    for said in ["Trained defence: llama (tiny)", "Table 3", "Table 9", "Table 10", "noise, attack", "noise, defence", "GPT2"] {
+    for said in
+        ["Trained defence: llama (tiny)", "Table 3", "Table 9", "Table 10", "noise, attack", "noise, defence", "GPT2"]
+    {
         assert!(first.stdout.contains(said), "{said}: {}", first.stdout);
     }
     let stored = || std::fs::read_to_string(folder.join("tiny/results.json")).unwrap();
@@ -86,7 +90,12 @@ fn an_experiment_trains_asks_and_goes_on() {
     let (clean, noise) = (rows("clean.jsonl"), rows("noise.jsonl"));
     assert_eq!((clean.len(), noise.len()), (12, 12));
     assert_eq!(clean[0]["completion"], "Equation: 31-12");
-    assert!(clean[0]["prompt"].as_str().unwrap().ends_with("Problem: Mara had 31 coins. Later Mara spent 12 of them. How many coins are left?\n"));
+    assert!(
+        clean[0]["prompt"]
+            .as_str()
+            .unwrap()
+            .ends_with("Problem: Mara had 31 coins. Later Mara spent 12 of them. How many coins are left?\n")
+    );
     let perturbed = noise[0]["completion"].as_str().unwrap();
     assert!(perturbed.starts_with("Equation: 31.") && perturbed.contains("-12."), "{perturbed}");
     // The same command again trains nothing and shows the same; so do the folder and the file.
@@ -116,7 +125,8 @@ fn an_experiment_trains_asks_and_goes_on() {
 fn a_killed_experiment_ends_with_the_same_outcomes() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let long = [("steps = 3", "steps = 12"), ("questions = 6", "questions = 6\ncompute = \"int8\"\nprompt = \"raw,answer\"")];
+    let long =
+        [("steps = 3", "steps = 12"), ("questions = 6", "questions = 6\ncompute = \"int8\"\nprompt = \"raw,answer\"")];
     experiment(folder, "whole.toml", &long);
     experiment(folder, "tiny.toml", &long);
     let whole = earnest(folder, &["reproduce", "dnc", "--run", "--experiment", "whole.toml", "--json"]);
@@ -253,7 +263,8 @@ fn experiments_that_cannot_be_run_are_named() {
 
 #[test]
 fn keys_have_the_defaults_of_the_commands() {
-    let text = "title = \"t\"\nmodel = \"m\"\ndata = \"d\"\nkinds = [\"language-to-digits\", \"type\"]\nseeds = [1, 2]\n";
+    let text =
+        "title = \"t\"\nmodel = \"m\"\ndata = \"d\"\nkinds = [\"language-to-digits\", \"type\"]\nseeds = [1, 2]\n";
     let experiment = DefenceExperiment::parse(text).unwrap();
     let names: Vec<String> = experiment.models().iter().map(|model| model.name()).collect();
     assert_eq!(names, ["clean-1", "language-to-digits-1", "type-1", "clean-2", "language-to-digits-2", "type-2"]);

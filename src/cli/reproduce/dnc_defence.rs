@@ -115,7 +115,9 @@ impl From<DefenceError> for CliError {
             DefenceError::Eval(error) => error.into(),
             DefenceError::File { .. } => CliError::usage(error.to_string())
                 .help("docs/dnc.md documents the keys of an experiment of the trained defence"),
-            DefenceError::Folder { .. } | DefenceError::Results { .. } => CliError::new(Exit::Results, error.to_string()),
+            DefenceError::Folder { .. } | DefenceError::Results { .. } => {
+                CliError::new(Exit::Results, error.to_string())
+            }
         }
     }
 }

@@ -210,10 +210,12 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
         return Err(CliError::usage("--measure is for --plan or --run"));
     }
     if let Some(output) = args.output.as_deref().filter(|output| !is_page(output)) {
-        return Err(CliError::usage(format!("{} is not an HTML page, and the study is one", output.display())).help(format!(
-            "write {}; to have a PDF, open it in a browser and print it to a file: the page has a layout for paper",
-            output.with_extension("html").display()
-        )));
+        return Err(CliError::usage(format!("{} is not an HTML page, and the study is one", output.display())).help(
+            format!(
+                "write {}; to have a PDF, open it in a browser and print it to a file: the page has a layout for paper",
+                output.with_extension("html").display()
+            ),
+        ));
     }
     let (executed, left_out) = match args.run {
         true => match gsm_symbolic_runs::execute(args, quiet, printer)? {

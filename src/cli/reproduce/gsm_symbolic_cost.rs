@@ -125,7 +125,9 @@ fn seconds_per_parameter(plan: &StudyPlan, estimate: &Estimate) -> Option<(f64, 
         let runs = || estimate.runs.iter().filter(|run| run.planned.model == index);
         let Some(first) = runs().next().filter(|_| runs().all(|run| run.left > 0)) else { continue };
         let Some(seconds) = runs().map(|run| run.seconds).sum::<Option<f64>>() else { continue };
-        let Some(checkpoint) = plan.native(first.planned).and_then(|located| model::open(located).ok()) else { continue };
+        let Some(checkpoint) = plan.native(first.planned).and_then(|located| model::open(located).ok()) else {
+            continue;
+        };
         let parameters = checkpoint.config.parameter_count() as f64;
         if found.as_ref().is_none_or(|(known, ..)| parameters > *known) {
             found = Some((parameters, seconds, first.model.clone()));

@@ -22,7 +22,9 @@ pub(super) fn fresh_questions(
 ) -> Result<PathBuf, CliError> {
     let given = &args.items.0;
     if args.suite != "gsm-symbolic" || given.has_any(&["data", "revision", "sets"]) {
-        return Err(CliError::usage("--fresh draws the questions; leave --suite gsm-mini, --data, --revision and --sets out"));
+        return Err(CliError::usage(
+            "--fresh draws the questions; leave --suite gsm-mini, --data, --revision and --sets out",
+        ));
     }
     let generator = find(&args.suite).and_then(|suite| suite.generator());
     let generator = generator.ok_or_else(|| CliError::usage(format!("{} has no generator", args.suite)))?;

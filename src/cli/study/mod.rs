@@ -33,8 +33,8 @@ use earnest_eval::study::{
 use earnest_tasks::suite::registry::Channel;
 
 pub(super) use lines::Lines;
-pub(super) use screen::plan as cost_table;
 use live::LiveTable;
+pub(super) use screen::plan as cost_table;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

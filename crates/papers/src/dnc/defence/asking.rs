@@ -2,19 +2,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::DefenceError;
 use super::file::{DefenceExperiment, TrainedModel};
 use super::pairs::SUITE;
 use super::results::RuleOutcomes;
 use super::runner::DefenceSettings;
-use super::DefenceError;
 use crate::dnc::tables::metrics;
 use earnest_eval::evaluate::GenerationSettings;
 use earnest_eval::model::TrafficSettings;
 use earnest_eval::run::Sample;
 use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::study::{
-    self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan, StudySettings,
-    TaskDefinition, Watcher,
+    self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
+    StudySettings, TaskDefinition, Watcher,
 };
 use earnest_eval::{EvalError, suites};
 use earnest_models::checkpoint::WeightFormat;

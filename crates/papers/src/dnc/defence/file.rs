@@ -124,12 +124,7 @@ impl Default for TrainingOptions {
 
 impl TrainingOptions {
     pub(super) fn adapters(&self) -> AdapterSettings {
-        AdapterSettings {
-            rank: self.rank,
-            alpha: self.alpha,
-            targets: self.targets.clone(),
-            dropout: self.dropout,
-        }
+        AdapterSettings { rank: self.rank, alpha: self.alpha, targets: self.targets.clone(), dropout: self.dropout }
     }
 }
 
@@ -175,8 +170,8 @@ impl DefenceExperiment {
     /// # Errors
     /// [`DefenceError::Folder`], [`DefenceError::File`].
     pub fn read(path: &Path) -> Result<Self, DefenceError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| DefenceError::Folder { path: path.to_owned(), source })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| DefenceError::Folder { path: path.to_owned(), source })?;
         let failed = |problem: String| DefenceError::File { path: path.to_owned(), problem };
         let mut experiment = Self::parse(&text).map_err(failed)?;
         let base = path.parent().unwrap_or(Path::new(""));
@@ -194,7 +189,8 @@ impl DefenceExperiment {
     /// # Errors
     /// The first defect.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let experiment: DefenceExperiment = toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
+        let experiment: DefenceExperiment =
+            toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
         experiment.check()?;
         Ok(experiment)
     }
@@ -214,7 +210,10 @@ impl DefenceExperiment {
             return Err("kinds or seeds has a value twice".to_owned());
         }
         if kinds.contains(&Kind::Logic) {
-            return Err("logic has no defence, neither here nor in the paper: it asks other questions; leave it out of kinds".to_owned());
+            return Err(
+                "logic has no defence, neither here nor in the paper: it asks other questions; leave it out of kinds"
+                    .to_owned(),
+            );
         }
         if let Some(kind) = kinds.iter().find(|kind| !kind.applies_to(self.dataset)) {
             return Err(format!("{} has no {kind}; leave it out of kinds", self.dataset.title()));

@@ -65,7 +65,9 @@ pub(super) fn training_rows(experiment: &DefenceExperiment, kind: Option<Kind>) 
         }
     }
     if rows.count == 0 {
-        return Err(setting("no question of the train part has an equation and an answer to train on".to_owned()).into());
+        return Err(
+            setting("no question of the train part has an equation and an answer to train on".to_owned()).into()
+        );
     }
     Ok(rows)
 }

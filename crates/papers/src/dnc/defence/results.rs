@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{DefenceExperiment, TrainedModel, TrainingOptions};
 use super::DefenceError;
+use super::file::{DefenceExperiment, TrainedModel, TrainingOptions};
 use earnest_eval::EvalError;
 use earnest_eval::report::{ReportError, write_file};
 use earnest_tasks::suite::dnc::{Dataset, Kind, Split, Target};
@@ -134,7 +134,9 @@ impl DefenceResults {
         for model in &results.models {
             let rules = model.original.values().chain(model.perturbed.values().flat_map(BTreeMap::values));
             for outcomes in rules {
-                if outcomes.len() != results.questions.len() || !outcomes.bytes().all(|letter| b"01-?".contains(&letter)) {
+                if outcomes.len() != results.questions.len()
+                    || !outcomes.bytes().all(|letter| b"01-?".contains(&letter))
+                {
                     let (name, count) = (model.model().name(), results.questions.len());
                     return Err(format!("damaged: {name} has not one of 0, 1, - and ? for each of {count} questions"));
                 }
@@ -149,8 +151,8 @@ impl DefenceResults {
     /// [`DefenceError::Folder`], [`DefenceError::Results`].
     pub fn read(path: &Path) -> Result<Self, DefenceError> {
         let file = if path.is_dir() { path.join(RESULTS_FILE) } else { path.to_owned() };
-        let text = std::fs::read_to_string(&file)
-            .map_err(|source| DefenceError::Folder { path: file.clone(), source })?;
+        let text =
+            std::fs::read_to_string(&file).map_err(|source| DefenceError::Folder { path: file.clone(), source })?;
         Self::parse(&text).map_err(|problem| DefenceError::Results { path: file.clone(), problem })
     }
 
@@ -175,5 +177,6 @@ impl DefenceResults {
 /// [`DefenceError::Eval`].
 pub(super) fn write(path: &Path, text: &str) -> Result<(), DefenceError> {
     let failed = |source| ReportError::Write { path: path.to_owned(), source };
-    write_file(path, |out| out.write_all(text.as_bytes()).map_err(failed)).map_err(|error| EvalError::from(error).into())
+    write_file(path, |out| out.write_all(text.as_bytes()).map_err(failed))
+        .map_err(|error| EvalError::from(error).into())
 }

@@ -3,11 +3,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::DefenceError;
 use super::asking::ask;
 use super::file::{DefenceExperiment, TrainedModel};
 use super::results::{DefenceResults, ModelOutcomes};
 use super::training::{BaseModel, Folders, merge_adapters, train};
-use super::DefenceError;
 use earnest_eval::EvalError;
 use earnest_eval::model::{EngineSettings, LocatedModel, short_name};
 use earnest_eval::study::Watcher;
@@ -58,7 +58,8 @@ pub fn run(
     report: &mut dyn FnMut(DefenceEvent<'_>),
     watcher: &mut dyn Watcher,
 ) -> Result<DefenceEnd, DefenceError> {
-    let failed = |source: TrainError| DefenceError::Training { model: experiment.model.clone(), source: Box::new(source) };
+    let failed =
+        |source: TrainError| DefenceError::Training { model: experiment.model.clone(), source: Box::new(source) };
     let target = experiment.target().map_err(EvalError::setting)?;
     let _lock = lock_folder(&settings.out).map_err(failed)?;
     let located = LocatedModel::find(Path::new(&experiment.model), &settings.hub, WeightFormat::default())?;

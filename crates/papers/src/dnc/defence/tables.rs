@@ -155,7 +155,8 @@ impl DefenceTables {
 
 fn effect(metric: &str, kind: Kind, rows: &[Row<'_>]) -> DefenceEffect {
     let perturbed = || rows.iter().filter_map(|row| Some((row.question, row.perturbed?)));
-    let difference: PairedChange = paired_change(perturbed().map(|(question, (clean, defended))| (question, clean, defended)));
+    let difference: PairedChange =
+        paired_change(perturbed().map(|(question, (clean, defended))| (question, clean, defended)));
     let cost = paired_change(rows.iter().map(|row| (row.question, row.original.0, row.original.1)));
     DefenceEffect {
         metric: metric.to_owned(),

@@ -2,14 +2,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use super::DefenceError;
 use super::file::{DefenceExperiment, TrainedModel};
 use super::pairs::{TrainingRows, training_rows, write_rows};
-use super::DefenceError;
 use earnest_eval::EvalError;
 use earnest_train::experiment::events;
 use earnest_train::{
-    AdamWSettings, AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Retrofit, TrainError, TrainEvent,
-    TrainOutcome, merge,
+    AdamWSettings, AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Retrofit, TrainError,
+    TrainEvent, TrainOutcome, merge,
 };
 
 /// What is known of a finished training.
@@ -61,8 +61,7 @@ pub(super) fn train(
     let failed = |source: TrainError| DefenceError::Training { model: model.name(), source: Box::new(source) };
     let rows = training_rows(experiment, model.kind)?;
     for folder in [folders.rows.parent(), folders.merged.parent()].into_iter().flatten() {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| DefenceError::Folder { path: folder.to_owned(), source })?;
+        std::fs::create_dir_all(folder).map_err(|source| DefenceError::Folder { path: folder.to_owned(), source })?;
     }
     write_rows(&folders.rows, &rows)?;
     let settings = settings(experiment, model, base, &folders.rows, &rows).map_err(EvalError::setting)?;

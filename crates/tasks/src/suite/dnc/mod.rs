@@ -57,8 +57,8 @@ pub use kind::{Capability, Kind, UnknownKind, kinds};
 pub use measure::{Equation, PaperEquation, drop_match, equation, paper_equation, round_half_up, same_value};
 pub use mention::{Attached, Mention, Number, mentions, raw_reference_mentions, reference_mentions};
 
-pub use pairs::{PairedChange, paired_change, relative_change, right_share};
 pub use options::{Mode, Options, OptionsError, PinnedFile, Profile, Source};
+pub use pairs::{PairedChange, paired_change, relative_change, right_share};
 pub use perturbation::{Edit, Field, Perturbed};
 pub use problem::{Dataset, FormulaError, Problem, ProblemError, Remainder, Scale, Split, UnknownDataset};
 pub use question_set::{Fields, SetRow};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use super::effects::{Effect, effects};
 use super::kind::{Capability, Kind};
 use super::options::Options;
-use super::pairs::{PairedChange, Outcome, Pair, accuracy, compare, gather, relative};
+use super::pairs::{Outcome, Pair, PairedChange, accuracy, compare, gather, relative};
 use super::score::{ACC_ANS, ACC_EQ, DROP, primary};
 use super::suite::Cell;
 use super::target::{Numbers, Target};
