@@ -84,7 +84,7 @@ pub fn run(
         if settings.stop.load(Ordering::Relaxed) {
             return Ok(DefenceEnd::Stopped);
         }
-        let folders = Folders::of(&settings.out, model);
+        let folders = Folders::of(&settings.out, model, experiment.training.store);
         let report = std::cell::RefCell::new(&mut *report);
         let mut begins = |steps_done, rows: &super::pairs::TrainingRows| {
             let (place, examples) = ((index + 1, models.len()), (rows.count, rows.perturbed));

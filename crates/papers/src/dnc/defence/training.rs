@@ -8,8 +8,8 @@ use super::pairs::{TrainingRows, training_rows, write_rows};
 use earnest_eval::EvalError;
 use earnest_train::experiment::events;
 use earnest_train::{
-    AdamWSettings, AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Retrofit, TrainError,
-    TrainEvent, TrainOutcome, merge,
+    AdamWSettings, AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Retrofit, StoredType,
+    TrainError, TrainEvent, TrainOutcome, merge,
 };
 
 /// What is known of a finished training.
@@ -35,10 +35,16 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    pub(super) fn of(out: &Path, model: TrainedModel) -> Self {
+    /// The folders of a model below the experiment's; checkpoints of other element types are other models.
+    pub(super) fn of(out: &Path, model: TrainedModel, stored: StoredType) -> Self {
+        let stored = match stored {
+            StoredType::F32 => "f32",
+            StoredType::Bf16 => "bf16",
+            StoredType::F16 => "f16",
+        };
         Folders {
             adapters: out.join("adapters").join(model.name()),
-            merged: out.join("models").join(model.name()),
+            merged: out.join("models").join(format!("{}-{stored}", model.name())),
             rows: out.join("questions").join(format!("{}.jsonl", model.questions())),
         }
     }
