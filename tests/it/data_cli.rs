@@ -308,13 +308,9 @@ fn a_study_file_s_endpoint_is_asked_on_loopback() {
     );
     // An endpoint that is down is named, and keeps no other model from its run.
     drop(server);
-    let both = [
-        &["reproduce", "gsm-symbolic", "--run", "--models", "served.toml", "--with"],
-        &[&format!("tiny={}", place.display())[..]][..],
-        &few[..],
-        &["--seed", "2"],
-    ]
-    .concat();
+    let with = format!("tiny={}", place.display());
+    let both = ["reproduce", "gsm-symbolic", "--run", "--models", "served.toml", "--with", &with, "--seed", "2"];
+    let both = [&both[..], &few[..]].concat();
     let down = earnest(folder.path(), "http://127.0.0.1:9", &both);
     assert_ne!(down.status.code(), Some(0), "{}", said(&down));
     let list = earnest(folder.path(), "http://127.0.0.1:9", &["runs", "list", "--json"]);

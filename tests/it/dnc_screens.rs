@@ -491,7 +491,7 @@ fn equations_stand_beside_every_table() {
         let document = earnest(at, &["reproduce", "dnc", numbers, "--json"]).json();
         for table in wanted {
             // Tables 7 and 8 are printed for the equation alone.
-            let metrics = if let 7 | 8 = table { &["Acc_eq"][..] } else { &["Acc_eq", "Acc_ans"] };
+            let metrics = if let 7 | 8 = *table { &["Acc_eq"][..] } else { &["Acc_eq", "Acc_ans"] };
             for metric in metrics {
                 let found: Vec<&Value> = document["compared"]
                     .as_array()
