@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use earnest_papers::dnc::defence::{DefenceExperiment, DefenceResults, DefenceTables};
+use earnest_eval::suites;
+use earnest_papers::dnc::defence::{DefenceExperiment, DefenceResults, DefenceTables, letter};
+use earnest_tasks::suite::Answered;
+use earnest_tasks::suite::registry::{Channel, Mode, OptionValues};
 use serde_json::{Value, json};
 
 struct Screen {
@@ -75,8 +78,8 @@ fn an_experiment_trains_asks_and_goes_on() {
     assert_eq!((clean.perturbed_examples, clean.kept_step), (0, 3));
     assert!(noise.perturbed_examples > 0 && noise.perturbed_examples <= noise.examples);
     // Every question was answered, and both models had the same ones perturbed.
-    for model in [clean, noise] {
-        assert!(!model.original["Acc_ans"].contains(['?', '-']), "{model:?}");
+    for outcomes in [clean, noise].into_iter().flat_map(|model| model.original.values()) {
+        assert!(!outcomes.contains(['?', '-']), "{outcomes}");
     }
     let letters = |text: &str| text.replace('1', "0");
     let [clean, noise] = [clean, noise].map(|model| model.perturbed.values().next().unwrap()["Acc_eq"].clone());
@@ -271,4 +274,24 @@ fn keys_have_the_defaults_of_the_commands() {
     let training = &experiment.training;
     assert_eq!((training.rank, training.steps, training.batch, training.learning_rate), (16, 200, 16, 1e-3));
     assert_eq!((experiment.prompt.as_str(), experiment.perturbation_seed), ("raw,equation", 1));
+}
+
+#[test]
+fn an_equation_in_another_order_is_wrong_as_a_string_and_right_as_an_answer() {
+    let options = OptionValues::new(1, vec!["equation".to_owned()])
+        .with("data", root().join("tests/fixtures/dnc"))
+        .with("kinds", "noise")
+        .with("splits", "train");
+    let suite = suites::configure("dnc", &options).unwrap().suite(Channel::local(Mode::Raw)).unwrap();
+    let item = suite.items().find(|item| item.cluster == "own-0101" && item.task == "original").unwrap();
+    assert_eq!(suite.worked_answer(&item).as_deref(), Some("Equation: 38+15"));
+    let letters = |completion: &str| {
+        let score = suite.score(&item, &Answered { completion, truncated: false });
+        ["acc_eq", "acc_ans", "eq_equivalent"].map(|rule| letter(Some(&score), rule)).concat()
+    };
+    assert_eq!(letters("Equation: 38+15"), "111");
+    assert_eq!(letters("Equation: 15+38"), "011");
+    assert_eq!(letters("Equation: 38-15"), "000");
+    assert_eq!(letters("no idea"), "000");
+    assert_eq!(letter(None, "acc_eq"), "?");
 }

@@ -134,6 +134,16 @@ fn questions(
     Ok((questions, None))
 }
 
+/// The letter of a score by a rule: `1` right, `0` wrong, `?` without a score. The rule's own outcome counts, also where another rule
+/// is the primary one and this one read nothing.
+pub fn letter(score: Option<&Score>, rule: &str) -> &'static str {
+    match score.and_then(|score| score.rules.get(rule)) {
+        Some(true) => "1",
+        Some(false) => "0",
+        None => "?",
+    }
+}
+
 /// Outcomes while rows are read.
 struct Gathered {
     place: BTreeMap<String, usize>,
@@ -165,8 +175,7 @@ impl Gathered {
             Err(_) => &mut self.original,
         };
         for (metric, rule) in &self.metrics {
-            let score = sample.score.as_ref().and_then(|score: &Score| score.by_rule(rule));
-            let letter = score.map_or("?", |score| if score.correct { "1" } else { "0" });
+            let letter = letter(sample.score.as_ref(), rule);
             if let Some(outcomes) = into.get_mut(*metric) {
                 outcomes.replace_range(place..=place, letter);
             }

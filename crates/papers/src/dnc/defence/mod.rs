@@ -13,6 +13,7 @@ mod tables;
 mod text;
 mod training;
 
+pub use asking::letter;
 pub use error::DefenceError;
 pub use file::{DefenceExperiment, TrainedModel, TrainingOptions};
 pub use results::{DEFENCE_FORMAT, DefenceResults, ModelOutcomes, RESULTS_FILE, RuleOutcomes};

@@ -48,7 +48,8 @@ pub fn render_defence(defence: &DefenceTables, width: usize) -> String {
         "Attack: the model trained on clean questions is asked perturbed ones. Defence: so is the one trained on perturbed ones. Both are \
          compared with the clean model on the original, as in the paper, and with each other on the same questions.",
         "`ours` is on the n eligible questions of every seed, `over all` on all questions, of which the others stay as they are. Intervals \
-         are 95 %, paired by question. Each difference is `over all` minus the published value; the paper has no intervals.",
+         are 95 %, over questions and paired by question, for these trainings: how much trainings of other seeds differ is not in them. Each \
+         difference is `over all` minus the published value; the paper has no intervals.",
         "The paper trains other models, on all parameters, and its cost on original questions is not published.",
     ] {
         text.push_str(&wrap(&note.split_whitespace().collect::<Vec<_>>().join(" "), width, "* "));
