@@ -2,7 +2,7 @@
 # Runs the study of docs/study.md: two small models on GSM-Symbolic (five prompts), the NUPA Test, Arithmetic-Bench and DNC, and writes
 # the outcomes of every finished run as Parquet. The same command goes on where it stopped.
 #
-#   scripts/study.sh --questions FILE --dnc DIR [--models DIR] [--program PATH] [--results DIR] [--out DIR]
+#   scripts/study.sh --questions FILE --dnc DIR [--models DIR] [--program PATH] [--results DIR] [--out DIR] [--limit N]
 #
 #   --questions  GSM-Symbolic questions: a file or folder as `earnest run gsm-symbolic --data` takes them. Those of the page are drawn by
 #                `earnest generate gsm-symbolic --templates ml-gsm-symbolic/templates/symbolic -o fresh.jsonl`
@@ -11,6 +11,7 @@
 #   --program    the program (default: target/release/earnest)
 #   --results    results folder (default: study-results)
 #   --out        folder of the outcome files (default: study-outcomes)
+#   --limit      only the first N items of every run, to try the whole in minutes (default: all)
 set -euo pipefail
 
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
@@ -22,9 +23,10 @@ results=study-results
 out=study-outcomes
 questions=
 dnc=
+limit=
 while [ $# -gt 0 ]; do
   case $1 in
-    --questions | --dnc | --models | --program | --results | --out)
+    --questions | --dnc | --models | --program | --results | --out | --limit)
       [ $# -ge 2 ] || fail "$1 needs a value" 2
       declare "${1#--}=$2"
       shift ;;
@@ -40,7 +42,7 @@ failed=0
 # Runs SUITE with OPTIONS for each model; a run that fails does not keep the others from theirs.
 ask() {
   for file in SmolLM2-135M-Instruct.Q4_1.gguf gemma-3-270m-q4_k_m.gguf; do
-    "$program" run "$@" --model "$models/$file" --compute int8 --results "$results" --quiet > /dev/null || { failed=1; echo "not finished: $file on $*" >&2; }
+    "$program" run "$@" ${limit:+--limit "$limit"} --model "$models/$file" --compute int8 --results "$results" --quiet > /dev/null || { failed=1; echo "not finished: $file on $*" >&2; }
   done
 }
 

@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::fake_hub::{FakeHub, Faults, HubFile};
+use crate::loopback::Server;
 
 const DATASET: &str = "datasets/apple/GSM-Symbolic";
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -194,4 +195,187 @@ fn a_paper_s_models_are_fetched_as_far_as_they_are_there_and_the_study_goes_on_w
     // A part has no estimates that could be missing: the model alone makes the difference.
     let part = |models: &str| study_with(models, ["--shard", "1/2"]).status.code();
     assert_eq!((part("tiny-llama"), part("tiny-moved,tiny-llama")), (Some(0), Some(1)));
+}
+
+/// A list with models of one repository: as it is, gated, moved, and at a commit that is not there.
+fn list_of_models(folder: &Path) {
+    let list: PathBuf = folder.join("config/earnest/models.toml");
+    std::fs::create_dir_all(list.parent().unwrap()).unwrap();
+    let entry = |name: &str, repo: &str, commit: &str, gate: &str| {
+        format!(
+            "[[model]]\nname = \"{name}\"\nrepo = \"{repo}\"\ncommit = \"{commit}\"\nfamily = \"llama\"\nparameters = 1_000_000_000\n\
+             licence = \"tiny\"\ngate = \"{gate}\"\npapers = [\"tiny-paper\"]\n"
+        )
+    };
+    let entries = [
+        entry("tiny-gated", "tiny-org/gated", COMMIT, "licence"),
+        entry("tiny-moved", "tiny-org/moved", COMMIT, "none"),
+        entry("tiny-absent", "tiny-org/tiny-llama", &"f".repeat(40), "none"),
+        entry("tiny-llama", "tiny-org/tiny-llama", COMMIT, "none"),
+    ];
+    std::fs::write(&list, format!("format = 1\n{}", entries.concat())).unwrap();
+}
+
+#[test]
+fn a_study_goes_on_with_what_is_there_and_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    list_of_models(folder.path());
+    // Other rows than the published ones, from the hub.
+    let data = FakeHub::start(DATASET, COMMIT, questions(folder.path()));
+    assert_eq!(earnest(folder.path(), &data.endpoint, &["data", "fetch", "gsm-symbolic"]).status.code(), Some(1));
+    let hub = FakeHub::start("tiny-org/tiny-llama", COMMIT, checkpoint());
+    hub.faults(Faults { gated: Some("tiny-org/gated"), ..Faults::default() });
+    let study = |models: &str, more: &[&str]| {
+        let few = ["--limit", "6", "--prompts", "gsm", "--max-tokens", "4"];
+        earnest(
+            folder.path(),
+            &hub.endpoint,
+            &[&["reproduce", "gsm-symbolic", "--run", "--models", models], more, &few[..]].concat(),
+        )
+    };
+    // Before anything is fetched the plan says what that takes.
+    let all = "tiny-gated,tiny-moved,tiny-absent,tiny-llama";
+    let planned = study(all, &["--dry-run"]);
+    let text = said(&planned);
+    assert_eq!(planned.status.code(), Some(0), "{text}");
+    for part in [
+        "4 models are not here: about 7.5 GiB to fetch, 1 with a licence to accept",
+        "huggingface.co/tiny-org/gated",
+        "HF_TOKEN",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let fetch = || earnest(folder.path(), &hub.endpoint, &["models", "fetch", "--paper", "tiny-paper"]);
+    let fetched = fetch();
+    let text = said(&fetched);
+    assert_ne!(fetched.status.code(), Some(0), "{text}");
+    for part in [
+        "tiny-gated was not fetched",
+        "gated",
+        "no token",
+        "tiny-moved was not fetched",
+        "tiny-absent was not fetched",
+        "3 of 4 models",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.contains(&format!("tiny-org/tiny-llama@{COMMIT}")), "{text}");
+    // The command again goes on: what is there is not transferred twice.
+    let again = said(&fetch());
+    assert!(again.contains("0 B over the network") && again.contains("3 of 4 models"), "{again}");
+    hub.forget();
+    let planned = study(all, &["--dry-run"]);
+    let text = said(&planned);
+    assert!(planned.status.code() == Some(0) && text.contains("gsm-symbolic: 1 run"), "{text}");
+    assert!(text.contains("3 models are not here") && !text.contains("Variants against originals"), "{text}");
+    let run = study(all, &["-o", "study.html"]);
+    let text = said(&run);
+    assert_eq!(run.status.code(), Some(1), "{text}");
+    for part in
+        ["tiny-gated is left out", "tiny-moved is left out", "tiny-absent is left out", "Variants against originals"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(std::fs::read_to_string(folder.path().join("study.html")).unwrap().contains("tiny-llama"));
+    assert!(hub.seen().is_empty(), "a run opens no connection");
+    // Again: the finished run is used, and the exit code still says that models are missing.
+    let second = study(all, &[]);
+    assert!(second.status.code() == Some(1) && said(&second).contains("Every run is finished"), "{}", said(&second));
+}
+
+#[test]
+fn a_study_file_s_endpoint_is_asked_on_loopback() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("served");
+    std::fs::create_dir(&place).unwrap();
+    for (name, file) in checkpoint() {
+        std::fs::write(place.join(name), file.bytes).unwrap();
+    }
+    let server = Server::start(folder.path(), &place, None);
+    let file =
+        format!("[models.served]\nendpoint = \"http://{}/v1\"\n\n[tasks.none]\nsuite = \"gsm-mini\"\n", server.address);
+    std::fs::write(folder.path().join("served.toml"), file).unwrap();
+    let few = ["--suite", "gsm-mini", "--per-template", "2", "--limit", "6", "--prompts", "gsm", "--max-tokens", "4"];
+    let words =
+        [&["reproduce", "gsm-symbolic", "--run", "--models", "served.toml", "--json", "--offline"], &few[..]].concat();
+    let run = earnest(folder.path(), "http://127.0.0.1:9", &words);
+    let study: Value = serde_json::from_slice(&run.stdout).unwrap_or_else(|_| panic!("{}", said(&run)));
+    assert_eq!(study["runs"][0]["model"], "served");
+    assert_eq!(
+        study["analyses"][0]["accuracies"]["base_questions"].as_u64().unwrap()
+            + study["analyses"][0]["accuracies"]["variant_questions"].as_u64().unwrap(),
+        6
+    );
+    // An endpoint that is down is named, and keeps no other model from its run.
+    drop(server);
+    let with = format!("tiny={}", place.display());
+    let both = ["reproduce", "gsm-symbolic", "--run", "--models", "served.toml", "--with", &with, "--seed", "2"];
+    let both = [&both[..], &few[..]].concat();
+    let down = earnest(folder.path(), "http://127.0.0.1:9", &both);
+    assert_ne!(down.status.code(), Some(0), "{}", said(&down));
+    let list = earnest(folder.path(), "http://127.0.0.1:9", &["runs", "list", "--json"]);
+    let listed = String::from_utf8_lossy(&list.stdout).into_owned();
+    let mut runs: Vec<&str> = listed.split('"').filter(|word| word.starts_with("gsm-mini-")).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    assert_eq!(runs.len(), 2, "{listed}");
+}
+
+#[test]
+fn fresh_questions_and_harder_sets_are_part_of_the_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("model");
+    std::fs::create_dir(&place).unwrap();
+    for (name, file) in checkpoint() {
+        std::fs::write(place.join(name), file.bytes).unwrap();
+    }
+    let with = format!("tiny={}", place.display());
+    let few = ["--prompts", "gsm", "--max-tokens", "4", "--with", &with];
+    let study = |more: &[&str]| {
+        earnest(
+            folder.path(),
+            "http://127.0.0.1:9",
+            &[&["reproduce", "gsm-symbolic", "--run"], more, &few[..]].concat(),
+        )
+    };
+    let own = ["--fresh", "own", "--instances", "1", "--templates", "0-2", "--json"];
+    let fresh = study(&own);
+    let document: Value = serde_json::from_slice(&fresh.stdout).unwrap_or_else(|_| panic!("{}", said(&fresh)));
+    let accuracies = &document["analyses"][0]["accuracies"];
+    assert_eq!((&accuracies["base_questions"], &accuracies["variant_questions"]), (&3.into(), &3.into()));
+    let files = || std::fs::read_dir(folder.path().join("earnest-results/questions")).unwrap().count();
+    assert_eq!(files(), 1);
+    // The same command finds its questions and its run; another seed draws others.
+    assert!(said(&study(&own)).contains("Every run is finished"));
+    assert_eq!(files(), 1);
+    assert!(study(&[&own[..], &["--seed", "2"]].concat()).status.code().is_some());
+    assert_eq!(files(), 2);
+    for (words, named) in [
+        (&["--fresh", "own", "--data", "x.jsonl"][..], "--fresh draws the questions"),
+        (&["--fresh", "nowhere"], "nowhere"),
+        (&["--fresh", "own", "-o", "study.pdf"], "print it to a file"),
+    ] {
+        let refused = study(words);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains(named), "{named}: {}", said(&refused));
+    }
+    // The harder sets are beside the others, each against the originals of its templates.
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    for (set, seed) in [("main", "1"), ("p1", "5")] {
+        let file = format!("data/{set}.jsonl");
+        let words = ["generate", "--seed", seed, "-o", &file, "gsm-symbolic", "--per-template", "1", "--only", "0-2"];
+        let drawn = earnest(folder.path(), "http://127.0.0.1:9", &words);
+        assert!(drawn.status.success(), "{}", said(&drawn));
+    }
+    let sets = ["--data", "data", "--sets", "base,main,p1"];
+    let document = study(&[&sets[..], &["--json"]].concat());
+    let document: Value = serde_json::from_slice(&document.stdout).unwrap_or_else(|_| panic!("{}", said(&document)));
+    let analysis = &document["analyses"][0];
+    assert_eq!(analysis["accuracies"]["variant_questions"], 3);
+    let harder = &analysis["harder"]["p1"];
+    assert_eq!((&harder["base_questions"], &harder["variant_questions"]), (&3.into(), &3.into()));
+    let text = said(&study(&[&sets[..], &["-o", "study.html"]].concat()));
+    assert!(text.contains("Harder sets against the originals"), "{text}");
+    let page = std::fs::read_to_string(folder.path().join("study.html")).unwrap();
+    assert!(page.contains("GSM-P1 and GSM-P2") && page.contains(">p1<"));
 }

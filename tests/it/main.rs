@@ -23,6 +23,7 @@ mod cuda_libraries;
 mod data_cli;
 mod devices_cli;
 mod digest;
+mod dnc_defence;
 mod dnc_properties;
 mod dnc_reference;
 mod dnc_screens;

@@ -18,7 +18,8 @@ pub(super) use list::of_paper;
 use std::path::Path;
 
 use earnest_eval::model::LocatedModel;
-use earnest_models::checkpoint::WeightFormat;
+use earnest_models::checkpoint::{ElementType, WeightFormat};
+use earnest_models::hub::Entry;
 
 use super::Exit;
 use super::error::CliError;
@@ -28,6 +29,11 @@ use args::ModelsCommand;
 /// `1 file`, `5 files`.
 fn files(count: usize) -> String {
     format!("{count} file{}", if count == 1 { "" } else { "s" })
+}
+
+/// Bytes to fetch for a model of the list: its weights in 16 bits, as the hub has them; none if its size is not known.
+pub(super) fn download_bytes(entry: &Entry) -> Option<u64> {
+    estimate::weights(entry, ElementType::Bf16)
 }
 
 /// Locates a model that a command loads, and says which commit it took where the reference names none.

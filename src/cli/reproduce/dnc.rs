@@ -1,9 +1,13 @@
 //! `earnest reproduce dnc`.
+use std::path::PathBuf;
+
 use clap::Args;
 
-use super::ComparedRuns;
+use super::{ComparedRuns, dnc_defence};
 use crate::cli::Exit;
+use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
+use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
 use earnest_eval::report::Rows;
 use earnest_papers::dnc::{EvaluatedRun, compare, render};
@@ -13,16 +17,38 @@ const SUITE: &str = "dnc";
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   earnest reproduce dnc
-  earnest reproduce dnc RUN --json")]
+  earnest reproduce dnc RUN --json
+  earnest reproduce dnc --run --experiment defence.toml     (trains clean and defended models, asks them, shows the Defense rows)
+  earnest reproduce dnc --experiment defence                (the folder of such an experiment, or its results.json)
+
+With --run, the same command continues after an interruption at any point. docs/dnc.md documents the keys of the file.")]
 pub struct DncArgs {
     #[command(flatten)]
     pub compared: ComparedRuns,
+
+    /// Train and ask what is missing of the experiment first: one model on clean questions and one on those of each perturbation
+    #[arg(long, requires = "experiment", conflicts_with = "runs")]
+    pub run: bool,
+
+    /// Experiment of the trained defence: with --run its file (TOML), otherwise its folder or results.json [default: our own, which is part
+    /// of the program, after the runs]
+    #[arg(long, value_name = "PATH", conflicts_with = "runs")]
+    pub experiment: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub hub: HubArgs,
+
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }
 
-/// Prints the paper's tables beside the runs'.
-pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
+/// Prints the paper's tables beside the runs', or an experiment's.
+pub fn execute(args: &DncArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     if args.compared.figures.figures.is_some() {
         return Err(CliError::usage("DNC has no figures to draw; leave --figures out"));
+    }
+    if let Some(experiment) = &args.experiment {
+        return dnc_defence::execute(args, experiment, quiet, printer);
     }
     let mut runs = Vec::new();
     for run in args.compared.open(SUITE)? {
@@ -33,7 +59,7 @@ pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
         })?;
         runs.push(ours);
     }
-    let comparison = compare(&runs);
+    let comparison = compare(&runs, dnc_defence::ours());
     if args.compared.json {
         printer.json(&comparison)?;
     } else {

@@ -41,7 +41,10 @@ const QUESTIONS: usize = 5_100;
   earnest reproduce gsm-symbolic --plan
   earnest reproduce gsm-symbolic --plan --model model.gguf --measure   (hours on this machine)
   earnest data fetch gsm-symbolic && earnest models fetch --paper gsm-symbolic
+  earnest reproduce gsm-symbolic --run --models paper --dry-run        (hours, disk and licences before anything starts)
   earnest reproduce gsm-symbolic --run --models paper -o study.html
+  earnest reproduce gsm-symbolic --run --models small --sets base,main,p1,p2
+  earnest reproduce gsm-symbolic --run --models small --fresh ml-gsm-symbolic/templates/symbolic --instances 10
   earnest reproduce gsm-symbolic --run --data gsm-symbolic --with phi-2=models/phi-2,gemma-2b=models/gemma-2b
   earnest reproduce gsm-symbolic --run --suite gsm-mini --with mine=model.gguf --limit 200 --figures figures
 
@@ -102,9 +105,19 @@ pub struct GsmSymbolicArgs {
     #[arg(long, value_name = "PATH", requires = "plan")]
     pub model: Option<PathBuf>,
 
-    /// With --plan: measure the model's rate on this machine (--model, or EARNEST_MODEL) for the plan's hours
-    #[arg(long, requires = "plan", conflicts_with = "runs")]
+    /// Measure rates on this machine for the hours: with --plan that of --model (or EARNEST_MODEL), with --run those of models without
+    /// earlier runs
+    #[arg(long, conflicts_with = "runs")]
     pub measure: bool,
+
+    /// With --run: print the runs with their cost, and what is missing, and stop
+    #[arg(long, requires = "run")]
+    pub dry_run: bool,
+
+    /// With --run: draw fresh questions from the templates in this folder, those of `earnest generate gsm-symbolic --templates`, or from our
+    /// `own`; --seed and --instances choose
+    #[arg(long, value_name = "DIR", requires = "run", help_heading = "Items")]
+    pub fresh: Option<PathBuf>,
 
     #[command(flatten)]
     pub weights: WeightArgs,
@@ -193,10 +206,22 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
     if args.plan {
         return show_plan(args, printer);
     }
+    if args.measure && !args.run {
+        return Err(CliError::usage("--measure is for --plan or --run"));
+    }
+    if let Some(output) = args.output.as_deref().filter(|output| !is_page(output)) {
+        return Err(CliError::usage(format!("{} is not an HTML page, and the study is one", output.display())).help(
+            format!(
+                "write {}; to have a PDF, open it in a browser and print it to a file: the page has a layout for paper",
+                output.with_extension("html").display()
+            ),
+        ));
+    }
     let (executed, left_out) = match args.run {
-        true => {
-            gsm_symbolic_runs::execute(args, quiet, printer).map(|(executed, left_out)| (Some(executed), left_out))?
-        }
+        true => match gsm_symbolic_runs::execute(args, quiet, printer)? {
+            Some(ended) => (Some(ended.runs), ended.left_out),
+            None => return Ok(Exit::Success),
+        },
         false => (None, 0),
     };
     let complete = if left_out == 0 { Exit::Success } else { Exit::FailedSamples };
@@ -233,6 +258,12 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
     }
     let named = study.analyses.iter().all(|analysis| analysis.glmm1.variant.is_some());
     Ok(if named { complete } else { Exit::FailedSamples })
+}
+
+/// True for a path whose ending names no other format than HTML.
+fn is_page(output: &Path) -> bool {
+    let ending = output.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    !ending.is_some_and(|ending| ["pdf", "svg", "png", "json", "txt", "md"].contains(&ending.as_str()))
 }
 
 fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::gsm_symbolic::GsmSymbolicArgs;
+use super::gsm_symbolic_cost::{self, MissingModel, entry_of};
+use super::gsm_symbolic_fresh::fresh_questions;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_flag;
 use crate::cli::models::of_paper;
@@ -46,12 +48,8 @@ impl std::str::FromStr for StudyModel {
 /// Runs what is missing, model by model: the GSM prompt, then, for selected models, the other four. Selection considers one model at
 /// a time, so the order makes no difference; every model is loaded at most once, when its first unfinished run needs it.
 ///
-/// Returns all runs of the study, new and finished ones, with their models' names, and the number of models that are not here.
-pub(super) fn execute(
-    args: &GsmSymbolicArgs,
-    quiet: bool,
-    printer: Printer,
-) -> Result<(Vec<Executed>, usize), CliError> {
+/// The cost is printed first, and alone with --dry-run.
+pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<Option<Ended>, CliError> {
     let mut names: Vec<&str> = args.with.iter().map(|model| model.name.as_str()).collect();
     names.sort_unstable();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -66,7 +64,18 @@ pub(super) fn execute(
         return Err(CliError::usage("--prompts leaves out gsm, whose answers select the models for the other prompts")
             .help("add gsm (a finished run is not repeated), or use --select all"));
     }
-    let (models, left_out) = models(args, printer)?;
+    let (models, missing) = models(args, printer)?;
+    if models.is_empty() && args.dry_run {
+        gsm_symbolic_cost::show_missing(&missing, printer)?;
+        return Ok(None);
+    }
+    if models.is_empty() {
+        return Err(match missing.len() {
+            0 => CliError::usage("--run needs models").help("--models paper, --models small, or --with NAME=MODEL"),
+            all => CliError::usage(format!("none of the {all} models is on this machine"))
+                .help("`earnest models fetch --paper gsm-symbolic` brings those of the paper"),
+        });
+    }
     let settings = StudySettings {
         results: args.compared.results.folder.clone(),
         hub: args.hub().settings(),
@@ -74,7 +83,12 @@ pub(super) fn execute(
         fail_on_error: None,
         stop: stop_flag(),
     };
-    let plan = StudyPlan::new(definition(args, models, &chosen)?, settings)?;
+    let plan = StudyPlan::new(definition(args, models, &chosen, quiet, printer)?, settings)?;
+    let mut sessions = Sessions::default();
+    gsm_symbolic_cost::show(args, &plan, &mut sessions, &missing, quiet, printer)?;
+    if args.dry_run {
+        return Ok(None);
+    }
     let mut decide = |run: PlannedRun, store: &Store, record: &RunRecord| match chosen[run.prompt] {
         Prompt::Gsm if selects && chosen.len() > 1 => select(&plan.model(run).name, store, record),
         _ => Ok(Decision::CONTINUE),
@@ -82,7 +96,7 @@ pub(super) fn execute(
     let prompts = chosen.clone();
     let label = move |plan: &StudyPlan, run: PlannedRun| format!("{} on {}", plan.model(run).name, prompts[run.prompt]);
     let mut watcher = Lines::new(printer, quiet, Box::new(label));
-    let mut outcome = study::execute(&plan, Sessions::default(), &mut decide, &mut watcher);
+    let mut outcome = study::execute(&plan, sessions, &mut decide, &mut watcher);
     if let Some(error) = ended(&plan, &mut outcome) {
         return Err(error);
     }
@@ -104,8 +118,16 @@ pub(super) fn execute(
     }
     match failures.into_iter().next() {
         Some((_, error)) => Err(error.into()),
-        None => Ok((executed, left_out)),
+        None => Ok(Some(Ended { runs: executed, left_out: missing.len() })),
     }
+}
+
+/// A study that was executed.
+pub(super) struct Ended {
+    /// All its runs, new and finished ones.
+    pub(super) runs: Vec<Executed>,
+    /// Number of models that are not here.
+    pub(super) left_out: usize,
 }
 
 /// A run of the study.
@@ -119,8 +141,8 @@ pub(super) struct Executed {
 /// The models of `small`: of both kinds, and small enough for any machine.
 const SMALL: [&str; 2] = ["SmolLM2-135M-Instruct", "gemma-3-270m-it"];
 
-/// The models of --with and --models that are on this machine, under their names in the tables, and the number of the others.
-fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<(Vec<ModelDefinition>, usize), CliError> {
+/// The models of --with and --models that are on this machine, under their names in the tables, and the others.
+fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<(Vec<ModelDefinition>, Vec<MissingModel>), CliError> {
     let engine = args.engine.settings()?;
     // In the study the tokenizer's EOS alone ends an answer.
     let eos = args.generation.eos.unwrap_or(EndOfSequence::Tokenizer);
@@ -159,27 +181,22 @@ fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<(Vec<ModelDefiniti
             }
         }
     }
-    let (all, mut left_out) = (wanted.len(), 0);
+    let mut missing = Vec::new();
     for definition in wanted {
         match here(args, &definition) {
             Ok(()) => models.push(definition),
             Err(error) => {
-                left_out += 1;
-                printer.warning(&format!("{} is left out: {error}", definition.name));
-                if let Some(help) = error.help() {
-                    printer.message(&format!("help: {help}"));
-                }
+                let entry = match &definition.reference {
+                    ModelReference::Native { model, .. } => entry_of(args, model),
+                    ModelReference::Mistralrs(_) | ModelReference::Endpoint(_) => None,
+                };
+                let model = MissingModel { name: definition.name, error, entry };
+                model.warn(printer);
+                missing.push(model);
             }
         }
     }
-    if models.is_empty() {
-        return Err(match all {
-            0 => CliError::usage("--run needs models").help("--models paper, --models small, or --with NAME=MODEL"),
-            all => CliError::usage(format!("none of the {all} models is on this machine"))
-                .help("`earnest models fetch --paper gsm-symbolic` brings those of the paper"),
-        });
-    }
-    Ok((models, left_out))
+    Ok((models, missing))
 }
 
 /// Checks that a local model's files are here; endpoints and other engines say it themselves.
@@ -195,8 +212,14 @@ fn definition(
     args: &GsmSymbolicArgs,
     models: Vec<ModelDefinition>,
     chosen: &[Prompt],
+    quiet: bool,
+    printer: Printer,
 ) -> Result<StudyDefinition, CliError> {
     let mut options = args.items.0.clone();
+    if let Some(templates) = &args.fresh {
+        let file = fresh_questions(args, templates, quiet, printer)?;
+        options = options.with("data", file);
+    }
     if !options.has("profile") {
         // The study's profile also for endpoints.
         options = options.with("profile", "study");

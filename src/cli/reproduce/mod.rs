@@ -3,10 +3,13 @@
 mod arithmetic_bench;
 pub(super) mod device;
 mod dnc;
+mod dnc_defence;
 mod nupa;
 mod nupa_section_3;
 mod gsm_symbolic;
 mod gsm_symbolic_collected;
+mod gsm_symbolic_cost;
+mod gsm_symbolic_fresh;
 mod gsm_symbolic_runs;
 
 pub use gsm_symbolic_collected::numbers_of;
@@ -30,8 +33,8 @@ pub struct ReproduceArgs {
 pub enum Paper {
     /// Arithmetic-Bench: Tables 4 to 6 and Figure 1
     ArithmeticBench(arithmetic_bench::ArithmeticBenchArgs),
-    /// DNC: Tables 3 and 5 to 10, and Table 12 recomputed
-    Dnc(dnc::DncArgs),
+    /// DNC: Tables 3 and 5 to 10, and Table 12 recomputed; --run --experiment trains the defence
+    Dnc(Box<dnc::DncArgs>),
     /// NUPA Test: Tables 3 and 7 to 10, Figures 2 and 5 to 8; --section 3: trained models, Tables 12 to 18
     Nupa(nupa::NupaArgs),
     /// The GSM-Symbolic re-evaluation: Tables 2 to 15, Figures 1 to 11; --run executes it
@@ -42,7 +45,7 @@ pub enum Paper {
 pub fn execute(args: &ReproduceArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     match &args.paper {
         Paper::ArithmeticBench(args) => arithmetic_bench::execute(args, printer),
-        Paper::Dnc(args) => dnc::execute(args, printer),
+        Paper::Dnc(args) => dnc::execute(args, quiet, printer),
         Paper::Nupa(args) => nupa::execute(args, printer),
         Paper::GsmSymbolic(args) => gsm_symbolic::execute(args, quiet, printer),
     }

@@ -34,6 +34,7 @@ use earnest_tasks::suite::registry::Channel;
 
 pub(super) use lines::Lines;
 use live::LiveTable;
+pub(super) use screen::plan as cost_table;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -102,14 +103,7 @@ pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     drop(reporters);
     let mut estimate = estimate?;
     if args.measure {
-        for run in estimate.without_rate() {
-            match measure(&plan, run, printer) {
-                Ok(Some(rate)) => estimate.set_rate(run.model, &rate),
-                Ok(None) => {}
-                Err(error) if error.exit == Exit::Interrupted => return Err(error),
-                Err(error) => printer.warning(&format!("{}: {error}", plan.model(run).name)),
-            }
-        }
+        measure_missing(&plan, &mut estimate, printer)?;
     }
     if args.dry_run {
         match args.json {
@@ -132,6 +126,22 @@ pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, 
 
 fn run(plan: &StudyPlan, sessions: Sessions, watcher: &mut dyn Watcher) -> StudyOutcome {
     study::execute(plan, sessions, &mut |_, _, _| Ok(Decision::CONTINUE), watcher)
+}
+
+/// Measures the rates of the models that no earlier run tells.
+///
+/// # Errors
+/// An interruption; a model that cannot be measured is warned of.
+pub(super) fn measure_missing(plan: &StudyPlan, estimate: &mut Estimate, printer: Printer) -> Result<(), CliError> {
+    for run in estimate.without_rate() {
+        match measure(plan, run, printer) {
+            Ok(Some(rate)) => estimate.set_rate(run.model, &rate),
+            Ok(None) => {}
+            Err(error) if error.exit == Exit::Interrupted => return Err(error),
+            Err(error) => printer.warning(&format!("{}: {error}", plan.model(run).name)),
+        }
+    }
+    Ok(())
 }
 
 /// Measures the rate of a native model; none for others.

@@ -5,7 +5,7 @@ mod lora;
 mod merge;
 mod next;
 mod number_model;
-mod progress;
+pub(super) mod progress;
 
 use clap::{Args, Subcommand};
 
@@ -48,7 +48,7 @@ const LARGE: usize = 20_000_000;
 /// Chooses the threads of every part of a batch, unless `RAYON_NUM_THREADS` does: one for small models, all cores' share for large
 /// ones. candle splits each operation among its threads and spins while it waits, which takes small models most of their time and is worse on a
 /// busy machine. Results are the same.
-fn choose_threads(parts: usize, parameters: usize) {
+pub(super) fn choose_threads(parts: usize, parameters: usize) {
     const VARIABLE: &str = "RAYON_NUM_THREADS";
     if std::env::var_os(VARIABLE).is_none() {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -59,7 +59,7 @@ fn choose_threads(parts: usize, parameters: usize) {
 }
 
 /// Warns of a peak learning rate that is never reached.
-fn warn_of_warm_up(printer: Printer, warm_up: u64, peak: f64, reached: Option<f64>) {
+pub(super) fn warn_of_warm_up(printer: Printer, warm_up: u64, peak: f64, reached: Option<f64>) {
     if let Some(reached) = reached {
         printer.warning(&format!(
             "the warm-up of {warm_up} steps is longer than the training: the learning rate ends at {reached:.2e} instead of reaching \

@@ -20,6 +20,8 @@ pub struct HubFile {
 pub struct Faults {
     /// Status of every response, with the hub's error code.
     pub refuse: Option<(u16, &'static str)>,
+    /// A gated repository: requests for it without a token are refused.
+    pub gated: Option<&'static str>,
     /// The commit that it claims to answer for.
     pub claims: Option<String>,
     /// So many downloads end after so many bytes.
@@ -132,6 +134,7 @@ fn serve(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         }
     }
     let range = seen.range.clone();
+    let has_token = seen.authorization.is_some();
     let (faults, repo, commit, files, cut, failing) = {
         let mut state = state.lock().unwrap();
         state.seen.push(seen);
@@ -160,6 +163,9 @@ fn serve(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     };
     if let Some((status, code)) = faults.refuse {
         return answer(&format!("{status} No"), &[("X-Error-Code", code.to_owned())], b"no", 2);
+    }
+    if faults.gated.is_some_and(|gated| !has_token && path.contains(gated)) {
+        return answer("401 No", &[("X-Error-Code", "GatedRepo".to_owned())], b"no", 2);
     }
     let plain = path.split('?').next().unwrap_or_default();
     let kind = if repo.starts_with("datasets/") { "" } else { "models/" };

@@ -1,6 +1,7 @@
 //! Stored runs of the suite, summarised in the shape of the paper's tables.
 use serde::Serialize;
 
+use super::defence::DefenceTables;
 use super::tables::{ComparedTable, compared_tables};
 use crate::COMPARISON_FORMAT;
 use earnest_eval::run::{Manifest, Sample, Status};
@@ -63,6 +64,8 @@ pub struct DncComparison {
     pub compared: Vec<ComparedTable>,
     /// Results of runs without a published counterpart.
     pub ours: Vec<RunTable>,
+    /// The trained defence, the Defense rows of Tables 3, 9 and 10.
+    pub defence: DefenceTables,
     /// Published results that no run can reproduce.
     pub missing: Vec<Missing>,
     pub caveats: Vec<String>,
@@ -103,8 +106,8 @@ pub struct RunRow {
     pub values: Vec<Option<Interval>>,
 }
 
-/// Compares runs with the paper.
-pub fn compare(runs: &[EvaluatedRun]) -> DncComparison {
+/// Compares runs and an experiment of the trained defence with the paper.
+pub fn compare(runs: &[EvaluatedRun], defence: DefenceTables) -> DncComparison {
     let mut comparison = DncComparison {
         format: COMPARISON_FORMAT,
         paper: PAPER,
@@ -113,14 +116,8 @@ pub fn compare(runs: &[EvaluatedRun]) -> DncComparison {
         runs: Vec::new(),
         compared: Vec::new(),
         ours: Vec::new(),
+        defence,
         missing: vec![
-            Missing {
-                what: "the trained defence, the Defense rows of Tables 3, 9 and 10",
-                why: "they compare a model trained on clean questions with one trained on perturbed ones, and a run does not record how \
-                      its model was trained: train both with `earnest train lora --pairs`, run both and `earnest compare` them \
-                      (docs/dnc.md); a run with --demonstrations K --defence measures adaptation from demonstrations, which is \
-                      another quantity and shown separately",
-            },
             Missing { what: "Tables 7 and 8", why: "they vary the learning rate and batch size of a training" },
             Missing {
                 what: "DROP-num and TATQA-a columns, unless a run evaluates those data sets",

@@ -44,7 +44,7 @@ pub struct PublishedCell {
 
 /// Quantity of a table.
 #[derive(Clone, Copy, PartialEq)]
-enum Quantity {
+pub(super) enum Quantity {
     Change,
     Raw,
     Relative,
@@ -93,7 +93,7 @@ pub(super) fn compared_tables(options: &Options, summary: &Summary, run: &str, m
 }
 
 /// The paper's metrics and the scoring rules nearest to them; the empty rule is the primary one.
-fn metrics(dataset: Dataset, target: Target) -> Vec<(&'static str, &'static str)> {
+pub(super) fn metrics(dataset: Dataset, target: Target) -> Vec<(&'static str, &'static str)> {
     match (dataset, target) {
         (Dataset::DropNum, _) => vec![("Acc", "drop")],
         (Dataset::TatqaA, _) => vec![("Acc", "")],
@@ -185,44 +185,57 @@ impl View<'_> {
         rows
     }
 
-    /// Cells of a table's systems by a metric.
+    /// Cells of a table beside ours: attacked, or by Table 6's treatment of numbers.
     fn cells(
         &self,
-        number: u8,
+        table: u8,
         quantity: Quantity,
         metric: &str,
         title: &str,
         ours: Option<Interval>,
     ) -> Vec<PublishedCell> {
-        let Some(table) = published(number) else { return Vec::new() };
-        let setting = |row: &str| match number {
-            6 if self.options.numbers == Numbers::Replace => row == "replace",
-            6 => row == "token",
-            _ => row == "Attack" || row == "Original",
+        let setting = match (table, self.options.numbers) {
+            (6, Numbers::Replace) => "replace",
+            (6, Numbers::Token) => "token",
+            (9 | 10 | 3, _) if title == "Original" => "Original",
+            _ => "Attack",
         };
-        let row = table.rows.iter().find(|row| setting(&row.setting) && row.name == title);
-        let wanted =
-            if number == 6 && quantity == Quantity::Change { format!("d_{metric}") } else { metric.to_owned() };
-        let system = |column: &str| -> Option<String> {
-            if number == 6 {
-                return (column == wanted).then(|| "GPT2".to_owned());
-            }
-            if let 7 | 8 = number {
-                let system = if number == 7 { "Graph2Tree" } else { "T5" };
-                return Some(format!("{system}, {column}"));
-            }
-            column
-                .strip_prefix(self.options.dataset.title())?
-                .trim()
-                .strip_suffix(&format!(" {wanted}"))
-                .map(str::to_owned)
-        };
-        let columns = table.columns.iter().enumerate();
-        columns
-            .filter_map(|(place, column)| Some((place, system(column)?)))
-            .map(|(place, system)| cell(system, row.and_then(|row| row.values.get(place).copied().flatten()), ours))
-            .collect()
+        cells(self.options.dataset, &Wanted { table, quantity, metric, setting, title }, ours)
     }
+}
+
+/// Row and quantity of a published table.
+pub(super) struct Wanted<'a> {
+    pub(super) table: u8,
+    pub(super) quantity: Quantity,
+    pub(super) metric: &'a str,
+    /// `Attack`, `Defense` or `Original`; in Table 6 `token` or `replace`.
+    pub(super) setting: &'a str,
+    /// The perturbation as printed, or `Original`.
+    pub(super) title: &'a str,
+}
+
+/// Cells of a table's systems on a data set, beside ours.
+pub(super) fn cells(dataset: Dataset, wanted: &Wanted<'_>, ours: Option<Interval>) -> Vec<PublishedCell> {
+    let Wanted { table: number, quantity, metric, setting, title } = *wanted;
+    let Some(table) = published(number) else { return Vec::new() };
+    let row = table.rows.iter().find(|row| row.setting == setting && row.name == title);
+    let wanted = if number == 6 && quantity == Quantity::Change { format!("d_{metric}") } else { metric.to_owned() };
+    let system = |column: &str| -> Option<String> {
+        if number == 6 {
+            return (column == wanted).then(|| "GPT2".to_owned());
+        }
+        if let 7 | 8 = number {
+            let system = if number == 7 { "Graph2Tree" } else { "T5" };
+            return Some(format!("{system}, {column}"));
+        }
+        column.strip_prefix(dataset.title())?.trim().strip_suffix(&format!(" {wanted}")).map(str::to_owned)
+    };
+    let columns = table.columns.iter().enumerate();
+    columns
+        .filter_map(|(place, column)| Some((place, system(column)?)))
+        .map(|(place, system)| cell(system, row.and_then(|row| row.values.get(place).copied().flatten()), ours))
+        .collect()
 }
 
 /// Compares a printed percentage with a fraction.

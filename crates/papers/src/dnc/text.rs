@@ -1,6 +1,7 @@
 //! The comparison as text.
 use std::fmt::Write;
 
+use super::defence::render_defence;
 use super::run::{DncComparison, RunTable};
 use super::tables::ComparedTable;
 use crate::text::{WRITES, indent};
@@ -47,11 +48,14 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
         for note in [
             "`ours` is on the n eligible pairs, with a 95 % interval; `over all` includes questions that the perturbation leaves \
              unchanged, as in the paper. Each difference is `over all` minus the published value; the paper has no intervals.",
-            "The Defense rows of Table 3 have no counterpart: the trained defence is not covered.",
+            "A run has no Defense row, because it does not record how its model was trained: the experiment below has them. A run with \
+             --demonstrations K --defence measures adaptation from demonstrations, which is another quantity.",
         ] {
             text.push_str(&wrap(&note.split_whitespace().collect::<Vec<_>>().join(" "), width, "* "));
         }
     }
+    text.push('\n');
+    text.push_str(&render_defence(&comparison.defence, width));
     text.push_str("\nNot covered\n");
     for missing in &comparison.missing {
         let why = missing.why.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -78,7 +82,7 @@ fn published(table: &PublishedTable) -> String {
 }
 
 /// Our values, then for each system the published value and the difference; as many systems side by side as fit.
-fn compared(table: &ComparedTable, width: usize) -> String {
+pub(super) fn compared(table: &ComparedTable, width: usize) -> String {
     const OURS: usize = 56;
     const SYSTEM: usize = 18;
     let mut text = format!("\n{}", wrap(&table.title, width, "  "));

@@ -34,6 +34,9 @@ pub struct Analysis {
     pub model: String,
     pub prompt: Prompt,
     pub accuracies: Accuracies,
+    /// Accuracies on the harder sets by set, each against the originals of its templates; the paper has none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub harder: BTreeMap<String, Accuracies>,
     /// `correct ~ variant + (1 | template)`
     pub glmm1: ModelFit,
     /// `correct ~ variant + gamma_c + (1 | template)`
@@ -84,6 +87,11 @@ pub fn analyse(evaluations: Vec<Evaluation>) -> Vec<Analysis> {
             }
             Analysis {
                 accuracies: accuracies(&evaluation.rows),
+                harder: evaluation
+                    .harder
+                    .into_iter()
+                    .map(|(set, rows)| (set, accuracies(&against_originals(&evaluation.rows, rows))))
+                    .collect(),
                 glmm1: fit_columns(&columns(&evaluation.rows, None)),
                 glmm2: fit_columns(&columns(&evaluation.rows, Some(gamma_centre.unwrap_or(0.0)))),
                 gamma_centre,
@@ -95,6 +103,13 @@ pub fn analyse(evaluations: Vec<Evaluation>) -> Vec<Analysis> {
             }
         })
         .collect()
+}
+
+/// The rows of a harder set, and the originals of the templates that it has.
+fn against_originals(rows: &[Observation], harder: Vec<Observation>) -> Vec<Observation> {
+    let has = |template: &str| harder.iter().any(|row| row.template == template);
+    let originals = rows.iter().filter(|row| !row.variant && has(&row.template)).cloned();
+    originals.chain(harder.iter().map(|row| Observation { variant: true, ..row.clone() })).collect()
 }
 
 /// Columns of GLMM 1, or with a centre for the metric of GLMM 2.

@@ -1,4 +1,6 @@
 //! A model's scored answers to one prompt: the input of the analysis.
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use earnest_eval::run::Sample;
@@ -38,15 +40,16 @@ pub struct Evaluation {
     pub model: String,
     pub prompt: Prompt,
     pub rows: Vec<Observation>,
-    /// Questions without a completion, and samples of other item sets (p1, p2), which the study does not analyse.
+    /// Answers to the harder sets, p1 and p2, by set: the study does not ask them.
+    pub harder: BTreeMap<String, Vec<Observation>>,
+    /// Questions without a completion.
     pub unanswered: usize,
-    pub left_out: usize,
 }
 
 impl Evaluation {
     /// An evaluation without answers.
     pub fn new(model: impl Into<String>, prompt: Prompt) -> Self {
-        Evaluation { model: model.into(), prompt, rows: Vec::new(), unanswered: 0, left_out: 0 }
+        Evaluation { model: model.into(), prompt, rows: Vec::new(), harder: BTreeMap::new(), unanswered: 0 }
     }
 
     /// Adds a stored sample.
@@ -55,10 +58,6 @@ impl Evaluation {
     /// [`ObservationError`] if the sample lacks a covariate or a score that the analysis needs.
     pub fn add(&mut self, sample: &Sample) -> Result<(), ObservationError> {
         let set = sample.covariates.get("set").and_then(serde_json::Value::as_str);
-        if set.is_some_and(|set| set != "base" && set != "main") {
-            self.left_out += 1;
-            return Ok(());
-        }
         let Some(score) = &sample.score else {
             self.unanswered += 1;
             return Ok(());
@@ -79,7 +78,11 @@ impl Evaluation {
         let incomplete = |source| ObservationError::Score { item: sample.item.clone(), source };
         let correct = score.rule("study").map_err(incomplete)?;
         let failure = (!correct).then(|| score.failure.as_ref().map_or(ErrorClass::Wrong, ErrorClass::of));
-        self.rows.push(Observation { template: sample.cluster.clone(), instance, variant, correct, gamma, failure });
+        let rows = match set.filter(|set| *set != "base" && *set != "main") {
+            Some(harder) => self.harder.entry(harder.to_owned()).or_default(),
+            None => &mut self.rows,
+        };
+        rows.push(Observation { template: sample.cluster.clone(), instance, variant, correct, gamma, failure });
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use super::drawing::drawn;
 use super::models::paper_tables;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
-use super::text::{ours, printed, ratio};
+use super::text::{HARDER_COLUMNS, harder_rows, ours, printed, ratio};
 use crate::text::WRITES;
 use earnest_eval::report::page::{APPENDIX, Frame, Sections, framed};
 use earnest_eval::report::plot::escape;
@@ -19,6 +19,12 @@ pub fn page(study: &Study) -> String {
                 1, variants are answered worse than the questions they were made from. Intervals are 95 %; differences are paired \
                 by template. Detectable: the least difference that this design finds with power 80 %.";
     sections.section("results", "Our runs", lead, &results(study));
+    let harder = harder_rows(study);
+    if !harder.is_empty() {
+        let lead = "GSM-P1 and GSM-P2 have one and two more clauses than GSM-Symbolic. Each is compared with the originals of its \
+                    templates, paired by template; the paper does not ask them.";
+        sections.section("harder", "Harder sets", lead, &table(&HARDER_COLUMNS, 3, harder));
+    }
     sections.section("questions", "Questions and comparability", "", &list(&study.comparability()));
     sections.section("claims", "The paper's claims", "", &claims(study));
     let lead = "The maximal model that a model's answers to all its prompts support, chosen by the design and stepped down while it is \

@@ -1,6 +1,7 @@
 //! The study and its plan as text.
 use std::fmt::Write;
 
+use super::analysis::Analysis;
 use super::effect::Effect;
 use super::plan::StudyPlan;
 use super::result_table::{Kind, ResultTable};
@@ -31,6 +32,7 @@ pub fn render_summary(study: &Study, width: usize) -> String {
     let mut text = heading(study, width);
     if !study.analyses.is_empty() {
         text.push_str(&results(study, width));
+        text.push_str(&harder(study));
         text.push_str(&comparability(study, width));
     }
     text.push_str(&claims(study));
@@ -47,6 +49,7 @@ pub fn render_summary(study: &Study, width: usize) -> String {
 /// Renders all tables, and the figures whose data they do not have, for a terminal of `width` columns; tables may be wider.
 pub fn render_tables(study: &Study, models: TableModels, width: usize) -> String {
     let mut text = heading(study, width);
+    text.push_str(&harder(study));
     text.push_str(&comparability(study, width));
     text.push_str(&selection(study, width));
     text.push_str(&claims(study));
@@ -151,6 +154,49 @@ fn results(study: &Study, width: usize) -> String {
         ));
     }
     text
+}
+
+/// Renders the harder sets of the models that were asked them.
+fn harder(study: &Study) -> String {
+    let mut table = Table::with_left(3, HARDER_COLUMNS);
+    let rows: Vec<Vec<String>> = harder_rows(study);
+    if rows.is_empty() {
+        return String::new();
+    }
+    for row in rows {
+        table.row(row);
+    }
+    format!("\nHarder sets against the originals of their templates (the paper has none)\n{}", table.render())
+}
+
+/// Columns of the harder sets.
+pub(super) const HARDER_COLUMNS: [&str; 8] =
+    ["model", "prompt", "set", "questions", "base %", "set %", "difference [95 %]", "detectable"];
+
+/// Rows of the harder sets: model, prompt and set, then numbers.
+pub(super) fn harder_rows(study: &Study) -> Vec<Vec<String>> {
+    let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
+    let of_analysis = |analysis: &Analysis| {
+        let (model, prompt) = (analysis.model.clone(), analysis.prompt.to_string());
+        let sets = analysis.harder.iter().map(move |(set, accuracies)| {
+            let difference = match (accuracies.difference, accuracies.interval) {
+                (_, Some(at)) => format!("{:+.1} [{:+.1}, {:+.1}]", at.estimate, at.low, at.high),
+                (difference, None) => difference.map_or_else(|| "-".to_owned(), |points| format!("{points:+.1}")),
+            };
+            vec![
+                model.clone(),
+                prompt.clone(),
+                set.clone(),
+                accuracies.variant_questions.to_string(),
+                share(accuracies.base),
+                share(accuracies.variants),
+                difference,
+                share(accuracies.detectable),
+            ]
+        });
+        sets.collect::<Vec<_>>()
+    };
+    study.analyses.iter().flat_map(of_analysis).collect()
 }
 
 /// Renders the identity of the questions and what is not comparable, each with the models that it is said of.

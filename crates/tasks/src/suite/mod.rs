@@ -74,6 +74,12 @@ pub trait Suite: Send + Sync {
         &item.gold
     }
 
+    /// The answer to an item as a worked example has it, for training on it; none where the suite has no such form.
+    fn worked_answer(&self, item: &Item) -> Option<String> {
+        let _ = item;
+        None
+    }
+
     /// Scores a completion. Pure: the same arguments give the same score, so stored completions can be scored again.
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score;
 

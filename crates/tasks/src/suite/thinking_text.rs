@@ -67,6 +67,10 @@ impl Suite for KeptThinking {
         self.suite.is_empty()
     }
 
+    fn worked_answer(&self, item: &Item) -> Option<String> {
+        self.suite.worked_answer(item)
+    }
+
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         let completion = without_markers(answered.completion);
         self.suite.score(item, &Answered { completion: &completion, ..*answered })

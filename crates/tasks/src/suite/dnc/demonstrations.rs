@@ -31,6 +31,11 @@ pub struct Demonstrations {
     solution_types: BTreeSet<String>,
 }
 
+/// True for a question that can be a worked example: the equation is what one of ASDiv-a shows.
+pub(super) fn usable(dataset: Dataset, problem: &Problem) -> bool {
+    problem.gold().is_some() && (dataset != Dataset::AsdivA || problem.expression().is_some())
+}
+
 impl Demonstrations {
     /// Chooses sets of questions that are eligible for every perturbation that can be made of the train part, so that all cells
     /// share them, and spreads each set over solution types. The order is one for clean and perturbed examples.
@@ -59,12 +64,11 @@ impl Demonstrations {
             let context = Context { seed: options.seed, draw: set, donors: &donors, annotations };
             kinds.iter().map(|kind| perturb(*kind, problem, context).ok().map(|found| found.problem)).collect()
         };
-        // The equation is what an example of ASDiv-a shows.
-        let usable = |problem: &&Problem| {
-            problem.gold().is_some() && (options.dataset != Dataset::AsdivA || problem.expression().is_some())
-        };
-        let eligible: Vec<&Problem> =
-            train.iter().filter(usable).filter(|problem| made(problem, 0).is_some()).collect();
+        let eligible: Vec<&Problem> = train
+            .iter()
+            .filter(|problem| usable(options.dataset, problem))
+            .filter(|problem| made(problem, 0).is_some())
+            .collect();
         if eligible.len() < options.demonstrations {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
             let kinds = if names.is_empty() { "examples".to_owned() } else { names.join(" and ") };

@@ -58,6 +58,7 @@ pub use measure::{Equation, PaperEquation, drop_match, equation, paper_equation,
 pub use mention::{Attached, Mention, Number, mentions, raw_reference_mentions, reference_mentions};
 
 pub use options::{Mode, Options, OptionsError, PinnedFile, Profile, Source};
+pub use pairs::{PairedChange, paired_change, relative_change, right_share};
 pub use perturbation::{Edit, Field, Perturbed};
 pub use problem::{Dataset, FormulaError, Problem, ProblemError, Remainder, Scale, Split, UnknownDataset};
 pub use question_set::{Fields, SetRow};

@@ -50,9 +50,9 @@ pub(super) struct Pair<'a> {
     pub second: &'a Outcome,
 }
 
-/// A comparison.
+/// Difference between two outcomes on the same questions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Compared {
+pub struct PairedChange {
     pub delta: Interval,
     pub p: f64,
     pub questions: usize,
@@ -122,11 +122,12 @@ fn empty(sample: &Scored<'_>) -> Option<Outcome> {
 /// two perturbations) the interval is that of as many independent questions as the cluster-robust error is worth: at least one
 /// of all of them, at most the number of outcomes; where all outcomes are alike, the number of questions.
 pub(super) fn accuracy(outcomes: &[&Outcome], value: impl Fn(&Outcome) -> f64) -> Interval {
-    let values: Vec<(&str, f64)> = outcomes
-        .iter()
-        .map(|outcome| (outcome.question.as_str(), value(outcome)))
-        .filter(|(_, value)| value.is_finite())
-        .collect();
+    right_share(outcomes.iter().map(|outcome| (outcome.question.as_str(), value(outcome))))
+}
+
+/// The share of right outcomes of (question, outcome), with the interval of [`accuracy`].
+pub fn right_share<'a>(outcomes: impl IntoIterator<Item = (&'a str, f64)>) -> Interval {
+    let values: Vec<(&str, f64)> = outcomes.into_iter().filter(|(_, value)| value.is_finite()).collect();
     let count = values.len() as f64;
     let mean = values.iter().map(|(_, value)| value).sum::<f64>() / count;
     let questions: std::collections::HashSet<&str> = values.iter().map(|(question, _)| *question).collect();
@@ -148,10 +149,18 @@ pub(super) fn accuracy(outcomes: &[&Outcome], value: impl Fn(&Outcome) -> f64) -
 }
 
 /// Compares the second outcomes of pairs with the first.
-pub(super) fn compare(pairs: &[Pair<'_>], value: impl Fn(&Outcome) -> f64) -> Compared {
+pub(super) fn compare(pairs: &[Pair<'_>], value: impl Fn(&Outcome) -> f64) -> PairedChange {
+    let values = pairs.iter().map(|pair| (pair.first.question.as_str(), value(pair.first), value(pair.second)));
+    paired_change(values)
+}
+
+/// The change from the first to the second of pairs of outcomes: (question, first, second), each outcome 0, 1 or a mean of such; pairs
+/// with an unknown one are left out. With one pair a question the interval is Tango's score interval and p McNemar's exact one;
+/// otherwise both are cluster-robust over questions.
+pub fn paired_change<'a>(pairs: impl IntoIterator<Item = (&'a str, f64, f64)>) -> PairedChange {
     let values: Vec<(f64, f64, &str)> = pairs
-        .iter()
-        .map(|pair| (value(pair.first), value(pair.second), pair.first.question.as_str()))
+        .into_iter()
+        .map(|(question, first, second)| (first, second, question))
         .filter(|(first, second, _)| first.is_finite() && second.is_finite())
         .collect();
     let mut names: HashMap<&str, u64> = HashMap::new();
@@ -213,7 +222,7 @@ pub(super) fn compare(pairs: &[Pair<'_>], value: impl Fn(&Outcome) -> f64) -> Co
         Some((low, high)) => Interval { estimate, low: low.max(-1.0), high: high.min(1.0) },
         None => Interval { estimate, low: -1.0, high: 1.0 },
     };
-    Compared { delta, p, questions: names.len(), lost, gained, detectable }
+    PairedChange { delta, p, questions: names.len(), lost, gained, detectable }
 }
 
 /// Resamples of the relative change.
@@ -221,11 +230,16 @@ const RESAMPLES: usize = 1_000;
 
 /// The change relative to the first accuracy, with the percentile interval of a bootstrap over questions.
 pub(super) fn relative(pairs: &[Pair<'_>], right: impl Fn(&Outcome) -> f64) -> Interval {
+    relative_change(pairs.iter().map(|pair| (pair.first.question.as_str(), right(pair.first), right(pair.second))))
+}
+
+/// The change of (question, first, second) relative to the first accuracy, with the percentile interval of a bootstrap over questions.
+pub fn relative_change<'a>(pairs: impl IntoIterator<Item = (&'a str, f64, f64)>) -> Interval {
     let mut by_question: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for pair in pairs {
-        let sums = by_question.entry(&pair.first.question).or_default();
-        sums.0 += right(pair.first);
-        sums.1 += right(pair.second);
+    for (question, first, second) in pairs {
+        let sums = by_question.entry(question).or_default();
+        sums.0 += first;
+        sums.1 += second;
     }
     let sums: Vec<(f64, f64)> = by_question.into_values().collect();
     let statistic = |drawn: &[usize]| {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::annotation::Annotations;
-use super::demonstrations::{DemonstrationError, Demonstrations};
+use super::demonstrations::{DemonstrationError, Demonstrations, usable};
 use super::extra::DonorPool;
 use super::fixed::{Context, perturb};
 use super::kind::Kind;
@@ -424,6 +424,12 @@ fn general(reason: &super::fixed::Ineligible) -> String {
     }
 }
 
+/// The output that an item asks for.
+fn target_of(item: &Item) -> Target {
+    let named = item.covariates.get("target").and_then(Value::as_str);
+    Target::ALL.into_iter().find(|target| Some(target.name()) == named).unwrap_or(Target::Answer)
+}
+
 impl Suite for Dnc {
     fn name(&self) -> &'static str {
         "dnc"
@@ -449,9 +455,22 @@ impl Suite for Dnc {
         Gold::of(&item.gold).answer
     }
 
+    fn worked_answer(&self, item: &Item) -> Option<String> {
+        let text = |name: &str| item.covariates.get(name).and_then(Value::as_str);
+        let split = Split::ALL.into_iter().find(|split| Some(split.name()) == text("split"))?;
+        let draw = item.covariates.get("draw").and_then(Value::as_u64).and_then(|draw| u32::try_from(draw).ok())?;
+        let Options { dataset, numbers, .. } = self.options;
+        let place = self.data.parts.get(&split)?.iter().position(|problem| problem.id == item.cluster)?;
+        let perturbed = [Cell::Attack, Cell::Defence].iter().any(|cell| Some(cell.name()) == text("cell"));
+        let problem = match text("kind").and_then(|name| name.parse::<Kind>().ok()).filter(|_| perturbed) {
+            Some(kind) => &self.perturbed.get(&(split, place, kind, draw))?.problem,
+            None => &self.data.parts[&split][place],
+        };
+        usable(dataset, problem).then(|| shot_answer(target_of(item), numbers, dataset, problem))
+    }
+
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
-        let named = item.covariates.get("target").and_then(Value::as_str);
-        let target = Target::ALL.into_iter().find(|target| Some(target.name()) == named).unwrap_or(Target::Answer);
+        let target = target_of(item);
         score(self.options.profile, self.options.dataset, target, item, answered)
     }
 

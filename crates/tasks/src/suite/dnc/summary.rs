@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use super::effects::{Effect, effects};
 use super::kind::{Capability, Kind};
 use super::options::Options;
-use super::pairs::{Compared, Outcome, Pair, accuracy, compare, gather, relative};
+use super::pairs::{Outcome, Pair, PairedChange, accuracy, compare, gather, relative};
 use super::score::{ACC_ANS, ACC_EQ, DROP, primary};
 use super::suite::Cell;
 use super::target::{Numbers, Target};
@@ -77,7 +77,7 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
             );
             summary.notes.push(named_note(options, target, &note));
         }
-        let compared: Vec<Compared> = attacks.iter().map(|(_, pairs)| compare(pairs, Outcome::correct)).collect();
+        let compared: Vec<PairedChange> = attacks.iter().map(|(_, pairs)| compare(pairs, Outcome::correct)).collect();
         let tested: Vec<f64> = compared.iter().map(|compared| compared.p).collect();
         let adjusted = holm(&tested).unwrap_or_else(|_| vec![f64::NAN; tested.len()]);
         let asked = mine.iter().filter(|outcome| outcome.cell == Cell::Original).count();
@@ -210,7 +210,7 @@ fn rules(mine: &[&Outcome], primary: &str) -> Vec<String> {
 /// The paper's own rules, whose tables have accuracies and relative changes too.
 const PAPER: [&str; 3] = [ACC_EQ, ACC_ANS, DROP];
 
-fn row(name: &str, pairs: &[Pair<'_>], compared: &Compared, primary: &str) -> SummaryRow {
+fn row(name: &str, pairs: &[Pair<'_>], compared: &PairedChange, primary: &str) -> SummaryRow {
     let first: Vec<&Outcome> = pairs.iter().map(|pair| pair.first).collect();
     let second: Vec<&Outcome> = pairs.iter().map(|pair| pair.second).collect();
     let (before, after) = (accuracy(&first, Outcome::correct), accuracy(&second, Outcome::correct));

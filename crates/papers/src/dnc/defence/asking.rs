@@ -1,0 +1,184 @@
+//! Asking a trained model: one run of the suite, gathered as outcomes by question.
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::DefenceError;
+use super::file::{DefenceExperiment, TrainedModel};
+use super::pairs::SUITE;
+use super::results::RuleOutcomes;
+use super::runner::DefenceSettings;
+use crate::dnc::tables::metrics;
+use earnest_eval::evaluate::GenerationSettings;
+use earnest_eval::model::TrafficSettings;
+use earnest_eval::run::Sample;
+use earnest_eval::run::store::{Filter, RunRecord, Store};
+use earnest_eval::study::{
+    self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
+    StudySettings, TaskDefinition, Watcher,
+};
+use earnest_eval::{EvalError, suites};
+use earnest_models::checkpoint::WeightFormat;
+use earnest_tasks::suite::dnc::{Kind, Split, Target, own_rule};
+use earnest_tasks::suite::registry::{Channel, Mode, OptionValues};
+use earnest_tasks::suite::{Score, ThinkingText};
+use earnest_train::PromptForm;
+
+/// Outcomes of a model on original and perturbed questions.
+pub(super) struct Asked {
+    pub(super) questions: Vec<String>,
+    pub(super) original: RuleOutcomes,
+    pub(super) perturbed: BTreeMap<Kind, RuleOutcomes>,
+}
+
+/// Asks a model its questions, or gathers the answers that are stored. None if it was stopped.
+///
+/// # Errors
+/// [`DefenceError::Study`], [`DefenceError::Eval`].
+pub(super) fn ask(
+    experiment: &DefenceExperiment,
+    settings: &DefenceSettings,
+    model: TrainedModel,
+    merged: &Path,
+    watcher: &mut dyn Watcher,
+) -> Result<Option<Asked>, DefenceError> {
+    let kinds = experiment.asked(model);
+    let (prompts, form) = experiment.checked_prompts().map_err(EvalError::setting)?;
+    let splits: Vec<_> = experiment.splits.iter().map(|split| Split::name(*split).into()).collect();
+    let mut options = experiment.options(&kinds, prompts.names.clone());
+    options.set("splits", splits);
+    if experiment.demonstrations > 0 {
+        options = options.with("demonstrations", experiment.demonstrations.to_string());
+    }
+    let (questions, limit) = questions(experiment, &options, form)?;
+    let definition = StudyDefinition {
+        name: "defence".to_owned(),
+        file: None,
+        models: vec![ModelDefinition {
+            name: model.name(),
+            reference: ModelReference::Native {
+                model: merged.to_owned(),
+                weights: WeightFormat { compute: experiment.compute, ..WeightFormat::default() },
+            },
+            engine: settings.engine.clone(),
+            traffic: TrafficSettings::default(),
+            generation: GenerationSettings::default(),
+            thinking_text: ThinkingText::default(),
+            place: Place::key("model"),
+        }],
+        tasks: vec![TaskDefinition {
+            name: SUITE.to_owned(),
+            suite: SUITE.to_owned(),
+            options,
+            prompts: vec![prompts],
+            limit,
+            samples: 1,
+            seed: experiment.perturbation_seed,
+            place: Place::key("data"),
+        }],
+        compare: Vec::new(),
+        mixed_models: Vec::new(),
+    };
+    let study_settings = StudySettings {
+        results: settings.out.join("results"),
+        hub: settings.hub.clone(),
+        shard: None,
+        fail_on_error: None,
+        stop: settings.stop.clone(),
+    };
+    let plan = StudyPlan::new(definition, study_settings)?;
+    let mut gathered = Gathered::new(experiment, &questions).map_err(EvalError::setting)?;
+    let mut gather = |_: PlannedRun, store: &Store, record: &RunRecord| {
+        for sample in store.samples(record, Filter::default()) {
+            gathered.add(&sample?);
+        }
+        Ok(Decision::CONTINUE)
+    };
+    let outcome = study::execute(&plan, Sessions::default(), &mut gather, watcher);
+    match outcome.ended_by {
+        Some(EvalError::Interrupted { .. }) => return Ok(None),
+        Some(error) => return Err(error.into()),
+        None => {}
+    }
+    for (_, end) in outcome.runs {
+        match end {
+            RunEnd::Finished(_) => {}
+            RunEnd::Failed(error) => return Err(error.into()),
+            RunEnd::ModelFailed | RunEnd::LeftOut | RunEnd::NotReached => return Ok(None),
+        }
+    }
+    let Gathered { original, perturbed, .. } = gathered;
+    Ok(Some(Asked { questions, original, perturbed }))
+}
+
+/// The questions to ask, in the order of the items, and the number of items that they are.
+fn questions(
+    experiment: &DefenceExperiment,
+    options: &OptionValues,
+    form: PromptForm,
+) -> Result<(Vec<String>, Option<usize>), DefenceError> {
+    let mode = match form {
+        PromptForm::Raw => Mode::Raw,
+        PromptForm::Chat => Mode::Chat,
+    };
+    let suite = suites::configure(SUITE, options)?.suite(Channel::local(mode)).map_err(EvalError::from)?;
+    let most = experiment.questions.unwrap_or(usize::MAX);
+    let mut questions = Vec::new();
+    for (place, item) in suite.items().enumerate() {
+        if item.task == "original" {
+            if questions.len() == most {
+                return Ok((questions, Some(place)));
+            }
+            questions.push(item.cluster.clone());
+        }
+    }
+    Ok((questions, None))
+}
+
+/// The letter of a score by a rule: `1` right, `0` wrong, `?` without a score. The rule's own outcome counts, also where another rule
+/// is the primary one and this one read nothing.
+pub fn letter(score: Option<&Score>, rule: &str) -> &'static str {
+    match score.and_then(|score| score.rules.get(rule)) {
+        Some(true) => "1",
+        Some(false) => "0",
+        None => "?",
+    }
+}
+
+/// Outcomes while rows are read.
+struct Gathered {
+    place: BTreeMap<String, usize>,
+    /// Metrics of the paper, and the rules that compute them.
+    metrics: Vec<(&'static str, &'static str)>,
+    original: RuleOutcomes,
+    perturbed: BTreeMap<Kind, RuleOutcomes>,
+}
+
+impl Gathered {
+    fn new(experiment: &DefenceExperiment, questions: &[String]) -> Result<Self, String> {
+        let target: Target = experiment.target()?;
+        let metrics: Vec<_> = metrics(experiment.dataset, target)
+            .into_iter()
+            .map(|(metric, rule)| (metric, if rule.is_empty() { own_rule(experiment.dataset, target) } else { rule }))
+            .collect();
+        let place = questions.iter().enumerate().map(|(place, question)| (question.clone(), place)).collect();
+        let original = metrics.iter().map(|(metric, _)| ((*metric).to_owned(), "?".repeat(questions.len()))).collect();
+        Ok(Gathered { place, metrics, original, perturbed: BTreeMap::new() })
+    }
+
+    fn add(&mut self, sample: &Sample) {
+        let Some(&place) = self.place.get(&sample.cluster) else { return };
+        let count = self.place.len();
+        let into = match sample.task.parse::<Kind>() {
+            Ok(kind) => self.perturbed.entry(kind).or_insert_with(|| {
+                self.metrics.iter().map(|(metric, _)| ((*metric).to_owned(), "-".repeat(count))).collect()
+            }),
+            Err(_) => &mut self.original,
+        };
+        for (metric, rule) in &self.metrics {
+            let letter = letter(sample.score.as_ref(), rule);
+            if let Some(outcomes) = into.get_mut(*metric) {
+                outcomes.replace_range(place..=place, letter);
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Experiment files of the trained defence: TOML.
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::DefenceError;
+use earnest_eval::prompt::{ModeRequest, Prompts};
+use earnest_models::checkpoint::Compute;
+use earnest_tasks::suite::dnc::{Dataset, Kind, Split, Target};
+use earnest_tasks::suite::registry::OptionValues;
+use earnest_train::{AdamWSettings, AdapterSettings, PromptForm, StoredType, TARGETS};
+
+/// The trained defence of one model: one clean training a seed, and a defended one a seed and perturbation.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DefenceExperiment {
+    /// Title.
+    pub title: String,
+    /// Checkpoint that is trained: a path, a name of the list of models, or `org/repo@commit`.
+    pub model: String,
+    /// Folder of the data set.
+    pub data: PathBuf,
+    /// Data set of the folder.
+    #[serde(default = "asdiv_a")]
+    pub dataset: Dataset,
+    /// Perturbations that are attacked with and defended against.
+    pub kinds: Vec<Kind>,
+    /// Seeds of the trainings.
+    #[serde(default = "one_seed")]
+    pub seeds: Vec<u64>,
+    /// Prompt of training and asking, as `--prompt` takes it: `raw` or `chat`, and the suite's prompt.
+    #[serde(default = "raw_equation")]
+    pub prompt: String,
+    /// Parts of the data whose questions are asked; the train part is for training.
+    #[serde(default = "test_part")]
+    pub splits: Vec<Split>,
+    /// Number of questions to ask, the first of the parts; none for all.
+    #[serde(default)]
+    pub questions: Option<usize>,
+    /// Worked examples before each question that is asked; training has none.
+    #[serde(default)]
+    pub demonstrations: usize,
+    /// Seed of the perturbations.
+    #[serde(default = "one")]
+    pub perturbation_seed: u64,
+    /// Arithmetic of the trained models when they are asked; none for f32.
+    #[serde(default)]
+    pub compute: Option<Compute>,
+    /// Folder of the trained models and results [default: the file's name without .toml, beside the file].
+    #[serde(default)]
+    pub out: Option<PathBuf>,
+    /// The trainings, which are the same but for their data.
+    #[serde(default)]
+    pub training: TrainingOptions,
+}
+
+/// Settings of every training; the defaults are those of `earnest train lora`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainingOptions {
+    /// Rank of the adapters.
+    pub rank: usize,
+    /// Scale of the adapters is alpha / rank.
+    pub alpha: f64,
+    /// Matrices with an adapter.
+    pub targets: Vec<String>,
+    /// Dropout rate of an adapter's inputs.
+    pub dropout: f64,
+    /// Optimiser steps.
+    pub steps: u64,
+    /// Examples a step.
+    pub batch: usize,
+    /// Pieces of a batch computed one after the other.
+    pub accumulate: usize,
+    /// Parts of a piece computed in parallel.
+    pub parts: usize,
+    /// Peak learning rate.
+    pub learning_rate: f64,
+    /// Warm-up steps.
+    pub warm_up: u64,
+    /// Largest norm of the gradients.
+    pub clip: f64,
+    /// Weight decay.
+    pub weight_decay: f64,
+    /// Decay rate of the second moment.
+    pub beta2: f64,
+    /// Steps between validations.
+    pub validate_every: u64,
+    /// Held-out rows in a validation.
+    pub validation: usize,
+    /// Share of the rows held out.
+    pub held_out: f64,
+    /// Longest sequence in tokens; the checkpoint's context if that is shorter.
+    pub context: usize,
+    /// Element type of the merged checkpoints.
+    pub store: StoredType,
+}
+
+impl Default for TrainingOptions {
+    fn default() -> Self {
+        let AdamWSettings { weight_decay, .. } = AdamWSettings::default();
+        TrainingOptions {
+            rank: 16,
+            alpha: 32.0,
+            targets: TARGETS.map(str::to_owned).to_vec(),
+            dropout: 0.0,
+            steps: 200,
+            batch: 16,
+            accumulate: 1,
+            parts: 2,
+            learning_rate: 1e-3,
+            warm_up: 10,
+            clip: 1.0,
+            weight_decay,
+            beta2: 0.999,
+            validate_every: 50,
+            validation: 20,
+            held_out: 0.1,
+            context: 1024,
+            store: StoredType::F32,
+        }
+    }
+}
+
+impl TrainingOptions {
+    pub(super) fn adapters(&self) -> AdapterSettings {
+        AdapterSettings { rank: self.rank, alpha: self.alpha, targets: self.targets.clone(), dropout: self.dropout }
+    }
+}
+
+fn asdiv_a() -> Dataset {
+    Dataset::AsdivA
+}
+fn one_seed() -> Vec<u64> {
+    vec![1]
+}
+fn one() -> u64 {
+    1
+}
+fn raw_equation() -> String {
+    "raw,equation".to_owned()
+}
+fn test_part() -> Vec<Split> {
+    vec![Split::Test]
+}
+
+/// A model of the experiment: trained on clean questions, or on those of a perturbation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrainedModel {
+    /// Perturbation of the training questions; none for the clean model.
+    pub kind: Option<Kind>,
+    pub seed: u64,
+}
+
+impl TrainedModel {
+    /// Name of the training questions: `clean`, or the perturbation.
+    pub fn questions(&self) -> &'static str {
+        self.kind.map_or("clean", Kind::name)
+    }
+
+    /// Name in folders and messages, e.g. `noise-1`.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.questions(), self.seed)
+    }
+}
+
+impl DefenceExperiment {
+    /// Reads a file; its paths are then relative to the working directory.
+    ///
+    /// # Errors
+    /// [`DefenceError::Folder`], [`DefenceError::File`].
+    pub fn read(path: &Path) -> Result<Self, DefenceError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| DefenceError::Folder { path: path.to_owned(), source })?;
+        let failed = |problem: String| DefenceError::File { path: path.to_owned(), problem };
+        let mut experiment = Self::parse(&text).map_err(failed)?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        experiment.data = base.join(&experiment.data);
+        experiment.out = Some(experiment.out.map_or_else(|| path.with_extension(""), |out| base.join(out)));
+        let beside = base.join(&experiment.model);
+        if beside.exists() {
+            experiment.model = beside.display().to_string();
+        }
+        Ok(experiment)
+    }
+
+    /// Parses the text of a file.
+    ///
+    /// # Errors
+    /// The first defect.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let experiment: DefenceExperiment =
+            toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
+        experiment.check()?;
+        Ok(experiment)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let twice = |count: usize, distinct: usize| count != distinct;
+        let mut kinds = self.kinds.clone();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let mut seeds = self.seeds.clone();
+        seeds.sort_unstable();
+        seeds.dedup();
+        if kinds.is_empty() || seeds.is_empty() {
+            return Err("name at least one of kinds and one of seeds".to_owned());
+        }
+        if twice(self.kinds.len(), kinds.len()) || twice(self.seeds.len(), seeds.len()) {
+            return Err("kinds or seeds has a value twice".to_owned());
+        }
+        if kinds.contains(&Kind::Logic) {
+            return Err(
+                "logic has no defence, neither here nor in the paper: it asks other questions; leave it out of kinds"
+                    .to_owned(),
+            );
+        }
+        if let Some(kind) = kinds.iter().find(|kind| !kind.applies_to(self.dataset)) {
+            return Err(format!("{} has no {kind}; leave it out of kinds", self.dataset.title()));
+        }
+        if self.splits.is_empty() || self.splits.contains(&Split::Train) {
+            return Err("splits: ask valid, test or both; the train part is for training".to_owned());
+        }
+        if self.questions == Some(0) {
+            return Err("questions is 0: leave it out to ask all".to_owned());
+        }
+        let target = self.target()?;
+        if !target.applies_to(self.dataset) {
+            return Err(format!("prompt: {} has no {target}; use answer or cot", self.dataset.title()));
+        }
+        self.form().map(|_| ())
+    }
+
+    fn prompts(&self) -> Result<Prompts, String> {
+        self.prompt.parse::<Prompts>().map_err(|problem| format!("prompt: {problem}"))
+    }
+
+    /// Output that is asked for.
+    pub(super) fn target(&self) -> Result<Target, String> {
+        let names = self.prompts()?.names;
+        let found = match names.as_slice() {
+            [name] => Target::ALL.into_iter().find(|target| target.name() == name),
+            _ => None,
+        };
+        found.ok_or_else(|| {
+            let all = Target::ALL.map(Target::name).join(", ");
+            format!("prompt: {:?} does not name one prompt of {all}, e.g. \"raw,equation\"", self.prompt)
+        })
+    }
+
+    /// Form of the prompts.
+    pub(super) fn form(&self) -> Result<PromptForm, String> {
+        match self.prompts()?.mode {
+            None | Some(ModeRequest::Raw) => Ok(PromptForm::Raw),
+            Some(ModeRequest::Chat) => Ok(PromptForm::Chat),
+            Some(ModeRequest::Auto) => Err("prompt: write raw or chat instead of auto".to_owned()),
+        }
+    }
+
+    /// The models, seed by seed, the clean one first.
+    pub fn models(&self) -> Vec<TrainedModel> {
+        let of_seed = |seed: u64| {
+            let kinds = self.kinds.iter().map(|kind| Some(*kind));
+            std::iter::once(None).chain(kinds).map(move |kind| TrainedModel { kind, seed })
+        };
+        self.seeds.iter().flat_map(|seed| of_seed(*seed)).collect()
+    }
+
+    /// Perturbations that a model is asked: the clean one all, a defended one its own.
+    pub(super) fn asked(&self, model: TrainedModel) -> Vec<Kind> {
+        model.kind.map_or_else(|| self.kinds.clone(), |kind| vec![kind])
+    }
+
+    /// Options of the suite without parts and examples.
+    pub(super) fn options(&self, kinds: &[Kind], prompts: Vec<String>) -> OptionValues {
+        let names: Vec<_> = kinds.iter().map(|kind| kind.name().into()).collect();
+        let mut options = OptionValues::new(self.perturbation_seed, prompts)
+            .with("data", self.data.as_os_str())
+            .with("dataset", self.dataset.name());
+        options.set("kinds", names);
+        options
+    }
+
+    /// The prompts, checked.
+    ///
+    /// # Errors
+    /// As [`DefenceExperiment::parse`].
+    pub(super) fn checked_prompts(&self) -> Result<(Prompts, PromptForm), String> {
+        let form = self.form()?;
+        let mode = match form {
+            PromptForm::Raw => ModeRequest::Raw,
+            PromptForm::Chat => ModeRequest::Chat,
+        };
+        Ok((Prompts { mode: Some(mode), ..self.prompts()? }, form))
+    }
+}

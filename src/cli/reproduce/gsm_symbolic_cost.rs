@@ -1,0 +1,144 @@
+//! Cost of `earnest reproduce gsm-symbolic --run` before it starts: hours of the models that are here, and of the others what is
+//! missing.
+use std::path::Path;
+
+use super::gsm_symbolic::GsmSymbolicArgs;
+use crate::cli::error::CliError;
+use crate::cli::events::Reporters;
+use crate::cli::models::download_bytes;
+use crate::cli::printer::Printer;
+use crate::cli::study::{cost_table, measure_missing};
+use earnest_eval::EvalError;
+use earnest_eval::model;
+use earnest_eval::report::wrap;
+use earnest_eval::study::{Estimate, Sessions, StudyPlan};
+use earnest_models::hub::{Entry, Gate};
+use earnest_models::memory::human_bytes;
+
+/// A model that is not on this machine.
+pub(super) struct MissingModel {
+    pub(super) name: String,
+    pub(super) error: EvalError,
+    /// Its entry in the list of models.
+    pub(super) entry: Option<Entry>,
+}
+
+impl MissingModel {
+    /// Says why the model is left out, and what getting it takes.
+    pub(super) fn warn(&self, printer: Printer) {
+        let mut needs = Vec::new();
+        if let Some(entry) = &self.entry {
+            needs.extend(download_bytes(entry).map(|bytes| format!("about {}", human_bytes(bytes))));
+            if entry.gate == Gate::Licence {
+                let licence = entry.licence.as_deref().unwrap_or("its own");
+                let page = format!("https://huggingface.co/{}", entry.repo);
+                needs.push(format!("licence {licence}, to be accepted at {page} first, with HF_TOKEN set"));
+            }
+        }
+        let needs = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join("; ")) };
+        printer.warning(&format!("{} is left out: {}{needs}", self.name, self.error));
+        if let Some(help) = self.error.help() {
+            printer.message(&format!("help: {help}"));
+        }
+    }
+}
+
+/// A line about all missing models: what to fetch, and the hours they would take if `per_parameter` seconds are known.
+fn summary(missing: &[MissingModel], per_parameter: Option<(f64, String)>) -> String {
+    let entries: Vec<&Entry> = missing.iter().filter_map(|model| model.entry.as_ref()).collect();
+    let bytes: u64 = entries.iter().filter_map(|entry| download_bytes(entry)).sum();
+    let gated = entries.iter().filter(|entry| entry.gate == Gate::Licence).count();
+    let mut text = match missing.len() {
+        1 => "1 model is not here".to_owned(),
+        count => format!("{count} models are not here"),
+    };
+    if bytes > 0 {
+        text.push_str(&format!(": about {} to fetch", human_bytes(bytes)));
+    }
+    if gated > 0 {
+        text.push_str(&format!(", {gated} with a licence to accept"));
+    }
+    let parameters: u64 = entries.iter().filter_map(|entry| entry.parameters).sum();
+    if let Some((seconds, source)) = per_parameter.filter(|_| parameters > 0) {
+        let hours = seconds * parameters as f64 / 3600.0;
+        text.push_str(&format!(
+            "; about {hours:.1} hours more for all prompts on this machine, by the rate of {source} and the number of parameters"
+        ));
+    }
+    text + "."
+}
+
+/// Prints the cost: a table of the runs of the models that are here, then the missing ones.
+///
+/// # Errors
+/// An interruption while rates are measured.
+pub(super) fn show(
+    args: &GsmSymbolicArgs,
+    plan: &StudyPlan,
+    sessions: &mut Sessions,
+    missing: &[MissingModel],
+    quiet: bool,
+    printer: Printer,
+) -> Result<(), CliError> {
+    if quiet && !args.dry_run {
+        return Ok(());
+    }
+    let mut reporters = Reporters::on_terminal(printer, quiet);
+    let estimate = Estimate::new(plan, sessions, &mut reporters);
+    drop(reporters);
+    let mut text = String::new();
+    let mut rate = None;
+    match estimate {
+        Ok(mut estimate) => {
+            if args.measure {
+                measure_missing(plan, &mut estimate, printer)?;
+            }
+            rate = seconds_per_parameter(plan, &estimate);
+            text.push_str(&cost_table(&estimate, printer.width()));
+            if args.select != "all" && args.chosen_prompts().len() > 1 {
+                let note = "Prompts other than gsm are asked only of models whose accuracy drops significantly on it.";
+                text.push_str(&wrap(note, printer.width(), "* "));
+            }
+        }
+        // What cannot be estimated may still run.
+        Err(error) => printer.warning(&format!("the cost is not known: {error}")),
+    }
+    if !missing.is_empty() {
+        text.push_str(&wrap(&summary(missing, rate), printer.width(), "* "));
+    }
+    match args.dry_run {
+        true => printer.result(&text)?,
+        false => printer.message(&text),
+    }
+    Ok(())
+}
+
+/// Prints what is missing where no model is here.
+pub(super) fn show_missing(missing: &[MissingModel], printer: Printer) -> Result<(), CliError> {
+    printer.result(&wrap(&summary(missing, None), printer.width(), ""))
+}
+
+/// Seconds of a model's runs for each of its parameters, and its name: of the largest model whose time is known.
+fn seconds_per_parameter(plan: &StudyPlan, estimate: &Estimate) -> Option<(f64, String)> {
+    let mut found: Option<(f64, f64, String)> = None;
+    for index in 0..plan.definition.models.len() {
+        let runs = || estimate.runs.iter().filter(|run| run.planned.model == index);
+        let Some(first) = runs().next().filter(|_| runs().all(|run| run.left > 0)) else { continue };
+        let Some(seconds) = runs().map(|run| run.seconds).sum::<Option<f64>>() else { continue };
+        let Some(checkpoint) = plan.native(first.planned).and_then(|located| model::open(located).ok()) else {
+            continue;
+        };
+        let parameters = checkpoint.config.parameter_count() as f64;
+        if found.as_ref().is_none_or(|(known, ..)| parameters > *known) {
+            found = Some((parameters, seconds, first.model.clone()));
+        }
+    }
+    found.map(|(parameters, seconds, name)| (seconds / parameters, name))
+}
+
+/// The entry of a model in the list.
+pub(super) fn entry_of(args: &GsmSymbolicArgs, model: &Path) -> Option<Entry> {
+    let name = model.to_str()?;
+    let list = args.hub().settings().registry().ok()?;
+    list.entries.into_iter().find(|entry| entry.name == name || entry.repo.to_string() == name)
+}
