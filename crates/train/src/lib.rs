@@ -15,6 +15,7 @@ mod log;
 mod lora;
 mod loss;
 mod memorise;
+pub mod memory;
 mod norm;
 mod optimiser;
 mod parameters;

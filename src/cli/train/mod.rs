@@ -2,6 +2,7 @@
 
 mod experiment;
 mod lora;
+mod memory;
 mod merge;
 mod next;
 mod number_model;
@@ -30,6 +31,8 @@ pub enum TrainWhat {
     Merge(Box<merge::MergeArgs>),
     /// Train a grid of number models from a file: tokenizers, encodings, formats, sizes, several seeds each
     Experiment(experiment::ExperimentArgs),
+    /// Train small perceptrons to memorise digits of pi and e, and the multiplication table (Arithmetic-Bench, A.4 and A.5)
+    Memory(memory::MemoryArgs),
 }
 
 /// Trains.
@@ -39,6 +42,7 @@ pub fn execute(args: &TrainArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         TrainWhat::Lora(args) => lora::execute(args, quiet, printer),
         TrainWhat::Merge(args) => merge::execute(args, quiet, printer),
         TrainWhat::Experiment(args) => experiment::execute(args, quiet, printer),
+        TrainWhat::Memory(args) => memory::execute(args, quiet, printer),
     }
 }
 

@@ -119,6 +119,12 @@ impl SeedMean {
         Interval { estimate: self.mean, low: self.mean - error, high: self.mean + error }
     }
 
+    /// Returns the 95 % confidence interval of the mean (Student's t); `None` for a single seed.
+    pub fn interval(&self) -> Option<Interval> {
+        let half = student_quantile(0.975, self.seeds as f64 - 1.0) * self.std_err?;
+        Some(Interval { estimate: self.mean, low: self.mean - half, high: self.mean + half })
+    }
+
     /// Returns the difference from another mean with its 95 % confidence interval (B. L. Welch, Biometrika 34, 1947, 28-35); `None`
     /// if either has a single seed.
     pub fn minus(&self, other: &SeedMean) -> Option<Interval> {
