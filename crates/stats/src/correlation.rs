@@ -91,16 +91,21 @@ pub fn correlation(first: &[f64], second: &[f64], coefficient: Coefficient) -> R
 }
 
 fn pearson(first: &[f64], second: &[f64]) -> Result<f64, CorrelationError> {
-    let mean = |column: &[f64]| column.iter().sum::<f64>() / column.len() as f64;
-    let (a, b) = (mean(first), mean(second));
-    let sum = |f: &dyn Fn(f64, f64) -> f64| first.iter().zip(second).map(|(x, y)| f(x - a, y - b)).sum::<f64>();
-    let (squares, others) = (sum(&|x, _| x * x), sum(&|_, y| y * y));
-    // Equal values: their mean may differ from them by rounding.
-    let constant = |column: &[f64]| column.iter().all(|value| *value == column[0]);
-    if constant(first) || constant(second) || squares == 0.0 || others == 0.0 {
+    let (first, second) = (deviations(first)?, deviations(second)?);
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let squares = product(&first, &first) * product(&second, &second);
+    Ok((product(&first, &second) / squares.sqrt()).clamp(-1.0, 1.0))
+}
+
+/// Deviations from the mean, divided by the largest so that their squares neither overflow nor vanish.
+fn deviations(values: &[f64]) -> Result<Vec<f64>, CorrelationError> {
+    // The mean of equal values may differ from them by rounding.
+    if values.iter().all(|value| *value == values[0]) {
         return Err(CorrelationError::Constant);
     }
-    Ok((sum(&|x, y| x * y) / (squares.sqrt() * others.sqrt())).clamp(-1.0, 1.0))
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let largest = values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
+    Ok(values.iter().map(|value| (value - mean) / largest).collect())
 }
 
 /// Ranks from 1; ties share the mean of theirs.
