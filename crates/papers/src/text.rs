@@ -4,7 +4,6 @@ use std::fmt::Write;
 use super::arithmetic_bench::{PublishedCorrelation, Verification};
 use super::{ComparedTable, Comparison, Plan, PublishedTable, Reading};
 use earnest_eval::report::{Table, percent, wrap};
-use earnest_stats::Correlation;
 use earnest_tasks::suite::Interval;
 
 pub(crate) const WRITES: &str = "writing to a String cannot fail";
@@ -116,21 +115,16 @@ fn correlations(all: &[PublishedCorrelation]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut table = Table::with_left(1, ["correlation over models", "n", "Pearson's r", "p", "Spearman's rho", "p"]);
-    let value = |correlation: &Correlation| match correlation.interval {
-        Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", correlation.value),
-        None => format!("{:.2}", correlation.value),
-    };
-    let p = |p: f64| if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") };
+    let mut table = Table::with_left(2, ["over models", "coefficient", "n", "value", "p"]);
     for PublishedCorrelation { of: [first, second], pearson, spearman } in all {
-        table.row(vec![
-            format!("{first} with {second}"),
-            pearson.n.to_string(),
-            value(pearson),
-            p(pearson.p),
-            value(spearman),
-            p(spearman.p),
-        ]);
+        for (name, correlation) in [("Pearson's r", pearson), ("Spearman's rho", spearman)] {
+            let value = match correlation.interval {
+                Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", correlation.value),
+                None => format!("{:.2}", correlation.value),
+            };
+            let p = if correlation.p < 0.001 { "<0.001".to_owned() } else { format!("{:.3}", correlation.p) };
+            table.row(vec![format!("{first} with {second}"), name.to_owned(), correlation.n.to_string(), value, p]);
+        }
     }
     format!("\nCorrelations of the published columns\n{}", table.render())
 }

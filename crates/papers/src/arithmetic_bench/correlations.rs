@@ -26,21 +26,18 @@ pub(super) fn correlations() -> Vec<PublishedCorrelation> {
         multiplication.aime.iter().filter_map(|(model, aime)| Some((mean(multiplication, model)?, *aime))).collect();
     let tasks: Vec<(f64, f64)> =
         main.values.keys().filter_map(|model| Some((mean(main, model)?, mean(sub, model)?))).collect();
-    [
-        ("mul (Table 5)", "AIME 2024 (Table 5)", aime),
-        ("mean of the main tasks (Table 4)", "mean of the sub-tasks (Table 6)", tasks),
-    ]
-    .into_iter()
-    .filter_map(|(first, second, pairs)| {
-        let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-        let coefficient = |coefficient| correlation(&a, &b, coefficient).ok();
-        Some(PublishedCorrelation {
-            of: [first.to_owned(), second.to_owned()],
-            pearson: coefficient(Coefficient::Pearson)?,
-            spearman: coefficient(Coefficient::Spearman)?,
+    [("mul", "AIME 2024 (Table 5)", aime), ("main tasks (Table 4)", "sub-tasks (Table 6), means", tasks)]
+        .into_iter()
+        .filter_map(|(first, second, pairs)| {
+            let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+            let coefficient = |coefficient| correlation(&a, &b, coefficient).ok();
+            Some(PublishedCorrelation {
+                of: [first.to_owned(), second.to_owned()],
+                pearson: coefficient(Coefficient::Pearson)?,
+                spearman: coefficient(Coefficient::Spearman)?,
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
 #[cfg(test)]

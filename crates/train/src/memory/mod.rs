@@ -3,6 +3,8 @@
 mod facts;
 mod file;
 mod network;
+#[cfg(test)]
+mod page;
 mod recipe;
 mod results;
 mod runner;

@@ -163,8 +163,11 @@ impl Network {
                     let own = logits[class][lane];
                     // A class that is as probable as another one is not recalled.
                     all &= logits.iter().enumerate().all(|(other, logit)| other == class || logit[lane] < own);
-                    let sum: f64 = logits.iter().map(|logit| libm::exp(f64::from(logit[lane] - own))).sum();
-                    recall.nats += libm::log(sum);
+                    // Relative to the highest, so that no exponential overflows.
+                    let highest = logits.iter().fold(own, |highest, logit| highest.max(logit[lane]));
+                    let above = |logit: f32| f64::from(logit) - f64::from(highest);
+                    let sum: f64 = logits.iter().map(|logit| libm::exp(above(logit[lane]))).sum();
+                    recall.nats += libm::log(sum) - above(own);
                     first += classes;
                 }
                 recall.right += usize::from(all);
@@ -424,6 +427,14 @@ mod tests {
         // 18 * 6 + 6, 6 * 19 + 19.
         assert_eq!(shape(6, 1, 18, 2, &[9, 10]), 247);
         assert_eq!(small(2).0.parameters.len(), small(2).0.shape.parameters());
+    }
+
+    #[test]
+    fn a_confident_error_has_a_finite_cross_entropy() {
+        let (mut network, facts) = small(1);
+        network.parameters.iter_mut().for_each(|parameter| *parameter *= 1000.0);
+        let recall = network.recall(&facts);
+        assert!(recall.right < 36 && recall.nats.is_finite() && recall.nats > 36_000.0, "{recall:?}");
     }
 
     #[test]
