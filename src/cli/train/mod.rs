@@ -53,12 +53,26 @@ const LARGE: usize = 20_000_000;
 /// ones. candle splits each operation among its threads and spins while it waits, which takes small models most of their time and is worse on a
 /// busy machine. Results are the same.
 fn choose_threads(parts: usize, parameters: usize) {
+    keep_freed_memory();
     const VARIABLE: &str = "RAYON_NUM_THREADS";
     if std::env::var_os(VARIABLE).is_none() {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = if parameters < LARGE { 1 } else { (cores / parts).max(1) };
         // SAFETY: called before this program has started a second thread, so nobody reads the environment meanwhile.
         unsafe { std::env::set_var(VARIABLE, threads.to_string()) };
+    }
+}
+
+/// Keeps the memory that tensors free for the next ones. Otherwise the allocator returns it to the system after every step and the system
+/// clears it again, a tenth of the time of a small model.
+fn keep_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: changes settings of the allocator; a value that it rejects leaves them as they are.
+    unsafe {
+        // The largest threshold that the allocator accepts.
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
+        libc::mallopt(libc::M_TOP_PAD, 64 << 20);
     }
 }
 

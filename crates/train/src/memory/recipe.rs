@@ -27,6 +27,9 @@ pub struct Recipe {
     pub warm_up: u64,
     /// Consecutive cycles without a gain after which a phase ends.
     pub patience: usize,
+    /// Factor of the peak learning rate after every cycle without a gain.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub shrink: f64,
     /// Relative increase of the stored information that counts as a gain.
     pub gain: f64,
     /// Cycles after which a phase ends in any case.
@@ -47,6 +50,9 @@ fn two() -> usize {
 }
 fn one() -> f64 {
     1.0
+}
+fn is_one(number: &f64) -> bool {
+    *number == 1.0
 }
 fn beta1() -> f64 {
     0.9
@@ -69,6 +75,7 @@ impl Recipe {
             (self.patience == 0, "patience", "must be at least one cycle"),
             (self.most_cycles == 0, "most_cycles", "must be at least 1"),
             (!(self.gain.is_finite() && self.gain >= 0.0), "gain", "must be 0 or more"),
+            (!(self.shrink > 0.0 && self.shrink <= 1.0), "shrink", "must be above 0 and at most 1"),
             (!unit(self.beta1), "beta1", "must be at least 0 and below 1"),
             (!unit(self.beta2), "beta2", "must be at least 0 and below 1"),
             (!(self.clip > 0.0), "clip", "must be positive"),
@@ -142,6 +149,7 @@ pub(super) fn train(
     let (mut best, mut best_nats, mut kept) = (0, f64::INFINITY, Vec::new());
     // Information at the last gain.
     let (mut gained, mut stale) = (0.0, 0);
+    let mut rate = rate;
     loop {
         if !cycle(network, facts, recipe, rate, key, cycles.len(), stop) {
             return Ok(None);
@@ -163,6 +171,7 @@ pub(super) fn train(
             (gained, stale) = (information, 0);
         } else {
             stale += 1;
+            rate *= recipe.shrink;
         }
         let ending = if recall.right == facts.len() {
             Ending::AllRight
@@ -265,6 +274,7 @@ mod tests {
             cycle: 200,
             warm_up: 10,
             patience: 2,
+            shrink: 0.5,
             gain: 0.005,
             most_cycles: 20,
             beta1: 0.9,
@@ -306,6 +316,7 @@ mod tests {
             (Recipe { cycle: 0, ..recipe() }, "cycle"),
             (Recipe { warm_up: 200, ..recipe() }, "warm_up"),
             (Recipe { beta2: 1.0, ..recipe() }, "beta2"),
+            (Recipe { shrink: 0.0, ..recipe() }, "shrink"),
             (Recipe { clip: f64::NAN, ..recipe() }, "clip"),
         ] {
             assert_eq!(recipe.defect().unwrap().0, setting);
