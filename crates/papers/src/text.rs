@@ -117,7 +117,7 @@ fn correlations(all: &[PublishedCorrelation]) -> String {
     }
     let mut table = Table::with_left(2, ["over models", "coefficient", "n", "value", "p"]);
     for PublishedCorrelation { of: [first, second], pearson, spearman } in all {
-        for (name, correlation) in [("Pearson's r", pearson), ("Spearman's rho", spearman)] {
+        for (name, correlation) in [("Pearson", pearson), ("Spearman", spearman)] {
             let value = match correlation.interval {
                 Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", correlation.value),
                 None => format!("{:.2}", correlation.value),

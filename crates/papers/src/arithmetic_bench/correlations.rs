@@ -7,7 +7,7 @@ use earnest_tasks::suite::arithmetic_bench::published::{Table, tables};
 /// Correlation of two published columns over models.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedCorrelation {
-    /// The two columns with their tables.
+    /// The two columns, the second with the tables.
     pub of: [String; 2],
     /// Pearson's r.
     pub pearson: Correlation,
@@ -26,7 +26,7 @@ pub(super) fn correlations() -> Vec<PublishedCorrelation> {
         multiplication.aime.iter().filter_map(|(model, aime)| Some((mean(multiplication, model)?, *aime))).collect();
     let tasks: Vec<(f64, f64)> =
         main.values.keys().filter_map(|model| Some((mean(main, model)?, mean(sub, model)?))).collect();
-    [("mul", "AIME 2024 (Table 5)", aime), ("main tasks (Table 4)", "sub-tasks (Table 6), means", tasks)]
+    [("mul", "AIME 2024 (Table 5)", aime), ("main", "sub-tasks (Tables 4, 6)", tasks)]
         .into_iter()
         .filter_map(|(first, second, pairs)| {
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();

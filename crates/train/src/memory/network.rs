@@ -385,7 +385,7 @@ mod tests {
             network.differentiate(&batch);
             let gradient = network.gradient.clone();
             let mut compared = 0;
-            for at in 0..network.parameters.len() {
+            for (at, &gradient) in gradient.iter().enumerate() {
                 let own = network.parameters[at];
                 let mut loss = |value: f32| {
                     network.parameters[at] = value;
@@ -400,7 +400,7 @@ mod tests {
                     continue;
                 }
                 let expected = (high - low) / f64::from(2.0 * step);
-                assert!((expected - f64::from(gradient[at])).abs() < 2e-3, "{at}: {expected} {}", gradient[at]);
+                assert!((expected - f64::from(gradient)).abs() < 2e-3, "{at}: {expected} {gradient}");
                 compared += usize::from(expected.abs() > 1e-3);
             }
             assert!(compared > network.parameters.len() / 3, "only {compared} gradients were compared");

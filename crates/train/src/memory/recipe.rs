@@ -78,7 +78,7 @@ impl Recipe {
             (!(self.shrink > 0.0 && self.shrink <= 1.0), "shrink", "must be above 0 and at most 1"),
             (!unit(self.beta1), "beta1", "must be at least 0 and below 1"),
             (!unit(self.beta2), "beta2", "must be at least 0 and below 1"),
-            (!(self.clip > 0.0), "clip", "must be positive"),
+            (!(self.clip.is_finite() && self.clip > 0.0), "clip", "must be positive"),
         ]
         .into_iter()
         .find_map(|(wrong, setting, problem)| wrong.then_some((setting, problem)))
