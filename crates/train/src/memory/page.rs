@@ -94,11 +94,50 @@ fn products(results: &MemoryResults) -> String {
     table(heading, &results.of("multiplication table").map(row).collect::<Vec<_>>())
 }
 
+/// Numbers of the page's text.
+fn sentences(results: &MemoryResults) -> Vec<String> {
+    let kind = |name: &str| results.kinds.iter().find(|kind| kind.settings.name() == name).unwrap();
+    let stored = |name: &str| kind(name).stored(0, "pi").unwrap();
+    let more = |mean: &SeedMean, other: &SeedMean| {
+        let difference = mean.minus(other).unwrap();
+        format!("{:.2} [{:.2}, {:.2}]", difference.estimate, difference.low, difference.high)
+    };
+    let [smallest, middle, many] = ["pi-300-2x4", "pi-300-2x8", "pi-1000-2x8"].map(stored);
+    let beyond = [smallest, middle, many];
+    let range = |values: &mut dyn Iterator<Item = f64>| {
+        let values: Vec<f64> = values.collect();
+        let (low, high) = (values.iter().fold(f64::MAX, |a, b| a.min(*b)), values.iter().fold(0f64, |a, b| a.max(*b)));
+        format!("{low:.2} to {high:.2}")
+    };
+    let net = range(&mut beyond.iter().flat_map(|stored| [stored.net.mean, stored.information.mean]));
+    let paper = range(&mut beyond.iter().map(|stored| stored.gross.mean));
+    let information = more(&middle.information, &smallest.information);
+    let digits = more(&many.information, &middle.information);
+    let split = |text: &str| text.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let ((first, first_interval), (second, second_interval)) = (split(&information), split(&digits));
+    let perfect = |width: usize| kind(&format!("table-1x{width}")).perfect();
+    assert_eq!([4, 5, 6, 8].map(perfect), [0, 1, 7, 20]);
+    let most = results.kinds.iter().filter_map(KindResults::cycles).map(|(_, most)| most).max().unwrap();
+    assert!(most < 30, "a training reached the 30 cycles");
+    vec![
+        format!("hold {net} bits a parameter, by the paper's count {paper}."),
+        format!(
+            "410 parameters hold {first} bits of information a parameter more than 194 parameters {first_interval}"
+        ),
+        format!("hold {second} bits a parameter more of 1,000 digits than of 300 {second_interval}"),
+        format!("differs by {} between 300 and 1,000 digits", more(&many.gross, &middle.gross)),
+        "209 parameters hold the whole table in one of 20 trainings, 247 in seven, 323 in all".to_owned(),
+    ]
+}
+
 #[test]
 fn the_page_has_the_numbers_of_the_log() {
     let results = results();
     for table in [capacity(&results), forgetting(&results), products(&results)] {
         assert!(PAGE.contains(&table), "docs/training/memorise.md should have\n{table}");
+    }
+    for sentence in sentences(&results) {
+        assert!(PAGE.contains(&sentence), "docs/training/memorise.md should have {sentence:?}");
     }
     // No further table, and none with other rows.
     let rows = PAGE.lines().filter(|line| line.starts_with('|')).count();
@@ -113,6 +152,13 @@ fn the_log_is_that_of_the_file() {
     assert_eq!(settings, file.kinds);
     let trained: usize = results.kinds.iter().map(|kind| kind.models.len()).sum();
     assert_eq!((trained, results.planned), (file.trainings(), file.trainings()));
+}
+
+#[test]
+fn the_larger_file_can_be_run() {
+    let file = MemoryFile::parse(include_str!("../../../../docs/training/memory-large.toml")).unwrap();
+    let parameters: Vec<usize> = file.kinds.iter().map(|kind| kind.parameters).collect();
+    assert_eq!(parameters, [938, 1594, 2378, 7434, 14_218, 23_050]);
 }
 
 #[test]
