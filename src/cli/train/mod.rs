@@ -7,6 +7,7 @@ mod merge;
 mod next;
 mod number_model;
 mod progress;
+mod rate;
 
 use clap::{Args, Subcommand};
 

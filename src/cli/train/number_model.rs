@@ -1,6 +1,5 @@
 //! `earnest train number-model`.
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use candle_core::Device;
@@ -10,6 +9,7 @@ use serde::Serialize;
 
 use super::next::{Learnt, next};
 use super::progress::{Progress, table};
+use super::rate::{RateArg, search};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
@@ -17,7 +17,6 @@ use crate::cli::printer::Printer;
 use earnest_train::{
     Accuracy, AdamWSettings, Criterion, DigitGroups, FormatSettings, PositionEncoding, RateSearch, Size, SplitVersion,
     StoredType, TRIAL_RATES, TokenizerSettings, TrainOutcome, TrainSettings, Trainer, Validation, lock_folder,
-    search_rate,
 };
 
 #[derive(Debug, Args)]
@@ -240,24 +239,6 @@ impl StoredArg {
     }
 }
 
-/// A learning rate, or the search of one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum RateArg {
-    Rate(f64),
-    Search,
-}
-
-impl std::str::FromStr for RateArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "search" => Ok(RateArg::Search),
-            _ => text.parse().map(RateArg::Rate).map_err(|_| "write a number or `search`".to_owned()),
-        }
-    }
-}
-
 /// Lengths in which repeats count: `1-4,3,4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weighted(pub Vec<usize>);
@@ -407,31 +388,6 @@ struct Outcome<'a> {
     validation: Option<&'a Validation>,
 }
 
-/// Searches the learning rate.
-fn search(
-    args: &NumberModelArgs,
-    settings: &TrainSettings,
-    stop: &AtomicBool,
-    quiet: bool,
-    printer: Printer,
-) -> Result<RateSearch, CliError> {
-    let steps = args.trial_steps.unwrap_or((settings.steps / 10).max(50));
-    let found = search_rate(settings, steps, &args.out, stop, &mut |trial| {
-        if !quiet {
-            let loss = trial.loss.map_or_else(|| "diverged".to_owned(), |loss| format!("loss {loss:.4}"));
-            printer.message(&format!("learning rate {}: {loss} after {steps} steps", trial.rate));
-        }
-    })?;
-    let Some(found) = found else {
-        return Err(CliError::new(Exit::Interrupted, "interrupted in the search of the learning rate")
-            .help("the same command begins the search again"));
-    };
-    if !quiet {
-        printer.message(&format!("the learning rate is {}", found.rate));
-    }
-    Ok(found)
-}
-
 /// Trains.
 pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let unsearched = TRIAL_RATES[0];
@@ -443,7 +399,8 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
     let new = !args.resume && args.settings.is_none();
     let stop = stop_on_signal()?;
     let (settings, search) = if new && args.learning_rate == RateArg::Search {
-        let search = search(args, &settings, &stop, quiet, printer)?;
+        let steps = args.trial_steps.unwrap_or((settings.steps / 10).max(50));
+        let search = search(&settings, steps, &args.out, &stop, quiet, printer)?;
         (args.settings(search.rate)?, Some(search))
     } else {
         (settings, None)
@@ -529,13 +486,6 @@ mod tests {
         for wrong in ["7b", "3,192,512,6", "3,192,512,6,2,1", "3,192,x,6,2", "3,190,512,6,2"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn rates_are_numbers_or_searched() {
-        assert_eq!("search".parse(), Ok(RateArg::Search));
-        assert_eq!("2e-3".parse(), Ok(RateArg::Rate(0.002)));
-        assert!("find".parse::<RateArg>().is_err());
     }
 
     #[test]
