@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
-use earnest_eval::report::Table;
+use earnest_eval::report::{Table, wrap};
 use earnest_train::experiment::SeedMean;
 use earnest_train::memory::{
     Ending, KindResults, MemoryEvent, MemoryFile, MemoryFileError, MemoryResults, Source, gather, run,
@@ -43,7 +43,7 @@ pub fn execute(args: &MemoryArgs, quiet: bool, printer: Printer) -> Result<Exit,
     if args.file.extension().is_some_and(|extension| extension == "json") {
         let results = MemoryResults::read(&args.file)
             .map_err(|error| CliError::new(Exit::Results, format!("{}: {error}", args.file.display())))?;
-        printer.result(&tables(&results))?;
+        printer.result(&tables(&results, printer.width()))?;
         return Ok(Exit::Success);
     }
     let file = MemoryFile::read(&args.file).map_err(|error| match error {
@@ -67,7 +67,7 @@ pub fn execute(args: &MemoryArgs, quiet: bool, printer: Printer) -> Result<Exit,
         return Err(CliError::new(Exit::Interrupted, "interrupted; finished trainings are kept")
             .help("the same command continues"));
     }
-    printer.result(&tables(&results))?;
+    printer.result(&tables(&results, printer.width()))?;
     Ok(Exit::Success)
 }
 
@@ -103,18 +103,18 @@ fn line(event: &MemoryEvent) -> Option<String> {
 }
 
 /// Tables of digits and of the multiplication table; those without models are left out.
-fn tables(results: &MemoryResults) -> String {
+fn tables(results: &MemoryResults, width: usize) -> String {
     let trained: usize = results.kinds.iter().map(|kind| kind.models.len()).sum();
     let is_table = |kind: &&KindResults| kind.settings.digits == 0;
     let (tables, digits): (Vec<&KindResults>, Vec<&KindResults>) = results.kinds.iter().partition(is_table);
     let mut text = format!("{}: {trained} of {} trainings\n\n", results.title, results.planned);
     if !digits.is_empty() {
         text.push_str(&digits_table(&digits));
-        text.push_str(
-            "± is half of the 95 % interval of the mean over seeds (Student's t). Bits are per parameter: `paper` counts log2(10) for \
-             every digit recalled, `net` without those that a guess gets right, `information` is log2(10) minus the \
-             cross-entropy, summed over the digits.\n\n",
-        );
+        let note = "± is half of the 95 % interval of the mean over seeds (Student's t). Bits are per parameter: `paper` counts \
+                    log2(10) for every digit recalled, `net` without those that a guess gets right, `information` is log2(10) minus \
+                    the cross-entropy, summed over the digits.";
+        text.push_str(&wrap(note, width, ""));
+        text.push('\n');
     }
     if !tables.is_empty() {
         text.push_str(&products_table(&tables));
