@@ -27,6 +27,7 @@ fn settings() -> TrainSettings {
         seed: 5,
         batch: 32,
         steps: 60,
+        until: None,
         learning_rate: 3e-3,
         warm_up: 5,
         optimiser: AdamWSettings::default(),
@@ -54,7 +55,7 @@ fn train(
                 stop.store(stop_after.is_some_and(|after| *step >= after), Ordering::Relaxed);
             }
             TrainEvent::Validated(validation) => last = Some(validation.clone()),
-            TrainEvent::Saved { .. } => {}
+            TrainEvent::Restarted { .. } | TrainEvent::Saved { .. } => {}
         })
         .unwrap();
     (losses, last, ended)

@@ -173,7 +173,7 @@ fn train(
                 stop.store(stop_after.is_some_and(|after| *step >= after), Ordering::Relaxed);
             }
             TrainEvent::Validated(validation) => validations.push(validation.clone()),
-            TrainEvent::Saved { .. } => {}
+            TrainEvent::Restarted { .. } | TrainEvent::Saved { .. } => {}
         })
         .unwrap();
     (trainer, losses, validations, ended)

@@ -1,6 +1,9 @@
 //! Arithmetic-Bench: Tables 4 to 6 and Figure 1.
 use std::collections::BTreeMap;
 
+mod correlations;
+mod verification;
+
 use super::comparison::{
     COMPARISON_FORMAT, ComparedCell, ComparedCurve, ComparedTable, Comparison, CurvePoint, Published, PublishedRow,
     PublishedTable, Reading, RunUsed, difference, model_key,
@@ -11,6 +14,11 @@ use earnest_stats::{Estimate, Stratum, Z95, stratified, wilson};
 use earnest_tasks::suite::arithmetic_bench::published::{CLOSED, doubt, items_per_length, tables, thinks};
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
 use earnest_tasks::suite::{Interval, Suite};
+
+pub use correlations::PublishedCorrelation;
+use correlations::correlations;
+use verification::ScoredAnswer;
+pub use verification::Verification;
 
 const PAPER: &str = "Arithmetic-Bench: Evaluating Multi-Step Reasoning in LLMs with Basic Arithmetic (2025)";
 
@@ -38,6 +46,8 @@ pub type CountTokens<'a> = dyn Fn(&earnest_tasks::suite::Item) -> Option<usize> 
 pub struct EvaluatedRun {
     manifest: Manifest,
     cells: Cells,
+    /// Answers by task and item.
+    answers: BTreeMap<Task, BTreeMap<String, Vec<ScoredAnswer>>>,
     /// Samples without a completion, which are excluded from accuracies.
     failed: usize,
 }
@@ -45,7 +55,7 @@ pub struct EvaluatedRun {
 impl EvaluatedRun {
     /// A run without rows yet; see [`EvaluatedRun::add`].
     pub fn new(manifest: Manifest) -> Self {
-        EvaluatedRun { manifest, cells: Cells::default(), failed: 0 }
+        EvaluatedRun { manifest, cells: Cells::default(), answers: BTreeMap::new(), failed: 0 }
     }
 
     /// Adds a sample.
@@ -57,6 +67,8 @@ impl EvaluatedRun {
         let length = sample.covariates.get("length").and_then(serde_json::Value::as_u64);
         let length = length.and_then(|length| usize::try_from(length).ok());
         let (Ok(task), Some(length)) = (sample.task.parse::<Task>(), length) else { return };
+        let answer = ScoredAnswer { correct: score.correct, text: score.answer.clone() };
+        self.answers.entry(task).or_default().entry(sample.item.clone()).or_default().push(answer);
         let cell = self.cells.0.entry((task, length)).or_default();
         for (rule, passed) in score.rules.iter() {
             let (sum, n) = cell.entry(rule.to_owned()).or_default().entry(sample.item.clone()).or_default();
@@ -108,6 +120,16 @@ impl EvaluatedRun {
         (means.collect(), items)
     }
 
+    /// Undetected errors by task; none for greedy decoding, whose samples are copies of each other.
+    fn verification(&self) -> Vec<Verification> {
+        let settings = &self.manifest.settings;
+        if settings.generation.sampling.temperature == 0.0 && !settings.imported() {
+            return Vec::new();
+        }
+        let run = &self.manifest.run;
+        self.answers.iter().filter_map(|(task, items)| Verification::of(run, &task.to_string(), items)).collect()
+    }
+
     fn curve(&self, task: Task, last: usize) -> Vec<CurvePoint> {
         let point = |((_, length), rules): (&(Task, usize), &Rules)| {
             let ours = rules.iter().filter_map(|(rule, shares)| {
@@ -128,7 +150,7 @@ fn interval(estimate: Estimate) -> Interval {
 fn title(table: u8) -> String {
     match table {
         4 => "Table 4: main tasks, mean over lengths 1 to 100",
-        5 => "Table 5: multiplication (its AIME column is another benchmark)",
+        5 => "Table 5: multiplication beside AIME 2024",
         _ => "Table 6: sub-tasks, mean over lengths 1 to 100",
     }
     .to_owned()
@@ -147,13 +169,17 @@ pub fn compare(runs: &[EvaluatedRun]) -> Comparison {
     let published = tables().map(|table| PublishedTable {
         table: table.table,
         title: title(table.table),
-        columns: columns(table.table).iter().map(Task::to_string).collect(),
+        columns: {
+            let tasks = columns(table.table).iter().map(Task::to_string);
+            tasks.chain((!table.aime.is_empty()).then(|| "AIME 2024".to_owned())).collect()
+        },
         rows: table
             .values
             .iter()
-            .map(|(model, row)| PublishedRow {
-                model: model.clone(),
-                values: columns(table.table).iter().map(|task| row.get(task).copied()).collect(),
+            .map(|(model, row)| {
+                let tasks = columns(table.table).iter().map(|task| row.get(task).copied());
+                let aime = (!table.aime.is_empty()).then(|| table.aime.get(model).copied());
+                PublishedRow { model: model.clone(), values: tasks.chain(aime).collect() }
             })
             .collect(),
     });
@@ -162,7 +188,9 @@ pub fn compare(runs: &[EvaluatedRun]) -> Comparison {
         paper: PAPER.to_owned(),
         runs: Vec::new(),
         published: published.to_vec(),
+        correlations: correlations(),
         tables: Vec::new(),
+        verification: Vec::new(),
         curves: Vec::new(),
         caveats: caveats(),
     };
@@ -206,6 +234,7 @@ pub fn compare(runs: &[EvaluatedRun]) -> Comparison {
                 points,
             });
         }
+        comparison.verification.extend(ours.verification());
         comparison.runs.push(RunUsed { run, model, row: row.cloned(), limits });
     }
     comparison
@@ -242,7 +271,13 @@ fn caveats() -> Vec<String> {
          scores 10.7 % on `mul_1` and 11.9 % on `div_1` where b = 1. Nine of 21 published `count` scores are below the constant.",
         "With 100 items, the 95 % interval of 3 % is 1.0 to 8.5 %: a few points between large models are not a detectable difference.",
         "Figure 1 plots four models without numbers, so our curve has no published values beside it. Table 5's AIME column and \
-         Figure 2 are another benchmark.",
+         Figure 2 are another benchmark; Figure 2 is printed without numbers.",
+        "The paper states its correlations without numbers. Intervals are Fisher's (Spearman's rho: Bonett and Wright's), p values those \
+         of the t distribution. Table 5 has six rows, two of them of one model with and without thinking, chosen by the authors: \
+         they describe these models and no population.",
+        "The paper's p²q (3.2) takes two computations for independent. Where errors depend on the item, two samples are \
+         both wrong more often than p². Runs with `--samples 2` or more and a temperature show both; \
+         q is the share of equal answers among pairs of wrong ones.",
     ]
     .map(str::to_owned)
     .to_vec()

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::arithmetic_bench::{PublishedCorrelation, Verification};
 use earnest_stats::{Z95, wilson};
 use earnest_tasks::suite::Interval;
 
@@ -18,8 +19,12 @@ pub struct Comparison {
     pub runs: Vec<RunUsed>,
     /// The published tables as printed.
     pub published: Vec<PublishedTable>,
+    /// Correlations of published columns.
+    pub correlations: Vec<PublishedCorrelation>,
     /// Comparisons with them, one per run and table.
     pub tables: Vec<ComparedTable>,
+    /// Errors that a second sample does not reveal, of runs that sampled items several times.
+    pub verification: Vec<Verification>,
     pub curves: Vec<ComparedCurve>,
     /// Limitations of the comparison, in sentences.
     pub caveats: Vec<String>,

@@ -1,6 +1,7 @@
 //! Comparisons and plans as text.
 use std::fmt::Write;
 
+use super::arithmetic_bench::{PublishedCorrelation, Verification};
 use super::{ComparedTable, Comparison, Plan, PublishedTable, Reading};
 use earnest_eval::report::{Table, percent, wrap};
 use earnest_tasks::suite::Interval;
@@ -14,6 +15,7 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
     for table in &comparison.published {
         text.push_str(&published(table));
     }
+    text.push_str(&correlations(&comparison.correlations));
     if comparison.runs.is_empty() {
         text.push_str(
             "\nNo stored runs to compare. `earnest reproduce ... --plan` lists the runs that the paper needs.\n",
@@ -31,6 +33,10 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
         }
         for table in comparison.tables.iter().filter(|table| table.run == run.run) {
             text.push_str(&compared(table));
+        }
+        let verified: Vec<&Verification> = comparison.verification.iter().filter(|row| row.run == run.run).collect();
+        if !verified.is_empty() {
+            text.push_str(&verification(&verified));
         }
         for curve in comparison.curves.iter().filter(|curve| curve.run == run.run) {
             writeln!(text, "\n  {}", curve.title).expect(WRITES);
@@ -102,6 +108,46 @@ fn published(table: &PublishedTable) -> String {
         text.row([row.model.clone()].into_iter().chain(row.values.iter().map(value)).collect());
     }
     format!("\n{}\n{}", table.title, text.render())
+}
+
+/// Correlations of published columns over models.
+fn correlations(all: &[PublishedCorrelation]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::with_left(2, ["over models", "coefficient", "n", "value", "p"]);
+    for PublishedCorrelation { of: [first, second], pearson, spearman } in all {
+        for (name, correlation) in [("Pearson", pearson), ("Spearman", spearman)] {
+            let value = match correlation.interval {
+                Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", correlation.value),
+                None => format!("{:.2}", correlation.value),
+            };
+            let p = if correlation.p < 0.001 { "<0.001".to_owned() } else { format!("{:.3}", correlation.p) };
+            table.row(vec![format!("{first} with {second}"), name.to_owned(), correlation.n.to_string(), value, p]);
+        }
+    }
+    format!("\nCorrelations of the published columns\n{}", table.render())
+}
+
+/// Undetected errors of a run by task, in per cent.
+fn verification(rows: &[&Verification]) -> String {
+    let names = ["task", "items", "wrong (p)", "both wrong", "p²", "same (q)", "p²q", "undetected"];
+    let mut table = Table::with_left(1, names);
+    let shown = |share: f64| format!("{:.1}", 100.0 * share);
+    let optional = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), shown);
+    for row in rows {
+        table.row(vec![
+            row.task.clone(),
+            row.items.to_string(),
+            shown(row.wrong),
+            shown(row.both_wrong),
+            shown(row.wrong * row.wrong),
+            optional(row.same),
+            optional(row.formula),
+            percent(&row.undetected),
+        ]);
+    }
+    format!("\n  Section 3.2: errors that a second sample does not reveal\n{}", indent(&table.render()))
 }
 
 fn compared(table: &ComparedTable) -> String {

@@ -2,6 +2,7 @@
 
 pub mod bootstrap;
 pub mod clustered;
+pub mod correlation;
 pub mod design;
 pub mod distribution;
 pub mod glmm;
@@ -18,6 +19,7 @@ mod matrix;
 
 pub use bootstrap::{Bootstrap, BootstrapError, bootstrap_glmm, cluster_bootstrap};
 pub use clustered::{ClusterError, ClusteredMean, clustered_mean, paired_difference, t_reach};
+pub use correlation::{Coefficient, Correlation, CorrelationError, correlation};
 pub use interval::{Estimate, Stratum, Z95, cluster_robust_se, clustered_wilson, mean, stratified, wilson};
 pub use kolmogorov_smirnov::{KsError, KsMethod, KsTest, kolmogorov_smirnov};
 pub use mcnemar::{McNemar, PairedCounts, mcnemar};

@@ -25,6 +25,7 @@ fn main() -> Result<(), TrainError> {
         seed: 1,
         batch: 32,
         steps: 40,
+        until: None,
         learning_rate: 3e-3,
         warm_up: 5,
         optimiser: AdamWSettings::default(),

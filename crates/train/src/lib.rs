@@ -4,6 +4,7 @@
 
 mod adapter;
 mod batch;
+mod criterion;
 mod decoder;
 mod error;
 pub mod experiment;
@@ -15,12 +16,14 @@ mod log;
 mod lora;
 mod loss;
 mod memorise;
+pub mod memory;
 mod norm;
 mod optimiser;
 mod parameters;
 mod positions;
 mod progress;
 mod schedule;
+mod search;
 mod settings;
 mod shape;
 mod state;
@@ -32,6 +35,7 @@ mod trainer;
 
 pub use adapter::{Adapter, AdapterSettings, TARGETS};
 pub use batch::{Batch, Example};
+pub use criterion::{Accuracy, Criterion, UnknownCriterion};
 pub use decoder::Decoder;
 pub use earnest_tasks::suite::nupa::SplitVersion;
 pub use error::TrainError;
@@ -46,6 +50,7 @@ pub use optimiser::{AdamW, AdamWSettings, MissingMoment};
 pub use parameters::{Gradients, Parameters};
 pub use progress::{CellScore, TrainEvent, Validation};
 pub use schedule::Schedule;
+pub use search::{RateSearch, RateTrial, TRIAL_RATES, search_rate};
 pub use settings::{FormatSettings, NextTasks, TrainSettings};
 pub use shape::{PositionEncoding, Size};
 pub use stream::{QuestionStream, StreamSettings, TextPair};

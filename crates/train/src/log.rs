@@ -26,10 +26,14 @@ impl Log {
                 // A line truncated by a kill is the last one, and later than the state.
                 let Ok(event) = serde_json::from_str::<TrainEvent>(&line) else { break };
                 let at = match &event {
-                    TrainEvent::Step { step, .. } | TrainEvent::Saved { step } => *step,
+                    TrainEvent::Step { step, .. } | TrainEvent::Restarted { step, .. } | TrainEvent::Saved { step } => {
+                        *step
+                    }
                     TrainEvent::Validated(validation) => validation.step,
                 };
-                if at > step {
+                // A restart belongs to the step after it.
+                let repeated = matches!(event, TrainEvent::Restarted { .. }) && at == step;
+                if at > step || repeated {
                     break;
                 }
                 kept.extend_from_slice(line.as_bytes());

@@ -105,6 +105,11 @@ fn with_digits<T>(constant: Constant, count: usize, with: impl FnOnce(&[u8]) -> 
     with(&cached)
 }
 
+/// Returns the first `count` decimal digits, that before the point included.
+pub(super) fn first_digits(constant: Constant, count: usize) -> Vec<u8> {
+    with_digits(constant, count, |digits| digits[..count].to_vec())
+}
+
 /// Computes the first `count` decimal digits.
 fn digits(constant: Constant, count: usize) -> Vec<u8> {
     let limbs = 1 + count.div_ceil(LIMB_DIGITS) + GUARD_LIMBS;

@@ -61,6 +61,13 @@ pub enum TrainEvent {
     },
     /// A validation is done.
     Validated(Validation),
+    /// The steps were over without the criterion; the training goes on with other weights.
+    Restarted {
+        /// Completed steps, of all attempts.
+        step: u64,
+        /// Number of the restart, from 1.
+        restart: u64,
+    },
     /// The state is saved.
     Saved {
         /// Completed steps.

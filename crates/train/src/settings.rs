@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use super::folder::StoredType;
 use super::tokenizer::{DigitGroups, check_hints};
 use super::{
-    AdamWSettings, PositionEncoding, Schedule, Size, StreamSettings, TokenizerSettings, TrainError, TrainingTask,
+    Accuracy, AdamWSettings, Criterion, PositionEncoding, Schedule, Size, StreamSettings, TokenizerSettings,
+    TrainError, TrainEvent, TrainingTask,
 };
 use earnest_tasks::suite::nupa::{IndexHints, NumberFormat, PairRules, ShorterOperand, SplitVersion};
 
@@ -92,8 +93,11 @@ pub struct TrainSettings {
     pub seed: u64,
     /// Batch size: examples per step.
     pub batch: usize,
-    /// Number of steps.
+    /// Number of steps; with a criterion, the most steps of an attempt.
     pub steps: u64,
+    /// Criterion that ends the training before its last step, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Criterion>,
     /// Peak learning rate.
     pub learning_rate: f64,
     /// Steps of the warm-up.
@@ -145,8 +149,32 @@ impl TrainSettings {
         self.then.iter().flat_map(|next| &next.tasks).map(|name| name.parse()).collect()
     }
 
+    /// Returns the most steps of all attempts together.
+    pub fn total_steps(&self) -> u64 {
+        self.steps * (1 + self.until.map_or(0, |until| until.restarts))
+    }
+
+    /// Returns the number of restarts before a step and the step within its attempt, both counted from 1 on.
+    pub(super) fn attempt(&self, step: u64) -> (u64, u64) {
+        ((step - 1) / self.steps, (step - 1) % self.steps + 1)
+    }
+
+    /// Returns true if these events are those of a complete training: its last step or its criterion is reached, and saved.
+    pub fn is_complete(&self, events: &[TrainEvent]) -> bool {
+        let saved = |events: &TrainEvent| if let TrainEvent::Saved { step } = events { Some(*step) } else { None };
+        let Some(last) = events.iter().filter_map(saved).max() else { return false };
+        let met = |until: Criterion| {
+            events.iter().any(|event| match event {
+                TrainEvent::Validated(validation) => validation.step == last && until.is_met(validation),
+                _ => false,
+            })
+        };
+        last == self.total_steps() || self.until.is_some_and(met)
+    }
+
     /// Returns the learning rate of a step, counted from 1.
     pub fn rate(&self, step: u64) -> f64 {
+        let (_, step) = self.attempt(step);
         let over = |steps| Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps, floor: 0.0 };
         match &self.then {
             Some(next) if step > next.after => over(self.steps - next.after).rate(step - next.after),
@@ -191,6 +219,17 @@ impl TrainSettings {
         }
         if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
             return invalid("learning_rate", "it must be positive");
+        }
+        if let Some(Criterion { accuracy: Accuracy(accuracy), restarts }) = self.until {
+            if !(accuracy > 0.0 && accuracy <= 1.0) {
+                return invalid("until", "the accuracy must be above 0 and at most 1");
+            }
+            if self.then.is_some() {
+                return invalid("until", "a second phase begins after a number of steps, not after a criterion");
+            }
+            if restarts > 100 {
+                return invalid("restarts", "at most 100");
+            }
         }
         let AdamWSettings { beta1, beta2, eps, weight_decay, clip } = self.optimiser;
         if ![beta1, beta2].iter().all(|beta| (0.0..1.0).contains(beta)) {

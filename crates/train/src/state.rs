@@ -78,10 +78,11 @@ pub(super) fn read(folder: &Path) -> Result<Option<Header>, TrainError> {
     serde_json::from_str(&text).map(Some).map_err(|error| damaged(path, &error.to_string()))
 }
 
-/// Restores the saved weights into `parameters`, and returns the optimiser.
+/// Restores the saved weights into `parameters`, and returns the optimiser, which has done `optimised` steps.
 pub(super) fn restore(
     folder: &Path,
     header: &Header,
+    optimised: u64,
     settings: AdamWSettings,
     parameters: &Parameters,
     device: &Device,
@@ -101,7 +102,7 @@ pub(super) fn restore(
         }
         variable.set(saved)?;
     }
-    AdamW::restore(settings, header.step, parameters, |name| tensors.get(name).cloned())
+    AdamW::restore(settings, optimised, parameters, |name| tensors.get(name).cloned())
         .map_err(|error| problem(error.to_string()))
 }
 

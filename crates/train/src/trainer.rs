@@ -30,7 +30,7 @@ const VALIDATION_BATCH: usize = 256;
 /// Outcome of a training session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrainOutcome {
-    /// All steps are done; the folder holds the best model, or the last one ([`TrainSettings::keeps_last`]).
+    /// All steps are done or the criterion is met; the folder holds the best model, or the last one ([`TrainSettings::keeps_last`]).
     Finished,
     /// Stopped on request; the state is saved.
     Stopped,
@@ -90,15 +90,13 @@ impl Trainer {
             let (hints, texts) = (settings.format.index_hints, texts.iter().map(String::as_str));
             NumberTokenizer::learn_hinted(&settings.tokenizer, hints, texts)?
         };
-        let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
-        let mut parameters = Parameters::default();
-        let decoder = Decoder::fresh(&config, settings.seed, &mut parameters, device)?;
-        init_placed_digits(&tokenizer, settings.seed, &parameters, device)?;
+        let (decoder, parameters) = fresh(&settings, &tokenizer, 0, device)?;
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
         let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
         let (header, optimiser) = match state::read(folder)? {
             Some(header) if header.settings == digest => {
-                let optimiser = state::restore(folder, &header, settings.optimiser, &parameters, device)?;
+                let optimised = if header.step == 0 { 0 } else { settings.attempt(header.step).1 };
+                let optimiser = state::restore(folder, &header, optimised, settings.optimiser, &parameters, device)?;
                 (header, optimiser)
             }
             Some(_) => {
@@ -134,23 +132,38 @@ impl Trainer {
         self.header.step
     }
 
+    /// Returns the number of restarts so far.
+    pub fn restarts(&self) -> u64 {
+        if self.header.step == 0 { 0 } else { self.settings.attempt(self.header.step).0 }
+    }
+
+    /// Returns true if a validation so far met the criterion.
+    pub fn criterion_is_met(&self) -> bool {
+        self.settings.until.zip(self.header.best).is_some_and(|(until, (exact, _))| exact >= until.accuracy.0)
+    }
+
     /// Returns the number of trained parameters, embeddings included.
     pub fn parameter_count(&self) -> usize {
         self.parameters.count()
     }
 
-    /// Trains until all steps are done or `stop` is set. Every event goes to `log.jsonl` and to `report`.
+    /// Trains until all steps are done, the criterion is met or `stop` is set. Every event goes to `log.jsonl` and to `report`.
     ///
     /// # Errors
     /// [`TrainError::Diverged`], [`TrainError::File`], [`TrainError::Tensor`].
     pub fn run(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(&TrainEvent)) -> Result<TrainOutcome, TrainError> {
         let mut log = Log::open(&self.folder, self.header.step)?;
-        while self.header.step < self.settings.steps {
+        while self.header.step < self.settings.total_steps() && !self.criterion_is_met() {
             if stop.load(Ordering::Relaxed) {
                 self.save(&mut log, report)?;
                 return Ok(TrainOutcome::Stopped);
             }
             let step = self.header.step + 1;
+            if let (restart @ 1.., 1) = self.settings.attempt(step) {
+                (self.decoder, self.parameters) = fresh(&self.settings, &self.tokenizer, restart, &self.device)?;
+                self.optimiser = AdamW::new(self.settings.optimiser);
+                log.write(&TrainEvent::Restarted { step: step - 1, restart }, report)?;
+            }
             let started = Instant::now();
             let examples = self.examples(step)?;
             let computed = gradients(
@@ -170,7 +183,7 @@ impl Trainer {
             let event =
                 TrainEvent::Step { step, loss: computed.loss, rate, gradient, tokens: computed.tokens, seconds };
             log.write(&event, report)?;
-            if step.is_multiple_of(self.settings.validate_every) || step == self.settings.steps {
+            if step.is_multiple_of(self.settings.validate_every) || step.is_multiple_of(self.settings.steps) {
                 let validation = self.validate()?;
                 let exact = validation.exact();
                 log.write(&TrainEvent::Validated(validation), report)?;
@@ -252,6 +265,22 @@ impl Trainer {
         }
         Ok(grouping::batches(examples, self.settings.batch, self.settings.parts, self.settings.seed, group))
     }
+}
+
+/// Creates a model with the initial weights of an attempt.
+fn fresh(
+    settings: &TrainSettings,
+    tokenizer: &NumberTokenizer,
+    restart: u64,
+    device: &Device,
+) -> Result<(Decoder, Parameters), TrainError> {
+    // Far from other trainings' seeds, which are small numbers.
+    let seed = settings.seed.wrapping_add(restart << 40);
+    let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
+    let mut parameters = Parameters::default();
+    let decoder = Decoder::fresh(&config, seed, &mut parameters, device)?;
+    init_placed_digits(tokenizer, seed, &parameters, device)?;
+    Ok((decoder, parameters))
 }
 
 /// Initialises the embedding of every digit with a place as the sum of a digit vector and a place vector, so that tokens with the

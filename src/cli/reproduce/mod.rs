@@ -35,7 +35,7 @@ pub enum Paper {
     ArithmeticBench(arithmetic_bench::ArithmeticBenchArgs),
     /// DNC: Tables 3 and 5 to 10, and Table 12 recomputed; --run --experiment trains the defence
     Dnc(Box<dnc::DncArgs>),
-    /// NUPA Test: Tables 3 and 7 to 10, Figures 2 and 5 to 8; --section 3: trained models, Tables 12 to 18
+    /// NUPA Test: Tables 3, 7 to 10, 19, Figures 2, 5 to 8; --section 3: trained models, Tables 12 to 18
     Nupa(nupa::NupaArgs),
     /// The GSM-Symbolic re-evaluation: Tables 2 to 15, Figures 1 to 11; --run executes it
     GsmSymbolic(Box<gsm_symbolic::GsmSymbolicArgs>),

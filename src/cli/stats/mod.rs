@@ -2,6 +2,7 @@
 
 mod columns;
 mod compare;
+mod correlate;
 mod default_model;
 mod frame;
 mod glmm;
@@ -24,6 +25,7 @@ use super::Exit;
 use super::error::CliError;
 
 pub use compare::CompareArgs;
+pub use correlate::CorrelateArgs;
 pub use glmm::GlmmArgs;
 pub use holm::HolmArgs;
 pub use ks::KsArgs;
@@ -43,6 +45,8 @@ enum StatsCommand {
     Glmm(GlmmArgs),
     /// Run a two-sample Kolmogorov-Smirnov test
     Ks(KsArgs),
+    /// Correlate two columns: Pearson's r and Spearman's rho, with intervals and p values
+    Correlate(CorrelateArgs),
     /// Adjust p values by Holm-Bonferroni
     Holm(HolmArgs),
     /// Compare two columns of paired outcomes: cluster-robust difference and McNemar's test
@@ -57,6 +61,7 @@ pub fn run(args: &StatsArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
     match &args.command {
         StatsCommand::Glmm(args) => glmm::run(args, output),
         StatsCommand::Ks(args) => ks::run(args, output),
+        StatsCommand::Correlate(args) => correlate::run(args, output),
         StatsCommand::Holm(args) => holm::run(args, output),
         StatsCommand::Compare(args) => compare::run(args, output),
         StatsCommand::Power(args) => power::run(args, output),

@@ -2,10 +2,12 @@
 
 mod experiment;
 mod lora;
+mod memory;
 mod merge;
 mod next;
 mod number_model;
 pub(super) mod progress;
+mod rate;
 
 use clap::{Args, Subcommand};
 
@@ -30,6 +32,8 @@ pub enum TrainWhat {
     Merge(Box<merge::MergeArgs>),
     /// Train a grid of number models from a file: tokenizers, encodings, formats, sizes, several seeds each
     Experiment(experiment::ExperimentArgs),
+    /// Train small perceptrons to memorise digits of pi and e, and the multiplication table (Arithmetic-Bench, A.4 and A.5)
+    Memory(memory::MemoryArgs),
 }
 
 /// Trains.
@@ -39,6 +43,7 @@ pub fn execute(args: &TrainArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         TrainWhat::Lora(args) => lora::execute(args, quiet, printer),
         TrainWhat::Merge(args) => merge::execute(args, quiet, printer),
         TrainWhat::Experiment(args) => experiment::execute(args, quiet, printer),
+        TrainWhat::Memory(args) => memory::execute(args, quiet, printer),
     }
 }
 
@@ -49,12 +54,26 @@ const LARGE: usize = 20_000_000;
 /// ones. candle splits each operation among its threads and spins while it waits, which takes small models most of their time and is worse on a
 /// busy machine. Results are the same.
 pub(super) fn choose_threads(parts: usize, parameters: usize) {
+    keep_freed_memory();
     const VARIABLE: &str = "RAYON_NUM_THREADS";
     if std::env::var_os(VARIABLE).is_none() {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = if parameters < LARGE { 1 } else { (cores / parts).max(1) };
         // SAFETY: called before this program has started a second thread, so nobody reads the environment meanwhile.
         unsafe { std::env::set_var(VARIABLE, threads.to_string()) };
+    }
+}
+
+/// Keeps the memory that tensors free for the next ones. Otherwise the allocator returns it to the system after every step and the system
+/// clears it again, a tenth of the time of a small model.
+fn keep_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: changes settings of the allocator; a value that it rejects leaves them as they are.
+    unsafe {
+        // The largest threshold that the allocator accepts.
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
+        libc::mallopt(libc::M_TOP_PAD, 64 << 20);
     }
 }
 

@@ -9,13 +9,14 @@ use serde::Serialize;
 
 use super::next::{Learnt, next};
 use super::progress::{Progress, table};
+use super::rate::{RateArg, search};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_train::{
-    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType, TokenizerSettings,
-    TrainEvent, TrainOutcome, TrainSettings, Trainer, Validation, lock_folder,
+    Accuracy, AdamWSettings, Criterion, DigitGroups, FormatSettings, PositionEncoding, RateSearch, Size, SplitVersion,
+    StoredType, TRIAL_RATES, TokenizerSettings, TrainOutcome, TrainSettings, Trainer, Validation, lock_folder,
 };
 
 #[derive(Debug, Args)]
@@ -112,17 +113,30 @@ pub struct NumberModelArgs {
     #[arg(long, value_name = "SEED", default_value_t = 1, help_heading = "Training")]
     pub seed: u64,
 
-    /// Number of optimiser steps
+    /// Number of optimiser steps; with --until, the most of them
     #[arg(long, value_name = "N", default_value_t = 2000, help_heading = "Training")]
     pub steps: u64,
+
+    /// Criterion that ends the training at a validation, e.g. "accuracy 95 %": exact match averaged over the trained lengths
+    #[arg(long, value_name = "CRITERION", help_heading = "Training")]
+    pub until: Option<Accuracy>,
+
+    /// Restarts with other weights, each of as many steps, if --until is not reached
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "until", help_heading = "Training")]
+    pub restarts: u64,
 
     /// Questions per step
     #[arg(long, value_name = "N", default_value_t = 128, help_heading = "Training")]
     pub batch: usize,
 
-    /// Peak learning rate, with cosine decay to zero
-    #[arg(long, value_name = "RATE", default_value_t = 2e-3, help_heading = "Training")]
-    pub learning_rate: f64,
+    /// Peak learning rate, with cosine decay to zero; `search` tries several in short trainings and takes the one of the lowest
+    /// validation loss
+    #[arg(long, value_name = "RATE|search", default_value = "0.002", help_heading = "Training")]
+    pub learning_rate: RateArg,
+
+    /// Steps of a trial of --learning-rate search [default: a tenth of --steps, at least 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Training")]
+    pub trial_steps: Option<u64>,
 
     /// Warm-up steps, in which the learning rate rises to its peak
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Training")]
@@ -159,7 +173,7 @@ pub struct NumberModelArgs {
 }
 
 /// Options stored in `training.json`.
-const FIXED: [&str; 25] = [
+const FIXED: [&str; 28] = [
     "size",
     "position",
     "digits",
@@ -176,6 +190,9 @@ const FIXED: [&str; 25] = [
     "index_hints",
     "seed",
     "steps",
+    "until",
+    "restarts",
+    "trial_steps",
     "batch",
     "learning_rate",
     "warm_up",
@@ -261,7 +278,8 @@ fn size(text: &str) -> Result<Size, String> {
 }
 
 impl NumberModelArgs {
-    fn new_settings(&self) -> TrainSettings {
+    /// The settings of a new training; a rate that is searched stays `rate`.
+    fn new_settings(&self, rate: f64) -> TrainSettings {
         TrainSettings {
             size: self.size,
             position: match self.position {
@@ -293,7 +311,8 @@ impl NumberModelArgs {
             seed: self.seed,
             batch: self.batch,
             steps: self.steps,
-            learning_rate: self.learning_rate,
+            learning_rate: if let RateArg::Rate(rate) = self.learning_rate { rate } else { rate },
+            until: self.until.map(|accuracy| Criterion { accuracy, restarts: self.restarts }),
             warm_up: self.warm_up,
             optimiser: AdamWSettings {
                 clip: self.clip,
@@ -313,7 +332,7 @@ impl NumberModelArgs {
     ///
     /// # Errors
     /// The folder does not fit the options.
-    fn settings(&self) -> Result<TrainSettings, CliError> {
+    fn settings(&self, rate: f64) -> Result<TrainSettings, CliError> {
         let in_folder = |name: &str| self.out.join(name);
         let model = in_folder("model.safetensors").exists();
         // A training killed before it saved its first state leaves a log that ends early.
@@ -334,15 +353,14 @@ impl NumberModelArgs {
             let message = format!("{} already holds a model", self.out.display());
             return Err(CliError::new(Exit::Results, message).help("name another folder"));
         }
-        self.settings.as_deref().map_or_else(|| Ok(self.new_settings()), read_settings)
+        self.settings.as_deref().map_or_else(|| Ok(self.new_settings(rate)), read_settings)
     }
 }
 
 /// True if the folder's log stops before the last step.
 fn log_ends_early(folder: &Path) -> Result<bool, CliError> {
-    let steps = read_settings(&folder.join("training.json"))?.steps;
-    let events = earnest_train::experiment::events(folder)?;
-    let done = events.iter().any(|event| matches!(event, TrainEvent::Saved { step } if *step == steps));
+    let settings = read_settings(&folder.join("training.json"))?;
+    let done = settings.is_complete(&earnest_train::experiment::events(folder)?);
     Ok(!done && folder.join("log.jsonl").exists())
 }
 
@@ -359,17 +377,34 @@ struct Outcome<'a> {
     parameters: usize,
     settings: &'a TrainSettings,
     steps: u64,
+    /// Restarts of a training that missed its criterion.
+    restarts: u64,
+    /// True if the criterion was met; none without one.
+    criterion_is_met: Option<bool>,
+    /// Trials of the learning rate, if it was searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<RateSearch>,
     seconds: f64,
     validation: Option<&'a Validation>,
 }
 
 /// Trains.
 pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    args.settings()?.check()?;
+    let unsearched = TRIAL_RATES[0];
+    args.settings(unsearched)?.check()?;
     let _lock = lock_folder(&args.out)?;
     // Another process may have finished it before the lock was acquired.
-    let settings = args.settings()?;
+    let settings = args.settings(unsearched)?;
     super::choose_threads(settings.parts, settings.size.parameters());
+    let new = !args.resume && args.settings.is_none();
+    let stop = stop_on_signal()?;
+    let (settings, search) = if new && args.learning_rate == RateArg::Search {
+        let steps = args.trial_steps.unwrap_or((settings.steps / 10).max(50));
+        let search = search(&settings, steps, &args.out, &stop, quiet, printer)?;
+        (args.settings(search.rate)?, Some(search))
+    } else {
+        (settings, None)
+    };
     let mut trainer = Trainer::open(settings.clone(), &args.out, &Device::Cpu)?;
     if !quiet {
         let from = match trainer.steps_done() {
@@ -389,13 +424,12 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
         }
     }
     super::warn_of_warm_up(printer, settings.warm_up, settings.learning_rate, settings.reached_rate());
-    let stop = stop_on_signal()?;
     let started = Instant::now();
-    let mut progress = Progress::new(printer, quiet, settings.steps);
+    let mut progress = Progress::new(printer, quiet, settings.total_steps());
     let ended = trainer.run(&stop, &mut |event| progress.event(event))?;
     let steps = trainer.steps_done();
     if ended == TrainOutcome::Stopped {
-        let message = format!("interrupted after step {steps} of {}; the state is saved", settings.steps);
+        let message = format!("interrupted after step {steps} of {}; the state is saved", settings.total_steps());
         let help = format!("`earnest train number-model --out {} --resume` continues", args.out.display());
         return Err(CliError::new(Exit::Interrupted, message).help(help));
     }
@@ -406,6 +440,9 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
             parameters: trainer.parameter_count(),
             settings: &settings,
             steps,
+            restarts: trainer.restarts(),
+            criterion_is_met: settings.until.map(|_| trainer.criterion_is_met()),
+            search,
             seconds: started.elapsed().as_secs_f64(),
             validation,
         })?;
@@ -416,6 +453,13 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
         text.push_str(
             "Exact match is a lower bound: it accepts only the right-aligned one of the spellings in training.\n",
         );
+    }
+    if let Some(Criterion { accuracy, .. }) = settings.until {
+        let met = if trainer.criterion_is_met() { "reached" } else { "not reached" };
+        text.push_str(&format!(
+            "The criterion ({accuracy}) was {met} in {steps} steps, {} restarts.\n",
+            trainer.restarts()
+        ));
     }
     let kept = if settings.keeps_last() { "newest model" } else { "model with the best validation" };
     text.push_str(&format!("\nThe {kept} is in {}.\n", args.out.display()));

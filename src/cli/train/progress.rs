@@ -57,6 +57,12 @@ impl Progress {
                 }
                 self.last = Some(validation.clone());
             }
+            TrainEvent::Restarted { step, restart } => {
+                if !self.quiet {
+                    self.printer
+                        .message(&format!("restart {restart} after step {step}: the criterion was not reached"));
+                }
+            }
             TrainEvent::Saved { .. } => {}
         }
     }

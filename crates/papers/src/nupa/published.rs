@@ -1,8 +1,9 @@
 //! The published tables in one form, and caveats about them.
 use crate::{PublishedRow, PublishedTable};
 use earnest_tasks::suite::nupa::{
-    DigitLimit, LengthRange, MetricName, TABLE_3_METHODS, TASKS, TaskId, published_digit_limit, published_models,
-    published_range_accuracy, published_rule_following,
+    DigitLimit, LengthRange, MetricName, Representation, TABLE_3_METHODS, TABLE_19_COLUMNS, TASKS, TaskId,
+    published_digit_limit, published_models, published_range_accuracy, published_rule_following,
+    published_rule_lengths,
 };
 
 /// Cells of Table 3: task and digits, in the paper's order of tasks.
@@ -23,9 +24,10 @@ pub(super) fn limit_title(metric: MetricName) -> &'static str {
 }
 
 pub(super) const TABLE_3: &str = "Table 3: exact match by rule following and without";
+const TABLE_19: &str = "Table 19: greatest length of which a rule-following trace fits 2,000 tokens, in digits";
 pub(super) const TABLE_10: &str = "Table 10: exact match by range of lengths, without examples and with five";
 
-/// Tables 3 and 7 to 10 as printed; of Table 7 only the columns that belong to their task.
+/// Tables 3, 7 to 10 and 19 as printed; of Table 7 only the columns that belong to their task.
 pub(super) fn tables() -> Vec<PublishedTable> {
     let percent = |fraction: f64| 100.0 * fraction;
     let cells = rule_following_cells();
@@ -84,6 +86,16 @@ pub(super) fn tables() -> Vec<PublishedTable> {
         title: TABLE_10.to_owned(),
         columns: columns.iter().map(|(task, range)| format!("{} {}", task.short_name(), range.name())).collect(),
         rows: shots.map(row).filter(|row| row.values.iter().any(Option::is_some)).collect(),
+    });
+    let lengths = |representation: Representation| PublishedRow {
+        model: representation.heading().to_owned(),
+        values: published_rule_lengths(representation).map(|length| length.map(|length| length as f64)).to_vec(),
+    };
+    tables.push(PublishedTable {
+        table: 19,
+        title: TABLE_19.to_owned(),
+        columns: TABLE_19_COLUMNS.map(str::to_owned).to_vec(),
+        rows: Representation::ALL.into_iter().map(lengths).collect(),
     });
     tables
 }

@@ -83,6 +83,12 @@ impl From<toml::de::Error> for ExperimentFileError {
 /// Defect of a grid in an experiment file.
 #[derive(Debug, thiserror::Error)]
 pub enum GridError {
+    /// The criterion is invalid.
+    #[error("until: {0}")]
+    Criterion(#[from] crate::UnknownCriterion),
+    /// Restarts have no meaning without a criterion.
+    #[error("restarts needs until, the criterion that a training misses")]
+    RestartsWithoutCriterion,
     /// A key is missing, unknown or of the wrong type.
     #[error("{}", .0.to_string().trim())]
     Toml(Box<toml::de::Error>),

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::cell::{CellChoice, GridCell, NumberStyle, position, size, tokenizer};
 use super::error::{ExperimentError, ExperimentFileError, GridError};
-use crate::{AdamWSettings, NextTasks, SplitVersion, StoredType, TrainSettings};
+use crate::{AdamWSettings, Criterion, NextTasks, SplitVersion, StoredType, TrainSettings};
 
 /// Experiment: the trainings of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +71,11 @@ struct Grid {
     #[serde(default = "context")]
     context: usize,
     steps: u64,
+    /// Criterion that ends a training before, and restarts while it is not reached.
+    #[serde(default)]
+    until: Option<String>,
+    #[serde(default)]
+    restarts: Option<u64>,
     #[serde(default = "batch")]
     batch: usize,
     #[serde(default = "rate")]
@@ -323,6 +328,13 @@ impl Grid {
             seed,
             batch: self.batch,
             steps: self.steps,
+            until: match (&self.until, self.restarts) {
+                (None, None) => None,
+                (Some(text), restarts) => {
+                    Some(Criterion { accuracy: text.parse()?, restarts: restarts.unwrap_or_default() })
+                }
+                (None, Some(_)) => return Err(GridError::RestartsWithoutCriterion),
+            },
             learning_rate: self.learning_rate,
             warm_up: self.warm_up,
             optimiser: AdamWSettings {
@@ -394,6 +406,8 @@ format = ["plain", "reversed+padded"]
             (r#"lengths = "1-3""#, "lengths = 500", "no question of these lengths"),
             (r#""3-random""#, "\"3-random\"]\nformat = [\"hinted\"", "random groups"),
             ("beyond = [4, 5]", "beyond = [3]", "length 3"),
+            ("steps = 10", "steps = 10\nuntil = \"accuracy 120 %\"", "not a criterion"),
+            ("steps = 10", "steps = 10\nrestarts = 1", "until"),
             (r#"name = "encodings""#, r#"name = "tokenizers""#, "another grid"),
             (r#"name = "encodings""#, "name = \"encodings\"\nsteps = 20", "label"),
             (r#"name = "encodings""#, "name = \"encodings\"\nlabel = \"../x\"", "letters"),

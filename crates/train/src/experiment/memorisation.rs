@@ -95,6 +95,7 @@ mod tests {
             used_tokens: 15,
             width: 8,
             steps: 16,
+            restarts: 0,
             batch: 10,
             seconds: 1.0,
             scores: vec![LengthScore {

@@ -53,8 +53,11 @@ pub struct ModelResult {
     pub used_tokens: usize,
     /// Width of an embedding.
     pub width: usize,
-    /// Number of steps.
+    /// Number of steps, those of all attempts.
     pub steps: u64,
+    /// Restarts of a training whose criterion was not reached.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u64,
     /// Batch size.
     pub batch: usize,
     /// Duration of the steps in seconds, not measured on an idle machine.
@@ -117,6 +120,12 @@ impl SeedMean {
     pub fn band(&self) -> Interval {
         let error = self.std_err.unwrap_or(0.0);
         Interval { estimate: self.mean, low: self.mean - error, high: self.mean + error }
+    }
+
+    /// Returns the 95 % confidence interval of the mean (Student's t); `None` for a single seed.
+    pub fn interval(&self) -> Option<Interval> {
+        let half = student_quantile(0.975, self.seeds as f64 - 1.0) * self.std_err?;
+        Some(Interval { estimate: self.mean, low: self.mean - half, high: self.mean + half })
     }
 
     /// Returns the difference from another mean with its 95 % confidence interval (B. L. Welch, Biometrika 34, 1947, 28-35); `None`
@@ -271,9 +280,14 @@ impl ModelResult {
 fn model_result(cell: &GridCell, folder: &Path, evaluation: Evaluation) -> Result<ModelResult, ExperimentError> {
     let batch = cell.settings.batch;
     let (mut seconds, mut learning_curve) = (0.0, Vec::new());
+    let (mut steps, mut restarts) = (0, 0);
     for event in events(folder)? {
         match event {
-            TrainEvent::Step { seconds: took, .. } => seconds += took,
+            TrainEvent::Step { step, seconds: took, .. } => {
+                steps = step;
+                seconds += took;
+            }
+            TrainEvent::Restarted { restart, .. } => restarts = restart,
             TrainEvent::Validated(validation) => learning_curve.push(CurvePoint {
                 seen: validation.step * batch as u64,
                 loss: round(validation.loss),
@@ -304,12 +318,17 @@ fn model_result(cell: &GridCell, folder: &Path, evaluation: Evaluation) -> Resul
         vocabulary: vocabulary as usize,
         used_tokens: evaluation.used_tokens,
         width: cell.settings.size.hidden,
-        steps: cell.settings.steps,
+        steps,
+        restarts,
         batch,
         seconds: seconds.round(),
         scores: evaluation.scores,
         learning_curve,
     })
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Rounds to five decimals, more than a loss is reproducible to on another machine.

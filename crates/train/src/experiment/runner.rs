@@ -87,10 +87,7 @@ pub fn cell_state(results: &Path, cell: &GridCell) -> Result<CellState, Experime
         return Ok(CellState::Begun(header.step));
     }
     // A training killed before its first saved state leaves a log that does not reach the last step.
-    let trained = events(&folder)?.iter().any(|event| match event {
-        TrainEvent::Saved { step } => *step == cell.settings.steps,
-        _ => false,
-    });
+    let trained = cell.settings.is_complete(&events(&folder)?);
     Ok(if trained && folder.join("model.safetensors").exists() { CellState::Trained } else { CellState::Begun(0) })
 }
 

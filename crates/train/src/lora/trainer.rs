@@ -89,7 +89,8 @@ impl LoraTrainer {
         let digest = digest(&settings);
         let (header, optimiser) = match state::read(folder)? {
             Some(header) if header.settings == digest => {
-                let optimiser = state::restore(folder, &header, settings.optimiser, &parameters, &Device::Cpu)?;
+                let optimiser =
+                    state::restore(folder, &header, header.step, settings.optimiser, &parameters, &Device::Cpu)?;
                 (header, optimiser)
             }
             Some(_) => {

@@ -58,9 +58,9 @@ pub use plan::TaskPlan;
 pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};
 pub use prompt::{Wording, question, rule_following_instruction, system_message};
 pub use published::{
-    FigureRow, InferenceTime, PublishedRuleFollowing, TABLE_3_METHODS, figure_rows, published_digit_limit,
-    published_inference_times, published_models, published_range_accuracy, published_rule_following,
-    published_rule_length,
+    FigureRow, InferenceTime, PublishedRuleFollowing, TABLE_3_METHODS, TABLE_19_COLUMNS, figure_rows,
+    published_digit_limit, published_inference_times, published_models, published_range_accuracy,
+    published_rule_following, published_rule_length, published_rule_lengths,
 };
 pub use published_training::{PublishedTraining, published_trainings};
 pub use registration::{Registration, adapter, lengths, tasks, usual_profile};

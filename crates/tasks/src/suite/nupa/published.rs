@@ -133,6 +133,16 @@ pub fn published_rule_following(method: &str, task: TaskId, digits: usize) -> Op
     Some(PublishedRuleFollowing { exact_match: row.exact_match, standard_error: row.std_err })
 }
 
+/// Columns of Table 19.
+pub const TABLE_19_COLUMNS: [&str; 9] =
+    ["Add", "Sub", "Multiply", "Floordiv", "Mod", "Max", "DigitMax", "GetDigit", "Length"];
+
+/// A row of Table 19, by [`TABLE_19_COLUMNS`].
+pub fn published_rule_lengths(representation: Representation) -> [Option<usize>; 9] {
+    let row = TABLES.rule_lengths.values.get(representation.name());
+    TABLE_19_COLUMNS.map(|column| *row?.get(column)?)
+}
+
 /// The greatest length whose trace fits 2,000 tokens (Table 19; floordiv on integers and max on fractions do not reproduce).
 pub fn published_rule_length(task: TaskId) -> Option<usize> {
     let column = match task.operation {
@@ -235,6 +245,11 @@ mod tests {
         assert_eq!(published_rule_length(task("multiply_hard_Integer")), Some(12));
         assert_eq!(published_rule_length(task("mod_Integer")), Some(6));
         assert_eq!(published_rule_length(task("count_Integer")), None);
+        assert_eq!(published_rule_length(task("max_ScientificNotation")), Some(100));
+        assert_eq!(
+            published_rule_lengths(Representation::Scientific),
+            [Some(3), Some(3), Some(3), None, None, Some(100), None, None, None]
+        );
         assert_eq!(published_inference_times().len(), 3);
     }
 
