@@ -10,6 +10,8 @@ pub enum Shade {
     Share,
     /// Errors from 0 to this maximum, smaller ones lighter on a logarithmic scale.
     ErrorUpTo(f64),
+    /// Numbers of digits from 0 to this maximum, larger ones lighter on a logarithmic scale; an infinite one is beyond what was asked.
+    Digits(f64),
 }
 
 /// A heat map: panels with a title each, side by side.
@@ -115,15 +117,20 @@ fn panel(svg: &mut Svg, plot: &Heat, panel: &HeatPanel, (left, top): (f64, f64),
         for ((column, value), at) in panel.columns.iter().zip(cells).zip(0u32..) {
             let x = left + f64::from(at) * cell;
             let size = (cell - 0.6, HIGH - 1.0);
-            match value.filter(|(value, _)| value.is_finite()) {
+            match value.filter(|(value, _)| plot.shade.has(*value)) {
                 Some((value, n)) => {
                     let fraction = plot.shade.lightness(value);
                     let said = match plot.shade {
                         Shade::Share => format!("{:.1} % of {n}", 100.0 * value),
                         Shade::ErrorUpTo(_) => format!("{value:.1}, n = {n}"),
+                        Shade::Digits(_) => format!("{} digits, n = {n}", digits(value)),
                     };
                     let full = format!("{name} {}", panel.title);
-                    let tip = format!("{}, {} {column}: {said}", full.trim_end(), plot.x_label);
+                    let column = match plot.shade {
+                        Shade::Digits(_) => column.clone(),
+                        Shade::Share | Shade::ErrorUpTo(_) => format!("{} {column}", plot.x_label),
+                    };
+                    let tip = format!("{}, {column}: {said}", full.trim_end());
                     svg.filled(&colour(fraction), (x, y), size, &tip);
                     if cell >= 24.0 {
                         let class = if fraction > 0.5 { "on-light" } else { "on-dark" };
@@ -131,6 +138,7 @@ fn panel(svg: &mut Svg, plot: &Heat, panel: &HeatPanel, (left, top): (f64, f64),
                             Shade::Share => format!("{:.0}", 100.0 * value),
                             Shade::ErrorUpTo(_) if value < 9.95 => format!("{value:.1}"),
                             Shade::ErrorUpTo(_) => format!("{value:.0}"),
+                            Shade::Digits(_) => digits(value),
                         };
                         svg.text(class, (x + cell / 2.0, y + 15.0), Anchor::Middle, &text);
                     }
@@ -155,13 +163,29 @@ fn description(plot: &Heat) -> String {
 }
 
 impl Shade {
+    /// True for a value that has a place on the scale.
+    fn has(self, value: f64) -> bool {
+        value.is_finite() || (matches!(self, Shade::Digits(_)) && value == f64::INFINITY)
+    }
+
     /// Returns the lightness from 0 (dark) to 1 (light).
     fn lightness(self, value: f64) -> f64 {
         match self {
             Shade::Share => value,
+            Shade::Digits(most) if value < most => value.max(0.0).ln_1p() / most.ln_1p(),
+            Shade::Digits(_) => 1.0,
             Shade::ErrorUpTo(most) if most > 0.0 => 1.0 - (value.max(0.0).ln_1p() / most.ln_1p()),
             Shade::ErrorUpTo(_) => 1.0,
         }
+    }
+}
+
+/// A number of digits in a cell; infinity is beyond the longest length that is asked.
+fn digits(value: f64) -> String {
+    match value {
+        value if value.is_infinite() => "\u{221e}".to_owned(),
+        value if value < 9.95 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
     }
 }
 
@@ -178,6 +202,11 @@ pub fn heat_key(plot: &Heat) -> Figure {
             (0.0, format!("{most:.0}")),
             (80.0, format!("{:.1}", (most.ln_1p() / 2.0).exp_m1())),
             (KEY, "0".to_owned()),
+        ],
+        Shade::Digits(most) => [
+            (0.0, "0".to_owned()),
+            (80.0, format!("{:.0}", (most.ln_1p() / 2.0).exp_m1())),
+            (KEY, format!("{most:.0} digits")),
         ],
     };
     for (place, label) in labels {
