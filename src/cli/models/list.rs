@@ -108,6 +108,9 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     for line in &lines {
         table.row(cells(line));
     }
+    if let Some(width) = printer.known_width() {
+        table.fit(width, ["f32", "gate", "commit"]);
+    }
     let mut text = table.render();
     let places: Vec<String> = list.files.iter().map(|path| path.display().to_string()).collect();
     text.push_str(&format!(
