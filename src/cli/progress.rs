@@ -133,7 +133,7 @@ impl Progress {
             self.line(&format!("continuing: {} of {most}{samples} samples are done", with_commas(recorded as u64)));
         } else if planned >= LONG_PLAN && !adaptive {
             self.line(&format!(
-                "that can take long, and the first minute will say how long: --limit 1000 asks a small picture of the {samples} instead"
+                "{samples} samples can take long; the first minute will say how long. --limit 1000 asks a small picture of them instead"
             ));
         }
         if let Show::Bar(bar) = &self.show {
@@ -166,9 +166,9 @@ impl Progress {
         self.time_said = true;
         if seconds >= LONG {
             let left = with_commas(self.tally.left() as u64);
-            let most = if self.tally.adaptive { "at most " } else { "" };
+            let most = if self.tally.adaptive { "at most " } else { "about " };
             self.line(&format!(
-                "at the speed of the first minute, the other {left} samples take {most}{}; Ctrl-C stops, and the same command continues",
+                "at the speed of the first minute, the other {left} samples take {most}{}. Ctrl-C stops, and the same command continues",
                 long_time(seconds)
             ));
         }
@@ -358,7 +358,9 @@ fn long_time(seconds: f64) -> String {
     let minutes = (seconds / 60.0).clamp(1.0, 1e9).round() as u64;
     match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
         (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, 0) => format!("{hours} h"),
         (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, 0, _) => format!("{days} day{}", if days == 1 { "" } else { "s" }),
         (1, hours, _) => format!("1 day {hours} h"),
         (days, hours, _) => format!("{days} days {hours} h"),
     }
@@ -409,7 +411,7 @@ mod tests {
     #[test]
     fn long_times_have_two_units() {
         let texts = [20.0, 330.0, 3_600.0, 33_120.0, 90_000.0, 1e6].map(long_time);
-        assert_eq!(texts, ["1 min", "6 min", "1 h 0 min", "9 h 12 min", "1 day 1 h", "11 days 13 h"]);
+        assert_eq!(texts, ["1 min", "6 min", "1 h", "9 h 12 min", "1 day 1 h", "11 days 13 h"]);
     }
 
     #[test]

@@ -160,6 +160,12 @@ fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(Str
             changed_files(mine, theirs)
         ));
     }
+    if mine.is_adaptive() {
+        warn(format!(
+            "{name} and {other_name} are profiles, whose questions are near the limits of their models; only those that both asked are \
+             compared here. `earnest profile --compare {name} {other_name}` compares the limits"
+        ));
+    }
     let of_logs = mine.is_log() || theirs.is_log();
     let alike = scores_alike(&mine.suite, &mine.suite_version, &theirs.suite_version);
     if theirs.suite == mine.suite && !alike && !of_logs {

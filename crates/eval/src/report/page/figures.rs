@@ -260,7 +260,11 @@ fn grid_heat(run: &ReportRun, grid: &Grid) -> Option<Heat> {
     cells().next()?;
     let panels = grid.groups.iter().map(|group| HeatPanel {
         title: group.name.clone(),
-        columns: grid.columns.clone(),
+        columns: match shade {
+            // The key says that they are limits.
+            Shade::Digits(_) => grid.columns.iter().map(|name| name.trim_start_matches("limit ").to_owned()).collect(),
+            Shade::Share | Shade::ErrorUpTo(_) => grid.columns.clone(),
+        },
         rows: group
             .rows
             .iter()

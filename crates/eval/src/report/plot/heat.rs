@@ -54,6 +54,8 @@ const HIGH: f64 = 22.0;
 /// Height of a panel's title and of the names of its columns.
 const HEAD: f64 = 20.0;
 const FOOT: f64 = 26.0;
+/// Width of bold letters beside that of others.
+const BOLD: f64 = 1.12;
 /// Largest number of panels side by side.
 const ABREAST: usize = 4;
 /// Width of the colour scale; its last label extends a little beyond it.
@@ -95,7 +97,8 @@ pub fn heat_columns(plot: &Heat) -> Vec<Figure> {
     }
     let most = plot.panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(0).max(1) as f64;
     let cell = ((WIDE / columns.len() as f64 - left - 14.0) / most).clamp(6.0, WIDEST_CELL);
-    let width = left + most * cell + 14.0;
+    let titles = plot.panels.iter().map(|panel| text_width(&panel.title) * BOLD);
+    let width = titles.fold(left + most * cell, |width, title| width.max(left + title)) + 14.0;
     let drawn = columns.into_iter().map(|panels| {
         let mut svg = Svg::default();
         let height = panels.into_iter().fold(0.0, |top, one| panel(&mut svg, plot, one, (left, top), cell));
@@ -127,7 +130,7 @@ fn panel(svg: &mut Svg, plot: &Heat, panel: &HeatPanel, (left, top): (f64, f64),
                     };
                     let full = format!("{name} {}", panel.title);
                     let column = match plot.shade {
-                        Shade::Digits(_) => column.clone(),
+                        Shade::Digits(_) => format!("limit {column}"),
                         Shade::Share | Shade::ErrorUpTo(_) => format!("{} {column}", plot.x_label),
                     };
                     let tip = format!("{}, {column}: {said}", full.trim_end());
@@ -180,9 +183,10 @@ impl Shade {
     }
 }
 
-/// A number of digits in a cell; infinity is beyond the longest length that is asked.
+/// A number of digits in a cell: below 1 is below the shortest number, infinity beyond the longest length that is asked.
 fn digits(value: f64) -> String {
     match value {
+        value if value < 1.0 => "<1".to_owned(),
         value if value.is_infinite() => "\u{221e}".to_owned(),
         value if value < 9.95 => format!("{value:.1}"),
         value => format!("{value:.0}"),
@@ -273,6 +277,28 @@ mod tests {
         assert!(figure.body.contains("#fee838") && figure.body.contains("#00224e"));
         let figure = heat(&plot(100, vec![row(vec![Some((f64::NAN, 1)); 100])]));
         assert!(figure.width <= 1220.0 && !figure.body.contains("NaN"));
+    }
+
+    #[test]
+    fn limits_are_coloured_by_digits() {
+        let limits =
+            vec![row(vec![Some((0.0, 12)), Some((4.56, 12)), Some((99.0, 12)), Some((f64::INFINITY, 12)), None])];
+        let mut limits = plot(5, limits);
+        limits.shade = Shade::Digits(99.0);
+        let figure = heat(&limits);
+        for part in [
+            ">&lt;1</text>",
+            ">4.6</text>",
+            ">99</text>",
+            ">\u{221e}</text>",
+            "limit 2: 4.6 digits, n = 12",
+            ">99 digits</text>",
+        ] {
+            assert!(figure.body.contains(part), "{part}: {}", figure.body);
+        }
+        // The longest length and what is beyond it are the lightest, and half of the digits on a logarithmic scale is the middle.
+        assert_eq!(figure.body.matches("#fee838").count(), 3, "two cells and the end of the key");
+        assert_eq!([9.0, 0.0].map(|value| Shade::Digits(99.0).lightness(value)), [0.5, 0.0]);
     }
 
     #[test]
