@@ -235,7 +235,7 @@ fn the_command_stores_a_run_that_other_commands_read() {
     let entries = document(&run_in(folder.path(), &["runs", "list", "--json"]));
     assert_eq!((&entries[0]["adaptive"], &entries[0]["accuracy"]), (&true.into(), &serde_json::Value::Null));
     let list = stdout(&run_in(folder.path(), &["runs", "list"]));
-    assert!(list.contains("the share of right answers says nothing"), "{list}");
+    assert!(list.contains("share of right answers says nothing"), "{list}");
     let reported = run_in(folder.path(), &["report", run, "-o", "report.html"]);
     assert_eq!(code(&reported), 0, "{}", stderr(&reported));
     let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();

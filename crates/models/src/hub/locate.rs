@@ -50,7 +50,8 @@ impl HubSettings {
             }
             [] => {
                 let entry = of_repo().find(|entry| entry.commit.is_some()).map(|entry| entry.name.clone());
-                let near = if entry.is_none() { self.near(repo.as_str(), list) } else { Vec::new() };
+                // A repository of the list is spelt right; only its commit is missing.
+                let near = if of_repo().next().is_none() { self.near(repo.as_str(), list) } else { Vec::new() };
                 Err(HubError::NoRevision { repo: repo.to_string(), entry, near })
             }
             several => Err(HubError::SeveralCommits {

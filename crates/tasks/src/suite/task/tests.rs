@@ -141,8 +141,8 @@ fn questions_alone_are_a_task() {
     round_trip(suite.as_ref(), &host);
     let raw = self::suite(&host, &values("sums.jsonl"), Mode::Raw).unwrap();
     let asked = items(raw.as_ref()).remove(0);
-    assert_eq!(asked.segments.raw.as_deref(), Some("0+1=?"));
-    assert!(asked.stop_strings.is_empty());
+    assert_eq!(asked.segments.raw.as_deref(), Some("Question: 0+1=?\nAnswer:"));
+    assert_eq!(asked.stop_strings, ["\nQuestion:"]);
     assert_eq!(asked.id, first.id);
     round_trip(raw.as_ref(), &host);
 }
