@@ -152,5 +152,5 @@ def _in_words(difference: float, interval: Optional[Tuple[float, float]], p: Opt
 
     unit = " points" if shares else ""
     between = "" if interval is None else f" [{number(interval[0])}, {number(interval[1])}]"
-    tested = "" if p is None else ", p < 0.001" if p < 0.001 else f", p = {p:.2g}"
+    tested = "" if p is None else ", p < 0.0001" if p < 0.0001 else f", p = {p:.2g}"
     return f"{number(difference)}{unit}{between}{tested}"

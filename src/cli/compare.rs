@@ -17,6 +17,7 @@ use earnest_eval::logs::FindOptions;
 use earnest_eval::report::{
     Align, Comparison, Difference, Flip, PairedModel, Sequential, Table, comparison_figure, p_text, wrap,
 };
+use earnest_tasks::suite::registry::task_label;
 
 /// Largest number of tasks of which those without a difference are shown too.
 const UNFOLDED: usize = 20;
@@ -161,7 +162,8 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         }
         group.into_iter().for_each(|one| table.row(cells(one)));
     }
-    let left_out = table.fit(width, ["McNemar p", "detectable"]);
+    let left_out = table.fit(width, ["McNemar p", "detectable", "p"]);
+    table.shorten_names(width);
     text.push_str(&wrap(&harmless(&comparison.conclusion()), width, ""));
     text.push('\n');
     text.push_str(&table.render());
@@ -362,7 +364,7 @@ fn cells(difference: &Difference) -> Vec<String> {
     let plain = |value: f64| if difference.shares { format!("{:.1}", 100.0 * value) } else { format!("{value:.3}") };
     let signed = |value: f64| if difference.shares { format!("{:+.1}", 100.0 * value) } else { format!("{value:+.3}") };
     vec![
-        difference.name.clone(),
+        task_label(&difference.name).into_owned(),
         difference.items.to_string(),
         plain(difference.baseline),
         plain(difference.run),

@@ -10,6 +10,8 @@ use super::error::{CliError, with_causes};
 use super::interrupt::fail_writes_beyond_limit;
 use super::printer::Printer;
 use super::sandbox_args::ConfinementArgs;
+use earnest_tasks::suite::task::nearest;
+
 use super::{
     bench, catalogue, compare, data, dev, doctor, export, generate, import, merge, models, perturb, profile, report,
     reproduce, rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train, view,
@@ -104,12 +106,19 @@ fn number_error(error: &clap::Error) -> Option<CliError> {
     Some(CliError::usage(format!("{option} takes {wanted}, and was given `{value}`")))
 }
 
-/// Adds the valid names to the error of an unknown command; clap itself only suggests similar ones.
+/// Adds the valid names to the error of an unknown command, the nearest one first: clap's own suggestions are of names that begin alike.
 fn with_names(mut error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
     }
     let names = catalogue::names_at(args::definition(), std::env::args().skip(1));
+    let near = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(name)) => nearest(name, names.iter().map(String::as_str)).map(str::to_owned),
+        _ => None,
+    };
+    if let Some(near) = near {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+    }
     let tip = StyledStr::from(format!("choose from {}", names.join(", ")));
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     error

@@ -164,7 +164,7 @@ impl Reporter for EventFile {
             RunEvent::Preparing(Stage::LoadingWeights) => {
                 self.write("preparing", json!({ "stage": "loading_weights" }))
             }
-            RunEvent::Started { run, planned, progress, card } => self.write(
+            RunEvent::Started { run, planned, progress, card, .. } => self.write(
                 "started",
                 json!({ "run": run, "planned": planned, "recorded": progress.settled(), "engine": card }),
             ),

@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::printer::Printer;
 use earnest_engine::Statistics;
+use earnest_eval::report::with_commas;
 use earnest_eval::run::store::RunProgress;
 use earnest_eval::run::{Reporter, RunEvent, Sample, Stage};
 use earnest_stats::{Z95, wilson};
@@ -14,6 +15,12 @@ use earnest_stats::{Z95, wilson};
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 /// Interval of redraws of the figures beside the bar.
 const DRAW_PERIOD: Duration = Duration::from_millis(100);
+/// Samples of a new run from which it is said how to ask fewer.
+const LONG_PLAN: usize = 20_000;
+/// Time after which the speed says how long a run takes.
+const MEASURED: Duration = Duration::from_secs(60);
+/// Seconds left after [`MEASURED`] from which they are said in a line of their own.
+const LONG: f64 = 300.0;
 /// Seconds without a finished sample below which the time left is not doubted.
 const STRAGGLING: f64 = 5.0;
 
@@ -24,6 +31,8 @@ pub struct Progress {
     tally: Tally,
     last_shown: Instant,
     failure_shown: bool,
+    /// The time that a long run takes was said, or it is not long.
+    time_said: bool,
 }
 
 enum Show {
@@ -35,6 +44,8 @@ enum Show {
 /// Counts behind the figures.
 pub(super) struct Tally {
     pub(super) planned: usize,
+    /// Earlier answers choose the questions: shares of right answers say nothing.
+    adaptive: bool,
     recorded: usize,
     started: Instant,
     /// When the last sample was finished.
@@ -61,7 +72,14 @@ impl Progress {
             Show::Plain
         };
         let now = Instant::now();
-        Progress { printer, show, tally: Tally::new(0, 0, now), last_shown: now, failure_shown: false }
+        Progress {
+            printer,
+            show,
+            tally: Tally::new(0, 0, now),
+            last_shown: now,
+            failure_shown: false,
+            time_said: false,
+        }
     }
 
     /// Runs a function that prints with the bar suspended.
@@ -104,14 +122,19 @@ impl Progress {
         }
     }
 
-    fn started(&mut self, run: &str, planned: usize, progress: &RunProgress) {
+    fn started(&mut self, run: &str, planned: usize, adaptive: bool, progress: &RunProgress) {
         let recorded = progress.settled();
-        self.tally = Tally::of(planned, progress);
-        if let Show::Plain = self.show {
-            self.printer.message(&format!("{run}: {planned} samples, progress every 10 s"));
-        }
+        self.tally = Tally { adaptive, ..Tally::of(planned, progress) };
+        let most = if adaptive { "at most " } else { "" };
+        let samples = with_commas(planned as u64);
+        let every = if matches!(self.show, Show::Plain) { ", progress every 10 s" } else { "" };
+        self.line(&format!("{run}: {most}{samples} samples{every}"));
         if recorded > 0 {
-            self.line(&format!("continuing: {recorded} of {planned} samples are done"));
+            self.line(&format!("continuing: {} of {most}{samples} samples are done", with_commas(recorded as u64)));
+        } else if planned >= LONG_PLAN && !adaptive {
+            self.line(&format!(
+                "{samples} samples can take long; the first minute will say how long. --limit 1000 asks a small picture of them instead"
+            ));
         }
         if let Show::Bar(bar) = &self.show {
             bar.set_style(bar_style(columns()));
@@ -134,7 +157,25 @@ impl Progress {
         }
     }
 
+    /// Says how long a long run takes, once its speed is known.
+    fn say_time(&mut self) {
+        if self.time_said || self.tally.started.elapsed() < MEASURED {
+            return;
+        }
+        let Some(seconds) = self.tally.seconds_left() else { return };
+        self.time_said = true;
+        if seconds >= LONG {
+            let left = with_commas(self.tally.left() as u64);
+            let most = if self.tally.adaptive { "at most " } else { "about " };
+            self.line(&format!(
+                "at the speed of the first minute, the other {left} samples take {most}{}. Ctrl-C stops, and the same command continues",
+                long_time(seconds)
+            ));
+        }
+    }
+
     fn refresh(&mut self) {
+        self.say_time();
         let period = if matches!(self.show, Show::Bar(_)) { DRAW_PERIOD } else { PLAIN_PERIOD };
         if self.last_shown.elapsed() < period {
             return;
@@ -155,7 +196,9 @@ impl Reporter for Progress {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Preparing(stage) => self.preparing(*stage),
-            RunEvent::Started { run, planned, progress, .. } => self.started(run, *planned, progress),
+            RunEvent::Started { run, planned, adaptive, progress, .. } => {
+                self.started(run, *planned, *adaptive, progress);
+            }
             RunEvent::Progress { statistics, .. } => {
                 self.tally.statistics = *statistics;
                 self.refresh();
@@ -189,6 +232,7 @@ impl Tally {
     fn new(planned: usize, recorded: usize, started: Instant) -> Self {
         Tally {
             planned,
+            adaptive: false,
             recorded,
             started,
             last: started,
@@ -228,6 +272,17 @@ impl Tally {
         self.recorded + self.finished
     }
 
+    /// Samples of the plan without a row.
+    fn left(&self) -> usize {
+        self.planned.saturating_sub(self.done())
+    }
+
+    /// Seconds that the samples left take at the speed so far; none before the first sample.
+    fn seconds_left(&self) -> Option<f64> {
+        let rate = self.finished as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
+        (rate > 0.0).then(|| self.left() as f64 / rate)
+    }
+
     /// Maximum width of the line before the figures.
     fn before(&self) -> usize {
         let digits = self.planned.to_string().len();
@@ -242,18 +297,17 @@ impl Tally {
         let computed = statistics.prefilled_tokens as f64 / seconds;
         let generated = statistics.decoded_tokens as f64 / seconds;
         let rate = self.finished as f64 / seconds;
-        let left = self.planned.saturating_sub(self.done());
-        let expected = left as f64 / rate;
+        let left = self.left();
         let waited = self.last.elapsed().as_secs_f64();
-        let mut parts = vec![if rate <= 0.0 {
-            "ETA -".to_owned()
-        } else if left > 0 && waited > expected.max(STRAGGLING) {
+        let mut parts = vec![match self.seconds_left() {
+            None => "ETA -".to_owned(),
             // The last answers of a run are its longest: what the others took says nothing about them.
-            format!("last {left}, {} so far", clock(waited))
-        } else {
-            format!("ETA {}", clock(expected))
+            Some(expected) if left > 0 && waited > expected.max(STRAGGLING) => {
+                format!("last {left}, {} so far", clock(waited))
+            }
+            Some(expected) => format!("ETA {}", clock(expected)),
         }];
-        if let Some(right) = wilson(self.correct as f64, self.scored as f64, Z95) {
+        if let Some(right) = wilson(self.correct as f64, self.scored as f64, Z95).filter(|_| !self.adaptive) {
             let [value, low, high] = [right.value, right.low, right.high].map(|part| 100.0 * part);
             parts.push(format!("accuracy {value:.1} % [{low:.1}, {high:.1}]"));
         }
@@ -299,6 +353,19 @@ pub(super) fn clock(seconds: f64) -> String {
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
+/// A duration of minutes or more in its two largest units.
+fn long_time(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).clamp(1.0, 1e9).round() as u64;
+    match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, 0) => format!("{hours} h"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, 0, _) => format!("{days} day{}", if days == 1 { "" } else { "s" }),
+        (1, hours, _) => format!("1 day {hours} h"),
+        (days, hours, _) => format!("{days} days {hours} h"),
+    }
+}
+
 fn spinner() -> ProgressStyle {
     ProgressStyle::with_template("{spinner} {msg}").expect("the template is constant and valid")
 }
@@ -337,6 +404,14 @@ mod tests {
         // Two long answers at the end, of which none has come for a while.
         (tally.finished, tally.last) = (58, Instant::now() - Duration::from_secs(8));
         assert_eq!(tally.figures(0), "last 2, 0:08 so far");
+        tally.adaptive = true;
+        assert!(!tally.figures(200).contains("accuracy"));
+    }
+
+    #[test]
+    fn long_times_have_two_units() {
+        let texts = [20.0, 330.0, 3_600.0, 33_120.0, 90_000.0, 1e6].map(long_time);
+        assert_eq!(texts, ["1 min", "6 min", "1 h", "9 h 12 min", "1 day 1 h", "11 days 13 h"]);
     }
 
     #[test]

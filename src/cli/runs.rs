@@ -14,6 +14,7 @@ use earnest_eval::run::Manifest;
 use earnest_eval::run::store::RunRecord;
 use earnest_eval::runs::{self, RunEntry, Verification, device_seconds};
 use earnest_tasks::suite::Interval;
+use earnest_tasks::suite::registry::task_label;
 
 /// Note on the intervals of the list.
 const INTERVALS: &str = "Intervals are over all samples of a run and robust to clusters of items. `earnest runs show` and reports have the \
@@ -41,6 +42,16 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         text.push('\n');
         text += &wrap(INTERVALS, printer.width(), "* ");
         let unsealed = entries.iter().filter(|entry| entry.unsealed > 0);
+        let adaptive: Vec<&str> =
+            entries.iter().filter(|entry| entry.adaptive).map(|entry| entry.run.as_str()).collect();
+        if !adaptive.is_empty() {
+            let note = format!(
+                "{}: most questions of a profile are near the limits of its model, so that the share of right answers says nothing; \
+                 `earnest runs show` has the limits.",
+                adaptive.join(", ")
+            );
+            text += &wrap(&note, printer.width(), "* ");
+        }
         for note in unsealed.filter_map(|entry| unsealed_note(&entry.run, entry.unsealed)) {
             text += &wrap(&note, printer.width(), "* ");
         }
@@ -187,7 +198,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.result(&text)?;
         return Ok(Exit::Success);
     }
-    row("options", settings.suite_options.to_string());
+    row("options", with_labels(&settings.suite_options).to_string());
     if let Some(shard) = manifest.shard {
         row("part", shard.to_string());
     }
@@ -230,6 +241,16 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     row("settings", format!("sha256:{}", manifest.settings_sha256));
     printer.result(&text)?;
     Ok(Exit::Success)
+}
+
+/// Options of a suite with the names of its tasks for people.
+fn with_labels(options: &Value) -> Value {
+    match options {
+        Value::String(text) => Value::from(task_label(text)),
+        Value::Array(values) => values.iter().map(with_labels).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), with_labels(value))).collect(),
+        other => other.clone(),
+    }
 }
 
 /// Rows of a log: what it says, and what it does not say.

@@ -1,13 +1,13 @@
 //! DNC at the command line, on questions written for these tests: screens as snapshots, and runs through the engine.
 //! `INSTA_UPDATE=always cargo test --release --test it dnc_screens` updates the snapshots.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::dnc::{
     Asked, Data, Dataset, Dnc, Kind, Options, PromptShape, Split, masked, read, read_annotations,
 };
+use earnest_tasks::suite::{ItemOrder, Suite};
 use insta::{Settings, assert_snapshot};
 use serde_json::Value;
 
@@ -100,6 +100,29 @@ fn suite(change: impl Fn(&mut Options)) -> Dnc {
     let mut options = Options { shape: PromptShape::Raw, ..Options::default() };
     change(&mut options);
     Dnc::new(options, Data { parts, annotations, notes: Vec::new() }).unwrap()
+}
+
+#[test]
+fn passages_are_drawn_and_runs_of_before_keep_the_order_of_the_file() {
+    let file = std::fs::read(fixtures().join("asdiv-a/testset.json")).unwrap();
+    let file: Vec<String> = read(Dataset::AsdivA, &file).unwrap().problems.into_iter().map(|one| one.id).collect();
+    let (today, before) = (suite(|_| ()), suite(|options| options.order = ItemOrder::One));
+    assert_eq!((today.version(), before.version()), ("6.0", "5.0"));
+    let clusters = |suite: &Dnc| {
+        let mut found: Vec<String> = suite.items().map(|item| item.cluster).collect();
+        found.dedup();
+        found
+    };
+    let (drawn, given) = (clusters(&today), clusters(&before));
+    let place = |id: &String| file.iter().position(|known| known == id).unwrap();
+    assert!(given.iter().map(place).is_sorted() && !drawn.iter().map(place).is_sorted(), "{drawn:?}");
+    // Everything of a question stays together, and the questions are the same.
+    assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), drawn.len());
+    let by_id = |suite: &Dnc| suite.items().map(|item| (item.id.clone(), item)).collect::<BTreeMap<_, _>>();
+    assert_eq!(by_id(&today), by_id(&before));
+    let options = today.options();
+    assert_eq!((&options["order"], before.options().get("order")), (&2.into(), None));
+    assert_eq!(serde_json::from_value::<Options>(before.options()).unwrap().order, ItemOrder::One);
 }
 
 #[cfg(unix)]

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::program::*;
+use earnest_eval::report::with_commas;
 use earnest_eval::run::store::Store;
 
 #[cfg(target_os = "linux")]
@@ -76,7 +77,11 @@ fn ctrl_c_keeps_what_is_there_and_says_how_to_go_on() {
     assert_eq!((list[0]["status"].as_str(), list[0]["recorded"].as_u64()), (Some("interrupted"), Some(kept as u64)));
     let resumed = run_in(folder.path(), &["resume", "--threads", "1"]);
     assert_eq!(code(&resumed), 0, "{}", stderr(&resumed));
-    assert!(stderr(&resumed).contains(&format!("continuing: {kept} of 1280")), "{}", stderr(&resumed));
+    assert!(
+        stderr(&resumed).contains(&format!("continuing: {} of 1,280", with_commas(kept as u64))),
+        "{}",
+        stderr(&resumed)
+    );
     assert_eq!(timeless_rows(folder.path()).len(), 1280);
 }
 

@@ -231,6 +231,16 @@ fn the_command_stores_a_run_that_other_commands_read() {
         let output = run_in(folder.path(), words);
         assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
     }
+    // Its questions are near the limits, so that the share of right answers says nothing: no screen and no page has one.
+    let entries = document(&run_in(folder.path(), &["runs", "list", "--json"]));
+    assert_eq!((&entries[0]["adaptive"], &entries[0]["accuracy"]), (&true.into(), &serde_json::Value::Null));
+    let list = stdout(&run_in(folder.path(), &["runs", "list"]));
+    assert!(list.contains("share of right answers says nothing"), "{list}");
+    let reported = run_in(folder.path(), &["report", run, "-o", "report.html"]);
+    assert_eq!(code(&reported), 0, "{}", stderr(&reported));
+    let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(html.contains("no share of right answers") && !html.contains("accuracy-by-task"));
+    assert!(html.contains(" digits</text>") && html.contains("columns: limits"), "the key counts digits");
     // Two runs of one model go by their runs.
     let again = document(&run_in(folder.path(), &[&words[..], &["--seed", "2", "--json"]].concat()));
     let again = again["run"].as_str().unwrap();

@@ -105,13 +105,14 @@ fn samples_on_which_rules_differ_are_found() {
     }
 }
 
-/// Makes the only run of a folder one of version 1, which knew no `final`.
+/// Makes the only run of a folder one of version 1, which knew no `final` and one order.
 fn age(at: &Path) {
     let settings = "UPDATE runs SET seal = NULL, summary = NULL, manifest = json_set(manifest, '$.settings.suite_version', '1', \
                     '$.settings.suite_options.profile', 'strict');
         UPDATE texts SET seal = NULL, matchers = json_remove(matchers, '$.final'), evidence = NULL, metrics = json_remove(metrics, \
         '$.final_digit_match', '$.final_dlength', '$.final_dlength_total', '$.example_echoed', '$.only_in_thinking', '$.rivals');";
     sql(at, settings);
+    sql(at, "UPDATE runs SET manifest = json_remove(manifest, '$.settings.suite_options.order')");
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn the_usual_rule_is_spelt_as_in_runs_of_before() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let first = document(&output);
     let options = &first["manifest"]["settings"]["suite_options"];
-    assert_eq!(options.to_string(), r#"{"lengths":"1","per_length":1,"seed":1,"set":1,"tasks":["add"]}"#);
+    assert_eq!(options.to_string(), r#"{"lengths":"1","order":2,"per_length":1,"seed":1,"set":1,"tasks":["add"]}"#);
     // The same with its name is the same run, and `score --profile` spells it so too.
     let named = document(&tiny_run(at, &[&words[..], &["--profile", "boundary"]].concat()));
     assert_eq!(named["manifest"]["run"], first["manifest"]["run"]);

@@ -96,7 +96,7 @@ fn questions_with_answers_are_enough() {
     assert_eq!(clusters, ["0", "0", "1", "1", "2", "2"]);
     assert!(samples.iter().all(|sample| sample["covariates"]["level"].is_u64()));
     let shown = document(at, &["show", "sums.jsonl", "--json"]);
-    assert_eq!(shown["text"], "1+5=?");
+    assert_eq!(shown["text"], "Question: 1+5=?\nAnswer:");
     assert_eq!(shown["gold"], "6");
 }
 

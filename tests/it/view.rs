@@ -126,6 +126,25 @@ fn pages_show_runs_samples_and_comparisons() {
     assert_eq!(pair.matches("class=\"completion\"").count(), 2, "{pair}");
 }
 
+#[test]
+fn a_profile_has_limits_instead_of_a_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = tiny().display().to_string();
+    let words = ["profile", "--model", &model, "--skills", "add_Integer,copy", "--budget", "6", "--max-tokens", "4"];
+    let output = run_in(folder.path(), &words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let run = names(folder.path()).remove(0);
+    let viewed = view(folder.path(), &[]);
+    let first = viewed.page("");
+    assert!(first.contains(">digit limits</span>") && !first.contains("class=\"share\""), "{first}");
+    let page = viewed.page(&format!("run/{run}"));
+    assert!(page.contains("Digit limits") && page.contains("50 % limit, digits"), "{page}");
+    assert!(!page.contains("class=\"share\"") && page.contains(">add_Integer</a>"), "{page}");
+    let (_, _, progress) = viewed.get(&format!("run/{run}/progress"));
+    let progress: serde_json::Value = serde_json::from_str(&progress).unwrap();
+    assert_eq!(progress["accuracy"], serde_json::Value::Null);
+}
+
 /// Item of the first line of a list.
 fn first_item(list: &str) -> &str {
     let line = list.split("class=\"head\"").nth(1).unwrap();

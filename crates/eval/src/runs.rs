@@ -32,6 +32,9 @@ pub struct RunEntry {
     pub scored: usize,
     /// Primary rules.
     pub primary: Vec<String>,
+    /// True if earlier answers chose the questions: there is no accuracy.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub adaptive: bool,
     /// Accuracy with its 95 % Wilson interval and cluster-robust standard error, 0 to 1.
     pub accuracy: Option<f64>,
     pub low: Option<f64>,
@@ -77,6 +80,10 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
         accuracy = mean_of_log(store, &run, primary.first())?;
         standard_error = None;
     }
+    let adaptive = run.manifest.settings.is_adaptive();
+    if adaptive {
+        (accuracy, standard_error) = (None, None);
+    }
     let status = match run.manifest.status {
         Status::Finished => "finished",
         _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
@@ -88,6 +95,7 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
     Ok(RunEntry {
         primary,
         imported,
+        adaptive,
         status,
         started: run.manifest.started,
         suite: run.manifest.settings.suite,

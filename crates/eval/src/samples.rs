@@ -36,7 +36,10 @@ pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Fi
         let hint = match column {
             Named::Item => "`earnest samples` shows the ids".to_owned(),
             _ => {
-                let all = store.all(run, column)?;
+                let mut all = store.all(run, column)?;
+                if column == Named::Task {
+                    all = all.iter().map(|task| registry::task_label(task).into_owned()).collect();
+                }
                 let more = if all.len() > SHOWN { format!(", and {} more", all.len() - SHOWN) } else { String::new() };
                 match all.is_empty() {
                     true => format!("no sample of it has a {word}"),

@@ -15,8 +15,10 @@ use axum::routing::get;
 use earnest_eval::EvalError;
 use earnest_eval::report::page::SHARED;
 use earnest_eval::report::plot::{DARK, LIGHT, RULES};
+use earnest_eval::report::{p_sentence, with_commas};
 use earnest_eval::run::RunError;
 use earnest_eval::run::store::Store;
+use earnest_tasks::suite::registry::task_label;
 use minijinja::{Environment, Value};
 use serde::Serialize;
 use serde_json::json;
@@ -227,8 +229,10 @@ fn environment() -> Environment<'static> {
     }
     environment.add_filter("percent", shape::percent);
     environment.add_filter("points", shape::points);
-    environment.add_filter("count", shape::count);
+    environment.add_filter("count", with_commas);
+    environment.add_filter("task", |text: &str| task_label(text).into_owned());
     environment.add_filter("segment", |text: &str| shape::path_segment(text));
     environment.add_filter("p", shape::p_value);
+    environment.add_filter("p_sentence", p_sentence);
     environment
 }

@@ -1,4 +1,5 @@
 //! Numbers, bars and addresses for templates.
+use earnest_eval::report::p_text;
 use serde::Serialize;
 
 /// An estimate with its interval, as shares; bounds that are not known are the whole range.
@@ -23,27 +24,9 @@ pub(crate) fn points(value: f64) -> String {
     }
 }
 
-/// A whole number with commas.
-pub(crate) fn count(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A p value as it is reported.
+/// A p value in a table.
 pub(crate) fn p_value(value: f64) -> String {
-    match value {
-        value if !value.is_finite() => "-".to_owned(),
-        value if value < 0.001 => "< 0.001".to_owned(),
-        value if value < 0.1 => format!("{value:.3}"),
-        value => format!("{value:.2}"),
-    }
+    if value.is_finite() { p_text(value) } else { "-".to_owned() }
 }
 
 /// Escapes a text as one segment of a path or a value of a query (RFC 3986, unreserved characters stay).

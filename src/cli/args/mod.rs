@@ -4,6 +4,9 @@ mod options;
 mod run;
 mod target;
 
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue};
 use clap::{Command as Definition, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::Exit;
@@ -53,9 +56,25 @@ impl Cli {
     /// Clap's own error, which prints itself.
     pub fn from_arguments() -> Result<Self, clap::Error> {
         let definition = definition();
-        let words = suite_first(std::env::args_os().collect(), &definition);
-        Cli::from_arg_matches(&definition.try_get_matches_from(words)?)
+        let given: Vec<OsString> = std::env::args_os().collect();
+        let words = suite_first(given.clone(), &definition);
+        let matches = definition.try_get_matches_from(&words).map_err(|error| of_file(error, &given, &words))?;
+        Cli::from_arg_matches(&matches)
     }
+}
+
+/// Gives an error the usage of the words that the user wrote, where a file of questions stands in the place of a suite.
+fn of_file(mut error: clap::Error, given: &[OsString], words: &[OsString]) -> clap::Error {
+    let Some(at) = words.windows(2).position(|pair| pair == ["task", "--file"]) else { return error };
+    if let Some(file) = words.get(at + 2).filter(|_| !given.contains(&words[at + 1]))
+        && error.get(ContextKind::Usage).is_some()
+    {
+        let command = words[..at].iter().filter(|word| !word.to_string_lossy().starts_with('-'));
+        let command: Vec<_> = command.skip(1).map(|word| word.to_string_lossy()).collect();
+        let usage = format!("Usage: earnest {} {} [OPTIONS]", command.join(" "), file.to_string_lossy());
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage.into()));
+    }
+    error
 }
 
 /// The commands and their options.

@@ -1,9 +1,12 @@
 //! Errors for options and names that the suite does not have.
+use std::path::Path;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
 use super::command::{SUITES_HEADING, with_suites};
 use crate::cli::error::CliError;
+use earnest_eval::questions::near_file;
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
 use earnest_tasks::suite::task::nearest;
 
@@ -45,8 +48,13 @@ pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<I
     match error.kind() {
         ErrorKind::InvalidSubcommand if has_suites(&command) => {
             let name = text(ContextKind::InvalidSubcommand)?;
-            let near = nearest(name, super::names()).map_or_else(String::new, |near| format!("did you mean {near}? "));
-            Some(CliError::usage(format!("there is no suite {name}")).help(near + &choose_from()))
+            // A word with a dot is more likely to be a file.
+            let file = || near_file(Path::new(name)).map(|file| file.display().to_string());
+            let suite = || nearest(name, super::names()).map(str::to_owned);
+            let near = if name.contains('.') { file().or_else(suite) } else { suite().or_else(file) };
+            let near = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
+            let message = if name.contains('.') { "there is no suite and no file" } else { "there is no suite" };
+            Some(CliError::usage(format!("{message} {name}")).help(near + &choose_from()))
         }
         ErrorKind::MissingSubcommand if has_suites(&command) => {
             Some(CliError::usage(format!("{} needs a SUITE", command.get_name())).help(choose_from()))

@@ -6,7 +6,7 @@ use super::{estimate, files};
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};
-use earnest_eval::report::{Align, Table};
+use earnest_eval::report::{Align, Table, wrap};
 use earnest_models::checkpoint::ElementType;
 use earnest_models::hub::{Cache, CachedCommit, Entry, Environment, Registry, RepoId};
 use earnest_models::memory::human_bytes;
@@ -108,14 +108,21 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     for line in &lines {
         table.row(cells(line));
     }
+    let left_out = printer.known_width().map(|width| table.fit(width, ["f32", "gate", "commit"])).unwrap_or_default();
     let mut text = table.render();
     let places: Vec<String> = list.files.iter().map(|path| path.display().to_string()).collect();
     text.push_str(&format!(
-        "\ncache  {}\nlists  built in{}\nCommits are shortened; `earnest models show MODEL` prints them in full. \"unresolved\": no source names one;\n\
-         `earnest models resolve MODEL` asks the hub.\n",
+        "\ncache  {}\nlists  built in{}\n",
         cache.map_or_else(|| "none".to_owned(), |cache| cache.folder().display().to_string()),
         places.iter().map(|path| format!(", {path}")).collect::<String>(),
     ));
+    let about = "Commits are shortened; `earnest models show MODEL` prints them in full. \"unresolved\": no source names one; `earnest models \
+                 resolve MODEL` asks the hub.";
+    text.push_str(&wrap(about, printer.width(), ""));
+    if !left_out.is_empty() {
+        let also = format!("A wider terminal and --json also have: {}.", left_out.join("; "));
+        text.push_str(&wrap(&also, printer.width(), ""));
+    }
     printer.result(&text)?;
     Ok(Exit::Success)
 }

@@ -1,7 +1,7 @@
 //! Tables of a study: its plan and its results.
 use crate::cli::progress::clock;
 use crate::cli::values::counted;
-use earnest_eval::report::{Table, p_text, wrap};
+use earnest_eval::report::{Table, p_sentence, p_text, wrap};
 use earnest_eval::run::Shard;
 use earnest_eval::study::{
     Adjustment, Coordinates, Dimension, Estimate, Family, MixedModel, MixedModelResult, RunEstimate, StudyResults,
@@ -231,7 +231,7 @@ fn mixed_model(model: &MixedModelResult, width: usize) -> String {
         let without = if *dropped > 0 { format!("; {dropped} without a value in some column") } else { String::new() };
         remarks.push(format!("{} in {} groups{without}.", counted(*rows, "row"), fit.groups));
         if let Some(sd) = fit.random_sd {
-            let p = variance_p.map_or_else(String::new, |p| format!(", p {} (likelihood ratio)", p_text(p)));
+            let p = variance_p.map_or_else(String::new, |p| format!(", {} (likelihood ratio)", p_sentence(p)));
             remarks.push(format!("Random intercepts: SD {sd:.4}{p}."));
         }
     }

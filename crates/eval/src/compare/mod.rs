@@ -12,6 +12,7 @@ use crate::run::{Decision, FileRecord, Reporter, RunEvent, Sample};
 use crate::samples::check_filter;
 use crate::{EvalError, results, suites};
 use earnest_tasks::suite::log::scorer;
+use earnest_tasks::suite::registry::scores_alike;
 use earnest_tasks::suite::task::STORED_KEY;
 
 pub use asked::{AskedOfBoth, asked_of_both};
@@ -159,8 +160,15 @@ fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(Str
             changed_files(mine, theirs)
         ));
     }
+    if mine.is_adaptive() {
+        warn(format!(
+            "{name} and {other_name} are profiles, whose questions are near the limits of their models; only those that both asked are \
+             compared here. `earnest profile --compare {name} {other_name}` compares the limits"
+        ));
+    }
     let of_logs = mine.is_log() || theirs.is_log();
-    if theirs.suite == mine.suite && theirs.suite_version != mine.suite_version && !of_logs {
+    let alike = scores_alike(&mine.suite, &mine.suite_version, &theirs.suite_version);
+    if theirs.suite == mine.suite && !alike && !of_logs {
         warn(format!(
             "{name} was scored with version {} of the suite, {other_name} with {}; `earnest score --save` scores them alike",
             mine.suite_version, theirs.suite_version

@@ -111,7 +111,7 @@ impl Reporter for OneSession<'_> {
             RunEvent::Started { .. } if self.started => {}
             RunEvent::Started { run, progress, card, .. } => {
                 self.started = true;
-                self.reporter.event(&RunEvent::Started { run, planned: self.most, progress, card });
+                self.reporter.event(&RunEvent::Started { run, planned: self.most, adaptive: true, progress, card });
             }
             RunEvent::Ended(Some(_)) => {}
             other => self.reporter.event(other),

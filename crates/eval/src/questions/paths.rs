@@ -60,11 +60,8 @@ fn one(path: &Path) -> Result<Vec<PathBuf>, OptionError> {
         return Ok(files);
     }
     let error = OptionError::usage(format!("there is no file {shown}"));
-    Err(match nearest(&name, &found) {
-        Some(near) => {
-            let near = folder.map_or_else(|| PathBuf::from(near), |folder| folder.join(near));
-            error.help(format!("did you mean {}?", near.display()))
-        }
+    Err(match near_file(path) {
+        Some(near) => error.help(format!("did you mean {}?", near.display())),
         None => error.help(there(folder, &found)),
     })
 }
@@ -84,6 +81,20 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
         .collect();
     names.sort();
     names
+}
+
+/// Returns the file of questions whose name is most like that of a file that is not there, or has only an ending more.
+pub fn near_file(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let found = entries(folder.unwrap_or(Path::new(".")));
+    let begins = |entry: &str| entry.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'));
+    let whole = || {
+        let mut files = found.iter().filter(|(entry, is_file)| *is_file && is_of_questions(entry) && begins(entry));
+        files.next().map(|(entry, _)| entry.as_str())
+    };
+    let near = nearest(&name, &found).or_else(whole)?;
+    Some(folder.map_or_else(|| PathBuf::from(near), |folder| folder.join(near)))
 }
 
 fn nearest<'a>(name: &str, found: &'a [(String, bool)]) -> Option<&'a str> {
@@ -179,6 +190,9 @@ mod tests {
         assert!(help.ends_with("has a.jsonl, b.jsonl, c.csv"), "{help}");
         let (message, help) = expand_one(at("A.json")).unwrap_err();
         assert!(message.starts_with("there is no file ") && help.ends_with("a.jsonl?"), "{message} {help}");
+        assert_eq!(near_file(&at("c.cvs")), Some(at("c.csv")));
+        assert_eq!(near_file(&at("c")), Some(at("c.csv")));
+        assert_eq!(near_file(&at("nupa")), None);
         let (_, help) = expand_one(at("something-else.txt")).unwrap_err();
         assert!(help.contains("has a.jsonl"), "{help}");
         let (_, help) = expand_one(at("missing/x.jsonl")).unwrap_err();

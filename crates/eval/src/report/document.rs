@@ -48,9 +48,13 @@ pub struct FailureGroup {
 }
 
 impl Document {
-    /// Returns the main value of a row: the first, of a log that of its primary scorer, which may have no numbers.
+    /// Returns the main value of a row: the first, of a log that of its primary scorer, which may have no numbers. An adaptive run has
+    /// none.
     pub fn main_value<'a>(&self, row: &'a SummaryRow) -> Option<&'a (String, Interval)> {
         let settings = &self.manifest.settings;
+        if settings.is_adaptive() {
+            return None;
+        }
         if !settings.is_log() {
             return row.values.first();
         }

@@ -7,6 +7,9 @@ pub enum Align {
     Right,
 }
 
+/// Shortest name that [`Table::shorten_names`] leaves.
+const SHORTEST_NAME: usize = 12;
+
 /// A table.
 #[derive(Debug, Clone)]
 pub struct Table {
@@ -77,6 +80,35 @@ impl Table {
             left_out.push(name);
         }
         left_out
+    }
+
+    /// Shortens the names of rows, in their middle, until the table is at most `width` columns wide or they have 12 letters.
+    pub fn shorten_names(&mut self, width: usize) {
+        let over = self.width().saturating_sub(width);
+        let Some(longest) = self.names().map(|name| name.chars().count()).max().filter(|_| over > 0) else { return };
+        let most = longest.saturating_sub(over).max(SHORTEST_NAME);
+        for name in self.names_mut() {
+            let letters: Vec<char> = name.chars().collect();
+            if letters.len() > most {
+                let end = (most - 1) / 2;
+                let begin = most - 1 - end;
+                *name = letters[..begin].iter().chain(&['…']).chain(&letters[letters.len() - end..]).collect();
+            }
+        }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.rows.iter().filter_map(|row| match row {
+            Row::Cells(cells) => cells.first(),
+            Row::Rule => None,
+        })
+    }
+
+    fn names_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.rows.iter_mut().filter_map(|row| match row {
+            Row::Cells(cells) => cells.first_mut(),
+            Row::Rule => None,
+        })
     }
 
     /// Renders the table. Columns are separated by two spaces; lines have no trailing spaces.
@@ -177,6 +209,25 @@ mod tests {
             "task      right  failed\n-----------------------\naddition   50.0       0\n-----------------------\nall\n"
         );
         assert_eq!(table.fit(1, ["items", "failed"]), ["items", "failed"]);
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        let mut table = Table::with_left(1, ["task", "items"]);
+        table.row(vec!["max_hard_of_scientific_notation".into(), "12".into()]);
+        table.row(vec!["add".into(), "12".into()]);
+        let wide = table.width();
+        table.shorten_names(wide);
+        assert_eq!(table.width(), wide);
+        table.shorten_names(27);
+        assert_eq!(table.width(), 27);
+        assert!(
+            table.render().contains("\nmax_hard_o…_notation     12\nadd                      12\n"),
+            "{}",
+            table.render()
+        );
+        table.shorten_names(5);
+        assert!(table.render().contains("\nmax_ha…ation     12\n"), "{}", table.render());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::logs::LogCard;
 use crate::run::Status;
 use earnest_engine::Sampling;
 use earnest_tasks::suite::log::Reported;
+use earnest_tasks::suite::registry::task_label;
 use earnest_tasks::suite::{Grid, Interval, Readings, SummaryRow};
 
 /// Detail of a screen.
@@ -32,11 +33,10 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     if let Some(said) = nothing(document) {
         text.push_str(&wrap(&said, width, ""));
     } else if let Some((grid, profile)) = &short {
-        text.push_str(&headline(document, grid));
-        text.extend(profile.lines().map(|line| match line.starts_with("Nothing right") {
-            true => wrap(line, width, ""),
-            false => format!("{line}\n"),
-        }));
+        // A line of the table is never wider than a screen, and its blanks stay.
+        let prose = |line: &str| if line.contains("  ") { format!("{line}\n") } else { wrapped(line, width) };
+        text.extend(headline(document, grid).lines().map(|line| wrapped(line, width)));
+        text.extend(profile.lines().map(prose));
         remarks.push(format!("With intervals: earnest runs show {} --metric {}.", document.manifest.run, grid.name));
     } else if document.grids.is_empty() {
         let (table, about, left_out) = results(&document.summary.rows, width);
@@ -83,6 +83,11 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     text.push_str(&wrap(&speed(document), width, ""));
     text += &wrap(&format!("Results: {}, run {}", document.folder, document.manifest.run), width, "");
     text
+}
+
+/// A line of prose, wrapped; an empty one stays.
+fn wrapped(line: &str, width: usize) -> String {
+    if line.is_empty() { "\n".to_owned() } else { wrap(line, width, "") }
 }
 
 /// Share of right answers over all tasks, and by each rule where they differ.
@@ -254,7 +259,7 @@ fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>, Vec<Strin
         Column {
             name: "task".to_owned(),
             align: Align::Left,
-            cells: rows.iter().map(|row| row.name.clone()).collect(),
+            cells: rows.iter().map(|row| task_label(&row.name).into_owned()).collect(),
         },
         Column { name: "n".to_owned(), align: Align::Right, cells: rows.iter().map(|row| row.n.to_string()).collect() },
     ];

@@ -14,8 +14,8 @@ pub trait Reporter {
 pub enum RunEvent<'a> {
     /// A preparation before the first sample.
     Preparing(Stage),
-    /// Start of generation: number of samples in the plan, and the progress of earlier sessions.
-    Started { run: &'a str, planned: usize, progress: &'a RunProgress, card: &'a Card },
+    /// Start of generation: number of samples in the plan, and the progress of earlier sessions. An adaptive run has at most so many.
+    Started { run: &'a str, planned: usize, adaptive: bool, progress: &'a RunProgress, card: &'a Card },
     /// An engine step.
     Progress { prefilled: usize, decoded: usize, statistics: Statistics },
     /// A finished sample; it may have failed.

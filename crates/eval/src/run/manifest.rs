@@ -11,7 +11,7 @@ use earnest_engine::endpoint::Api;
 use earnest_engine::{Card, Statistics};
 use earnest_models::checkpoint::{WeightFormat, WeightRecord};
 use earnest_tasks::suite::ThinkingText;
-use earnest_tasks::suite::registry::ProgramsRecord;
+use earnest_tasks::suite::registry::{self, ProgramsRecord};
 
 /// Format version of [`Manifest`]. Readers refuse later ones.
 pub const MANIFEST_FORMAT: u32 = 1;
@@ -69,6 +69,11 @@ impl RunSettings {
     /// True for a log of another tool: questions, answers and scores are the tool's.
     pub fn is_log(&self) -> bool {
         self.imported() && self.suite_options.get(earnest_tasks::suite::log::STORED_KEY).is_some()
+    }
+
+    /// True if earlier answers chose the questions, so that the share of right answers says nothing about the model.
+    pub fn is_adaptive(&self) -> bool {
+        registry::is_adaptive(&self.suite, &self.suite_options)
     }
 
     /// Returns the files of the model; none where they are unknown. Those of an import are of its answers: two of them are of one

@@ -75,7 +75,7 @@ impl Runner<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
         let planned = self.plan.len(self.suite);
-        reporter.event(&RunEvent::Started { run: self.run, planned, progress, card: &engine.card() });
+        reporter.event(&RunEvent::Started { run: self.run, planned, adaptive: false, progress, card: &engine.card() });
         let mut tally = Tally { failures: 0, most_failures: self.fail_on_error.map(|f| f * planned as f64), decider };
         // Completed answers are written even if the suite panics.
         let outcome = std::thread::scope(|scope| {

@@ -59,6 +59,21 @@ enum Weights {
     Absent,
 }
 
+/// Returns the GGUF file or folder whose name is most like that of a path where nothing is.
+fn near(path: &Path) -> Option<PathBuf> {
+    let wanted = path.file_name()?.to_string_lossy().to_lowercase();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).ok()?.filter_map(Result::ok);
+    let models = entries.filter(|entry| {
+        let path = entry.path();
+        path.extension().is_some_and(|ending| ending == "gguf") || path.join("config.json").is_file()
+    });
+    let away = |name: &str| strsim::levenshtein(&wanted, &name.to_lowercase());
+    let named = models.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let (away, near) = named.map(|name| (away(&name), name)).min()?;
+    (away <= 1 + wanted.chars().count() / 5).then(|| path.with_file_name(near))
+}
+
 /// Files of a folder in addition to the weights; some are optional.
 pub const METADATA_FILES: [&str; 5] =
     ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"];
@@ -80,7 +95,11 @@ impl Checkpoint {
     /// [`CheckpointError`].
     pub fn open_allowing(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
         let metadata = std::fs::metadata(path).map_err(|e| {
-            CheckpointError::io(path, "name a checkpoint folder or a .gguf file, or fetch the model first", e)
+            let advice = match near(path) {
+                Some(near) => format!("did you mean {}?", near.display()),
+                None => "name a checkpoint folder or a .gguf file, or fetch the model first".to_owned(),
+            };
+            CheckpointError::io(path, &advice, e)
         })?;
         if metadata.is_dir() { Checkpoint::open_folder(path, true, allow) } else { Checkpoint::open_file(path, allow) }
     }

@@ -119,11 +119,15 @@ impl Cache {
         commits
     }
 
+    /// Returns the model repositories of the cache.
+    pub fn repos(&self) -> Vec<RepoId> {
+        names(self.folder()).iter().filter_map(|name| RepoId::of_folder(name)).collect()
+    }
+
     /// Inspects every commit of every model repository, complete or not.
     pub fn scan(&self) -> Vec<CachedCommit> {
         let mut commits = Vec::new();
-        for name in names(self.folder()) {
-            let Some(repo) = RepoId::of_folder(&name) else { continue };
+        for repo in self.repos() {
             for commit in self.commits(&repo) {
                 commits.push(self.inspect(&repo, &commit));
             }

@@ -30,13 +30,13 @@ pub enum HubError {
     NotPinned { repo: String, revision: String, reason: CommitError },
     /// A repository without a revision.
     #[error("{repo} is not a file or folder, and as a repository of the hub it names no commit")]
-    NoRevision { repo: String, entry: Option<String> },
+    NoRevision { repo: String, entry: Option<String>, near: Vec<String> },
     /// A repository without a revision, of which the cache has several.
     #[error("{repo} names no commit, and {} of it are in the cache: {}", commits.len(), commits.join(", "))]
     SeveralCommits { repo: String, commits: Vec<String> },
     /// A name that is not in the list.
     #[error("'{name}' is not a file, a folder or a model of the list")]
-    UnknownModel { name: String, near: Option<String> },
+    UnknownModel { name: String, near: Vec<String> },
     /// An entry without a commit.
     #[error("{name} has no pinned commit: no source gives one for {repo}")]
     Unresolved { name: String, repo: String },
@@ -140,20 +140,24 @@ impl HubError {
                 let revision = if revision.is_empty() { "main" } else { revision };
                 format!("`earnest models resolve {repo}@{revision}` prints the commit to name after the @")
             }
-            HubError::NoRevision { repo, entry: Some(entry) } => {
+            HubError::NoRevision { repo, entry: Some(entry), .. } => {
                 format!("the list has it at its paper's commit as {entry}; `earnest models resolve {repo}@main` prints the current commit")
             }
-            HubError::NoRevision { repo, entry: None } => {
+            HubError::NoRevision { near, .. } if !near.is_empty() => {
+                format!("did you mean {}? `earnest models list` lists models and the cache", near.join(" or "))
+            }
+            HubError::NoRevision { repo, .. } => {
                 format!("`earnest models resolve {repo}@main` prints the current commit; name it as {repo}@<40 digits>")
             }
             HubError::SeveralCommits { repo, commits } => {
                 let first = commits.first().map_or("<40 digits>", String::as_str);
                 format!("name one as {repo}@{first}; `earnest models use {repo}@{first}` pins it in your list")
             }
-            HubError::UnknownModel { near: Some(near), .. } => {
+            HubError::UnknownModel { near, .. } if !near.is_empty() => {
+                let near = near.join(" or ");
                 format!("did you mean {near}? `earnest models list` lists all models; a file or folder is named by its path")
             }
-            HubError::UnknownModel { near: None, .. } => {
+            HubError::UnknownModel { .. } => {
                 "give --model a Hugging Face folder, a GGUF file, a name of `earnest models list`, or org/repo@<40 digits>"
                     .into()
             }

@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::registry::near;
 use super::{Cache, Commit, Entry, Environment, HubError, Reference, Registry, RepoId};
 
 /// Settings of model references.
@@ -49,13 +50,23 @@ impl HubSettings {
             }
             [] => {
                 let entry = of_repo().find(|entry| entry.commit.is_some()).map(|entry| entry.name.clone());
-                Err(HubError::NoRevision { repo: repo.to_string(), entry })
+                // A repository of the list is spelt right; only its commit is missing.
+                let near = if of_repo().next().is_none() { self.near(repo.as_str(), list) } else { Vec::new() };
+                Err(HubError::NoRevision { repo: repo.to_string(), entry, near })
             }
             several => Err(HubError::SeveralCommits {
                 repo: repo.to_string(),
                 commits: several.iter().map(Commit::to_string).collect(),
             }),
         }
+    }
+
+    /// Returns the most similar names of the list, its repositories and those of the cache.
+    fn near(&self, name: &str, list: &Registry) -> Vec<String> {
+        let cached = Cache::from_environment(&self.environment()).map(|cache| cache.repos()).unwrap_or_default();
+        let listed =
+            list.entries.iter().map(|entry| if name.contains('/') { entry.repo.as_str() } else { &entry.name });
+        near(name, cached.iter().map(RepoId::as_str).chain(listed))
     }
 
     /// Reads the hub's environment variables, with this offline setting.
@@ -144,8 +155,10 @@ impl CommitReference {
             }
             Reference::Name(name) => {
                 let list = hub.registry()?;
-                let entry = list.get(&name)?;
-                Ok(Some(CommitReference::from_entry(entry)?))
+                match list.find(&name) {
+                    Some(entry) => Ok(Some(CommitReference::from_entry(entry)?)),
+                    None => Err(HubError::UnknownModel { near: hub.near(&name, &list), name }),
+                }
             }
         }
     }

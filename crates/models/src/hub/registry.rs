@@ -271,23 +271,41 @@ impl Registry {
     /// Finds an entry by name.
     ///
     /// # Errors
-    /// [`HubError::UnknownModel`], with the most similar name.
+    /// [`HubError::UnknownModel`], with the most similar names.
     pub fn get(&self, name: &str) -> Result<&Entry, HubError> {
-        self.find(name)
-            .ok_or_else(|| HubError::UnknownModel { name: name.to_owned(), near: self.near(name).map(str::to_owned) })
+        self.find(name).ok_or_else(|| HubError::UnknownModel {
+            name: name.to_owned(),
+            near: near(name, self.entries.iter().map(|entry| entry.name.as_str())),
+        })
     }
+}
 
-    /// Returns the most similar name: one that contains the text or differs in few letters.
-    fn near(&self, name: &str) -> Option<&str> {
-        let wanted = name.to_ascii_lowercase();
-        let scored = self.entries.iter().map(|entry| {
-            let known = entry.name.to_ascii_lowercase();
+/// Most names in an error.
+const MOST_NEAR: usize = 3;
+
+/// Returns the most similar names, the nearest first: those that contain the text, or begin with one that differs in few letters.
+pub(super) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let wanted = name.to_ascii_lowercase();
+    let most = 1 + wanted.len() / 5;
+    let mut found: Vec<(usize, usize, &str)> = known
+        .filter_map(|entry| {
+            let known = entry.to_ascii_lowercase();
+            // An organisation in front is often left out.
+            let (_, short) = known.rsplit_once('/').unwrap_or(("", &known));
             let inside = wanted.len() >= 4 && known.contains(&wanted);
-            (if inside { 0 } else { strsim::levenshtein(&wanted, &known) }, entry)
-        });
-        let (away, entry) = scored.min_by_key(|(away, _)| *away)?;
-        (away <= 1 + wanted.len() / 5).then_some(entry.name.as_str())
-    }
+            let whole = strsim::levenshtein(&wanted, &known).min(strsim::levenshtein(&wanted, short));
+            let away = if inside { 0 } else { whole.min(1 + beginning(&wanted, short)) };
+            (away <= most).then_some((away, whole, entry))
+        })
+        .collect();
+    found.sort();
+    found.into_iter().take(MOST_NEAR).map(|(.., entry)| entry.to_owned()).collect()
+}
+
+/// Returns the smallest number of letters in which a text differs from a beginning of a name that ends with a part of it: `gemma` of `gemma-2-2b`.
+fn beginning(wanted: &str, name: &str) -> usize {
+    let ends = name.char_indices().filter(|(_, letter)| !letter.is_alphanumeric()).map(|(at, _)| at);
+    ends.map(|end| strsim::levenshtein(wanted, &name[..end])).min().unwrap_or(usize::MAX - 1)
 }
 
 /// Saves a commit in `resolved.toml`, a list of models that only this function writes; its other entries are kept.
@@ -426,9 +444,12 @@ mod tests {
             Err(HubError::UnknownModel { near, .. }) => near,
             other => panic!("{other:?}"),
         };
-        assert_eq!(near("gema-2b").as_deref(), Some("gemma-2b"));
-        assert_eq!(near("Mathstral").as_deref(), Some("Mathstral-7B-v0.1"));
-        assert_eq!(near("something-else-entirely"), None);
+        assert_eq!(near("gema-2b").first().map(String::as_str), Some("gemma-2b"));
+        assert_eq!(near("Mathstral"), ["Mathstral-7B-v0.1"]);
+        assert!(near("gemmma").iter().all(|name| name.starts_with("gemma-")) && near("gemmma").len() == 3);
+        assert!(near("something-else-entirely").is_empty());
+        let cached = ["Qwen/Qwen2.5-0.5B", "HuggingFaceTB/SmolLM2-135M"];
+        assert_eq!(super::near("smolm2-135M", cached.into_iter()), ["HuggingFaceTB/SmolLM2-135M"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod failure;
 mod final_answer;
 mod grid;
 mod item;
+mod item_order;
 mod by_name;
 mod lengths;
 mod likelihood;
@@ -32,6 +33,7 @@ pub use failure::FailureClass;
 pub use final_answer::{EXAMPLE_ECHOED, FINAL, ONLY_IN_THINKING, RIVALS, read_final};
 pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
 pub use item::{Budget, Item, Segments, Shot};
+pub use item_order::ItemOrder;
 pub use lengths::{LengthList, LengthListError, check_lengths};
 pub use likelihood::{ContinuationScore, Likelihoods};
 pub use plain::{score_final, summarise_accuracy};
@@ -52,8 +54,8 @@ pub trait Suite: Send + Sync {
     /// The options that determine the items, as they go into the manifest.
     fn options(&self) -> serde_json::Value;
 
-    /// The items, lazily and always the same for the same options. Any beginning of the sequence is balanced: items
-    /// come round-robin over tasks, then lengths, then repetitions, so `--limit N` is `take(N)`.
+    /// The items, lazily and always the same for the same options. `--limit N` is `take(N)`, so any beginning of the sequence is a small
+    /// picture of the whole: items come round-robin over tasks, and of each task in an order that spreads over its lengths.
     fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_>;
 
     /// Reason for the items having ended before their number: a file that could not be read to its end. None before that.

@@ -43,6 +43,8 @@ struct Entry {
     recorded: u64,
     planned: Option<u64>,
     headline: Option<Share>,
+    /// True if earlier answers chose the questions: there is no share to rank by.
+    adaptive: bool,
     rule: String,
     /// Reason for the run not being readable.
     problem: Option<String>,
@@ -154,6 +156,7 @@ fn entry(store: &Store, run: &RunRecord) -> Entry {
         recorded: 0,
         planned: run.planned.map(|planned| planned as u64),
         headline: None,
+        adaptive: manifest.settings.is_adaptive(),
         rule: String::new(),
         problem: None,
         values: BTreeMap::new(),

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use earnest_eval::report::page::{QuestionTexts, ReportRun, Section, figures};
 use earnest_eval::report::warnings;
 use earnest_eval::run::store::Store;
+use earnest_tasks::suite::{SummaryRow, profile};
 use serde::Serialize;
 use serde_json::json;
 
@@ -18,6 +19,8 @@ struct TaskValue {
     task: String,
     n: u64,
     share: Option<Share>,
+    /// The 50 % limit with its interval, in digits, of an adaptive run.
+    limit: Option<String>,
     is_total: bool,
 }
 
@@ -37,6 +40,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
         let run = record(store, &name)?;
         let document = super::document(store, &run)?;
         let (share, rule) = headline(&document).unzip();
+        let adaptive = run.manifest.settings.is_adaptive();
         let rows: Vec<TaskValue> = document
             .summary
             .rows
@@ -49,6 +53,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
                     low: value.low,
                     high: value.high,
                 }),
+                limit: adaptive.then(|| limit(row)).flatten(),
                 is_total: row.name == "all",
             })
             .collect();
@@ -79,10 +84,18 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
             .collect();
         Ok(Page::new(
             "run.html",
-            json!({"title": title, "run": name, "share": share, "rule": rule, "rows": rows, "facts": facts, "notes": notes, "figures": figures, "working": working, "others": others}),
+            json!({"title": title, "run": name, "share": share, "rule": rule, "rows": rows, "facts": facts, "notes": notes, "figures": figures, "working": working, "others": others, "adaptive": adaptive}),
         ))
     })
     .await
+}
+
+/// Returns the 50 % limit of a skill with its interval, in digits; none of a skill without a limit.
+fn limit(row: &SummaryRow) -> Option<String> {
+    let (_, value) = row.values.iter().find(|(name, _)| name == profile::LIMITS[1])?;
+    let digits = |value: f64| if value.is_infinite() { "\u{221e}".to_owned() } else { format!("{value:.1}") };
+    (!value.estimate.is_nan())
+        .then(|| format!("{} [{}, {}]", digits(value.estimate), digits(value.low), digits(value.high)))
 }
 
 /// Facts about a run, by name.
@@ -127,7 +140,7 @@ pub(crate) async fn progress(State(app): Shared, Path(name): Path<String>) -> Re
         let store = Store::open(&results)?;
         let run = record(&store, &name)?;
         let sums = store.aggregate(&run)?;
-        let accuracy = sums.accuracy();
+        let accuracy = sums.accuracy().filter(|_| !run.manifest.settings.is_adaptive());
         Ok(Progress {
             status: status(&store, &run)?,
             recorded: sums.totals.recorded,

@@ -7,8 +7,9 @@ use super::run::latency;
 use crate::report::Comparison;
 use crate::report::plot::{
     Bar, BarGroup, Bars, Curve, CurvePlot, Distribution, Figure, Heat, HeatPanel, HeatRow, Histogram, Measure, Shade,
-    Stacked, bars, bars_domain, compact, curves, heat, histogram, number, stacked,
+    Stacked, bars, bars_domain, curves, heat, histogram, number, stacked,
 };
+use earnest_tasks::suite::registry::task_label;
 use earnest_tasks::suite::{Grid, Interval, Series, Unit};
 
 /// A figure and its position in the report.
@@ -208,12 +209,12 @@ fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
                 Some(Unit::Fraction) | None => Measure::Share,
             };
             let (name, title, y_label) = match (&further, measure) {
-                (None, _) => (String::new(), compact(&series.task), "accuracy, %".to_owned()),
+                (None, _) => (String::new(), task_label(&series.task).into_owned(), "accuracy, %".to_owned()),
                 (Some(metric), Measure::Share) => {
-                    (format!("{metric}-"), format!("{}: {metric}", compact(&series.task)), format!("{metric}, %"))
+                    (format!("{metric}-"), format!("{}: {metric}", task_label(&series.task)), format!("{metric}, %"))
                 }
                 (Some(metric), Measure::Amount) => {
-                    (format!("{metric}-"), format!("{}: {metric}", compact(&series.task)), metric.clone())
+                    (format!("{metric}-"), format!("{}: {metric}", task_label(&series.task)), metric.clone())
                 }
             };
             let plot = CurvePlot {
@@ -250,14 +251,20 @@ fn grid_heat(run: &ReportRun, grid: &Grid) -> Option<Heat> {
         Unit::Fraction => Shade::Share,
         Unit::Digits => {
             let values = cells().map(|cell| cell.value.estimate).filter(|value| value.is_finite());
-            Shade::ErrorUpTo(values.fold(0.0, f64::max))
+            let most = values.fold(0.0, f64::max);
+            // Limits of a profile, of which more is better; elsewhere errors are counted in digits.
+            if run.document.manifest.settings.is_adaptive() { Shade::Digits(most) } else { Shade::ErrorUpTo(most) }
         }
         Unit::Reach => return None,
     };
     cells().next()?;
     let panels = grid.groups.iter().map(|group| HeatPanel {
         title: group.name.clone(),
-        columns: grid.columns.clone(),
+        columns: match shade {
+            // The key says that they are limits.
+            Shade::Digits(_) => grid.columns.iter().map(|name| name.trim_start_matches("limit ").to_owned()).collect(),
+            Shade::Share | Shade::ErrorUpTo(_) => grid.columns.clone(),
+        },
         rows: group
             .rows
             .iter()
@@ -271,7 +278,7 @@ fn grid_heat(run: &ReportRun, grid: &Grid) -> Option<Heat> {
     Some(Heat {
         name: format!("heat-{}-{}", grid.name, run.label),
         title: format!("{}: {}", grid.title, run.label),
-        x_label: "range of lengths".into(),
+        x_label: if matches!(shade, Shade::Digits(_)) { "limits" } else { "range of lengths" }.into(),
         shade,
         panels: panels.collect(),
     })

@@ -6,7 +6,8 @@ use super::pack::pack;
 use super::sections;
 use super::{Chapter, ReportRun};
 use crate::report::Comparison;
-use crate::report::plot::{AREAS, DARK, LIGHT, RULES, STYLES, compact, escape};
+use crate::report::plot::{AREAS, DARK, LIGHT, RULES, STYLES, escape};
+use earnest_tasks::suite::registry::task_label;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -200,7 +201,7 @@ fn picker(runs: &[ReportRun]) -> String {
         let task = escape(name);
         format!(
             "<label><input type=\"checkbox\" name=\"task\" value=\"{task}\" autocomplete=\"off\" checked>{}</label>",
-            escape(&compact(name))
+            escape(&task_label(name))
         )
     });
     let keys = runs.iter().enumerate().map(|(place, run)| {

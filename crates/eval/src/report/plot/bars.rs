@@ -1,8 +1,9 @@
 //! Bars with intervals, hatched where a difference is not significant (n.s.).
 use super::Scale;
 use super::figure::{Figure, Mark, file_name, legend, series_class};
-use super::svg::{Anchor, Svg, compact, number, shorten, text_width};
+use super::svg::{Anchor, Svg, number, shorten, text_width};
 use earnest_tasks::suite::Interval;
+use earnest_tasks::suite::registry::task_label;
 
 /// Grouped horizontal bars, so that long names are readable.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,8 +54,8 @@ const LINE: f64 = 14.0;
 pub fn bars(plot: &Bars) -> Figure {
     let mut svg = Svg::default();
     // Long names get separate lines instead of being shortened.
-    let above = plot.groups.iter().any(|group| compact(&group.label).chars().count() > LABEL);
-    let widest = plot.groups.iter().map(|group| text_width(&compact(&group.label))).fold(20.0, f64::max);
+    let above = plot.groups.iter().any(|group| task_label(&group.label).chars().count() > LABEL);
+    let widest = plot.groups.iter().map(|group| text_width(&task_label(&group.label))).fold(20.0, f64::max);
     let left = if above { 10.0 } else { widest + 10.0 };
     let line = if above { LINE } else { 0.0 };
     let bars = || plot.groups.iter().flat_map(|group| &group.bars);
@@ -81,7 +82,7 @@ pub fn bars(plot: &Bars) -> Figure {
             svg.text("tick", (left, y + LINE - 4.0), Anchor::Start, &shorten(&group.label, 52));
             y += LINE;
         } else {
-            svg.text("tick", (left - 6.0, middle + 4.0), Anchor::End, &compact(&group.label));
+            svg.text("tick", (left - 6.0, middle + 4.0), Anchor::End, &task_label(&group.label));
         }
         for bar in &group.bars {
             draw(&mut svg, plot, group, bar, x, (y, thick));

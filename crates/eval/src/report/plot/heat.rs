@@ -10,6 +10,8 @@ pub enum Shade {
     Share,
     /// Errors from 0 to this maximum, smaller ones lighter on a logarithmic scale.
     ErrorUpTo(f64),
+    /// Numbers of digits from 0 to this maximum, larger ones lighter on a logarithmic scale; an infinite one is beyond what was asked.
+    Digits(f64),
 }
 
 /// A heat map: panels with a title each, side by side.
@@ -52,6 +54,8 @@ const HIGH: f64 = 22.0;
 /// Height of a panel's title and of the names of its columns.
 const HEAD: f64 = 20.0;
 const FOOT: f64 = 26.0;
+/// Width of bold letters beside that of others.
+const BOLD: f64 = 1.12;
 /// Largest number of panels side by side.
 const ABREAST: usize = 4;
 /// Width of the colour scale; its last label extends a little beyond it.
@@ -93,7 +97,8 @@ pub fn heat_columns(plot: &Heat) -> Vec<Figure> {
     }
     let most = plot.panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(0).max(1) as f64;
     let cell = ((WIDE / columns.len() as f64 - left - 14.0) / most).clamp(6.0, WIDEST_CELL);
-    let width = left + most * cell + 14.0;
+    let titles = plot.panels.iter().map(|panel| text_width(&panel.title) * BOLD);
+    let width = titles.fold(left + most * cell, |width, title| width.max(left + title)) + 14.0;
     let drawn = columns.into_iter().map(|panels| {
         let mut svg = Svg::default();
         let height = panels.into_iter().fold(0.0, |top, one| panel(&mut svg, plot, one, (left, top), cell));
@@ -115,15 +120,20 @@ fn panel(svg: &mut Svg, plot: &Heat, panel: &HeatPanel, (left, top): (f64, f64),
         for ((column, value), at) in panel.columns.iter().zip(cells).zip(0u32..) {
             let x = left + f64::from(at) * cell;
             let size = (cell - 0.6, HIGH - 1.0);
-            match value.filter(|(value, _)| value.is_finite()) {
+            match value.filter(|(value, _)| plot.shade.has(*value)) {
                 Some((value, n)) => {
                     let fraction = plot.shade.lightness(value);
                     let said = match plot.shade {
                         Shade::Share => format!("{:.1} % of {n}", 100.0 * value),
                         Shade::ErrorUpTo(_) => format!("{value:.1}, n = {n}"),
+                        Shade::Digits(_) => format!("{} digits, n = {n}", digits(value)),
                     };
                     let full = format!("{name} {}", panel.title);
-                    let tip = format!("{}, {} {column}: {said}", full.trim_end(), plot.x_label);
+                    let column = match plot.shade {
+                        Shade::Digits(_) => format!("limit {column}"),
+                        Shade::Share | Shade::ErrorUpTo(_) => format!("{} {column}", plot.x_label),
+                    };
+                    let tip = format!("{}, {column}: {said}", full.trim_end());
                     svg.filled(&colour(fraction), (x, y), size, &tip);
                     if cell >= 24.0 {
                         let class = if fraction > 0.5 { "on-light" } else { "on-dark" };
@@ -131,6 +141,7 @@ fn panel(svg: &mut Svg, plot: &Heat, panel: &HeatPanel, (left, top): (f64, f64),
                             Shade::Share => format!("{:.0}", 100.0 * value),
                             Shade::ErrorUpTo(_) if value < 9.95 => format!("{value:.1}"),
                             Shade::ErrorUpTo(_) => format!("{value:.0}"),
+                            Shade::Digits(_) => digits(value),
                         };
                         svg.text(class, (x + cell / 2.0, y + 15.0), Anchor::Middle, &text);
                     }
@@ -155,13 +166,30 @@ fn description(plot: &Heat) -> String {
 }
 
 impl Shade {
+    /// True for a value that has a place on the scale.
+    fn has(self, value: f64) -> bool {
+        value.is_finite() || (matches!(self, Shade::Digits(_)) && value == f64::INFINITY)
+    }
+
     /// Returns the lightness from 0 (dark) to 1 (light).
     fn lightness(self, value: f64) -> f64 {
         match self {
             Shade::Share => value,
+            Shade::Digits(most) if value < most => value.max(0.0).ln_1p() / most.ln_1p(),
+            Shade::Digits(_) => 1.0,
             Shade::ErrorUpTo(most) if most > 0.0 => 1.0 - (value.max(0.0).ln_1p() / most.ln_1p()),
             Shade::ErrorUpTo(_) => 1.0,
         }
+    }
+}
+
+/// A number of digits in a cell: below 1 is below the shortest number, infinity beyond the longest length that is asked.
+fn digits(value: f64) -> String {
+    match value {
+        value if value < 1.0 => "<1".to_owned(),
+        value if value.is_infinite() => "\u{221e}".to_owned(),
+        value if value < 9.95 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
     }
 }
 
@@ -178,6 +206,11 @@ pub fn heat_key(plot: &Heat) -> Figure {
             (0.0, format!("{most:.0}")),
             (80.0, format!("{:.1}", (most.ln_1p() / 2.0).exp_m1())),
             (KEY, "0".to_owned()),
+        ],
+        Shade::Digits(most) => [
+            (0.0, "0".to_owned()),
+            (80.0, format!("{:.0}", (most.ln_1p() / 2.0).exp_m1())),
+            (KEY, format!("{most:.0} digits")),
         ],
     };
     for (place, label) in labels {
@@ -244,6 +277,28 @@ mod tests {
         assert!(figure.body.contains("#fee838") && figure.body.contains("#00224e"));
         let figure = heat(&plot(100, vec![row(vec![Some((f64::NAN, 1)); 100])]));
         assert!(figure.width <= 1220.0 && !figure.body.contains("NaN"));
+    }
+
+    #[test]
+    fn limits_are_coloured_by_digits() {
+        let limits =
+            vec![row(vec![Some((0.0, 12)), Some((4.56, 12)), Some((99.0, 12)), Some((f64::INFINITY, 12)), None])];
+        let mut limits = plot(5, limits);
+        limits.shade = Shade::Digits(99.0);
+        let figure = heat(&limits);
+        for part in [
+            ">&lt;1</text>",
+            ">4.6</text>",
+            ">99</text>",
+            ">\u{221e}</text>",
+            "limit 2: 4.6 digits, n = 12",
+            ">99 digits</text>",
+        ] {
+            assert!(figure.body.contains(part), "{part}: {}", figure.body);
+        }
+        // The longest length and what is beyond it are the lightest, and half of the digits on a logarithmic scale is the middle.
+        assert_eq!(figure.body.matches("#fee838").count(), 3, "two cells and the end of the key");
+        assert_eq!([9.0, 0.0].map(|value| Shade::Digits(99.0).lightness(value)), [0.5, 0.0]);
     }
 
     #[test]

@@ -23,4 +23,4 @@ pub use histogram::{Distribution, Histogram, histogram};
 pub use limits::{LimitBar, LimitPanel, LimitRow, limits};
 pub use scale::Scale;
 pub use stacked::{Stacked, stacked};
-pub use svg::{compact, escape, number};
+pub use svg::{escape, number};

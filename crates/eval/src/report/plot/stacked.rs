@@ -1,7 +1,8 @@
 //! Stacked shares of classes, e.g. of failures.
 use super::Scale;
 use super::figure::{Figure, STYLES, series_class};
-use super::svg::{Anchor, Svg, compact, shorten, text_width};
+use super::svg::{Anchor, Svg, shorten, text_width};
+use earnest_tasks::suite::registry::task_label;
 
 /// Stacked bars, one per row.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,8 +28,8 @@ const LINE: f64 = 14.0;
 pub fn stacked(plot: &Stacked) -> Figure {
     let mut svg = Svg::default();
     // Long names get separate lines instead of being shortened.
-    let above = plot.rows.iter().any(|(name, _)| compact(name).chars().count() > LABEL);
-    let widest = plot.rows.iter().map(|(name, _)| text_width(&compact(name))).fold(20.0, f64::max);
+    let above = plot.rows.iter().any(|(name, _)| task_label(name).chars().count() > LABEL);
+    let widest = plot.rows.iter().map(|(name, _)| text_width(&task_label(name))).fold(20.0, f64::max);
     let left = if above { 10.0 } else { widest + 10.0 };
     let line = if above { LINE } else { 0.0 };
     let bottom = TOP + plot.rows.len() as f64 * (PITCH + line);
@@ -43,7 +44,7 @@ pub fn stacked(plot: &Stacked) -> Figure {
         if above {
             svg.text("tick", (left, y - 4.0), Anchor::Start, &shorten(name, 52));
         } else {
-            svg.text("tick", (left - 6.0, y + 12.0), Anchor::End, &compact(name));
+            svg.text("tick", (left - 6.0, y + 12.0), Anchor::End, &task_label(name));
         }
         let total: usize = counts.iter().sum();
         let mut before = 0;

@@ -1,6 +1,8 @@
 //! Elements of SVG drawings.
 use std::fmt::Write;
 
+use earnest_tasks::suite::registry::task_label;
+
 /// An SVG builder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Svg {
@@ -137,8 +139,8 @@ pub(super) fn text_width(text: &str) -> f64 {
 
 /// Shortens a text to at most `most` characters.
 pub(super) fn shorten(text: &str, most: usize) -> String {
-    let text = compact(text);
-    let text = text.as_str();
+    let text = task_label(text);
+    let text = text.as_ref();
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -161,22 +163,12 @@ pub(super) fn fitted(text: &str, width: f64) -> String {
     short + "…"
 }
 
-/// Removes repeated words (between `_`) of a name: `add_Integer_Integer_Integer` becomes `add_Integer`.
-pub fn compact(name: &str) -> String {
-    let mut words: Vec<&str> = name.split('_').collect();
-    words.dedup();
-    words.join("_")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_lose_what_they_repeat() {
-        assert_eq!(compact("max_hard_Float_Float_Float"), "max_hard_Float");
-        assert_eq!(compact("truediv_Integer_Integer_Fraction"), "truediv_Integer_Fraction");
-        assert_eq!(compact("mul_1"), "mul_1");
+    fn names_are_labels_and_short() {
         assert_eq!(shorten("add_Integer_Integer_Integer", 11), "add_Integer");
         assert_eq!(shorten("multiply_Integer", 8), "multipl…");
     }

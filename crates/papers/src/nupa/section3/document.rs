@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::Reading;
+use earnest_eval::report::with_commas;
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::nupa::PublishedTraining;
 use earnest_train::experiment::{ExperimentResults, Metric, ModelResult, SeedMean};
@@ -184,8 +185,8 @@ pub(super) fn scale(results: &ExperimentResults) -> Vec<String> {
             let beyond = range(false).map_or("no other length".to_owned(), |range| format!("{range} digits too"));
             all.insert(format!(
                 "{task}: {} parameters without embeddings, {} questions of {learnt}; asked {beyond}.",
-                thousands(model.parameters as u64),
-                thousands(model.steps * model.batch as u64),
+                with_commas(model.parameters as u64),
+                with_commas(model.steps * model.batch as u64),
             ));
         }
     }
@@ -201,20 +202,6 @@ pub(super) fn tasks(model: &ModelResult) -> Vec<String> {
         }
     }
     tasks
-}
-
-/// Formats a number with commas between groups of three digits.
-pub(super) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let first = digits.len() % 3;
-    let mut text = digits[..first].to_owned();
-    for (place, digit) in digits[first..].char_indices() {
-        if place % 3 == 0 && !text.is_empty() {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {

@@ -6,10 +6,14 @@ use sha2::{Digest, Sha256};
 
 use super::draw::Cell;
 use super::{Options, OptionsError, Profile, Question, Task, score, summary};
-use crate::suite::{Answered, Budget, Item, Score, Scored, Segments, Suite, Summary};
+use crate::suite::item_order::spread;
+use crate::suite::{Answered, Budget, Item, ItemOrder, Score, Scored, Segments, Suite, Summary};
 
-/// Version of items and scoring: the first number changes with the items, the second with the scoring.
-pub const VERSION: &str = "1.1";
+/// Version of items and scoring: the first number changes with the items or their order, the second with the scoring.
+pub const VERSION: &str = "2.1";
+
+/// Version of questions and scoring, and of the suite with [`ItemOrder::One`].
+pub const QUESTIONS_VERSION: &str = "1.1";
 
 /// Arithmetic-Bench under given options.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,19 +46,34 @@ impl ArithmeticBench {
     /// questions if and only if this is equal.
     pub fn item_set_sha256(&self) -> String {
         let mut hash = Sha256::new();
-        for item in self.in_order(self.options.lengths.as_slice()) {
+        let Options { tasks, lengths, .. } = &self.options;
+        let cells = lengths.as_slice().iter().flat_map(|length| tasks.iter().map(|task| (*task, *length)));
+        for item in self.of_cells(cells.collect()) {
             hash.update(format!("{}\t{}\t{}\n", item.id, item.segments.question, item.gold));
         }
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// All items: repetitions outermost, then lengths in the order given, then tasks.
-    fn in_order(&self, lengths: &[usize]) -> impl Iterator<Item = Item> + Send + use<'_> {
-        let Options { tasks, per_length, .. } = &self.options;
-        let cells = lengths.iter().flat_map(|length| tasks.iter().map(|task| self.cell(*task, *length)));
-        let mut cells: Vec<Cell> = cells.collect();
+    /// Tasks and lengths in their order. In the second one each task begins at another length, so that already the first question of each
+    /// task makes a picture of all lengths.
+    fn cells(&self) -> Vec<(Task, usize)> {
+        let Options { tasks, lengths, order, .. } = &self.options;
+        let (lengths, turns) = match order {
+            ItemOrder::One => (by_reversed_bits(lengths.as_slice()), false),
+            ItemOrder::Two => (spread(lengths.as_slice()), true),
+        };
+        let length = |turn: usize, task: Task| {
+            let begin = if turns { task as usize } else { 0 };
+            lengths[(begin + turn) % lengths.len()]
+        };
+        (0..lengths.len()).flat_map(|turn| tasks.iter().map(move |&task| (task, length(turn, task)))).collect()
+    }
+
+    /// The items of tasks and lengths: one of each, then a second one, ...
+    fn of_cells(&self, cells: Vec<(Task, usize)>) -> impl Iterator<Item = Item> + Send + use<'_> {
+        let mut cells: Vec<Cell> = cells.into_iter().map(|(task, length)| self.cell(task, length)).collect();
         let count = cells.len();
-        (0..per_length * count).map(move |i| {
+        (0..self.options.per_length * count).map(move |i| {
             let (index, cell) = (i / count, i % count);
             self.dress(&cells[cell].nth(index as u64), index)
         })
@@ -102,9 +121,8 @@ fn budget(task: Task, length: usize) -> Budget {
     Budget { answer: if task.longest_answer(length) > 128 { 4_096 } else { 2_048 }, thinking: 16_384 }
 }
 
-/// The lengths in an order of which any beginning covers the whole range evenly (positions with their bits reversed), so
-/// that a limited run is not a test of short numbers.
-fn spread(lengths: &[usize]) -> Vec<usize> {
+/// The lengths in the first order: positions with their bits reversed. It begins with the shortest.
+fn by_reversed_bits(lengths: &[usize]) -> Vec<usize> {
     let bits = lengths.len().next_power_of_two().trailing_zeros();
     let reversed = |i: usize| if bits == 0 { 0 } else { i.reverse_bits() >> (usize::BITS - bits) };
     (0..1usize << bits).filter_map(|i| lengths.get(reversed(i)).copied()).collect()
@@ -116,7 +134,10 @@ impl Suite for ArithmeticBench {
     }
 
     fn version(&self) -> &'static str {
-        VERSION
+        match self.options.order {
+            ItemOrder::One => QUESTIONS_VERSION,
+            ItemOrder::Two => VERSION,
+        }
     }
 
     fn options(&self) -> Value {
@@ -124,7 +145,7 @@ impl Suite for ArithmeticBench {
     }
 
     fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new(self.in_order(&spread(self.options.lengths.as_slice())))
+        Box::new(self.of_cells(self.cells()))
     }
 
     fn len(&self) -> usize {
@@ -187,16 +208,31 @@ mod tests {
             o.per_length = 2;
         });
         let ids: Vec<String> = bench.items().map(|item| item.id).collect();
-        let expected = ["mul/002/000", "rev/002/000", "mul/005/000", "rev/005/000"];
+        let expected = ["mul/005/000", "rev/002/000", "mul/002/000", "rev/005/000"];
         assert_eq!(ids[..4], expected.map(|id| format!("arithmetic-bench/1/{id}")));
-        assert_eq!(ids[4], "arithmetic-bench/1/mul/002/001");
+        assert_eq!(ids[4], "arithmetic-bench/1/mul/005/001");
         assert_eq!(ids.len(), 8);
     }
 
     #[test]
-    fn any_beginning_covers_the_range_of_lengths() {
+    fn the_first_order_is_that_of_stored_runs() {
+        let today = bench(|o| o.per_length = 1);
+        let mut stored = today.options();
+        stored.as_object_mut().unwrap().remove("order");
+        let then = ArithmeticBench::new(serde_json::from_value(stored.clone()).unwrap()).unwrap();
+        assert_eq!((then.version(), then.options(), today.version()), ("1.1", stored, "2.1"));
+        let lengths: Vec<Value> = then.items().step_by(16).map(|item| item.covariates["length"].clone()).collect();
+        assert_eq!(lengths[..6], [1, 65, 33, 97, 17, 81].map(Value::from));
+        let by_id = |bench: &ArithmeticBench| {
+            bench.items().map(|item| (item.id.clone(), item)).collect::<std::collections::HashMap<_, _>>()
+        };
+        assert_eq!(by_id(&then), by_id(&today));
+    }
+
+    #[test]
+    fn the_first_order_covers_the_range_of_lengths() {
         let all: Vec<usize> = (1..=100).collect();
-        let order = spread(&all);
+        let order = by_reversed_bits(&all);
         assert_eq!(order[..6], [1, 65, 33, 97, 17, 81]);
         for n in 4..100 {
             let mean = order[..n].iter().sum::<usize>() as f64 / n as f64;
@@ -205,7 +241,7 @@ mod tests {
         let mut sorted = order;
         sorted.sort_unstable();
         assert_eq!(sorted, all);
-        assert_eq!((spread(&[7]), spread(&[]), spread(&[1, 2, 3])), (vec![7], vec![], vec![1, 3, 2]));
+        assert_eq!((by_reversed_bits(&[7]), by_reversed_bits(&[1, 2, 3])), (vec![7], vec![1, 3, 2]));
     }
 
     #[test]
@@ -260,7 +296,8 @@ mod tests {
     #[test]
     fn options_go_into_the_manifest() {
         let options = bench(|o| o.tasks = vec![Task::Add1, Task::B2d]).options();
-        let expected = json!({"tasks": ["add_1", "b2d"], "lengths": "1-100", "per_length": 10, "set": 1, "seed": 1});
+        let expected =
+            json!({"tasks": ["add_1", "b2d"], "lengths": "1-100", "per_length": 10, "set": 1, "seed": 1, "order": 2});
         assert_eq!(options, expected);
         // The usual rule is not named, so that runs of before keep their identity.
         let other = bench(|o| o.profile = Profile::Final);

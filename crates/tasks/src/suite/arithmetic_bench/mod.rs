@@ -16,7 +16,7 @@ mod table;
 mod task;
 
 pub use baseline::{Baseline, baseline};
-pub use bench::{ArithmeticBench, VERSION};
+pub use bench::{ArithmeticBench, QUESTIONS_VERSION, VERSION};
 pub use options::{Lengths, LengthsError, Options, OptionsError, Profile};
 pub use question::{OperandError, Question};
 pub use registration::Registration;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Task;
-use crate::suite::{TooManySamples, check_size};
+use crate::suite::{ItemOrder, TooManySamples, check_size};
 
 /// Primary rule; the others are reported beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -56,6 +56,9 @@ pub struct Options {
     pub set: u8,
     /// Seed of the random streams.
     pub seed: u64,
+    /// Order of the questions, of which `--limit` takes the beginning.
+    #[serde(default = "ItemOrder::first", skip_serializing_if = "ItemOrder::is_first")]
+    pub order: ItemOrder,
     /// The primary rule.
     #[serde(default, skip_serializing_if = "Profile::is_boundary")]
     pub profile: Profile,
@@ -70,6 +73,7 @@ impl Default for Options {
             per_length: 10,
             set: 1,
             seed: 1,
+            order: ItemOrder::default(),
             profile: Profile::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! Registration of Arithmetic-Bench.
 use serde_json::Value;
 
-use super::{ArithmeticBench, Lengths, Options, Profile, Task, VERSION};
+use super::{ArithmeticBench, Lengths, Options, Profile, QUESTIONS_VERSION, Task, VERSION};
 use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
 use crate::suite::{LengthList, Suite, check_lengths};
 
@@ -41,6 +41,7 @@ impl BuiltIn for Registration {
     fn card(&self) -> Card {
         Card {
             options: &OPTIONS,
+            reordered: Some(QUESTIONS_VERSION),
             renamed_rules: &[
                 ("1.0", "final", "last_number"),
                 ("1.0", "final_with_thinking", "last_number_with_thinking"),

@@ -70,7 +70,7 @@ pub use reference::{
 };
 pub use registration::Registration;
 pub use score::own_rule;
-pub use suite::{Cell, Data, Dnc, DncError, VERSION};
+pub use suite::{Cell, Data, Dnc, DncError, QUESTIONS_VERSION, VERSION};
 pub use summary::summarise_samples;
 pub use target::{Numbers, PromptShape, Target, labelled, masked, parse_equation, restored};
 pub use tatqa_metric::{TatqaMatch, tatqa_match};

@@ -6,7 +6,7 @@ use super::kind::Kind;
 use super::problem::{Dataset, Split};
 use super::score::{own_rule, primary};
 use super::target::{Numbers, PromptShape, Target};
-use crate::suite::FINAL;
+use crate::suite::{FINAL, ItemOrder};
 
 /// Version of the perturbations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -82,6 +82,9 @@ pub struct Options {
     /// Independent draws of each random perturbation.
     pub draws: u32,
     pub seed: u64,
+    /// Order of the questions, of which `--limit` takes the beginning.
+    #[serde(default = "ItemOrder::first", skip_serializing_if = "ItemOrder::is_first")]
+    pub order: ItemOrder,
     /// Bare text needs a layout of its own.
     pub shape: PromptShape,
     pub source: Source,
@@ -105,6 +108,7 @@ impl Default for Options {
             defence: false,
             draws: 1,
             seed: 1,
+            order: ItemOrder::default(),
             shape: PromptShape::Chat,
             source: Source::default(),
             profile: Profile::default(),

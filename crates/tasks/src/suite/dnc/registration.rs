@@ -2,7 +2,9 @@
 use serde_json::Value;
 
 use super::data::Files;
-use super::{Data, Dnc, Kind, Mode, Numbers, Options, Profile, PromptShape, Split, Target, VERSION, kinds};
+use super::{
+    Data, Dnc, Kind, Mode, Numbers, Options, Profile, PromptShape, QUESTIONS_VERSION, Split, Target, VERSION, kinds,
+};
 use crate::suite::Suite;
 use crate::suite::registry::{
     BuiltIn, Card, Channel, Choice, Host, Mode as PromptMode, OptionError, OptionSpec, OptionValues,
@@ -81,6 +83,7 @@ impl BuiltIn for Registration {
         Card {
             options: &OPTIONS,
             prompts: &PROMPTS,
+            reordered: Some(QUESTIONS_VERSION),
             ..Card::new(
                 "dnc",
                 VERSION,

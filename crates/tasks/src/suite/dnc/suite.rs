@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::annotation::Annotations;
@@ -16,10 +17,13 @@ use super::reference::{has_program, perturb_all};
 use super::score::{Gold, score};
 use super::summary;
 use super::target::{Numbers, PromptShape, Target, masked, shot_answer, system};
-use crate::suite::{Answered, Budget, Item, Score, Scored, Segments, Shot, Suite, Summary};
+use crate::suite::{Answered, Budget, Item, ItemOrder, Score, Scored, Segments, Shot, Suite, Summary};
 
-/// Version of items and scoring: the first number changes with the items, the second with the scoring.
-pub const VERSION: &str = "5.0";
+/// Version of items and scoring: the first number changes with the items or their order, the second with the scoring.
+pub const VERSION: &str = "6.0";
+
+/// Version of questions and scoring, and of the suite with [`ItemOrder::One`].
+pub const QUESTIONS_VERSION: &str = "5.0";
 
 /// Tokens for models that think first.
 const THINKING: usize = 8_192;
@@ -197,38 +201,50 @@ impl Dnc {
         }
     }
 
+    /// Questions in their order. Files often have the easy questions first, so the second order draws the passages, each with all its
+    /// questions; the first order is that of the files, part by part.
+    fn questions_in_order(&self) -> Vec<(Split, usize)> {
+        let of_split = |&split: &Split| (0..self.data.parts[&split].len()).map(move |question| (split, question));
+        let mut order: Vec<(Split, usize)> = self.options.splits.iter().flat_map(of_split).collect();
+        if self.options.order == ItemOrder::Two {
+            order.sort_by_cached_key(|&(split, question)| {
+                let passage = &self.data.parts[&split][question].body;
+                Sha256::digest(format!("dnc order 2\n{passage}"))
+            });
+        }
+        order
+    }
+
     /// A question at a time, each with everything that is compared with it, so that any beginning of the items holds whole
     /// pairs but for the last question's.
     fn plan(&mut self) {
         let mut entries = Vec::new();
         let mut identical: BTreeMap<Kind, usize> = BTreeMap::new();
         let with_examples = self.options.demonstrations > 0;
-        for &split in &self.options.splits {
-            for question in 0..self.data.parts[&split].len() {
-                let made: Vec<(Kind, u32)> = self
-                    .kinds()
-                    .into_iter()
-                    .flat_map(|kind| (0..self.options.draws).map(move |draw| (kind, draw)))
-                    .filter(|(kind, draw)| self.perturbed.contains_key(&(split, question, *kind, *draw)))
-                    .collect();
-                for &target in &self.options.targets {
-                    for set in 0..if with_examples { self.options.demonstration_sets } else { 1 } {
-                        let entry = |cell, kind, draw| Entry { split, question, target, set, cell, kind, draw };
-                        let original = entry(Cell::Original, None, 0);
-                        let shown = (self.options.numbers == Numbers::Replace).then(|| self.segments(&original));
-                        entries.push(original);
-                        for &(kind, draw) in &made {
-                            let attack = entry(Cell::Attack, Some(kind), draw);
-                            if shown.as_ref().is_some_and(|shown| shown.has_prompt_of(&self.segments(&attack))) {
-                                *identical.entry(kind).or_default() += 1;
-                            } else {
-                                entries.push(attack);
-                            }
-                            if self.options.defence && self.demonstrations.has(kind) {
-                                entries.push(entry(Cell::Defence, Some(kind), draw));
-                                if draw == 0 {
-                                    entries.push(entry(Cell::Cost, Some(kind), 0));
-                                }
+        for (split, question) in self.questions_in_order() {
+            let made: Vec<(Kind, u32)> = self
+                .kinds()
+                .into_iter()
+                .flat_map(|kind| (0..self.options.draws).map(move |draw| (kind, draw)))
+                .filter(|(kind, draw)| self.perturbed.contains_key(&(split, question, *kind, *draw)))
+                .collect();
+            for &target in &self.options.targets {
+                for set in 0..if with_examples { self.options.demonstration_sets } else { 1 } {
+                    let entry = |cell, kind, draw| Entry { split, question, target, set, cell, kind, draw };
+                    let original = entry(Cell::Original, None, 0);
+                    let shown = (self.options.numbers == Numbers::Replace).then(|| self.segments(&original));
+                    entries.push(original);
+                    for &(kind, draw) in &made {
+                        let attack = entry(Cell::Attack, Some(kind), draw);
+                        if shown.as_ref().is_some_and(|shown| shown.has_prompt_of(&self.segments(&attack))) {
+                            *identical.entry(kind).or_default() += 1;
+                        } else {
+                            entries.push(attack);
+                        }
+                        if self.options.defence && self.demonstrations.has(kind) {
+                            entries.push(entry(Cell::Defence, Some(kind), draw));
+                            if draw == 0 {
+                                entries.push(entry(Cell::Cost, Some(kind), 0));
                             }
                         }
                     }
@@ -436,7 +452,10 @@ impl Suite for Dnc {
     }
 
     fn version(&self) -> &'static str {
-        VERSION
+        match self.options.order {
+            ItemOrder::One => QUESTIONS_VERSION,
+            ItemOrder::Two => VERSION,
+        }
     }
 
     fn options(&self) -> Value {

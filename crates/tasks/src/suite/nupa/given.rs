@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::options::{Lengths, NupaOptions};
-use super::order::interleaved;
+use super::order::in_order;
 use super::suite::answerable;
 use super::{Question, TASKS, TaskId, prompt, reference_answer};
 use crate::suite::dnc::records;
@@ -119,7 +119,7 @@ fn chosen(asked: &[Asked], options: &NupaOptions) -> (Vec<String>, usize) {
         .filter_map(|task| Some((task, cells.get(task)?)))
         .map(|(task, cells)| {
             let lengths: Vec<usize> = cells.keys().copied().collect();
-            let mut order = interleaved(&lengths, task.longest());
+            let mut order = in_order(options.order, *task, &lengths);
             // The authors' file has a few questions beyond the task's longest.
             order.extend(lengths.iter().filter(|length| !order.contains(length)).copied().collect::<Vec<_>>());
             let round = |round: usize| order.iter().filter_map(move |length| cells[length].get(round).copied());

@@ -72,5 +72,8 @@ pub use summary::{ScoredAnswer, summarise_answers};
 pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
 pub use training::{TextStyle, TrainingLine, TrainingSet};
 
-/// Version of the suite: items, scoring or summaries that move a result change it.
-pub const SUITE_VERSION: &str = "2";
+/// Version of the suite: items, their order, scoring or summaries that move a result change it.
+pub const SUITE_VERSION: &str = "3";
+
+/// Version of questions and scoring, and of the suite with [`crate::suite::ItemOrder::One`].
+pub const QUESTIONS_VERSION: &str = "2";

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::pairs::PairRules;
 use super::{NupaError, QuestionFile, ShorterOperand, Split, TASKS, TaskId, Wording};
-use crate::suite::check_size;
+use crate::suite::{ItemOrder, check_size};
 
 /// Lengths of the questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +120,8 @@ pub struct NupaOptions {
     pub lengths: Lengths,
     /// Questions per task and length; small cells have fewer.
     pub per_length: usize,
+    /// Order of the questions, of which `--limit` takes the beginning.
+    pub order: ItemOrder,
     /// Seed of the generator.
     pub seed: u64,
     /// The part of the data; the test part unless a model is developed.
@@ -154,6 +156,7 @@ impl Default for NupaOptions {
             tasks: TASKS.to_vec(),
             lengths: Lengths::All,
             per_length: 100,
+            order: ItemOrder::default(),
             seed: 0,
             split: Split::Test,
             pairs: PairRules::default(),
@@ -252,6 +255,9 @@ impl NupaOptions {
             "budget": budget,
             "stop_at_newline": self.stop_at_newline,
         });
+        if !self.order.is_first() {
+            options["order"] = json!(self.order);
+        }
         // Drawn questions are told by the rest, and runs of them keep their identity.
         if let Some(file) = &self.questions {
             options["questions"] = json!(file);
@@ -261,7 +267,8 @@ impl NupaOptions {
         options
     }
 
-    /// Reads what [`NupaOptions::to_json`] wrote; absent fields take their defaults. The result is not yet checked.
+    /// Reads what [`NupaOptions::to_json`] wrote; absent fields take their defaults, the order the first one's. The result is not yet
+    /// checked.
     ///
     /// # Errors
     /// [`NupaError`] that names the field, its value and what it can be.
@@ -272,7 +279,7 @@ impl NupaOptions {
             expected: expected.into(),
         };
         let object = value.as_object().ok_or_else(|| wrong("the options", "a JSON object", value))?;
-        let mut options = NupaOptions::default();
+        let mut options = NupaOptions { order: ItemOrder::first(), ..NupaOptions::default() };
         for (field, value) in object {
             let text = value.as_str().unwrap_or_default();
             let number = |what, expected: &str| value.as_u64().ok_or_else(|| wrong(what, expected, value));
@@ -292,6 +299,9 @@ impl NupaOptions {
                     options.lengths = Lengths::Chosen(chosen.ok_or_else(|| wrong("lengths", expected, value))?);
                 }
                 ("per_length", _) => options.per_length = number("per_length", "a count")? as usize,
+                ("order", _) => {
+                    options.order = serde_json::from_value(value.clone()).map_err(|_| wrong("order", "1, 2", value))?;
+                }
                 ("seed", _) => options.seed = number("seed", "an integer from 0 to 2^64 - 1")?,
                 ("split", split) => options.split = split.parse()?,
                 ("short_operand", "half") => options.pairs.shorter = ShorterOperand::AtLeastHalf,

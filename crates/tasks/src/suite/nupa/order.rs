@@ -1,17 +1,31 @@
-//! In which order a task's questions come.
+//! Order of a task's questions.
 use super::cell::{Cell, Question};
-use super::{LengthRange, NupaOptions, TaskId};
+use super::{LengthRange, NupaOptions, TASKS, TaskId};
+use crate::suite::item_order::{ItemOrder, in_proportion, spread};
 
-/// The lengths in an order of which any beginning covers all ranges: the first of each, then the second of each, ...
-pub(super) fn interleaved(lengths: &[usize], longest: usize) -> Vec<usize> {
+/// A task's lengths in their order. Of the second one any beginning has every range in its share of the lengths, and each range's lengths
+/// spread over it. Each task begins at another place, so that already the first question of each task makes a picture of all lengths.
+/// The first order takes the shortest of each range, then the second shortest, ...
+pub(super) fn in_order(order: ItemOrder, task: TaskId, lengths: &[usize]) -> Vec<usize> {
     let mut ranges: [Vec<usize>; 4] = Default::default();
     for &length in lengths {
-        if let Some(range) = LengthRange::of(length, longest) {
+        if let Some(range) = LengthRange::of(length, task.longest()) {
             ranges[range as usize].push(length);
         }
     }
-    let rows = ranges.iter().map(Vec::len).max().unwrap_or(0);
-    (0..rows).flat_map(|row| ranges.iter().filter_map(move |range| range.get(row).copied())).collect()
+    match order {
+        ItemOrder::One => {
+            let rows = ranges.iter().map(Vec::len).max().unwrap_or(0);
+            (0..rows).flat_map(|row| ranges.iter().filter_map(move |range| range.get(row).copied())).collect()
+        }
+        ItemOrder::Two => {
+            let mut lengths = in_proportion(&ranges.map(|range| spread(&range)));
+            let place = TASKS.iter().position(|one| *one == task).unwrap_or(0);
+            let begin = place.checked_rem(lengths.len()).unwrap_or(0);
+            lengths.rotate_left(begin);
+            lengths
+        }
+    }
 }
 
 /// One task's questions: all lengths once, then all lengths again, ...
@@ -24,7 +38,7 @@ pub(super) struct TaskQuestions {
 
 impl TaskQuestions {
     pub(super) fn new(options: &NupaOptions, task: TaskId) -> Self {
-        let cells = interleaved(&options.lengths_of(task), task.longest())
+        let cells = in_order(options.order, task, &options.lengths_of(task))
             .into_iter()
             .filter_map(|length| {
                 let cell = Cell::new(task, length, options.split, options.pairs, options.seed).ok()?;

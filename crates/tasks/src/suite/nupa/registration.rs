@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 use super::generator::NupaGenerator;
 use super::given;
 use super::{
-    Adapter, Lengths, NupaError, NupaOptions, NupaSuite, Profile, PromptStyle, SUITE_VERSION, TASKS, TaskId,
-    ruled_tasks,
+    Adapter, Lengths, NupaError, NupaOptions, NupaSuite, Profile, PromptStyle, QUESTIONS_VERSION, SUITE_VERSION, TASKS,
+    TaskId, ruled_tasks,
 };
 use crate::suite::registry::{
     BuiltIn, Card, Channel, Choice, Generator, GivenQuestion, Host, Mode, OptionError, OptionSpec, OptionValues,
 };
-use crate::suite::{LengthList, Suite, check_lengths};
+use crate::suite::{ItemOrder, LengthList, Suite, check_lengths};
 
 const OPTIONS: [OptionSpec; 15] = [
     OptionSpec::path(
@@ -96,6 +96,7 @@ impl BuiltIn for Registration {
     fn card(&self) -> Card {
         Card {
             options: &OPTIONS,
+            reordered: Some(QUESTIONS_VERSION),
             tables: &["exact_match", "digit_match", "dlength", "digits"],
             ..Card::new(
                 "nupa",
@@ -117,6 +118,10 @@ impl BuiltIn for Registration {
 
     fn task(&self, name: &str) -> Result<String, OptionError> {
         name.parse().map(|task: TaskId| task.to_string()).map_err(OptionError::from)
+    }
+
+    fn label(&self, task: &str) -> Option<String> {
+        TASKS.into_iter().find(|known| known.to_string() == task).map(TaskId::short_name)
     }
 
     fn generator(&self) -> Option<&'static dyn Generator> {
@@ -223,6 +228,7 @@ fn fields(values: &OptionValues) -> Result<Map<String, Value>, OptionError> {
 /// Options of the suite, complete and checked but for the adapter, which depends on the checkpoint.
 fn options(values: &OptionValues) -> Result<NupaOptions, OptionError> {
     let mut options = NupaOptions::from_json(&Value::Object(fields(values)?))?;
+    options.order = ItemOrder::default();
     options.seed = values.seed;
     options.per_length = values.parsed("per-length")?.unwrap_or(options.per_length);
     options.lengths = lengths(values.parsed("lengths")?.as_ref());
@@ -302,13 +308,12 @@ mod tests {
         }
         values.set("no-stop-at-newline", Vec::new());
         let found = NupaOptions::from_json(&Value::Object(fields(&values).unwrap())).unwrap().to_json();
-        let defaults = NupaOptions::default().to_json();
+        let defaults = NupaOptions { order: ItemOrder::One, ..NupaOptions::default() }.to_json();
         let changed = found.as_object().unwrap().iter().filter(|(name, value)| defaults[*name] != **value);
         let changed: Vec<&str> = changed.map(|(name, _)| name.as_str()).collect();
         let expected = ["budget", "hard_floats", "short_operand", "shots", "split", "stop_at_newline", "wording"];
         assert_eq!(changed, expected);
-        let untouched = fields(&OptionValues::default()).unwrap();
-        assert_eq!(NupaOptions::from_json(&Value::Object(untouched)).unwrap(), NupaOptions::default());
+        assert_eq!(options(&OptionValues::default()).unwrap(), NupaOptions::default());
     }
 
     #[test]

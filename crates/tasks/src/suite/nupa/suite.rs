@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use serde_json::json;
 
 use super::answer::extract_strict;
-use crate::suite::{Answered, Budget, Grid, Item, Score, Scored, Segments, Shot, Suite, Summary};
+use crate::suite::{Answered, Budget, Grid, Item, ItemOrder, Score, Scored, Segments, Shot, Suite, Summary};
 
 use super::cell::{Cell, LONGEST_SHARED, Question, Split};
 use super::options::{Adapter, BudgetRule, NupaOptions, Profile, PromptStyle};
@@ -238,7 +238,10 @@ impl Suite for NupaSuite {
     }
 
     fn version(&self) -> &'static str {
-        super::SUITE_VERSION
+        match self.options.order {
+            ItemOrder::One => super::QUESTIONS_VERSION,
+            ItemOrder::Two => super::SUITE_VERSION,
+        }
     }
 
     fn options(&self) -> serde_json::Value {
@@ -336,11 +339,36 @@ mod tests {
     #[test]
     fn any_beginning_is_balanced() {
         let suite = suite(|_| ());
-        let items: Vec<Item> = suite.items().take(53 * 4).collect();
-        let cells: BTreeSet<(String, String)> =
-            items.iter().map(|item| (item.task.clone(), item.covariates["range"].to_string())).collect();
+        let items: Vec<Item> = suite.items().take(53 * 10).collect();
+        let mut cells: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for item in &items {
+            let range = item.covariates["range"].as_str().unwrap();
+            *cells.entry((&item.task, range)).or_default() += 1;
+        }
         assert_eq!(cells.len(), 53 * 4);
-        assert!(suite.len() > 53 * 4);
+        for ((task, range), count) in cells {
+            let longest = task.parse::<TaskId>().unwrap().longest();
+            let place = LengthRange::ALL.iter().position(|one| one.name() == range).unwrap();
+            // 10, 10, 40 and 40 % of the lengths up to 100, and 20, 20, 30 and 30 % of those up to 20.
+            let share = if longest == 20 { [2, 2, 3, 3] } else { [1, 1, 4, 4] };
+            assert_eq!(count, share[place], "{task} {range}");
+        }
+        assert!(suite.len() > 53 * 10);
+    }
+
+    #[test]
+    fn the_first_order_is_that_of_stored_runs() {
+        let mut options = NupaOptions { per_length: 1, ..NupaOptions::default() }.to_json();
+        assert_eq!(options["order"], 2);
+        options.as_object_mut().unwrap().remove("order");
+        let suite = NupaSuite::new(NupaOptions::from_json(&options).unwrap()).unwrap();
+        assert_eq!((suite.version(), suite.options()), ("2", options));
+        let ids: Vec<String> = suite.items().step_by(53).take(9).map(|item| item.id).collect();
+        let add = |length: usize| format!("add_Integer_Integer_Integer/{length}/0");
+        assert_eq!(ids, [1, 5, 9, 15, 2, 6, 10, 16, 3].map(add));
+        let today = self::suite(|options| options.per_length = 1);
+        let by_id = |suite: &NupaSuite| suite.items().map(|item| (item.id.clone(), item)).collect::<BTreeMap<_, _>>();
+        assert!(today.version() == "3" && by_id(&today) == by_id(&suite));
     }
 
     #[test]

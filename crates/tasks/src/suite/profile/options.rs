@@ -76,7 +76,9 @@ struct Stored {
 }
 
 fn sources() -> Value {
-    json!({"nupa": nupa::SUITE_VERSION, "arithmetic-bench": arithmetic_bench::VERSION, "gsm-mini": GsmSymbolic::VERSION})
+    // The order of those suites' items is none of the profile's.
+    let (nupa, bench) = (nupa::QUESTIONS_VERSION, arithmetic_bench::QUESTIONS_VERSION);
+    json!({"nupa": nupa, "arithmetic-bench": bench, "gsm-mini": GsmSymbolic::VERSION})
 }
 
 impl ProfileOptions {

@@ -49,6 +49,7 @@ impl BuiltIn for Registration {
         Card {
             options: &OPTIONS,
             tables: &["limits", "accuracy"],
+            adaptive: true,
             ..Card::new(
                 NAME,
                 VERSION,

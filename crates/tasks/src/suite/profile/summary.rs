@@ -130,8 +130,8 @@ fn notes(options: &ProfileOptions, found: &[SkillResult]) -> Vec<String> {
             .to_owned(),
     ];
     let asked = |one: &&SkillResult| !one.measured.counts.is_empty();
-    let rising: Vec<&str> =
-        found.iter().filter(asked).filter(|one| !one.measured.falls).map(|one| one.skill.task.as_str()).collect();
+    let rising: Vec<String> =
+        found.iter().filter(asked).filter(|one| !one.measured.falls).map(|one| one.skill.short_name()).collect();
     if !rising.is_empty() {
         notes.push(format!(
             "Success does not fall with the length in {}: there is no limit; the accuracies by length say what there is.",
@@ -147,7 +147,7 @@ fn notes(options: &ProfileOptions, found: &[SkillResult]) -> Vec<String> {
             if options.width == WIDTH { WIDTH.to_string() } else { options.width.to_string() },
         ));
     }
-    let silent: Vec<&str> = found.iter().filter(|one| !asked(one)).map(|one| one.skill.task.as_str()).collect();
+    let silent: Vec<String> = found.iter().filter(|one| !asked(one)).map(|one| one.skill.short_name()).collect();
     if !silent.is_empty() {
         notes.push(format!("No answers of {}.", silent.join(", ")));
     }

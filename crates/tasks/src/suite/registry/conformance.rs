@@ -21,6 +21,8 @@ pub enum ConformanceError {
     NoNextStep(#[source] OptionError),
     #[error("the suite made from its own options reports {name} {version}")]
     Identity { name: String, version: String },
+    #[error("the registration says adaptive: {announced}, and its suite does otherwise")]
+    Adaptive { announced: bool },
     #[error("the registration announces {announced} items, the suite has {actual}")]
     ItemCount { announced: usize, actual: usize },
     #[error("item {item} has the task {task}, which the registration does not list")]
@@ -91,6 +93,9 @@ fn check_items(registration: &dyn BuiltIn, suite: &dyn Suite) -> Result<(), Conf
     let card = registration.card();
     if (suite.name(), suite.version()) != (card.name, card.version) {
         return Err(ConformanceError::Identity { name: suite.name().to_owned(), version: suite.version().to_owned() });
+    }
+    if suite.chooser().is_some() != card.adaptive {
+        return Err(ConformanceError::Adaptive { announced: card.adaptive });
     }
     if let Some(announced) = registration.items()
         && announced != suite.len()

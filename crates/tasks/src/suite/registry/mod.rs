@@ -8,6 +8,8 @@ mod host;
 mod item_lines;
 mod option;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 pub use choice::{Channel, Choice, GivenQuestion, Mode, TemplateThinking};
@@ -53,8 +55,10 @@ pub fn find_stored(name: &str, options: &Value) -> Option<&'static dyn BuiltIn> 
 pub struct Card {
     /// Name on the command line and in manifests.
     pub name: &'static str,
-    /// Version of items and scoring; a change that moves a score changes it.
+    /// Version of items, their order and scoring; a change that moves a score changes it.
     pub version: &'static str,
+    /// Earlier version that has the same items, scored alike, in another order.
+    pub reordered: Option<&'static str>,
     /// Heading of its options in help texts.
     pub title: &'static str,
     /// Source.
@@ -71,6 +75,9 @@ pub struct Card {
     pub tables: &'static [&'static str],
     /// Worked examples inside the text of its questions, which items do not carry as shots.
     pub examples_in_text: usize,
+    /// True if earlier answers choose its questions: those are the ones near what a model can just do, so that the share of right answers says
+    /// nothing about it.
+    pub adaptive: bool,
     /// Rules that had other names: version, name then, name today.
     pub renamed_rules: &'static [(&'static str, &'static str, &'static str)],
 }
@@ -87,6 +94,7 @@ impl Card {
         Card {
             name,
             version,
+            reordered: None,
             title,
             paper,
             about,
@@ -95,9 +103,27 @@ impl Card {
             mode: None,
             tables: &[],
             examples_in_text: 0,
+            adaptive: false,
             renamed_rules: &[],
         }
     }
+}
+
+/// Name of a task for people: the spelling of `earnest suites`, whatever items carry.
+pub fn task_label(task: &str) -> Cow<'_, str> {
+    BUILT_IN.iter().find_map(|suite| suite.label(task)).map_or(Cow::Borrowed(task), Cow::Owned)
+}
+
+/// True for the suite of a stored run whose share of right answers says nothing, because earlier answers chose its questions.
+pub fn is_adaptive(name: &str, options: &Value) -> bool {
+    find_stored(name, options).is_some_and(|suite| suite.card().adaptive)
+}
+
+/// True if two versions of a suite score an item alike.
+pub fn scores_alike(suite: &str, one: &str, other: &str) -> bool {
+    let reordered = |version: &str| find(suite).is_some_and(|suite| suite.card().reordered == Some(version));
+    let is_today = |version: &str| find(suite).is_some_and(|suite| suite.card().version == version);
+    one == other || (reordered(one) && is_today(other)) || (is_today(one) && reordered(other))
 }
 
 /// Registration of a suite: implemented in its folder, on a type without fields.
@@ -122,6 +148,11 @@ pub trait BuiltIn: Sync {
     /// If there is no such task.
     fn task(&self, name: &str) -> Result<String, OptionError> {
         Ok(name.to_owned())
+    }
+
+    /// Name of a task for people, where its items carry a longer one.
+    fn label(&self, _task: &str) -> Option<String> {
+        None
     }
 
     /// Writer of its questions outside of runs, for `earnest generate`.
@@ -180,6 +211,17 @@ mod tests {
         for suite in BUILT_IN {
             conforms(*suite).unwrap_or_else(|reason| panic!("{}: {reason}", suite.card().name));
         }
+    }
+
+    #[test]
+    fn tasks_are_spelt_alike_everywhere() {
+        assert_eq!(task_label("truediv_Integer_Integer_Fraction"), "truediv_Integer");
+        for suite in BUILT_IN {
+            for name in suite.tasks() {
+                assert_eq!(task_label(&suite.task(&name).unwrap()), name, "{}", suite.card().name);
+            }
+        }
+        assert_eq!(task_label("my_task_Integer_Integer"), "my_task_Integer_Integer");
     }
 
     #[test]

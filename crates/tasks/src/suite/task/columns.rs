@@ -9,7 +9,8 @@ use super::definition::{Covariates, GoldForm, Questions, Texts};
 use super::template::{Context, Expr, Templates};
 use super::usual;
 
-const ANSWERS: [&str; 9] =
+/// Usual names of the expected answer.
+pub(super) const ANSWERS: [&str; 9] =
     ["answer", "Answer", "gold", "target", "answerKey", "final_answer", "expected", "label", "output"];
 const SOLUTIONS: [&str; 3] = ["solution", "Solution", "rationale"];
 

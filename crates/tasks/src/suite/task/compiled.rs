@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 
 use super::choice::CHOICES;
 use super::choices::{Choices, letter};
-use super::columns::{Columns, Needs, Parts, Problem, text};
+use super::columns::{ANSWERS, Columns, Needs, Parts, Problem, text};
 use super::definition::Definition;
+use super::keys::nearest;
 use super::row_id::row_id;
 use super::scorer::{Rule, Scorer};
 use super::scorer_spec::Scored;
@@ -23,6 +24,12 @@ const RAW_QUESTION: &str = "Question: ";
 const RAW_ANSWER: &str = "Answer:";
 const RAW_STOP: &str = "\nQuestion:";
 
+/// Ends of a sentence, and what may stand after them.
+const SENTENCE_ENDS: [char; 6] = ['.', '?', '!', '\u{3002}', '\u{ff1f}', '\u{ff01}'];
+const CLOSING: [char; 6] = ['"', '\'', ')', ']', '\u{201d}', '\u{2019}'];
+/// End of a question whose answer is the rest of its line.
+const EQUALS: char = '=';
+
 /// Sentence after the choices of a conversation.
 const CHOOSE: &str = "Answer with the letter of the right choice.";
 
@@ -34,6 +41,9 @@ pub(super) struct Setting {
     /// Name of the prompt.
     pub prompt: Option<String>,
     pub chat: bool,
+    /// Base models get sentences as questions to be answered, and answers end where the next question would begin. Not so in runs of
+    /// earlier versions.
+    pub framed: bool,
     /// Rule that decides, if another one than the file's.
     pub profile: Option<String>,
     /// Rows of the examples, one more than are shown where the item itself may be among them.
@@ -51,6 +61,8 @@ pub(super) struct Task {
     pub usual: Option<String>,
     /// Text between prompt and continuation.
     pub delimiter: String,
+    /// Base models get questions without a template in the program's frame.
+    pub framed: bool,
     definition: Definition,
     chat: bool,
     templates: Templates,
@@ -104,6 +116,12 @@ impl Task {
             _ => None,
         });
         let blank = || if setting.chat { String::new() } else { " ".to_owned() };
+        // Examples have their own frame, and continuations are scored after what the user wrote.
+        let framed = setting.framed
+            && !setting.chat
+            && question.is_none()
+            && definition.examples.is_none()
+            && !scorers.iter().any(Scorer::is_likelihood);
         let mut task = Task {
             name: definition.name.clone().unwrap_or_else(|| setting.name.clone()),
             version: definition.version.clone().unwrap_or_else(|| "1".to_owned()),
@@ -111,6 +129,7 @@ impl Task {
             scorers,
             primary,
             usual,
+            framed,
             chat: setting.chat,
             templates,
             columns,
@@ -173,7 +192,7 @@ impl Task {
         let row = &row.values;
         let right = self.right(&parts)?;
         let asked = self.asked(row, &parts)?;
-        let expected = self.expected(&parts, right, &asked)?;
+        let expected = self.expected(row, &parts, right, &asked)?;
         let own = parts.id.as_ref().filter(|id| !id.trim().is_empty());
         if parts.id.is_some() && own.is_none() {
             return Err(Problem { part: "id", message: "it is empty".to_owned() });
@@ -190,6 +209,7 @@ impl Task {
         let generation = &self.definition.generation;
         let usual_stop = match &raw {
             Some(raw) if self.question.is_none() && raw.ends_with(RAW_ANSWER) => vec![RAW_STOP.to_owned()],
+            Some(raw) if self.framed && raw.trim_end().ends_with(EQUALS) => vec!["\n".to_owned()],
             _ => Vec::new(),
         };
         let mut covariates = parts.covariates;
@@ -255,14 +275,20 @@ impl Task {
     }
 
     /// The expected answer in the form that the scorers compare with.
-    fn expected(&self, parts: &Parts, right: Option<usize>, asked: &str) -> Result<String, Problem> {
+    fn expected(
+        &self,
+        row: &Map<String, Value>,
+        parts: &Parts,
+        right: Option<usize>,
+        asked: &str,
+    ) -> Result<String, Problem> {
         if let (Some(place), Some(choices)) = (right, &parts.choices) {
             return Ok(if self.by_letter() { letter(place) } else { choices.texts[place].clone() });
         }
         let answer = match (&parts.answer, &parts.solution) {
             (Some(answer), _) => text(answer).map_err(|message| Problem { part: "answer", message })?,
             (None, Some(solution)) => solution.clone(),
-            (None, None) => return Err(no_answer()),
+            (None, None) => return Err(none_of("answer", &ANSWERS, row)),
         };
         if answer.trim().is_empty() {
             return Err(no_answer());
@@ -328,17 +354,17 @@ impl Task {
             }
             Some(_) => return Err(Problem { part: "question", message: "it is empty".to_owned() }),
             None => {
-                let columns = row.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-                let message = format!("there is none; the columns are {columns}");
-                return Err(Problem { part: "question", message });
+                return Err(none_of("question", &usual::QUESTION, row));
             }
         };
         let options = parts.choices.as_ref().filter(|_| self.by_letter()).map(Choices::lettered);
         Ok(match (self.chat, options) {
             (true, None) => question.to_owned(),
             (true, Some(options)) => format!("{question}\n\n{options}\n\n{CHOOSE}"),
-            // Nothing is put around a question that the user may have written for base models.
-            (false, None) if self.definition.examples.is_none() => question.to_owned(),
+            // Nothing is put around a question that the user wrote for base models: one that they can continue, or that has a frame.
+            (false, None) if self.definition.examples.is_none() && !(self.framed && is_sentence(question)) => {
+                question.to_owned()
+            }
             (false, None) => format!("{RAW_QUESTION}{question}\n{RAW_ANSWER}"),
             (false, Some(options)) => format!("{RAW_QUESTION}{question}\n{options}\n{RAW_ANSWER}"),
         })
@@ -349,7 +375,7 @@ impl Task {
         let parts = self.columns.parts(&self.templates, row, &BTreeMap::new(), Needs::Present)?;
         let answer = match &self.example_answer {
             Some(template) => self.rendered("answer", template, &self.context(row, &parts))?,
-            None if self.needs_choices() => self.expected(&parts, self.right(&parts)?, "")?,
+            None if self.needs_choices() => self.expected(row, &parts, self.right(&parts)?, "")?,
             None => {
                 let answer = parts.answer.as_ref().map(text).or_else(|| parts.solution.clone().map(Ok));
                 let answer = answer.ok_or_else(no_answer)?;
@@ -379,8 +405,23 @@ impl Task {
     }
 }
 
+/// True for a question that ends as a sentence does, so that a base model would continue with anything but the answer, and that has no
+/// frame of its own.
+fn is_sentence(question: &str) -> bool {
+    let own_frame = ["Question:", "Q:"].iter().any(|frame| question.trim_start().starts_with(frame));
+    !own_frame && question.trim_end().trim_end_matches(CLOSING).ends_with(SENTENCE_ENDS)
+}
+
 fn no_answer() -> Problem {
     Problem { part: "answer", message: "there is none".to_owned() }
+}
+
+/// The problem of a row without a column of any of the usual names, with the column that may be meant.
+fn none_of(part: &'static str, usual: &[&str], row: &Map<String, Value>) -> Problem {
+    let columns = row.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let near = row.keys().find_map(|column| Some((column, nearest(column, usual.iter().copied())?)));
+    let meant = near.map_or_else(String::new, |(column, name)| format!("; is {column} meant to be {name}?"));
+    Problem { part, message: format!("there is none; the columns are {columns}{meant}") }
 }
 
 /// Checks scorers against each other.

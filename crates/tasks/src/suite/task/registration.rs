@@ -65,17 +65,17 @@ impl BuiltIn for Registration {
 
     fn primary(&self, options: &Value) -> Vec<String> {
         let Ok(stored) = Stored::deserialize(options) else { return Vec::new() };
-        let Stored { task_file, name, chat, prompt, profile, .. } = stored;
+        let Stored { task_file, name, chat, framed, prompt, profile, .. } = stored;
         // Examples are not needed for the names of rules.
-        let setting = Setting { name, prompt, chat, profile, examples: Vec::new() };
+        let setting = Setting { name, prompt, chat, framed, profile, examples: Vec::new() };
         Task::new(task_file, &setting).ok().and_then(|task| task.primary).into_iter().collect()
     }
 
     fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
         let stored = Stored::deserialize(options).map_err(OptionError::unreadable)?;
         let rows = source::again(&stored.files, &stored.task_file.questions, stored.skip_bad_rows, host)?;
-        let Stored { task_file, name, chat, prompt, profile, examples, skip_bad_rows: skip, .. } = stored;
-        let setting = Setting { name, prompt, chat, profile, examples };
+        let Stored { task_file, name, chat, framed, prompt, profile, examples, skip_bad_rows: skip, .. } = stored;
+        let setting = Setting { name, prompt, chat, framed, profile, examples };
         let task = Task::new(task_file, &setting).map_err(|(_, reason)| OptionError::unreadable(reason))?;
         let passed = Arc::new(Passed::over(&task, rows.as_ref()));
         passed.check(rows.as_ref(), skip).map_err(|error| OptionError::unreadable(error.message))?;
@@ -98,6 +98,9 @@ struct Stored {
     files: Vec<source::StoredFile>,
     name: String,
     chat: bool,
+    /// Absent in runs of earlier versions.
+    #[serde(default)]
+    framed: bool,
     #[serde(default)]
     prompt: Option<String>,
     #[serde(default)]
@@ -183,8 +186,8 @@ impl Configured {
             None => Vec::new(),
             Some(wanted) => examples::rows(wanted, &folder, rows.as_ref(), values.seed, host)?,
         };
-        let setting =
-            Setting { name: source::name_of(path), prompt, chat: mode != Some(PromptMode::Raw), profile, examples };
+        let name = source::name_of(path);
+        let setting = Setting { name, prompt, chat: mode != Some(PromptMode::Raw), framed: true, profile, examples };
         let mut configured = Configured {
             definition,
             passed: Arc::default(),

@@ -85,6 +85,9 @@ impl Suite for TaskSuite {
         options.insert("files".into(), files.into());
         options.insert("name".into(), self.task.name.as_str().into());
         options.insert("chat".into(), (*chat).into());
+        if self.task.framed {
+            options.insert("framed".into(), true.into());
+        }
         options.extend(prompt.as_ref().map(|prompt| ("prompt".to_owned(), prompt.as_str().into())));
         if !examples.is_empty() {
             options.insert("examples".into(), examples.iter().cloned().map(Value::Object).collect());

@@ -141,8 +141,8 @@ fn questions_alone_are_a_task() {
     round_trip(suite.as_ref(), &host);
     let raw = self::suite(&host, &values("sums.jsonl"), Mode::Raw).unwrap();
     let asked = items(raw.as_ref()).remove(0);
-    assert_eq!(asked.segments.raw.as_deref(), Some("0+1=?"));
-    assert!(asked.stop_strings.is_empty());
+    assert_eq!(asked.segments.raw.as_deref(), Some("Question: 0+1=?\nAnswer:"));
+    assert_eq!(asked.stop_strings, ["\nQuestion:"]);
     assert_eq!(asked.id, first.id);
     round_trip(raw.as_ref(), &host);
 }
@@ -400,4 +400,58 @@ fn a_check_finds_what_is_wrong() {
     let host = files(&[("mine.toml", text), ("mine.jsonl", questions.to_owned())]);
     let found = check(&values("mine.toml"), &host).unwrap();
     assert_eq!((found.task.as_str(), found.questions, found.findings), ("mine", 3, Vec::new()));
+}
+
+#[test]
+fn base_models_get_sentences_to_answer() {
+    let questions =
+        ["What is 12 + 7?", "12 + 7 =", "Question: How many?", "The sum of 12 and 7 is", "Ann has 3 (\"three\")."];
+    let rows: Vec<Value> = questions.iter().map(|question| json!({"question": question, "answer": 19})).collect();
+    let host = files(&[("sums.jsonl", lines(&rows))]);
+    let asked = |suite: &dyn Suite| -> Vec<(String, Vec<String>)> {
+        items(suite).into_iter().map(|item| (item.segments.raw.unwrap(), item.stop_strings)).collect()
+    };
+    let raw = suite(&host, &values("sums.jsonl"), Mode::Raw).unwrap();
+    let framed = |question: &str| (format!("Question: {question}\nAnswer:"), vec!["\nQuestion:".to_owned()]);
+    let bare = |question: &str, stop: &[&str]| (question.to_owned(), stop.iter().map(|one| one.to_string()).collect());
+    let expected = vec![
+        framed(questions[0]),
+        bare(questions[1], &["\n"]),
+        bare(questions[2], &[]),
+        bare(questions[3], &[]),
+        framed(questions[4]),
+    ];
+    assert_eq!(asked(raw.as_ref()), expected);
+    round_trip(raw.as_ref(), &host);
+    // A task file without a template asks the same, and one with a template what it says.
+    let host = files(&[
+        ("sums.jsonl", lines(&rows)),
+        ("sums.toml", "[questions]\npath = \"sums.jsonl\"\n".to_owned()),
+        ("own.toml", "[questions]\npath = \"sums.jsonl\"\n[prompt]\ntemplate = \"{{ question }}\"\n".to_owned()),
+    ]);
+    assert_eq!(asked(suite(&host, &values("sums.toml"), Mode::Raw).unwrap().as_ref()), expected);
+    let own = suite(&host, &values("own.toml"), Mode::Raw).unwrap();
+    assert_eq!(asked(own.as_ref()), questions.map(|question| bare(question, &[])));
+    assert_eq!(own.options().get("framed"), None);
+    // Runs of before had no frame, and keep their options.
+    let mut stored = raw.options();
+    assert_eq!(stored["framed"], true);
+    stored.as_object_mut().unwrap().remove("framed");
+    let before = Registration.stored(&stored, &host).unwrap();
+    assert_eq!(
+        (asked(before.as_ref()), before.options()),
+        (questions.map(|question| bare(question, &[])).to_vec(), stored)
+    );
+}
+
+#[test]
+fn columns_that_may_be_meant_are_named() {
+    for (row, said) in [
+        (json!({"qustion": "1+1?", "answer": 2}), "is qustion meant to be question?"),
+        (json!({"question": "1+1?", "anwser": 2}), "is anwser meant to be answer?"),
+    ] {
+        let host = files(&[("sums.jsonl", lines(&[row]))]);
+        let error = suite(&host, &values("sums.jsonl"), Mode::Chat).map(|suite| suite.len()).unwrap_err();
+        assert!(error.message.contains(said), "{error}");
+    }
 }

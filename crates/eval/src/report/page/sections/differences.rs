@@ -5,8 +5,9 @@ use super::WRITES;
 use super::summary::key;
 use crate::report::page::ReportRun;
 use crate::report::page::differences::{holds, rows};
-use crate::report::plot::{compact, escape};
+use crate::report::plot::escape;
 use crate::report::{Comparison, Difference, p_text};
+use earnest_tasks::suite::registry::task_label;
 
 /// Largest number of tasks that are shown without folding.
 const UNFOLDED: usize = 12;
@@ -131,7 +132,7 @@ fn table(held: &[Difference], base: &str, run: &str) -> String {
             html,
             "<tr data-task=\"{}\"><th scope=\"row\">{}</th><td class=\"num\">{}</td><td class=\"num\">{}</td>{}</tr>",
             escape(&one.name),
-            escape(&compact(&one.name)),
+            escape(&task_label(&one.name)),
             number(one.baseline),
             number(one.run),
             cells(one)

@@ -80,6 +80,12 @@ fn row(place: usize, run: &ReportRun, runs: usize, says_what: bool) -> String {
             said.push(format!("95 % interval {} to {}", percent(found.low), percent(found.high)));
         }
     }
+    if run.document.manifest.settings.is_adaptive() {
+        said.push(
+            "no share of right answers: most questions of a profile are near the limits of its model, which are below"
+                .to_owned(),
+        );
+    }
     if says_what {
         said.push(escape(&what(run)));
     }

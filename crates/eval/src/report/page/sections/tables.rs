@@ -4,7 +4,8 @@ use std::fmt::Write;
 use super::WRITES;
 use super::format::{interval, percent, plain, sortable};
 use crate::report::page::ReportRun;
-use crate::report::plot::{compact, escape, number};
+use crate::report::plot::{escape, number};
+use earnest_tasks::suite::registry::task_label;
 use earnest_tasks::suite::{Grid, Interval, Readings, SummaryRow, Unit};
 
 /// Renders the matrix of tasks by models, then the tables of each run.
@@ -17,8 +18,19 @@ pub fn tables(runs: &[ReportRun]) -> String {
     }
     names.sort_by_key(|name| *name == "all");
     let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"sortable\" id=\"matrix\"><caption>Accuracy in per cent with 95 % intervals, tasks by models</caption><thead><tr><th scope=\"col\">task</th>",
+        "<div class=\"scroll\"><table class=\"sortable\" id=\"matrix\"><caption>Accuracy in per cent with 95 % intervals and the number n of answers, tasks by models</caption><thead><tr><th scope=\"col\">task</th>",
     );
+    // One column where all models have the same number of answers.
+    let counts = |name: &str| -> Vec<usize> {
+        let row = |run: &ReportRun| run.document.summary.rows.iter().find(|row| row.name == name).map(|row| row.n);
+        let mut counts: Vec<usize> = runs.iter().filter_map(row).collect();
+        counts.dedup();
+        counts
+    };
+    let alike = names.iter().all(|name| counts(name).len() == 1);
+    if alike {
+        html.push_str("<th scope=\"col\" class=\"num\">n</th>");
+    }
     for (place, run) in runs.iter().enumerate() {
         let by = run
             .document
@@ -40,18 +52,22 @@ pub fn tables(runs: &[ReportRun]) -> String {
             "<tr data-task=\"{0}\"{1}><th scope=\"row\" title=\"{0}\">{2}</th>",
             escape(name),
             total(name),
-            breakable(&compact(name))
+            breakable(&task_label(name))
         )
         .expect(WRITES);
+        if let (true, [n]) = (alike, &counts(name)[..]) {
+            write!(html, "<td class=\"num\" data-value=\"{n}\">{n}</td>").expect(WRITES);
+        }
         for (place, run) in runs.iter().enumerate() {
             let row = run.document.summary.rows.iter().find(|row| row.name == name);
             match row.and_then(|row| run.document.main_value(row).map(|(_, value)| (row.n, value))) {
                 Some((n, value)) => write!(
                     html,
-                    "<td class=\"num shaded\" style=\"--v:{}\" data-run=\"{place}\" data-value=\"{}\" title=\"n = {n}\">{}</td>",
+                    "<td class=\"num shaded\" style=\"--v:{}\" data-run=\"{place}\" data-value=\"{}\">{}{}</td>",
                     number(value.estimate.clamp(0.0, 1.0)),
                     sortable(value.estimate),
-                    interval(value)
+                    interval(value),
+                    if alike { String::new() } else { format!(" <small>n {n}</small>") }
                 )
                 .expect(WRITES),
                 None => write!(html, "<td class=\"num\" data-run=\"{place}\">–</td>").expect(WRITES),
@@ -116,7 +132,7 @@ fn side_by_side(readings: &Readings) -> String {
     html + "</tbody></table></div>"
 }
 
-/// Renders one of the suite's own tables; tooltips have the number of samples.
+/// Renders one of the suite's own tables, with the number of samples behind every cell.
 fn grid_table(grid: &Grid) -> String {
     let mut html =
         String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">task</th>");
@@ -134,10 +150,10 @@ fn grid_table(grid: &Grid) -> String {
                 match cell {
                     Some(cell) => write!(
                         html,
-                        "<td class=\"num\" data-value=\"{}\" title=\"n = {}\">{}</td>",
+                        "<td class=\"num\" data-value=\"{}\">{} <small>n {}</small></td>",
                         sortable(cell.value.estimate),
-                        cell.n,
-                        in_unit(grid.unit, &cell.value)
+                        in_unit(grid.unit, &cell.value),
+                        cell.n
                     )
                     .expect(WRITES),
                     None => html.push_str("<td class=\"num\">–</td>"),
