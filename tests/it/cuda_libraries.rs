@@ -130,7 +130,11 @@ fn variants_make_calls_that_a_driver_takes_and_name_the_arithmetic_they_change()
     // The only variant that a device can lack.
     let hopper = ["bench", "golden", LLAMA, "--device", "cuda", "--cuda-variant", "wgmma", "--dtype", "bf16"];
     let refused = earnest(&at, &[("MOCK_MAJOR", "10")], &hopper);
-    assert!(refused.status.code() == Some(5) && words(&refused).contains("9.0, and Mock 0 has 10.0"), "{}", words(&refused));
+    assert!(
+        refused.status.code() == Some(5) && words(&refused).contains("9.0, and Mock 0 has 10.0"),
+        "{}",
+        words(&refused)
+    );
     assert!(left(&at).starts_with("memory 0 handles 0 "), "{}", left(&at));
     let unknown = earnest(&at, &[], &["run", "arithmetic-bench", "--cuda-variant", "fast"]);
     assert!(unknown.status.code() == Some(2) && words(&unknown).contains("attention-warps"), "{}", words(&unknown));

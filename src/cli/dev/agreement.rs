@@ -13,8 +13,8 @@ use crate::cli::models::{HubArgs, WeightArgs, locate};
 use crate::cli::printer::Printer;
 use earnest_engine::bench::{GoldenResult, compare, random_prompts, record};
 use earnest_engine::cuda::Variants;
-use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 use earnest_eval::model::{self, BUILT_IN, DeviceChoice, EngineSettings};
+use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 
 /// Configuration of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -123,7 +123,8 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
     }
     let prompts = random_prompts(args.prompts, args.shared, args.own, config.vocab_size);
     let settings = args.engine.settings()?;
-    let (mut other, mut other_checkpoint, format) = (settings.clone(), model::open(&chosen)?, checkpoint.weight_format());
+    let (mut other, mut other_checkpoint, format) =
+        (settings.clone(), model::open(&chosen)?, checkpoint.weight_format());
     match args.reference {
         Reference::Cpu => (other.device, other.batch_invariant) = (DeviceChoice::Cpu, false),
         Reference::BatchInvariant => other.batch_invariant = true,

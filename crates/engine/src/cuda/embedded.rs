@@ -114,7 +114,8 @@ pub(crate) fn architectures_for((major, minor): (u32, u32)) -> Vec<&'static str>
 fn units(architecture: &str) -> Vec<Unit> {
     let number = architecture_number(architecture);
     let is_older = |other: u32| number.is_some_and(|number| other / 10 == number / 10 && other < number);
-    let older: Vec<&str> = ARCHITECTURES.into_iter().filter(|of| architecture_number(of).is_some_and(is_older)).collect();
+    let older: Vec<&str> =
+        ARCHITECTURES.into_iter().filter(|of| architecture_number(of).is_some_and(is_older)).collect();
     let is_new = |unit: &Unit| unit.target.has(architecture) && !older.iter().any(|of| unit.target.has(of));
     Unit::all().into_iter().filter(is_new).collect()
 }
@@ -184,7 +185,11 @@ mod tests {
         let read = Part { architecture: "sm_80", compressed: &[], binaries: OnceCell::from(bytes) };
         let unit = Unit::attention(Element::Bf16, 128);
         assert_eq!(read.binary(&unit, &Sources::embedded()), Some(unit.name.as_bytes()));
-        assert_eq!(read.binary(&Unit::wgmma(Element::Bf16, Kind::Dense), &Sources::embedded()), None, "not of this architecture");
+        assert_eq!(
+            read.binary(&Unit::wgmma(Element::Bf16, Kind::Dense), &Sources::embedded()),
+            None,
+            "not of this architecture"
+        );
         let other = Part { architecture: "sm_90", ..read };
         assert_eq!(other.binary(&unit, &Sources::embedded()), None, "compiled with other options");
     }

@@ -55,7 +55,9 @@ pub enum CudaError {
         found: (u32, u32),
     },
     /// A variant of products in 16 bits, and a checkpoint that is computed in f32.
-    #[error("the variant {name} computes in 16 bits, and this checkpoint is computed in f32: add --dtype bf16, or leave it out of --cuda-variant")]
+    #[error(
+        "the variant {name} computes in 16 bits, and this checkpoint is computed in f32: add --dtype bf16, or leave it out of --cuda-variant"
+    )]
     VariantElement {
         /// Name of the variant.
         name: &'static str,

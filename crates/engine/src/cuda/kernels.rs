@@ -59,7 +59,9 @@ impl Kind {
 
     /// The kind of a number of [`number`](Kind::number).
     pub(crate) fn of_number(number: u32) -> Option<Kind> {
-        [Kind::Dense, Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K, Kind::E4m3].into_iter().find(|kind| kind.number() == number)
+        [Kind::Dense, Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K, Kind::E4m3]
+            .into_iter()
+            .find(|kind| kind.number() == number)
     }
 
     /// Bytes of a row of `k` weights on the device (blocks.cuh).
@@ -383,7 +385,12 @@ mod tests {
             assert_eq!(tall.max(wide) <= 99 * 1024, most == 99, "{head}: {tall} {wide}");
             assert!(tall.max(wide) <= most * 1024, "{head}: {tall} {wide}");
         }
-        assert!([&PRODUCTS[..], &WGMMA_PRODUCTS, &E4M3_PRODUCTS, &E4M3_WGMMA_PRODUCTS].concat().iter().all(|tile| tile.shared <= 163 * 1024));
+        assert!(
+            [&PRODUCTS[..], &WGMMA_PRODUCTS, &E4M3_PRODUCTS, &E4M3_WGMMA_PRODUCTS]
+                .concat()
+                .iter()
+                .all(|tile| tile.shared <= 163 * 1024)
+        );
         assert_eq!(PRODUCTS.iter().filter(|tile| tile.shared <= 99 * 1024).count(), 4);
         // One that every device has.
         assert!(PRODUCTS[0].shared <= 48 * 1024);

@@ -107,7 +107,8 @@ fn build(unit: &Unit) -> Result<PathBuf, DeviceError> {
     let texts = ["twin.h", "warp_groups.h"].map(|name| std::fs::read_to_string(header.join(name)));
     let texts: Vec<String> = texts.into_iter().collect::<Result<_, _>>().map_err(|e| failed(e.to_string()))?;
     let source = format!("#define EARNEST_TWIN\n{}", unit.source(&Sources::embedded()));
-    let digest: String = Sha256::digest(format!("{source}{}", texts.concat())).iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let digest: String =
+        Sha256::digest(format!("{source}{}", texts.concat())).iter().take(8).map(|b| format!("{b:02x}")).collect();
     let folder = std::env::current_exe().map_err(|e| failed(e.to_string()))?.with_file_name("cuda_twin");
     let library = folder.join(format!("{}-{digest}.so", unit.name));
     static BUILDING: Mutex<()> = Mutex::new(());

@@ -7,9 +7,7 @@ use super::twin::{Twin, skipped};
 use super::twin_tests::{all_golden, assert_bits_depend_on_the_request_alone, distance, golden, options, twin};
 use crate::Engine;
 use crate::cpu::{CpuEngine, Options as CpuOptions};
-use earnest_models::checkpoint::{
-    Checkpoint, Compute, ElementType, LayerParameter, Parameter, Values, WeightFormat,
-};
+use earnest_models::checkpoint::{Checkpoint, Compute, ElementType, LayerParameter, Parameter, Values, WeightFormat};
 
 fn in_8_bits(mut checkpoint: Checkpoint) -> Checkpoint {
     checkpoint.set_weight_format(WeightFormat { compute: Some(Compute::Fp8), ..WeightFormat::default() });

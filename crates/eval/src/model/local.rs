@@ -107,8 +107,10 @@ pub fn load(checkpoint: &Checkpoint, settings: &EngineSettings) -> Result<Loaded
 /// Loads the weights on the CPU; also returns the options for the manifest.
 pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(CpuEngine, serde_json::Value), EvalError> {
     if checkpoint.weight_format().is_fp8() {
-        return Err(EvalError::setting("--compute fp8 is supported on a GPU only, of compute capability 8.9 and later")
-            .hint("leave it out, or add --device cuda; --compute int8 is the CPU's arithmetic of 8 bits"));
+        return Err(EvalError::setting(
+            "--compute fp8 is supported on a GPU only, of compute capability 8.9 and later",
+        )
+        .hint("leave it out, or add --device cuda; --compute int8 is the CPU's arithmetic of 8 bits"));
     }
     check_files(checkpoint)?;
     let given = options.kv_memory.zip(Host::probe().memory);

@@ -182,4 +182,3 @@ fn bits(element: Element, list: &[f32]) -> Vec<u16> {
 fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
-

@@ -4,8 +4,8 @@ use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device as CandleDevice, Tensor};
 
 use super::{Outcome, bits, get, put, round, worse};
-use crate::cuda::e4m3;
 use crate::cuda::device::{Address, Device, DeviceError, Element, Out};
+use crate::cuda::e4m3;
 use crate::cuda::kernels::{Kind, Unit};
 use crate::cuda::memory::most_tiles;
 use crate::cuda::options::{Variant, Variants};
@@ -136,11 +136,7 @@ impl Operands {
 }
 
 /// Products of rows sorted by expert: each has the bits of its own expert's product. Some experts have no row, and one has most.
-pub(crate) fn expert_products<D: Device>(
-    device: &mut D,
-    case: Case,
-    tokens: usize,
-) -> Result<Outcome, DeviceError> {
+pub(crate) fn expert_products<D: Device>(device: &mut D, case: Case, tokens: usize) -> Result<Outcome, DeviceError> {
     let Case { element, kind, .. } = case;
     let (experts, per_token, n, k) = (70usize, 3usize, 24usize, 1280usize);
     let o = operands(device, element, kind, (experts * n, k), tokens)?;
@@ -226,7 +222,8 @@ pub(crate) fn products<D: Device>(
         outcome.same_bits &= get::<u16>(device, to, n * k)? == bits(element, &o.exact);
     }
     // Enough multiprocessors cut k into segments, few do not.
-    let sizes = [(1, 999), (9, 1), (30, 999), (64, 1), (129, 999), (rows, 9999), (rows, 1)].map(|(m, n)| (rows.min(m), n));
+    let sizes =
+        [(1, 999), (9, 1), (30, 999), (64, 1), (129, 999), (rows, 9999), (rows, 1)].map(|(m, n)| (rows.min(m), n));
     let mut all: Vec<Vec<f32>> = vec![];
     for (m, multiprocessors) in sizes {
         let runner = case.runner(device, true, multiprocessors, &o)?;

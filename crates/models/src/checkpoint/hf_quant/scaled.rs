@@ -95,7 +95,8 @@ impl<'a> ScaledMatrix<'a> {
         let scales = self.scales.numbers()?;
         let of_row = |row: usize| {
             let (scales, size) = self.grid.of_row(&scales, row);
-            (0..self.width.div_ceil(group)).map(move |i| scales.get(i * group / size.max(1)).copied().unwrap_or_default())
+            (0..self.width.div_ceil(group))
+                .map(move |i| scales.get(i * group / size.max(1)).copied().unwrap_or_default())
         };
         Ok(Some(rows.flat_map(of_row).collect()))
     }
