@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles every CUDA kernel for Ampere (sm_80, sm_86), Ada (sm_89), Hopper (sm_90) and Blackwell (sm_100, sm_120) without a GPU, and lists
+# Compiles every CUDA kernel for Ampere (sm_80, sm_86), Ada (sm_89), Hopper (sm_90, sm_90a) and Blackwell (sm_100, sm_120) without a GPU, and lists
 # registers, spills and shared memory.
 # Skipped if the kernels have not changed since they were last embedded in the program: `embedded` beside them begins with their digest.
 #   cuda-assemble.sh            assembles if something changed
@@ -38,14 +38,14 @@ if [ -z "${EARNEST_CUDA_LIBRARIES:-}" ]; then
 fi
 
 earnest() { cargo run --release --locked --quiet -- "$@"; }
-earnest doctor --assemble sm_80,sm_86,sm_89,sm_90,sm_100,sm_120
+earnest doctor --assemble sm_80,sm_86,sm_89,sm_90,sm_90a,sm_100,sm_120
 if [ "${1:-}" != --record ]; then
   echo "they assemble; scripts/cuda-assemble.sh --record embeds them in the program"
   exit 0
 fi
 
-# A binary runs on later devices of its family: the one for sm_80 on 8.6 and 8.9 too.
-architectures=sm_80,sm_90,sm_100,sm_120
+# A binary runs on later devices of its family: the one for sm_80 on 8.6 and 8.9 too. sm_89 adds the products of 8-bit floats, sm_90a those of warp groups.
+architectures=sm_80,sm_89,sm_90,sm_90a,sm_100,sm_120
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 earnest doctor --assemble "$architectures" --embed "$folder"

@@ -63,6 +63,8 @@ struct Cuda {
     ready: bool,
     /// Devices as CUDA's libraries report them, or their error.
     libraries: Vec<String>,
+    /// Major and minor compute capability of the first device; none without one.
+    capability: Option<(u32, u32)>,
     /// Values of `--cuda-variant`.
     variants: &'static [VariantCard],
 }
@@ -272,11 +274,12 @@ fn examine_cuda() -> Cuda {
     }
     let found = cuda::devices();
     let ready = matches!(found.as_deref(), Ok([first, ..]) if first.has_kernels() && first.capability.0 >= 8);
+    let capability = found.as_ref().ok().and_then(|found| Some(found.first()?.capability));
     let libraries = match found {
         Ok(found) => found.iter().map(describe_device).collect(),
         Err(error) => vec![error.to_string()],
     };
-    Cuda { driver, devices, ready, libraries, variants: &VARIANTS }
+    Cuda { driver, devices, ready, libraries, capability, variants: &VARIANTS }
 }
 
 fn describe_device(d: &cuda::DeviceInfo) -> String {

@@ -106,8 +106,8 @@ EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, C
     switch (attribute) {
     case 16: return *value = 132, 0;
     case 20: return *value = number("MOCK_MODE", 0), 0;
-    case 75: return *value = 9, 0;
-    case 76: return *value = 0, 0;
+    case 75: return *value = number("MOCK_MAJOR", 9), 0;
+    case 76: return *value = number("MOCK_MINOR", 0), 0;
     case 97: return *value = number("MOCK_SHARED", 232448), 0;
     default: return 1;
     }

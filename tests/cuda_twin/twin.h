@@ -1,9 +1,10 @@
 // What the CUDA kernels need to run as C++ on a CPU, for tests: threads of a block as fibers, barriers, warp operations, matrix
 // instructions, copies that arrive when they are waited for and not before.
 //
-// A block runs on one CPU thread, its fibers one after another between barriers, in one of three orders. A kernel that lacks a
-// barrier gives different results in different orders. Shared memory is filled with NaN before each block.
+// A block runs on one CPU thread, its fibers one after another between barriers, in one of three orders, in two of which each warp runs ahead
+// as far as it can. A kernel that lacks a barrier gives different results in different orders. Shared memory is filled with NaN before each block.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -97,7 +98,7 @@ earnest_twin_switch:
 #endif
 
 enum State { RUNS, AT_BLOCK, AT_WARP, DONE };
-enum Operation { SHUFFLE, MATRICES, MULTIPLY };
+enum Operation { SHUFFLE, MATRICES, MULTIPLY, MULTIPLY_E4M3, GROUP_FENCE, GROUP_MULTIPLY, GROUP_COMMIT, GROUP_WAIT };
 
 struct Copy {
     void *to;
@@ -119,7 +120,7 @@ struct Fiber {
 struct Exchange {
     uint32_t words[32][6];
     bool decoded;
-    float left[16][16], right[16][8];
+    float left[16][32], right[32][8];
 };
 
 static const size_t STACK = 128 * 1024;
@@ -130,6 +131,22 @@ static void *scheduler;
 static void (*entry)(void **);
 static void **arguments;
 static unsigned char *dynamic_shared;
+static unsigned shared_bytes;
+// Of each 16 bytes of dynamic shared memory: copies that may arrive at any time, threads whose products (warp_groups.h) may read them at any
+// time, and 1 + the thread whose copy the async proxy does not see yet.
+struct Piece {
+    unsigned arriving, reading, unpublished;
+};
+static std::vector<Piece> pieces;
+// What other headers do before a block and after it.
+static void (*before_block)() = [] {};
+static void (*after_block)() = [] {};
+
+// The piece of dynamic shared memory at an address; none elsewhere.
+static Piece *piece_at(const void *p) {
+    const uintptr_t at = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(dynamic_shared);
+    return at / 16 < pieces.size() ? &pieces[at / 16] : nullptr;
+}
 
 static void yield_to_scheduler(State state) {
     Fiber &self = fibers[current];
@@ -177,31 +194,42 @@ static Exchange &meet(Operation operation) {
     return x;
 }
 
-static void run_block(int order) {
-    for (unsigned t = 0; t < threads; t++) prepare(fibers[t]);
-    unsigned alive = threads;
-    while (alive > 0) {
-        bool moved = false;
-        for (unsigned i = 0; i < threads; i++) {
-            const unsigned t = order == 0 ? i : order == 1 ? threads - 1 - i : (i * 37 + 11) % threads;
-            Fiber &fiber = fibers[t];
-            if (fiber.state != RUNS) continue;
+// Runs a warp's threads that can run, in the order, and frees those that have all reached a warp operation; false if nothing moved.
+static bool run_warp(unsigned warp, int order, unsigned &alive) {
+    bool moved = false;
+    unsigned waiting = 0;
+    for (unsigned i = 0; i < 32; i++) {
+        const unsigned t = warp * 32 + (order == 0 ? i : order == 1 ? 31 - i : (i * 5 + 11) % 32);
+        Fiber &fiber = fibers[t];
+        if (fiber.state == RUNS) {
             moved = true;
             current = threadIdx.x = t;
             earnest_twin_switch(&scheduler, fiber.stack_pointer);
             if (fiber.state == DONE) alive--;
         }
-        for (unsigned warp = 0; warp < threads / 32; warp++) {
-            unsigned waiting = 0;
-            for (unsigned l = 0; l < 32; l++) waiting += fibers[warp * 32 + l].state == AT_WARP;
-            if (waiting < 32) continue;
-            for (unsigned l = 0; l < 32; l++) {
-                Fiber &fiber = fibers[warp * 32 + l];
-                if (fiber.operation != fibers[warp * 32].operation) fail("lanes of a warp are at different operations");
-                fiber.state = RUNS;
+        waiting += fiber.state == AT_WARP;
+    }
+    if (waiting < 32) return moved;
+    for (unsigned l = 0; l < 32; l++) {
+        Fiber &fiber = fibers[warp * 32 + l];
+        if (fiber.operation != fibers[warp * 32].operation) fail("lanes of a warp are at different operations");
+        fiber.state = RUNS;
+    }
+    return true;
+}
+
+// The warps take turns at every warp operation in the first order; in the others each runs as far as it can before the next one begins.
+static void run_block(int order) {
+    for (unsigned t = 0; t < threads; t++) prepare(fibers[t]);
+    const unsigned warps = threads / 32;
+    unsigned alive = threads;
+    while (alive > 0) {
+        bool moved = false;
+        for (unsigned i = 0; i < warps; i++)
+            while (run_warp(order == 1 ? warps - 1 - i : i, order, alive)) {
+                moved = true;
+                if (order == 0) break;
             }
-            moved = true;
-        }
         unsigned waiting = 0;
         for (unsigned t = 0; t < threads; t++) waiting += fibers[t].state == AT_BLOCK;
         if (waiting > 0 && waiting == threads) {
@@ -212,6 +240,7 @@ static void run_block(int order) {
     }
     for (unsigned t = 0; t < threads; t++)
         if (!fibers[t].copies.empty()) fail("a thread ended before its copies arrived");
+    after_block();
 }
 
 template <class... A, size_t... I> static void call_with(void (*kernel)(A...), void **a, std::index_sequence<I...>) {
@@ -234,11 +263,14 @@ extern "C" __attribute__((visibility("default"))) void earnest_twin_run(void (*k
     blockDim = {block, 1, 1};
     std::vector<unsigned char> memory(shared + 64);
     dynamic_shared = reinterpret_cast<unsigned char *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    shared_bytes = shared;
     for (unsigned z = 0; z < grid[2]; z++)
         for (unsigned y = 0; y < grid[1]; y++)
             for (unsigned x = 0; x < grid[0]; x++) {
                 blockIdx = {x, y, z};
                 std::memset(dynamic_shared, 0xff, shared);
+                pieces.assign(shared / 16, {});
+                before_block();
                 run_block(order);
             }
 }
@@ -256,6 +288,15 @@ template <class V> static V __shfl_xor_sync(unsigned, V value, int mask) {
     std::memcpy(&other, &x.words[lane ^ mask][0], 4);
     return other;
 }
+
+static inline uint32_t __ballot_sync(unsigned, bool is_set) {
+    twin::exchange().words[threadIdx.x % 32][0] = is_set;
+    const twin::Exchange &x = twin::meet(twin::SHUFFLE);
+    uint32_t all = 0;
+    for (int l = 0; l < 32; l++) all |= x.words[l][0] << l;
+    return all;
+}
+static inline int __popc(uint32_t x) { return __builtin_popcount(x); }
 
 static inline float __uint_as_float(uint32_t x) {
     float f;
@@ -365,9 +406,61 @@ static inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t 
     }
 }
 
+// E4M3: to nearest, ties to even; beyond 448 to 448; 0x7f for what is not a number.
+static inline uint8_t to_e4m3(float x) {
+    if (std::isnan(x)) return 0x7f;
+    const uint8_t sign = std::signbit(x) ? 0x80 : 0;
+    const float a = std::fmin(std::fabs(x), 448.0f);
+    int exponent;
+    std::frexp(a, &exponent);
+    // Steps of a 512th below 2^-6, of an eighth of the power of two from there on.
+    const int power = a == 0.0f ? -6 : std::max(exponent - 1, -6);
+    const int steps = static_cast<int>(std::nearbyint(std::ldexp(a, 3 - power)));
+    return sign | std::min(0x7e, (power + 6) * 8 + steps);
+}
+static inline float from_e4m3(uint8_t code) {
+    const int exponent = code >> 3 & 15, fraction = code & 7;
+    if ((code & 0x7f) == 0x7f) return __uint_as_float(0x7fc00000);
+    const float a = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
+    return code & 0x80 ? -a : a;
+}
+static inline uint16_t to_e4m3_pair(float low, float high) { return to_e4m3(low) | to_e4m3(high) << 8; }
+
+// Products of two codes are exact in f32.
+static inline void multiply_add_e4m3(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+    const int lane = threadIdx.x % 32;
+    uint32_t *mine = twin::exchange().words[lane];
+    for (int i = 0; i < 4; i++) mine[i] = a[i];
+    mine[4] = b0;
+    mine[5] = b1;
+    twin::Exchange &x = twin::meet(twin::MULTIPLY_E4M3);
+    if (!x.decoded) {
+        x.decoded = true;
+        for (int l = 0; l < 32; l++)
+            for (int e = 0; e < 4; e++) {
+                const int row = l / 4, k = l % 4 * 4 + e;
+                const auto code = [&](int word) { return from_e4m3(static_cast<uint8_t>(x.words[l][word] >> 8 * e)); };
+                x.left[row][k] = code(0);
+                x.left[row + 8][k] = code(1);
+                x.left[row][k + 16] = code(2);
+                x.left[row + 8][k + 16] = code(3);
+                x.right[k][row] = code(4);
+                x.right[k + 16][row] = code(5);
+            }
+    }
+    for (int i = 0; i < 4; i++) {
+        const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+        for (int k = 0; k < 32; k++) c[i] += x.left[row][k] * x.right[k][column];
+    }
+}
+
 static inline void copy_async(void *to, const void *from, bool valid) {
     if (reinterpret_cast<uintptr_t>(to) % 16 != 0 || reinterpret_cast<uintptr_t>(from) % 16 != 0)
         twin::fail("a copy is not aligned to 16 bytes");
+    if (twin::Piece *piece = twin::piece_at(to)) {
+        if (piece->reading) twin::fail("a copy to what a product may still read");
+        piece->arriving++;
+    }
     twin::Fiber &self = twin::fibers[twin::current];
     self.copies.push_back({to, from, valid, self.groups});
 }
@@ -379,6 +472,10 @@ template <int N> static inline void wait_copies() {
         const twin::Copy &copy = self.copies[done++];
         if (copy.valid) std::memcpy(copy.to, copy.from, 16);
         else std::memset(copy.to, 0, 16);
+        if (twin::Piece *piece = twin::piece_at(copy.to)) {
+            piece->arriving--;
+            piece->unpublished = twin::current + 1;
+        }
     }
     self.copies.erase(self.copies.begin(), self.copies.begin() + done);
 }

@@ -42,6 +42,9 @@ fn an_engine_is_compared_with_another_way_of_computing() {
     // Two arithmetics: not the same to the last bit.
     let rounded = ask(&["--reference", "cpu", "--quant", "q8_0", "--compute", "int8", "--tolerance", "10"]);
     assert!(rounded.status.success() && words(&rounded).contains("within 10"), "{}", words(&rounded));
+    let beside = ask(&["--reference", "default-compute", "--compute", "int8", "--tolerance", "10", "--json"]);
+    let d: serde_json::Value = serde_json::from_slice(&beside.stdout).unwrap();
+    assert!(beside.status.success() && d["result"]["largest_difference"].as_f64().unwrap() > 0.0, "{d}");
     let long = ask(&["--reference", "cpu", "--new", "100000"]);
     assert_eq!(long.status.code(), Some(2), "{}", words(&long));
 }

@@ -84,11 +84,11 @@ fn every_call_is_one_that_a_driver_takes_and_everything_is_given_back() {
     }
     let checked = earnest(&at, &[], &["bench", "kernels"]);
     assert_eq!(checked.status.code(), Some(5), "{}", words(&checked));
-    assert!(words(&checked).contains("63 checks, 63 wrong"), "{}", words(&checked));
+    assert!(words(&checked).contains("85 checks, 85 wrong"), "{}", words(&checked));
     assert!(left(&at).starts_with("memory 0 handles 0 "), "{}", left(&at));
     // A consumer card: heads above 128 are left out of the checks, and nothing asks for more shared memory than there is.
     let smaller = earnest(&at, &[("MOCK_SHARED", "101376")], &["bench", "kernels"]);
-    assert!(words(&smaller).contains("60 checks, 60 wrong"), "{}", words(&smaller));
+    assert!(words(&smaller).contains("82 checks, 82 wrong"), "{}", words(&smaller));
 }
 
 #[test]
@@ -110,6 +110,7 @@ fn variants_make_calls_that_a_driver_takes_and_name_the_arithmetic_they_change()
         ("graphs,fused-norms", "native-cuda-cublaslt"),
         ("tuned-products", "native-cuda-cublaslt-tuned"),
         (all, "native-cuda-cublaslt-tuned-fused-dequantise"),
+        ("graphs,wgmma", "native-cuda-batch-invariant-wgmma"),
     ] {
         let results = at.path().join(format!("results-{engine}"));
         let fixed = ["run", "arithmetic-bench", "--device", "cuda", "--limit", "3", "--max-tokens", "4", "--json"];
@@ -126,8 +127,36 @@ fn variants_make_calls_that_a_driver_takes_and_name_the_arithmetic_they_change()
     assert_eq!(unkept.status.code(), Some(5), "{}", words(&unkept));
     assert!(words(&unkept).contains("cannot be kept in /proc/nowhere"), "{}", words(&unkept));
     assert!(left(&at).starts_with("memory 0 handles 0 "), "{}", left(&at));
+    // The only variant that a device can lack.
+    let hopper = ["bench", "golden", LLAMA, "--device", "cuda", "--cuda-variant", "wgmma", "--dtype", "bf16"];
+    let refused = earnest(&at, &[("MOCK_MAJOR", "10")], &hopper);
+    assert!(
+        refused.status.code() == Some(5) && words(&refused).contains("9.0, and Mock 0 has 10.0"),
+        "{}",
+        words(&refused)
+    );
+    assert!(left(&at).starts_with("memory 0 handles 0 "), "{}", left(&at));
     let unknown = earnest(&at, &[], &["run", "arithmetic-bench", "--cuda-variant", "fast"]);
     assert!(unknown.status.code() == Some(2) && words(&unknown).contains("attention-warps"), "{}", words(&unknown));
+}
+
+#[test]
+fn products_in_8_bit_floats_make_calls_that_a_driver_takes_and_are_refused_by_older_devices() {
+    let Some(at) = libraries() else { return };
+    let mixture = "tests/golden/engine/checkpoints/gpt-oss-mxfp4";
+    for (model, more) in [(LLAMA, &[][..]), (LLAMA, &["--cuda-variant", "wgmma"]), (mixture, &["--batch-invariant"])] {
+        let fixed = ["bench", "golden", model, "--device", "cuda", "--compute", "fp8"];
+        let ended = earnest(&at, &[], &[&fixed[..], more].concat());
+        assert_eq!(ended.status.code(), Some(5), "{}", words(&ended));
+        assert!(words(&ended).contains("NOT all within"), "{model} {more:?}: {}", words(&ended));
+        assert!(left(&at).starts_with("memory 0 handles 0 "), "{model} {more:?}: {}", left(&at));
+    }
+    let asked = ["bench", "golden", LLAMA, "--device", "cuda", "--compute", "fp8"];
+    let refused = earnest(&at, &[("MOCK_MAJOR", "8"), ("MOCK_MINOR", "6")], &asked);
+    let text = words(&refused);
+    assert!(refused.status.code() == Some(5) && text.contains("8.9") && text.contains("Mock 0 has 8.6"), "{text}");
+    let on_cpu = earnest(&at, &[], &["bench", "golden", LLAMA, "--device", "cpu", "--compute", "fp8"]);
+    assert!(on_cpu.status.code() == Some(2) && words(&on_cpu).contains("on a GPU only"), "{}", words(&on_cpu));
 }
 
 #[test]

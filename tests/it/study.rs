@@ -145,7 +145,7 @@ fn every_mistake_is_listed_with_its_line_before_anything_is_loaded() {
     for said in [
         "study.toml has 7 mistakes",
         "line 1, sampels: there is no key sampels here (did you mean samples?)",
-        "line 5, models.plain.compute: int9 is none of f32, int8, a8, bf16",
+        "line 5, models.plain.compute: int9 is none of f32, int8, a8, bf16, fp8",
         "line 8, tasks.sums.suite: there is no suite arithmetic-bensh (did you mean arithmetic-bench?)",
         "line 12, tasks.copies.options.task: there is no key task here (did you mean tasks?)",
         "line 12, tasks.copies.options.per-length: per-length x: expected a whole number",

@@ -14,6 +14,7 @@ use crate::cli::printer::Printer;
 use earnest_engine::bench::{GoldenResult, compare, random_prompts, record};
 use earnest_engine::cuda::Variants;
 use earnest_eval::model::{self, BUILT_IN, DeviceChoice, EngineSettings};
+use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 
 /// Configuration of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -27,6 +28,8 @@ pub enum Reference {
     NoPrefixCache,
     /// Without --cuda-variant
     DefaultVariants,
+    /// Without --compute: products of the weights' type
+    DefaultCompute,
 }
 
 #[derive(Debug, Args)]
@@ -120,15 +123,17 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
     }
     let prompts = random_prompts(args.prompts, args.shared, args.own, config.vocab_size);
     let settings = args.engine.settings()?;
-    let mut other = settings.clone();
+    let (mut other, mut other_checkpoint, format) =
+        (settings.clone(), model::open(&chosen)?, checkpoint.weight_format());
     match args.reference {
         Reference::Cpu => (other.device, other.batch_invariant) = (DeviceChoice::Cpu, false),
         Reference::BatchInvariant => other.batch_invariant = true,
         Reference::NoPrefixCache => other.prefix_cache = false,
         Reference::DefaultVariants => other.cuda_variants = Variants::NONE,
+        Reference::DefaultCompute => other_checkpoint.set_weight_format(WeightFormat { compute: None, ..format }),
     }
-    let load = |settings: &EngineSettings| -> Result<_, CliError> {
-        let loaded = model::load(&checkpoint, settings)?;
+    let load = |checkpoint: &Checkpoint, settings: &EngineSettings| -> Result<_, CliError> {
+        let loaded = model::load(checkpoint, settings)?;
         loaded.notes.iter().for_each(|note| printer.warning(note));
         let side = Side { devices: loaded.engine.card().devices, options: loaded.options };
         if !quiet {
@@ -138,10 +143,10 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
     };
     let (recorded, reference_engine) = {
         // Dropped before the other engine loads, to free its memory.
-        let (mut engine, side) = load(&other)?;
+        let (mut engine, side) = load(&other_checkpoint, &other)?;
         (record(engine.as_mut(), &prompts, args.new).map_err(super::failure)?, side)
     };
-    let (mut engine, side) = load(&settings)?;
+    let (mut engine, side) = load(&checkpoint, &settings)?;
     let result = compare(engine.as_mut(), &model::short_name(chosen.path()), &recorded).map_err(super::failure)?;
     let tokens: BTreeSet<u32> = recorded.prompts.iter().flat_map(|p| p.greedy.iter().copied()).collect();
     let within = |x: f64| x <= args.tolerance;

@@ -74,6 +74,8 @@ pub enum ComputeArg {
     A8,
     /// Products of bf16 with sums in f32: fast with AMX, half the memory
     Bf16,
+    /// On a GPU (compute capability 8.9 and later): products of 8-bit floats with sums in f32
+    Fp8,
 }
 
 /// `--quant`.
@@ -110,6 +112,7 @@ impl ComputeArg {
             ComputeArg::Int8 => Some(Compute::Int8),
             ComputeArg::A8 => Some(Compute::A8),
             ComputeArg::Bf16 => Some(Compute::Bf16),
+            ComputeArg::Fp8 => Some(Compute::Fp8),
         }
     }
 }

@@ -49,7 +49,7 @@ pub struct MeasureArgs {
     #[arg(long, requires = "plan", conflicts_with = "runs")]
     pub measure: bool,
 
-    /// With --measure: arithmetic, f32, int8, a8 or bf16, as in `earnest run --compute` [default: f32]
+    /// With --measure: arithmetic, f32, int8, a8, bf16 or fp8, as in `earnest run --compute` [default: f32]
     #[arg(long, value_name = "TYPE", value_enum, requires = "measure", hide_possible_values = true)]
     pub compute: Option<ComputeArg>,
 }

@@ -36,6 +36,9 @@ impl EngineCore<CpuBackend> {
         let team = Team::start(options.threads(), Isa::detect()).map_err(LoadError::Threads)?;
         let config = checkpoint.config.clone();
         let format = checkpoint.weight_format();
+        if format.is_fp8() {
+            return Err(LoadError::Fp8);
+        }
         let cache = match format.kv {
             Some(_) if format.is_int8() => return Err(LoadError::KvOfInt8),
             Some(KvType::Bf16) => CacheType::Bf16,

@@ -31,7 +31,7 @@ pub fn assemble(architecture: &str) -> Result<Vec<Assembled>, DeviceError> {
     let mut options = compiler_options(architecture);
     options.push("--ptxas-options=-v".into());
     let mut all = vec![];
-    for unit in Unit::all() {
+    for unit in Unit::all().into_iter().filter(|unit| unit.target.has(architecture)) {
         let (_, log) = compile(&compiler, &unit.name, &unit.source(&Sources::embedded()), &options)?;
         let found = read(&unit.name, &log);
         if found.is_empty() {

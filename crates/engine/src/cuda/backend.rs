@@ -24,8 +24,9 @@ pub struct CudaBackend {
 
 /// Opens the GPU of the settings, with cublasLt unless products are to be our own.
 fn open(options: &Options) -> Result<Gpu, CudaError> {
-    let mut gpu = Gpu::open(options.device, options.kernel_cache.clone(), !options.batch_invariant)?;
-    if !options.batch_invariant {
+    let library = !options.own_products();
+    let mut gpu = Gpu::open(options.device, options.kernel_cache.clone(), library)?;
+    if library {
         gpu.cublaslt_version()?;
         if options.variants.has(Variant::TunedProducts) {
             gpu.tune(options.kernel_cache.as_deref())?;
@@ -68,7 +69,7 @@ impl EngineCore<CudaBackend> {
             // Decoding sequences always run; a prompt needs at least one token of the budget to make progress.
             tokens: options.token_budget.max(max_batch + 1),
             sequences: max_batch,
-            invariant: options.batch_invariant,
+            invariant: options.own_products(),
             kv_memory: options.kv_memory,
             variants: options.variants,
         };

@@ -71,10 +71,11 @@ impl KernelCompiler {
         let source = unit.source(&self.sources);
         let compiler = self.compiler.as_ref().map_err(DeviceError::clone)?;
         let version = version(compiler).unwrap_or_default();
-        let options = compiler_options(&self.architecture);
+        let architecture = unit.architecture(&self.architecture);
+        let options = compiler_options(architecture);
         let key = Sha256::digest(format!("{version:?}\n{options:?}\n{source}"));
         let short: String = key.iter().take(12).map(|b| format!("{b:02x}")).collect();
-        let path = self.folder.as_ref().map(|f| f.join(format!("{}-{}-{short}.cubin", unit.name, self.architecture)));
+        let path = self.folder.as_ref().map(|f| f.join(format!("{}-{architecture}-{short}.cubin", unit.name)));
         if let Some(binary) = path.as_deref().and_then(read) {
             return Ok(binary);
         }

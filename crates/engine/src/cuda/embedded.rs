@@ -10,7 +10,7 @@ use std::io::Read;
 use sha2::{Digest, Sha256};
 
 use super::device::DeviceError;
-use super::kernels::{Unit, compiler_options};
+use super::kernels::{Unit, architecture_number, compiler_options};
 use super::sources::Sources;
 
 static FILE: &[u8] = include_bytes!("kernels/embedded");
@@ -18,39 +18,45 @@ static FILE: &[u8] = include_bytes!("kernels/embedded");
 /// Bytes of a digest.
 const DIGEST: usize = 32;
 
-/// Architectures of the parts; a binary runs on later devices of its family, so the first one serves 8.6 and 8.9 too.
-pub(crate) const ARCHITECTURES: [&str; 4] = ["sm_80", "sm_90", "sm_100", "sm_120"];
+/// Architectures of the parts. A binary runs on later devices of its family, so the first one serves 8.6 and 8.9 too, and the second has only
+/// what 8.0 lacks; `sm_90a` is 9.0 alone.
+pub(crate) const ARCHITECTURES: [&str; 6] = ["sm_80", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"];
 
-/// The embedded part for a device.
+/// The embedded parts for a device.
 pub(crate) struct Embedded {
-    architecture: &'static str,
     compiler: &'static str,
-    part: &'static [u8],
+    parts: Vec<Part>,
+}
+
+/// Binaries of an architecture.
+struct Part {
+    architecture: &'static str,
+    compressed: &'static [u8],
     /// The part, expanded when the first binary is asked for; empty if it is damaged.
     binaries: OnceCell<Vec<u8>>,
 }
 
 impl Embedded {
-    /// Finds the part for a compute capability.
+    /// Finds the parts for a compute capability.
     pub(crate) fn find(capability: (u32, u32)) -> Option<Embedded> {
-        let (line, mut parts) = split()?;
+        let (line, mut rest) = split()?;
         let mut words = line.split(' ').skip(1);
         let compiler = words.next()?;
-        let wanted = architecture_for(capability)?;
+        let mut parts = vec![];
         for word in words {
             let (architecture, bytes) = word.split_once(':')?;
-            let (part, rest) = parts.split_at_checked(bytes.parse().ok()?)?;
-            if architecture == wanted {
-                return Some(Embedded { architecture, compiler, part, binaries: OnceCell::new() });
+            let (compressed, tail) = rest.split_at_checked(bytes.parse().ok()?)?;
+            if let Some(&architecture) = architectures_for(capability).iter().find(|of| **of == architecture) {
+                parts.push(Part { architecture, compressed, binaries: OnceCell::new() });
             }
-            parts = rest;
+            rest = tail;
         }
-        None
+        (!parts.is_empty()).then_some(Embedded { compiler, parts })
     }
 
-    /// Architecture that the binaries were compiled for, e.g. `sm_90`.
+    /// Architecture that most binaries were compiled for, e.g. `sm_90`.
     pub(crate) fn architecture(&self) -> &'static str {
-        self.architecture
+        self.parts.first().map_or("none", |part| part.architecture)
     }
 
     /// Name of the compiler, e.g. `nvrtc-12.9`.
@@ -60,8 +66,17 @@ impl Embedded {
 
     /// Returns a unit's binary; none if its source is not the one that was compiled.
     pub(crate) fn binary(&self, unit: &Unit, sources: &Sources) -> Option<&[u8]> {
+        self.parts.iter().find_map(|part| part.binary(unit, sources))
+    }
+}
+
+impl Part {
+    fn binary(&self, unit: &Unit, sources: &Sources) -> Option<&[u8]> {
+        if !unit.target.has(self.architecture) {
+            return None;
+        }
         let wanted = key(unit, sources, self.architecture);
-        let mut rest = &self.binaries.get_or_init(|| expand(self.part).unwrap_or_default())[..];
+        let mut rest = &self.binaries.get_or_init(|| expand(self.compressed).unwrap_or_default())[..];
         loop {
             let (digest, tail) = rest.split_at_checked(DIGEST)?;
             let (length, tail) = tail.split_first_chunk::<4>()?;
@@ -86,11 +101,23 @@ fn split() -> Option<(&'static str, &'static [u8])> {
     Some((std::str::from_utf8(&FILE[..end]).ok()?, &FILE[end + 1..]))
 }
 
-/// The architecture whose binaries a device runs: the nearest older one of its family.
-pub(crate) fn architecture_for((major, minor): (u32, u32)) -> Option<&'static str> {
-    let number = |name: &str| name.strip_prefix("sm_").and_then(|n| n.parse::<u32>().ok()).unwrap_or(u32::MAX);
-    let fits = |name: &&str| number(name) / 10 == major && number(name) <= 10 * major + minor;
-    ARCHITECTURES.into_iter().filter(fits).max_by_key(|name| number(name))
+/// The architectures whose binaries a device runs: older ones of its family, the oldest first, and what it has alone.
+pub(crate) fn architectures_for((major, minor): (u32, u32)) -> Vec<&'static str> {
+    let runs = |name: &&str| match architecture_number(name) {
+        Some(number) => number / 10 == major && number <= 10 * major + minor,
+        None => *name == format!("sm_{major}{minor}a"),
+    };
+    ARCHITECTURES.into_iter().filter(runs).collect()
+}
+
+/// The units of a part: those that it has and no older one of its family does.
+fn units(architecture: &str) -> Vec<Unit> {
+    let number = architecture_number(architecture);
+    let is_older = |other: u32| number.is_some_and(|number| other / 10 == number / 10 && other < number);
+    let older: Vec<&str> =
+        ARCHITECTURES.into_iter().filter(|of| architecture_number(of).is_some_and(is_older)).collect();
+    let is_new = |unit: &Unit| unit.target.has(architecture) && !older.iter().any(|of| unit.target.has(of));
+    Unit::all().into_iter().filter(is_new).collect()
 }
 
 fn key(unit: &Unit, sources: &Sources, architecture: &str) -> Vec<u8> {
@@ -105,7 +132,7 @@ pub(crate) fn part(
 ) -> Result<Vec<u8>, DeviceError> {
     let sources = Sources::embedded();
     let mut bytes = vec![];
-    for unit in Unit::all() {
+    for unit in units(architecture) {
         let binary = compile(&unit)?;
         bytes.extend(key(&unit, &sources, architecture));
         bytes.extend((binary.len() as u32).to_le_bytes());
@@ -118,12 +145,14 @@ pub(crate) fn part(
 mod tests {
     use super::*;
     use crate::cuda::device::Element;
+    use crate::cuda::kernels::Kind;
 
     #[test]
     fn every_kernel_is_embedded_as_its_source_is_now() {
         for capability in [(8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)] {
             let embedded = Embedded::find(capability).expect("a part for every architecture");
-            for unit in Unit::all() {
+            let runs = |unit: &Unit| architectures_for(capability).iter().any(|part| unit.target.has(part));
+            for unit in Unit::all().into_iter().filter(runs) {
                 let binary = embedded.binary(&unit, &Sources::embedded());
                 assert!(
                     binary.is_some_and(|binary| binary.starts_with(b"\x7fELF")),
@@ -138,19 +167,30 @@ mod tests {
 
     #[test]
     fn devices_get_binaries_of_their_family() {
-        assert_eq!(architecture_for((8, 9)), Some("sm_80"));
-        assert_eq!(architecture_for((10, 3)), Some("sm_100"));
-        assert_eq!(architecture_for((12, 1)), Some("sm_120"));
-        assert_eq!(architecture_for((13, 0)), None);
+        assert_eq!(architectures_for((8, 6)), ["sm_80"]);
+        assert_eq!(architectures_for((8, 9)), ["sm_80", "sm_89"]);
+        assert_eq!(architectures_for((9, 0)), ["sm_90", "sm_90a"]);
+        assert_eq!(architectures_for((10, 3)), ["sm_100"]);
+        assert_eq!(architectures_for((12, 1)), ["sm_120"]);
+        assert!(architectures_for((13, 0)).is_empty());
+        let names = |architecture| units(architecture).into_iter().map(|unit| unit.name).collect::<Vec<_>>();
+        assert!(names("sm_89").iter().all(|name| name.contains("e4m3")) && names("sm_89").len() == 4);
+        assert!(names("sm_90a").iter().all(|name| name.starts_with("wgmma")) && names("sm_90a").len() == 8);
+        assert_eq!((names("sm_80").len() + 4, names("sm_100")), (names("sm_90").len(), names("sm_90")));
     }
 
     #[test]
     fn a_part_is_read_as_it_was_written() {
         let bytes = part("sm_80", &mut |unit| Ok(unit.name.clone().into_bytes())).unwrap();
-        let read = Embedded { architecture: "sm_80", compiler: "none", part: &[], binaries: OnceCell::from(bytes) };
+        let read = Part { architecture: "sm_80", compressed: &[], binaries: OnceCell::from(bytes) };
         let unit = Unit::attention(Element::Bf16, 128);
         assert_eq!(read.binary(&unit, &Sources::embedded()), Some(unit.name.as_bytes()));
-        let other = Embedded { architecture: "sm_90", ..read };
+        assert_eq!(
+            read.binary(&Unit::wgmma(Element::Bf16, Kind::Dense), &Sources::embedded()),
+            None,
+            "not of this architecture"
+        );
+        let other = Part { architecture: "sm_90", ..read };
         assert_eq!(other.binary(&unit, &Sources::embedded()), None, "compiled with other options");
     }
 }

@@ -39,6 +39,43 @@ pub enum CudaError {
     /// The run's settings say that products are cublasLt's, and no library of it can be used; the reasons.
     #[error("matrix products by cublasLt were settled on, and it can not be used: {0}")]
     NoLibrary(String),
+    /// A variant whose instructions the device lacks.
+    #[error(
+        "the variant {name} needs compute capability {}.{}, and {device} has {}.{}: leave it out of --cuda-variant",
+        needed.0, needed.1, found.0, found.1
+    )]
+    VariantDevice {
+        /// Name of the variant.
+        name: &'static str,
+        /// The compute capability that it needs.
+        needed: (u32, u32),
+        /// Name of the device.
+        device: String,
+        /// The compute capability of the device.
+        found: (u32, u32),
+    },
+    /// A variant of products in 16 bits, and a checkpoint that is computed in f32.
+    #[error(
+        "the variant {name} computes in 16 bits, and this checkpoint is computed in f32: add --dtype bf16, or leave it out of --cuda-variant"
+    )]
+    VariantElement {
+        /// Name of the variant.
+        name: &'static str,
+    },
+    /// Products of 8-bit floats on a device that has none.
+    #[error(
+        "--compute fp8 needs compute capability 8.9 or later (Ada, Hopper, Blackwell), and {device} has {}.{}: leave it out, or take --quant q8_0",
+        found.0, found.1
+    )]
+    Fp8Device {
+        /// Name of the device.
+        device: String,
+        /// The compute capability of the device.
+        found: (u32, u32),
+    },
+    /// Products of 8-bit floats beside activations in f32.
+    #[error("--compute fp8 rounds activations of 16 bits, and --dtype is f32: take --dtype bf16 or f16")]
+    Fp8Element,
     /// A feature of the decoder that the kernels do not compute.
     #[error("{architecture} has {feature}, which is not supported on a GPU: run this checkpoint with --device cpu")]
     Feature {

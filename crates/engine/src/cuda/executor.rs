@@ -1,7 +1,7 @@
 //! The forward pass of a step on a device, from token ids to sampled tokens.
 
 use super::attention_plan::{AttentionPlan, Setting};
-use super::device::{Address, Device, DeviceError, Element, Mark, Out};
+use super::device::{Address, Device, DeviceError, DeviceInfo, Element, Mark, Out};
 use super::error::CudaError;
 use super::features::refused_feature;
 use super::graphs::{Graphs, Shape};
@@ -96,6 +96,11 @@ impl Executor {
         device.enter()?;
         let element = super::weights::element_of(checkpoint)?;
         let info = device.info()?;
+        check_variants(demands.variants, &info, element)?;
+        let fp8 = checkpoint.weight_format().is_fp8();
+        if fp8 {
+            check_fp8(&info, element)?;
+        }
         let (tall, wide) = attention_shared(c.head_dim);
         if element != Element::F32 && tall.max(wide) > info.shared {
             let (head, needed, shared) = (c.head_dim, tall.max(wide), info.shared);
@@ -120,7 +125,7 @@ impl Executor {
             0
         };
         let needs = |tokens: usize| step_bytes(&c, tokens, demands.sequences.min(tokens), most_blocks);
-        let (buffers, tokens) = buffers(&*device, &c, element, demands.tokens, &needs, &mut notes)?;
+        let (buffers, tokens) = buffers(&*device, &c, (element, fp8), demands.tokens, &needs, &mut notes)?;
         // Nothing else is there while attention's output or that of the feed-forward block is projected.
         let inner = c.layers.iter().map(|l| l.intermediate_size).max().unwrap_or(0) as u64;
         let width = element.size_bytes() * if c.gated { 2 * inner } else { inner };
@@ -128,6 +133,9 @@ impl Executor {
         if demands.variants.has(Variant::TunedProducts) && width >= row {
             device.zero(buffers.up, tokens as u64 * row)?;
             products.lend(buffers.up);
+        }
+        if let Some(codes) = buffers.codes {
+            products.lend_codes(codes);
         }
         let rows = demands.sequences.min(tokens);
         let exchange = |at: Address| Exchange::new(&*device, at, needs(tokens), tokens, rows, c.vocab_size);
@@ -436,6 +444,29 @@ impl Executor {
         }
         Ok(())
     }
+}
+
+/// Checks that the device and the type of a checkpoint have the instructions of the chosen variants.
+fn check_variants(variants: Variants, info: &DeviceInfo, element: Element) -> Result<(), CudaError> {
+    for card in variants.cards() {
+        let Some(needed) = card.capability else { continue };
+        if needed != info.capability {
+            let (name, device, found) = (card.name, info.name.clone(), info.capability);
+            return Err(CudaError::VariantDevice { name, needed, device, found });
+        }
+        if element == Element::F32 {
+            return Err(CudaError::VariantElement { name: card.name });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the device and the type of a checkpoint have products of 8-bit floats.
+fn check_fp8(info: &DeviceInfo, element: Element) -> Result<(), CudaError> {
+    if info.capability < (8, 9) {
+        return Err(CudaError::Fp8Device { device: info.name.clone(), found: info.capability });
+    }
+    if element == Element::F32 { Err(CudaError::Fp8Element) } else { Ok(()) }
 }
 
 /// Block copies of a step: (from, to, positions), in order. Positions that were not written are never read, so nothing is cleared.

@@ -1,6 +1,7 @@
 //! The sources of the kernels, and which of them a model needs.
 
 use super::device::Element;
+use super::e4m3;
 use super::sources::Sources;
 
 const COMMON: &str = include_str!("kernels/common.cuh");
@@ -9,17 +10,25 @@ const LAYERS: &str = include_str!("kernels/layers.cu");
 const EXPERTS: &str = include_str!("kernels/experts.cu");
 const CHOICE: &str = include_str!("kernels/choice.cu");
 const ATTENTION: &str = include_str!("kernels/attention.cu");
+const PRODUCTS_CUH: &str = include_str!("kernels/products.cuh");
 const PRODUCT: &str = include_str!("kernels/product.cu");
+const E4M3: &str = include_str!("kernels/e4m3.cuh");
+const WARP_GROUPS: &str = include_str!("kernels/warp_groups.cuh");
+const WGMMA: &str = include_str!("kernels/wgmma.cu");
 
 /// Names and texts of all files.
-pub(crate) const FILES: [(&str, &str); 7] = [
+pub(crate) const FILES: [(&str, &str); 11] = [
     ("common.cuh", COMMON),
     ("blocks.cuh", BLOCKS),
     ("layers.cu", LAYERS),
     ("experts.cu", EXPERTS),
     ("choice.cu", CHOICE),
     ("attention.cu", ATTENTION),
+    ("products.cuh", PRODUCTS_CUH),
     ("product.cu", PRODUCT),
+    ("e4m3.cuh", E4M3),
+    ("warp_groups.cuh", WARP_GROUPS),
+    ("wgmma.cu", WGMMA),
 ];
 
 /// Storage format of a matrix on the device.
@@ -31,6 +40,8 @@ pub(crate) enum Kind {
     Q4K,
     Q5K,
     Q6K,
+    /// 8-bit floats, whose products take activations of the same type.
+    E4m3,
 }
 
 impl Kind {
@@ -42,12 +53,15 @@ impl Kind {
             Kind::Q4K => 2,
             Kind::Q5K => 3,
             Kind::Q6K => 4,
+            Kind::E4m3 => 5,
         }
     }
 
     /// The kind of a number of [`number`](Kind::number).
     pub(crate) fn of_number(number: u32) -> Option<Kind> {
-        [Kind::Dense, Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K].into_iter().find(|kind| kind.number() == number)
+        [Kind::Dense, Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K, Kind::E4m3]
+            .into_iter()
+            .find(|kind| kind.number() == number)
     }
 
     /// Bytes of a row of `k` weights on the device (blocks.cuh).
@@ -59,6 +73,7 @@ impl Kind {
             Kind::Q4K => k / 256 * 144,
             Kind::Q5K => k / 256 * 176,
             Kind::Q6K => k / 256 * 224,
+            Kind::E4m3 => e4m3::row_bytes(k as usize) as u64,
         }
     }
 
@@ -69,9 +84,40 @@ impl Kind {
             Kind::Q4K => "q4k",
             Kind::Q5K => "q5k",
             Kind::Q6K => "q6k",
+            Kind::E4m3 => "e4m3",
         }
     }
 }
+
+/// Devices that have a unit's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Every supported device.
+    Any,
+    /// Compute capability 8.9 and later: products of 8-bit floats.
+    Fp8,
+    /// Compute capability 9.0: instructions of warp groups, which no other family has.
+    WarpGroups,
+}
+
+impl Target {
+    /// True if a unit is compiled for an architecture such as `sm_90` or `sm_90a`, which has what 9.0 has alone.
+    pub(crate) fn has(self, architecture: &str) -> bool {
+        match self {
+            Target::Any => !architecture.ends_with('a'),
+            Target::Fp8 => architecture_number(architecture).is_some_and(|number| number >= 89),
+            Target::WarpGroups => architecture == WARP_GROUPS_ARCHITECTURE,
+        }
+    }
+}
+
+/// The number of an architecture such as `sm_90`; none for `sm_90a`.
+pub(crate) fn architecture_number(architecture: &str) -> Option<u32> {
+    architecture.strip_prefix("sm_")?.parse().ok()
+}
+
+/// Architecture of [`Target::WarpGroups`].
+const WARP_GROUPS_ARCHITECTURE: &str = "sm_90a";
 
 /// Kernels that are compiled together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +126,7 @@ pub(crate) struct Unit {
     pub(crate) name: String,
     defines: Vec<(&'static str, u32)>,
     sources: Vec<&'static str>,
+    pub(crate) target: Target,
 }
 
 impl Unit {
@@ -89,6 +136,7 @@ impl Unit {
             name: format!("layers-{}", element.name()),
             defines: vec![("ELEMENT", element.number())],
             sources: vec![COMMON, BLOCKS, LAYERS, EXPERTS, CHOICE],
+            target: Target::Any,
         }
     }
 
@@ -99,6 +147,7 @@ impl Unit {
             name: format!("attention-{}-{head}", element.name()),
             defines: vec![("ELEMENT", element.number()), ("HEAD", head as u32)],
             sources: vec![COMMON, ATTENTION],
+            target: Target::Any,
         }
     }
 
@@ -111,8 +160,35 @@ impl Unit {
                 if kind == Kind::Dense { "dense" } else { kind.name(element) }
             ),
             defines: vec![("ELEMENT", element.number()), ("WEIGHTS", kind.number())],
-            sources: vec![COMMON, BLOCKS, PRODUCT],
+            sources: match kind {
+                Kind::E4m3 => vec![COMMON, BLOCKS, PRODUCTS_CUH, E4M3, PRODUCT],
+                _ => vec![COMMON, BLOCKS, PRODUCTS_CUH, PRODUCT],
+            },
+            target: if kind == Kind::E4m3 { Target::Fp8 } else { Target::Any },
         }
+    }
+
+    /// Products by warp groups, with dense weights or 8-bit floats.
+    pub(crate) fn wgmma(element: Element, kind: Kind) -> Unit {
+        let mut unit = Unit::product(element, kind);
+        unit.name = unit.name.replacen("product", "wgmma", 1);
+        unit.sources.pop();
+        unit.sources.extend([WARP_GROUPS, WGMMA]);
+        unit.target = Target::WarpGroups;
+        unit
+    }
+
+    /// The same products of rows sorted by expert.
+    #[must_use]
+    pub(crate) fn of_experts(mut self) -> Unit {
+        self.name.push_str("-experts");
+        self.defines.push(("EXPERTS", 1));
+        self
+    }
+
+    /// Architecture that it is compiled for on a device whose own is given.
+    pub(crate) fn architecture<'a>(&self, device: &'a str) -> &'a str {
+        if self.target == Target::WarpGroups { WARP_GROUPS_ARCHITECTURE } else { device }
     }
 
     fn define(&self, name: &str) -> u32 {
@@ -139,14 +215,6 @@ impl Unit {
         &self.sources
     }
 
-    /// Products of rows sorted by expert with one kind of weights.
-    pub(crate) fn experts(element: Element, kind: Kind) -> Unit {
-        let mut unit = Unit::product(element, kind);
-        unit.name = unit.name.replacen("product", "experts", 1);
-        unit.defines.push(("EXPERTS", 1));
-        unit
-    }
-
     /// The source that a compiler gets.
     pub(crate) fn source(&self, sources: &Sources) -> String {
         let defines = self.defines.iter().map(|(name, value)| format!("#define {name} {value}\n"));
@@ -160,9 +228,12 @@ impl Unit {
             all.push(Unit::layers(element));
             let heads: &[usize] = if element == Element::F32 { &[256] } else { &[32, 64, 96, 128, 160, 192, 224, 256] };
             all.extend(heads.iter().map(|&head| Unit::attention(element, head)));
-            let kinds = [Kind::Dense, Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K];
+            let kinds = [Kind::Dense, Kind::Q8_0, Kind::Q4K, Kind::Q5K, Kind::Q6K, Kind::E4m3];
             for kind in kinds.into_iter().filter(|kind| element != Element::F32 || *kind == Kind::Dense) {
-                all.extend([Unit::product(element, kind), Unit::experts(element, kind)]);
+                all.extend([Unit::product(element, kind), Unit::product(element, kind).of_experts()]);
+            }
+            for kind in WGMMA_KINDS.into_iter().filter(|_| element != Element::F32) {
+                all.extend([Unit::wgmma(element, kind), Unit::wgmma(element, kind).of_experts()]);
             }
         }
         all
@@ -213,20 +284,63 @@ pub(crate) fn attention_shared(head: usize) -> (u32, u32) {
     (tall as u32, wide as u32)
 }
 
-/// The kernels of product.cu by their rows: (rows of a tile, columns, threads, dynamic shared memory, name).
-pub(crate) const PRODUCTS: [(usize, usize, u32, u32, &str); 5] = [
-    (8, 64, 128, product_shared(64, 8), "product_8"),
-    (16, 64, 128, product_shared(64, 16), "product_16"),
-    (32, 64, 128, product_shared(64, 32), "product_32"),
-    (64, 64, 128, product_shared(64, 64), "product_64"),
-    (128, 128, 256, product_shared(128, 128), "product_128"),
+/// Part of a product's result that a block computes: rows of x, rows of w, and what a launch needs for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tile {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) threads: u32,
+    /// Bytes of dynamic shared memory.
+    pub(crate) shared: u32,
+}
+
+/// Tiles of product.cu (`product_8` to `product_128`), in ascending order.
+pub(crate) const PRODUCTS: [Tile; 5] = [
+    product_tile(64, 8, 128),
+    product_tile(64, 16, 128),
+    product_tile(64, 32, 128),
+    product_tile(64, 64, 128),
+    product_tile(128, 128, 256),
 ];
 
-/// Length of a segment of k in product.cu.
+/// The same for 8-bit floats, which take more registers.
+pub(crate) const E4M3_PRODUCTS: [Tile; 5] =
+    [PRODUCTS[0], PRODUCTS[1], PRODUCTS[2], PRODUCTS[3], product_tile(64, 128, 256)];
+
+/// Kinds of weights of wgmma.cu.
+pub(crate) const WGMMA_KINDS: [Kind; 2] = [Kind::Dense, Kind::E4m3];
+
+/// Tiles of wgmma.cu (`wgmma_8` to `wgmma_192`), in ascending order; experts have no products of 192 rows.
+pub(crate) const WGMMA_PRODUCTS: [Tile; 6] = [
+    wgmma_tile(1, 8, 6),
+    wgmma_tile(1, 16, 6),
+    wgmma_tile(1, 32, 6),
+    wgmma_tile(1, 64, 4),
+    wgmma_tile(2, 128, 4),
+    wgmma_tile(2, 192, 4),
+];
+
+/// The same for 8-bit floats.
+pub(crate) const E4M3_WGMMA_PRODUCTS: [Tile; 5] =
+    [WGMMA_PRODUCTS[0], WGMMA_PRODUCTS[1], WGMMA_PRODUCTS[2], WGMMA_PRODUCTS[3], wgmma_tile(2, 96, 4)];
+
+/// Length of a segment of k in products.cuh.
 pub(crate) const SEGMENT: usize = 1024;
 
-const fn product_shared(columns: u32, rows: u32) -> u32 {
-    3 * (columns + rows) * (64 + 8) * 2
+/// Rows of 128 bytes and 16 between them, in three stages.
+const fn product_tile(columns: u32, rows: u32, threads: u32) -> Tile {
+    Tile { rows: rows as usize, columns: columns as usize, threads, shared: 3 * (columns + rows) * (128 + 16) }
+}
+
+/// Rows of 128 bytes in some stages, beginning at a multiple of 1024.
+const fn wgmma_tile(groups: u32, rows: u32, stages: u32) -> Tile {
+    let columns = 64 * groups;
+    Tile {
+        rows: rows as usize,
+        columns: columns as usize,
+        threads: 128 * groups,
+        shared: stages * (columns + rows) * 128 + 1024,
+    }
 }
 
 #[cfg(test)]
@@ -240,34 +354,45 @@ mod tests {
             (ATTENTION, format!("#define WIDE_ROWS {WIDE_ROWS}\n")),
             (ATTENTION, "#define PAD 8\n".into()),
             (ATTENTION, format!("#define BLOCK {}\n", crate::core::BLOCK_SIZE)),
-            (PRODUCT, format!("#define SEGMENT {SEGMENT}\n")),
+            (PRODUCTS_CUH, format!("#define SEGMENT {SEGMENT}\n")),
             (PRODUCT, "#define STAGES 3\n".into()),
             (PRODUCT, "#define STEP 64\n".into()),
+            (WGMMA, "#define STEP 64\n".into()),
+            (BLOCKS, format!("#define KIND_E4M3 {}\n", Kind::E4m3.number())),
+            (BLOCKS, format!("(k + {}) / {} * 4 + 15", e4m3::GROUP - 1, e4m3::GROUP)),
+            (PRODUCT, format!("#define STEP {}\n", e4m3::GROUP)),
+            (WGMMA, format!("#define STEP {}\n", e4m3::GROUP)),
             (EXPERTS, format!("#define MOST_EXPERTS {MOST_EXPERTS}\n")),
             (EXPERTS, format!("#define MOST_CHOSEN {MOST_CHOSEN}\n")),
             (ATTENTION, format!("WIDE(attend_wide_8, {MOST_WARPS})\n")),
         ] {
             assert!(source.contains(&line), "{line}");
         }
-        for (rows, columns, threads, _, name) in PRODUCTS {
-            let call = PRODUCT.lines().find(|l| l.starts_with(&format!("PRODUCT({name},"))).unwrap();
-            let numbers: Vec<usize> =
-                call[8 + name.len() + 1..call.len() - 1].split(", ").map(|n| n.trim().parse().unwrap()).collect();
-            assert_eq!(
-                (numbers[0], numbers[1], numbers[2] * numbers[3] * 32),
-                (columns, rows, threads as usize),
-                "{name}"
-            );
-        }
+        let calls = |source: &str| {
+            let arguments = source.lines().filter_map(|line| line.strip_prefix("PRODUCT(")?.strip_suffix(')'));
+            let numbers = |call: &str| call.split(", ").filter_map(|n| n.parse().ok()).collect::<Vec<u32>>();
+            arguments.map(numbers).collect::<Vec<_>>()
+        };
+        // Columns, rows, warps along each; groups of warps, rows, stages. Tiles of 8-bit floats come before those that they stand for.
+        let product: Vec<Tile> =
+            calls(PRODUCT).iter().map(|call| product_tile(call[0], call[1], 32 * call[2] * call[3])).collect();
+        let wgmma: Vec<Tile> = calls(WGMMA).iter().map(|call| wgmma_tile(call[0], call[1], call[2])).collect();
+        assert_eq!(product, [&E4M3_PRODUCTS[..], &PRODUCTS[4..]].concat());
+        assert_eq!(wgmma, [&E4M3_WGMMA_PRODUCTS[..], &WGMMA_PRODUCTS[4..]].concat());
         // What an A100 and an H100 offer a block, and what other devices do.
         for (head, most) in [(16, 99), (64, 99), (80, 99), (96, 99), (128, 99), (160, 163), (192, 163), (256, 163)] {
             let (tall, wide) = attention_shared(head);
             assert_eq!(tall.max(wide) <= 99 * 1024, most == 99, "{head}: {tall} {wide}");
             assert!(tall.max(wide) <= most * 1024, "{head}: {tall} {wide}");
         }
-        assert!(PRODUCTS.iter().all(|p| p.3 <= 163 * 1024));
-        assert_eq!(PRODUCTS.iter().filter(|p| p.3 <= 99 * 1024).count(), 4);
+        assert!(
+            [&PRODUCTS[..], &WGMMA_PRODUCTS, &E4M3_PRODUCTS, &E4M3_WGMMA_PRODUCTS]
+                .concat()
+                .iter()
+                .all(|tile| tile.shared <= 163 * 1024)
+        );
+        assert_eq!(PRODUCTS.iter().filter(|tile| tile.shared <= 99 * 1024).count(), 4);
         // One that every device has.
-        assert!(PRODUCTS[0].3 <= 48 * 1024);
+        assert!(PRODUCTS[0].shared <= 48 * 1024);
     }
 }

@@ -6,6 +6,7 @@ use super::error::CudaError;
 use super::executor::RESULT_BYTES;
 use super::kernels::{PRODUCTS, WIDE_ROWS};
 use super::packing::{LISTS, METADATA_BYTES};
+use super::products::Codes;
 use crate::core::BLOCK_SIZE;
 use crate::cpu::kernels::Angles;
 use earnest_models::checkpoint::{DecoderConfig, Experts, RopeScaling};
@@ -48,6 +49,8 @@ pub(crate) struct Buffers {
     /// Factors of norms over all heads of queries and keys, `[tokens, 2]`, f32.
     pub(crate) factors: Address,
     pub(crate) mixture: Option<MixtureBuffers>,
+    /// Activations of the largest product in 8-bit floats.
+    pub(crate) codes: Option<Codes>,
     pub(crate) state: Address,
     pub(crate) logits: Address,
     pub(crate) logit_rows: usize,
@@ -94,7 +97,7 @@ fn mixture(
     let tokens = tokens.min(MIXTURE_TOKENS);
     let pairs = tokens * e.per_token;
     let up = if c.gated { 2 * e.intermediate_size } else { e.intermediate_size };
-    let tiles = most_tiles(pairs, e.count, PRODUCTS[0].0);
+    let tiles = most_tiles(pairs, e.count, PRODUCTS[0].rows);
     let mut words = |count: usize| take(4 * count as u64);
     let (logits, chosen, weights) = (words(tokens * e.count)?, words(pairs)?, words(pairs)?);
     let (places, order, starts, tiles) = (words(pairs)?, words(pairs)?, words(e.count + 1)?, words(3 * tiles)?);
@@ -181,7 +184,7 @@ pub(crate) fn upload_floats(device: &dyn Device, floats: &[f32]) -> Result<Addre
 pub(crate) fn buffers(
     device: &dyn Device,
     c: &DecoderConfig,
-    element: Element,
+    (element, fp8): (Element, bool),
     wanted: usize,
     needs: &dyn Fn(usize) -> usize,
     notes: &mut Vec<String>,
@@ -190,7 +193,7 @@ pub(crate) fn buffers(
     let mut tokens = wanted.max(1);
     loop {
         let mut taken = vec![];
-        let made = buffers_of(device, c, element, tokens, needs(tokens) as u64, &mut taken);
+        let made = buffers_of(device, c, (element, fp8), tokens, needs(tokens) as u64, &mut taken);
         let enough = tokens <= FEWEST || room(&device.info()?, c, element) >= tokens.div_ceil(BLOCK_SIZE) as u64;
         match made {
             Ok(buffers) if enough => {
@@ -216,7 +219,7 @@ pub(crate) fn buffers(
 fn buffers_of(
     device: &dyn Device,
     c: &DecoderConfig,
-    element: Element,
+    (element, fp8): (Element, bool),
     tokens: usize,
     numbers: u64,
     taken: &mut Vec<Address>,
@@ -232,6 +235,7 @@ fn buffers_of(
         Ok::<Address, DeviceError>(at)
     };
     let t = tokens as u64;
+    let codes = fp8.then(|| codes(c, tokens, &mut take)).transpose()?;
     let mut elements = |width: usize| take(t * width as u64 * element.size_bytes());
     let (h, qkv, rotated) = (elements(c.hidden_size)?, elements(q + 2 * kv)?, elements(q)?);
     let (attended, up, inner) = (elements(q)?, elements(up)?, elements(inner)?);
@@ -255,6 +259,7 @@ fn buffers_of(
         inner,
         factors,
         mixture,
+        codes,
         state,
         logits,
         logit_rows,
@@ -262,6 +267,19 @@ fn buffers_of(
         sampled,
         numbers,
     })
+}
+
+/// Memory for the inputs of projections in 8-bit floats: the hidden state, attention's output, the inner state of feed-forward blocks and of experts.
+fn codes(
+    c: &DecoderConfig,
+    tokens: usize,
+    take: &mut dyn FnMut(u64) -> Result<Address, DeviceError>,
+) -> Result<Codes, DeviceError> {
+    let inner = c.layers.iter().map(|l| l.intermediate_size).max().unwrap_or(0);
+    let width = c.hidden_size.max(c.num_heads * c.head_dim).max(inner);
+    let pairs = c.experts.map_or(0, |e| tokens.min(MIXTURE_TOKENS) * e.per_token);
+    let bytes = (tokens * width).max(pairs * c.experts.map_or(0, |e| e.intermediate_size));
+    Ok(Codes { codes: take(bytes as u64)?, scales: take(4 * tokens.max(pairs) as u64)? })
 }
 
 /// Blocks of keys and values that fit into what is free. The rest, a 32nd of the memory and at most 1 GiB, is for kernels that are

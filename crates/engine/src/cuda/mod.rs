@@ -12,6 +12,7 @@ mod checks;
 mod compile;
 mod cublaslt;
 mod device;
+mod e4m3;
 mod embedded;
 mod error;
 mod executor;
@@ -33,6 +34,8 @@ mod profiled;
 mod sources;
 #[cfg(test)]
 mod twin;
+#[cfg(test)]
+mod twin_fp8;
 #[cfg(test)]
 mod twin_tests;
 #[cfg(test)]

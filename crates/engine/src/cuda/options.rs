@@ -26,6 +26,13 @@ pub struct Options {
     pub kernel_cache: Option<PathBuf>,
 }
 
+impl Options {
+    /// True if no product is cublasLt's.
+    pub(crate) fn own_products(&self) -> bool {
+        self.batch_invariant || self.variants.has(Variant::Wgmma)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -66,6 +73,8 @@ pub enum Variant {
     VectorDequantise,
     /// No expanded weights.
     FusedDequantise,
+    /// Products by warp groups.
+    Wgmma,
 }
 
 /// Entry of [`VARIANTS`].
@@ -80,45 +89,60 @@ pub struct VariantCard {
     pub changes: &'static str,
     /// True if every result has the bits of the default. Another arithmetic is another engine to a run.
     pub same_bits: bool,
+    /// The only compute capability that has the instructions; none for all.
+    pub capability: Option<(u32, u32)>,
 }
 
 /// Every variant, in the order in which an acceptance measures them.
-pub static VARIANTS: [VariantCard; 6] = [
+pub static VARIANTS: [VariantCard; 7] = [
     VariantCard {
         variant: Variant::AttentionWarps,
         name: "attention-warps",
         changes: "attention of few queries with eight warps a block instead of four",
         same_bits: true,
+        capability: None,
     },
     VariantCard {
         variant: Variant::FusedNorms,
         name: "fused-norms",
         changes: "a norm reads its row once, in 16 bytes, together with the bias or branch before it; activations in 16 bytes",
         same_bits: true,
+        capability: None,
     },
     VariantCard {
         variant: Variant::Graphs,
         name: "graphs",
         changes: "steps that only decode are recorded once and launched as one CUDA graph",
         same_bits: true,
+        capability: None,
     },
     VariantCard {
         variant: Variant::VectorDequantise,
         name: "vector-dequantise",
         changes: "expanded weights are stored 16 bytes at a time",
         same_bits: true,
+        capability: None,
     },
     VariantCard {
         variant: Variant::TunedProducts,
         name: "tuned-products",
         changes: "the fastest of cublasLt's eight first algorithms for a shape, timed once per machine, instead of the first",
         same_bits: false,
+        capability: None,
     },
     VariantCard {
         variant: Variant::FusedDequantise,
         name: "fused-dequantise",
         changes: "quantised weights are expanded inside the product for any number of rows instead of before cublasLt's",
         same_bits: false,
+        capability: None,
+    },
+    VariantCard {
+        variant: Variant::Wgmma,
+        name: "wgmma",
+        changes: "all products by our own kernels, those of dense weights by Hopper's instructions for warp groups (wgmma)",
+        same_bits: false,
+        capability: Some((9, 0)),
     },
 ];
 
@@ -139,6 +163,12 @@ impl Variants {
     #[must_use]
     pub const fn with(self, variant: Variant) -> Variants {
         Variants(self.0 | (1 << variant as u8))
+    }
+
+    /// Returns the variants of both sets.
+    #[must_use]
+    pub const fn and(self, other: Variants) -> Variants {
+        Variants(self.0 & other.0)
     }
 
     /// Returns the variants of either set.
@@ -201,7 +231,7 @@ mod tests {
         assert!(error.contains("\"fast\"") && VARIANTS.iter().all(|card| error.contains(card.name)), "{error}");
         assert!("".parse::<Variants>().is_err());
         let all = VARIANTS.iter().fold(Variants::NONE, |set, card| set.with(card.variant));
-        assert_eq!(all.of_bits(false).names(), ["tuned-products", "fused-dequantise"]);
+        assert_eq!(all.of_bits(false).names(), ["tuned-products", "fused-dequantise", "wgmma"]);
         assert_eq!(all.of_bits(true).or(all.of_bits(false)), all);
     }
 }

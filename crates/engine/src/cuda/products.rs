@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use super::device::{Address, Argument, DenseProduct, Device, DeviceError, Element, Kernel, Out};
-use super::kernels::{Kind, PLAIN_ROWS, PRODUCTS, SEGMENT, Unit};
+use super::kernels::{
+    E4M3_PRODUCTS, E4M3_WGMMA_PRODUCTS, Kind, PLAIN_ROWS, PRODUCTS, SEGMENT, Tile, Unit, WGMMA_KINDS, WGMMA_PRODUCTS,
+};
 use super::options::{Variant, Variants};
 use super::weights::{Matrix, Part};
 
@@ -19,11 +21,20 @@ const EXPANDED: u64 = 256 << 20;
 
 /// The kernels for one kind of weights.
 struct Kernels {
-    /// Those of [`PRODUCTS`] whose shared memory the device has, by their place there; empty in f32.
-    tiles: Vec<(usize, Kernel)>,
+    /// Those whose shared memory the device has, in ascending order; empty in f32.
+    tiles: Vec<(Tile, Kernel)>,
     add_segments: Option<Kernel>,
     plain: Option<Kernel>,
     dequantise: Option<Kernel>,
+    /// Of activations, for weights in 8-bit floats.
+    quantise: Option<Kernel>,
+}
+
+/// Memory for activations in 8-bit floats: codes, and a scale for each row.
+#[derive(Clone, Copy)]
+pub(crate) struct Codes {
+    pub(crate) codes: Address,
+    pub(crate) scales: Address,
 }
 
 /// Rows sorted by expert, as kernels/experts.cu leaves them.
@@ -55,6 +66,7 @@ pub(crate) struct ProductRunner {
     /// Quantised weights are never expanded before a product.
     fused: bool,
     scratch: Address,
+    codes: Option<Codes>,
     kernels: HashMap<Kind, Kernels>,
     expert_kernels: HashMap<Kind, Kernels>,
     multiprocessors: usize,
@@ -76,24 +88,42 @@ impl ProductRunner {
         let shared = device.info()?.shared;
         let dequantise = if variants.has(Variant::VectorDequantise) { "dequantise_8" } else { "dequantise" };
         let mut load = |kind: Kind, experts: bool| {
-            let unit = if experts { Unit::experts(element, kind) } else { Unit::product(element, kind) };
-            let unit = device.load(&unit)?;
+            let wgmma = WGMMA_KINDS.contains(&kind) && element != Element::F32 && variants.has(Variant::Wgmma);
+            let unit = if wgmma { Unit::wgmma(element, kind) } else { Unit::product(element, kind) };
+            let unit = device.load(&if experts { unit.of_experts() } else { unit })?;
             let mut of = |name: &str, shared| device.kernel(unit, name, shared);
             if element == Element::F32 {
                 let plain = Some(of(if experts { "experts_plain" } else { "product_plain" }, 0)?);
-                return Ok(Kernels { tiles: vec![], add_segments: None, plain, dequantise: None });
+                return Ok(Kernels { tiles: vec![], add_segments: None, plain, dequantise: None, quantise: None });
             }
-            let mut tile = |i: usize| {
-                let (rows, _, _, shared, name) = PRODUCTS[i];
-                let kernel = if experts { of(&format!("experts_{rows}"), shared)? } else { of(name, shared)? };
-                Ok::<_, DeviceError>((i, kernel))
+            let prefix = match (wgmma, experts) {
+                (false, false) => "product",
+                (false, true) => "experts",
+                (true, false) => "wgmma",
+                (true, true) => "wgmma_experts",
             };
-            let tiles = (0..PRODUCTS.len()).filter(|&i| PRODUCTS[i].3 <= shared).map(&mut tile);
+            let all = match (wgmma, kind) {
+                (false, Kind::E4m3) => &E4M3_PRODUCTS[..],
+                (false, _) => &PRODUCTS[..],
+                (true, Kind::E4m3) => &E4M3_WGMMA_PRODUCTS[..],
+                (true, _) if experts => &WGMMA_PRODUCTS[..5],
+                (true, _) => &WGMMA_PRODUCTS[..],
+            };
+            let mut load_tile = |tile: &Tile| {
+                let kernel = of(&format!("{prefix}_{}", tile.rows), tile.shared)?;
+                Ok::<_, DeviceError>((*tile, kernel))
+            };
+            let tiles = all.iter().filter(|tile| tile.shared <= shared).map(&mut load_tile);
             Ok::<_, DeviceError>(Kernels {
                 tiles: tiles.collect::<Result<_, _>>()?,
                 add_segments: Some(of("add_segments", 0)?),
                 plain: None,
-                dequantise: if kind == Kind::Dense || experts { None } else { Some(of(dequantise, 0)?) },
+                dequantise: match kind {
+                    Kind::Dense | Kind::E4m3 => None,
+                    _ if experts => None,
+                    _ => Some(of(dequantise, 0)?),
+                },
+                quantise: if kind == Kind::E4m3 { Some(of("quantise_rows", 0)?) } else { None },
             })
         };
         for &kind in kinds {
@@ -105,7 +135,7 @@ impl ProductRunner {
         for &kind in expert_kinds {
             expert_kernels.insert(kind, load(kind, true)?);
         }
-        let quantised = kinds.iter().any(|k| *k != Kind::Dense);
+        let quantised = kinds.iter().any(|kind| ![Kind::Dense, Kind::E4m3].contains(kind));
         let partial = if (kernels.is_empty() && expert_kernels.is_empty()) || element == Element::F32 {
             0
         } else {
@@ -119,6 +149,7 @@ impl ProductRunner {
             invariant,
             fused,
             scratch: 0,
+            codes: None,
             kernels,
             expert_kernels,
             multiprocessors,
@@ -135,6 +166,45 @@ impl ProductRunner {
     /// Lends memory for results that nobody reads, as large as the residual stream, while nothing else uses it.
     pub(crate) fn lend(&mut self, scratch: Address) {
         self.scratch = scratch;
+    }
+
+    /// Lends memory for activations in 8-bit floats, as many as any product has.
+    pub(crate) fn lend_codes(&mut self, codes: Codes) {
+        self.codes = Some(codes);
+    }
+
+    /// Rounds `rows` rows of `k` elements to 8-bit floats where some part of a product is in them.
+    ///
+    /// # Safety
+    /// `x` is of device memory, and the memory of [`lend_codes`](ProductRunner::lend_codes) large enough for as many rows.
+    unsafe fn quantise(
+        &self,
+        device: &dyn Device,
+        kernels: &HashMap<Kind, Kernels>,
+        w: &Matrix,
+        x: Address,
+        rows: usize,
+    ) -> Result<(), DeviceError> {
+        let kernel = w.parts.iter().find_map(|part| kernels.get(&part.kind)?.quantise);
+        let Some(kernel) = kernel else { return Ok(()) };
+        let Codes { codes, scales } = self.lent()?;
+        let arguments = [x.into(), (w.k as i32).into(), codes.into(), scales.into()];
+        // SAFETY: by the caller.
+        unsafe { device.launch(kernel, [rows, 1, 1], 256, 0, &arguments) }
+    }
+
+    fn lent(&self) -> Result<Codes, DeviceError> {
+        let why = || "no memory was lent for activations; please report this".to_owned();
+        self.codes.ok_or_else(|| DeviceError::Call { call: "a product of 8-bit floats", why: why() })
+    }
+
+    /// Returns the operand of a product, and what its kernel is told besides: the scales of 8-bit floats.
+    fn operand(&self, kernels: &Kernels, x: Address) -> Result<(Address, Option<Argument>), DeviceError> {
+        if kernels.quantise.is_none() {
+            return Ok((x, None));
+        }
+        let Codes { codes, scales } = self.lent()?;
+        Ok((codes, Some(scales.into())))
     }
 
     /// Gives its working memory back.
@@ -161,6 +231,8 @@ impl ProductRunner {
         out: Out,
     ) -> Result<(), DeviceError> {
         let size = if out == Out::Elements { self.element.size_bytes() } else { 4 };
+        // SAFETY: by the caller.
+        unsafe { self.quantise(device, &self.kernels, w, x, m)? };
         let mut column = 0;
         for part in &w.parts {
             let y = y + column * size;
@@ -221,16 +293,17 @@ impl ProductRunner {
 
     unsafe fn own(&self, device: &dyn Device, kernels: &Kernels, p: &DenseProduct) -> Result<(), DeviceError> {
         // The smallest tile with a place for every row, else the largest there is: the bits are the same in all.
-        let fits = kernels.tiles.iter().find(|t| PRODUCTS[t.0].0 >= p.m).or(kernels.tiles.last());
-        let Some(&(which, kernel)) = fits else {
+        let fits = kernels.tiles.iter().find(|(tile, _)| tile.rows >= p.m).or(kernels.tiles.last());
+        let Some(&(Tile { rows, columns, threads, shared }, kernel)) = fits else {
             return Err(DeviceError::SharedMemory);
         };
-        let (rows, columns, threads, shared, _) = PRODUCTS[which];
         let tiles = [p.m.div_ceil(rows), p.n.div_ceil(columns)];
         let segments = self.segments(tiles, p.m, p.n, p.k);
         let grid = [tiles[0], tiles[1], segments];
         let [m, n, k, row_y] = [p.m, p.n, p.k, p.row_y].map(|n| Argument::from(n as i32));
-        let arguments = [p.w.into(), p.x.into(), p.y.into(), self.partial.into(), m, n, k, row_y, number(p.out).into()];
+        let (x, scales) = self.operand(kernels, p.x)?;
+        let arguments = [p.w.into(), x.into(), p.y.into(), self.partial.into(), m, n, k, row_y, number(p.out).into()];
+        let arguments: Vec<Argument> = arguments.into_iter().chain(scales).collect();
         // SAFETY: by the caller; the partial sums fit.
         unsafe { device.launch(kernel, grid, threads, shared, &arguments)? };
         match kernels.add_segments.filter(|_| segments > 1) {
@@ -250,10 +323,16 @@ impl ProductRunner {
         if self.element == Element::F32 {
             return Ok(PLAIN_ROWS);
         }
-        let tiles = self.expert_kernels.values().next().map(|kernels| &kernels.tiles[..]).unwrap_or_default();
-        let rows = |tile: &(usize, Kernel)| PRODUCTS[tile.0].0;
-        let fits = tiles.iter().find(|tile| rows(tile) * experts >= pairs).or(tiles.last());
-        fits.map(rows).ok_or(DeviceError::SharedMemory)
+        // Tiles are shared by all parts of a matrix, however they are held.
+        let has = |kernels: &Kernels, rows: usize| kernels.tiles.iter().any(|(tile, _)| tile.rows == rows);
+        let mut all = self.expert_kernels.values();
+        let first = all.next().map(|kernels| &kernels.tiles[..]).unwrap_or_default();
+        let mut rows: Vec<usize> = first.iter().map(|(tile, _)| tile.rows).collect();
+        for kernels in all {
+            rows.retain(|&rows| has(kernels, rows));
+        }
+        let fits = rows.iter().find(|&rows| rows * experts >= pairs).or(rows.last());
+        fits.copied().ok_or(DeviceError::SharedMemory)
     }
 
     /// `y[r, n] = x[source(r), k] w[expert(r), n, k]^T` for rows sorted by expert, in tiles of `tile` rows.
@@ -273,6 +352,8 @@ impl ProductRunner {
     ) -> Result<(), DeviceError> {
         let size = if out == Out::Elements { self.element.size_bytes() } else { 4 };
         let [m, k, row_y] = [sorted.rows, w.k, w.n].map(|n| Argument::from(n as i32));
+        // SAFETY: by the caller.
+        unsafe { self.quantise(device, &self.expert_kernels, w, x, sorted.rows / sorted.per_token)? };
         let mut column = 0;
         for part in &w.parts {
             let (y, rows) = (y + column * size, part.rows);
@@ -288,14 +369,15 @@ impl ProductRunner {
                 unsafe { device.launch(plain, [sorted.most_tiles, rows.div_ceil(32), 1], 256, 0, &arguments)? };
                 continue;
             }
-            let &(which, kernel) =
-                kernels.tiles.iter().find(|t| PRODUCTS[t.0].0 == tile).ok_or(DeviceError::SharedMemory)?;
-            let (_, columns, threads, shared, _) = PRODUCTS[which];
+            let &(Tile { columns, threads, shared, .. }, kernel) =
+                kernels.tiles.iter().find(|(of, _)| of.rows == tile).ok_or(DeviceError::SharedMemory)?;
             let grid = [sorted.most_tiles, rows.div_ceil(columns)];
             let segments = self.segments(grid, sorted.rows, rows, w.k);
             let partial = self.partial.into();
+            let (x, scales) = self.operand(kernels, x)?;
             let arguments =
                 [at, stride.into(), tiles, order, per_token, x.into(), y.into(), partial, m, n, k, row_y, out];
+            let arguments: Vec<Argument> = arguments.into_iter().chain(scales).collect();
             // SAFETY: by the caller; the partial sums fit.
             unsafe {
                 device.launch(kernel, [grid[0], grid[1], segments], threads, shared, &arguments)?;

@@ -34,6 +34,8 @@ pub(crate) struct Twin {
     pub(crate) order: i32,
     /// Bytes that it has.
     pub(crate) total: u64,
+    /// Compute capability.
+    pub(crate) capability: (u32, u32),
     /// Shared memory that a block may have.
     pub(crate) shared: u32,
     used: Cell<u64>,
@@ -83,6 +85,7 @@ impl Twin {
             skewed: false,
             order: 0,
             total: 1 << 30,
+            capability: (9, 0),
             shared: 163 * 1024,
             used: Cell::new(0),
             units: vec![],
@@ -101,9 +104,11 @@ impl Twin {
 fn build(unit: &Unit) -> Result<PathBuf, DeviceError> {
     let failed = |log: String| DeviceError::Kernels { unit: unit.name.clone(), log };
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cuda_twin");
-    let text = std::fs::read_to_string(header.join("twin.h")).map_err(|e| failed(e.to_string()))?;
+    let texts = ["twin.h", "warp_groups.h"].map(|name| std::fs::read_to_string(header.join(name)));
+    let texts: Vec<String> = texts.into_iter().collect::<Result<_, _>>().map_err(|e| failed(e.to_string()))?;
     let source = format!("#define EARNEST_TWIN\n{}", unit.source(&Sources::embedded()));
-    let digest: String = Sha256::digest(format!("{source}{text}")).iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let digest: String =
+        Sha256::digest(format!("{source}{}", texts.concat())).iter().take(8).map(|b| format!("{b:02x}")).collect();
     let folder = std::env::current_exe().map_err(|e| failed(e.to_string()))?.with_file_name("cuda_twin");
     let library = folder.join(format!("{}-{digest}.so", unit.name));
     static BUILDING: Mutex<()> = Mutex::new(());
@@ -137,7 +142,7 @@ impl Device for Twin {
         Ok(DeviceInfo {
             index: 0,
             name: "twin".into(),
-            capability: (9, 0),
+            capability: self.capability,
             multiprocessors: 4,
             free: self.total - self.used.get(),
             total: self.total,

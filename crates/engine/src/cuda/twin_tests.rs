@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::backend::CudaEngine;
-use super::checks::{KINDS, SHAPES, attention, choices, expert_products, get, library_products, products, put};
+use super::checks::{Case, KINDS, SHAPES, attention, choices, expert_products, get, library_products, products, put};
 use super::device::{Device, Element};
 use super::kernels::{Kind, Unit};
-use super::options::Options;
+use super::options::{Options, Variants};
 use super::twin::{Twin, skipped};
 use crate::bench::{Recorded, compare, random_prompts, record};
 use crate::core::sampler::{logprobs, sample, uniform};
@@ -226,28 +226,33 @@ fn bits_depend_on_the_request_alone_and_not_on_the_order_of_threads() {
             dtype: Some(ElementType::Bf16),
             ..WeightFormat::default()
         });
-        // A long beginning in common, so that parts are shared, and different lengths.
-        let common: Vec<u32> = (0..150).map(|i| 3 + i * 7 % 500).collect();
-        let prompt =
-            |i: u32| [&common[..], &(0..3 + 9 * i).map(|j| 3 + (i * 31 + j * 5) % 500).collect::<Vec<_>>()].concat();
-        let invariant = Options { batch_invariant: true, trace: true, token_budget: 180, ..options() };
-        let mut first: Option<Vec<Vec<u64>>> = None;
-        for (order, alone, prefix_cache) in [(0, false, true), (1, true, true), (2, false, false)] {
-            let options = Options { prefix_cache, ..invariant.clone() };
-            let mut cuda = twin(&checkpoint, true, order, &options);
-            let mut done = vec![];
-            for i in 0..4 {
-                cuda.submit(Request::greedy(RequestId(u64::from(i)), prompt(i), 3)).unwrap();
-                if alone {
-                    done.extend(drain(&mut cuda));
-                }
+        assert_bits_depend_on_the_request_alone(&checkpoint, name, Variants::NONE);
+    }
+}
+
+/// Bits of requests that share a beginning: alone and together, with the prefix cache and without, in every order of threads.
+pub(super) fn assert_bits_depend_on_the_request_alone(checkpoint: &Checkpoint, name: &str, variants: Variants) {
+    // A long beginning in common, so that parts are shared, and different lengths.
+    let common: Vec<u32> = (0..150).map(|i| 3 + i * 7 % 500).collect();
+    let prompt =
+        |i: u32| [&common[..], &(0..3 + 9 * i).map(|j| 3 + (i * 31 + j * 5) % 500).collect::<Vec<_>>()].concat();
+    let invariant = Options { batch_invariant: true, trace: true, token_budget: 180, variants, ..options() };
+    let mut first: Option<Vec<Vec<u64>>> = None;
+    for (order, alone, prefix_cache) in [(0, false, true), (1, true, true), (2, false, false)] {
+        let options = Options { prefix_cache, ..invariant.clone() };
+        let mut cuda = twin(checkpoint, true, order, &options);
+        let mut done = vec![];
+        for i in 0..4 {
+            cuda.submit(Request::greedy(RequestId(u64::from(i)), prompt(i), 3)).unwrap();
+            if alone {
+                done.extend(drain(&mut cuda));
             }
-            done.extend(drain(&mut cuda));
-            let hashes: Vec<Vec<u64>> = done.into_iter().map(|c| c.logits_hashes.unwrap()).collect();
-            assert!(hashes.len() == 4 && hashes.iter().all(|h| h.len() == 3));
-            let expected = first.get_or_insert_with(|| hashes.clone());
-            assert_eq!(*expected, hashes, "{name}, order {order}, alone {alone}, prefix cache {prefix_cache}");
         }
+        done.extend(drain(&mut cuda));
+        let hashes: Vec<Vec<u64>> = done.into_iter().map(|c| c.logits_hashes.unwrap()).collect();
+        assert!(hashes.len() == 4 && hashes.iter().all(|h| h.len() == 3));
+        let expected = first.get_or_insert_with(|| hashes.clone());
+        assert_eq!(*expected, hashes, "{name}, order {order}, alone {alone}, prefix cache {prefix_cache}");
     }
 }
 
@@ -329,14 +334,14 @@ fn products_are_their_definition_and_a_row_has_the_same_bits_in_every_tile() {
         for shared in [163 * 1024, 99 * 1024] {
             let mut twin = Twin::new();
             twin.shared = shared;
-            let outcome = products(&mut twin, element, kind, (72, 1280), 70).unwrap();
+            let outcome = products(&mut twin, Case::new(element, kind), (72, 1280), 70).unwrap();
             assert!(outcome.same_bits && outcome.error < 1e-3, "{element:?} {kind:?} {shared}: {outcome:?}");
         }
-        let outcome = library_products(&mut Twin::new(), element, kind, (40, 512), 260).unwrap();
+        let outcome = library_products(&mut Twin::new(), Case::new(element, kind), (40, 512), 260).unwrap();
         assert!(outcome.same_bits && outcome.error < 1e-3, "{element:?} {kind:?}: {outcome:?}");
         let mut twin = Twin::new();
         twin.order = 2;
-        let outcome = expert_products(&mut twin, element, kind, 12).unwrap();
+        let outcome = expert_products(&mut twin, Case::new(element, kind), 12).unwrap();
         assert!(outcome.same_bits && outcome.error < 1e-3, "experts, {element:?} {kind:?}: {outcome:?}");
     }
 }
@@ -348,7 +353,7 @@ fn a_wrong_product_is_noticed() {
     }
     let mut twin = Twin::new();
     twin.skewed = true;
-    let outcome = library_products(&mut twin, Element::Bf16, Kind::Dense, (40, 512), 260).unwrap();
+    let outcome = library_products(&mut twin, Case::new(Element::Bf16, Kind::Dense), (40, 512), 260).unwrap();
     assert!(outcome.error > 1e-3, "{outcome:?}");
 }
 

@@ -1,11 +1,14 @@
 //! Variants of the computation and the routing of experts, on the twin of the kernels.
 
-use super::checks::{get, put};
+use std::collections::HashMap;
+
+use super::backend::CudaEngine;
+use super::checks::{Case, codes, expert_products, get, products, put};
 use super::device::{Device, Element};
-use super::kernels::Unit;
+use super::kernels::{Kind, Unit};
 use super::options::{Options, VARIANTS, Variant, Variants};
 use super::twin::{Twin, skipped};
-use super::twin_tests::{all_golden, distance, drain, golden, options, twin};
+use super::twin_tests::{all_golden, assert_bits_depend_on_the_request_alone, distance, drain, golden, options, twin};
 use crate::cpu::route;
 use crate::{Completion, Engine, Request, RequestId, Sampling, SamplingKey};
 use earnest_models::checkpoint::{Checkpoint, ElementType, Experts, Quant, Routing, WeightFormat};
@@ -101,6 +104,95 @@ fn recorded_steps_are_launched_again_and_answer_as_new_ones() {
         assert_eq!(ids(&got), ids(&expected), "{name}");
         assert!(none == 0 && replayed > 10, "{name}: {replayed} steps were launched from a record");
     }
+}
+
+#[test]
+fn products_of_warp_groups_are_their_definition_in_every_tile_and_thread_order() {
+    if skipped() {
+        return;
+    }
+    for (order, element) in [(0, Element::Bf16), (1, Element::F16), (2, Element::Bf16)] {
+        let case = Case::new(element, Kind::Dense).with(Variant::Wgmma);
+        let mut twin = Twin::new();
+        twin.order = order;
+        let outcome = products(&mut twin, case, (72, 2072), 200).unwrap();
+        assert!(outcome.same_bits && outcome.error < 1e-3, "{element:?}, order {order}: {outcome:?}");
+        let outcome = expert_products(&mut twin, case, 12).unwrap();
+        assert!(outcome.same_bits && outcome.error < 1e-3, "experts, {element:?}, order {order}: {outcome:?}");
+    }
+}
+
+#[test]
+fn products_of_8_bit_floats_are_their_definition_by_both_instructions() {
+    if skipped() {
+        return;
+    }
+    let mut first = HashMap::new();
+    for (order, element, wgmma) in
+        [(0, Element::Bf16, false), (1, Element::F16, false), (2, Element::Bf16, true), (1, Element::F16, true)]
+    {
+        let case = Case::new(element, Kind::E4m3);
+        let case = if wgmma { case.with(Variant::Wgmma) } else { case };
+        let mut twin = Twin::new();
+        twin.order = order;
+        let outcome = codes(&mut twin, element, wgmma).unwrap();
+        assert!(outcome.same_bits && outcome.error == 0.0, "{element:?}, {wgmma}: {outcome:?}");
+        // The last group of columns has 16 of 128.
+        let outcome = products(&mut twin, case, (72, 2064), 140).unwrap();
+        assert!(outcome.same_bits && outcome.error < 1e-3, "{element:?}, {wgmma}: {outcome:?}");
+        // The twin adds in the same order for both.
+        assert_eq!(*first.entry(element).or_insert(outcome), outcome, "{element:?}, {wgmma}");
+        let outcome = expert_products(&mut twin, case, 12).unwrap();
+        assert!(outcome.same_bits && outcome.error < 1e-3, "experts, {element:?}, {wgmma}: {outcome:?}");
+    }
+}
+
+/// By the twin's definition both instructions add in the same order, so all of a decoder's bits are the same. A GPU's need not be.
+#[test]
+fn reference_checkpoints_answer_with_products_of_warp_groups() {
+    if skipped() {
+        return;
+    }
+    let wgmma = Variants::NONE.with(Variant::Wgmma);
+    for (name, checkpoint) in all_golden() {
+        if super::features::refused_feature(&checkpoint.config).is_some() {
+            continue;
+        }
+        let checkpoint = in_16_bits(checkpoint);
+        let hashes = |variants| {
+            let options = Options { trace: true, batch_invariant: true, variants, ..options() };
+            let (done, _) = answers(&checkpoint, &options, 2);
+            done.into_iter().map(|c| c.logits_hashes.unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(hashes(wgmma), hashes(Variants::NONE), "{name}");
+    }
+    for name in ["llama", "qwen3-moe"] {
+        assert_bits_depend_on_the_request_alone(&in_16_bits(golden(name)), name, wgmma);
+    }
+    // Without --batch-invariant too: the library computes nothing.
+    let engine = twin(&in_16_bits(golden("llama")), true, 0, &Options { variants: wgmma, ..options() });
+    let described = engine.describe();
+    assert_eq!((&described["products"], &described["batch_invariant"]), (&"own".into(), &true.into()));
+}
+
+#[test]
+fn products_of_warp_groups_are_refused_where_a_device_or_a_type_has_none() {
+    if skipped() {
+        return;
+    }
+    let options = Options { variants: Variants::NONE.with(Variant::Wgmma), ..options() };
+    let refusal = |checkpoint: &Checkpoint, capability| {
+        let mut device = Twin::new();
+        device.capability = capability;
+        CudaEngine::on(Box::new(device), checkpoint, &options).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    for capability in [(8, 0), (8, 9), (10, 0), (12, 0)] {
+        let error = refusal(&in_16_bits(golden("llama")), capability);
+        let named = format!("{}.{}", capability.0, capability.1);
+        assert!(error.contains("wgmma") && error.contains("9.0") && error.contains(&named), "{error}");
+    }
+    let error = refusal(&golden("llama"), (9, 0));
+    assert!(error.contains("f32") && error.contains("--dtype bf16"), "{error}");
 }
 
 /// Routing of Qwen 3's 128 experts, of GPT-OSS's 32, of GLM 4.5's and DeepSeek's with groups, and of Llama 4's, with ties among the logits.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use super::device::{Address, Device, DeviceError, Element};
+use super::e4m3;
 use super::error::CudaError;
 use super::kernels::Kind;
 use earnest_models::checkpoint::{
@@ -115,6 +116,7 @@ pub(crate) fn element_of(checkpoint: &Checkpoint) -> Result<Element, CudaError> 
         // Quantised in a way that has no kernel here, or at load: 16 bits hold more than those values have.
         Values::F32(_) if checkpoint.format != Format::Safetensors || checkpoint.is_quantised() => Element::Bf16,
         Values::F32(_) if checkpoint.weight_format().quant.is_some() => Element::Bf16,
+        Values::F32(_) if checkpoint.weight_format().is_fp8() => Element::Bf16,
         Values::F32(_) => Element::F32,
     })
 }
@@ -195,6 +197,7 @@ impl Placer<'_> {
         match self.checkpoint.block_type(parameter, shape) {
             // Without matrix instructions in f32 there are no kernels for blocks.
             _ if self.element == Element::F32 => Kind::Dense,
+            _ if shape.last().is_some_and(|&k| self.checkpoint.computes_fp8(parameter, k)) => Kind::E4m3,
             Some(BlockType::Q8_0) => Kind::Q8_0,
             Some(BlockType::Q4K) => Kind::Q4K,
             Some(BlockType::Q5K) => Kind::Q5K,
@@ -437,6 +440,11 @@ fn bytes(checkpoint: &Checkpoint, element: Element, job: &Job) -> Result<Vec<u8>
             return Ok(values.iter().flat_map(|v| v.to_ne_bytes()).collect());
         }
         Some(Kind::Dense) => return dense(checkpoint, element, parameter, shape),
+        Some(Kind::E4m3) => {
+            let values = wide(checkpoint.tensor(parameter, shape)?.values);
+            finite(parameter, &values, |v| v.is_finite())?;
+            return Ok(e4m3::pack(&values, shape[1], checkpoint.e4m3_scales(parameter, shape)?.as_deref()));
+        }
         Some(kind) => kind,
     };
     Ok(repack(kind, checkpoint.blocks(parameter, shape)?, shape[1]))
@@ -454,7 +462,7 @@ pub(crate) fn repack(kind: Kind, blocks: Vec<u8>, k: usize) -> Vec<u8> {
             }
             out
         }
-        Kind::Dense | Kind::Q4K | Kind::Q5K => blocks,
+        Kind::Dense | Kind::Q4K | Kind::Q5K | Kind::E4m3 => blocks,
     }
 }
 

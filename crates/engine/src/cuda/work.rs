@@ -101,12 +101,13 @@ pub(crate) fn of_launch(
             let bytes = rows * (unit.kind().row_bytes(k, element) + k as u64 * e);
             (format!("n {rows}, k {k}, {}", unit.kind().name(element)), moved(bytes))
         }
-        // The tiles of product.cu: `product_8` to `product_128`.
-        name if is_tile(name, "product_") => {
+        "quantise_rows" => by_rows(number(1), "", rows * (number(1) * (e + 1) + 4)),
+        // The tiles of product.cu and wgmma.cu: `product_8` to `product_128`.
+        name if is_tile(name, "product_") || is_tile(name, "wgmma_") => {
             product(size(4), size(5), size(6), unit.kind(), element, out_of(number(8)))
         }
         // How many experts are read is known to the device only.
-        name if is_tile(name, "experts_") => {
+        name if is_tile(name, "experts_") || is_tile(name, "wgmma_experts_") => {
             (product(size(8), size(9), size(10), unit.kind(), element, out_of(number(12))).0, None)
         }
         "experts_plain" => (format!("{} tiles, n {}, k {}, f32", count(grid[0]), size(7), size(8)), None),
@@ -137,7 +138,9 @@ fn product(m: usize, n: usize, k: usize, kind: Kind, element: Element, out: Out)
         Out::Add => (8, ", added"),
     };
     let weights = columns * kind.row_bytes(k, element);
-    let bytes = weights + rows * k as u64 * element.size_bytes() + rows * columns * stored;
+    // Activations beside 8-bit floats are such themselves, with a scale for each row.
+    let activations = if kind == Kind::E4m3 { k as u64 + 4 } else { k as u64 * element.size_bytes() };
+    let bytes = weights + rows * activations + rows * columns * stored;
     let work = Work { bytes, operations: 2 * rows * columns * k as u64 };
     (format!("m {}, n {n}, k {k}, {}{how}", count(m), kind.name(element)), Some(work))
 }
@@ -239,6 +242,8 @@ mod tests {
         let shared = after.trim_start().starts_with("ARGUMENTS").then(|| text.find("#define ARGUMENTS").unwrap());
         let list = shared.map_or(after, |at| &text[at..]);
         let list = &list[list.find('(').unwrap() + 1..list.find(')').unwrap()];
+        // Parameters that only some units have come last.
+        let list = list.trim_end().trim_end_matches(" X_SCALES");
         let name = |parameter: &str| parameter.trim().rsplit([' ', '*']).next().unwrap_or_default().to_owned();
         list.split(',').map(name).collect()
     }
@@ -276,8 +281,11 @@ mod tests {
             // The tiles of product.cu, by their macro.
             ("name", &[(4, "m"), (5, "n"), (6, "k"), (8, "out")]),
             ("experts_##m_tile", &[(8, "m"), (9, "n"), (10, "k"), (12, "out")]),
+            ("wgmma_##m_tile", &[(4, "m"), (5, "n"), (6, "k"), (8, "out")]),
+            ("wgmma_experts_##m_tile", &[(8, "m"), (9, "n"), (10, "k"), (12, "out")]),
             ("add_segments", &[(1, "segments"), (2, "m"), (3, "n")]),
             ("dequantise", &[(1, "k")]),
+            ("quantise_rows", &[(1, "k")]),
             ("dequantise_8", &[(1, "k")]),
         ] {
             let found = parameters(kernel);
@@ -289,7 +297,7 @@ mod tests {
 
     #[test]
     fn experts_have_a_shape_and_no_work_and_joined_norms_count_what_they_are_given() {
-        let unit = Unit::experts(Element::Bf16, Kind::Q4K);
+        let unit = Unit::product(Element::Bf16, Kind::Q4K).of_experts();
         let mut arguments = [Argument(0); 13];
         (arguments[8], arguments[9], arguments[10]) = (16.into(), 256.into(), 512.into());
         let described = of_launch(&unit, "experts_16", [20, 4, 1], &arguments, &|_, _| None);

@@ -68,10 +68,11 @@ const CUDA_INVARIANT: &str = "native-cuda-batch-invariant";
 const KERNELS: &str = "+kernels-";
 
 /// Arithmetics on a GPU: name of the engine, batch invariance, variants. One name for each, so that rows of different ones never mix.
-/// The variants with other bits are of products by cublasLt, which batch invariance does without.
-const ARITHMETICS: [(&str, bool, Variants); 5] = [
+/// The variants with other bits are of products by cublasLt, which batch invariance does without, or, `wgmma`, batch-invariant.
+const ARITHMETICS: [(&str, bool, Variants); 6] = [
     ("native-cuda-cublaslt", false, Variants::NONE),
     (CUDA_INVARIANT, true, Variants::NONE),
+    ("native-cuda-batch-invariant-wgmma", true, OWN_PRODUCTS),
     ("native-cuda-cublaslt-tuned", false, Variants::NONE.with(Variant::TunedProducts)),
     ("native-cuda-cublaslt-fused-dequantise", false, Variants::NONE.with(Variant::FusedDequantise)),
     (
@@ -80,6 +81,15 @@ const ARITHMETICS: [(&str, bool, Variants); 5] = [
         Variants::NONE.with(Variant::TunedProducts).with(Variant::FusedDequantise),
     ),
 ];
+
+/// The variants with other bits that compute no product by cublasLt.
+const OWN_PRODUCTS: Variants = Variants::NONE.with(Variant::Wgmma);
+
+/// Returns the arithmetic of a choice: batch invariance, and the variants with other bits that it has.
+fn arithmetic(batch_invariant: bool, chosen: Variants) -> (bool, Variants) {
+    let own = chosen.and(OWN_PRODUCTS);
+    if batch_invariant || !own.is_empty() { (true, own) } else { (false, chosen.of_bits(false)) }
+}
 
 impl Device {
     /// Returns the engine's name in a run's settings.
@@ -131,9 +141,9 @@ impl Device {
             return Ok((Device::Cpu, None));
         }
         let kernels = modified_kernels()?;
-        let variants = settings.cuda_variants.of_bits(false);
-        let on_gpu = |index: usize| match settings.batch_invariant {
-            true => Ok((Device::Cuda { invariant: true, variants: Variants::NONE, kernels: kernels.clone() }, None)),
+        let (invariant, variants) = arithmetic(settings.batch_invariant, settings.cuda_variants);
+        let on_gpu = |index: usize| match invariant {
+            true => Ok((Device::Cuda { invariant, variants, kernels: kernels.clone() }, None)),
             false => with_cublaslt(cuda::cublaslt_version(index), variants, kernels.clone()),
         };
         match settings.device {
@@ -306,8 +316,13 @@ mod tests {
         }
         let all = cuda::VARIANTS.iter().fold(Variants::NONE, |set, card| set.with(card.variant));
         for one in cuda::VARIANTS.iter().map(|card| Variants::NONE.with(card.variant)).chain([all]) {
-            assert!(!on_gpu(false, one.of_bits(false), None).engine().is_empty());
+            for batch_invariant in [false, true] {
+                let (invariant, variants) = arithmetic(batch_invariant, one);
+                assert!(!on_gpu(invariant, variants, None).engine().is_empty());
+            }
         }
+        assert_eq!(arithmetic(false, all), (true, Variants::NONE.with(Variant::Wgmma)));
+        assert_eq!(arithmetic(true, Variants::NONE.with(Variant::TunedProducts)), (true, Variants::NONE));
         assert_eq!(Device::of_engine("native+kernels-0123456789ab"), None);
         assert_eq!(Device::of_engine("openai"), None);
     }

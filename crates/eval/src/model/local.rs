@@ -106,6 +106,12 @@ pub fn load(checkpoint: &Checkpoint, settings: &EngineSettings) -> Result<Loaded
 
 /// Loads the weights on the CPU; also returns the options for the manifest.
 pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(CpuEngine, serde_json::Value), EvalError> {
+    if checkpoint.weight_format().is_fp8() {
+        return Err(EvalError::setting(
+            "--compute fp8 is supported on a GPU only, of compute capability 8.9 and later",
+        )
+        .hint("leave it out, or add --device cuda; --compute int8 is the CPU's arithmetic of 8 bits"));
+    }
     check_files(checkpoint)?;
     let given = options.kv_memory.zip(Host::probe().memory);
     if let Some((kv, memory)) = given.filter(|(kv, memory)| kv > memory) {
@@ -175,7 +181,8 @@ fn check_format(checkpoint: &Checkpoint) -> Result<(), EvalError> {
         Some(Compute::Bf16) => "add --device cpu, or take --dtype bf16, whose products are in bf16 on a GPU",
         _ => "leave it out, or add --device cpu",
     };
-    let option = format.compute.map(|compute| format!("--compute {}", compute.name()));
+    let on_cpu = format.compute.filter(|compute| *compute != Compute::Fp8);
+    let option = on_cpu.map(|compute| format!("--compute {}", compute.name()));
     if let Some(option) = option.or_else(|| format.kv.map(|_| "--kv bf16".to_owned())) {
         return Err(EvalError::setting(format!("{option} is supported on the CPU only")).hint(hint));
     }

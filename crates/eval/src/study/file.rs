@@ -263,8 +263,13 @@ const QUANT: [(&str, Option<Quant>); 6] = [
 const DTYPE: [(&str, ElementType); 3] =
     [("f32", ElementType::F32), ("bf16", ElementType::Bf16), ("f16", ElementType::F16)];
 
-const COMPUTE: [(&str, Option<Compute>); 4] =
-    [("f32", None), ("int8", Some(Compute::Int8)), ("a8", Some(Compute::A8)), ("bf16", Some(Compute::Bf16))];
+const COMPUTE: [(&str, Option<Compute>); 5] = [
+    ("f32", None),
+    ("int8", Some(Compute::Int8)),
+    ("a8", Some(Compute::A8)),
+    ("bf16", Some(Compute::Bf16)),
+    ("fp8", Some(Compute::Fp8)),
+];
 
 const KV: [(&str, Option<KvType>); 2] = [("f32", None), ("bf16", Some(KvType::Bf16))];
 

@@ -6,6 +6,7 @@ use super::hf_names::{self, Place};
 use super::hf_quant::{Matrix, Quantisation};
 use super::json_fields;
 use super::layout::{MXFP4_BLOCK, Mxfp4Rows, PairedRows, split_gates};
+use super::weight_format::FP8_GROUP;
 use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
@@ -325,6 +326,23 @@ impl HfWeights {
         let values = split_gates(config, parameter, values, columns);
         let values = if self.family.norms_are_offsets() && is_norm(parameter) { add_one(values) } else { values };
         Ok(Tensor { shape: place.part, values })
+    }
+
+    /// Reads the scales of a matrix in E4M3, one for each group of [`FP8_GROUP`] columns of each row; none for other matrices, and where a
+    /// parameter's rows are not those of the tensor.
+    pub(super) fn e4m3_scales(
+        &self,
+        config: &DecoderConfig,
+        parameter: Parameter,
+        shape: &[usize],
+    ) -> Result<Option<Vec<f32>>, CheckpointError> {
+        let (place, found) = self.place(config, parameter, shape)?;
+        let (Found::Quantised(matrix), &[rows, width]) = (found, &place.part[..]) else { return Ok(None) };
+        if place.whole.last() != Some(&width) || PairedRows::of(config, parameter).is_some() {
+            return Ok(None);
+        }
+        let first = place.start / width.max(1);
+        matrix.e4m3_scales(first..first + rows, FP8_GROUP)
     }
 
     /// Reads the values of a plain tensor's part, in the order of its rows and columns.

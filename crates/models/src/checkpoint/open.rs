@@ -326,6 +326,23 @@ impl Checkpoint {
         self.weight_format.computes_bf16(p)
     }
 
+    /// True if products with this parameter, a matrix of `width` input columns, are computed in 8-bit floats.
+    pub fn computes_fp8(&self, p: Parameter, width: usize) -> bool {
+        self.weight_format.computes_fp8(p, width)
+    }
+
+    /// Reads the scales of a matrix that the files have in E4M3, one for each 128 columns of each row: with them its values are codes times
+    /// scales, exactly as stored. None for other matrices, scales that change within 128 columns, and values that are quantised again.
+    ///
+    /// # Errors
+    /// Those of reading the file.
+    pub fn e4m3_scales(&self, p: Parameter, shape: &[usize]) -> Result<Option<Vec<f32>>, CheckpointError> {
+        match &self.weights {
+            Weights::Hf(weights) if self.weight_format.keeps_values() => weights.e4m3_scales(&self.config, p, shape),
+            Weights::Hf(_) | Weights::Gguf(_) | Weights::Absent => Ok(None),
+        }
+    }
+
     /// True if products with this parameter round their activations to 8 bits where the matrix is in blocks.
     pub fn rounds_activations(&self, p: Parameter) -> bool {
         self.weight_format.rounds_activations(p)

@@ -60,6 +60,10 @@ pub enum Compute {
     /// Products of quantised weights, as they are, with activations that are rounded to 8 bits in groups.
     #[serde(rename = "a8.1", alias = "a8")]
     A8,
+    /// Products of projections in 8-bit floats (E4M3) with sums in f32, on a GPU: weights have a scale for each 128 columns of a row, activations
+    /// one for each token.
+    #[serde(rename = "fp8.1", alias = "fp8")]
+    Fp8,
 }
 
 /// A type of keys and values in the cache other than the arithmetic's own, `--kv`.
@@ -87,6 +91,9 @@ pub struct WeightFormat {
 
 /// Weights and bytes of a group of [`Compute::Int8`].
 const INT8_GROUP: (usize, u64) = (32, 40);
+
+/// Weights that share a scale of [`Compute::Fp8`].
+pub(super) const FP8_GROUP: usize = 128;
 
 /// Inputs of a block of [`Compute::Bf16`], to which widths are padded.
 const BF16_BLOCK: usize = 32;
@@ -155,6 +162,7 @@ impl Compute {
             Compute::Int8 => "int8",
             Compute::Bf16 => "bf16",
             Compute::A8 => "a8",
+            Compute::Fp8 => "fp8",
         }
     }
 }
@@ -228,6 +236,11 @@ impl WeightFormat {
     /// True if the engine computes matrix products in bf16.
     pub fn is_bf16(&self) -> bool {
         self.compute == Some(Compute::Bf16)
+    }
+
+    /// True if the engine computes products of projections in 8-bit floats.
+    pub fn is_fp8(&self) -> bool {
+        self.compute == Some(Compute::Fp8)
     }
 
     /// True if tensors have the values of the files.
@@ -317,6 +330,12 @@ impl WeightFormat {
         self.is_bf16() && !is_exact(parameter)
     }
 
+    /// True if products with a matrix are computed in 8-bit floats: the projections of attention and feed-forward whose rows can be copied 16
+    /// numbers at a time.
+    pub(super) fn computes_fp8(&self, parameter: Parameter, width: usize) -> bool {
+        self.is_fp8() && is_projection(parameter) && width.is_multiple_of(16)
+    }
+
     /// Returns the bytes of a matrix in the engine that the file has as `stored`, or that has `blocks`.
     pub(super) fn size_bytes(
         &self,
@@ -328,6 +347,9 @@ impl WeightFormat {
         let elements: u64 = shape.iter().map(|&n| n as u64).product();
         match (shape, blocks) {
             (&[_, width], _) if self.computes_int8(parameter, width) => elements / INT8_GROUP.0 as u64 * INT8_GROUP.1,
+            (&[rows, width], _) if self.computes_fp8(parameter, width) => {
+                (rows * (width + (width.div_ceil(FP8_GROUP) * 4).next_multiple_of(16))) as u64
+            }
             (&[rows, width], _) if self.computes_bf16(parameter) => {
                 (rows * width.next_multiple_of(BF16_BLOCK)) as u64 * 2
             }

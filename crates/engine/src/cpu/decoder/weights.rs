@@ -16,6 +16,9 @@ pub enum LoadError {
     /// A head is wider than the attention kernel supports.
     #[error("heads of {0} dimensions are not supported (at most {MAX_HEAD_DIM})")]
     HeadTooWide(usize),
+    /// An arithmetic of GPUs.
+    #[error("8-bit floats are computed on a GPU only, of compute capability 8.9 and later")]
+    Fp8,
     /// More query heads share a key than the attention kernel supports.
     #[error("{heads} query heads share {kv_heads} key heads: at most {MAX_GROUP} heads may share one")]
     TooManySharers {

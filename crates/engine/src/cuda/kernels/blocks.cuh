@@ -1,13 +1,15 @@
 // Quantised weights as they lie on the device, eight at a time.
 //
 // The blocks are ggml's, with two changes that make loads aligned: a row of Q8_0 has its numbers first (k bytes) and then its scales
-// (k / 32 f16), padded to 16 bytes; a block of Q6_K is padded from 210 to 224 bytes.
+// (k / 32 f16), padded to 16 bytes; a block of Q6_K is padded from 210 to 224 bytes. A row of E4M3 has its k codes, then a scale in f32
+// for each 128 of them, padded to 16 bytes.
 
 #define KIND_DENSE 0
 #define KIND_Q8_0 1
 #define KIND_Q4K 2
 #define KIND_Q5K 3
 #define KIND_Q6K 4
+#define KIND_E4M3 5
 
 // Bytes of a row of k weights.
 DEVICE u64 row_bytes(int kind, int k) {
@@ -16,6 +18,7 @@ DEVICE u64 row_bytes(int kind, int k) {
     case KIND_Q4K: return (u64)k / 256 * 144;
     case KIND_Q5K: return (u64)k / 256 * 176;
     case KIND_Q6K: return (u64)k / 256 * 224;
+    case KIND_E4M3: return (u64)k + ((k + 127) / 128 * 4 + 15) / 16 * 16;
     default: return (u64)k * sizeof(T);
     }
 }

@@ -98,32 +98,43 @@ KERNEL_OF(32, 1, route)
 REGISTER(route)
 
 // Grid: experts. Sorts pairs by expert, then by number: `order` has the pair of each row, `places` the row of each pair, `starts` the first row of
-// each expert and the number of rows. A thread has the pairs of one range.
+// each expert and the number of rows. A warp has the pairs of one range, of which it reads 32 at a time.
 KERNEL_OF(256, 1, sort_pairs)
 (const int *chosen, int pairs, int *starts, int *order, int *places) {
-    __shared__ int lower[256], equal[256];
-    const int expert = blockIdx.x, thread = threadIdx.x;
-    const int each = (pairs + 255) / 256, first = min(thread * each, pairs), end = min(first + each, pairs);
+    __shared__ int lower[8], equal[8];
+    const int expert = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int each = (pairs + 255) / 256 * 32, first = min(warp * each, pairs), end = min(first + each, pairs);
     int less = 0, mine = 0;
-    for (int i = first; i < end; i++) {
+    for (int i = first + lane; i < end; i += 32) {
         less += chosen[i] < expert;
         mine += chosen[i] == expert;
     }
-    lower[thread] = less;
-    equal[thread] = mine;
+    for (int step = 16; step > 0; step >>= 1) {
+        less += __shfl_xor_sync(0xffffffffu, less, step);
+        mine += __shfl_xor_sync(0xffffffffu, mine, step);
+    }
+    if (lane == 0) {
+        lower[warp] = less;
+        equal[warp] = mine;
+    }
     __syncthreads();
     int at = 0;
-    for (int i = 0; i < 256; i++) at += lower[i];
-    if (thread == 0) {
+    for (int i = 0; i < 8; i++) at += lower[i];
+    if (threadIdx.x == 0) {
         starts[expert] = at;
         if (expert == gridDim.x - 1) starts[gridDim.x] = pairs;
     }
-    for (int i = 0; i < thread; i++) at += equal[i];
-    for (int i = first; i < end; i++)
-        if (chosen[i] == expert) {
-            order[at] = i;
-            places[i] = at++;
+    for (int i = 0; i < warp; i++) at += equal[i];
+    for (int i = first; i < end; i += 32) {
+        const bool is_mine = i + lane < end && chosen[i + lane] == expert;
+        const u32 all = __ballot_sync(0xffffffffu, is_mine);
+        if (is_mine) {
+            const int row = at + __popc(all & ((1u << lane) - 1));
+            order[row] = i + lane;
+            places[i + lane] = row;
         }
+        at += __popc(all);
+    }
 }
 REGISTER(sort_pairs)
 

@@ -121,6 +121,17 @@ impl Matrix<'_> {
         parts.into_iter().flatten().map(|part| part.name.clone()).collect()
     }
 
+    /// Returns the scales of rows, one for each `group` columns; none if numbers are not E4M3 or scales change within a group.
+    ///
+    /// # Errors
+    /// A scale that is not finite, and those of reading the file.
+    pub(super) fn e4m3_scales(&self, rows: Range<usize>, group: usize) -> Result<Option<Vec<f32>>, CheckpointError> {
+        match self {
+            Matrix::Scaled(matrix) => matrix.e4m3_scales(rows, group),
+            Matrix::Packed(_) | Matrix::Gptq(_) | Matrix::Awq(_) | Matrix::Nf4(_) => Ok(None),
+        }
+    }
+
     /// Dequantises rows, which are output channels.
     ///
     /// # Errors

@@ -86,6 +86,21 @@ impl<'a> ScaledMatrix<'a> {
         Ok(Some(ScaledMatrix { weight, scales, zeros, grid, width: shape[1] }))
     }
 
+    /// Returns the scales of rows, one for each `group` columns; none for integers, and if scales change within a group.
+    pub(super) fn e4m3_scales(&self, rows: Range<usize>, group: usize) -> Result<Option<Vec<f32>>, CheckpointError> {
+        let fits = self.grid.columns.is_multiple_of(group) || self.grid.columns >= self.width;
+        if self.weight.dtype() != Dtype::F8_E4M3 || self.zeros.is_some() || !fits {
+            return Ok(None);
+        }
+        let scales = self.scales.numbers()?;
+        let of_row = |row: usize| {
+            let (scales, size) = self.grid.of_row(&scales, row);
+            (0..self.width.div_ceil(group))
+                .map(move |i| scales.get(i * group / size.max(1)).copied().unwrap_or_default())
+        };
+        Ok(Some(rows.flat_map(of_row).collect()))
+    }
+
     /// Computes `(q - z) * s`.
     pub(super) fn rows(&self, rows: Range<usize>) -> Result<Vec<f32>, CheckpointError> {
         let scales = self.scales.numbers()?;
