@@ -92,7 +92,8 @@ pub(super) fn train(
                     (kept_step, held_out) = (found.step, (exact, count));
                 }
             }
-            TrainEvent::Validated(_) | TrainEvent::Saved { .. } => {}
+            // LoRA trains once, without restarts.
+            TrainEvent::Validated(_) | TrainEvent::Restarted { .. } | TrainEvent::Saved { .. } => {}
         }
     }
     Ok(Some(Training { rows, seconds, kept_step, held_out }))
