@@ -118,14 +118,14 @@ fn empty(sample: &Scored<'_>) -> Option<Outcome> {
     })
 }
 
-/// The share of right outcomes with Wilson's interval. Where a question has several outcomes (draws, example sets, a capability's
-/// two perturbations) the interval is that of as many independent questions as the cluster-robust error is worth: at least one
-/// of all of them, at most the number of outcomes; where all outcomes are alike, the number of questions.
+/// The share of right outcomes, as [`right_share`] has it.
 pub(super) fn accuracy(outcomes: &[&Outcome], value: impl Fn(&Outcome) -> f64) -> Interval {
     right_share(outcomes.iter().map(|outcome| (outcome.question.as_str(), value(outcome))))
 }
 
-/// The share of right outcomes of (question, outcome), with the interval of [`accuracy`].
+/// The share of right outcomes of (question, outcome), with Wilson's interval. Where a question has several outcomes (draws, example
+/// sets, a capability's two perturbations) the interval is that of as many independent questions as the cluster-robust error is worth: at
+/// least one of all of them, at most the number of outcomes; where all outcomes are alike, the number of questions.
 pub fn right_share<'a>(outcomes: impl IntoIterator<Item = (&'a str, f64)>) -> Interval {
     let values: Vec<(&str, f64)> = outcomes.into_iter().filter(|(_, value)| value.is_finite()).collect();
     let count = values.len() as f64;
