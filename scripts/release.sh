@@ -20,8 +20,7 @@ fail() { echo "error: $1" >&2; exit "${2:-1}"; }
 
 invoked=$PWD
 cd "$(dirname "$0")/.."
-host=$(rustc -vV | sed -n 's/^host: //p')
-target=$host
+target=
 glibc=2.17
 program=
 out=
@@ -39,6 +38,8 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+host=$(rustc -vV | sed -n 's/^host: //p') || fail "rustc is needed: https://rustup.rs"
+target=${target:-$host}
 out=${out:-$PWD/dist/$target}
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 name=earnest-$version-$target

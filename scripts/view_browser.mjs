@@ -1,8 +1,8 @@
-// Pages of a running `earnest view` in headless Chromium: ADDRESS [FOLDER for screenshots] (see view-browser.sh).
+// Pages of a running `earnest view` in headless Chromium: ADDRESS, ADDRESS of a store with other kinds of runs, [FOLDER for screenshots] (see view-browser.sh).
 import chromium from "@sparticuz/chromium";
 import puppeteer from "puppeteer-core";
 
-const [address, shots] = process.argv.slice(2);
+const [address, other, shots] = process.argv.slice(2);
 const browser = await puppeteer.launch({ args: [...chromium.args, "--no-sandbox"], executablePath: await chromium.executablePath(), headless: "shell" });
 let failed = 0;
 const check = (what, holds, found = "") => {
@@ -15,7 +15,7 @@ const errors = [];
 const elsewhere = [];
 page.on("pageerror", (error) => errors.push(String(error)));
 page.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
-page.on("request", (request) => { if (!request.url().startsWith(address.split("/").slice(0, 3).join("/")) && !request.url().startsWith("data:")) elsewhere.push(request.url()); });
+page.on("request", (request) => { if (![address, other].some((own) => request.url().startsWith(own.split("/").slice(0, 3).join("/"))) && !request.url().startsWith("data:")) elsewhere.push(request.url()); });
 const shot = async (name) => { if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true }); };
 const ready = () => page.waitForSelector("html[data-ready=true]");
 const open = async (path) => { await page.goto(path, { waitUntil: "load" }); await ready(); };
@@ -90,6 +90,44 @@ if ((await count(".flips a")) > 0) {
   check("two answers stand side by side", (await count("pre.completion")) === 2);
 }
 
+// Runs of other kinds: `Token by token`, thinking, log-likelihoods, a run that works.
+const openRun = async (part) => {
+  await open(other);
+  await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.evaluate((part) => [...document.querySelectorAll("tbody tr th a")].find((link) => link.href.includes(part)).click(), part)]);
+  await ready();
+};
+const openSamples = async (part) => {
+  await openRun(part);
+  await click(".links a.button");
+  await page.waitForSelector("#detail article");
+};
+await openSamples("thinker");
+check("thinking is folded", (await count("#detail details.thinking")) === 1 && !(await page.$eval("#detail details.thinking", (one) => one.open)));
+await page.click("#detail details.thinking summary");
+check("a click opens it", await page.$eval("#detail details.thinking", (one) => one.open) && (await text("#detail details.thinking")).includes("three and four make seven"));
+await page.keyboard.press("t");
+check("t closes it", !(await page.$eval("#detail details.thinking", (one) => one.open)));
+await shot("thinking");
+await openSamples("capitals");
+const tints = await page.$$eval("#detail .likelihoods code", (all) => all.map((one) => [one.className, getComputedStyle(one).backgroundColor]));
+check("scored continuations are tinted", tints.length === 3 && tints.every(([name, colour]) => /^t[0-8]$/.test(name) && (name === "t0" || colour !== "rgba(0, 0, 0, 0)")), tints);
+await shot("likelihoods");
+await open(address);
+await click("section.board tbody tr th a");
+await click(".links a.button");
+await page.waitForSelector("#detail article");
+await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.evaluate(() => [...document.querySelectorAll("#detail .links a")].find((link) => link.innerText === "Token by token").click())]);
+await ready();
+check("a sample is shown token by token", (await count("pre.tokens")) === 2 && (await count("pre.tokens span[title^='token ']")) > 4, await count("pre.tokens span"));
+await shot("tokens");
+await openRun("gsm-mini");
+await page.waitForFunction(() => / of \d+ samples/.test(document.getElementById("progress")?.innerText ?? ""), { timeout: 20000 });
+const before = await text("#progress");
+check(`a run shows its progress: ${before}`, (await count("#live progress")) === 1);
+await page.waitForFunction((before) => document.getElementById("progress").innerText !== before, { timeout: 60000 }, before);
+check("and goes on by itself", true);
+await shot("live");
+
 await page.setViewport({ width: 390, height: 844, isMobile: true });
 for (const [name, link] of [["leaderboard-phone", null], ["run-phone", "section.board tbody th a"], ["samples-phone", "section.board tbody td a"]]) {
   await open(address);
@@ -102,6 +140,8 @@ await page.setViewport({ width: 1440, height: 900 });
 await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
 await open(address);
 await shot("leaderboard-dark");
+const refused = await page.goto(address.replace(/[0-9a-f]{32}/, "0".repeat(32)));
+check("another token sees nothing", refused.status() === 404 && !(await page.content()).includes("nupa"));
 const missing = await page.goto(`${address}run/none`);
 check("a run that is not there is said", missing.status() === 404);
 await shot("missing");

@@ -1,16 +1,17 @@
 """Writes a checkpoint of random weights in the shape of a published model: python3 make_checkpoint.py OUT TOKENIZER_FOLDER --shape NAME
 
-    --shape NAME  qwen2.5-0.5b, llama-3.2-1b, llama-3-8b (the default), llama-3-70b, mixtral-8x7b, qwen3-30b-a3b
+    --shape NAME  qwen2.5-0.5b, llama-3.2-1b, llama-3-8b (the default), llama-3-70b, mixtral-8x7b, qwen3-30b-a3b, gpt-oss-20b
     --layers N    so many layers instead of all
     --vocab N     so many tokens instead of all
     --tiny        a small model of the same kind, for trying the scripts
 
 Needs nothing but Python. The values are bf16 numbers of a standard deviation of about 0.02, cut from one list of 40,000,003 of them:
-its length has no common divisor with a row's, so no two rows are alike. The tokenizer is that of a small checkpoint: prompts
+its length has no common divisor with a row's, so no two rows are alike. Experts of gpt-oss are in MXFP4, as published. The tokenizer is that of a small checkpoint: prompts
 are token ids. Prints JSON: bytes and seconds.
 """
 import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -25,12 +26,14 @@ SHAPES = {
     "llama-3-70b": ("llama", 8192, 28672, 64, 8, 128, 80, 128256, 0, 0),
     "mixtral-8x7b": ("mixtral", 4096, 14336, 32, 8, 128, 32, 32000, 8, 2),
     "qwen3-30b-a3b": ("qwen3_moe", 2048, 768, 32, 4, 128, 48, 151936, 128, 8),
+    "gpt-oss-20b": ("gpt_oss", 2880, 2880, 64, 8, 64, 24, 201088, 32, 4),
 }
 ARCHITECTURES = {
     "qwen2": "Qwen2ForCausalLM",
     "llama": "LlamaForCausalLM",
     "mixtral": "MixtralForCausalLM",
     "qwen3_moe": "Qwen3MoeForCausalLM",
+    "gpt_oss": "GptOssForCausalLM",
 }
 
 parser = argparse.ArgumentParser()
@@ -84,6 +87,15 @@ if family == "mixtral":
 if family == "qwen3_moe":
     config |= {"num_experts": experts, "num_experts_per_tok": chosen, "moe_intermediate_size": inner, "norm_topk_prob": True}
     config |= {"decoder_sparse_step": 1, "mlp_only_layers": []}
+if family == "gpt_oss":
+    config |= {"head_dim": width, "attention_bias": True, "num_local_experts": experts, "num_experts_per_tok": chosen, "swiglu_limit": 7.0}
+    config |= {"sliding_window": 128, "layer_types": [["sliding_attention", "full_attention"][i % 2] for i in range(layers)], "rope_theta": 150000}
+    yarn = {"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False}
+    config |= {"rope_scaling": yarn, "max_position_embeddings": 131072}
+    config["quantization_config"] = {
+        "quant_method": "mxfp4",
+        "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"],
+    }
 write_json("config.json", config)
 write_json("generation_config.json", {"bos_token_id": 1, "eos_token_id": 2})
 for name in ["tokenizer.json", "tokenizer_config.json"]:
@@ -98,8 +110,9 @@ table = bytes(positive + [byte | 0x80 for byte in positive])
 count = 400_003 if a.tiny else 40_000_003
 block = bytearray(2 * count)
 block[1::2] = source.randbytes(count).translate(table)
-block[0::2] = source.randbytes(count)
-block = bytes(block)
+lower = source.randbytes(count)
+block[0::2] = lower
+block, lower = bytes(block), memoryview(lower)
 ones = struct.pack("<H", 0x3F80)
 place = 0
 
@@ -114,17 +127,32 @@ def values(file, n):
         n -= some
 
 
+def codes(file, n):
+    """Writes n random bytes: the lower ones of the endless list."""
+    global place
+    while n > 0:
+        some = min(n, count - place)
+        file.write(lower[place : place + some])
+        place = (place + some) % count
+        n -= some
+
+
 index, total = {}, 0
 
 
+# Two 4-bit floats a byte, and the exponent of 32 of them: 2^-7 makes random codes numbers of the same standard deviation.
+EXPONENT = 120
+
+
 def write(shard, tensors):
-    """A file of tensors: (name, shape); a vector is a norm's scale, unless its name says that it is a bias."""
+    """A file of tensors: (name, shape); a vector is a norm's scale, unless its name says that it is a bias or sinks."""
     global total
     name = f"model-{shard:05d}.safetensors"
     header, at = {"__metadata__": {"format": "pt"}}, 0
     for key, shape in tensors:
-        n = 2 * shape[0] * (shape[1] if len(shape) > 1 else 1)
-        header[key] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + n]}
+        kind, size = ("U8", 1) if key.endswith(("_blocks", "_scales")) else ("BF16", 2)
+        n = size * math.prod(shape)
+        header[key] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + n]}
         index[key] = name
         at += n
     total += at
@@ -133,10 +161,15 @@ def write(shard, tensors):
     with open(os.path.join(a.out, name), "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for key, shape in tensors:
-            if len(shape) == 1 and not key.endswith(".bias"):
-                file.write(ones * shape[0])
+            n = math.prod(shape)
+            if key.endswith("_scales"):
+                file.write(bytes([EXPONENT]) * n)
+            elif key.endswith("_blocks"):
+                codes(file, n)
+            elif len(shape) == 1 and not key.endswith(("bias", "sinks")):
+                file.write(ones * n)
             else:
-                values(file, shape[0] * (shape[1] if len(shape) > 1 else 1))
+                values(file, n)
 
 
 q, kv = heads * width, kv_heads * width
@@ -151,6 +184,14 @@ def feed_forward(p):
         for e in range(experts):
             names = [("w1", [inner, hidden]), ("w3", [inner, hidden]), ("w2", [hidden, inner])]
             tensors += [(f"{p}experts.{e}.{name}.weight", shape) for name, shape in names]
+        return tensors
+    if family == "gpt_oss":
+        p += "mlp."
+        tensors = [(p + "router.weight", [experts, hidden]), (p + "router.bias", [experts])]
+        for name, rows, columns in [("gate_up_proj", 2 * inner, hidden), ("down_proj", hidden, inner)]:
+            p_name = f"{p}experts.{name}"
+            tensors += [(p_name + "_blocks", [experts, rows, columns // 32, 16]), (p_name + "_scales", [experts, rows, columns // 32])]
+            tensors.append((p_name + "_bias", [experts, rows]))
         return tensors
     names = [("gate_proj", [inner, hidden]), ("up_proj", [inner, hidden]), ("down_proj", [hidden, inner])]
     if family == "qwen3_moe":
@@ -171,8 +212,10 @@ def layer(i):
         (p + "self_attn.v_proj.weight", [kv, hidden]),
         (p + "self_attn.o_proj.weight", [hidden, q]),
     ]
-    if family == "qwen2":
+    if family in ("qwen2", "gpt_oss"):
         tensors += [(p + f"self_attn.{name}_proj.bias", [n]) for name, n in [("q", q), ("k", kv), ("v", kv)]]
+    if family == "gpt_oss":
+        tensors += [(p + "self_attn.o_proj.bias", [hidden]), (p + "self_attn.sinks", [heads])]
     if family == "qwen3_moe":
         tensors += [(p + f"self_attn.{name}_norm.weight", [width]) for name in ("q", "k")]
     return tensors + feed_forward(p)

@@ -4,6 +4,8 @@ from harness import NotRun, document, phases
 
 # Variants that change nothing but the products of quantised weights.
 OF_QUANTISED = ("vector-dequantise", "fused-dequantise")
+# Root mean square of the differences of log-probabilities in units of their spread, beside products of 16 bits (docs/cuda.md).
+MOST_IN_8_BITS = 0.4
 
 
 def run(s):
@@ -64,7 +66,7 @@ def measure(s, name, title, checkpoint, options, base=None):
         word = "faster" if worst > 0.99 and best > 1.01 else "slower" if best < 1.01 and worst < 0.99 else "mixed" if best > 1.01 else "the same"
         return True, f"{word}: " + ", ".join(f"{what} x {r:.3f}" for what, r in ratio.items()) + " " + phases(d)
 
-    on_gpu(s, name, f"{title}, {checkpoint}", command, judge, limit=45, least=15, checkpoint=checkpoint)
+    on_gpu(s, name, f"{title}, {checkpoint}", command, judge, limit=45, least=15, checkpoint=checkpoint, base=base)
 
 
 def agree(s, name, changes, same_bits, options, checkpoint):
@@ -72,14 +74,20 @@ def agree(s, name, changes, same_bits, options, checkpoint):
     sizes = ["--prompts", "32", "--shared", "900", "--own", "100", "--new", "16"]
     if s.dry:
         sizes = ["--prompts", "3", "--shared", "40", "--own", "10", "--new", "3"]
-    # Beside products of 16 bits those of 8 round: on the twins to 0.1 to 0.3 of the logits' spread, which is about 1 in random checkpoints.
-    reference, tolerance = ("default-compute", "1") if name == "fp8" else ("default-variants", "0" if same_bits else "0.15")
+    # Those of 8 bits are compared with those of 16. A right engine is at 0.25 of the spread on this shape, and one that has nothing to do with it at 1.4;
+    # among the largest log-probabilities alone both are about 1 apart at most, and the tolerance tells them apart no more.
+    eight = name.startswith("fp8")
+    reference = "default-compute" if eight else "default-variants"
+    tolerance = "2" if eight else "0" if same_bits else "0.15"
     command = [s.binary, "dev", "agreement", "--model", s.checkpoint(checkpoint), "--device", "cuda", "--reference", reference]
     # With cublasLt, whose products a recorded step has to repeat too: shapes are those of the default, and so are its algorithms.
     command += ["--tolerance", tolerance, *options, *sizes, "--json"]
 
     def judge(d):
         r = d.result
-        return d.passed, f"log-probabilities within {r.largest_difference:.6f}, largest lead lost {r.largest_lost_margin:.4f}"
+        detail = f"log-probabilities within {r.largest_difference:.6f}, all within {d.error_of_spread:.4f} of their spread"
+        detail += f" (at most {MOST_IN_8_BITS})" if eight else ""
+        return d.passed and not (eight and d.error_of_spread > MOST_IN_8_BITS), f"{detail}, largest lead lost {r.largest_lost_margin:.4f}"
 
-    on_gpu(s, f"variant-{name}-agrees", f"{name} computes {'the same bits' if same_bits else 'the same within rounding'} ({changes})", command, judge, limit=70, least=15, checkpoint=checkpoint)
+    promised = "the same bits" if same_bits else f"the same within rounding{' to 8 bits' if eight else ''}"
+    on_gpu(s, f"variant-{name}-agrees", f"{name} computes {promised} ({changes})", command, judge, limit=70, least=15, checkpoint=checkpoint)

@@ -306,7 +306,7 @@ fn rules(comparison: &Comparison, width: usize) -> String {
     let number = |value: f64| if shares { format!("{:.1}", 100.0 * value) } else { format!("{value:.3}") };
     let change = |value: f64| if shares { format!("{:+.1}", 100.0 * value) } else { format!("{value:+.3}") };
     let head = [
-        ("read by", Align::Left),
+        ("rule", Align::Left),
         ("items", Align::Right),
         (if shares { "A %" } else { "A" }, Align::Right),
         (if shares { "B %" } else { "B" }, Align::Right),
@@ -328,7 +328,7 @@ fn rules(comparison: &Comparison, width: usize) -> String {
         ("", _) | (_, "") => return format!("\n{}", table.render()),
         (mine, theirs) if mine == theirs => format!("Primary rule: {mine}."),
         (mine, theirs) => format!(
-            "Primary rule: {mine} in A, {theirs} in B. `earnest score {} --save --profile {mine}` makes them the same.",
+            "Primary rule: {mine} in A, {theirs} in B. `earnest score {} --save --rule {mine}` makes them the same.",
             comparison.run
         ),
     };

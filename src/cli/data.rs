@@ -6,7 +6,7 @@ use super::models::{described, download};
 use super::printer::Printer;
 use super::values::Prompts;
 use super::{Exit, catalogue};
-use earnest_models::hub::{Cache, Commit, Environment, Remote, RepoId};
+use earnest_models::hub::{Cache, Commit, Environment, FetchReport, Remote, RepoId};
 use earnest_tasks::suite::gsm_symbolic::describes_questions;
 use earnest_tasks::suite::registry::OptionValues;
 
@@ -71,11 +71,38 @@ pub fn execute(args: &DataArgs, quiet: bool, printer: Printer) -> Result<Exit, C
     fetch(args, quiet, printer)
 }
 
-fn fetch(args: &FetchDataArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+/// A data set in the cache.
+struct Brought {
+    /// Repository and commit.
+    named: String,
+    folder: String,
+    report: FetchReport,
+    commit: String,
+}
+
+/// Fetches the questions of gsm-symbolic for a study that lacks them, and says on standard error what they are.
+///
+/// # Errors
+/// Those of the hub and the cache.
+pub(super) fn bring_gsm_symbolic(revision: Option<&str>, quiet: bool, printer: Printer) -> Result<(), CliError> {
+    let brought = bring(DataSet::GsmSymbolic, revision, quiet, printer)?;
+    if !quiet {
+        printer.message(&format!("{}: {} ({LICENCE})", brought.named, described(&brought.report)));
+    }
+    for sentence in identity(&brought.commit)?.iter().filter(|sentence| sentence.contains(" not ")) {
+        printer.warning(sentence);
+    }
+    Ok(())
+}
+
+/// Licence of the questions of gsm-symbolic.
+pub(super) const LICENCE: &str = "CC BY-NC-ND 4.0";
+
+fn bring(name: DataSet, revision: Option<&str>, quiet: bool, printer: Printer) -> Result<Brought, CliError> {
     let environment = Environment::read(false);
     let cache = Cache::from_environment(&environment)?;
-    let repo = RepoId::dataset(args.name.repo())?;
-    let revision = match &args.revision {
+    let repo = RepoId::dataset(name.repo())?;
+    let revision = match revision {
         Some(text) => Commit::parse(text)
             .map_err(|error| {
                 CliError::usage(format!("--revision {text}: {error}"))
@@ -84,21 +111,29 @@ fn fetch(args: &FetchDataArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
             .to_string(),
         None => "main".to_owned(),
     };
-    let remote = Remote::new(&environment, &format!("fetching {}", args.name.repo()))?;
+    let remote = Remote::new(&environment, &format!("fetching {}", name.repo()))?;
     if !quiet {
-        printer.message(&format!("asking {} for the files of {}", environment.endpoint, args.name.repo()));
+        printer.message(&format!("asking {} for the files of {}", environment.endpoint, name.repo()));
     }
-    let listing = remote.revision(&repo, &revision)?.listing.rows();
+    let found = remote.revision(&repo, &revision)?;
+    if let Some(other) = &found.moved {
+        printer.message(&format!("{0} has moved to {other}; the cache keeps it as {0}", name.repo()));
+    }
+    let listing = found.listing.rows();
     if listing.files.iter().all(|file| file.path == "README.md") {
         return Err(CliError::new(
             Exit::Results,
-            format!("{}@{} has no rows as JSON lines or Parquet", args.name.repo(), listing.commit),
+            format!("{}@{} has no rows as JSON lines or Parquet", name.repo(), listing.commit),
         )
         .help("--revision names another commit"));
     }
     let (folder, report) = download(&cache, &remote, &repo, &listing, quiet, printer)?;
     let commit = listing.commit.to_string();
-    let named = format!("{}@{commit}", args.name.repo());
+    Ok(Brought { named: format!("{}@{commit}", name.repo()), folder, report, commit })
+}
+
+fn fetch(args: &FetchDataArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    let Brought { named, folder, report, commit } = bring(args.name, args.revision.as_deref(), quiet, printer)?;
     let questions = match args.name {
         DataSet::GsmSymbolic => identity(&commit),
         DataSet::Gsm8k => Ok(Vec::new()),

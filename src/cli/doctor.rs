@@ -130,19 +130,32 @@ fn embed(architectures: &[String], folder: &Path, printer: Printer) -> Result<Ex
     Ok(Exit::Success)
 }
 
-/// Compiles all kernels and prints the assembler's report.
+/// Compiles all kernels and prints the assembler's report; slow ones are an error.
 fn assemble(architectures: &[String], json: bool, printer: Printer) -> Result<Exit, CliError> {
-    let mut all = Vec::new();
+    let (mut all, mut slow) = (Vec::new(), Vec::new());
     for architecture in architectures {
-        let kernels = cuda::assemble(architecture).map_err(|error| assembly_error(architecture, &error))?;
+        let (kernels, of) = cuda::assemble(architecture).map_err(|error| assembly_error(architecture, &error))?;
+        slow.extend(of.into_iter().map(|what| format!("{architecture} {what}")));
         all.push((architecture, kernels));
     }
     if json {
         printer.json(&all)?;
-        return Ok(Exit::Success);
+    } else {
+        printer.result(&assembly(&all))?;
     }
+    match slow.is_empty() {
+        true => Ok(Exit::Success),
+        false => {
+            Err(CliError::new(Exit::Engine, format!("kernels assemble, and some are slow:\n  {}", slow.join("\n  ")))
+                .help("only attend_tall may spill, 768 bytes a thread; products by warp groups must not be serialised"))
+        }
+    }
+}
+
+/// The assembler's report for people.
+fn assembly(all: &[(&String, Vec<cuda::Assembled>)]) -> String {
     let mut text = String::new();
-    for (architecture, kernels) in &all {
+    for (architecture, kernels) in all {
         let widest = kernels.iter().map(|k| k.unit.len() + k.kernel.len() + 1).max().unwrap_or(0);
         for k in kernels {
             let name = format!("{} {}", k.unit, k.kernel);
@@ -156,8 +169,7 @@ fn assemble(architectures: &[String], json: bool, printer: Printer) -> Result<Ex
         }
         writeln!(text, "{architecture}  {} kernels", kernels.len()).expect("writing to a String cannot fail");
     }
-    printer.result(&text)?;
-    Ok(Exit::Success)
+    text
 }
 
 /// Starts the sandbox and tries it out.
@@ -178,7 +190,17 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
     let cuda = examine_cuda();
     let mut folders = vec![folder("results", results.to_owned())];
     folders.extend(Environment::read(false).cache.map(|path| folder("Hugging Face cache", path)));
-    let names = ["EARNEST_MODEL", "EARNEST_RESULTS", "HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HF_HUB_OFFLINE"];
+    let names = [
+        "EARNEST_MODEL",
+        "EARNEST_RESULTS",
+        "EARNEST_DEVICE",
+        "EARNEST_KERNELS",
+        "EARNEST_CUDA_LIBRARIES",
+        "HF_HUB_CACHE",
+        "HF_HOME",
+        "XDG_CACHE_HOME",
+        "HF_HUB_OFFLINE",
+    ];
     let environment = names.map(|name| (name, std::env::var(name).ok())).to_vec();
     let mut advice = Vec::new();
     for unwritable in folders.iter().filter(|folder| folder.purpose == "results" && !folder.writable) {

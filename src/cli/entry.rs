@@ -55,7 +55,7 @@ pub fn main() -> ExitCode {
         Command::View(args) => view::execute(args, cli.quiet, printer),
         Command::Compare(args) => compare::execute(args, printer),
         Command::Score(args) => score::execute(args, printer),
-        Command::Import(args) => import::execute(args, printer),
+        Command::Import(args) => import::execute(args, cli.quiet, printer),
         Command::ImportLogs(args) => import::execute_logs(args, printer),
         Command::Merge(args) => merge::execute(args, printer),
         Command::Suites(args) => suites::execute(args, printer),

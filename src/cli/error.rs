@@ -62,8 +62,37 @@ impl From<RunError> for CliError {
             RunError::RepeatedItem { .. } | RunError::NoRun { .. } | RunError::AmbiguousRun { .. } => Exit::Usage,
             _ => Exit::Results,
         };
-        CliError { exit, message: error.to_string(), help: error.help() }
+        let help = match &error {
+            RunError::AmbiguousRun { name, runs } => Some(candidates(name, runs, std::env::args().skip(1))),
+            error => error.help(),
+        };
+        CliError { exit, message: error.to_string(), help }
     }
+}
+
+/// The runs that a name could mean, a line each, as the whole command where the name is an argument of it.
+fn candidates(name: &str, runs: &[String], arguments: impl Iterator<Item = String>) -> String {
+    let words: Vec<String> = arguments.collect();
+    let plain = |word: &str| {
+        let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+".contains(c);
+        if !word.is_empty() && word.chars().all(safe) {
+            word.to_owned()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    let place = words.iter().position(|word| word == name);
+    let line = |run: &String| match place {
+        Some(place) => {
+            let replaced = words.iter().enumerate().map(|(at, word)| plain(if at == place { run } else { word }));
+            format!("\n  earnest {}", replaced.collect::<Vec<_>>().join(" "))
+        }
+        None => format!("\n  {run}"),
+    };
+    let lines: String = runs.iter().map(line).collect();
+    format!(
+        "give more of the name, or its last part; `earnest runs list` shows when each began and how it ended{lines}"
+    )
 }
 
 impl From<HubError> for CliError {
@@ -132,6 +161,17 @@ mod tests {
     use anyhow::Context;
 
     use super::*;
+
+    #[test]
+    fn candidates_are_commands() {
+        let runs = ["nupa-a-12".to_owned(), "nupa-b-34".to_owned()];
+        let words = |text: &str| text.split('|').map(str::to_owned).collect::<Vec<_>>().into_iter();
+        let help = candidates("nupa", &runs, words("runs|show|nupa|--results|my results"));
+        assert!(help.ends_with("\n  earnest runs show nupa-a-12 --results 'my results'\n  earnest runs show nupa-b-34 --results 'my results'"), "{help}");
+        let help = candidates("nupa", &runs, words("compare|other/nupa"));
+        assert!(help.ends_with("\n  nupa-a-12\n  nupa-b-34"), "{help}");
+        assert!(candidates("a'b", &runs, words("show|a'b|it's")).contains(r"'it'\''s'"));
+    }
 
     #[test]
     fn a_cause_is_said_once() {

@@ -26,10 +26,16 @@ impl ImportArgs {
     }
 }
 
-/// Imports completions and prints the run's document.
-pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
+/// Imports completions, prints the run's document, and says where to read on.
+pub fn execute(args: &ImportArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let Imported { store, run, .. } = import(&args.settings(), &mut results::Messages(printer))?;
     results::present(results::document(&store, &run)?, args.json, None, printer)?;
+    if !args.json && !quiet {
+        let (run, option) = (&run.manifest.run, results::option(&args.results.folder));
+        printer.message(&format!("page: earnest report {run}{option} writes it"));
+        printer.message(&format!("next: earnest samples {run}{option} --wrong"));
+        printer.message(&format!("      earnest compare OTHER {run}{option} (OTHER: a run of the same questions)"));
+    }
     Ok(Exit::Success)
 }
 

@@ -20,6 +20,7 @@ mod interrupt;
 mod log_args;
 mod merge;
 mod models;
+mod pdf;
 mod perturb;
 mod printer;
 mod profile;

@@ -20,6 +20,7 @@ use earnest_eval::profile::{
 };
 use earnest_eval::report::ReportError;
 use earnest_eval::run::Plan;
+use earnest_tasks::anatomy::ErrorClass;
 use earnest_tasks::suite::profile::{BUDGET, NAME, WIDTH};
 use earnest_tasks::suite::registry::OptionValues;
 
@@ -177,9 +178,22 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     let output = args.output.clone().unwrap_or_else(|| results::page(&args.results.folder, &found.run));
     write(&[&found], &[], &output, &args.figures)?;
     if !quiet {
-        printer.message(&format!("{}: the page of {}", output.display(), found.run));
+        printer.message(&format!("page: {}", output.display()));
+        for line in next(&found, &results::option(&args.results.folder)) {
+            printer.message(&line);
+        }
     }
     Ok(if found.answers == 0 { Exit::FailedSamples } else { Exit::Success })
+}
+
+/// The commands that follow: the wrong answers of the most frequent class that says what went wrong, and a comparison.
+fn next(found: &NumeracyProfile, option: &str) -> Vec<String> {
+    let class = found.anatomy.classes.iter().map(|share| share.class).find(|class| *class != ErrorClass::Other);
+    let run = &found.run;
+    let samples = class.map(|class| format!("earnest samples {run}{option} --error {class}"));
+    let compare = format!("earnest profile --compare {run} OTHER{option} (OTHER: another profile)");
+    let lines = samples.into_iter().chain([compare]).enumerate();
+    lines.map(|(place, line)| format!("{}{line}", if place == 0 { "next: " } else { "      " })).collect()
 }
 
 fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Printer) -> Result<Exit, CliError> {

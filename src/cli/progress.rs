@@ -114,8 +114,8 @@ impl Progress {
         };
         match &self.show {
             Show::Bar(bar) => bar.set_message(text),
-            // One line when hashing starts is enough.
-            Show::Plain if !matches!(stage, Stage::HashingFiles { done, .. } if done > 0) => {
+            // One line when hashing starts is enough, and a checkpoint is open before the line is read.
+            Show::Plain if matches!(stage, Stage::HashingFiles { done: 0, .. } | Stage::LoadingWeights) => {
                 self.printer.message(&text);
             }
             Show::Plain | Show::Nothing => {}

@@ -223,7 +223,7 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   earnest score 1f2e3d4c                          compares today's scores with the stored ones
-  earnest score 1f2e3d4c --save --profile final   stores a run scored by the final answer")]
+  earnest score 1f2e3d4c --save --rule final      stores a run scored by the final answer")]
 pub struct ScoreArgs {
     /// The run; a part of its name is enough
     #[arg(value_name = "RUN")]
@@ -238,7 +238,7 @@ pub struct ScoreArgs {
     pub save: bool,
 
     /// Primary rule, e.g. final [default: the run's own]. `final` reads the completions of another tool's log too
-    #[arg(long, visible_alias = "reader", value_name = "NAME")]
+    #[arg(long = "rule", aliases = ["profile", "reader"], value_name = "NAME")]
     pub profile: Option<String>,
 
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! The results folder as the commands open it, and documents as they print them.
 use std::path::{Path, PathBuf};
 
+use super::args::default_results;
 use super::error::CliError;
 use super::printer::Printer;
 use earnest_eval::report::{self, Detail, Document};
@@ -28,12 +29,15 @@ impl Reporter for Messages {
     }
 }
 
-/// Prints a document: as JSON, or as the text of [`screen`].
+/// Prints the document of a run that has just ended: as JSON, or as the text of [`screen`], without a metric as the first screen.
 pub fn present(document: Document, json: bool, metric: Option<&str>, printer: Printer) -> Result<(), CliError> {
     if json {
         return printer.json(&document);
     }
-    let text = screen(document, metric, printer.width());
+    let text = match metric {
+        None => report::render(&document, printer.width(), Detail::First),
+        metric => screen(document, metric, printer.width()),
+    };
     printer.result(&text)
 }
 
@@ -46,6 +50,11 @@ pub fn screen(mut document: Document, metric: Option<&str>, width: usize) -> Str
     }
     let detail = if metric.is_none() { Detail::Screen } else { Detail::Tables };
     report::render(&document, width, detail)
+}
+
+/// The option that names a results folder in a suggested command; nothing for the one that commands find without being told.
+pub fn option(folder: &Path) -> String {
+    if folder == default_results() { String::new() } else { format!(" --results {}", folder.display()) }
 }
 
 /// Path of the report that `earnest run` writes without being asked.

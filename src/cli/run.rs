@@ -13,7 +13,7 @@ use super::{Exit, merge, report, results};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, ModelSession, Questions, RunChoice, evaluate};
 use earnest_eval::model::{DeviceChoice, ModelSource};
 use earnest_eval::run::store::{RunLock, RunRecord, Store};
-use earnest_eval::run::{Plan, Status};
+use earnest_eval::run::{Plan, Reporter, RunEvent, Stage, Status};
 
 /// Message of a run that evaluates the built-in model because no other was named.
 const NOTICE: &str = "no --model given: evaluating earnest-abacus-1.4m, the model inside this program. It learnt most NUPA tasks on \
@@ -36,13 +36,11 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     let chosen = catalogue::choose(suite, options, args.seed.seed, &prompts)?;
     let prompt = prompts.mode.unwrap_or_else(|| chosen.default_mode());
     let built_in = args.uses_built_in();
-    if built_in && !quiet {
-        printer.message(NOTICE);
-    }
+    let mut notices: Vec<String> = built_in.then(|| NOTICE.to_owned()).into_iter().collect();
     let first_look = || catalogue::first_look(suite, options).filter(|_| built_in && args.shard.is_none());
     let limit = args.limit.or_else(first_look);
-    if let Some(limit) = limit.filter(|_| args.limit.is_none() && !quiet) {
-        printer.message(&format!(
+    if let Some(limit) = limit.filter(|_| args.limit.is_none()) {
+        notices.push(format!(
             "asking the first {limit} items, which cycle through tasks and lengths; --limit changes their number"
         ));
     }
@@ -66,22 +64,12 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         stop: stop_flag(),
     };
     if let Some(DeviceList(devices)) = args.session.engine.devices.as_ref().filter(|list| list.0.len() > 1) {
-        return evaluate_on_devices(devices, &settings, args, quiet, printer);
+        return evaluate_on_devices(devices, &settings, args, &notices, quiet, printer);
     }
-    let (exit, run) = evaluate_and_show(&settings, &args.session, quiet, printer)?;
-    if args.session.json {
-        return Ok(exit);
-    }
-    if built_in {
-        // A file of questions stands where a suite's name does.
-        let asked = options.path("file").map_or_else(|| (*suite).to_owned(), |file| file.display().to_string());
-        write_page(&asked, run, &settings.results, quiet, printer)?;
-    } else if !quiet && args.shard.is_none() {
-        printer.message(&format!(
-            "next: earnest report {run} writes a page, earnest samples {run} --wrong shows wrong answers, earnest compare OTHER {run} compares"
-        ));
-    }
-    Ok(exit)
+    // A file of questions stands where a suite's name does.
+    let asked = || options.path("file").map_or_else(|| (*suite).to_owned(), |file| file.display().to_string());
+    let end = Ending { asked: built_in.then(asked), page: args.shard.is_none(), notices };
+    evaluate_and_show(&settings, &args.session, end, quiet, printer)
 }
 
 /// Evaluates with one process per device, joins their parts and prints the run's document.
@@ -89,6 +77,7 @@ fn evaluate_on_devices(
     devices: &[DeviceChoice],
     settings: &EvaluationSettings,
     args: &RunArgs,
+    notices: &[String],
     quiet: bool,
     printer: Printer,
 ) -> Result<Exit, CliError> {
@@ -114,27 +103,77 @@ fn evaluate_on_devices(
     // The file of results is the parts' while they run.
     drop((store, model, reporters));
     if survey.run.is_none() || survey.settled < survey.planned {
+        notices.iter().filter(|_| !quiet).for_each(|notice| printer.message(notice));
         // Parts do not choose a limit themselves.
         let limit = settings.plan.limit.filter(|_| args.limit.is_none());
         devices::run_parts(devices, limit, quiet, printer)?;
         merge::join_run(&settings.results, &survey.settings.sha256(), devices.len(), printer)?;
     }
-    Ok(evaluate_and_show(settings, &args.session, quiet, printer)?.0)
+    evaluate_and_show(settings, &args.session, Ending::default(), quiet, printer)
 }
 
-/// Writes the page of a run of the built-in model and suggests the next command.
-fn write_page(suite: &str, run: String, folder: &Path, quiet: bool, printer: Printer) -> Result<(), CliError> {
-    let output = results::page(folder, &run);
-    let written = report::write(&[run], folder, &output, None)?;
-    if quiet {
-        return Ok(());
+/// What is said around a run.
+struct Ending {
+    /// The suite or file that the built-in model was asked; none of another model.
+    asked: Option<String>,
+    /// Whether the run has a page of its own: the parts of a run have none.
+    page: bool,
+    /// Said before the first question, and not of a run that is finished already.
+    notices: Vec<String>,
+}
+
+impl Default for Ending {
+    fn default() -> Self {
+        Ending { asked: None, page: true, notices: Vec::new() }
     }
-    written.iter().for_each(|line| printer.message(line));
-    printer.message(&format!(
-        "next: open {}, then evaluate another model: earnest run {suite} --model MODEL (`earnest models list` names some)",
-        output.display()
-    ));
-    Ok(())
+}
+
+/// Samples of a run up to which its page is written without being asked for.
+const PAGE: usize = 20_000;
+
+/// Writes the page of a run and suggests the next commands.
+fn say_next(ending: &Ending, run: &str, recorded: usize, folder: &Path, quiet: bool, printer: Printer) {
+    // Scripts that evaluate quietly get no page for every run.
+    if !ending.page || recorded == 0 || quiet && ending.asked.is_none() {
+        return;
+    }
+    let output = results::page(folder, run);
+    let option = results::option(folder);
+    let page = if recorded > PAGE {
+        format!("page: earnest report {run}{option} writes it")
+    } else {
+        match report::write(&[run.to_owned()], folder, &output, None) {
+            Ok(_) => format!("page: {}", output.display()),
+            // The run is complete without its page.
+            Err(error) => return printer.warning(&format!("there is no page: {}", error.message)),
+        }
+    };
+    if quiet {
+        return;
+    }
+    printer.message(&page);
+    printer.message(&format!("next: earnest samples {run}{option} --wrong"));
+    printer.message(&match &ending.asked {
+        Some(suite) => format!("      earnest run {suite} --model MODEL (`earnest models list` names some)"),
+        None => format!("      earnest compare OTHER {run}{option} (OTHER: a run of the same questions)"),
+    });
+}
+
+/// Says the notices once there is something to ask.
+struct Announced<'a> {
+    reporters: &'a mut Reporters,
+    notices: &'a [String],
+}
+
+impl Reporter for Announced<'_> {
+    fn event(&mut self, event: &RunEvent<'_>) {
+        if matches!(event, RunEvent::Preparing(Stage::LoadingWeights) | RunEvent::Started { .. }) {
+            for notice in std::mem::take(&mut self.notices) {
+                self.reporters.event(&RunEvent::Message(notice.clone()));
+            }
+        }
+        self.reporters.event(event);
+    }
 }
 
 /// Repeats the run that `--from` names.
@@ -147,7 +186,7 @@ pub fn repeat(name: &str, args: &RunArgs, quiet: bool, printer: Printer) -> Resu
     let run = results::find_run(name, &folders, &mut results::Messages(printer))?;
     let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
     let settings = EvaluationSettings { run: RunChoice::Repeat(Box::new(run.manifest)), ..settings };
-    Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0)
+    evaluate_and_show(&settings, &args.session, Ending::default(), quiet, printer)
 }
 
 /// Continues a run from its manifest.
@@ -170,7 +209,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     }
     let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
     let settings = EvaluationSettings { run: RunChoice::Resume(Box::new(run)), ..settings };
-    Ok(evaluate_and_show(&settings, &args.session, quiet, printer)?.0)
+    evaluate_and_show(&settings, &args.session, Ending::default(), quiet, printer)
 }
 
 /// The unfinished run that was begun last and is not in progress.
@@ -210,22 +249,28 @@ fn stored_settings(
     })
 }
 
-/// Evaluates with progress and prints the run's document; returns the exit code and the run's name.
+/// Evaluates with progress, prints the run's document, and says where its page is and what to do next.
 fn evaluate_and_show(
     settings: &EvaluationSettings,
     session: &SessionArgs,
+    ending: Ending,
     quiet: bool,
     printer: Printer,
-) -> Result<(Exit, String), CliError> {
+) -> Result<Exit, CliError> {
     // Checked first, so that a refused command leaves no file of events behind.
     settings.check()?;
     let mut reporters = Reporters::new(printer, quiet, session.events.as_deref())?;
-    let evaluated = evaluate(settings, &mut reporters);
+    let evaluated = evaluate(settings, &mut Announced { reporters: &mut reporters, notices: &ending.notices });
     // The progress display ends before anything else is printed.
     drop(reporters);
     let Evaluated { store, run } = evaluated?;
     let document = results::document(&store, &run)?;
-    let failed = document.totals.failed;
+    let (failed, recorded) = (document.totals.failed, document.totals.recorded);
     results::present(document, session.json, session.table.metric.as_deref(), printer)?;
-    Ok((if failed > 0 { Exit::FailedSamples } else { Exit::Success }, run.manifest.run))
+    if !session.json {
+        // The page opens the results itself.
+        drop(store);
+        say_next(&ending, &run.manifest.run, recorded, &settings.results, quiet, printer);
+    }
+    Ok(if failed > 0 { Exit::FailedSamples } else { Exit::Success })
 }

@@ -90,14 +90,14 @@ const COLUMNS: [(&str, Align); 10] = [
     ("status", Align::Left),
     ("samples", Align::Right),
     ("right %, 95 % interval", Align::Right),
-    ("read by", Align::Left),
+    ("rule", Align::Left),
     ("failed", Align::Right),
     ("cut", Align::Right),
     ("new tokens", Align::Right),
     ("device seconds", Align::Right),
     ("started (UTC)", Align::Left),
 ];
-const LEFT_OUT: [&str; 5] = ["new tokens", "device seconds", "started (UTC)", "cut", "read by"];
+const LEFT_OUT: [&str; 5] = ["new tokens", "device seconds", "started (UTC)", "cut", "rule"];
 
 /// Table of the runs with as many columns as fit; entries one below the other where none of its forms fits. A column of zeros is
 /// left out before others.

@@ -186,17 +186,11 @@ fn card(
         if let Some(reason) = &score.evidence.reason {
             row("reason", reason);
         }
-        let readings = score.evidence.readings.iter();
-        let readings: Vec<String> =
-            readings.map(|(rule, read)| format!("{rule} {}", read.as_deref().unwrap_or("nothing"))).collect();
         if let Some(mark) = &score.evidence.mark {
             row("final mark", mark);
         }
         if !score.evidence.rivals.is_empty() {
             row("rivals", &score.evidence.rivals.join(", "));
-        }
-        if !readings.is_empty() {
-            row("read by", &readings.join(", "));
         }
         for (place, text) in score.evidence.repeats.iter().enumerate() {
             row(&format!("repeat {}", place + 2), &shortened(text, whole));
@@ -207,16 +201,21 @@ fn card(
         for (scorer, explanation) in &score.evidence.explanations {
             row("explained", &shortened(&format!("{scorer}: {explanation}"), whole));
         }
-        let rules: Vec<String> = score
-            .rules
-            .iter()
-            .map(|(name, matched)| format!("{name} {}", if matched { "yes" } else { "no" }))
-            .collect();
-        row("matchers", &rules.join(", "));
-        let metrics: Vec<String> =
-            score.metrics.iter().map(|(name, value)| format!("{name} {}", short(value))).collect();
+        let read = |rule: &str| match score.evidence.readings.get(rule) {
+            Some(read) => format!(" ({})", read.as_deref().unwrap_or("nothing")),
+            None => String::new(),
+        };
+        let outcome =
+            |(rule, right): (&str, bool)| format!("{rule} {}{}", if right { "right" } else { "wrong" }, read(rule));
+        let mut rules: Vec<String> = score.rules.iter().map(outcome).collect();
+        let unscored = score.evidence.readings.keys().filter(|rule| score.rules.get(rule).is_none());
+        rules.extend(unscored.map(|rule| format!("{rule}{}", read(rule))));
+        row("rules", &in_lines(&rules));
+        // A count of zero says that nothing of the kind was there.
+        let metrics = score.metrics.iter().filter(|(_, value)| *value != 0.0);
+        let metrics: Vec<String> = metrics.map(|(name, value)| format!("{name} {}", short(value))).collect();
         if !metrics.is_empty() {
-            row("metrics", &metrics.join(", "));
+            row("metrics", &in_lines(&metrics));
         }
     }
     if let Some(failure) = &sample.failure {
@@ -229,6 +228,24 @@ fn card(
 fn trimmed(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n") + "\n"
+}
+
+/// Names with values, in lines that fit beside the names of a card's rows on a terminal of 80 columns.
+fn in_lines(parts: &[String]) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for (place, part) in parts.iter().enumerate() {
+        let part = if place + 1 < parts.len() { format!("{part},") } else { part.clone() };
+        let length = part.chars().count();
+        if column > 0 {
+            let fits = column + 1 + length <= 66;
+            lines.push(if fits { ' ' } else { '\n' });
+            column = if fits { column + 1 } else { 0 };
+        }
+        lines += &part;
+        column += length;
+    }
+    lines
 }
 
 /// A metric with at most three decimals.

@@ -91,7 +91,7 @@ fn screen(changes: &Rescored) -> String {
         line("--save stores the new scores as another run.".to_owned());
     }
     if changes.new_rules.contains_key(FINAL) && changes.primary_now == changes.primary {
-        line(format!("--profile {FINAL} makes the final answer the primary rule."));
+        line(format!("--rule {FINAL} makes the final answer the primary rule."));
     }
     text
 }

@@ -1,33 +1,13 @@
 // Opens a report in headless Chromium and clicks through it: PAGE.html [FOLDER for screenshots].
-// The browser is the one that scripts/view-browser.sh installs (EARNEST_BROWSER names its folder). Exit code 77: there is none.
-import { createRequire } from "node:module";
+// Exit code 77: there is no browser.
 import { mkdirSync, statSync } from "node:fs";
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-
-const folder = process.env.EARNEST_BROWSER ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "earnest-browser");
-const load = (name) => {
-  try {
-    const loaded = createRequire(join(folder, "package.json"))(name);
-    return loaded.default ?? loaded;
-  } catch (error) {
-    console.log(`skipped: ${error.message.split("\n")[0]} (scripts/view-browser.sh installs it)`);
-    process.exit(77);
-  }
-};
-const [chromium, puppeteer] = ["@sparticuz/chromium", "puppeteer-core"].map(load);
+import { start } from "./chromium.mjs";
 
 const [file, shots] = process.argv.slice(2);
 if (shots) mkdirSync(shots, { recursive: true });
-const browser = await puppeteer.launch({ args: [...chromium.args, "--no-sandbox"], executablePath: await chromium.executablePath(), headless: "shell" });
-const page = await browser.newPage();
-await page.setViewport({ width: 1440, height: 900 });
-const errors = [];
-const outside = [];
-page.on("pageerror", (error) => errors.push(String(error)));
-page.on("console", (message) => { if (["error", "warn"].includes(message.type())) errors.push(message.text()); });
-page.on("request", (request) => { if (!/^(file|data|blob):/.test(request.url())) outside.push(request.url()); });
+const { browser, page, errors, outside } = await start();
 let failed = 0;
 const check = (what, holds, found = "") => {
   if (!holds) console.log(`FAILED: ${what} ${JSON.stringify(found)}`);

@@ -9,6 +9,7 @@
 //   MOCK_SHARED    shared memory that a block may have [232448]
 //   MOCK_CUBLASLT  what cublasLtCreate answers [0]
 //   MOCK_EMBEDDED  0 for a driver that refuses the kernels inside the program [1]
+//   MOCK_PTXAS     the assembler's words, for who asks for them (--ptxas-options=-v) []
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -259,8 +260,12 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
     for (int i = 0; i < count; i++) strncat(program->options, options[i], sizeof program->options - strlen(program->options) - 1);
     return strstr(program->options, "--gpu-architecture=sm_90") ? 0 : 5;
 }
-EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size) { return *size = 1, !program; }
-EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log) { return *log = 0, !program; }
+static const char *words(nvrtcProgram program) {
+    const char *of = getenv("MOCK_PTXAS");
+    return of && strstr(program->options, "--ptxas-options=-v") ? of : "";
+}
+EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size) { return *size = strlen(words(program)) + 1, 0; }
+EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log) { return strcpy(log, words(program)), 0; }
 EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size) { return *size = sizeof binary, !program; }
 EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *to) { return memcpy(to, binary, sizeof binary), !program; }
 EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size) { return *size = 0, !program; }

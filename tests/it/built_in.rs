@@ -103,7 +103,12 @@ fn the_first_command_needs_nothing_else() {
     let output = run();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{err}");
-    assert!(err.contains(NAME) && err.contains("next: open"), "{err}");
+    assert!(
+        err.contains(NAME)
+            && err.contains("next: earnest samples nupa-")
+            && err.contains("earnest run nupa --model MODEL"),
+        "{err}"
+    );
     assert!(out.contains("add") && out.contains(NAME), "{out}");
     let results = place.path().join("earnest-results");
     let names = std::fs::read_dir(&results).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -112,7 +117,8 @@ fn the_first_command_needs_nothing_else() {
     assert!(err.contains(&pages[0]), "{err}");
     // The same command reports the same run, from anywhere the cache is.
     let again = run();
-    assert!(String::from_utf8_lossy(&again.stderr).contains("was finished"), "{:?}", again.stderr);
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(said.starts_with("this run was finished") && !said.contains("--model given"), "{said}");
     // Quietly, the page is written without a word.
     std::fs::remove_file(results.join(&pages[0])).unwrap();
     let quiet = Command::new(env!("CARGO_BIN_EXE_earnest"))
@@ -154,7 +160,95 @@ fn word_problems_are_answered_and_at_the_floor() {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{err}");
     assert!(err.contains("expect floor performance on longer numbers and word problems"), "{err}");
+    assert!(out.contains("0.0 % right of 6 answers"), "{out}");
     // Prompts with eight worked examples have room, and nothing is right.
     assert!(!err.contains("failed"), "{err}");
     assert!(out.contains("0.0 [ 0.0,"), "{out}");
+}
+
+/// Rows that the texts take on a terminal of so many columns.
+fn rows_at(columns: usize, text: &str) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(columns).max(1)).sum()
+}
+
+/// A command line for a terminal of so many columns.
+type Words<'a> = &'a dyn Fn(u32) -> Vec<String>;
+
+// The command of the README with a question of every task and length up to 20 digits, the other suites, files of questions, an import and a profile.
+#[test]
+fn every_run_ends_with_one_screen_of_forty_lines() {
+    let place = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write(
+        "sums.jsonl",
+        "{\"question\": \"What is 2 + 3?\", \"answer\": \"5\"}\n{\"question\": \"What is 6 * 7?\", \"answer\": \"42\"}\n",
+    );
+    write("sums.toml", "name = \"sums\"\n[questions]\npath = \"sums.jsonl\"\n");
+    let completions = (0..200).map(|number| {
+        let (a, b) = (1000 + 7 * number, 10 + number);
+        let answer = if number % 3 == 0 { a + b } else { a - b };
+        format!("{{\"a\": \"{a}\", \"b\": \"{b}\", \"task\": \"add_Integer\", \"completion\": \"{answer}\"}}\n")
+    });
+    write("completions.jsonl", &completions.collect::<Vec<_>>().concat());
+    let short = ["--max-tokens", "24"];
+    let asked = |words: &[&'static str]| [&["run"][..], words, &short].concat();
+    let imported = ["import", "nupa", "--completions", "completions.jsonl", "--name"];
+    let measured = ["% right of ", "95 % interval", "More: earnest runs show ", "next: earnest samples "];
+    // An import takes a name once.
+    let imported = |columns: u32| -> Vec<String> {
+        imported.iter().map(|word| (*word).to_owned()).chain([format!("mine-{columns}")]).collect()
+    };
+    let owned = |words: Vec<&str>| -> Vec<String> { words.into_iter().map(str::to_owned).collect() };
+    let cases: [(Words<'_>, &[&str], &[&str]); 8] = [
+        (
+            &|_| owned(asked(&["nupa", "--lengths", "1-20", "--per-length", "1"])),
+            &measured,
+            &["By length: S (", "Bars for S, M"],
+        ),
+        (
+            &|_| owned(asked(&["arithmetic-bench", "--lengths", "1-20", "--per-length", "1"])),
+            &measured,
+            &["By length: 1-3 (", "Bars for 1-3, 4-10, 11-20", "Nothing right: "],
+        ),
+        (
+            &|_| owned(asked(&["arithmetic-bench", "--lengths", "1..3", "--per-length", "2"])),
+            &measured,
+            &["By length: 1 (", "Bars for 1, 2, 3"],
+        ),
+        (&|_| owned(asked(&["gsm-mini", "--limit", "6"])), &measured, &["gsm base"]),
+        (&|_| owned(asked(&["sums.jsonl"])), &measured, &[]),
+        (&|_| owned(asked(&["sums.toml"])), &measured, &["sums 1 on "]),
+        (&imported, &measured, &["mine-", "33.5 % right of 200"]),
+        // Few questions a skill leave most limits uncertain, so that few skills share a line.
+        (
+            &|_| owned(vec!["profile", "--budget", "12"]),
+            &["Numeracy profile of ", "wrong answers: ", "next: earnest samples ", "earnest profile --compare "],
+            &["Arithmetic-Bench:", "Words: "],
+        ),
+    ];
+    for (words, usual, parts) in cases {
+        for columns in [80, 100, 140] {
+            let words = words(columns);
+            let output = Command::new(env!("CARGO_BIN_EXE_earnest"))
+                .args(&words)
+                .current_dir(place.path())
+                .env("EARNEST_CACHE", place.path().join("cache"))
+                .env("COLUMNS", columns.to_string())
+                .env_remove("EARNEST_MODEL")
+                .env_remove("EARNEST_RESULTS")
+                .output()
+                .unwrap();
+            let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{words:?}: {err}");
+            let end = err.find("page: earnest").unwrap_or_else(|| panic!("{words:?}: no page: {err}"));
+            let screen = format!("{out}{}", &err[end..]);
+            let rows = rows_at(columns as usize, &screen);
+            assert!(rows <= 40, "{words:?} at {columns} columns, {rows} rows\n{screen}");
+            assert_eq!(err[end..].lines().count(), 3, "{words:?}: {err}");
+            assert!(out.lines().all(|line| line.chars().count() <= columns as usize), "{words:?} at {columns}\n{out}");
+            for part in usual.iter().chain(parts) {
+                assert!(screen.contains(part), "{words:?}: no {part} at {columns} columns\n{screen}");
+            }
+        }
+    }
 }

@@ -162,7 +162,10 @@ fn a_run_is_kept_reported_and_repeated() {
     let words = ["--lengths", "1..3", "--per-length", "1", "--max-tokens", "8", "--limit", "20"];
     let first = tiny_run(folder.path(), &words);
     assert_eq!(code(&first), 0, "{}", stderr(&first));
-    assert!(stdout(&first).contains("arithmetic-bench") && stdout(&first).contains("Results: earnest-results"));
+    assert!(
+        stdout(&first).contains("arithmetic-bench")
+            && stdout(&first).contains("More: earnest runs show arithmetic-bench-")
+    );
     assert!(stderr(&first).contains("loading the weights"));
     let rows = timeless_rows(folder.path());
     assert_eq!(rows.len(), 20);

@@ -26,6 +26,11 @@ fn without_a_driver_a_gpu_is_refused_by_name_and_auto_takes_the_cpu() {
     assert_eq!(refused.status.code(), Some(5), "{text}");
     assert!(text.contains("cannot compute on a GPU") && text.contains("NVIDIA's driver"), "{text}");
     assert!(text.contains("--device cpu") && text.contains("EARNEST_CUDA_LIBRARIES"), "{text}");
+    // A profile has no other device, and says why there is none before it loads anything.
+    let profile = earnest(&["dev", "gpu-profile", "--model", LLAMA]);
+    let text = words(&profile);
+    assert!(profile.status.code() == Some(5) && text.contains("NVIDIA's driver"), "{text}");
+    assert!(!text.contains("loading"), "{text}");
     let auto = earnest(&["dev", "golden", LLAMA, "--device", "auto", "--json"]);
     let document: serde_json::Value = serde_json::from_slice(&auto.stdout).unwrap();
     assert!(document["passed"].as_bool().unwrap() && document["devices"][0].as_str().unwrap().starts_with("CPU"));
@@ -56,13 +61,20 @@ fn kernels_are_checked_on_a_gpu_only() {
     assert!(words(&refused).contains("--device cuda"), "{}", words(&refused));
 }
 
-/// Runs a command of the acceptance script with this program.
-fn acceptance(command: &str, work: &Path, options: &[&str]) -> Output {
+/// A command of the acceptance script with this program.
+fn script(command: &str, work: &Path) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut script = Command::new("python3");
     script.args(["scripts/gpu_acceptance.py", command, "--binary", env!("CARGO_BIN_EXE_earnest"), "--work"]).arg(work);
-    script.args(options).current_dir(root).env_remove("EARNEST_DEVICE").env_remove("EARNEST_KERNELS").env_remove("OUT");
-    script.env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap()
+    script.current_dir(root).env_remove("EARNEST_DEVICE").env_remove("EARNEST_KERNELS").env_remove("OUT");
+    // The committed reference checkpoints: a folder with others makes other numbers of them.
+    script.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("EARNEST_GOLDEN");
+    script
+}
+
+/// Runs a command of the acceptance script with this program.
+fn acceptance(command: &str, work: &Path, options: &[&str]) -> Output {
+    script(command, work).args(options).output().unwrap()
 }
 
 fn can_run_the_script() -> bool {
@@ -117,13 +129,13 @@ fn the_first_command_of_the_acceptance_runs_and_goes_on_where_it_was_cut() {
     let failed: Vec<_> = tried.iter().filter(|(_, verdict)| verdict == "FAIL").collect();
     assert!(failed.is_empty() && whole.status.code() == Some(3), "{failed:?} {}", words(&whole));
     // compute-sanitizer has nothing to check; without a C compiler there are no stand-ins for kernels and three profiles either.
-    assert_eq!((cut.len(), tried.len()), (42, 42), "{}", words(&whole));
-    assert!(matches!(count(&tried, "not run"), 16 | 20), "{}", words(&whole));
+    assert_eq!((cut.len(), tried.len()), (59, 59), "{}", words(&whole));
+    assert!(matches!(count(&tried, "not run"), 32 | 36), "{}", words(&whole));
     // What was done before the cut was not done again.
     assert_eq!(String::from_utf8_lossy(&whole.stdout).matches("done before").count(), 4, "{}", words(&whole));
     // Another command of the same program repeats nothing, and the summary has what is known.
     let summary = acceptance("summary", folder.path(), &[]);
-    assert_eq!(verdicts(&summary).len(), 42, "{}", words(&summary));
+    assert_eq!(verdicts(&summary).len(), 59, "{}", words(&summary));
 }
 
 #[test]
@@ -138,7 +150,117 @@ fn the_other_commands_of_the_acceptance_run() {
         let failed: Vec<_> = tried.iter().filter(|(_, verdict)| verdict == "FAIL").collect();
         assert!(failed.is_empty() && tried.len() >= 8, "{command}: {failed:?} {}", words(&ended));
         assert!(matches!(ended.status.code(), Some(0 | 3)), "{command}: {}", words(&ended));
+        let point = if command == "numbers" { "speed-fp8" } else { "variant-fp8-agrees" };
+        assert!(tried.iter().any(|(step, _)| step == point), "{command} has {point}: {}", words(&ended));
     }
+}
+
+#[test]
+fn results_of_an_earlier_machine_are_taken_over_if_its_gpu_is_of_this_kind() {
+    if !can_run_the_script() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let run = |work: &str, more: &[&str]| {
+        let mut script = script("correctness", &at(work));
+        script.args(["--dry-run", "--only", "golden"]).args(more).env("OUT", at("out")).output().unwrap()
+    };
+    std::fs::create_dir(at("out")).unwrap();
+    let first = run("first", &[]);
+    assert!(first.status.success(), "{}", words(&first));
+    let archive = at("earlier.tar.gz");
+    std::fs::copy(at("out").join("gpu-acceptance.tar.gz"), &archive).unwrap();
+    let resume = ["--resume", archive.to_str().unwrap()];
+    let taken = run("second", &resume);
+    let text = words(&taken);
+    assert!(taken.status.success() && text.contains("4 results taken over"), "{text}");
+    assert_eq!(text.matches("done before").count(), 4, "{text}");
+    assert!(at("second/results/golden-f32.json").is_file(), "documents are there for who compares with them");
+    // Once more they are known, and nothing is lost.
+    assert!(words(&run("second", &resume)).contains("0 results taken over"));
+    let other = at("other.tar.gz");
+    let change = "import io, json, sys, tarfile
+with tarfile.open(sys.argv[1]) as old, tarfile.open(sys.argv[2], 'w:gz') as new:
+    for member in old:
+        data = old.extractfile(member).read()
+        if member.name == 'steps.jsonl':
+            rows = [dict(json.loads(line), machine='cuda:0 NVIDIA H200, 140 GiB') for line in data.splitlines()]
+            data = '\\n'.join(map(json.dumps, rows)).encode()
+        member.size = len(data)
+        new.addfile(member, io.BytesIO(data))";
+    let changed = Command::new("python3").args(["-c", change]).args([&archive, &other]).output().unwrap();
+    assert!(changed.status.success(), "{}", words(&changed));
+    std::fs::write(at("damaged.tar.gz"), b"no archive").unwrap();
+    for (name, part) in [
+        ("other.tar.gz", "results of cuda:0 NVIDIA H200, and this machine has"),
+        ("damaged.tar.gz", "can not be taken over"),
+    ] {
+        let refused = run("third", &["--resume", at(name).to_str().unwrap()]);
+        assert!(refused.status.code() == Some(2) && words(&refused).contains(part), "{name}: {}", words(&refused));
+    }
+}
+
+#[test]
+fn the_acceptance_is_packed_into_one_archive_that_needs_nothing_else() {
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
+    if !can_run_the_script() || !is_there("strip") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, out) = (folder.path().join("packed.tar.xz"), folder.path().join("there"));
+    // A small program in the place of this one, which takes half a minute to compress.
+    let packed =
+        script("pack", &folder.path().join("work")).args(["--binary", "/bin/true"]).arg(&archive).output().unwrap();
+    assert!(packed.status.success() && words(&packed).contains("tar xf packed.tar.xz"), "{}", words(&packed));
+    let unpacked = Command::new("python3").args(["-m", "tarfile", "-e"]).args([&archive, &out]).output().unwrap();
+    assert!(unpacked.status.success(), "{}", words(&unpacked));
+    let root = out.join("earnest-acceptance");
+    let own = Command::new(root.join("target/release/earnest")).output().unwrap();
+    assert!(own.status.success(), "the program is where the script looks for it");
+    assert!(root.join("crates/engine/src/cuda/kernels/common.cuh").is_file(), "sources for EARNEST_KERNELS");
+    // With the real program, from another folder.
+    let mut script = Command::new("python3");
+    script.arg(root.join("scripts/gpu_acceptance.py")).args(["correctness", "--dry-run", "--only", "golden-f32"]);
+    script
+        .args(["--binary", env!("CARGO_BIN_EXE_earnest")])
+        .current_dir(folder.path())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env_remove("EARNEST_GOLDEN");
+    let ended = script.env_remove("EARNEST_DEVICE").env_remove("EARNEST_KERNELS").env_remove("OUT").output().unwrap();
+    assert!(ended.status.success() && count(&verdicts(&ended), "pass") == 2, "{}", words(&ended));
+}
+
+/// compute-sanitizer's checks run beside the others, and end when profiles need the GPU: what was done counts, the rest is told.
+#[test]
+fn steps_beside_others_end_in_time_and_the_rest_is_known() {
+    if !can_run_the_script() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let check = "import argparse, functools, sys, time
+sys.path.insert(0, 'scripts/acceptance')
+from harness import Beside, Session
+s = Session(argparse.Namespace(command='correctness', dry=True, seconds=60, only='', again=False, real='', variant='', work=sys.argv[1], binary=sys.executable))
+step = lambda name, seconds: functools.partial(s.act, name, name, lambda: (s.run(name, ['sh', '-c', f'sleep {seconds} & wait'], 50) == 0, ''), name)
+steps = [step('short', 0), step('long', 40), step('later', 0)]
+beside = Beside(s, steps)
+while 'short' not in s.known: time.sleep(0.01)
+before = time.monotonic()
+left = beside.end(keep=59)
+assert left == steps[1:], left
+assert time.monotonic() - before < 20, 'the long one was ended'
+assert s.known['short']['verdict'] == 'pass' and s.known['long']['verdict'] == 'not run' and 'later' not in s.known, s.known
+assert 'alone' in s.known['long']['detail'] and not s.children
+for one in left[1:]: one()
+assert s.known['later']['verdict'] == 'pass'
+assert Beside(s, [step('all', 0)]).end(keep=1) == []
+print('fine')";
+    let mut script = Command::new("python3");
+    script.args(["-c", check]).arg(folder.path()).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let ended =
+        script.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("OUT").env_remove("EARNEST_GOLDEN").output().unwrap();
+    assert!(words(&ended).ends_with("fine\n"), "{}", words(&ended));
 }
 
 #[test]

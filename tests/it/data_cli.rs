@@ -283,6 +283,92 @@ fn a_study_goes_on_with_what_is_there_and_says_what_is_missing() {
     assert!(second.status.code() == Some(1) && said(&second).contains("Every run is finished"), "{}", said(&second));
 }
 
+/// The repository of a model whose commit the built-in list does not know.
+const OPEN: &str = "HuggingFaceTB/SmolLM2-135M-Instruct";
+
+#[test]
+fn a_study_fetches_what_it_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    list_of_models(folder.path());
+    let hub = FakeHub::start("tiny-org/tiny-llama", COMMIT, checkpoint());
+    hub.faults(Faults { gated: Some("tiny-org/gated"), moved: vec!["tiny-org/moved", OPEN], ..Faults::default() });
+    let few = ["--suite", "gsm-mini", "--per-template", "2", "--limit", "6", "--prompts", "gsm", "--max-tokens", "4"];
+    let study = |more: &[&str]| {
+        let all = "tiny-gated,tiny-moved,tiny-absent,SmolLM2-135M-Instruct";
+        let words = [&["reproduce", "gsm-symbolic", "--run", "--models", all, "--fetch"], more, &few[..]].concat();
+        earnest(folder.path(), &hub.endpoint, &words)
+    };
+    // The plan says what fetching takes, and fetches nothing.
+    let planned = study(&["--dry-run"]);
+    let text = said(&planned);
+    assert_eq!(planned.status.code(), Some(0), "{text}");
+    for part in [
+        "needs no download",
+        "4 models are not here",
+        "1 with a licence to accept",
+        "without --dry-run",
+        "SmolLM2-135M-Instruct would be fetched",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(hub.seen().is_empty());
+    let run = study(&[]);
+    let text = said(&run);
+    assert_eq!(run.status.code(), Some(1), "{text}");
+    let absent = format!("tiny-absent was not fetched: tiny-org/tiny-llama has no revision {}", "f".repeat(40));
+    let open = format!("SmolLM2-135M-Instruct is now {OPEN}@{COMMIT}");
+    for part in [
+        "tiny-gated was not fetched: tiny-org/gated is gated",
+        "tiny-gated is left out",
+        "tiny-org/moved has moved to tiny-org/tiny-llama",
+        &absent,
+        "tiny-absent is left out",
+        &open,
+        "Variants against originals",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("tiny-moved is left out") && !text.contains("SmolLM2-135M-Instruct is left out"), "{text}");
+    // Again: what is here is not asked for.
+    hub.forget();
+    assert_eq!(study(&[]).status.code(), Some(1));
+    let asked: Vec<String> = hub.seen().into_iter().map(|seen| seen.path).collect();
+    assert!(asked.iter().all(|path| path.contains("gated") || path.contains(&"f".repeat(40))), "{asked:?}");
+    let offline = study(&["--offline"]);
+    assert_eq!(offline.status.code(), Some(2), "{}", said(&offline));
+}
+
+#[test]
+fn a_study_fetches_its_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    list_of_models(folder.path());
+    let hub = FakeHub::start(DATASET, COMMIT, questions(folder.path()));
+    let study = |more: &[&str]| {
+        let words =
+            [&["reproduce", "gsm-symbolic", "--run", "--models", "tiny-llama", "--prompts", "gsm"], more].concat();
+        earnest(folder.path(), &hub.endpoint, &words)
+    };
+    let planned = study(&["--dry-run"]);
+    let text = said(&planned);
+    assert!(planned.status.success() && text.contains("apple/GSM-Symbolic (CC BY-NC-ND 4.0), are not here"), "{text}");
+    assert!(text.contains("--fetch") && hub.seen().is_empty(), "{text}");
+    let run = study(&["--fetch"]);
+    let text = said(&run);
+    // The hub has no such model; the questions came, and are named as others than the published ones.
+    assert_eq!(run.status.code(), Some(2), "{text}");
+    for part in
+        [&format!("apple/GSM-Symbolic@{COMMIT}"), "not the published GSM-Symbolic main set", "none of the 1 models"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let planned = said(&study(&["--dry-run"]));
+    assert!(planned.contains("The questions are here."), "{planned}");
+    // Only the model is asked for again.
+    hub.forget();
+    study(&["--fetch"]);
+    assert!(hub.seen().iter().all(|seen| !seen.path.contains("GSM-Symbolic")), "{:?}", hub.seen());
+}
+
 #[test]
 fn a_study_file_s_endpoint_is_asked_on_loopback() {
     let folder = tempfile::tempdir().unwrap();
@@ -353,7 +439,7 @@ fn fresh_questions_and_harder_sets_are_part_of_the_study() {
     for (words, named) in [
         (&["--fresh", "own", "--data", "x.jsonl"][..], "--fresh draws the questions"),
         (&["--fresh", "nowhere"], "nowhere"),
-        (&["--fresh", "own", "-o", "study.pdf"], "print it to a file"),
+        (&["--fresh", "own", "-o", "study.txt"], "neither an HTML page nor a PDF"),
     ] {
         let refused = study(words);
         assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));

@@ -96,6 +96,12 @@ fn simulated_answers_fill_every_table_and_figure() {
     let summary = render_summary(&study, 100);
     assert!(summary.lines().count() <= 60 && !summary.contains("NaN"), "{summary}");
     assert!(summary.contains("a model of mine") && !summary.contains("Mathstral-7B-v0.1  "), "{summary}");
+    for width in [80, 100, 140] {
+        let text = render_summary(&study, width);
+        let lines: usize = text.lines().map(|line| line.chars().count().div_ceil(width).max(1)).sum();
+        assert!(lines <= if width < 100 { 66 } else { 60 }, "{lines} at {width}: {text}");
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+    }
     let own = render_tables(&study, TableModels::Ours, 100);
     assert!(own.contains("\nTable 15: ") && !own.contains("gemma-7b-it  "), "{own}");
     let text = render_tables(&study, TableModels::All, 100);
@@ -110,6 +116,51 @@ fn simulated_answers_fill_every_table_and_figure() {
     }
     assert!(drawings(&study).iter().all(|figure| !figure.standalone().contains("NaN")));
     serde_json::to_string(&study).unwrap();
+}
+
+#[test]
+fn the_summary_of_all_models_and_prompts_is_a_screen() {
+    let models = earnest_tasks::suite::gsm_symbolic::published::odds_ratios(Prompt::Gsm).iter();
+    let names: Vec<&str> = models.map(|row| row.model.as_str()).collect();
+    let mut evaluations = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        for prompt in Prompt::ALL.into_iter().take(if place < 6 { 5 } else { 1 }) {
+            let mut evaluation = simulated(name, prompt, -0.5, 3, place as u64);
+            evaluation
+                .harder
+                .insert("p1".to_owned(), evaluation.rows.iter().filter(|row| row.variant).cloned().collect());
+            evaluations.push(evaluation);
+        }
+    }
+    let notes = ["The originals are GSM-Base: all 100 known GSM8K questions."];
+    let runs = names.iter().map(|name| StudyRun {
+        questions: notes.map(str::to_owned).to_vec(),
+        limits: (0..3).map(|limit| format!("has limit {limit} that only {name} has")).collect(),
+        ..run(name)
+    });
+    let study = Study::new(runs.collect(), evaluations, None);
+    assert!(study.analyses.len() > 40);
+    let text = render_summary(&study, 100);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.lines().count() <= 60, "{} lines: {text}", text.lines().count());
+    assert!(text.contains("more: --tables") && text.contains("Questions of ours: originals published"), "{text}");
+}
+
+#[test]
+fn what_runs_say_of_a_claim_names_models_and_doubts() {
+    let drop = simulated("falls", Prompt::Gsm, -1.8, 20, 3);
+    let none = simulated("stays", Prompt::Gsm, 0.0, 20, 4);
+    let study = Study::new(vec![run("falls")], vec![drop, none], None);
+    let said = study.said();
+    assert_eq!(said.len(), 3, "no run has asked for code: {said:?}");
+    let (conclusion, text) = &said[0];
+    assert!(conclusion.contains("cost some models accuracy"), "{conclusion}");
+    assert!(
+        text.starts_with("Falls: falls (p ") && text.contains("not shown for 1 model, whose designs find "),
+        "{text}"
+    );
+    assert!(said[2].1.contains("falls on gsm (p "), "{said:?}");
+    assert!(Study::new(vec![], vec![], None).said().is_empty());
 }
 
 #[test]

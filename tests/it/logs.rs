@@ -132,7 +132,10 @@ fn a_folder_of_logs_is_a_run_for_each_model_and_task() {
     assert_eq!(reported.len(), 4);
     assert!(reported.iter().all(|one| close(&one["value"], one["recomputed"].as_f64().unwrap())), "{reported:?}");
     let card = done(at, &["samples", &runs[0], "--limit", "1"]);
-    assert!(card.contains("Question: What is 12 - 4?") && card.contains("exact_match,flexible-extract 9"), "{card}");
+    assert!(
+        card.contains("Question: What is 12 - 4?") && card.contains("exact_match,flexible-extract wrong (9)"),
+        "{card}"
+    );
     assert!(!card.contains("tokens") && !card.contains("ended by the model"), "{card}");
 }
 
@@ -506,7 +509,7 @@ fn numbers_beyond_shares_are_not_called_right_or_wrong() {
     for absent in ["has right", "different outcomes"] {
         assert!(!screen.contains(absent), "{screen}");
     }
-    assert!(screen.contains("Items with a higher score in B: ") && screen.contains("read by"), "{screen}");
+    assert!(screen.contains("Items with a higher score in B: ") && screen.contains("\nrule "), "{screen}");
 }
 
 #[test]

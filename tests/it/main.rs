@@ -81,6 +81,7 @@ mod stats_cli;
 mod stats_formula;
 mod store;
 mod study;
+mod study_page;
 mod support;
 mod task_page;
 mod synthetic;

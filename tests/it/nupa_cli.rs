@@ -45,7 +45,9 @@ fn all_tasks_run_and_the_table_reads_like_figure_2() {
     // Lengths up to 20 and few of them: the context of the tiny checkpoint is 512 characters.
     let words = ["--lengths", "2,6,12,20", "--per-length", "1"];
     let first = stdout(&run(folder.path(), &words));
-    assert!(first.contains("a bar each for S, M, L") && first.contains("Nothing right: "), "{first}");
+    // Nothing is right, so there are no bars.
+    assert!(first.contains("By length: S (0 %") && first.contains("Nothing right: add, "), "{first}");
+    assert!(!first.contains("Bars for"), "{first}");
     assert!(first.lines().count() <= 40, "{first}");
     let screen = stdout(&run(folder.path(), &[&words[..], &["--metric", "exact_match"]].concat()));
     let lines: Vec<&str> = screen.lines().collect();
@@ -62,7 +64,7 @@ fn all_tasks_run_and_the_table_reads_like_figure_2() {
     let digits = stdout(&run(folder.path(), &[&words[..], &["--metric", "dlength"]].concat()));
     assert!(digits.contains("dlength"), "{digits}");
     let all = stdout(&run(folder.path(), &[&words[..], &["--metric", "all"]].concat()));
-    for title in ["Exact match", "Digit match", "dlength", "Up to how many digits"] {
+    for title in ["Right, per cent", "Digit match", "dlength", "Up to how many digits"] {
         assert!(all.contains(title), "{title}");
     }
 
@@ -96,7 +98,7 @@ fn stored_runs_are_read_with_their_own_options() {
     let resumed = document(&good(&["resume", name, "--threads", "1", "--quiet", "--json"]));
     assert_eq!(resumed["grids"], first["grids"]);
     let shown = stdout(&good(&["runs", "show", name]));
-    assert!(shown.contains("Exact match") && !shown.contains("Digit match"), "{shown}");
+    assert!(shown.contains("Right, per cent") && !shown.contains("Digit match"), "{shown}");
     assert!(stdout(&good(&["runs", "show", name, "--metric", "digit_match"])).contains("Digit match"));
     assert!(stdout(&good(&["samples", name, "--limit", "1"])).contains("add_Integer"));
     let scored = document(&good(&["score", name, "--json"]));

@@ -5,8 +5,35 @@ use earnest_engine::cpu::{CpuEngine, LoadError, Options};
 use earnest_engine::{Completion, Engine, Event, Request, RequestId};
 use earnest_models::checkpoint::{Checkpoint, Compute, ElementType, KvType, Quant, WeightFormat};
 
-/// Among them a mixture, linear attention, and widths that take other blocks than asked for.
+use crate::checkpoint_folder::{edit, with_tensors};
+
+/// Among them mixtures. Their widths are no multiples of 256 and take other blocks than asked for; [`wide`] has the blocks of 256.
 const NAMES: [&str; 6] = ["llama", "gemma2", "mixtral", "phi2", "qwen3-moe", "olmo3-yarn"];
+
+/// A Llama with matrices of 256, 512 and 128 rows and columns, of the values of the reference checkpoint.
+fn wide() -> tempfile::TempDir {
+    let wider = |width: usize| match width {
+        32 => 128,
+        64 => 256,
+        160 => 512,
+        other => other,
+    };
+    let folder = with_tensors("llama", |tensors| {
+        for (dtype, shape, bytes) in tensors.values_mut() {
+            assert_eq!(dtype, "F32");
+            let values: Vec<[u8; 4]> = bytes.chunks_exact(4).map(|value| value.try_into().unwrap()).collect();
+            shape.iter_mut().for_each(|width| *width = wider(*width));
+            let count = shape.iter().product();
+            *bytes = (0..count).flat_map(|place: usize| values[place * 7919 % values.len()]).collect();
+        }
+    });
+    edit(folder.path(), "config.json", |config| {
+        for (key, value) in [("hidden_size", 256), ("intermediate_size", 512), ("head_dim", 64)] {
+            config[key] = value.into();
+        }
+    });
+    folder
+}
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints").join(name)
@@ -71,9 +98,11 @@ fn assert_same_bits(name: &str, path: &Path, format: WeightFormat) {
 
 #[test]
 fn packed_weights_have_the_bits_of_dequantised_ones() {
-    for name in NAMES {
-        for quant in [Quant::Q8, Quant::Q4k, Quant::Q5k] {
-            assert_same_bits(name, &golden(name), WeightFormat { quant: Some(quant), ..WeightFormat::default() });
+    let wide = wide();
+    let places = NAMES.into_iter().map(|name| (name, golden(name))).chain([("wide", wide.path().to_owned())]);
+    for (name, path) in places {
+        for quant in [Quant::Q8, Quant::Q6k, Quant::Q5k, Quant::Q4k] {
+            assert_same_bits(name, &path, WeightFormat { quant: Some(quant), ..WeightFormat::default() });
         }
     }
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::program::{code, document, earnest, run_in, stderr, stdout, tiny};
+use serde_json::Value;
+
+use crate::program::{code, document, earnest, run_in, stderr, stdout, store, tiny};
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, Questions};
 use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource};
@@ -15,7 +17,7 @@ use earnest_eval::runs::verify;
 use earnest_models::hub::HubSettings;
 use earnest_tasks::anatomy::ErrorClass;
 use earnest_tasks::suite::profile::{
-    ProfileOptions, ProfileSuite, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way,
+    PAIRS, ProfileOptions, ProfileSuite, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way,
 };
 
 /// Questions of a skill at most: three rounds.
@@ -79,8 +81,8 @@ fn an_interrupted_profile_asks_the_same_and_finds_the_same() {
     let Evaluated { store, run } = evaluated(&settings(whole.path())).unwrap();
     let expected = rows(&store, &run);
     // More than the two rounds in which the sessions below are stopped, even if all answers of a round land before the first is seen.
-    // 24 sums in nine notations come after the budgets of the skills.
-    let most = BUDGET * SKILLS.len() + 9 * 24;
+    // Numbers in nine notations come after the budgets of the skills.
+    let most = BUDGET * SKILLS.len() + 9 * PAIRS;
     assert!(expected.len() > 12 * SKILLS.len() && expected.len() <= most, "{}", expected.len());
     assert_eq!((run.manifest.status, run.planned), (Status::Finished, Some(expected.len())));
     assert!(expected.iter().enumerate().all(|(number, row)| row.0 == number), "places follow each other");
@@ -169,6 +171,57 @@ fn thinking_budgets_go_on_where_the_cap_cut_and_survive_interruptions() {
 }
 
 #[test]
+fn a_thinking_switch_is_off_and_on_under_caps() {
+    let folder = tempfile::tempdir().unwrap();
+    let thinker = folder.path().join("thinker");
+    std::fs::create_dir(&thinker).unwrap();
+    for file in std::fs::read_dir(tiny()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), thinker.join(file.file_name())).unwrap();
+    }
+    // Off closes the thinking at once, on opens it in the prompt.
+    let template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>\
+        {% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n{% else %}<think>\n{% endif %}";
+    std::fs::write(thinker.join("chat_template.jinja"), template).unwrap();
+    let words =
+        ["profile", "--model", "thinker", "--skills", "mul", "--budget", "6", "--thinking-budgets", "16,24", "--json"];
+    let output = run_in(folder.path(), &words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let json = document(&output);
+    let run = json["run"].as_str().unwrap();
+    assert_eq!(json["thinking"].as_array().unwrap().len(), 2);
+    for one in json["thinking"].as_array().unwrap() {
+        let caps: Vec<_> =
+            one["caps"].as_array().unwrap().iter().map(|row| (&row["cap"], row["asked"].as_u64())).collect();
+        let asked = Some(THINKING_PAIRS as u64);
+        assert_eq!(caps, [(&Value::Null, asked), (&16.into(), asked), (&24.into(), asked)], "{one}");
+    }
+    let store = store(folder.path());
+    let run = store.run(run).unwrap();
+    let thinking = &run.manifest.settings.suite_options["thinking"];
+    assert_eq!((&thinking["way"], &thinking["opened"]), (&"switch".into(), &"<think>".into()), "{thinking}");
+    let mut under: BTreeMap<u64, usize> = BTreeMap::new();
+    for sample in store.samples(&run, Filter::default()) {
+        let sample = sample.unwrap();
+        if ThinkingTask::of_task(&sample.task).is_none() {
+            continue;
+        }
+        let cap = sample.covariates["cap"].as_u64().unwrap();
+        *under.entry(cap).or_default() += 1;
+        // What the prompt opened is thinking until it is closed: digits in it are no answer.
+        let closed = sample.completion.as_ref().is_some_and(|completion| completion.text.contains("</think>"));
+        if cap > 0 && sample.truncated() && !closed {
+            assert_eq!(sample.score.as_ref().unwrap().answer, None, "{}", sample.item);
+        }
+    }
+    let pairs = 2 * THINKING_PAIRS;
+    assert_eq!((under[&0], under[&16]), (pairs, pairs), "{under:?}");
+    assert!(under[&24] > 0 && under[&24] <= pairs, "the second round asks what was cut: {under:?}");
+    let verification = verify(&store, std::slice::from_ref(&run.manifest.run), &mut ()).unwrap();
+    assert_eq!(verification.damaged(), 0, "{verification:?}");
+}
+
+#[test]
 fn classes_of_errors_select_samples_and_make_up_the_anatomy() {
     let folder = tempfile::tempdir().unwrap();
     let Evaluated { store, run } = evaluated(&settings(folder.path(), &SKILLS)).unwrap();
@@ -202,9 +255,10 @@ fn the_whole_profile_fits_a_screen() {
     let Evaluated { store, run } = evaluated(&settings).unwrap();
     let found = profile(&store, &run).unwrap();
     assert_eq!(found.skills.len(), 72);
-    for width in [80, 100, 140] {
+    for width in [60, 80, 100, 140] {
         let screen = text(&found, width);
-        assert!(screen.lines().count() <= 40 && screen.lines().all(|line| line.chars().count() <= width), "{screen}");
+        // With the page and the next commands it is a screen.
+        assert!(screen.lines().count() <= 36 && screen.lines().all(|line| line.chars().count() <= width), "{screen}");
     }
 }
 
@@ -216,6 +270,9 @@ fn the_command_stores_a_run_that_other_commands_read() {
     let first = run_in(folder.path(), &words);
     assert_eq!(code(&first), 0, "{}", stderr(&first));
     assert!(stdout(&first).starts_with("Numeracy profile of "), "{}", stdout(&first));
+    let said = stderr(&first);
+    let ending: Vec<&str> = said.lines().rev().take(3).collect();
+    assert!(ending[2].starts_with("page: ") && ending[0].contains("earnest profile --compare "), "{said}");
     let json = document(&run_in(folder.path(), &[&words[..], &["--json", "-o", "page.html"]].concat()));
     assert_eq!((json["answers"].as_u64(), json["skills"].as_array().map(Vec::len)), (Some(12), Some(2)));
     let run = json["run"].as_str().unwrap();
@@ -233,7 +290,7 @@ fn the_command_stores_a_run_that_other_commands_read() {
     }
     // Its questions are near the limits, so that the share of right answers says nothing: no screen and no page has one.
     let entries = document(&run_in(folder.path(), &["runs", "list", "--json"]));
-    assert_eq!((&entries[0]["adaptive"], &entries[0]["accuracy"]), (&true.into(), &serde_json::Value::Null));
+    assert_eq!((&entries[0]["adaptive"], &entries[0]["accuracy"]), (&true.into(), &Value::Null));
     let list = stdout(&run_in(folder.path(), &["runs", "list"]));
     assert!(list.contains("share of right answers says nothing"), "{list}");
     let reported = run_in(folder.path(), &["report", run, "-o", "report.html"]);
@@ -273,7 +330,7 @@ fn the_command_stores_a_run_that_other_commands_read() {
         assert!(code(&refused) == 2 && stderr(&refused).contains(expected), "{words:?}: {}", stderr(&refused));
     }
     let suites = stdout(&run_in(folder.path(), &["suites"]));
-    assert!(suites.contains("depends on the answers: at most 3672 with default options"), "{suites}");
+    assert!(suites.contains("depends on the answers: at most 3744 with default options"), "{suites}");
     let plan = Plan { limit: Some(2), samples: 1, shard: None };
     let limited = evaluated(&EvaluationSettings { plan, ..settings(folder.path(), &SKILLS) });
     assert!(limited.is_err());

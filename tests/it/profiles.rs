@@ -51,16 +51,16 @@ fn chats_are_read_by_their_final_answer_and_raw_texts_by_the_papers_rule() {
     assert_eq!(named["manifest"]["settings"]["suite_options"]["profile"], "paper");
     let run = chat["manifest"]["run"].as_str().unwrap();
     let shown = stdout(&run_in(at, &["runs", "show", run]));
-    for part in ["Exact match, per cent, as read by final", "differs", "strict     2/3  66.7", "scored by final"] {
+    for part in ["Right, per cent, by rule final", "differs", "strict    2/3  66.7", "scored by final"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let list = stdout(&run_in(at, &["runs", "list"]));
-    assert!(list.contains(" read ") && list.contains(" final ") && list.contains(" paper "), "{list}");
+    assert!(list.contains(" rule ") && list.contains(" final ") && list.contains(" paper "), "{list}");
     let output = run_in(at, &["report", run, "-o", "page.html"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let page = std::fs::read_to_string(at.join("page.html")).unwrap();
     assert!(page.contains("How answers were read; final decides") && page.contains("differs from final"));
-    assert!(page.contains("exact_match, read by final"));
+    assert!(page.contains("exact_match, by rule final"));
     for (suite, possible) in [
         ("nupa", "final, strict, paper, ref"),
         ("arithmetic-bench", "final, boundary, compat, last_number"),
@@ -68,7 +68,7 @@ fn chats_are_read_by_their_final_answer_and_raw_texts_by_the_papers_rule() {
     ] {
         let wrong = run_in(at, &["run", suite, "--profile", "best"]);
         assert_eq!(code(&wrong), 2);
-        assert!(stderr(&wrong).contains(&format!("--profile takes {possible}")), "{}", stderr(&wrong));
+        assert!(stderr(&wrong).contains(&format!("--rule takes {possible}")), "{}", stderr(&wrong));
     }
 }
 
@@ -129,7 +129,7 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     assert!(stderr(&unknown).contains("`earnest score") && code(&unknown) == 2, "{}", stderr(&unknown));
 
     let today = stdout(&run_in(at, &["score", &run]));
-    for part in ["version 1 then, 2 now", "66.7 % (2) by strict", "new: final, right on 2 of 3", "--profile final"] {
+    for part in ["version 1 then, 2 now", "66.7 % (2) by strict", "new: final, right on 2 of 3", "--rule final"] {
         assert!(today.contains(part), "{part}: {today}");
     }
     let saved = document(&run_in(at, &["score", &run, "--save", "--profile", "final", "--json"]));
@@ -144,7 +144,7 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     let compared = run_in(at, &["compare", &run, scored]);
     assert_eq!(code(&compared), 0, "{}", stderr(&compared));
     let said = stdout(&compared);
-    assert!(said.contains("Primary rule: strict in A, final in B") && said.contains("read by"), "{said}");
+    assert!(said.contains("Primary rule: strict in A, final in B") && said.contains("rule "), "{said}");
     assert_eq!(code(&run_in(at, &["report", &run, scored, "-o", "both.html"])), 0);
     let slip = run_in(at, &["score", &run, "--profile", "best"]);
     assert!(code(&slip) == 2 && stderr(&slip).contains("final, strict, paper, ref"), "{}", stderr(&slip));

@@ -123,7 +123,9 @@ fn helps(folder: &Path, path: &[&str]) -> usize {
     let words = [path, &["--help"]].concat();
     let text = screen(folder, &words);
     assert!(text.starts_with("exit 0"), "{path:?}: {text}");
-    for (columns, text) in [(100, &text), (80, &screen_at(folder, &words, "80"))] {
+    for (columns, text) in
+        [(100, &text), (80, &screen_at(folder, &words, "80")), (140, &screen_at(folder, &words, "140"))]
+    {
         let fits = text.lines().all(|line| line.chars().count() <= columns || line.starts_with("Usage:"));
         assert!(fits, "{path:?} has lines beyond {columns} columns:\n{text}");
     }
@@ -421,16 +423,15 @@ fn a_run() {
     fill_tensor(&copy_of_tiny(at), "lm_head.weight", 0.0);
     let words = ["run", "arithmetic-bench", "--model", "copy", "--threads", "1", "--max-tokens", "4"];
     let words = [&words[..], &["--tasks", "add,rev", "--lengths", "1..6", "--per-length", "4"]].concat();
-    let mut settings = settings();
-    settings.add_filter(r"(?s)\d+ completions of .*?\nResults:", "[speed]\nResults:");
-    settings.bind(|| {
+    settings().bind(|| {
         assert_snapshot!("run", screen(at, &words));
-        assert_snapshot!("run_again", screen(at, &words));
+        assert_snapshot!("run_again", widths(at, &words));
         assert_snapshot!("run_narrow", screen_at(at, &words, "60"));
         assert_snapshot!("resume_finished", screen(at, &["resume"]));
         let nupa = ["run", "nupa", "--model", "copy", "--threads", "1", "--max-tokens", "4", "--limit", "12"];
         let nupa = [&nupa[..], &["--tasks", "add_Integer,max_Float", "--lengths", "1-6"]].concat();
         assert_snapshot!("run_nupa", screen(at, &nupa));
+        assert_snapshot!("run_nupa_again", widths(at, &nupa));
         assert_snapshot!("fail_on_error_beyond", screen(at, &[&words[..], &["--fail-on-error", "2"]].concat()));
         assert_snapshot!("no_run", widths(at, &["runs", "show", "nothing"]));
         fill_tensor(&at.join("copy"), "lm_head.weight", f32::MAX);

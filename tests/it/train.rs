@@ -8,8 +8,8 @@ use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_engine::{Engine, Event, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_train::{
-    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType, TokenizerSettings,
-    TrainEvent, TrainOutcome, TrainSettings, Trainer, Validation,
+    AdamWSettings, AnswerStyle, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType,
+    TokenizerSettings, TrainEvent, TrainOutcome, TrainSettings, Trainer, Validation,
 };
 
 fn settings() -> TrainSettings {
@@ -18,6 +18,7 @@ fn settings() -> TrainSettings {
         position: PositionEncoding::Rope,
         tokenizer: TokenizerSettings { digits: 1, groups: DigitGroups::default(), words: 256 },
         tasks: vec!["max_Integer".into(), "length_Integer".into()],
+        styles: vec![AnswerStyle::Question],
         then: None,
         lengths: vec![1, 2],
         beyond: vec![3],
@@ -229,6 +230,7 @@ fn the_engine_answers_as_the_trainer_validates() {
                 tokens: None,
                 seed: settings.seed,
                 splits: settings.splits,
+                styles: vec![AnswerStyle::Question],
             };
             let stream = QuestionStream::new(stream, Split::Valid).unwrap();
             let questions = stream.first_questions(settings.validation);

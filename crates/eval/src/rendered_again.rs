@@ -62,10 +62,11 @@ impl PromptRenderer {
         self.rendered(item, sample).map(|rendered| rendered.text)
     }
 
-    /// Returns the texts of the tokens of a sample's prompt, as [`PromptRenderer::prompt`].
-    pub(crate) fn prompt_tokens(&self, item: &Item, sample: &Sample) -> Option<Vec<String>> {
+    /// Returns the bytes of the tokens of a sample's prompt, as [`PromptRenderer::prompt`]; control tokens have none.
+    pub(crate) fn prompt_tokens(&self, item: &Item, sample: &Sample) -> Option<Vec<Vec<u8>>> {
         let rendered = self.rendered(item, sample)?;
-        Some(self.split(&rendered.ids).into_iter().map(|token| token.text).collect())
+        let tokenizer = &self.checkpoint.tokenizer;
+        Some(rendered.ids.iter().map(|&id| tokenizer.token_bytes(id).to_vec()).collect())
     }
 
     fn split(&self, ids: &[u32]) -> Vec<Token> {

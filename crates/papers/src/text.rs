@@ -18,7 +18,7 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
     text.push_str(&correlations(&comparison.correlations));
     if comparison.runs.is_empty() {
         text.push_str(
-            "\nNo stored runs to compare. `earnest reproduce ... --plan` lists the runs that the paper needs.\n",
+            "\nNo stored runs to compare. `earnest reproduce arithmetic-bench --plan` lists the runs that the paper needs.\n",
         );
     }
     for run in &comparison.runs {

@@ -22,10 +22,10 @@ fn main() {
     let names: Vec<&str> = shown.iter().map(|(_, class)| name(*class)).collect();
     println!("| task | digits | wrong answers | {} |", names.join(" | "));
     println!("|---|---:|---|{}", "---:|".repeat(shown.len()));
-    for (task, calculation) in CALCULATIONS {
+    for (task, calculation, numbers) in CALCULATIONS {
         for digits in LENGTHS {
             for kind in RandomWrong::ALL {
-                let shares = simulate(calculation, digits, kind, answers, seed);
+                let shares = simulate((calculation, numbers), digits, kind, answers, seed);
                 let cells: Vec<String> = shown.iter().map(|(place, _)| format!("{:.2}", shares[*place])).collect();
                 println!("| {task} | {digits} | {} | {} |", kind.name(), cells.join(" | "));
             }

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use candle_core::Device;
 use earnest_train::{
-    AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType, TokenizerSettings,
-    TrainError, TrainEvent, TrainSettings, Trainer,
+    AdamWSettings, AnswerStyle, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType,
+    TokenizerSettings, TrainError, TrainEvent, TrainSettings, Trainer,
 };
 
 fn main() -> Result<(), TrainError> {
@@ -16,6 +16,7 @@ fn main() -> Result<(), TrainError> {
         position: PositionEncoding::Rope,
         tokenizer: TokenizerSettings { digits: 1, groups: DigitGroups::RightAligned, words: 256 },
         tasks: vec!["add_Integer".into()],
+        styles: vec![AnswerStyle::Question],
         then: None,
         lengths: vec![1, 2],
         beyond: vec![3],

@@ -12,15 +12,63 @@ use super::progress::Validation;
 pub struct Criterion {
     /// Accuracy.
     pub accuracy: Accuracy,
+    /// True if every trained length of every task must reach the accuracy, false for their mean.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub every_length: bool,
     /// Restarts with other weights, each of as many steps, while the accuracy is not reached.
     #[serde(default)]
     pub restarts: u64,
 }
 
 impl Criterion {
+    /// Returns the exact match of a validation that is compared with the accuracy.
+    pub fn score(&self, validation: &Validation) -> f64 {
+        if self.every_length { validation.lowest() } else { validation.exact() }
+    }
+
     /// Returns true if a validation meets the criterion.
     pub fn is_met(&self, validation: &Validation) -> bool {
-        validation.exact() >= self.accuracy.0
+        self.score(validation) >= self.accuracy.0
+    }
+}
+
+/// Criterion as it is written: `accuracy 95 %`, averaged over the trained lengths, or `every length 95 %`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// Accuracy.
+    pub accuracy: Accuracy,
+    /// True if every trained length must reach it.
+    pub every_length: bool,
+}
+
+impl FromStr for Goal {
+    type Err = UnknownCriterion;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCriterion> {
+        match text.trim().strip_prefix("every length") {
+            None => Ok(Goal { accuracy: text.parse()?, every_length: false }),
+            Some(rest) => {
+                let accuracy = format!("accuracy{rest}").parse().map_err(|_| UnknownCriterion(text.to_owned()))?;
+                Ok(Goal { accuracy, every_length: true })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.accuracy.to_string();
+        match text.strip_prefix("accuracy") {
+            Some(share) if self.every_length => write!(f, "every length{share}"),
+            _ => f.pad(&text),
+        }
+    }
+}
+
+impl Criterion {
+    /// Returns the criterion without the restarts.
+    pub fn goal(&self) -> Goal {
+        Goal { accuracy: self.accuracy, every_length: self.every_length }
     }
 }
 
@@ -31,7 +79,7 @@ pub struct Accuracy(pub f64);
 
 /// Text that is not a criterion.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is not a criterion such as \"accuracy 95 %\" (above 0, at most 100)")]
+#[error("{0:?} is not a criterion such as \"accuracy 95 %\" or \"every length 95 %\" (above 0, at most 100)")]
 pub struct UnknownCriterion(String);
 
 impl FromStr for Accuracy {
@@ -62,8 +110,8 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::{
-        AdamWSettings, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType,
-        TokenizerSettings, TrainEvent, TrainOutcome, TrainSettings, Trainer,
+        AdamWSettings, AnswerStyle, CellScore, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion,
+        StoredType, TokenizerSettings, TrainEvent, TrainOutcome, TrainSettings, Trainer,
     };
 
     /// A training of a second: the first digits of pi.
@@ -73,6 +121,7 @@ pub(crate) mod tests {
             position: PositionEncoding::Rope,
             tokenizer: TokenizerSettings { digits: 1, groups: DigitGroups::RightAligned, words: 8 },
             tasks: vec!["memorise:pi".into()],
+            styles: vec![AnswerStyle::Question],
             then: None,
             lengths: vec![4],
             beyond: vec![],
@@ -116,7 +165,7 @@ pub(crate) mod tests {
     #[test]
     fn a_training_ends_when_its_criterion_is_met() {
         let place = tempfile::tempdir().unwrap();
-        let until = Some(Criterion { accuracy: Accuracy(1.0), restarts: 0 });
+        let until = Some(Criterion { accuracy: Accuracy(1.0), every_length: false, restarts: 0 });
         let settings = TrainSettings { steps: 800, until, ..tiny() };
         let (ended, steps) = train(&settings, place.path(), None);
         assert_eq!(ended, TrainOutcome::Finished);
@@ -132,7 +181,7 @@ pub(crate) mod tests {
     #[test]
     fn a_training_that_misses_its_criterion_restarts_and_resumes() {
         let (place, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let until = Some(Criterion { accuracy: Accuracy(1.0), restarts: 2 });
+        let until = Some(Criterion { accuracy: Accuracy(1.0), every_length: false, restarts: 2 });
         // At this rate nothing is learnt.
         let settings = TrainSettings { learning_rate: 1e-9, until, ..tiny() };
         assert_eq!(train(&settings, place.path(), None), (TrainOutcome::Finished, 48));
@@ -158,6 +207,22 @@ pub(crate) mod tests {
         for text in ["accuracy 95 %", "accuracy 99.5 %", "accuracy 100 %"] {
             assert_eq!(text.parse::<Accuracy>().unwrap().to_string(), text);
         }
+        for text in ["accuracy 95 %", "every length 95 %"] {
+            assert_eq!(text.parse::<Goal>().unwrap().to_string(), text);
+        }
+        assert!("every length".parse::<Goal>().is_err() && "every length 0 %".parse::<Goal>().is_err());
+        let cell = |length, learnt, exact| CellScore {
+            task: "add_Integer".into(),
+            style: AnswerStyle::Question,
+            length,
+            learnt,
+            questions: 10,
+            exact,
+        };
+        let cells = vec![cell(1, true, 10), cell(2, true, 9), cell(3, false, 0)];
+        let validation = Validation { step: 8, loss: 0.1, cells };
+        let met = |every_length| Criterion { accuracy: Accuracy(0.95), every_length, restarts: 0 }.is_met(&validation);
+        assert!(met(false) && !met(true));
         assert_eq!("accuracy 95%".parse::<Accuracy>().unwrap(), Accuracy(0.95));
         for text in ["95 %", "accuracy 0 %", "accuracy 101 %", "accuracy 0.95", "accuracy NaN %", "loss 1 %"] {
             assert!(text.parse::<Accuracy>().is_err(), "{text}");

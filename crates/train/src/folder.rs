@@ -127,6 +127,7 @@ fn config_json(c: &DecoderConfig, stored: StoredType) -> Value {
     let model_type = match c.architecture.as_str() {
         "SmolLM3ForCausalLM" => "smollm3",
         "EarnestAlibiForCausalLM" => "earnest_alibi",
+        "EarnestReversedAlibiForCausalLM" => "earnest_reversed_alibi",
         _ => "llama",
     };
     let mut config = json!({
@@ -155,7 +156,7 @@ fn config_json(c: &DecoderConfig, stored: StoredType) -> Value {
             StoredType::F16 => "float16",
         },
     });
-    if let Some(rope) = c.ropes.first().filter(|_| model_type != "earnest_alibi") {
+    if let Some(rope) = c.ropes.first().filter(|_| !model_type.ends_with("alibi")) {
         config["rope_theta"] = json!(rope.theta);
     }
     if model_type == "smollm3" {

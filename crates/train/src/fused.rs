@@ -2,6 +2,7 @@
 //! matrices: composed of tensor operations, these two would take longer than all matrix products together.
 use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
+use super::kernels::{self, add_multiple, inner_product, softmax_row};
 use super::norm::contiguous_values as values;
 
 /// Computes `silu(gate) * up`, element by element, on the CPU.
@@ -11,10 +12,6 @@ pub(super) fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
 
 struct SwiGlu;
 
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
-}
-
 impl CustomOp2 for SwiGlu {
     fn name(&self) -> &'static str {
         "swiglu"
@@ -22,20 +19,15 @@ impl CustomOp2 for SwiGlu {
 
     fn cpu_fwd(&self, g: &CpuStorage, lg: &Layout, u: &CpuStorage, lu: &Layout) -> Result<(CpuStorage, Shape)> {
         let (g, u) = (values(g, lg)?, values(u, lu)?);
-        let out = g.iter().zip(u).map(|(g, u)| g * sigmoid(*g) * u).collect();
+        let mut out = vec![0f32; g.len()];
+        kernels::swiglu(g, u, &mut out);
         Ok((CpuStorage::F32(out), lg.shape().clone()))
     }
 
     fn bwd(&self, g: &Tensor, u: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
         let flat = |x: &Tensor| x.flatten_all()?.to_vec1::<f32>();
         let (mut to_g, mut to_u, gradient) = (flat(g)?, flat(u)?, flat(gradient)?);
-        for ((g, u), d) in to_g.iter_mut().zip(&mut to_u).zip(&gradient) {
-            let s = sigmoid(*g);
-            let silu = *g * s;
-            // silu' = s + silu (1 - s)
-            let slope = s + silu * (1.0 - s);
-            (*g, *u) = (d * *u * slope, d * silu);
-        }
+        kernels::swiglu_gradient(&mut to_g, &mut to_u, &gradient);
         let device = g.device();
         Ok((Some(Tensor::from_vec(to_g, g.shape(), device)?), Some(Tensor::from_vec(to_u, u.shape(), device)?)))
     }
@@ -121,43 +113,15 @@ impl AttentionShape {
         for (row, (q, p)) in into.q.chunks_exact(d).zip(into.p.chunks_exact_mut(self.length)).enumerate() {
             let position = self.first + row;
             let from = self.window.map_or(0, |window| (position + 1).saturating_sub(window));
-            let mut max = f32::NEG_INFINITY;
             for (key, p) in p.iter_mut().enumerate().take(position + 1).skip(from) {
-                *p = dot(q, &into.k[key * d..][..d]) * self.scale - slope * (position - key) as f32;
-                max = max.max(*p);
+                *p = inner_product(q, &into.k[key * d..][..d]) * self.scale - slope * (position - key) as f32;
             }
-            let visible = &mut p[from..=position];
-            let mut total = 0.0;
-            for p in visible.iter_mut() {
-                *p = (*p - max).exp();
-                total += *p;
-            }
-            visible.iter_mut().for_each(|p| *p /= total);
+            softmax_row(&mut p[from..=position]);
         }
     }
 
     fn scratch(&self) -> Head {
         Head { q: Vec::new(), k: Vec::new(), v: Vec::new(), p: Vec::new() }
-    }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // Eight partial sums, which vectorise; one sum would have to be accumulated in order.
-    let mut sums = [0f32; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f32 = a8.remainder().iter().zip(b8.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a8.zip(b8) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
-    sums.iter().sum::<f32>() + rest
-}
-
-/// `out += factor * x`
-fn add_scaled(out: &mut [f32], factor: f32, x: &[f32]) {
-    for (out, x) in out.iter_mut().zip(x) {
-        *out += factor * x;
     }
 }
 
@@ -190,7 +154,7 @@ impl CustomOp3 for AttentionShape {
                 for (row, p) in head_rows.p.chunks_exact(self.length).enumerate() {
                     let out = &mut out[row * wide + head * d..][..d];
                     for (p, v) in p.iter().zip(head_rows.v.chunks_exact(d)).take(self.first + row + 1) {
-                        add_scaled(out, *p, v);
+                        add_multiple(out, *p, v);
                     }
                 }
             }
@@ -227,22 +191,22 @@ impl CustomOp3 for AttentionShape {
                     let g = &g[row * wide + head * d..][..d];
                     let mut mean = 0.0;
                     for ((p, ds), v) in p.iter().zip(&mut ds).zip(head_rows.v.chunks_exact(d)).take(visible) {
-                        *ds = dot(g, v);
+                        *ds = inner_product(g, v);
                         mean += p * *ds;
                     }
                     dq.fill(0.0);
                     for key in 0..visible {
                         let slope = p[key] * (ds[key] - mean) * self.scale;
-                        add_scaled(&mut dq, slope, &head_rows.k[key * d..][..d]);
-                        add_scaled(&mut dk[key * d..][..d], slope, &head_rows.q[row * d..][..d]);
-                        add_scaled(&mut to_v[from_k + key * narrow + kv * d..][..d], p[key], g);
+                        add_multiple(&mut dq, slope, &head_rows.k[key * d..][..d]);
+                        add_multiple(&mut dk[key * d..][..d], slope, &head_rows.q[row * d..][..d]);
+                        add_multiple(&mut to_v[from_k + key * narrow + kv * d..][..d], p[key], g);
                     }
                     self.rotate(&mut dq, self.first + row, -1.0);
                     to_q[from_q + row * wide + head * d..][..d].copy_from_slice(&dq);
                 }
                 for (key, dk) in dk.chunks_exact_mut(d).enumerate() {
                     self.rotate(dk, key, -1.0);
-                    add_scaled(&mut to_k[from_k + key * narrow + kv * d..][..d], 1.0, dk);
+                    add_multiple(&mut to_k[from_k + key * narrow + kv * d..][..d], 1.0, dk);
                 }
             }
         }

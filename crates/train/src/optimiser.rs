@@ -1,9 +1,12 @@
 //! AdamW (Loshchilov & Hutter, 2019) with clipping by the global norm.
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use candle_core::{Result, Tensor, Var};
+use candle_core::{CpuStorage, InplaceOp1, Layout, Result, Storage, Tensor, Var, bail};
 use serde::{Deserialize, Serialize};
 
+use super::kernels::{self, Update};
+use super::norm::contiguous_values;
 use super::{Gradients, Parameters};
 
 /// Settings of AdamW. The defaults are those of the paper's program (transformers' Trainer).
@@ -102,26 +105,32 @@ impl AdamW {
         (correction1, correction2): (f64, f64),
     ) -> Result<()> {
         let s = self.settings;
-        let flat = |x: &Tensor| x.flatten_all()?.to_vec1::<f32>();
-        let (mut values, gradient) = (flat(variable.as_tensor())?, flat(gradient)?);
-        let (mut first, mut second) = match self.moments.get(name) {
-            Some((first, second)) => (flat(first)?, flat(second)?),
-            None => (vec![0f32; values.len()], vec![0f32; values.len()]),
-        };
-        let decay = if variable.dims().len() > 1 { (1.0 - rate * s.weight_decay) as f32 } else { 1.0 };
-        let (beta1, beta2, eps) = (s.beta1 as f32, s.beta2 as f32, s.eps as f32);
-        let (scale, step) = (scale as f32, (rate / correction1) as f32);
-        let root = (1.0 / correction2) as f32;
-        for (((value, gradient), first), second) in values.iter_mut().zip(&gradient).zip(&mut first).zip(&mut second) {
-            let gradient = gradient * scale;
-            *first = beta1 * *first + (1.0 - beta1) * gradient;
-            *second = beta2 * *second + (1.0 - beta2) * gradient * gradient;
-            *value = *value * decay - step * *first / ((*second * root).sqrt() + eps);
+        if !self.moments.contains_key(name) {
+            self.moments.insert(name.to_owned(), (variable.zeros_like()?, variable.zeros_like()?));
         }
-        let tensor = |values| Tensor::from_vec(values, variable.shape(), variable.device());
-        variable.set(&tensor(values)?)?;
-        self.moments.insert(name.to_owned(), (tensor(first)?, tensor(second)?));
-        Ok(())
+        let (first, second) = &self.moments[name];
+        let update = Update {
+            scale: scale as f32,
+            beta1: s.beta1 as f32,
+            beta2: s.beta2 as f32,
+            eps: s.eps as f32,
+            // Matrices decay, norms and biases do not.
+            decay: if variable.dims().len() > 1 { (1.0 - rate * s.weight_decay) as f32 } else { 1.0 },
+            step: (rate / correction1) as f32,
+            root: (1.0 / correction2) as f32,
+        };
+        let gradient = gradient.contiguous()?;
+        let (storage, layout) = gradient.storage_and_layout();
+        let Storage::Cpu(storage) = &*storage else { bail!("the gradient of {name} is not on the CPU") };
+        let gradient = contiguous_values(storage, layout)?;
+        edit(first, |first| {
+            edit(second, |second| {
+                edit(variable, |values| {
+                    kernels::adamw(values, gradient, first, second, update);
+                    Ok(())
+                })
+            })
+        })
     }
 
     /// Moments by name, `NAME.first` and `NAME.second`, as they are saved.
@@ -153,5 +162,25 @@ impl AdamW {
             }
         }
         Ok(AdamW { settings, step, moments })
+    }
+}
+
+/// Changes a tensor's values in place, without a copy.
+fn edit<F: FnMut(&mut [f32]) -> Result<()>>(tensor: &Tensor, change: F) -> Result<()> {
+    tensor.inplace_op1(&Edit(RefCell::new(change)))
+}
+
+struct Edit<F>(RefCell<F>);
+
+impl<F: FnMut(&mut [f32]) -> Result<()>> InplaceOp1 for Edit<F> {
+    fn name(&self) -> &'static str {
+        "edit"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
+        let (Some((start, end)), CpuStorage::F32(values)) = (layout.contiguous_offsets(), storage) else {
+            bail!("this operation needs a contiguous tensor of 32-bit floats")
+        };
+        (self.0.borrow_mut())(&mut values[start..end])
     }
 }

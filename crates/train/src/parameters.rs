@@ -39,6 +39,12 @@ impl Parameters {
 #[derive(Debug, Clone, Default)]
 pub struct Gradients(BTreeMap<String, Tensor>);
 
+impl FromIterator<(String, Tensor)> for Gradients {
+    fn from_iter<I: IntoIterator<Item = (String, Tensor)>>(gradients: I) -> Self {
+        Gradients(gradients.into_iter().collect())
+    }
+}
+
 impl Gradients {
     /// Computes the gradients of a loss.
     pub fn of(loss: &Tensor, parameters: &Parameters) -> Result<Self> {

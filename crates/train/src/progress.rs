@@ -1,11 +1,16 @@
 //! Progress of a training: events and validations.
 use serde::{Deserialize, Serialize};
 
+use super::AnswerStyle;
+
 /// Exact match for one task and length.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellScore {
     /// Name of the task.
     pub task: String,
+    /// Style of the answers.
+    #[serde(default, skip_serializing_if = "AnswerStyle::is_question")]
+    pub style: AnswerStyle,
     /// Length in digits.
     pub length: usize,
     /// True if training covers the length; false if it is only validated.
@@ -14,6 +19,13 @@ pub struct CellScore {
     pub questions: usize,
     /// Number of exact answers.
     pub exact: usize,
+}
+
+impl CellScore {
+    /// Returns the task's name, and the style unless it is the plain question.
+    pub fn name(&self) -> String {
+        if self.style.is_question() { self.task.clone() } else { format!("{} {}", self.task, self.style) }
+    }
 }
 
 /// Scores of a validation.
@@ -30,13 +42,18 @@ pub struct Validation {
 impl Validation {
     /// Returns the mean exact match over the cells of trained lengths, equally weighted.
     pub fn exact(&self) -> f64 {
-        let learnt: Vec<f64> = self
-            .cells
-            .iter()
-            .filter(|cell| cell.learnt && cell.questions > 0)
-            .map(|cell| cell.exact as f64 / cell.questions as f64)
-            .collect();
-        learnt.iter().sum::<f64>() / learnt.len().max(1) as f64
+        let (sum, count) = self.learnt().fold((0.0, 0), |(sum, count), exact| (sum + exact, count + 1));
+        sum / f64::from(count.max(1))
+    }
+
+    /// Returns the lowest exact match of a cell of a trained length.
+    pub fn lowest(&self) -> f64 {
+        self.learnt().reduce(f64::min).unwrap_or(0.0)
+    }
+
+    fn learnt(&self) -> impl Iterator<Item = f64> + '_ {
+        let learnt = self.cells.iter().filter(|cell| cell.learnt && cell.questions > 0);
+        learnt.map(|cell| cell.exact as f64 / cell.questions as f64)
     }
 }
 

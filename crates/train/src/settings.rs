@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use super::folder::StoredType;
 use super::tokenizer::{DigitGroups, check_hints};
 use super::{
-    Accuracy, AdamWSettings, Criterion, PositionEncoding, Schedule, Size, StreamSettings, TokenizerSettings,
-    TrainError, TrainEvent, TrainingTask,
+    Accuracy, AdamWSettings, AnswerStyle, Criterion, PositionEncoding, Schedule, Size, StreamSettings,
+    TokenizerSettings, TrainError, TrainEvent, TrainingTask,
 };
-use earnest_tasks::suite::nupa::{IndexHints, NumberFormat, PairRules, ShorterOperand, SplitVersion};
+use earnest_tasks::suite::nupa::{IndexHints, NumberFormat, PairRules, ShorterOperand, SplitVersion, rule};
 
 /// Number format in training and inference (Number Cookbook, 4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,6 +72,9 @@ pub struct TrainSettings {
     pub tokenizer: TokenizerSettings,
     /// Tasks of the NUPA Test by name, of Arithmetic-Bench as `arithmetic-bench:NAME`. A task named twice is sampled twice as often.
     pub tasks: Vec<String>,
+    /// Styles of the answers; one named twice is sampled twice as often.
+    #[serde(default = "questions", skip_serializing_if = "are_questions")]
+    pub styles: Vec<AnswerStyle>,
     /// Second phase, if any, to measure forgetting (Arithmetic-Bench, A.5). Validations cover the tasks of both phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub then: Option<NextTasks>,
@@ -118,6 +121,14 @@ pub struct TrainSettings {
     /// Element type of the stored weights.
     #[serde(default)]
     pub stored: StoredType,
+}
+
+fn questions() -> Vec<AnswerStyle> {
+    vec![AnswerStyle::Question]
+}
+
+fn are_questions(styles: &Vec<AnswerStyle>) -> bool {
+    *styles == questions()
 }
 
 fn first_splits() -> SplitVersion {
@@ -201,6 +212,7 @@ impl TrainSettings {
             tokens: Some(self.tokenizer.clone()),
             seed: self.seed,
             splits: self.splits,
+            styles: self.styles.clone(),
         })
     }
 
@@ -220,7 +232,7 @@ impl TrainSettings {
         if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
             return invalid("learning_rate", "it must be positive");
         }
-        if let Some(Criterion { accuracy: Accuracy(accuracy), restarts }) = self.until {
+        if let Some(Criterion { accuracy: Accuracy(accuracy), restarts, .. }) = self.until {
             if !(accuracy > 0.0 && accuracy <= 1.0) {
                 return invalid("until", "the accuracy must be above 0 and at most 1");
             }
@@ -265,6 +277,20 @@ impl TrainSettings {
             let longest = tasks.iter().map(|task| task.longest()).max().unwrap_or(0);
             let problem = format!("the tasks have no question of these lengths; their maximum is {longest} digits");
             return Err(TrainError::Setting { setting: "lengths", problem });
+        }
+        if self.styles.is_empty() {
+            return invalid("style", "name at least one style");
+        }
+        if self.styles.contains(&AnswerStyle::RuleFollowing) {
+            if !self.format.number_format()?.is_plain() {
+                return invalid("style", "rules are followed with plain numbers; remove reversal, padding and hints");
+            }
+            for task in &tasks {
+                let TrainingTask::Nupa(task) = task else {
+                    return invalid("style", "only tasks of the NUPA Test have rules to follow");
+                };
+                rule(*task).map_err(|error| TrainError::Setting { setting: "style", problem: error.to_string() })?;
+            }
         }
         self.format.number_format()?;
         check_hints(&self.tokenizer, self.format.index_hints)

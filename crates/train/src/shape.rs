@@ -15,8 +15,17 @@ pub enum PositionEncoding {
     Rope,
     /// No positional encoding: order comes from the causal mask alone.
     Nope,
-    /// Penalty on attention scores, linear in the distance, with the published sign (the paper's program uses the opposite one).
+    /// Penalty on attention scores, linear in the distance, with the published sign.
     Alibi,
+    /// The same with the sign of the Number Cookbook's program, which favours distant tokens.
+    #[serde(rename = "alibi-reversed")]
+    AlibiReversed,
+}
+
+impl PositionEncoding {
+    /// All of them.
+    pub const ALL: [PositionEncoding; 4] =
+        [PositionEncoding::Rope, PositionEncoding::Nope, PositionEncoding::Alibi, PositionEncoding::AlibiReversed];
 }
 
 /// Dimensions of a decoder in the Llama architecture.
@@ -93,6 +102,8 @@ impl Size {
             PositionEncoding::Rope => ("LlamaForCausalLM", Position::Rotary(0)),
             PositionEncoding::Nope => ("SmolLM3ForCausalLM", Position::None),
             PositionEncoding::Alibi => ("EarnestAlibiForCausalLM", Position::Alibi),
+            // A name of its own: versions that do not know it refuse it instead of applying the other sign.
+            PositionEncoding::AlibiReversed => ("EarnestReversedAlibiForCausalLM", Position::AlibiReversed),
         };
         DecoderConfig {
             architecture: architecture.to_owned(),

@@ -1,8 +1,10 @@
 //! Gradient of a batch, whose parts are computed in parallel.
 use candle_core::Device;
 
+use super::plain::{self, Workspace};
 use super::tokenizer::PAD;
 use super::{Batch, Decoder, Example, Gradients, Parameters, TrainError, answer_loss};
+use earnest_models::checkpoint::DecoderConfig;
 
 /// Loss and gradients of a batch.
 pub(super) struct BatchGradients {
@@ -57,6 +59,36 @@ pub(super) fn gradients(
             computed.tokens += batch.tokens();
             computed.gradients.add(gradients)?;
         }
+    }
+    Ok(computed)
+}
+
+/// Computes the gradients of the mean loss of a number model on the CPU; as many parts in parallel as there are workspaces.
+pub(super) fn plain_gradients(
+    config: &DecoderConfig,
+    parameters: &Parameters,
+    examples: &[Example],
+    workspaces: &mut [Workspace],
+) -> Result<BatchGradients, TrainError> {
+    let parts: Vec<&[Example]> = examples.chunks(examples.len().div_ceil(workspaces.len()).max(1)).collect();
+    let targets: usize = examples.iter().map(|example| example.ids.len() - example.prompt).sum();
+    let one =
+        |part: &[Example], workspace: &mut Workspace| plain::gradients(config, parameters, part, targets, workspace);
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let mut pairs = parts.iter().zip(workspaces);
+        let first = pairs.next();
+        let threads: Vec<_> = pairs.map(|(part, workspace)| scope.spawn(move || one(part, workspace))).collect();
+        let mut results: Vec<_> = first.map(|(part, workspace)| one(part, workspace)).into_iter().collect();
+        results.extend(threads.into_iter().map(|thread| thread.join().expect("a batch's computation does not panic")));
+        results
+    });
+    let mut computed = BatchGradients { loss: 0.0, gradients: Gradients::default(), tokens: 0 };
+    for (result, part) in results.into_iter().zip(parts) {
+        let (loss, gradients) = result?;
+        computed.loss += loss;
+        // As if padded, so that logs of all versions count the same.
+        computed.tokens += part.len() * part.iter().map(|example| example.ids.len()).max().unwrap_or(0);
+        computed.gradients.add(gradients)?;
     }
     Ok(computed)
 }

@@ -1,8 +1,11 @@
 //! Endless stream of questions, addressed by number, so that a training is reproducible.
 use super::task::TaskCell;
 use super::tokenizer::{BEGIN, END, hints_before_tokens};
-use super::{Example, NumberTokenizer, TokenizerSettings, TrainError, TrainingQuestion, TrainingTask};
+use super::{AnswerStyle, Example, NumberTokenizer, TokenizerSettings, TrainError, TrainingQuestion, TrainingTask};
 use earnest_tasks::suite::nupa::{self, DigitSource, NumberFormat, PairRules, Second, Split, SplitVersion, Wording};
+
+/// Questions that replace one whose trace is too long, before the context counts as too small.
+const MAX_REPLACEMENTS: u64 = 200;
 
 /// Settings of a question stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub struct StreamSettings {
     pub seed: u64,
     /// Version of the splits.
     pub splits: SplitVersion,
+    /// Styles of the answers, equally frequent; one named twice is sampled twice as often.
+    pub styles: Vec<AnswerStyle>,
 }
 
 /// Endless stream of questions.
@@ -80,6 +85,18 @@ impl QuestionStream {
         self.keys.contains(&(task, length))
     }
 
+    /// Returns the style of question `number`.
+    pub fn style(&self, number: u64) -> AnswerStyle {
+        match self.settings.styles[..] {
+            [] => AnswerStyle::default(),
+            [only] => only,
+            ref several => {
+                let mut random = DigitSource::named(&format!("train style {} {number}", self.settings.seed));
+                several[random.below(several.len() as u64) as usize]
+            }
+        }
+    }
+
     /// Returns question `number`.
     pub fn question(&self, number: u64) -> TrainingQuestion {
         let mut random = DigitSource::named(&format!("train cell {} {number}", self.settings.seed));
@@ -130,15 +147,34 @@ impl QuestionStream {
         })
     }
 
-    /// Returns example `number` as token ids.
+    /// Returns prompt and answer of question `number` in its style.
     ///
     /// # Errors
-    /// Errors of [`QuestionStream::text`] and of the tokenizer.
-    pub fn example(&self, number: u64, tokenizer: &NumberTokenizer) -> Result<Example, TrainError> {
-        let text = self.text(&self.question(number), number)?;
-        let mut random = DigitSource::named(&format!("train groups {} {number}", self.settings.seed));
-        let mut encode = |text: &str| tokenizer.encode_for_training(text, &mut random);
-        encode_pair(&text, &mut encode)
+    /// Errors of [`QuestionStream::text`]; a task without a rule to follow.
+    pub fn styled_text(&self, number: u64) -> Result<TextPair, TrainError> {
+        let question = self.question(number);
+        self.style(number).pair(&question, self.text(&question, number)?)
+    }
+
+    /// Returns example `number` as token ids. A trace that has more than `context` tokens is replaced by that of another question.
+    ///
+    /// # Errors
+    /// Errors of [`QuestionStream::styled_text`] and of the tokenizer; a context in which no trace has room.
+    pub fn example(&self, number: u64, tokenizer: &NumberTokenizer, context: usize) -> Result<Example, TrainError> {
+        let style = self.style(number);
+        for attempt in 0..MAX_REPLACEMENTS {
+            let drawn = number | attempt << 48;
+            let question = self.question(drawn);
+            let text = style.pair(&question, self.text(&question, drawn)?)?;
+            let mut random = DigitSource::named(&format!("train groups {} {drawn}", self.settings.seed));
+            let mut encode = |text: &str| tokenizer.encode_for_training(text, &mut random);
+            let example = encode_pair(&text, &mut encode)?;
+            if example.ids.len() <= context || style.is_question() {
+                return Ok(example);
+            }
+        }
+        let problem = format!("no trace of these tasks and lengths has room in {context} tokens");
+        Err(TrainError::Setting { setting: "context", problem })
     }
 
     /// Returns the first `count` questions of each task and length, for evaluation.
@@ -177,6 +213,7 @@ mod tests {
             tokens: None,
             seed: 1,
             splits: SplitVersion::One,
+            styles: vec![AnswerStyle::Question],
         };
         QuestionStream::new(settings, split).unwrap()
     }
@@ -230,7 +267,7 @@ mod tests {
         let texts: Vec<TextPair> = (0..200).map(|n| stream.text(&stream.question(n), n).unwrap()).collect();
         let settings = TokenizerSettings { digits: 1, groups: DigitGroups::default(), words: 512 };
         let tokenizer = NumberTokenizer::learn(&settings, texts.iter().map(|text| text.prompt.as_str())).unwrap();
-        let example = stream.example(5, &tokenizer).unwrap();
+        let example = stream.example(5, &tokenizer, 512).unwrap();
         assert_eq!((example.ids[0], *example.ids.last().unwrap()), (BEGIN, END));
         let answer: Vec<u32> = example.ids[example.prompt..example.ids.len() - 1].to_vec();
         assert_eq!(answer, tokenizer.encode(&texts[5].answer).unwrap());

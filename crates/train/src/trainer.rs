@@ -10,14 +10,15 @@ use super::decoder::{EMBEDDING, init_std};
 use super::folder::{StoredType, write_atomic, write_model};
 use super::log::Log;
 use super::parameters::normal;
+use super::plain::Workspace;
 use super::progress::{CellScore, TrainEvent, Validation};
 use super::state::{self, Header};
-use super::step::{Parts, gradients};
+use super::step::{Parts, gradients, plain_gradients};
 use super::stream::encode_pair;
 use super::tokenizer::PAD;
 use super::{
-    AdamW, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, StreamSettings, TrainError,
-    TrainSettings, TrainingTask, answer_loss, answer_scores, grouping,
+    AdamW, AnswerStyle, Batch, Decoder, Example, NumberTokenizer, Parameters, QuestionStream, StreamSettings, TextPair,
+    TrainError, TrainSettings, TrainingTask, answer_loss, answer_scores, grouping,
 };
 use earnest_tasks::suite::nupa::Split;
 
@@ -26,6 +27,9 @@ const TOKENIZER_TEXTS: u64 = 4000;
 
 /// Batch size of validations.
 const VALIDATION_BATCH: usize = 256;
+
+/// Tokens of a batch of a validation, which limit its memory where answers are traces.
+const VALIDATION_TOKENS: usize = 32_768;
 
 /// Outcome of a training session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +62,8 @@ pub struct Trainer {
     header: Header,
     /// Batches of the current group of steps, with its number.
     group: Option<(u64, Vec<Vec<Example>>)>,
+    /// Buffers of every part.
+    workspaces: Vec<Workspace>,
 }
 
 impl Trainer {
@@ -79,13 +85,17 @@ impl Trainer {
             }
             None => None,
         };
-        let texts: Vec<String> = [Some(&stream), next.as_ref()]
-            .into_iter()
-            .flatten()
-            .flat_map(|stream| {
-                (0..TOKENIZER_TEXTS).map(move |number| Ok(stream.text(&stream.question(number), number)?.prompt))
-            })
-            .collect::<Result<_, TrainError>>()?;
+        let mut texts: Vec<String> = Vec::new();
+        for stream in [Some(&stream), next.as_ref()].into_iter().flatten() {
+            for number in 0..TOKENIZER_TEXTS {
+                let TextPair { prompt, answer } = stream.styled_text(number)?;
+                texts.push(prompt);
+                // An answer to a plain question has no words.
+                if stream.style(number) == AnswerStyle::RuleFollowing {
+                    texts.push(answer);
+                }
+            }
+        }
         let tokenizer = {
             let (hints, texts) = (settings.format.index_hints, texts.iter().map(String::as_str));
             NumberTokenizer::learn_hinted(&settings.tokenizer, hints, texts)?
@@ -124,6 +134,7 @@ impl Trainer {
             optimiser,
             header,
             group: None,
+            workspaces: Vec::new(),
         })
     }
 
@@ -166,13 +177,18 @@ impl Trainer {
             }
             let started = Instant::now();
             let examples = self.examples(step)?;
-            let computed = gradients(
-                &|_| self.decoder.clone(),
-                &self.parameters,
-                &examples,
-                Parts::parallel(self.settings.parts),
-                &self.device,
-            )?;
+            let computed = if self.device.is_cpu() {
+                self.workspaces.resize_with(self.settings.parts, Workspace::default);
+                plain_gradients(self.decoder.config(), &self.parameters, &examples, &mut self.workspaces)?
+            } else {
+                gradients(
+                    &|_| self.decoder.clone(),
+                    &self.parameters,
+                    &examples,
+                    Parts::parallel(self.settings.parts),
+                    &self.device,
+                )?
+            };
             if !computed.loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss: computed.loss as f32 });
             }
@@ -185,7 +201,10 @@ impl Trainer {
             log.write(&event, report)?;
             if step.is_multiple_of(self.settings.validate_every) || step.is_multiple_of(self.settings.steps) {
                 let validation = self.validate()?;
-                let exact = validation.exact();
+                let exact = match self.settings.until {
+                    Some(until) => until.score(&validation),
+                    None => validation.exact(),
+                };
                 log.write(&TrainEvent::Validated(validation), report)?;
                 if self.settings.keeps_last() || self.header.best.is_none_or(|(best, _)| exact >= best) {
                     self.header.best = Some((exact, step));
@@ -207,7 +226,8 @@ impl Trainer {
         let mut cells = Vec::with_capacity(self.validation.len());
         for cell in &self.validation {
             let mut exact = 0;
-            for examples in cell.examples.chunks(VALIDATION_BATCH) {
+            let longest = cell.examples.iter().map(|example| example.ids.len()).max().unwrap_or(1);
+            for examples in cell.examples.chunks(VALIDATION_BATCH.min(VALIDATION_TOKENS / longest).max(1)) {
                 let batch = Batch::new(examples, PAD, &self.device)?;
                 let logits = self.decoder.logits(&batch)?;
                 exact += answer_scores(&logits, &batch)?.into_iter().filter(|answered| *answered).count();
@@ -256,7 +276,7 @@ impl Trainer {
     fn make_group(&self, group: u64) -> Result<Vec<Vec<Example>>, TrainError> {
         let size = grouping::GROUP_STEPS * self.settings.batch as u64;
         let examples: Vec<Example> = (group * size..(group + 1) * size)
-            .map(|number| self.stream_of(group).example(number, &self.tokenizer))
+            .map(|number| self.stream_of(group).example(number, &self.tokenizer, self.settings.context))
             .collect::<Result<_, _>>()?;
         if let Some(long) = examples.iter().find(|example| example.ids.len() > self.settings.context) {
             let problem =
@@ -321,9 +341,16 @@ fn validation(
             continue;
         }
         let stream = QuestionStream::new(settings.evaluation_stream(lengths)?, Split::Valid)?;
-        for (number, question) in stream.first_questions(settings.validation).into_iter().enumerate() {
-            let text = stream.text(&question, number as u64)?;
+        let questions = stream.first_questions(settings.validation);
+        let styled =
+            distinct(&settings.styles).flat_map(|style| questions.iter().enumerate().map(move |all| (style, all)));
+        for (style, (number, question)) in styled {
+            let text = style.pair(question, stream.text(question, number as u64)?)?;
             let example = encode_pair(&text, &mut |text| tokenizer.encode(text))?;
+            if example.ids.len() > settings.context && style == AnswerStyle::RuleFollowing {
+                // Not asked, as in the paper; the cell has fewer questions.
+                continue;
+            }
             if example.ids.len() > settings.context {
                 let problem = format!(
                     "a question of {} digits has {} tokens, more than the context {}",
@@ -335,11 +362,13 @@ fn validation(
             }
             let (task, length) = (question.task().to_string(), question.length());
             match cells.last_mut() {
-                Some(cell) if cell.score.task == task && cell.score.length == length => cell.examples.push(example),
+                Some(cell) if (&cell.score.task, cell.score.style, cell.score.length) == (&task, style, length) => {
+                    cell.examples.push(example);
+                }
                 _ => {
                     // Some lengths have no training question, for instance integers of one digit.
                     let learnt = learnt(question.task(), length);
-                    let score = CellScore { task, length, learnt, questions: 0, exact: 0 };
+                    let score = CellScore { task, style, length, learnt, questions: 0, exact: 0 };
                     cells.push(ValidationCell { score, examples: vec![example] });
                 }
             }
@@ -349,4 +378,9 @@ fn validation(
         cell.score.questions = cell.examples.len();
     }
     Ok(cells)
+}
+
+/// Styles without repetitions.
+fn distinct(styles: &[AnswerStyle]) -> impl Iterator<Item = AnswerStyle> + '_ {
+    styles.iter().enumerate().filter(|(at, style)| !styles[..*at].contains(style)).map(|(_, style)| *style)
 }

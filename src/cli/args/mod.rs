@@ -114,6 +114,7 @@ Environment variables:
                    key of an endpoint (--engine openai); sent there and stored nowhere
   EARNEST_SERVE_KEY
                    key that `earnest serve` requires of its clients
+  EARNEST_BROWSER  Chromium or Chrome that prints pages as PDF, if none is in PATH
   EARNEST_MISTRALRS
                    path of the program earnest-mistralrs, if it is not in PATH
   HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME

@@ -52,7 +52,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub seed: SeedArgs,
 
-    /// Maximum number of items; the suite's order cycles through tasks and ranges of lengths, the shorter lengths of each range first
+    /// Maximum number of items; the first ones are a small picture of all of them: every task, with its lengths in their proportions
     #[arg(long, value_name = "N", help_heading = "Items")]
     pub limit: Option<usize>,
 

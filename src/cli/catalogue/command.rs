@@ -200,7 +200,7 @@ fn compact(arg: Arg) -> Arg {
 /// A suite's option.
 fn arg(spec: &OptionSpec, title: &'static str) -> Arg {
     let arg = Arg::new(spec.name)
-        .long(spec.name)
+        .long(spec.long)
         .help(spec.help)
         .help_heading(spec.heading.unwrap_or(title))
         .aliases(spec.aliases.iter().copied())
@@ -295,7 +295,7 @@ mod tests {
         for suite in BUILT_IN {
             let card = suite.card();
             for option in card.options.iter().filter(|option| option.is_own()) {
-                let name = format!("--{}", option.name);
+                let name = format!("--{}", option.long);
                 let flag = matches!(option.kind, OptionKind::Flag);
                 let words = if flag { vec![card.name, &name] } else { vec![card.name, &name, value(option)] };
                 let asked = run(&words).unwrap_or_else(|error| panic!("{words:?}: {error}"));

@@ -35,7 +35,7 @@ pub fn entries() -> Vec<Entry> {
             tasks: suite.tasks(),
             items: suite.items(),
             items_depend_on: suite.items_depend_on(),
-            options: shown.map(|option| format!("--{}", option.name)).collect(),
+            options: shown.map(|option| format!("--{}", option.long)).collect(),
         }
     };
     BUILT_IN.iter().map(entry).collect()

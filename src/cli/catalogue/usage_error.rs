@@ -87,14 +87,16 @@ fn choose_from() -> String {
 
 /// Names of the suites that have an option.
 fn owners(option: &str) -> Vec<&'static str> {
-    let has = |suite: &&&dyn BuiltIn| suite.card().options.iter().any(|own| own.is_own() && own.name == option);
+    let has = |suite: &&&dyn BuiltIn| {
+        suite.card().options.iter().any(|own| own.is_own() && (own.name == option || own.long == option))
+    };
     BUILT_IN.iter().filter(has).map(|suite| suite.card().name).collect()
 }
 
 /// The error for an option of another suite.
 pub fn foreign(suite: &str, option: &str) -> CliError {
     let own: Vec<String> = registry::find(suite)
-        .map(|suite| suite.card().options.iter().map(|own| format!("--{}", own.name)).collect())
+        .map(|suite| suite.card().options.iter().map(|own| format!("--{}", own.long)).collect())
         .unwrap_or_default();
     let message = format!("{suite} has no --{option}, which is an option of {}", owners(option).join(", "));
     CliError::usage(message).help(format!("the options of {suite} are {}", own.join(", ")))

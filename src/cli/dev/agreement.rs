@@ -11,7 +11,7 @@ use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, WeightArgs, locate};
 use crate::cli::printer::Printer;
-use earnest_engine::bench::{GoldenResult, compare, random_prompts, record};
+use earnest_engine::bench::{GoldenResult, compare, distributions, error_of_spread, random_prompts, record};
 use earnest_engine::cuda::Variants;
 use earnest_eval::model::{self, BUILT_IN, DeviceChoice, EngineSettings};
 use earnest_models::checkpoint::{Checkpoint, WeightFormat};
@@ -37,7 +37,8 @@ pub enum Reference {
     after_help = "Prompts are random token ids with a common prefix. The reference decodes them first, greedily, then
 the engine as the other options configure it. Compared are the largest log-probabilities after each
 prompt and every generated token; a different token counts as rounding if the reference's best token
-led by no more than the tolerance. The exit code is 5 beyond the tolerance.
+led by no more than the tolerance. The exit code is 5 beyond the tolerance. Shown, too, is the root
+mean square of the differences of all log-probabilities after the prompts, in units of their spread.
 
 Examples:
   earnest dev agreement --model ./Llama-3-8B --reference batch-invariant --tolerance 0.15
@@ -103,6 +104,8 @@ struct Document {
     engine: Side,
     tolerance: f64,
     passed: bool,
+    /// Root mean square of the differences of all log-probabilities after the prompts, in units of their spread.
+    error_of_spread: f64,
     /// Number of distinct tokens that the reference generated; with only one, agreement means little.
     distinct_tokens: usize,
     result: GoldenResult,
@@ -141,13 +144,16 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
         }
         Ok((loaded.engine, side))
     };
-    let (recorded, reference_engine) = {
+    let failed = super::failure;
+    let (recorded, expected, reference_engine) = {
         // Dropped before the other engine loads, to free its memory.
         let (mut engine, side) = load(&other_checkpoint, &other)?;
-        (record(engine.as_mut(), &prompts, args.new).map_err(super::failure)?, side)
+        let recorded = record(engine.as_mut(), &prompts, args.new).map_err(failed)?;
+        (recorded, distributions(engine.as_mut(), &prompts, config.vocab_size).map_err(failed)?, side)
     };
     let (mut engine, side) = load(&checkpoint, &settings)?;
-    let result = compare(engine.as_mut(), &model::short_name(chosen.path()), &recorded).map_err(super::failure)?;
+    let result = compare(engine.as_mut(), &model::short_name(chosen.path()), &recorded).map_err(failed)?;
+    let rows = distributions(engine.as_mut(), &prompts, config.vocab_size).map_err(failed)?;
     let tokens: BTreeSet<u32> = recorded.prompts.iter().flat_map(|p| p.greedy.iter().copied()).collect();
     let within = |x: f64| x <= args.tolerance;
     let document = Document {
@@ -158,6 +164,7 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
         engine: side,
         tolerance: args.tolerance,
         passed: within(result.largest_difference) && within(result.largest_lost_margin),
+        error_of_spread: error_of_spread(&expected, &rows),
         distinct_tokens: tokens.len(),
         result,
     };
@@ -179,13 +186,14 @@ fn screen(d: &Document, tokens: usize) -> String {
     let outcome = if d.passed { "within" } else { "NOT within" };
     write!(
         text,
-        "reference  {}\nengine     {}\n{} prompts, log-probabilities within {:.6}, {} of {tokens} greedy tokens ({} distinct) before \
-         the first difference{lost}\n\
+        "reference  {}\nengine     {}\n{} prompts, the largest log-probabilities within {:.6}, all within {:.4} of their spread (root mean square), \
+         {} of {tokens} greedy tokens ({} distinct) before the first difference{lost}\n\
          {outcome} {}\n",
         d.reference_engine.devices.join("; "),
         d.engine.devices.join("; "),
         r.prompts,
         r.largest_difference,
+        d.error_of_spread,
         r.tokens,
         d.distinct_tokens,
         d.tolerance

@@ -144,8 +144,6 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     if !(args.temperature >= 0.0 && args.top_p > 0.0 && args.top_p <= 1.0) {
         return Err(CliError::usage("--temperature must be at least 0, and --top-p above 0 and at most 1"));
     }
-    let checkpoint = args.model.open(printer)?;
-    say(format!("loading {}", args.model.path.display()));
     let mut settings = args.engine.settings()?;
     if let Some(largest) = batches.iter().chain(&prefills).max() {
         settings.max_batch = Some(settings.max_batch.unwrap_or(512).max(*largest));
@@ -153,9 +151,11 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     let (device, note) = Device::choose(&settings)?;
     note.iter().for_each(|note| printer.warning(&note.to_string()));
     if args.profile && device == Device::Cpu {
-        return Err(CliError::usage("--profile needs a GPU: it has the time of every kernel")
+        return Err(CliError::usage("a profile needs a GPU: it has the time of every kernel")
             .help("on the CPU, `earnest bench engine` measures prefill and decode"));
     }
+    let checkpoint = args.model.open(printer)?;
+    say(format!("loading {}", args.model.path.display()));
     let measured = args.profile || args.bandwidth.is_none() || args.arithmetic.is_none();
     if measured {
         say("measuring the device's memory and arithmetic".to_owned());

@@ -12,6 +12,7 @@ use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use earnest_engine::cuda::{Clock, Profile, ProfileRow};
+use earnest_eval::model::DeviceChoice;
 
 /// Rows of a profile on the screen; the JSON document has all.
 const SHOWN: usize = 24;
@@ -75,6 +76,12 @@ pub struct GpuProfileArgs {
 pub fn execute(args: &GpuProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let GpuProfileArgs { model, decode, decode_context, decode_steps, prefill, prefill_length, shared, short, .. } =
         args.clone();
+    let mut engine = args.engine.clone();
+    // Nothing else can be meant, and the error then says why there is none.
+    engine.device = match engine.device {
+        None | Some(DeviceChoice::Auto) => Some(DeviceChoice::Cuda(0)),
+        named => named,
+    };
     let args = BenchDeviceArgs {
         model,
         decode,
@@ -90,7 +97,7 @@ pub fn execute(args: &GpuProfileArgs, quiet: bool, printer: Printer) -> Result<E
         arithmetic: None,
         profile: true,
         save: args.save.clone(),
-        engine: args.engine.clone(),
+        engine,
         json: args.json,
     };
     device::execute(&args, quiet, printer)

@@ -36,8 +36,8 @@ impl HubArgs {
 /// Changes to the weights at load.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct WeightArgs {
-    /// Quantisation of the attention and feed-forward weights at load; they stay in their bits in memory (but for nf4), and the
-    /// CPU engine computes with exactly their values. Counts as another model
+    /// Quantisation of the attention and feed-forward weights at load; all but nf4 stay in their bits in memory. Counts as
+    /// another model
     #[arg(long, value_name = "SCHEME", value_enum, help_heading = "Model")]
     pub quant: Option<QuantArg>,
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use super::args::FetchArgs;
+use super::args::{FetchArgs, HubArgs};
 use super::files;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
@@ -84,6 +84,29 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     }
 }
 
+/// Fetches a model that a study lacks and says so on standard error; a name without a commit is pinned to the hub's current one first.
+///
+/// # Errors
+/// Those of the hub and the cache; a name that is not a model of the hub.
+pub(in crate::cli) fn bring(name: &str, hub: &HubArgs, quiet: bool, printer: Printer) -> Result<(), CliError> {
+    let environment = Environment::read(hub.offline);
+    let cache = Cache::from_environment(&environment)?;
+    let settings = hub.settings();
+    let target = match CommitReference::require(name, &settings) {
+        Err(HubError::Unresolved { name, .. }) => {
+            super::resolve::pin(&name, hub, quiet, printer)?;
+            CommitReference::require(&name, &settings)?
+        }
+        found => found?,
+    };
+    let args = FetchArgs { names: Vec::new(), paper: None, files: Vec::new(), hub: hub.clone(), json: false };
+    let done = fetch_one(&args, &environment, &cache, &target, quiet, printer)?;
+    if !quiet {
+        printer.message(&format!("{}: {}", done.model, described(&done.report)));
+    }
+    Ok(())
+}
+
 fn fetch_one(
     args: &FetchArgs,
     environment: &Environment,
@@ -110,7 +133,12 @@ fn fetch_one(
     if !quiet {
         printer.message(&format!("asking {} for the files of {model}", environment.endpoint));
     }
-    let all = remote.revision(&target.repo, target.commit.as_str())?.listing;
+    let found = remote.revision(&target.repo, target.commit.as_str())?;
+    if let Some(name) = &found.moved {
+        let old = &target.repo;
+        printer.message(&format!("{old} has moved to {name}; the commit is the same, and the cache keeps it as {old}"));
+    }
+    let all = found.listing;
     let listing = if args.files.is_empty() { all.for_native()? } else { all.only(&args.files)? };
     if args.files.is_empty() && !listing.files.iter().any(|file| file.path == "tokenizer.json") {
         printer.warning(&format!("{model} has no tokenizer.json and cannot be run without one"));

@@ -12,7 +12,7 @@ mod show;
 mod verify;
 
 pub use args::{ComputeArg, HubArgs, ModelsArgs, WeightArgs};
-pub(super) use fetch::{described, download};
+pub(super) use fetch::{bring, described, download};
 pub(super) use list::of_paper;
 
 use std::path::Path;

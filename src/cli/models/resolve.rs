@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::args::ResolveArgs;
+use super::args::{HubArgs, ResolveArgs};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
@@ -54,6 +54,23 @@ pub fn execute(args: &ResolveArgs, quiet: bool, printer: Printer) -> Result<Exit
         printer.result(&format!("{}\n", resolved.model))?;
     }
     Ok(Exit::Success)
+}
+
+/// Pins a model of the list that has no commit to the hub's current one, in the user's list.
+///
+/// # Errors
+/// Those of the hub; a list that cannot be written.
+pub(super) fn pin(name: &str, hub: &HubArgs, quiet: bool, printer: Printer) -> Result<(), CliError> {
+    let repo = hub.settings().registry()?.get(name)?.repo.clone();
+    let environment = Environment::read(hub.offline);
+    let remote = Remote::new(&environment, &format!("asking the hub for the commit of {repo}@main"))?;
+    let commit = remote.revision(&repo, "main")?.listing.commit;
+    let path = resolved_file()?;
+    save_commit(&path, name, &repo, &commit)?;
+    if !quiet {
+        printer.message(&format!("{name} is now {repo}@{commit}, the current main; kept in {}", path.display()));
+    }
+    Ok(())
 }
 
 /// The repository, the revision, and the name under which the commit is kept.

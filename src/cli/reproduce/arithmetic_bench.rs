@@ -58,7 +58,7 @@ pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, Cli
         return show_plan(args, printer);
     }
     let mut runs = Vec::new();
-    for run in args.compared.open(SUITE)? {
+    for run in args.compared.shown(SUITE, printer)? {
         let mut ours = EvaluatedRun::new(run.manifest.clone());
         run.walk(&mut |sample| {
             ours.add(&sample);

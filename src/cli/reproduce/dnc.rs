@@ -51,7 +51,7 @@ pub fn execute(args: &DncArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         return dnc_defence::execute(args, experiment, quiet, printer);
     }
     let mut runs = Vec::new();
-    for run in args.compared.open(SUITE)? {
+    for run in args.compared.shown(SUITE, printer)? {
         let mut ours = EvaluatedRun::new(run.manifest.clone());
         run.walk(&mut |sample| {
             ours.add(&sample);

@@ -11,6 +11,7 @@ use super::{ComparedRuns, device};
 use crate::cli::args::{EngineArgs, GenerationArgs, SeedArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, WeightArgs, locate};
+use crate::cli::pdf::Browser;
 use crate::cli::printer::Printer;
 use crate::cli::stored::write_file;
 use crate::cli::values::Prompts;
@@ -22,7 +23,8 @@ use earnest_eval::suites::ConfiguredSuite;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_models::memory::human_bytes;
 use earnest_papers::gsm_symbolic::{
-    Assumptions, PromptSize, Study, TableModels, drawings, page, plan, render_plan, render_summary, render_tables,
+    Analysis, Assumptions, PromptSize, Study, TableModels, drawings, page, plan, render_plan, render_summary,
+    render_tables,
 };
 use earnest_tasks::suite::gsm_symbolic::{CHOOSING, Prompt};
 use earnest_tasks::suite::registry::OptionValues;
@@ -40,8 +42,8 @@ const QUESTIONS: usize = 5_100;
   earnest reproduce gsm-symbolic --with phi-2=RUN1,phi-2=RUN2   runs of any origin under one name
   earnest reproduce gsm-symbolic --plan
   earnest reproduce gsm-symbolic --plan --model model.gguf --measure   (hours on this machine)
-  earnest data fetch gsm-symbolic && earnest models fetch --paper gsm-symbolic
-  earnest reproduce gsm-symbolic --run --models paper --dry-run        (hours, disk and licences before anything starts)
+  earnest reproduce gsm-symbolic --run --models paper --fetch --dry-run   (hours, disk and licences before anything starts)
+  earnest reproduce gsm-symbolic --run --models small --fetch -o study.pdf
   earnest reproduce gsm-symbolic --run --models paper -o study.html
   earnest reproduce gsm-symbolic --run --models small --sets base,main,p1,p2
   earnest reproduce gsm-symbolic --run --models small --fresh ml-gsm-symbolic/templates/symbolic --instances 10
@@ -71,7 +73,8 @@ pub struct GsmSymbolicArgs {
     #[arg(long, value_name = "MODELS", num_args = 0..=1, default_missing_value = "run", conflicts_with = "json")]
     pub tables: Option<WhichTables>,
 
-    /// Write the study as one HTML page too: all tables and figures with the published values beside ours, for a browser or paper
+    /// Write the study as one page too, HTML or PDF by its ending: all tables and figures with the published values beside ours. A PDF
+    /// is printed by a Chromium or Chrome of this machine; EARNEST_BROWSER names another one
     #[arg(long, short, value_name = "FILE", conflicts_with = "plan")]
     pub output: Option<PathBuf>,
 
@@ -113,6 +116,11 @@ pub struct GsmSymbolicArgs {
     /// With --run: print the runs with their cost, and what is missing, and stop
     #[arg(long, requires = "run")]
     pub dry_run: bool,
+
+    /// With --run: fetch first what is missing of the questions and of the models of --models, at their commits; a model of the list
+    /// without one is pinned to the hub's current commit. With --dry-run nothing is fetched
+    #[arg(long, requires = "run", conflicts_with = "offline")]
+    pub fetch: bool,
 
     /// With --run: draw fresh questions from the templates in this folder, those of `earnest generate gsm-symbolic --templates`, or from our
     /// `own`; --seed and --instances choose
@@ -210,13 +218,17 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
         return Err(CliError::usage("--measure is for --plan or --run"));
     }
     if let Some(output) = args.output.as_deref().filter(|output| !is_page(output)) {
-        return Err(CliError::usage(format!("{} is not an HTML page, and the study is one", output.display())).help(
-            format!(
-                "write {}; to have a PDF, open it in a browser and print it to a file: the page has a layout for paper",
-                output.with_extension("html").display()
-            ),
-        ));
+        return Err(CliError::usage(format!(
+            "{} is neither an HTML page nor a PDF, and the study is one",
+            output.display()
+        ))
+        .help(format!("write {}", output.with_extension("html").display())));
     }
+    // Looked for first: hours of a study should not end without the page.
+    let browser = match args.output.as_deref().filter(|output| is_pdf(output)) {
+        Some(output) => Some(Browser::find(output)?),
+        None => None,
+    };
     let (executed, left_out) = match args.run {
         true => match gsm_symbolic_runs::execute(args, quiet, printer)? {
             Some(ended) => (Some(ended.runs), ended.left_out),
@@ -242,10 +254,14 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
     }
     if let Some(output) = &args.output {
         let html = page(&study);
+        let bytes = match &browser {
+            Some(browser) => browser.print(&html)?,
+            None => html.into_bytes(),
+        };
         write_file(output, |out| {
-            out.write_all(html.as_bytes()).map_err(|source| ReportError::Write { path: output.clone(), source })
+            out.write_all(&bytes).map_err(|source| ReportError::Write { path: output.clone(), source })
         })?;
-        printer.message(&format!("{}: {}", output.display(), human_bytes(html.len() as u64)));
+        printer.message(&format!("{}: {}", output.display(), human_bytes(bytes.len() as u64)));
     }
     if args.compared.json {
         printer.json(&study)?;
@@ -256,14 +272,30 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
             Some(WhichTables::All) => render_tables(&study, TableModels::All, printer.width()),
         })?;
     }
-    let named = study.analyses.iter().all(|analysis| analysis.glmm1.variant.is_some());
-    Ok(if named { complete } else { Exit::FailedSamples })
+    // The exit code says that an estimate is missing, and this line which.
+    let unnamed: Vec<&Analysis> = study.analyses.iter().filter(|analysis| analysis.glmm1.variant.is_none()).collect();
+    if unnamed.is_empty() {
+        return Ok(complete);
+    }
+    for analysis in &unnamed {
+        let why = analysis.glmm1.explanations.first().map_or("there is no fit", String::as_str);
+        printer.warning(&format!("{} on {} has no odds ratio: {why}", analysis.model, analysis.prompt));
+    }
+    let several = if unnamed.len() == 1 { "an estimate is" } else { "estimates are" };
+    printer.message(&format!(
+        "help: everything else is shown; {several} missing, so the exit code is 1. --prompts leaves prompts out, RUN names the runs to use"
+    ));
+    Ok(Exit::FailedSamples)
 }
 
-/// True for a path whose ending names no other format than HTML.
+/// True for a path whose ending names no other format than a page's.
 fn is_page(output: &Path) -> bool {
     let ending = output.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    !ending.is_some_and(|ending| ["pdf", "svg", "png", "json", "txt", "md"].contains(&ending.as_str()))
+    !ending.is_some_and(|ending| ["svg", "png", "json", "txt", "md"].contains(&ending.as_str()))
+}
+
+fn is_pdf(output: &Path) -> bool {
+    output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pdf"))
 }
 
 fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {

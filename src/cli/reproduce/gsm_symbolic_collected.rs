@@ -89,7 +89,7 @@ fn of_study(args: &GsmSymbolicArgs, executed: &[Executed]) -> Result<Vec<Labelle
 
 /// Stored runs: those of the command line, or all of the suite, and those that --with joins.
 fn stored(args: &GsmSymbolicArgs, printer: Printer) -> Result<Vec<Labelled>, CliError> {
-    let runs = args.compared.open(&args.suite)?;
+    let runs = args.compared.shown(&args.suite, printer)?;
     let (mut joined, mut at_paths) = (Vec::new(), Vec::new());
     for model in &args.with {
         match joined_run(args, model, &runs)? {

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::gsm_symbolic::GsmSymbolicArgs;
+use super::gsm_symbolic_fetch::{Questions, questions};
+use crate::cli::data::LICENCE;
 use crate::cli::error::CliError;
 use crate::cli::events::Reporters;
 use crate::cli::models::download_bytes;
@@ -24,8 +26,8 @@ pub(super) struct MissingModel {
 }
 
 impl MissingModel {
-    /// Says why the model is left out, and what getting it takes.
-    pub(super) fn warn(&self, printer: Printer) {
+    /// Says why the model is left out, and what getting it takes; `fetched` if the command without --dry-run fetches it.
+    pub(super) fn warn(&self, fetched: bool, printer: Printer) {
         let mut needs = Vec::new();
         if let Some(entry) = &self.entry {
             needs.extend(download_bytes(entry).map(|bytes| format!("about {}", human_bytes(bytes))));
@@ -36,6 +38,9 @@ impl MissingModel {
             }
         }
         let needs = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join("; ")) };
+        if fetched && self.entry.is_some() {
+            return printer.message(&format!("{} would be fetched{needs}", self.name));
+        }
         printer.warning(&format!("{} is left out: {}{needs}", self.name, self.error));
         if let Some(help) = self.error.help() {
             printer.message(&format!("help: {help}"));
@@ -103,6 +108,7 @@ pub(super) fn show(
         // What cannot be estimated may still run.
         Err(error) => printer.warning(&format!("the cost is not known: {error}")),
     }
+    text.push_str(&questions_line(args, printer.width()));
     if !missing.is_empty() {
         text.push_str(&wrap(&summary(missing, rate), printer.width(), "* "));
     }
@@ -113,9 +119,47 @@ pub(super) fn show(
     Ok(())
 }
 
-/// Prints what is missing where no model is here.
-pub(super) fn show_missing(missing: &[MissingModel], printer: Printer) -> Result<(), CliError> {
-    printer.result(&wrap(&summary(missing, None), printer.width(), ""))
+/// Prints what is missing where nothing can be asked yet: no model is here, or no questions are.
+pub(super) fn show_missing(
+    args: &GsmSymbolicArgs,
+    here: usize,
+    missing: &[MissingModel],
+    printer: Printer,
+) -> Result<(), CliError> {
+    let width = printer.width();
+    let mut text = questions_line(args, width);
+    if !missing.is_empty() {
+        text.push_str(&wrap(&summary(missing, None), width, "* "));
+    }
+    let hours = match here {
+        0 => "The hours are known when a model is here: by its earlier runs, or by --measure.".to_owned(),
+        1 => "1 model is here; its hours are known when the questions are.".to_owned(),
+        many => format!("{many} models are here; their hours are known when the questions are."),
+    };
+    text.push_str(&wrap(&hours, width, "* "));
+    let next = match args.fetch {
+        true => "The same command without --dry-run fetches what is missing, then asks.",
+        false => {
+            "--fetch fetches what is missing before anything is asked; without it the study goes on with what is here."
+        }
+    };
+    text.push_str(&wrap(next, width, "* "));
+    printer.result(&text)
+}
+
+/// A line about the questions: where they come from, or what fetching them takes.
+fn questions_line(args: &GsmSymbolicArgs, width: usize) -> String {
+    let text = match (questions(args), args.suite.as_str()) {
+        (Questions::Missing, _) => format!(
+            "The questions, apple/GSM-Symbolic ({LICENCE}), are not here: `earnest data fetch gsm-symbolic`, or --fetch."
+        ),
+        (Questions::Here, "gsm-symbolic") if args.fresh.is_some() => {
+            "The questions are drawn from templates (--fresh), not the published ones.".to_owned()
+        }
+        (Questions::Here, "gsm-symbolic") => "The questions are here.".to_owned(),
+        (Questions::Here, suite) => format!("The questions are those of {suite}, which needs no download."),
+    };
+    wrap(&text, width, "* ")
 }
 
 /// Seconds of a model's runs for each of its parameters, and its name: of the largest model whose time is known.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::gsm_symbolic::GsmSymbolicArgs;
 use super::gsm_symbolic_cost::{self, MissingModel, entry_of};
+use super::gsm_symbolic_fetch::{self, Questions, questions};
 use super::gsm_symbolic_fresh::fresh_questions;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_flag;
@@ -64,16 +65,19 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
         return Err(CliError::usage("--prompts leaves out gsm, whose answers select the models for the other prompts")
             .help("add gsm (a finished run is not repeated), or use --select all"));
     }
+    if args.fetch && !args.dry_run {
+        gsm_symbolic_fetch::execute(args, quiet, printer)?;
+    }
     let (models, missing) = models(args, printer)?;
-    if models.is_empty() && args.dry_run {
-        gsm_symbolic_cost::show_missing(&missing, printer)?;
+    if args.dry_run && (models.is_empty() || matches!(questions(args), Questions::Missing)) {
+        gsm_symbolic_cost::show_missing(args, models.len(), &missing, printer)?;
         return Ok(None);
     }
     if models.is_empty() {
         return Err(match missing.len() {
             0 => CliError::usage("--run needs models").help("--models paper, --models small, or --with NAME=MODEL"),
             all => CliError::usage(format!("none of the {all} models is on this machine"))
-                .help("`earnest models fetch --paper gsm-symbolic` brings those of the paper"),
+                .help("add --fetch to the same command, or `earnest models fetch --paper gsm-symbolic` for those of the paper"),
         });
     }
     let settings = StudySettings {
@@ -141,46 +145,60 @@ pub(super) struct Executed {
 /// The models of `small`: of both kinds, and small enough for any machine.
 const SMALL: [&str; 2] = ["SmolLM2-135M-Instruct", "gemma-3-270m-it"];
 
-/// The models of --with and --models that are on this machine, under their names in the tables, and the others.
-fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<(Vec<ModelDefinition>, Vec<MissingModel>), CliError> {
+/// The models of --models, wherever they are.
+pub(super) fn wanted(args: &GsmSymbolicArgs) -> Result<Vec<ModelDefinition>, CliError> {
     let engine = args.engine.settings()?;
-    // In the study the tokenizer's EOS alone ends an answer.
-    let eos = args.generation.eos.unwrap_or(EndOfSequence::Tokenizer);
-    let generation = GenerationSettings { eos, ..args.generation.settings(args.seed.seed) };
-    let weights = WeightFormat::from(args.weights);
-    let model = |name: &str, path: &Path, place: String| ModelDefinition {
-        name: name.to_owned(),
-        reference: match args.engine_name.as_str() {
-            "mistralrs" => ModelReference::Mistralrs(path.to_owned()),
-            _ => ModelReference::Native { model: path.to_owned(), weights },
-        },
-        engine: engine.clone(),
-        traffic: TrafficSettings::default(),
-        generation: generation.clone(),
-        thinking_text: args.generation.thinking_text,
-        place: Place::key(place),
-    };
-    let mut models: Vec<ModelDefinition> =
-        args.with.iter().map(|named| model(&named.name, &named.path, format!("--with {}", named.name))).collect();
     let mut wanted: Vec<ModelDefinition> = Vec::new();
     for word in &args.models {
         let place = || format!("--models {word}");
         match word.as_str() {
             "paper" => {
                 let entries = of_paper(&args.hub().settings().registry()?, "gsm-symbolic")?;
-                wanted.extend(entries.iter().map(|entry| model(&entry.name, Path::new(&entry.name), place())));
+                for entry in entries {
+                    wanted.push(defined(args, &entry.name, Path::new(&entry.name), place())?);
+                }
             }
-            "small" => wanted.extend(SMALL.iter().map(|name| model(name, Path::new(name), place()))),
+            "small" => {
+                for name in SMALL {
+                    wanted.push(defined(args, name, Path::new(name), place())?);
+                }
+            }
             file if Path::new(file).extension().is_some_and(|ending| ending == "toml") => {
                 wanted.extend(StudyDefinition::read(Path::new(file), &engine)?.models);
             }
             name => {
                 let label = name.rsplit('/').next().unwrap_or(name);
                 let label = label.split('@').next().unwrap_or(label);
-                wanted.push(model(label.strip_suffix(".gguf").unwrap_or(label), Path::new(name), place()));
+                wanted.push(defined(args, label.strip_suffix(".gguf").unwrap_or(label), Path::new(name), place())?);
             }
         }
     }
+    Ok(wanted)
+}
+
+/// A model that no study file describes.
+fn defined(args: &GsmSymbolicArgs, name: &str, path: &Path, place: String) -> Result<ModelDefinition, CliError> {
+    // In the study the tokenizer's EOS alone ends an answer.
+    let eos = args.generation.eos.unwrap_or(EndOfSequence::Tokenizer);
+    Ok(ModelDefinition {
+        name: name.to_owned(),
+        reference: match args.engine_name.as_str() {
+            "mistralrs" => ModelReference::Mistralrs(path.to_owned()),
+            _ => ModelReference::Native { model: path.to_owned(), weights: WeightFormat::from(args.weights) },
+        },
+        engine: args.engine.settings()?,
+        traffic: TrafficSettings::default(),
+        generation: GenerationSettings { eos, ..args.generation.settings(args.seed.seed) },
+        thinking_text: args.generation.thinking_text,
+        place: Place::key(place),
+    })
+}
+
+/// The models of --with and --models that are on this machine, under their names in the tables, and the others.
+fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<(Vec<ModelDefinition>, Vec<MissingModel>), CliError> {
+    let with = args.with.iter().map(|named| defined(args, &named.name, &named.path, format!("--with {}", named.name)));
+    let mut models: Vec<ModelDefinition> = with.collect::<Result<_, _>>()?;
+    let wanted = wanted(args)?;
     let mut missing = Vec::new();
     for definition in wanted {
         match here(args, &definition) {
@@ -191,7 +209,7 @@ fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<(Vec<ModelDefiniti
                     ModelReference::Mistralrs(_) | ModelReference::Endpoint(_) => None,
                 };
                 let model = MissingModel { name: definition.name, error, entry };
-                model.warn(printer);
+                model.warn(args.fetch && args.dry_run, printer);
                 missing.push(model);
             }
         }

@@ -9,6 +9,7 @@ mod nupa_section_3;
 mod gsm_symbolic;
 mod gsm_symbolic_collected;
 mod gsm_symbolic_cost;
+mod gsm_symbolic_fetch;
 mod gsm_symbolic_fresh;
 mod gsm_symbolic_runs;
 
@@ -76,7 +77,19 @@ fn is_of(run: &StoredRun, suite: &str) -> bool {
 }
 
 impl ComparedRuns {
-    /// Opens the named runs, or all of a suite. A missing results folder is no error: the published tables are shown alone.
+    /// Opens the runs to show. A folder without any is no error but is named: the published tables are shown alone.
+    fn shown(&self, suite: &str, printer: Printer) -> Result<Vec<StoredRun>, CliError> {
+        let runs = self.open(suite)?;
+        if runs.is_empty() {
+            printer.message(&format!(
+                "{} has no run of {suite}; `earnest run {suite}` makes one, --results names another folder",
+                self.results.folder.display()
+            ));
+        }
+        Ok(runs)
+    }
+
+    /// Opens the named runs, or all of a suite; none without a results folder.
     fn open(&self, suite: &str) -> Result<Vec<StoredRun>, CliError> {
         let folder = &self.results.folder;
         if self.runs.is_empty() {

@@ -97,7 +97,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
         Some(name) => ReferenceRow::named(name).map_err(|error| CliError::usage(format!("--beside: {error}")))?,
     };
     let mut runs = Vec::new();
-    for run in args.compared.open(SUITE)? {
+    for run in args.compared.shown(SUITE, printer)? {
         let mut ours = EvaluatedRun::new(run.manifest.clone()).map_err(catalogue::suite_error)?;
         run.walk(&mut |sample| {
             ours.add(&sample);

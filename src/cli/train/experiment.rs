@@ -11,7 +11,7 @@ use crate::cli::printer::Printer;
 use earnest_eval::report::{Align, Table};
 use earnest_train::experiment::{
     CellEvent, CellState, EXPERIMENT_FILE, Experiment, ExperimentError, ExperimentOutcome, ExperimentResults, GridCell,
-    Memorisation, SeedMean, cell_state, memorisation, run,
+    Memorisation, SeedMean, cell_state, memorisation, run, seconds_per_step,
 };
 
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub struct ExperimentArgs {
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Print the trainings and their state, and train nothing
+    /// Print the trainings, their state and their estimated CPU time, and train nothing
     #[arg(long)]
     pub plan: bool,
 
@@ -56,7 +56,8 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
             .iter()
             .map(|cell| cell_state(&out, cell))
             .collect::<Result<Vec<CellState>, ExperimentError>>()?;
-        printer.result(&plan(&experiment, &states))?;
+        let measured = measure(&experiment, &states)?;
+        printer.result(&plan(&experiment, &states, &measured))?;
         return Ok(Exit::Success);
     }
     // Checked before anything is written: the folder may hold other trainings.
@@ -165,12 +166,40 @@ fn memory(memories: &[Memorisation]) -> String {
     )
 }
 
-fn plan(experiment: &Experiment, states: &[CellState]) -> String {
-    let columns =
-        [("training", Align::Left), ("steps", Align::Right), ("questions", Align::Right), ("state", Align::Left)];
+/// Steps that measure a kind of training: whole groups of eight.
+const MEASURED_STEPS: u64 = 16;
+
+/// Seconds per step of every training that is not finished, measured once for all seeds.
+fn measure(experiment: &Experiment, states: &[CellState]) -> Result<Vec<Option<f64>>, CliError> {
+    let open = |state: &CellState| matches!(state, CellState::Open | CellState::Begun(_));
+    let largest = experiment.cells.iter().max_by_key(|cell| cell.settings.size.parameters());
+    if let Some(cell) = largest {
+        super::choose_threads(cell.settings.parts, cell.settings.size.parameters());
+    }
+    let mut measured: Vec<Option<f64>> = Vec::new();
+    for (at, (cell, state)) in experiment.cells.iter().zip(states).enumerate() {
+        let known = experiment.cells[..at].iter().zip(&measured).find(|(other, _)| other.choice == cell.choice);
+        let seconds = match known.and_then(|(_, seconds)| *seconds) {
+            _ if !open(state) => None,
+            Some(seconds) => Some(seconds),
+            None => Some(seconds_per_step(cell, MEASURED_STEPS)?),
+        };
+        measured.push(seconds);
+    }
+    Ok(measured)
+}
+
+fn plan(experiment: &Experiment, states: &[CellState], measured: &[Option<f64>]) -> String {
+    let columns = [
+        ("training", Align::Left),
+        ("steps", Align::Right),
+        ("questions", Align::Right),
+        ("CPU min", Align::Right),
+        ("state", Align::Left),
+    ];
     let mut table = Table::new(columns.map(|(name, align)| (name.to_owned(), align)));
-    let mut left = 0;
-    for (cell, state) in experiment.cells.iter().zip(states) {
+    let (mut left, mut hours) = (0, 0.0);
+    for ((cell, state), seconds) in experiment.cells.iter().zip(states).zip(measured) {
         let settings = &cell.settings;
         let shown = match state {
             CellState::Open => "-".to_owned(),
@@ -178,15 +207,27 @@ fn plan(experiment: &Experiment, states: &[CellState]) -> String {
             CellState::Trained => "trained".to_owned(),
             CellState::Evaluated(_) => "done".to_owned(),
         };
-        left += match state {
-            CellState::Open => settings.steps,
-            CellState::Begun(step) => settings.steps.saturating_sub(*step),
+        let own = match state {
+            CellState::Open => settings.total_steps(),
+            CellState::Begun(step) => settings.total_steps().saturating_sub(*step),
             CellState::Trained | CellState::Evaluated(_) => 0,
         };
+        left += own;
+        // A part is computed by one thread.
+        let cost = seconds.map(|seconds| seconds * own as f64 * settings.parts as f64 / 3600.0);
+        hours += cost.unwrap_or(0.0);
+        let minutes = cost.map_or_else(|| "-".to_owned(), |cost| format!("{:.1}", 60.0 * cost));
         let questions = settings.steps * settings.batch as u64;
-        table.row(vec![cell.name(), settings.steps.to_string(), questions.to_string(), shown]);
+        table.row(vec![cell.name(), settings.steps.to_string(), questions.to_string(), minutes, shown]);
     }
-    format!("{}\n\n{}\n{} trainings, {left} steps to go\n", experiment.title, table.render(), states.len())
+    let most = if experiment.cells.iter().any(|cell| cell.settings.until.is_some()) { "at most " } else { "" };
+    format!(
+        "{}\n\n{}\n{} trainings, {most}{left} steps to go, {most}about {hours:.1} hours of one core by {MEASURED_STEPS} timed steps of every kind; \
+         validations and evaluations come on top\n",
+        experiment.title,
+        table.render(),
+        states.len()
+    )
 }
 
 impl From<ExperimentError> for CliError {

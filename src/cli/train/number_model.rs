@@ -15,8 +15,9 @@ use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_train::{
-    Accuracy, AdamWSettings, Criterion, DigitGroups, FormatSettings, PositionEncoding, RateSearch, Size, SplitVersion,
-    StoredType, TRIAL_RATES, TokenizerSettings, TrainOutcome, TrainSettings, Trainer, Validation, lock_folder,
+    AdamWSettings, AnswerStyle, Criterion, DigitGroups, FormatSettings, Goal, PositionEncoding, RateSearch, Size,
+    SplitVersion, StoredType, TRIAL_RATES, TokenizerSettings, TrainOutcome, TrainSettings, Trainer, Validation,
+    lock_folder,
 };
 
 #[derive(Debug, Args)]
@@ -85,6 +86,11 @@ pub struct NumberModelArgs {
     )]
     pub tasks: Vec<String>,
 
+    /// Styles, separated by commas: the question, answered at once, or the question with its rule as a program, answered with the program's
+    /// trace (question, rule-following)
+    #[arg(long, value_name = "STYLES", value_delimiter = ',', default_value = "question", help_heading = "Questions")]
+    pub style: Vec<AnswerStyle>,
+
     /// Training lengths
     #[arg(long, value_name = "LENGTHS", default_value = "1-8", help_heading = "Questions")]
     pub lengths: Weighted,
@@ -117,9 +123,10 @@ pub struct NumberModelArgs {
     #[arg(long, value_name = "N", default_value_t = 2000, help_heading = "Training")]
     pub steps: u64,
 
-    /// Criterion that ends the training at a validation, e.g. "accuracy 95 %": exact match averaged over the trained lengths
+    /// Criterion that ends the training at a validation: "accuracy 95 %" for exact match averaged over the trained lengths, "every length 95 %" for
+    /// the lowest of them
     #[arg(long, value_name = "CRITERION", help_heading = "Training")]
-    pub until: Option<Accuracy>,
+    pub until: Option<Goal>,
 
     /// Restarts with other weights, each of as many steps, if --until is not reached
     #[arg(long, value_name = "N", default_value_t = 0, requires = "until", help_heading = "Training")]
@@ -173,7 +180,8 @@ pub struct NumberModelArgs {
 }
 
 /// Options stored in `training.json`.
-const FIXED: [&str; 28] = [
+const FIXED: [&str; 29] = [
+    "style",
     "size",
     "position",
     "digits",
@@ -212,6 +220,8 @@ pub enum PositionArg {
     Nope,
     /// Attention penalty, linear in the distance
     Alibi,
+    /// The same with the sign of the paper's program, which favours distant tokens; for the CPU only
+    AlibiReversed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -286,6 +296,7 @@ impl NumberModelArgs {
                 PositionArg::Rope => PositionEncoding::Rope,
                 PositionArg::Nope => PositionEncoding::Nope,
                 PositionArg::Alibi => PositionEncoding::Alibi,
+                PositionArg::AlibiReversed => PositionEncoding::AlibiReversed,
             },
             tokenizer: TokenizerSettings {
                 digits: usize::from(self.digits),
@@ -298,6 +309,7 @@ impl NumberModelArgs {
                 words: self.words,
             },
             tasks: self.tasks.clone(),
+            styles: self.style.clone(),
             then: None,
             lengths: self.lengths.0.clone(),
             beyond: self.beyond.as_ref().map(|lengths| lengths.0.clone()).unwrap_or_default(),
@@ -312,7 +324,11 @@ impl NumberModelArgs {
             batch: self.batch,
             steps: self.steps,
             learning_rate: if let RateArg::Rate(rate) = self.learning_rate { rate } else { rate },
-            until: self.until.map(|accuracy| Criterion { accuracy, restarts: self.restarts }),
+            until: self.until.map(|Goal { accuracy, every_length }| Criterion {
+                accuracy,
+                every_length,
+                restarts: self.restarts,
+            }),
             warm_up: self.warm_up,
             optimiser: AdamWSettings {
                 clip: self.clip,
@@ -454,10 +470,11 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
             "Exact match is a lower bound: it accepts only the right-aligned one of the spellings in training.\n",
         );
     }
-    if let Some(Criterion { accuracy, .. }) = settings.until {
+    if let Some(until) = settings.until {
         let met = if trainer.criterion_is_met() { "reached" } else { "not reached" };
         text.push_str(&format!(
-            "The criterion ({accuracy}) was {met} in {steps} steps, {} restarts.\n",
+            "The criterion ({}) was {met} in {steps} steps, {} restarts.\n",
+            until.goal(),
             trainer.restarts()
         ));
     }

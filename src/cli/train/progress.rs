@@ -123,10 +123,10 @@ pub fn overall(validation: &Validation) -> Option<String> {
 pub fn table(validation: &Validation) -> String {
     let lengths: std::collections::BTreeSet<(usize, bool)> =
         validation.cells.iter().map(|cell| (cell.length, cell.learnt)).collect();
-    let mut tasks: Vec<&str> = Vec::new();
+    let mut tasks: Vec<String> = Vec::new();
     for cell in &validation.cells {
-        if !tasks.contains(&cell.task.as_str()) {
-            tasks.push(&cell.task);
+        if !tasks.contains(&cell.name()) {
+            tasks.push(cell.name());
         }
     }
     // Columns of one width, so that the tables of several validations line up.
@@ -139,9 +139,9 @@ pub fn table(validation: &Validation) -> String {
     row("exact match in %", &mut lengths.iter().map(|(length, learnt)| label(*length, *learnt)));
     for task in tasks {
         row(
-            task,
+            &task,
             &mut lengths.iter().map(|(length, _)| {
-                let cell = validation.cells.iter().find(|cell| cell.task == task && cell.length == *length);
+                let cell = validation.cells.iter().find(|cell| cell.name() == task && cell.length == *length);
                 let share = cell.map(|cell| format!("{:.0}", 100.0 * cell.exact as f64 / cell.questions.max(1) as f64));
                 share.unwrap_or_else(|| "-".into())
             }),
@@ -157,12 +157,18 @@ pub fn table(validation: &Validation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use earnest_train::CellScore;
+    use earnest_train::{AnswerStyle, CellScore};
 
     #[test]
     fn validations_are_a_line_and_a_table() {
-        let cell =
-            |task: &str, length, learnt, exact| CellScore { task: task.into(), length, learnt, questions: 20, exact };
+        let cell = |task: &str, length, learnt, exact| CellScore {
+            task: task.into(),
+            style: AnswerStyle::Question,
+            length,
+            learnt,
+            questions: 20,
+            exact,
+        };
         let cells =
             vec![cell("add_Integer", 1, true, 20), cell("max_Integer", 1, true, 10), cell("add_Integer", 5, false, 1)];
         let validation = Validation { step: 7, loss: 0.25, cells };

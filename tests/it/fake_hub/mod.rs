@@ -22,6 +22,8 @@ pub struct Faults {
     pub refuse: Option<(u16, &'static str)>,
     /// A gated repository: requests for it without a token are refused.
     pub gated: Option<&'static str>,
+    /// Former names of the repository: requests for them are redirected, as the hub does after a move.
+    pub moved: Vec<&'static str>,
     /// The commit that it claims to answer for.
     pub claims: Option<String>,
     /// So many downloads end after so many bytes.
@@ -163,6 +165,10 @@ fn serve(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     };
     if let Some((status, code)) = faults.refuse {
         return answer(&format!("{status} No"), &[("X-Error-Code", code.to_owned())], b"no", 2);
+    }
+    if let Some(old) = faults.moved.iter().find(|old| path.contains(&format!("/{old}/"))) {
+        let place = path.replacen(&format!("/{old}/"), &format!("/{repo}/"), 1);
+        return answer("307 Temporary Redirect", &[("Location", place)], b"", 0);
     }
     if faults.gated.is_some_and(|gated| !has_token && path.contains(gated)) {
         return answer("401 No", &[("X-Error-Code", "GatedRepo".to_owned())], b"no", 2);

@@ -114,6 +114,39 @@ pub fn record(engine: &mut dyn Engine, prompts: &[Vec<u32>], new: usize) -> Resu
     Ok(Recorded { prompts: recorded.collect() })
 }
 
+/// Log-probabilities of every token after each prompt, by id.
+pub fn distributions(engine: &mut dyn Engine, prompts: &[Vec<u32>], vocab: usize) -> Result<Vec<Vec<f32>>, BenchError> {
+    for (i, ids) in prompts.iter().enumerate() {
+        let logprobs = Logprobs { top: vocab, prompt_from: None };
+        let request = Request { logprobs, ..Request::greedy(RequestId(i as u64), ids.clone(), 1) };
+        engine.submit(request).map_err(|why| BenchError::Rejected { prompt: i, why })?;
+    }
+    let by_id = |completion: Completion| {
+        let mut row = vec![f32::NAN; vocab];
+        for &(id, x) in completion.logprobs.iter().flatten().flat_map(|listed| &listed.top) {
+            row[id as usize] = x;
+        }
+        row
+    };
+    Ok(finished(engine, prompts.len())?.into_iter().map(by_id).collect())
+}
+
+/// Root mean square of the differences of two engines' log-probabilities, in units of the reference's spread; both are taken about their mean in a row,
+/// as logits are known but for a constant. About 1.4 if they have nothing to do with each other.
+pub fn error_of_spread(reference: &[Vec<f32>], rows: &[Vec<f32>]) -> f64 {
+    let square = |values: &[f64]| {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        values.iter().map(|x| (x - mean).powi(2)).sum::<f64>()
+    };
+    let (mut error, mut spread) = (0.0, 0.0);
+    for (expected, got) in reference.iter().zip(rows) {
+        let expected: Vec<f64> = expected.iter().map(|x| f64::from(*x)).collect();
+        spread += square(&expected);
+        error += square(&expected.iter().zip(got).map(|(x, y)| f64::from(*y) - x).collect::<Vec<_>>());
+    }
+    if error == 0.0 { 0.0 } else { (error / spread).sqrt() }
+}
+
 /// Waits for requests 0 to `count`.
 fn finished(engine: &mut dyn Engine, count: usize) -> Result<Vec<Completion>, BenchError> {
     let mut done: Vec<Option<Completion>> = vec![None; count];
@@ -201,6 +234,18 @@ mod tests {
         let mut recorded = record(&mut load(false), &prompts, 6).unwrap();
         let found = compare(&mut load(true), "llama", &recorded).unwrap();
         assert_eq!((found.exact, found.largest_difference, found.tokens), (true, 0.0, 30), "{found:?}");
+        let rows =
+            |prefix_cache| distributions(&mut load(prefix_cache), &prompts, checkpoint.config.vocab_size).unwrap();
+        let (mut these, those) = (rows(true), rows(false));
+        assert_eq!(error_of_spread(&those, &these), 0.0);
+        let mass = |row: &Vec<f32>| row.iter().map(|x| f64::from(*x).exp()).sum::<f64>();
+        assert!(these.iter().all(|row| (mass(row) - 1.0).abs() < 1e-5), "every token has its log-probability");
+        // A constant is no difference; another prompt's row is.
+        these[0].iter_mut().for_each(|x| *x += 0.5);
+        assert!(error_of_spread(&those, &these) < 1e-6);
+        these.rotate_left(1);
+        let error = error_of_spread(&those, &these);
+        assert!((0.1..1.6).contains(&error), "{error}");
         recorded.prompts[3].greedy[1] += 1;
         let found = compare(&mut load(true), "llama", &recorded).unwrap();
         assert!(!found.exact && found.largest_lost_margin == recorded.prompts[3].margins[1], "{found:?}");

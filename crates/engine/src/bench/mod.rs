@@ -13,7 +13,9 @@ pub use device::{
     Cost, DecodeResult, Machine, PrefillResult, SharedResult, SharedWorkload, decoding_tokens, measure_decoding,
     measure_prefill, measure_shared,
 };
-pub use golden::{GoldenResult, Recorded, RecordedError, compare, random_prompts, record};
+pub use golden::{
+    GoldenResult, Recorded, RecordedError, compare, distributions, error_of_spread, random_prompts, record,
+};
 pub use latency::{
     Ended, Latency, LatencyPass, LatencyPlan, LatencyPrompt, LatencyResults, ModeResult, PassEvent, PassStage, Spread,
     measure_latency,

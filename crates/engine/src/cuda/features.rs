@@ -1,7 +1,7 @@
 //! Features of a decoder that the kernels do not compute.
 
 use super::kernels::{MOST_CHOSEN, MOST_EXPERTS};
-use earnest_models::checkpoint::{DecoderConfig, ExpertPlacement, Experts, KeysValues, LayerConfig, Routing};
+use earnest_models::checkpoint::{DecoderConfig, ExpertPlacement, Experts, KeysValues, LayerConfig, Position, Routing};
 
 /// Groups of experts whose sums `route` has room for.
 const MOST_GROUPS: usize = 32;
@@ -53,7 +53,7 @@ pub(crate) fn refused_feature(c: &DecoderConfig) -> Option<&'static str> {
         let LayerConfig {
             window: _,
             chunk: _,
-            position: _,
+            position,
             num_kv_heads: kv_heads,
             head_dim: width,
             keys_values,
@@ -67,6 +67,7 @@ pub(crate) fn refused_feature(c: &DecoderConfig) -> Option<&'static str> {
             (kv_heads != num_kv_heads || width != head_dim, "heads that differ between layers"),
             (*keys_values != KeysValues::Projected, "keys or values that are not projected"),
             (gate_cutoff.is_some(), "a sparse gate"),
+            (*position == Position::AlibiReversed, "ALiBi with the reversed sign"),
         ])
     };
     let mixture = |e: &Experts| {

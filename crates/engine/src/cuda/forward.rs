@@ -190,7 +190,7 @@ impl Executor {
         let (c, b) = (&self.config, &self.buffers);
         let rope = match c.layers[i].position {
             Position::Rotary(rope) => self.ropes[rope],
-            Position::None | Position::Alibi => RopeTables::default(),
+            Position::None | Position::Alibi | Position::AlibiReversed => RopeTables::default(),
         };
         let layer = i as u64 * self.layer_elements() * self.weights.element.size_bytes();
         let norms = match c.qk_norm {

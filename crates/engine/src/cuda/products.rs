@@ -292,11 +292,8 @@ impl ProductRunner {
     }
 
     unsafe fn own(&self, device: &dyn Device, kernels: &Kernels, p: &DenseProduct) -> Result<(), DeviceError> {
-        // The smallest tile with a place for every row, else the largest there is: the bits are the same in all.
-        let fits = kernels.tiles.iter().find(|(tile, _)| tile.rows >= p.m).or(kernels.tiles.last());
-        let Some(&(Tile { rows, columns, threads, shared }, kernel)) = fits else {
-            return Err(DeviceError::SharedMemory);
-        };
+        let &(Tile { rows, columns, threads, shared }, kernel) =
+            tile_for(&kernels.tiles, p.m).ok_or(DeviceError::SharedMemory)?;
         let tiles = [p.m.div_ceil(rows), p.n.div_ceil(columns)];
         let segments = self.segments(tiles, p.m, p.n, p.k);
         let grid = [tiles[0], tiles[1], segments];
@@ -424,11 +421,44 @@ impl ProductRunner {
     }
 }
 
+/// The tile for `m` rows of tiles in ascending order; the bits are the same in all. The smallest that holds every row, so that weights are read
+/// once. Beyond the largest, whichever of the large ones computes fewest rows that are not there: 193 rows are two tiles of 128 and not two
+/// of 192. The larger one on ties, for it reads weights less often, which is also why much smaller ones are no choice.
+fn tile_for(tiles: &[(Tile, Kernel)], m: usize) -> Option<&(Tile, Kernel)> {
+    let (largest, _) = tiles.last()?;
+    let is_large = |tile: &Tile| tile.columns == largest.columns && 2 * tile.rows > largest.rows;
+    let computed = |tile: &Tile| m.div_ceil(tile.rows) * tile.rows;
+    let large = tiles.iter().rev().filter(|(tile, _)| is_large(tile));
+    tiles.iter().find(|(tile, _)| tile.rows >= m).or(large.min_by_key(|(tile, _)| computed(tile)))
+}
+
 /// OUT_* of the kernels.
 fn number(out: Out) -> i32 {
     match out {
         Out::Elements => 0,
         Out::Floats => 1,
         Out::Add => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_rows_get_the_large_tile_that_computes_fewest_rows_in_vain() {
+        let rows = |tiles: &[Tile], m| {
+            let tiles: Vec<_> = tiles.iter().map(|tile| (*tile, Kernel(0))).collect();
+            tile_for(&tiles, m).unwrap().0.rows
+        };
+        let chosen = |tiles: &[Tile]| [1, 9, 128, 129, 192, 193, 256, 257, 384, 8192].map(|m| rows(tiles, m));
+        assert_eq!(chosen(&WGMMA_PRODUCTS), [8, 16, 128, 192, 192, 128, 128, 192, 192, 128]);
+        // One large tile: never many small ones, each of which would read all weights.
+        assert_eq!(chosen(&E4M3_WGMMA_PRODUCTS), [8, 16, 96, 96, 96, 96, 96, 96, 96, 96]);
+        assert_eq!(chosen(&PRODUCTS)[2..], [128; 8]);
+        assert_eq!(chosen(&E4M3_PRODUCTS)[2..], [128; 8]);
+        // Devices without the shared memory for 128 rows.
+        assert_eq!(chosen(&PRODUCTS[..4])[2..], [64; 8]);
+        assert!(tile_for(&[], 1).is_none());
     }
 }

@@ -47,7 +47,13 @@ impl Sources {
         }
         let digest: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
         let is_modified = FILES.iter().zip(&texts).any(|(file, text)| file.1 != text);
-        let texts = texts.into_iter().map(Cow::from).collect();
+        // A unit is one text of several files: the compiler's errors are to name the edited file and its line. The others stay as they are, and so do
+        // binaries of units without an edited file.
+        let named = |(file, text): (&(&str, &str), String)| match file.1 == text {
+            true => Cow::Owned(text),
+            false => Cow::Owned(format!("#line 1 \"{}\"\n{text}", file.0)),
+        };
+        let texts = FILES.iter().zip(texts).map(named).collect();
         Ok(Sources { texts, digest: is_modified.then_some(digest) })
     }
 
@@ -94,10 +100,11 @@ mod tests {
         assert_eq!(unit.source(&same), unit.source(&Sources::embedded()));
         let changed = folder.path().join("attention.cu");
         let attention = FILES.iter().find(|file| file.0 == "attention.cu").unwrap().1;
-        std::fs::write(&changed, format!("{}// changed\n", same.text(attention))).unwrap();
+        std::fs::write(&changed, format!("{attention}// changed\n")).unwrap();
         let modified = Sources::read(folder.path()).unwrap();
         assert_eq!(modified.modified().unwrap().len(), 12);
-        assert!(unit.source(&modified).ends_with("// changed\n"));
+        let source = unit.source(&modified);
+        assert!(source.ends_with("// changed\n") && source.contains("#line 1 \"attention.cu\"\n"));
         assert_eq!(Unit::layers(Element::F32).source(&modified), Unit::layers(Element::F32).source(&same));
         std::fs::remove_file(&changed).unwrap();
         let error = Sources::read(folder.path()).err().unwrap().to_string();

@@ -97,12 +97,20 @@ fn recorded_steps_are_launched_again_and_answer_as_new_ones() {
     }
     for name in ["llama", "gpt-oss-mxfp4"] {
         let checkpoint = golden(name);
-        let (expected, none) = answers(&checkpoint, &options(), 24);
-        let graphs = Variants::NONE.with(Variant::Graphs);
-        let (got, replayed) = answers(&checkpoint, &Options { variants: graphs, ..options() }, 24);
-        let ids = |all: &[Completion]| all.iter().map(|c| c.ids.clone()).collect::<Vec<_>>();
-        assert_eq!(ids(&got), ids(&expected), "{name}");
-        assert!(none == 0 && replayed > 10, "{name}: {replayed} steps were launched from a record");
+        // Tokens that the device chooses, then every logit, which the host takes back to see it.
+        for trace in [false, true] {
+            let options = Options { trace, ..options() };
+            let (expected, none) = answers(&checkpoint, &options, 24);
+            let graphs = Variants::NONE.with(Variant::Graphs);
+            let (got, replayed) = answers(&checkpoint, &Options { variants: graphs, ..options }, 24);
+            let ids = |all: &[Completion]| all.iter().map(|c| c.ids.clone()).collect::<Vec<_>>();
+            let hashes = |all: &[Completion]| all.iter().map(|c| c.logits_hashes.clone()).collect::<Vec<_>>();
+            assert_eq!(ids(&got), ids(&expected), "{name}");
+            assert_eq!(hashes(&got), hashes(&expected), "{name}");
+            let each = |one: &Option<Vec<u64>>| one.as_ref().map(Vec::len) == trace.then_some(24);
+            assert!(hashes(&got).iter().all(each), "{name}: {:?}", hashes(&got));
+            assert!(none == 0 && replayed > 10, "{name}: {replayed} steps were launched from a record");
+        }
     }
 }
 

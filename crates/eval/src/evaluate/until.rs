@@ -43,7 +43,7 @@ pub(super) fn resolved(
             theirs.join(" and "),
             mine.join(" and ")
         );
-        return refused(&why, format!("`earnest score {name} --save --profile NAME` scores it by another rule"));
+        return refused(&why, format!("`earnest score {name} --save --rule NAME` scores it by another rule"));
     }
     Ok(Until { difference_to: name, ..until.clone() })
 }

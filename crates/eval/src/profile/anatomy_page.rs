@@ -1,6 +1,7 @@
 //! Wrong answers on the page: shares of the classes of errors with their chance, and wrong digits by position.
 use std::fmt::Write;
 
+use earnest_stats::{Z95, wilson};
 use earnest_tasks::anatomy::{CHANCE_DIGITS, ErrorClass, one_digit_rate, random_rate};
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::profile::Family;
@@ -10,8 +11,11 @@ use crate::report::plot::{Bar, BarGroup, Bars, Heat, HeatPanel, HeatRow, Shade, 
 
 const WRITES: &str = "writing to a String cannot fail";
 
-/// Positions of the map of wrong digits that are named.
-const POSITIONS: usize = 20;
+/// Positions before the point of a map that has digits after it, too.
+const BEFORE_POINT: usize = 10;
+
+/// A row of a table of classes: its name, the number of wrong answers and their counts by class.
+type ClassRow = (String, usize, Vec<usize>);
 
 /// Shares of classes over all tasks, and by task.
 pub(super) fn anatomy(profile: &NumeracyProfile) -> String {
@@ -64,21 +68,28 @@ fn classes(profile: &NumeracyProfile) -> Vec<ErrorClass> {
     ErrorClass::ALL.into_iter().filter(|class| found.iter().any(|share| share.class == *class)).collect()
 }
 
-/// A table of shares: rows of a name, the number of wrong answers and their counts by class.
-fn table_of_classes(what: &str, classes: &[ErrorClass], rows: &[(String, usize, Vec<usize>)], foot: &str) -> String {
-    let heads: String = classes.iter().map(|class| format!("<th class=\"num\">{}</th>", class.title())).collect();
-    let row = |(name, wrong, counts): &(String, usize, Vec<usize>)| {
-        let cell = |count: &usize| {
-            let share = *count as f64 / (*wrong).max(1) as f64;
-            let shown = if *count == 0 { String::new() } else { format!("{:.0}", 100.0 * share) };
-            format!("<td class=\"num shaded\" style=\"--v:{share:.2}\">{shown}</td>")
+/// Head of a class's column.
+fn head(class: ErrorClass) -> String {
+    format!("<th class=\"num\">{}</th>", class.title())
+}
+
+/// A table of shares; a cell's tip has the count and the 95 % interval.
+fn table_of_classes(what: &str, classes: &[ErrorClass], rows: &[ClassRow], foot: &str) -> String {
+    let heads: String = classes.iter().map(|class| head(*class)).collect();
+    let row = |(name, wrong, counts): &ClassRow| {
+        let cell = |(class, count): (&ErrorClass, &usize)| {
+            let Some(found) = wilson(*count as f64, *wrong as f64, Z95) else { return "<td></td>".to_owned() };
+            let [share, low, high] = [found.value, found.low, found.high].map(|part| 100.0 * part);
+            let shown = if *count == 0 { String::new() } else { format!("{share:.0}") };
+            let tip = format!("{}: {count} of {wrong}, {share:.0} % ({low:.0}-{high:.0})", class.title());
+            format!("<td class=\"num shaded\" style=\"--v:{:.2}\" title=\"{tip}\">{shown}</td>", found.value)
         };
-        let cells: String = counts.iter().map(cell).collect();
+        let cells: String = classes.iter().zip(counts).map(cell).collect();
         format!("<tr><th>{name}</th><td class=\"num\">{wrong}</td>{cells}</tr>")
     };
     let rows: String = rows.iter().map(row).collect();
     format!(
-        "<div class=\"scroll\"><table class=\"sortable classes\"><caption>Per cent of the wrong answers of a row</caption><thead><tr><th>{what}</th>\
+        "<div class=\"scroll\"><table class=\"sortable classes\"><caption>Per cent of the wrong answers of a row; a cell's tip has the 95 % interval</caption><thead><tr><th>{what}</th>\
          <th class=\"num\">wrong</th>{heads}</tr></thead><tbody>{rows}</tbody>{foot}</table></div>"
     )
 }
@@ -128,41 +139,18 @@ fn by_task(profile: &NumeracyProfile) -> String {
     format!("<details class=\"part\"><summary>By task</summary>{table}</details>")
 }
 
-/// The most frequent classes of each task below and from its median length of wrong answers.
+/// Shares by task and length.
 fn lengths(profile: &NumeracyProfile) -> String {
-    let mut rows = String::new();
-    for errors in &profile.anatomy.by_length {
-        let Some(skill) = profile.skill(&errors.task) else { continue };
-        let most: Vec<String> = errors
-            .classes
-            .iter()
-            .take(3)
-            .map(|share| {
-                format!(
-                    "{} {:.0} % <small>[{:.0}, {:.0}]</small>",
-                    share.class.title(),
-                    100.0 * share.share,
-                    100.0 * share.low,
-                    100.0 * share.high
-                )
-            })
-            .collect();
-        write!(
-            rows,
-            "<tr><th>{} <small>{}</small></th><td class=\"num\">{}-{}</td><td class=\"num\">{}</td><td>{}</td></tr>",
-            escape(&skill.title),
-            skill.family.title(),
-            errors.lengths.0,
-            errors.lengths.1,
-            errors.wrong,
-            most.join(", ")
-        )
-        .expect(WRITES);
-    }
-    format!(
-        "<details class=\"part\"><summary>By task and length</summary><div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>task</th><th class=\"num\">digits</th>\
-         <th class=\"num\">wrong</th><th>most frequent</th></tr></thead><tbody>{rows}</tbody></table></div></details>"
-    )
+    let classes = classes(profile);
+    let rows = profile.anatomy.by_length.iter().filter_map(|one| {
+        let skill = profile.skill(&one.task)?;
+        let (from, to) = one.lengths;
+        let digits = if from == to { from.to_string() } else { format!("{from}-{to}") };
+        let name = format!("{} <small>{}</small>, {digits}", escape(&skill.title), skill.family.title());
+        Some((name, one.wrong, classes.iter().map(|class| count(one, *class)).collect()))
+    });
+    let table = table_of_classes("task, digits", &classes, &rows.collect::<Vec<_>>(), "");
+    format!("<details class=\"part\"><summary>By task and length</summary>{table}</details>")
 }
 
 fn drawn(map: &Heat) -> String {
@@ -180,24 +168,30 @@ pub(super) fn positions(profile: &NumeracyProfile) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let columns: Vec<String> = (1..=POSITIONS).map(|place| place.to_string()).collect();
     let panels = Family::ALL.into_iter().filter_map(|family| {
-        let rows = found.iter().filter_map(|row| {
-            let skill = profile.skill(&row.task).filter(|skill| skill.family == family)?;
-            let cell = |&(wrong, of): &(usize, usize)| (of > 0).then(|| (wrong as f64 / of as f64, of));
-            Some(HeatRow {
-                name: skill.title.clone(),
-                task: Some(row.task.clone()),
-                cells: row.positions.iter().map(cell).collect(),
-            })
+        let of = move || found.iter().filter_map(move |row| Some((row, profile.skill(&row.task)?)));
+        let of = || of().filter(move |(_, skill)| skill.family == family);
+        let decimals = of().map(|(row, _)| row.decimals.len()).max()?;
+        let longest = of().map(|(row, _)| row.positions.len()).max()?;
+        let whole = if decimals > 0 { longest.min(BEFORE_POINT) } else { longest };
+        // Read as numbers are: the largest place at the left.
+        let used = |place: &usize| of().any(|(row, _)| row.positions.get(*place).is_some_and(|cell| cell.1 > 0));
+        let places: Vec<usize> = (0..whole).rev().filter(used).collect();
+        let names = places.iter().map(|place| (place + 1).to_string());
+        let columns: Vec<String> = names.chain((1..=decimals).map(|place| format!(".{place}"))).collect();
+        let cell = |&(wrong, of): &(usize, usize)| (of > 0).then(|| (wrong as f64 / of as f64, of));
+        let rows = of().map(|(row, skill)| {
+            let whole = places.iter().map(|&place| row.positions.get(place).and_then(cell));
+            let decimals = (0..decimals).map(|place| row.decimals.get(place).and_then(cell));
+            HeatRow { name: skill.title.clone(), task: Some(row.task.clone()), cells: whole.chain(decimals).collect() }
         });
         let rows: Vec<HeatRow> = rows.collect();
-        (!rows.is_empty()).then(|| HeatPanel { title: family.name().to_owned(), columns: columns.clone(), rows })
+        Some(HeatPanel { title: family.title().to_owned(), columns, rows })
     });
     let map = Heat {
         name: "wrong-digits".into(),
         title: "Wrong digits, per cent of wrong answers".into(),
-        x_label: "position from the right".into(),
+        x_label: "position from the point".into(),
         shade: Shade::Share,
         panels: panels.collect(),
     };

@@ -1,16 +1,16 @@
-//! Differences between the limits of two models.
+//! Differences between two models, skill by skill.
 use serde::Serialize;
 
 use earnest_stats::holm;
 use earnest_stats::psychometric::Limit;
-use earnest_tasks::suite::profile::{Family, Skill, same_limit};
+use earnest_tasks::suite::profile::{Family, Skill, same_curve};
 
 use super::NumeracyProfile;
 
 /// Level at which a difference holds.
 const LEVEL: f64 = 0.05;
 
-/// The limits of two models in a skill.
+/// Two models in a skill.
 #[derive(Debug, Clone, Serialize)]
 pub struct LimitDifference {
     pub task: String,
@@ -18,7 +18,7 @@ pub struct LimitDifference {
     pub title: String,
     /// 50 % limits of the first and the second model.
     pub limits: [Limit; 2],
-    /// Twice the smaller posterior probability of either order.
+    /// p value of the likelihood ratio test of one curve of success by length for both.
     pub p: f64,
     /// The same after Holm's adjustment over all skills that are compared.
     pub p_holm: f64,
@@ -33,13 +33,13 @@ pub(super) fn label<'a>(profiles: &[&'a NumeracyProfile], place: usize) -> &'a s
     if profiles.iter().enumerate().any(is_same) { &profile.run } else { &profile.model }
 }
 
-/// Compares the 50 % limits of all skills that fall with the length in both, in the order of skills.
+/// Compares all skills that fall with the length in both, in the order of skills.
 pub fn differences(one: &NumeracyProfile, other: &NumeracyProfile) -> Vec<LimitDifference> {
     let mut found = Vec::new();
     for mine in &one.results {
         let Some(theirs) = other.results.iter().find(|theirs| theirs.skill == mine.skill) else { continue };
         let limits = [mine, theirs].map(|result| result.measured.limit(0.5).copied());
-        if let (Some(p), [Some(first), Some(second)]) = (same_limit(mine, theirs), limits) {
+        if let (Some(p), [Some(first), Some(second)]) = (same_curve(mine, theirs), limits) {
             found.push((mine.skill, [first, second], p));
         }
     }

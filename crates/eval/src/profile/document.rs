@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use earnest_stats::psychometric::{Counted, Limit};
 use earnest_stats::{Z95, wilson};
-use earnest_tasks::anatomy::{Calculation, ErrorClass, of_sample, wrong_positions};
+use earnest_tasks::anatomy::{Calculation, ErrorClass, Written, of_sample, wrong_positions};
 use earnest_tasks::suite::profile::{Family, NAME, Notation, ProfileOptions, SkillResult, ThinkingTask, results};
 
 use super::notations::Notations;
@@ -15,8 +15,12 @@ use crate::EvalError;
 use crate::run::Status;
 use crate::run::store::{Filter, RunRecord, Store};
 
-/// Positions from the right that the map of wrong digits shows.
+/// Positions before and after the point that the map of wrong digits shows.
 const POSITIONS: usize = 20;
+const DECIMALS: usize = 10;
+
+/// Longest lengths of the rows of wrong answers by task and length; the last row has all beyond.
+const LENGTHS: [usize; 2] = [3, 10];
 
 /// Version of [`NumeracyProfile`] as JSON.
 const PROFILE_FORMAT: u32 = 1;
@@ -86,12 +90,36 @@ pub struct TaskErrors {
     pub classes: Vec<ClassShare>,
 }
 
-/// Wrong digits by position from the right, of wrong answers that are numbers.
+/// Wrong digits by position from the point, of wrong answers that are numbers; of powers, those of the significand.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PositionRow {
     pub task: String,
-    /// Wrong answers with another digit there, and those whose expected answer has the position.
+    /// Wrong answers with another digit there, and those whose expected answer has the position; the units first.
     pub positions: Vec<(usize, usize)>,
+    /// The same for digits after the point, from left to right.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decimals: Vec<(usize, usize)>,
+}
+
+impl PositionRow {
+    fn new(task: &str) -> Self {
+        PositionRow { task: task.to_owned(), positions: vec![(0, 0); POSITIONS], decimals: Vec::new() }
+    }
+
+    /// Counts the digits of a wrong answer; fractions and what is no number have none.
+    fn add(&mut self, expected: &str, answer: &str) {
+        let (Some(expected), Some(answer)) = (Written::parse(expected), Written::parse(answer)) else { return };
+        let found = wrong_positions(&expected, &answer);
+        let count = |row: &mut [(usize, usize)], wrong: &[bool]| {
+            for (cell, is_wrong) in row.iter_mut().zip(wrong) {
+                cell.0 += usize::from(*is_wrong);
+                cell.1 += 1;
+            }
+        };
+        self.decimals.resize(self.decimals.len().max(found.decimals.len().min(DECIMALS)), (0, 0));
+        count(&mut self.positions, &found.whole);
+        count(&mut self.decimals, &found.decimals);
+    }
 }
 
 /// Anatomy of the wrong answers.
@@ -101,7 +129,7 @@ pub struct Anatomy {
     /// Over all tasks, the most frequent first; classes without answers are left out.
     pub classes: Vec<ClassShare>,
     pub by_task: Vec<TaskErrors>,
-    /// Each task below and from its median length of wrong answers.
+    /// Each task with up to 3, 4 to 10 and more digits.
     pub by_length: Vec<TaskErrors>,
     /// First missed carry or borrow by position from the right, from 1.
     pub missed: Vec<usize>,
@@ -149,7 +177,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, EvalEr
     let options = ProfileOptions::from_json(&manifest.settings.suite_options)?;
     let mut answers: Vec<(String, usize, bool)> = Vec::new();
     let mut wrong: Vec<WrongAnswer> = Vec::new();
-    let mut positions: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+    let mut positions: BTreeMap<String, PositionRow> = BTreeMap::new();
     let mut missed: Vec<usize> = Vec::new();
     let (mut tokens, mut failed) = (0, 0);
     let mut notations = Notations::default();
@@ -181,14 +209,11 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, EvalEr
                 found.class,
                 ErrorClass::Truncated | ErrorClass::Refusal | ErrorClass::NoNumber | ErrorClass::Format
             );
-            if is_number && Calculation::of_task(&sample.task) != Calculation::Other {
-                let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
-                let answer = score.answer.as_deref().map(digits).unwrap_or_default();
-                let row = positions.entry(sample.task.clone()).or_insert_with(|| vec![(0, 0); POSITIONS]);
-                for (cell, is_wrong) in row.iter_mut().zip(wrong_positions(&digits(&sample.gold), &answer)) {
-                    cell.0 += usize::from(is_wrong);
-                    cell.1 += 1;
-                }
+            if let Some(answer) = score.answer.as_deref().filter(|_| is_number)
+                && !matches!(Calculation::of_task(&sample.task), Calculation::Other | Calculation::Count)
+            {
+                let row = positions.entry(sample.task.clone()).or_insert_with(|| PositionRow::new(&sample.task));
+                row.add(&sample.gold, answer);
             }
             wrong.push(WrongAnswer { task: sample.task.clone(), length, class: found.class });
         }
@@ -197,10 +222,8 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, EvalEr
     let results = results(&options, answers.iter().map(|(task, length, right)| (task.as_str(), *length, *right)));
     let skills: Vec<SkillProfile> = results.iter().map(skill).collect();
     let tasks: Vec<&str> = skills.iter().map(|skill| skill.task.as_str()).collect();
-    let positions = tasks.iter().filter_map(|&task| {
-        let positions = positions.get(task)?.clone();
-        Some(PositionRow { task: task.to_owned(), positions })
-    });
+    let is_counted = |row: &PositionRow| row.positions.iter().chain(&row.decimals).any(|cell| cell.1 > 0);
+    let positions = tasks.iter().filter_map(|&task| positions.remove(task).filter(is_counted)).collect();
     Ok(NumeracyProfile {
         format: PROFILE_FORMAT,
         run: manifest.run.clone(),
@@ -210,7 +233,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, EvalEr
         tokens,
         failed,
         seconds: manifest.generation_s,
-        anatomy: Anatomy { missed, positions: positions.collect(), ..anatomy(&tasks, &wrong) },
+        anatomy: Anatomy { missed, positions, ..anatomy(&tasks, &wrong) },
         notations: notations.results(store, run)?,
         thinking: thinking.results(options.thinking.as_ref()),
         skills,
@@ -242,9 +265,12 @@ fn anatomy(tasks: &[&str], wrong: &[WrongAnswer]) -> Anatomy {
         let mut of: Vec<&WrongAnswer> = wrong.iter().filter(|answer| answer.task == *task).collect();
         of.sort_by_key(|answer| answer.length);
         by_task.extend(errors(task, &of));
-        let Some(middle) = of.get(of.len() / 2).map(|answer| answer.length) else { continue };
-        let half = of.partition_point(|answer| answer.length < middle);
-        by_length.extend([&of[..half], &of[half..]].into_iter().filter_map(|part| errors(task, part)));
+        let mut rest = &of[..];
+        for longest in LENGTHS.into_iter().chain([usize::MAX]) {
+            let (part, beyond) = rest.split_at(rest.partition_point(|answer| answer.length <= longest));
+            by_length.extend(errors(task, part));
+            rest = beyond;
+        }
     }
     Anatomy { wrong: count, classes, by_task, by_length, ..Anatomy::default() }
 }
@@ -282,5 +308,15 @@ mod tests {
         assert_eq!(found.by_task.iter().map(|row| row.wrong).collect::<Vec<_>>(), [3, 1]);
         let lengths: Vec<_> = found.by_length.iter().map(|row| (row.task.as_str(), row.lengths, row.wrong)).collect();
         assert_eq!(lengths, [("add", (2, 2), 1), ("add", (4, 9), 2), ("copy", (9, 9), 1)]);
+    }
+
+    #[test]
+    fn wrong_digits_are_counted_from_the_point() {
+        let mut row = PositionRow::new("sub");
+        row.add("81.5", "3481.5");
+        row.add("81.25", "82.2");
+        row.add("3/4", "3/5");
+        assert_eq!((row.positions[0], row.positions[1], row.positions[2]), ((1, 2), (0, 2), (0, 0)));
+        assert_eq!(row.decimals, [(0, 2), (1, 1)]);
     }
 }

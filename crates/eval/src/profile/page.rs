@@ -5,7 +5,8 @@ use earnest_stats::psychometric::Limit;
 use earnest_tasks::suite::profile::Family;
 
 use super::compare::label;
-use super::text::limit_text;
+use super::notations::can_tell;
+use super::text::{limit_text, p_text};
 use super::{LimitDifference, NumeracyProfile, SkillProfile, anatomy_page, thinking_page};
 use crate::report::page::{Frame, Sections, framed};
 use crate::report::plot::{Figure, LimitBar, LimitPanel, LimitRow, STYLES, escape, limits};
@@ -40,14 +41,15 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
     section(
         "positions",
         "Wrong digits by position",
-        "Share of wrong answers with another digit at a position; 1 is the units, or the last digit after the point.",
+        "Share of wrong answers with another digit at a position, aligned at the point: 1 is the units, .1 the first digit after the point. Of numbers with an exponent the \
+         significand; fractions are left out.",
         each(anatomy_page::positions),
     );
     section(
         "notations",
-        "The same sums, written otherwise",
+        "The same numbers, written otherwise",
         "Paired by the operands with plain digits: difference of the shares of right answers with Tango's 95 % interval; bold holds after \
-         Holm's adjustment. Boxes are the tokens that the model gets.",
+         Holm's adjustment. Boxes are the tokens that the model gets; &lt;E0&gt; is a byte of a character in several tokens.",
         each(notations),
     );
     section(
@@ -90,7 +92,7 @@ fn facts(profiles: &[&NumeracyProfile], labels: &[&str]) -> String {
         .expect(WRITES);
     }
     html += "<span class=\"dim\">Full bars end where success has fallen half of the way from certainty to chance, faint ones where it is down to a \
-             tenth, gaps are at nine tenths; lines are 95 % credible intervals of the half. Lengths in digits";
+             tenth, gaps are at nine tenths; lines are 95 % credible intervals of the half. Lengths in digits, each panel with an axis of its own";
     html += if profiles.len() > 1 {
         "; ≠ marks differences that hold after Holm's adjustment.</span></p>"
     } else {
@@ -163,7 +165,9 @@ pub fn figures(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -
 fn panels(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> String {
     let panel = |family: &Family| {
         let figure = panel(*family, profiles, differences);
-        figure.map_or_else(String::new, |figure| format!("<figure>{}</figure>", figure.inline()))
+        figure.map_or_else(String::new, |figure| {
+            format!("<figure><figcaption>{}</figcaption>{}</figure>", escape(&figure.title), figure.inline())
+        })
     };
     let stack = |families: &&[Family]| {
         let panels: String = families.iter().map(panel).collect();
@@ -176,7 +180,7 @@ fn held(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Strin
     let [first, _] = profiles else { return String::new() };
     let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
     let mut html = format!(
-        "<p>{} of {} 50 % limits differ after Holm's adjustment; p is twice the smaller posterior probability of either order.</p>",
+        "<p>{} of {} skills differ after Holm's adjustment; p is of the likelihood ratio of one curve of success by length for both models.</p>",
         holding.len(),
         differences.len()
     );
@@ -195,10 +199,10 @@ fn held(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Strin
         let [mine, theirs] = one.limits.map(|limit| limit_text(&limit, range(skill)));
         write!(
             html,
-            "<tr><th>{} <small>{}</small></th><td class=\"num\">{mine}</td><td class=\"num\">{theirs}</td><td class=\"num\">{:.4}</td></tr>",
+            "<tr><th>{} <small>{}</small></th><td class=\"num\">{mine}</td><td class=\"num\">{theirs}</td><td class=\"num\">{}</td></tr>",
             escape(&one.title),
             one.family.title(),
-            one.p_holm
+            escape(&p_text(one.p_holm))
         )
         .expect(WRITES);
     }
@@ -238,7 +242,7 @@ fn notations(profile: &NumeracyProfile) -> String {
             _ => String::new(),
         };
         let tokens = match &one.tokens {
-            Some(tokens) => tokens.iter().map(|token| format!("<code>{}</code>", escape(token))).collect(),
+            Some(tokens) => tokens.iter().map(|token| format!("<code>{}</code><wbr>", escape(token))).collect(),
             None => escape(&one.example),
         };
         let count = one.tokens.as_ref().map_or_else(String::new, |tokens| tokens.len().to_string());
@@ -254,9 +258,15 @@ fn notations(profile: &NumeracyProfile) -> String {
     if rows.is_empty() {
         return rows;
     }
-    let digits = profile.notations.first().map_or(0, |one| one.length);
+    let Some(plain) = profile.notations.first() else { return rows };
+    let compared = profile.notations.iter().filter(|one| one.difference.is_some()).count();
+    let few = match can_tell(plain, compared) {
+        true => "",
+        false => "<p>Too few are right in plain digits to tell what other notations do.</p>",
+    };
+    let (what, digits) = (plain.question.title(), plain.length);
     format!(
-        "<div class=\"scroll\"><table><thead><tr><th>sums of {digits} digits</th><th class=\"num\">right</th><th class=\"num\">difference, points</th><th class=\"num\">tokens</th>\
+        "{few}<div class=\"scroll\"><table><thead><tr><th>{what} of {digits} digits</th><th class=\"num\">right</th><th class=\"num\">difference, points</th><th class=\"num\">tokens</th>\
          <th>an example</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
 }

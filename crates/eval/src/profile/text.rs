@@ -1,4 +1,4 @@
-//! The profile as text for a terminal: one screen of at most 40 lines.
+//! The profile as text for a terminal: one screen of at most 40 lines with the page and the next commands.
 use std::fmt::Write;
 
 use earnest_stats::psychometric::Limit;
@@ -6,6 +6,7 @@ use earnest_tasks::anatomy::{ErrorClass, largest_rate};
 use earnest_tasks::suite::profile::{Family, cap_text};
 
 use super::compare::label;
+use super::notations::can_tell;
 use super::{LimitDifference, NumeracyProfile, SkillProfile};
 use crate::report::{Table, wrap};
 
@@ -13,6 +14,9 @@ const WRITES: &str = "writing to a String cannot fail";
 
 /// Classes of errors that the text names.
 const CLASSES: usize = 3;
+
+/// Lines of the text; the page and the next commands make them 40.
+const HEIGHT: usize = 36;
 
 /// Lines of a comparison's table.
 const LINES: usize = 30;
@@ -34,6 +38,11 @@ pub fn limit_text(limit: &Limit, lengths: (usize, usize)) -> String {
     if estimate == low && low == high { estimate } else { format!("{estimate} ({low}-{high})") }
 }
 
+/// A p value with four digits after the point.
+pub(super) fn p_text(p: f64) -> String {
+    if p < 0.0001 { "<0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
 fn cell(skill: &SkillProfile) -> String {
     match skill.half() {
         Some(limit) => limit_text(limit, (skill.shortest, skill.longest)),
@@ -42,13 +51,32 @@ fn cell(skill: &SkillProfile) -> String {
     }
 }
 
-/// True of a skill that is below its shortest length without doubt.
-fn is_floor(skill: &SkillProfile) -> bool {
-    skill.half().is_some_and(|limit| limit.high < skill.shortest as f64)
+/// Degree of folding: the skills and remarks that have no line of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fold {
+    /// Skills below their shortest length without doubt.
+    Sure,
+    /// Skills whose estimate is below their shortest length; remarks are one paragraph.
+    Likely,
+    /// The same, and limits have no intervals.
+    Intervals,
 }
 
-/// Renders the profile in at most `width` columns.
+impl Fold {
+    fn hides(self, skill: &SkillProfile) -> bool {
+        let below = |limit: &Limit| if self == Fold::Sure { limit.high } else { limit.estimate };
+        skill.half().is_some_and(|limit| below(limit) < skill.shortest as f64)
+    }
+}
+
+/// Renders the profile in at most `width` columns: with as much as fits a screen.
 pub fn text(profile: &NumeracyProfile, width: usize) -> String {
+    let mut texts = [Fold::Sure, Fold::Likely].into_iter().map(|fold| folded(profile, width, fold));
+    let fitting = texts.find(|text| text.lines().count() <= HEIGHT);
+    fitting.unwrap_or_else(|| folded(profile, width, Fold::Intervals))
+}
+
+fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     let mut text = String::new();
     let finished = if profile.finished { "" } else { " (unfinished)" };
     let asked: Vec<&SkillProfile> = profile.skills.iter().filter(|skill| skill.asked > 0).collect();
@@ -61,8 +89,8 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
         text += &wrap("Digits at which success is halfway from certainty to chance (95 % intervals)", width, "");
     }
     let mut hidden: Vec<String> = Vec::new();
-    text += &nupa(&asked, &mut hidden);
-    text += &bench(&asked, width, &mut hidden);
+    text += &nupa(&asked, width, fold, &mut hidden);
+    text += &bench(&asked, width, fold, &mut hidden);
     let words = asked.iter().filter(|skill| matches!(skill.family, Family::WordProblems | Family::Text));
     let words: Vec<String> = words.map(|skill| format!("{} {}", name(skill), cell(skill))).collect();
     if !words.is_empty() {
@@ -71,8 +99,9 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
     if !hidden.is_empty() {
         text += &wrap(&format!("Below the shortest length: {}.", listed(&hidden)), width, "");
     }
+    let mut sentences = Vec::new();
     if asked.iter().any(|skill| !skill.falls) {
-        text += &wrap("No limit: success does not fall with the length; the page has it by length.", width, "");
+        sentences.push("No limit: success does not fall with the length; the page has it by length.".to_owned());
     }
     let wide = asked.iter().filter(|skill| skill.falls && !skill.narrow).count();
     let mut remarks = Vec::new();
@@ -83,24 +112,27 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
         remarks.push(format!("{} questions without an answer", profile.failed));
     }
     if !remarks.is_empty() {
-        text += &wrap(&format!("{}.", remarks.join("; ")), width, "");
+        sentences.push(format!("{}.", remarks.join("; ")));
     }
     if !asked.is_empty() {
-        text += &wrap(&errors(profile), width, "");
+        sentences.push(errors(profile));
     }
-    if let Some(sentence) = notations(profile) {
-        text += &wrap(&sentence, width, "");
-    }
+    sentences.extend(notations(profile));
     for found in &profile.thinking {
         let shares: Vec<String> = found
             .caps
             .iter()
             .map(|row| format!("{} {:.0} % ({:.0})", cap_text(row.cap), 100.0 * row.accuracy, row.tokens))
             .collect();
-        let sentence =
-            format!("Thinking, {} by cap (tokens used): {}; {}.", found.name(), shares.join(", "), found.verdict());
-        text += &wrap(&sentence, width, "");
+        sentences.push(format!(
+            "Thinking, {} by cap (tokens used): {}; {}.",
+            found.name(),
+            shares.join(", "),
+            found.verdict()
+        ));
     }
+    let paragraphs = if fold == Fold::Sure { sentences } else { vec![sentences.join(" ")] };
+    text.extend(paragraphs.iter().filter(|one| !one.is_empty()).map(|one| wrap(one, width, "")));
     text
 }
 
@@ -108,19 +140,30 @@ pub fn text(profile: &NumeracyProfile, width: usize) -> String {
 fn notations(profile: &NumeracyProfile) -> Option<String> {
     let plain = profile.notations.first()?;
     let share = |right: usize, asked: usize| 100.0 * right as f64 / asked.max(1) as f64;
-    let holding = profile.notations.iter().filter(|one| one.holds);
-    let holding: Vec<String> = holding
-        .map(|one| {
-            format!("{} {:+.0}", one.notation.name().replace('_', " "), 100.0 * one.difference.unwrap_or_default())
-        })
-        .collect();
-    let found = if holding.is_empty() {
-        format!("with {} sums each, no difference to another notation holds", plain.asked)
+    // The notations of a difference stand together, the largest loss first.
+    let mut differences: Vec<(i64, Vec<String>)> = Vec::new();
+    for one in profile.notations.iter().filter(|one| one.holds) {
+        let points = (100.0 * one.difference.unwrap_or_default()).round() as i64;
+        let name = one.notation.name().replace('_', " ");
+        match differences.iter_mut().find(|(known, _)| *known == points) {
+            Some((_, names)) => names.push(name),
+            None => differences.push((points, vec![name])),
+        }
+    }
+    differences.sort_by_key(|(points, _)| *points);
+    let holding: Vec<String> =
+        differences.iter().map(|(points, names)| format!("{points:+} {}", names.join(", "))).collect();
+    let compared = profile.notations.iter().filter(|one| one.difference.is_some()).count();
+    let found = if !holding.is_empty() {
+        format!("points by notation: {}", holding.join("; "))
+    } else if can_tell(plain, compared) {
+        format!("with {} each, no difference to another notation holds", plain.asked)
     } else {
-        format!("points by notation: {}", holding.join(", "))
+        "too few to tell what other notations do".to_owned()
     };
     Some(format!(
-        "Notations: plain sums of {} digits are {:.0} % right; {found}.",
+        "Notations: plain {} of {} digits are {:.0} % right; {found}.",
+        plain.question.title(),
         plain.length,
         share(plain.right, plain.asked)
     ))
@@ -167,8 +210,30 @@ fn listed(names: &[String]) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// NUPA's tasks: a row an operation, a column a notation. Rows where all is below the range are left out, and their names added to `hidden`.
-fn nupa(skills: &[&SkillProfile], hidden: &mut Vec<String>) -> String {
+/// The limit of a skill without its interval.
+fn estimate(skill: &SkillProfile) -> String {
+    let text = cell(skill);
+    text.split_once(" (").map_or(text.clone(), |(estimate, _)| estimate.to_owned())
+}
+
+/// NUPA's tasks, without the intervals where they do not fit.
+fn nupa(skills: &[&SkillProfile], width: usize, fold: Fold, hidden: &mut Vec<String>) -> String {
+    let mut below = Vec::new();
+    let mut table = nupa_table(skills, cell, fold, &mut below);
+    if fold == Fold::Intervals || table.lines().any(|line| line.chars().count() > width) {
+        table = nupa_table(skills, estimate, fold, &mut Vec::new());
+    }
+    hidden.extend(below);
+    table
+}
+
+/// A row an operation, a column a notation. Rows where all is below the range are left out, and their names added to `hidden`.
+fn nupa_table(
+    skills: &[&SkillProfile],
+    shown: impl Fn(&SkillProfile) -> String,
+    fold: Fold,
+    hidden: &mut Vec<String>,
+) -> String {
     const NOTATIONS: [(Family, &str); 4] = [
         (Family::Integers, "integers"),
         (Family::Floats, "decimals"),
@@ -192,23 +257,27 @@ fn nupa(skills: &[&SkillProfile], hidden: &mut Vec<String>) -> String {
     for title in titles {
         let row: Vec<Option<&&SkillProfile>> =
             columns.iter().map(|(family, _)| of(*family).find(|skill| skill.title == title)).collect();
-        if row.iter().flatten().all(|skill| is_floor(skill)) {
+        if row.iter().flatten().all(|skill| fold.hides(skill)) {
             hidden.push(title.to_owned());
             continue;
         }
         rows += 1;
-        let cells = row.into_iter().map(|skill| skill.map_or_else(String::new, |skill| cell(skill)));
+        let cells = row.into_iter().map(|skill| skill.map_or_else(String::new, |skill| shown(skill)));
         table.row(std::iter::once(title.to_owned()).chain(cells).collect());
     }
     if rows > 0 { table.render() } else { String::new() }
 }
 
+/// Columns below which limits stand without their intervals, so that the profile stays one screen.
+const NARROW: usize = 80;
+
 /// The tasks of Arithmetic-Bench: as many beside each other as fit.
-fn bench(skills: &[&SkillProfile], width: usize, hidden: &mut Vec<String>) -> String {
+fn bench(skills: &[&SkillProfile], width: usize, fold: Fold, hidden: &mut Vec<String>) -> String {
     let of = skills.iter().filter(|skill| skill.family == Family::ArithmeticBench);
-    let (floor, shown): (Vec<&&SkillProfile>, Vec<&&SkillProfile>) = of.partition(|skill| is_floor(skill));
+    let (floor, shown): (Vec<&&SkillProfile>, Vec<&&SkillProfile>) = of.partition(|skill| fold.hides(skill));
     hidden.extend(floor.into_iter().map(|skill| name(skill)));
-    let entries: Vec<String> = shown.into_iter().map(|skill| format!("{} {}", name(skill), cell(skill))).collect();
+    let limit = if width < NARROW || fold == Fold::Intervals { estimate } else { cell };
+    let entries: Vec<String> = shown.into_iter().map(|skill| format!("{} {}", name(skill), limit(skill))).collect();
     let Some(widest) = entries.iter().map(|entry| entry.chars().count()).max() else { return String::new() };
     let columns = ((width + 2) / (widest + 2)).clamp(1, 5);
     let mut text = String::from("Arithmetic-Bench:\n");
@@ -231,15 +300,14 @@ pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDiff
     for one in holding.iter().take(LINES) {
         let Some(skill) = profiles[0].skill(&one.task) else { continue };
         let [first, second] = one.limits.map(|limit| limit_text(&limit, (skill.shortest, skill.longest)));
-        let p = if one.p_holm < 0.0001 { "<0.0001".to_owned() } else { format!("{:.4}", one.p_holm) };
-        table.row(vec![name(skill), first, second, p]);
+        table.row(vec![name(skill), first, second, p_text(one.p_holm)]);
     }
     if differences.is_empty() {
         text += &wrap("No skill with a limit is in both: there is nothing to compare.", width, "");
         return text;
     }
     if holding.is_empty() {
-        text += &wrap("No difference of limits holds after Holm's adjustment.", width, "");
+        text += &wrap("No difference holds after Holm's adjustment.", width, "");
     } else {
         text += &table.render();
     }
@@ -250,8 +318,8 @@ pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDiff
     }
     text += &wrap(
         &format!(
-            "{} of {} differences hold after Holm's adjustment; p is twice the smaller posterior probability of either order. Skills that \
-             do not fall with the length in one of the models are not compared.",
+            "{} of {} differences hold after Holm's adjustment; p is of the likelihood ratio of one curve of success by length for both. \
+             Skills that do not fall with the length in one of the models are not compared.",
             holding.len(),
             differences.len()
         ),

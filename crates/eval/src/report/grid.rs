@@ -1,9 +1,15 @@
 //! Grids as text.
 use super::{Align, Table};
-use earnest_tasks::suite::{Grid, GridCell, Unit};
+use crate::profile::limit_text;
+use earnest_stats::psychometric::Limit;
+use earnest_tasks::suite::profile::{LIMITS, skills};
+use earnest_tasks::suite::{Grid, GridCell, Interval, Unit};
 
 /// Renders a grid with its title and a heading for each group; empty columns are left out.
 pub fn text(grid: &Grid) -> String {
+    if grid.columns == LIMITS {
+        return limits(grid);
+    }
     let rows = || grid.groups.iter().flat_map(|group| &group.rows);
     let cell = |cells: &[Option<GridCell>], place: usize| cells.get(place).copied().flatten();
     let used: Vec<usize> =
@@ -23,6 +29,33 @@ pub fn text(grid: &Grid) -> String {
             let shown = |place| cell(&row.cells, place).map_or_else(String::new, |cell| cell_text(grid.unit, cell));
             cells.extend(used.iter().map(|&place| shown(place)));
             table.row(cells);
+        }
+    }
+    format!("{}\n\n{}", grid.title, table.render())
+}
+
+/// Limits of a profile as its own screen writes them, then the questions behind a row.
+fn limits(grid: &Grid) -> String {
+    let heads = grid.columns.iter().map(|column| (column.clone(), Align::Right));
+    let heads = [(String::new(), Align::Left)].into_iter().chain(heads);
+    let mut table = Table::new(heads.chain([("questions".to_owned(), Align::Right)]));
+    for (place, group) in grid.groups.iter().enumerate() {
+        if place > 0 {
+            table.rule();
+        }
+        table.row(vec![group.name.clone()]);
+        for row in &group.rows {
+            let skill = skills().iter().find(|skill| row.task.as_ref() == Some(&skill.task));
+            let lengths = skill.map_or((1, usize::MAX), |skill| (skill.shortest, skill.longest));
+            let shown = |cell: &Option<GridCell>| match cell {
+                Some(GridCell { value: Interval { estimate, low, high }, .. }) => {
+                    limit_text(&Limit { level: 0.5, estimate: *estimate, low: *low, high: *high }, lengths)
+                }
+                None => "no limit".to_owned(),
+            };
+            let asked = row.cells.iter().flatten().map(|cell| cell.n.to_string()).next().unwrap_or_default();
+            let cells = row.cells.iter().map(shown);
+            table.row([format!("  {}", row.name)].into_iter().chain(cells).chain([asked]).collect());
         }
     }
     format!("{}\n\n{}", grid.title, table.render())
@@ -58,7 +91,7 @@ fn number(unit: Unit, value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use earnest_tasks::suite::{GridGroup, GridRow, Interval};
+    use earnest_tasks::suite::{GridGroup, GridRow};
 
     fn cell(estimate: f64, low: f64, high: f64, n: usize) -> Option<GridCell> {
         Some(GridCell { value: Interval { estimate, low, high }, n })
@@ -74,6 +107,32 @@ mod tests {
         ];
         let columns = ["S", "M", "L"].map(String::from).to_vec();
         Grid { name: "exact_match".into(), title: "Exact match, per cent".into(), unit, columns, groups }
+    }
+
+    #[test]
+    fn limits_are_written_as_in_a_profile() {
+        let row = |name: &str, task: &str, cells| GridRow { name: name.into(), task: Some(task.into()), cells };
+        let copied =
+            vec![cell(6.32, 5.0, 9.0, 48), cell(0.0, 0.0, 0.0, 48), cell(f64::INFINITY, 18.0, f64::INFINITY, 48)];
+        let grid = Grid {
+            columns: LIMITS.map(String::from).to_vec(),
+            groups: vec![GridGroup {
+                name: "Arithmetic-Bench".into(),
+                rows: vec![row("copy", "copy", copied), row("reverse", "rev", vec![None; 3])],
+            }],
+            ..grid(Unit::Digits, Vec::new())
+        };
+        assert_eq!(
+            text(&grid).lines().skip(2).map(str::trim_end).collect::<Vec<_>>(),
+            [
+                "                                    limit",
+                "                     limit 90 %      50 %      limit 10 %  questions",
+                "--------------------------------------------------------------------",
+                "Arithmetic-Bench",
+                "  copy            6.3 (5.0-9.0)        <1  >100 (18->100)         48",
+                "  reverse              no limit  no limit        no limit",
+            ]
+        );
     }
 
     #[test]

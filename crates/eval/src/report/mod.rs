@@ -5,6 +5,7 @@ mod document;
 mod error;
 pub mod export;
 mod file;
+mod first;
 mod grid;
 mod kept;
 mod log_document;

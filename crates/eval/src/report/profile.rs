@@ -1,6 +1,8 @@
 //! Profile of a run: the tasks of a grid on one screen, a bar for each column, groups side by side.
-use super::{Align, Table};
-use earnest_tasks::suite::{Grid, GridCell, GridGroup, GridRow, Unit};
+use std::ops::RangeInclusive;
+
+use super::{Align, Document, Table};
+use earnest_tasks::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Series, Unit};
 
 /// Rows from which a grid is too long for a screen.
 const LONG: usize = 24;
@@ -8,25 +10,99 @@ const LONG: usize = 24;
 /// Samples behind a bar below which their number is said.
 const FEW: usize = 100;
 
+/// Ranges of lengths that have a bar each, where more lengths than that were asked.
+const RANGES: [RangeInclusive<usize>; 4] = [1..=3, 4..=10, 11..=30, 31..=usize::MAX];
+
 /// Bars of shares: nothing right, then eighths.
 const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Profile of a long grid of shares; none for a grid that fits a screen or holds other numbers.
 pub(super) fn profile(grid: &Grid) -> Option<String> {
-    let groups: Vec<&GridGroup> = grid.groups.iter().filter(|group| !group.name.is_empty()).collect();
-    let rows = || groups.iter().flat_map(|group| &group.rows);
-    if grid.unit != Unit::Fraction || rows().count() < LONG {
+    if grid.unit != Unit::Fraction || named(grid).flat_map(|group| &group.rows).count() < LONG {
         return None;
     }
-    let used: Vec<usize> = (0..grid.columns.len()).filter(|&at| rows().any(|row| cell(row, at).is_some())).collect();
+    Some(bars_of(grid, usize::MAX))
+}
+
+/// Accuracy by task and range of lengths as a grid, of a suite that has none but has curves. They are no part of the document.
+pub(super) fn curves(document: &Document) -> Option<Grid> {
+    let rule = &document.main_value(document.summary.rows.last()?)?.0;
+    let name = format!("{rule} accuracy by length");
+    let curves: Vec<&Series> = document.summary.series.iter().filter(|series| series.name == name).collect();
+    if !document.grids.is_empty() || curves.len() < 2 {
+        return None;
+    }
+    let mut lengths: Vec<usize> =
+        curves.iter().flat_map(|series| &series.points).map(|(length, ..)| *length as usize).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    let ranges: Vec<RangeInclusive<usize>> = if lengths.len() <= RANGES.len() {
+        lengths.iter().map(|&length| length..=length).collect()
+    } else {
+        let inside = |range: &RangeInclusive<usize>| {
+            let mut inside = lengths.iter().copied().filter(|length| range.contains(length));
+            let first = inside.next()?;
+            Some(first..=inside.next_back().unwrap_or(first))
+        };
+        RANGES.iter().filter_map(inside).collect()
+    };
+    let mean = |curves: &[&Series], range: &RangeInclusive<usize>| {
+        let points = curves.iter().flat_map(|series| &series.points);
+        let points = points.filter(|(length, ..)| range.contains(&(*length as usize)));
+        let (right, n) =
+            points.fold((0.0, 0), |(right, n), (_, more, value)| (right + value.estimate * *more as f64, n + more));
+        (n > 0).then(|| GridCell { value: Interval { estimate: right / n as f64, ..Interval::UNKNOWN }, n })
+    };
+    let row = |name: &str, curves: &[&Series]| GridRow {
+        name: name.to_owned(),
+        task: None,
+        cells: ranges.iter().map(|range| mean(curves, range)).collect(),
+    };
+    let tasks = curves.iter().map(|series| row(&series.task, &[*series])).collect();
+    let title = |range: &RangeInclusive<usize>| match range.start() == range.end() {
+        true => range.start().to_string(),
+        false => format!("{}-{}", range.start(), range.end()),
+    };
+    Some(Grid {
+        name: rule.clone(),
+        title: "Right, per cent".into(),
+        unit: Unit::Fraction,
+        columns: ranges.iter().map(title).collect(),
+        groups: vec![
+            GridGroup { name: "right".into(), rows: tasks },
+            GridGroup { name: String::new(), rows: vec![row("all", &curves)] },
+        ],
+    })
+}
+
+/// A grid of shares with a bar for each column; of more tasks than `most`, those with the fewest right answers are a line together,
+/// as are those with none.
+pub(super) fn bars_of(grid: &Grid, most: usize) -> String {
+    let groups: Vec<&GridGroup> = named(grid).collect();
+    let rows = || groups.iter().flat_map(|group| &group.rows);
+    let used = used(grid);
     let mut names: Vec<&str> = Vec::new();
     for row in rows() {
         if !names.contains(&row.name.as_str()) {
             names.push(&row.name);
         }
     }
-    let is_floor = |name: &str| rows().filter(|row| row.name == name).all(|row| share(row, &used) == Some(0.0));
-    let (floor, shown): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| is_floor(name));
+    let best = |name: &str| {
+        let shares = rows().filter(|row| row.name == name).filter_map(|row| share(row, &used));
+        shares.fold(f64::NAN, f64::max)
+    };
+    let (floor, mut shown): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| best(name) == 0.0);
+    let mut low: Vec<&str> = Vec::new();
+    while shown.len() > most {
+        // The last of equals, so that the order of the suite decides.
+        let Some((place, _)) =
+            shown.iter().enumerate().rev().min_by(|one, other| best(one.1).total_cmp(&best(other.1)))
+        else {
+            break;
+        };
+        low.insert(0, shown.remove(place));
+    }
+    let some = !shown.is_empty();
     let columns: Vec<&str> = used.iter().map(|&at| grid.columns[at].as_str()).collect();
     let mut table = Table::new(
         [(String::new(), Align::Left)].into_iter().chain(groups.iter().map(|group| (group.name.clone(), Align::Right))),
@@ -43,22 +119,46 @@ pub(super) fn profile(grid: &Grid) -> Option<String> {
     // A bar of few samples is coarse.
     let behind = match (least, most) {
         (least, _) if least >= FEW => String::new(),
-        (least, most) if least == most => format!(" ({least} samples a bar)"),
-        (least, most) => format!(" ({least} to {most} samples a bar)"),
+        (least, most) if least == most => format!(" ({least} answers each)"),
+        (least, most) => format!(" ({least} to {most} answers each)"),
     };
-    let mut text = format!("{}: a bar each for {}{behind}, then all of them\n\n", grid.title, columns.join(", "));
-    text += &table.render();
-    for row in grid.groups.iter().filter(|group| group.name.is_empty()).flat_map(|group| &group.rows) {
-        let parts = used.iter().filter_map(|&at| Some((at, cell(row, at)?)));
-        let parts: Vec<String> = parts
-            .map(|(at, cell)| format!("{} {:.0} % of {}", grid.columns[at], 100.0 * cell.value.estimate, cell.n))
-            .collect();
-        text += &format!("\n{}: {}\n", row.name, parts.join(", "));
+    let heading = match &columns[..] {
+        [only] => format!("A bar for {only}{behind}, and per cent right:\n"),
+        _ => format!("Bars for {}{behind}, then all in per cent:\n", columns.join(", ")),
+    };
+    let mut text = String::new();
+    if some {
+        text += &heading;
+        text += &table.render();
+    }
+    if let Some(highest) = low.iter().map(|name| best(name)).reduce(f64::max) {
+        text += &format!("At most {:.0} % right: {}\n", 100.0 * highest, low.join(", "));
     }
     if !floor.is_empty() {
         text += &format!("Nothing right: {}\n", floor.join(", "));
     }
-    Some(text)
+    text
+}
+
+/// The sums over all tasks, a part a column; none where they are one number.
+pub(super) fn bars_below(grid: &Grid) -> Option<String> {
+    let rows = grid.groups.iter().filter(|group| group.name.is_empty()).flat_map(|group| &group.rows);
+    let all = rows.last()?;
+    let parts = used(grid).into_iter().filter_map(|at| Some((at, cell(all, at)?)));
+    let parts: Vec<String> = parts
+        .map(|(at, cell)| format!("{} ({:.0} % of {})", grid.columns[at], 100.0 * cell.value.estimate, cell.n))
+        .collect();
+    (parts.len() > 1).then(|| format!("By length: {}", parts.join(", ")))
+}
+
+fn named(grid: &Grid) -> impl Iterator<Item = &GridGroup> {
+    grid.groups.iter().filter(|group| !group.name.is_empty())
+}
+
+/// Columns with samples.
+fn used(grid: &Grid) -> Vec<usize> {
+    let rows = || named(grid).flat_map(|group| &group.rows);
+    (0..grid.columns.len()).filter(|&at| rows().any(|row| cell(row, at).is_some())).collect()
 }
 
 fn cell(row: &GridRow, at: usize) -> Option<GridCell> {
@@ -87,7 +187,6 @@ fn bars(row: &GridRow, used: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use earnest_tasks::suite::Interval;
 
     fn row(name: &str, estimates: &[f64]) -> GridRow {
         let cell = |&estimate: &f64| {
@@ -117,13 +216,30 @@ mod tests {
         let text = profile(&grid(12)).unwrap();
         assert_eq!(
             text,
-            "Exact match, per cent: a bar each for S, M, L (4 samples a bar), then all of them\n\n\
+            "Bars for S, M, L (4 answers each), then all in per cent:\n\
              \x20    Integer    Float\n\
              ---------------------\n\
              add  █▄   75  ··    0\n\
-             sub  █··  33  ···   0\n\n\
-             all: S 25 % of 4, M 12 % of 4, L 0 % of 4\n\
+             sub  █··  33  ···   0\n\
              Nothing right: task2, task3, task4, task5, task6, task7, task8, task9, task10, task11\n"
+        );
+        let sums = bars_below(&grid(12));
+        assert_eq!(sums.as_deref(), Some("By length: S (25 % of 4), M (12 % of 4), L (0 % of 4)"));
+    }
+
+    #[test]
+    fn tasks_with_nothing_right_need_no_table() {
+        let right = row("add", &[0.0, 0.0, 0.0]);
+        let groups = vec![GridGroup { name: "Integer".into(), rows: vec![right] }];
+        assert_eq!(bars_of(&Grid { groups, ..grid(3) }, 9), "Nothing right: add\n");
+    }
+
+    #[test]
+    fn the_lowest_tasks_are_a_line_where_there_are_too_many() {
+        let text = bars_of(&grid(3), 1);
+        assert!(
+            text.contains("add  █▄   75") && text.ends_with("At most 33 % right: sub\nNothing right: task2\n"),
+            "{text}"
         );
     }
 

@@ -3,7 +3,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::profile::profile;
+use super::first::first;
+use super::profile::{bars_below, profile};
 use super::{Align, Document, Table, grid};
 use crate::import::card_of;
 use crate::logs::LogCard;
@@ -11,32 +12,38 @@ use crate::run::Status;
 use earnest_engine::Sampling;
 use earnest_tasks::suite::log::Reported;
 use earnest_tasks::suite::registry::task_label;
-use earnest_tasks::suite::{Grid, Interval, Readings, SummaryRow};
+use earnest_tasks::suite::{Interval, Readings, RuleReading, SummaryRow};
 
 /// Detail of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// About one screen: a long table as a profile of its tasks.
+    /// 36 lines at most where a width of 80 columns allows it: the headline, a profile of the tasks, two notes.
+    First,
+    /// A long table as a profile of its tasks, with all notes.
     Screen,
     /// Every table of the document as it is.
     Tables,
 }
 
-/// Renders the final screen of a run. Prose is wrapped at `width` columns; tables are not.
+/// Renders the results of a run. Prose is wrapped at `width` columns; tables are not.
 pub fn render(document: &Document, width: usize, detail: Detail) -> String {
+    // The numbers of a log are those of its tool, which may mean anything.
+    if detail == Detail::First && !document.manifest.settings.is_log() {
+        return first(document, width);
+    }
     let mut text: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     text.push('\n');
     let mut remarks: Vec<String> = Vec::new();
     let mut hidden: Vec<String> = Vec::new();
-    let first = document.grids.first().filter(|_| detail == Detail::Screen);
+    let first = document.grids.first().filter(|_| detail != Detail::Tables);
     let short = first.and_then(|grid| Some((grid, profile(grid)?)));
     if let Some(said) = nothing(document) {
         text.push_str(&wrap(&said, width, ""));
     } else if let Some((grid, profile)) = &short {
-        // A line of the table is never wider than a screen, and its blanks stay.
-        let prose = |line: &str| if line.contains("  ") { format!("{line}\n") } else { wrapped(line, width) };
-        text.extend(headline(document, grid).lines().map(|line| wrapped(line, width)));
-        text.extend(profile.lines().map(prose));
+        text.extend(headline(document).map(|text| wrap(&text, width, "")));
+        text.extend(bars_below(grid).map(|text| wrap(&text, width, "")));
+        text.push('\n');
+        text.extend(profile.lines().map(|text| line(text, width)));
         remarks.push(format!("With intervals: earnest runs show {} --metric {}.", document.manifest.run, grid.name));
     } else if document.grids.is_empty() {
         let (table, about, left_out) = results(&document.summary.rows, width);
@@ -86,54 +93,50 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
 }
 
 /// A line of prose, wrapped; an empty one stays.
-fn wrapped(line: &str, width: usize) -> String {
+pub(super) fn wrapped(line: &str, width: usize) -> String {
     if line.is_empty() { "\n".to_owned() } else { wrap(line, width, "") }
 }
 
-/// Share of right answers over all tasks, and by each rule where they differ.
-fn headline(document: &Document, grid: &Grid) -> String {
-    let all = document.summary.rows.last().and_then(|row| Some((row.n, document.main_value(row)?)));
-    let mut text = match all {
-        Some((n, (_, value))) if !value.estimate.is_nan() => {
-            let [estimate, low, high] = [value.estimate, value.low, value.high].map(|value| 100.0 * value);
-            format!("{estimate:.1} % right of {n} answers, 95 % interval {low:.1} to {high:.1}")
-        }
-        _ => return String::new(),
+/// A line of a table or of prose around it: the table's is never wider than a screen, and its blanks stay.
+pub(super) fn line(text: &str, width: usize) -> String {
+    if text.contains("  ") { format!("{text}\n") } else { wrapped(text, width) }
+}
+
+/// Share of right answers over all tasks, with the rules that find another share; none where the suite has no such number.
+pub(super) fn headline(document: &Document) -> Option<String> {
+    let rows = &document.summary.rows;
+    let all = rows.last().filter(|row| row.n > 0 && (row.name == "all" || rows.len() == 1))?;
+    let (name, value) = document.main_value(all)?;
+    // A sum over some of the answers, as over the perturbed questions alone, is no share of all.
+    let scored = document.readings.as_ref().map_or(all.n, |readings| readings.samples);
+    if value.estimate.is_nan() || all.n < scored {
+        return None;
+    }
+    let [estimate, low, high] = [value.estimate, value.low, value.high].map(|value| 100.0 * value);
+    let what = match document.readings.is_some() || name == "accuracy" {
+        true => format!("{estimate:.1} % right of {} answer{}", all.n, plural(all.n)),
+        false => format!("{name} {estimate:.1} % over {} answer{}", all.n, plural(all.n)),
     };
+    let mut text = format!("{what}, 95 % interval {low:.1} to {high:.1}");
     if let Some(readings) = &document.readings {
-        text += &format!(", as read by {}", readings.decides());
-        let others = readings.rules.iter().filter(|rule| !readings.is_primary(rule));
-        let others: Vec<String> = others
-            .map(|rule| format!("{} {:.1} %", rule.name, 100.0 * rule.right as f64 / rule.samples.max(1) as f64))
+        let share = |rule: &RuleReading| format!("{:.1} %", 100.0 * rule.right as f64 / rule.samples.max(1) as f64);
+        let primary: Vec<String> = readings.rules.iter().filter(|rule| readings.is_primary(rule)).map(share).collect();
+        let others: Vec<String> = readings
+            .rules
+            .iter()
+            .filter(|rule| !readings.is_primary(rule) && !primary.contains(&share(rule)))
+            .map(|rule| format!("{} {}", rule.name, share(rule)))
             .collect();
+        text += &format!(", by rule {}", readings.decides());
         if !others.is_empty() {
-            text += &format!(" (by {})", others.join(", "));
+            text += &format!(" (others: {})", others.join(", "));
         }
     }
-    text.push('\n');
-    // One number over all lengths hides the ones that the model is good for.
-    let all = grid.groups.iter().rev().flat_map(|group| &group.rows).find(|row| row.name == "all");
-    let cells = || {
-        all.iter()
-            .flat_map(|row| grid.columns.iter().zip(&row.cells))
-            .filter_map(|(name, cell)| Some((name, cell.as_ref()?)))
-    };
-    let mut shares: Vec<(&str, f64)> = cells()
-        .filter(|(_, cell)| cell.n > 0 && !cell.value.estimate.is_nan())
-        .map(|(name, cell)| (name.as_str(), 100.0 * cell.value.estimate))
-        .collect();
-    shares.sort_by(|one, other| other.1.total_cmp(&one.1));
-    if let [(best, high), .., (worst, low)] = shares[..]
-        && high > low
-    {
-        text +=
-            &format!("That is a mean over all lengths: of {best} alone {high:.0} % are right, of {worst} {low:.0} %\n");
-    }
-    text + "\n"
+    Some(text)
 }
 
 /// Returns a sentence in place of an empty table.
-fn nothing(document: &Document) -> Option<String> {
+pub(super) fn nothing(document: &Document) -> Option<String> {
     let totals = &document.totals;
     let empty = document.summary.rows.iter().all(|row| row.n == 0);
     match totals.recorded {
@@ -147,7 +150,7 @@ fn nothing(document: &Document) -> Option<String> {
 /// Renders the table of rules, each compared with the primary one.
 fn side_by_side(readings: &Readings) -> String {
     let differs = format!("differs from {}", readings.decides());
-    let head = ["read by", "right", "%", &differs, "right alone", "wrong alone"];
+    let head = ["rule", "right", "%", &differs, "right alone", "wrong alone"];
     let mut table = Table::with_left(1, head);
     for rule in &readings.rules {
         let right = format!("{}/{}", rule.right, rule.samples);
@@ -162,7 +165,7 @@ fn side_by_side(readings: &Readings) -> String {
 }
 
 /// Returns the two heading lines: suite, model and generation.
-fn heading(document: &Document) -> String {
+pub(super) fn heading(document: &Document) -> String {
     let manifest = &document.manifest;
     let settings = &manifest.settings;
     let generation = &settings.generation;
@@ -254,7 +257,7 @@ pub(crate) fn sampling(sampling: &Sampling) -> String {
 /// Renders the table of tasks, with the row over all below a rule. Returns it with remarks on columns that are not shown (all zero,
 /// equal to an earlier one, or too wide) and the names of those that did not fit. A number with bounds (`X`, `X, from`, `X, to`) is
 /// one column.
-fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>, Vec<String>) {
+pub(super) fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>, Vec<String>) {
     let mut columns = vec![
         Column {
             name: "task".to_owned(),
@@ -543,12 +546,12 @@ mod tests {
         };
         assert_eq!(
             side_by_side(&readings),
-            "                      differs\n\
-             \u{20}                        from  right  wrong\n\
-             read by  right     %    final  alone  alone\n\
-             -------------------------------------------\n\
-             final    40/45  88.9\n\
-             strict    1/45   2.2       41      1     40\n"
+            "                     differs\n\
+             \u{20}                       from  right  wrong\n\
+             rule    right     %    final  alone  alone\n\
+             ------------------------------------------\n\
+             final   40/45  88.9\n\
+             strict   1/45   2.2       41      1     40\n"
         );
     }
 

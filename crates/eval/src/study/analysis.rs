@@ -224,7 +224,7 @@ fn family(
 fn remark(baseline: &Coordinates, run: &Coordinates, comparison: &Comparison) -> Option<String> {
     let both = format!("{} and {}", name(baseline), name(run));
     let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(" and "));
-    (mine != theirs).then(|| format!("{both} are read by different rules ({mine} and {theirs})"))
+    (mine != theirs).then(|| format!("{both} are scored by different rules ({mine} and {theirs})"))
 }
 
 /// A run in words.

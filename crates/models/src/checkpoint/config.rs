@@ -151,6 +151,19 @@ pub enum Position {
     None,
     /// `-slope * (query position - key position)` is added to scores, with the slopes of [`alibi_slopes`].
     Alibi,
+    /// `+slope * (query position - key position)`: the sign of the Number Cookbook's program.
+    AlibiReversed,
+}
+
+impl Position {
+    /// Returns what every head's scores lose per token of distance, if position enters them that way.
+    pub fn slopes(self, heads: usize) -> Option<Vec<f32>> {
+        match self {
+            Position::Alibi => Some(alibi_slopes(heads)),
+            Position::AlibiReversed => Some(alibi_slopes(heads).into_iter().map(|slope| -slope).collect()),
+            Position::Rotary(_) | Position::None => None,
+        }
+    }
 }
 
 /// Returns the slopes of ALiBi (Press et al. 2022), one per head: a geometric series that begins at its own ratio,

@@ -3,7 +3,7 @@
 /// Supported architectures, for messages.
 pub(super) const SUPPORTED: &str = "LlamaForCausalLM, MistralForCausalLM, MixtralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, \
      GemmaForCausalLM, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3ForConditionalGeneration (its text decoder), PhiForCausalLM, \
-     Phi3ForCausalLM, SmolLM3ForCausalLM, EarnestAlibiForCausalLM, Ministral3ForCausalLM, Mistral3ForConditionalGeneration, \
+     Phi3ForCausalLM, SmolLM3ForCausalLM, EarnestAlibiForCausalLM, EarnestReversedAlibiForCausalLM, Ministral3ForCausalLM, Mistral3ForConditionalGeneration, \
      Qwen3MoeForCausalLM, Gemma3nForCausalLM, Gemma3nForConditionalGeneration, Gemma4ForCausalLM, Gemma4ForConditionalGeneration, \
      Olmo2ForCausalLM, Olmo3ForCausalLM, GraniteForCausalLM, GraniteMoeForCausalLM, GraniteMoeHybridForCausalLM (without Mamba \
      layers), GptOssForCausalLM, Glm4ForCausalLM, Glm4MoeForCausalLM, Cohere2ForCausalLM, Exaone4ForCausalLM, \
@@ -46,6 +46,8 @@ pub(super) enum Family {
     /// Llama with linear biases (ALiBi) instead of a rotary embedding. It has its own name, because other libraries would apply
     /// a rotary embedding to a Llama.
     EarnestAlibi,
+    /// The same with the sign of the Number Cookbook's program.
+    EarnestReversedAlibi,
 }
 
 /// Defaults of a configuration class of transformers 5.
@@ -97,6 +99,7 @@ impl Family {
             "DeepseekV3ForCausalLM" => Family::DeepseekV3,
             "Qwen3_5ForCausalLM" | "Qwen3_5ForConditionalGeneration" => Family::Qwen35,
             "EarnestAlibiForCausalLM" => Family::EarnestAlibi,
+            "EarnestReversedAlibiForCausalLM" => Family::EarnestReversedAlibi,
             _ => return None,
         })
     }
@@ -134,6 +137,7 @@ impl Family {
             "deepseek_v3" => Family::DeepseekV3,
             "qwen3_5" | "qwen3_5_text" => Family::Qwen35,
             "earnest_alibi" => Family::EarnestAlibi,
+            "earnest_reversed_alibi" => Family::EarnestReversedAlibi,
             _ => return None,
         })
     }
@@ -172,6 +176,7 @@ impl Family {
             Family::DeepseekV3 => "DeepseekV3ForCausalLM",
             Family::Qwen35 => "Qwen3_5ForCausalLM",
             Family::EarnestAlibi => "EarnestAlibiForCausalLM",
+            Family::EarnestReversedAlibi => "EarnestReversedAlibiForCausalLM",
         }
     }
 
@@ -248,7 +253,7 @@ impl Family {
             vocab_size, hidden_size, intermediate_size, num_layers, num_heads, num_kv_heads, head_dim, max_positions, eps,
         };
         match self {
-            Family::Llama | Family::EarnestAlibi => table(32_000, 4096, 11_008, 32, 32, None, None, 2048, 1e-6),
+            Family::Llama | Family::EarnestAlibi | Family::EarnestReversedAlibi => table(32_000, 4096, 11_008, 32, 32, None, None, 2048, 1e-6),
             Family::Mistral => table(32_000, 4096, 14_336, 32, 32, Some(8), None, 131_072, 1e-6),
             Family::Mixtral => table(32_000, 4096, 14_336, 32, 32, Some(8), None, 131_072, 1e-5),
             Family::Qwen2 =>   table(151_936, 4096, 22_016, 32, 32, Some(32), None, 32_768, 1e-6),
@@ -276,5 +281,27 @@ impl Family {
             Family::DeepseekV3 => table(129_280, 7168, 18_432, 61, 128, Some(128), None, 4096, 1e-6),
             Family::Qwen35 =>  table(248_320, 4096, 12_288, 32, 16, Some(4), Some(256), 32_768, 1e-6),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_page_lists_what_is_supported() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/models.md")).unwrap();
+        let (_, table) = page.split_once("| Family (`architectures`) |").unwrap();
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let names =
+            |text: &'static str| text.split(", ").map(|name| name.split(' ').next().unwrap()).map(str::to_owned);
+        let first = rows.filter_map(|row| row.split('|').nth(1)).flat_map(|cell| cell.split([' ', ',']));
+        let listed: BTreeSet<String> = first
+            .filter(|word| word.ends_with("ForCausalLM") || word.ends_with("ForConditionalGeneration"))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(listed, names(SUPPORTED).collect());
+        assert!(listed.iter().all(|name| Family::from_architecture(name).is_some() || name.starts_with("Mistral3")));
     }
 }

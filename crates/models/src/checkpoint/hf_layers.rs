@@ -219,6 +219,7 @@ fn ropes(
             return Ok((Ropes { ropes: vec![full, sliding], ..none }, by_type()));
         }
         Family::EarnestAlibi => return Ok((none, vec![Position::Alibi; windows.len()])),
+        Family::EarnestReversedAlibi => return Ok((none, vec![Position::AlibiReversed; windows.len()])),
         Family::GraniteMoeHybrid if f.text("position_embedding_type")? != Some("rope") => {
             f.ignore(&["rope_theta", "rope_scaling", "rope_parameters"]);
             return Ok((none, vec![Position::None; windows.len()]));

@@ -281,6 +281,11 @@ impl Tokenizer {
         self.inner.backend.token_to_id(token)
     }
 
+    /// Bytes of a token's text, which are part of a character only where a character has several tokens; empty for control tokens.
+    pub fn token_bytes(&self, id: u32) -> &[u8] {
+        if self.is_special(id) { &[] } else { self.inner.pieces.bytes(id) }
+    }
+
     /// True for a control token, which has no text.
     pub fn is_special(&self, id: u32) -> bool {
         self.inner.pieces.is_special(id)
@@ -288,7 +293,7 @@ impl Tokenizer {
 }
 
 /// Reads `tokenizer.json`.
-fn read(file: &[u8]) -> Result<tokenizers::Tokenizer, String> {
+pub(super) fn read(file: &[u8]) -> Result<tokenizers::Tokenizer, String> {
     let backend = tokenizers::Tokenizer::from_bytes(file).map_err(|e| e.to_string())?;
     tokenizer_rules::check(&backend)?;
     Ok(backend)

@@ -26,11 +26,14 @@ pub struct Revision {
     /// The licence in the model card.
     pub licence: Option<String>,
     pub gated: bool,
+    /// The name to which the hub led on, if the repository has moved.
+    pub moved: Option<String>,
 }
 
 /// The fields used of `GET /api/models/<repo>/revision/<revision>?blobs=true`.
 #[derive(Debug, Deserialize)]
 struct Info {
+    id: Option<String>,
     sha: Option<String>,
     #[serde(default)]
     siblings: Vec<Sibling>,
@@ -144,7 +147,11 @@ impl Remote {
         let listing = Listing { repo: repo.to_string(), commit, files: files.collect::<Result<_, _>>()? };
         let gated = !matches!(info.gated, serde_json::Value::Null | serde_json::Value::Bool(false));
         let licence = info.card.get("license").and_then(|licence| licence.as_str()).map(str::to_owned);
-        Ok(Revision { listing, licence, gated })
+        let other = |name: &String| {
+            !repo.to_string().trim_start_matches("datasets/").eq_ignore_ascii_case(name.trim_start_matches("datasets/"))
+        };
+        let moved = info.id.filter(other);
+        Ok(Revision { listing, licence, gated, moved })
     }
 
     /// Requests a file's bytes from `start` on. Requested by commit, so the content cannot change between attempts.

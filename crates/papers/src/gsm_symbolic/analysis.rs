@@ -20,7 +20,7 @@ pub struct Accuracies {
     pub variants: Option<f64>,
     /// Variants minus base, percentage points.
     pub difference: Option<f64>,
-    /// The difference with the 95 % interval of templates as pairs, percentage points; absent where it does not vary.
+    /// The difference with the 95 % interval of templates as pairs, percentage points; absent where the originals or the variants do not vary.
     pub interval: Option<Interval>,
     /// Least difference that as many templates detect with power 80 % at the 5 % level, given how these ones vary; percentage points.
     pub detectable: Option<f64>,
@@ -156,7 +156,12 @@ fn accuracies(rows: &[Observation]) -> Accuracies {
     let pairs: Vec<f64> =
         of_variants.iter().filter_map(|(template, share)| Some(share - of_base.get(template)?)).collect();
     let templates: Vec<u64> = (0..pairs.len() as u64).collect();
-    let paired = clustered_mean(&pairs, &templates).ok().filter(|found| found.standard_error > 0.0);
+    // Where all originals are wrong, their variance is estimated as zero and the interval would be that of the variants alone.
+    let varies = |shares: &BTreeMap<&str, f64>| {
+        shares.values().min_by(|a, b| a.total_cmp(b)) < shares.values().max_by(|a, b| a.total_cmp(b))
+    };
+    let both_vary = varies(&of_base) && varies(&of_variants);
+    let paired = clustered_mean(&pairs, &templates).ok().filter(|found| both_vary && found.standard_error > 0.0);
     let mut instances: BTreeMap<i64, (usize, usize)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.variant) {
         let counts = instances.entry(row.instance).or_default();

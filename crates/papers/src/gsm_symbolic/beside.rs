@@ -48,11 +48,11 @@ pub(super) fn drawings(study: &Study) -> Vec<Drawing> {
         }
     }
     for (number, code, errors_only, title) in [
-        (9, false, false, "answers to variants, natural-language prompts"),
-        (10, true, false, "answers to variants, code prompts"),
-        (11, true, true, "errors other than wrong numbers, code prompts"),
+        (9, false, false, "answers to variants"),
+        (10, true, false, "answers to variants"),
+        (11, true, true, "errors other than wrong numbers"),
     ] {
-        drawings.push((number, failures(study, number, code, errors_only, title)));
+        drawings.extend(failures(study, number, code, errors_only, title));
     }
     drawings
 }
@@ -182,11 +182,12 @@ fn integers(study: &Study, figure: &ResultTable) -> Vec<Drawing> {
     drawings
 }
 
-/// Figures 9 to 11. Of natural-language prompts the paper prints totals alone.
-fn failures(study: &Study, number: u8, code: bool, errors_only: bool, title: &str) -> Figure {
+/// Figures 9 to 11, a drawing for each prompt. Of natural-language prompts the paper prints totals alone.
+fn failures(study: &Study, number: u8, code: bool, errors_only: bool, title: &str) -> Vec<Drawing> {
     let counted = |class: ErrorClass| !(errors_only && class == ErrorClass::Wrong);
-    let mut rows: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut drawings = Vec::new();
     for prompt in Prompt::ALL.into_iter().filter(|prompt| prompt.is_code() == code) {
+        let mut rows: Vec<(String, Vec<usize>)> = Vec::new();
         let (classes, totals) = (code_errors(prompt), nl_error_totals(prompt));
         let table = study.figures.iter().find(|figure| figure.number == number);
         let mut models: Vec<&str> = Vec::new();
@@ -202,7 +203,7 @@ fn failures(study: &Study, number: u8, code: bool, errors_only: bool, title: &st
                 let wrong: usize = ErrorClass::ALL.into_iter().map(count).sum();
                 let right = if errors_only { 0 } else { analysis.accuracies.variant_questions - wrong };
                 let own = ErrorClass::ALL.into_iter().map(|class| if counted(class) { count(class) } else { 0 });
-                rows.push((format!("{prompt} {model} (ours)"), std::iter::once(right).chain(own).chain([0]).collect()));
+                rows.push((format!("{model} (ours)"), std::iter::once(right).chain(own).chain([0]).collect()));
             }
             let printed = classes.as_ref().and_then(|classes| classes.get(model));
             let (errors, unknown): (Vec<usize>, usize) =
@@ -223,17 +224,21 @@ fn failures(study: &Study, number: u8, code: bool, errors_only: bool, title: &st
             let all: usize = printed.map_or(unknown, |found| found.values().sum());
             // The paper asks 5,000 variants.
             let right = if errors_only { 0 } else { 5_000_usize.saturating_sub(all) };
-            rows.push((format!("{prompt} {model}"), std::iter::once(right).chain(errors).chain([unknown]).collect()));
+            rows.push((model.to_owned(), std::iter::once(right).chain(errors).chain([unknown]).collect()));
         }
+        let labels = ["Correct"]
+            .into_iter()
+            .chain(ErrorClass::ALL.iter().map(|class| class.label()))
+            .chain(["Wrong, class not printed"]);
+        // The first drawing has the figure's own name.
+        let suffix = if drawings.is_empty() { String::new() } else { format!("-{prompt}") };
+        let drawn = stacked(&Stacked {
+            name: format!("{}{suffix}", name(number)),
+            title: format!("Figure {number}: {title}, {prompt}"),
+            classes: labels.map(str::to_owned).collect(),
+            rows,
+        });
+        drawings.push((number, drawn));
     }
-    let labels = ["Correct"]
-        .into_iter()
-        .chain(ErrorClass::ALL.iter().map(|class| class.label()))
-        .chain(["Wrong, class not printed"]);
-    stacked(&Stacked {
-        name: name(number),
-        title: format!("Figure {number}: {title}"),
-        classes: labels.map(str::to_owned).collect(),
-        rows,
-    })
+    drawings
 }

@@ -61,8 +61,8 @@ fn scarce(right: usize, wrong: usize) -> Option<String> {
     let (few, kind) = if right <= wrong { (right, "right") } else { (wrong, "wrong") };
     (few < FEW).then(|| {
         format!(
-            "only {few} answers are {kind}: with fewer than {FEW}, Laplace's approximation and its intervals are not to be trusted; \
-             the paired difference in accuracy is"
+            "only {few} answers are {kind}: with fewer than {FEW}, Laplace's approximation and its intervals are not to be trusted, \
+             whereas the paired difference in accuracy is"
         )
     })
 }

@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use super::analysis::Analysis;
-use super::study::{find, holm_with_gaps};
+use super::study::holm_with_gaps;
 use super::variant_tables::is_artefact;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::suite::gsm_symbolic::published::{
@@ -12,6 +12,8 @@ use earnest_tasks::suite::gsm_symbolic::published::{
 /// A count behind one of the paper's conclusions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Claim {
+    /// The paper's conclusion that the count is of.
+    pub conclusion: &'static str,
     pub about: String,
     /// Count in the paper's tables, and its denominator.
     pub published: usize,
@@ -23,15 +25,87 @@ pub struct Claim {
     pub ours_of: usize,
     /// Our count by lme4's default fits.
     pub ours_by_lme4: usize,
+    /// Sentences of the runs on it; empty without runs.
+    pub says: String,
 }
 
 const LEVEL: f64 = 0.05;
 
+/// Models named in a sentence; more are counted.
+const NAMED: usize = 2;
+
+/// The claims, by conclusion.
 pub(super) fn claims(analyses: &[Analysis]) -> Vec<Claim> {
     let mut claims = vec![gsm_claim(analyses, false), gsm_claim(analyses, true)];
     claims.extend(Prompt::ALL.map(|prompt| number_claim(analyses, prompt)));
     claims.push(residual_claim(analyses));
     claims
+}
+
+/// Models with a remark each; the first few by name.
+fn named(found: &[String]) -> String {
+    match found.len() {
+        0 => "none".to_owned(),
+        few if few <= NAMED => found.join(", "),
+        many => format!("{} and {} more", found[..NAMED].join(", "), many - NAMED),
+    }
+}
+
+fn p_text(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
+}
+
+/// `1 model`, `5 models`.
+fn models(count: usize) -> String {
+    format!("{count} model{}", if count == 1 { "" } else { "s" })
+}
+
+/// Sentences on drops on the GSM prompt: the models that fall, what contradicts it, and the drops that the others could have shown.
+fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
+    let (mut falls, mut doubtful, mut finds, mut unfitted) = (Vec::new(), 0, Vec::new(), 0);
+    for (ours, p) in family.iter().zip(p_values) {
+        let accuracies = &ours.accuracies;
+        match p {
+            Some(p) if *p < LEVEL && accuracies.difference.is_some_and(|difference| difference < 0.0) => {
+                falls.push(format!("{} ({})", ours.model, p_text(*p)));
+                doubtful += usize::from(accuracies.interval.is_some_and(|interval| interval.high >= 0.0));
+            }
+            Some(_) => finds.push(accuracies.detectable.unwrap_or(f64::NAN)),
+            None => unfitted += 1,
+        }
+    }
+    if family.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("Falls: {}", named(&falls));
+    if doubtful > 0 {
+        let of = if falls.len() == 1 { String::new() } else { format!(" for {}", models(doubtful)) };
+        text.push_str(&format!(
+            ", though the paired interval of templates, which assumes no distribution, includes no change{of}"
+        ));
+    }
+    if !finds.is_empty() {
+        text.push_str(&format!("; not shown for {}", models(finds.len())));
+        let (least, most) = finds.iter().fold((f64::INFINITY, 0.0f64), |(low, high), at| (low.min(*at), high.max(*at)));
+        if least <= most {
+            let points = if most - least < 0.05 { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") };
+            text.push_str(&format!(", whose designs find {points} points"));
+        }
+    }
+    if unfitted > 0 {
+        text.push_str(&format!("; no estimate for {}", models(unfitted)));
+    }
+    text + "."
+}
+
+/// Sentence on drops after Holm's correction.
+fn says_of_correction(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
+    let falls = family.iter().zip(p_values).filter(|(ours, p)| {
+        p.is_some_and(|p| p < LEVEL) && ours.accuracies.difference.is_some_and(|difference| difference < 0.0)
+    });
+    let found: Vec<String> =
+        falls.map(|(ours, p)| format!("{} ({})", ours.model, p_text(p.unwrap_or(f64::NAN)))).collect();
+    if family.is_empty() { String::new() } else { format!("After Holm's correction: {}.", named(&found)) }
 }
 
 /// Significant variant effects on the GSM prompt, raw or after Holm.
@@ -49,15 +123,25 @@ fn gsm_claim(analyses: &[Analysis], adjusted: bool) -> Claim {
         let falls = |ours: &Analysis| ours.accuracies.difference.is_some_and(|difference| difference < 0.0);
         p_values.iter().zip(&family).filter(|(p, ours)| p.is_some_and(|p| p < LEVEL) && falls(ours)).count()
     };
-    let how = if adjusted { "after Holm over the models" } else { "uncorrected" };
+    let shown = if adjusted { holm_with_gaps(&raw) } else { raw.clone() };
+    let how = if adjusted {
+        "the same after Holm's correction over the models"
+    } else {
+        "models whose accuracy falls significantly, GSM prompt"
+    };
     Claim {
-        about: format!("models whose accuracy falls significantly on the GSM prompt, {how}"),
+        conclusion: "Variants cost some models accuracy, fewer after correction",
+        about: how.to_owned(),
         published: rows.iter().filter(significant).count(),
         of: rows.len(),
         without_artefacts: rows.iter().filter(significant).filter(|row| kept(&row.model)).count(),
         ours: count(&raw),
         ours_of: raw.iter().flatten().count(),
         ours_by_lme4: count(&lme4),
+        says: match adjusted {
+            false => says_of_drops(&family, &raw),
+            true => says_of_correction(&family, &shown),
+        },
     }
 }
 
@@ -69,30 +153,56 @@ fn number_claim(analyses: &[Analysis], prompt: Prompt) -> Claim {
         family.iter().filter(|ours| effect(ours).is_some_and(|e| e.estimate < 0.0 && e.is_significant())).count()
     };
     let rows = number_effects();
+    let (mut seen, mut open, mut unfitted) = (Vec::new(), Vec::new(), 0);
+    for ours in &family {
+        match ours.glmm2.gamma {
+            Some(effect) if effect.estimate < 0.0 && effect.is_significant() => {
+                seen.push(format!("{} ({})", ours.model, p_text(effect.p)))
+            }
+            Some(effect) => open.push(effect.p),
+            None => unfitted += 1,
+        }
+    }
+    let least = open.iter().copied().fold(f64::INFINITY, f64::min);
+    let mut parts = Vec::new();
+    if !seen.is_empty() {
+        parts.push(format!("seen for {}", named(&seen)));
+    }
+    if !open.is_empty() {
+        parts.push(format!("not shown for {} (least {})", models(open.len()), p_text(least)));
+    }
+    if unfitted > 0 {
+        parts.push(format!("no estimate for {}", models(unfitted)));
+    }
+    let says = if parts.is_empty() { String::new() } else { format!("{prompt}: {}.", parts.join(", ")) };
     Claim {
-        about: format!("models on which large numbers lower the odds (GLMM 2, uncorrected), {prompt} prompt"),
+        conclusion: match prompt.is_code() {
+            false => "Larger numbers are a cause",
+            true => "Prompts that ask for code remove the effect of numbers",
+        },
+        about: format!("models on which large numbers lower the odds, {prompt}"),
         published: rows.iter().filter(lowers).count(),
         of: rows.len(),
         without_artefacts: rows.iter().filter(lowers).filter(|row| !is_artefact(2, &row.model, prompt)).count(),
         ours: ours(|ours| ours.glmm2.gamma),
         ours_of: family.iter().filter(|ours| ours.glmm2.gamma.is_some()).count(),
         ours_by_lme4: ours(|ours| ours.glmm2.lme4.as_ref()?.gamma),
+        says,
     }
 }
 
 /// Variant effects that are significant in both GLMM 1 and GLMM 2.
 fn residual_claim(analyses: &[Analysis]) -> Claim {
     let mut claim = Claim {
-        about:
-            "model and prompt pairs whose significant variant effect remains significant with the large-number effect in the \
-             model"
-                .to_owned(),
+        conclusion: "Beyond numbers some effect remains",
+        about: "variant effects still significant with numbers in the model".to_owned(),
         published: 0,
         of: 0,
         without_artefacts: 0,
         ours: 0,
         ours_of: 0,
         ours_by_lme4: 0,
+        says: String::new(),
     };
     for prompt in Prompt::ALL {
         for row in residual_effects() {
@@ -106,16 +216,31 @@ fn residual_claim(analyses: &[Analysis]) -> Claim {
             }
         }
     }
+    let mut pairs = Vec::new();
     for ours in analyses {
-        let ours = find(analyses, &ours.model, ours.prompt).unwrap_or(ours);
         let significant = |effect: Option<super::Effect>| effect.is_some_and(|effect| effect.is_significant());
         if significant(ours.glmm1.variant) {
             claim.ours_of += 1;
             claim.ours += usize::from(significant(ours.glmm2.variant));
+            let p = |effect: Option<super::Effect>| {
+                effect.map_or_else(|| "no estimate".to_owned(), |effect| p_text(effect.p))
+            };
+            pairs.push(format!(
+                "{} on {} ({}; with numbers {})",
+                ours.model,
+                ours.prompt,
+                p(ours.glmm1.variant),
+                p(ours.glmm2.variant)
+            ));
         }
         let lme4 = |fit: &super::ModelFit| significant(fit.lme4.as_ref().and_then(|lme4| lme4.variant));
         claim.ours_by_lme4 += usize::from(lme4(&ours.glmm1) && lme4(&ours.glmm2));
     }
+    claim.says = match (analyses.is_empty(), pairs.is_empty()) {
+        (true, _) => String::new(),
+        (_, true) => "No variant effect is significant, so none can remain.".to_owned(),
+        (_, false) => format!("{}.", named(&pairs)),
+    };
     claim
 }
 

@@ -101,6 +101,60 @@ impl Study {
         }
     }
 
+    /// Returns what the runs say of each conclusion of the paper: the sentences of its claims.
+    pub fn said(&self) -> Vec<(&'static str, String)> {
+        let mut found: Vec<(&'static str, String)> = Vec::new();
+        for claim in self.claims.iter().filter(|claim| !claim.says.is_empty()) {
+            match found.iter_mut().find(|(conclusion, _)| *conclusion == claim.conclusion) {
+                Some((_, text)) => *text = format!("{text} {}", claim.says),
+                None => found.push((claim.conclusion, claim.says.clone())),
+            }
+        }
+        found
+    }
+
+    /// True if a row of the table is of a model that was run, whether or not it has an estimate.
+    pub(super) fn is_in(&self, table: &ResultTable) -> bool {
+        table.rows.iter().any(|row| self.runs.iter().any(|run| run.model == row.name))
+    }
+
+    /// Returns the identity of the questions behind our numbers in a few words for every table and figure; none without runs.
+    pub fn identity(&self) -> Option<String> {
+        let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+        for run in &self.runs {
+            let words: Vec<String> = run.questions.iter().map(|note| in_short(note)).collect();
+            let words = if words.is_empty() { "identity not known".to_owned() } else { words.join("; ") };
+            match found.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, models)) if models.contains(&run.model.as_str()) => {}
+                Some((_, models)) => models.push(&run.model),
+                None => found.push((words, vec![&run.model])),
+            }
+        }
+        let several = found.len() > 1;
+        let texts = found.into_iter().map(|(words, models)| match several {
+            true => format!("{}: {words}", models.join(", ")),
+            false => words,
+        });
+        let all: Vec<String> = texts.collect();
+        (!all.is_empty()).then(|| format!("Questions of ours: {}.", all.join("; ")))
+    }
+
+    /// Returns the limits that keep our numbers from being compared with the paper's, other than the questions, in a few words.
+    pub fn differs(&self) -> Option<String> {
+        let mut limits: Vec<&str> = Vec::new();
+        for limit in self.runs.iter().flat_map(|run| &run.limits) {
+            if !limits.contains(&limit.as_str()) {
+                limits.push(limit);
+            }
+        }
+        let alike = limits.iter().all(|limit| self.runs.iter().all(|run| run.limits.iter().any(|own| own == limit)));
+        let whose = if alike { "the run" } else { "some runs differ; a run" };
+        let more = limits.len().saturating_sub(LIMITS);
+        let more = if more > 0 { format!(". And {more} more") } else { String::new() };
+        limits.truncate(LIMITS);
+        (!limits.is_empty()).then(|| format!("Not as in the paper: {whose} {}{more}.", limits.join(". It ")))
+    }
+
     /// Returns the identity of the runs' questions and the limits of the comparison with the paper, a sentence for each with its models.
     pub fn comparability(&self) -> Vec<String> {
         let mut notes: Vec<(String, bool, Vec<&str>)> = Vec::new();
@@ -138,6 +192,30 @@ impl Study {
     pub fn analysis(&self, model: &str, prompt: Prompt) -> Option<&Analysis> {
         find(&self.analyses, model, prompt)
     }
+}
+
+/// Limits named beside every table; more are counted.
+const LIMITS: usize = 4;
+
+/// A sentence on the identity of questions in a few words: what it says before the first comma of its details.
+fn in_short(note: &str) -> String {
+    let note = note.trim_end_matches('.').trim_start_matches("The ");
+    let short = note
+        .replacen(
+            "originals are GSM-Base: all 100 known GSM8K questions",
+            "originals published (all 100 of GSM-Base)",
+            1,
+        )
+        .replacen(
+            "variants are the published GSM-Symbolic main set (98 of 98 known questions",
+            "variants published (98 of 98 known questions agree",
+            1,
+        )
+        .replacen("variants are not the published GSM-Symbolic main set:", "variants not the published ones:", 1)
+        .replacen("questions are drawn from", "not the paper's: drawn from", 1);
+    let end = short.find("agree").map_or_else(|| short.find(", ").unwrap_or(short.len()), |at| at + "agree".len());
+    let close = if short[..end].matches('(').count() > short[..end].matches(')').count() { ")" } else { "" };
+    format!("{}{close}", &short[..end])
 }
 
 /// Models to evaluate on the other prompts, strongest drop first.
@@ -183,4 +261,55 @@ pub(super) fn holm_with_gaps(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     let filled: Vec<f64> = p_values.iter().map(|p| p.unwrap_or(1.0)).collect();
     let adjusted = holm(&filled).expect("p values of effects are finite numbers from 0 to 1");
     p_values.iter().zip(adjusted).map(|(p, adjusted)| p.map(|_| adjusted)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_are_short() {
+        for (note, short) in [
+            ("The originals are GSM-Base: all 100 known GSM8K questions.", "originals published (all 100 of GSM-Base)"),
+            (
+                "The variants are the published GSM-Symbolic main set (98 of 98 known questions, Kolmogorov-Smirnov distance of the \
+                 integers 0.1201 (published 0.1201)).",
+                "variants published (98 of 98 known questions agree)",
+            ),
+            (
+                "The variants are not the published GSM-Symbolic main set: 0 of 98 known questions agree, 5000 rows of 100 templates; \
+                 accuracies are not those of the published questions.",
+                "variants not the published ones: 0 of 98 known questions agree",
+            ),
+            (
+                "The questions are drawn from 16 templates of earnest, not from the paper's.",
+                "not the paper's: drawn from 16 templates of earnest",
+            ),
+        ] {
+            assert_eq!(in_short(note), short);
+        }
+    }
+
+    #[test]
+    fn models_with_other_questions_are_named() {
+        let run = |model: &str, note: &str| StudyRun {
+            run: model.to_owned(),
+            model: model.to_owned(),
+            prompts: Vec::new(),
+            questions: vec![note.to_owned()],
+            limits: vec!["asks 10 of the 50 variants of a template".to_owned()],
+        };
+        let own = "The questions are drawn from 16 templates of earnest, not from the paper's.";
+        let known = "The originals are GSM-Base: all 100 known GSM8K questions.";
+        let study = |runs| Study::new(runs, Vec::new(), None);
+        assert_eq!(study(Vec::new()).identity(), None);
+        let alike = study(vec![run("a", own), run("b", own)]);
+        assert_eq!(
+            alike.identity().unwrap(),
+            "Questions of ours: not the paper's: drawn from 16 templates of earnest."
+        );
+        let text = study(vec![run("a", own), run("b", known)]).identity().unwrap();
+        assert!(text.contains("a: not the paper's") && text.contains("b: originals published"), "{text}");
+        assert_eq!(alike.differs().unwrap(), "Not as in the paper: the run asks 10 of the 50 variants of a template.");
+    }
 }

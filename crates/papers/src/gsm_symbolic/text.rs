@@ -13,11 +13,14 @@ use earnest_tasks::suite::gsm_symbolic::published::{Printed, odds_ratios};
 /// Figures shown as text: those whose data are not in a table.
 const FIGURES_IN_TEXT: [u8; 4] = [7, 9, 10, 11];
 
-/// Rows of the summary's table of results; more are counted.
-const ROWS: usize = 16;
-/// Notes of the summary; more are counted.
-const NOTES: usize = 6;
-
+/// Lines of the summary on a terminal.
+const LINES: usize = 60;
+/// Rows of the summary's table of results that stand there however long the rest is; more are counted.
+const ROWS: usize = 4;
+/// Rows of the harder sets and of models by formula in the summary; more are counted.
+const FEW: usize = 3;
+/// Models and prompts up to which the summary says in words what the runs say of each claim; beyond, the counts do.
+const SPOKEN: usize = 12;
 /// Models whose rows tables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableModels {
@@ -27,32 +30,43 @@ pub enum TableModels {
     All,
 }
 
-/// Renders a summary of the study: about a screen for a terminal of `width` columns; the table of results may be wider.
+/// Renders a summary of the study: a screen of 60 lines for a terminal of 100 columns and more.
 pub fn render_summary(study: &Study, width: usize) -> String {
-    let mut text = heading(study, width);
+    let head = heading(study, width);
+    let mut rest = String::new();
     if !study.analyses.is_empty() {
-        text.push_str(&results(study, width));
-        text.push_str(&harder(study));
-        text.push_str(&comparability(study, width));
+        rest.push_str(&harder(study, width, FEW));
+        rest.push_str(&formulas(study, width));
+        if let Some(differs) = study.differs() {
+            rest.push_str(&format!("\n{}", wrap(&differs, width, "")));
+        }
     }
-    text.push_str(&claims(study));
-    text.push_str(&selection(study, width));
-    let rest = if study.analyses.is_empty() {
-        "--tables all prints the published Tables 2 to 15; -o FILE writes all tables and figures as a page."
+    rest.push_str(&claims(study, width, study.analyses.len() <= SPOKEN));
+    if study.analyses.is_empty() {
+        rest.push_str(&selection(study, width));
+        rest.push_str("\nThe tables: --tables all. All tables and figures as a page: -o FILE.\n");
     } else {
-        "--tables prints Tables 2 to 15 for these models beside the published values, --tables all for every model of the paper; \
-         -o FILE writes a page with all tables and figures."
-    };
-    format!("{text}\n{}", wrap(rest, width, ""))
+        let more = "Tables 2 to 15: --tables, with the paper's other models --tables all. Page with figures: -o FILE.";
+        rest.push_str(&format!("\n{}", wrap(more, width, "")));
+    }
+    let room = LINES.saturating_sub(displayed(&head, width) + displayed(&rest, width));
+    let results = if study.analyses.is_empty() { String::new() } else { results(study, width, room) };
+    head + &results + &rest
+}
+
+/// Lines that a text takes on a terminal of `width` columns.
+fn displayed(text: &str, width: usize) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(width.max(1)).max(1)).sum()
 }
 
 /// Renders all tables, and the figures whose data they do not have, for a terminal of `width` columns; tables may be wider.
 pub fn render_tables(study: &Study, models: TableModels, width: usize) -> String {
     let mut text = heading(study, width);
-    text.push_str(&harder(study));
+    text.push_str(&harder(study, width, usize::MAX));
+    text.push_str(&formulas(study, width));
     text.push_str(&comparability(study, width));
     text.push_str(&selection(study, width));
-    text.push_str(&claims(study));
+    text.push_str(&claims(study, width, true));
     let figures = study.figures.iter().filter(|figure| FIGURES_IN_TEXT.contains(&figure.number));
     for table in study.tables.iter().chain(figures) {
         let mut table = table.clone();
@@ -60,7 +74,7 @@ pub fn render_tables(study: &Study, models: TableModels, width: usize) -> String
             table.rows.retain(|row| row.cells.iter().any(|cell| cell.ours.is_some()) || of_model(study, &row.name));
         }
         if !table.rows.is_empty() {
-            text.push_str(&result_table(&table, width));
+            text.push_str(&result_table(study, &table, width));
         }
     }
     let rest =
@@ -95,78 +109,130 @@ fn heading(study: &Study, width: usize) -> String {
     text
 }
 
-/// Renders a row for each model and prompt that was run.
-fn results(study: &Study, width: usize) -> String {
-    let names = [
-        "",
-        "",
-        "questions",
-        "base %",
-        "variants %",
-        "difference [95 %]",
-        "odds ratio [95 %]",
-        "p",
-        "Holm",
-        "paper's OR",
-    ];
-    let mut table = Table::with_left(2, names);
-    for analysis in study.analyses.iter().take(ROWS) {
-        let accuracies = &analysis.accuracies;
-        let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
-        let difference = match (accuracies.difference, accuracies.interval) {
-            (_, Some(at)) => format!("{:+.1} [{:+.1}, {:+.1}]", at.estimate, at.low, at.high),
-            (Some(difference), None) => format!("{difference:+.1}"),
-            (None, None) => "-".to_owned(),
-        };
-        let effect = analysis.glmm1.variant;
-        let ratio = effect.map_or_else(|| analysis.glmm1.problem().unwrap_or("-").to_owned(), |at| ratio(&at));
-        let printed_ratio = odds_ratios(analysis.prompt).iter().find(|row| row.model == analysis.model);
-        table.row(vec![
-            analysis.model.clone(),
-            analysis.prompt.to_string(),
-            (accuracies.base_questions + accuracies.variant_questions).to_string(),
-            share(accuracies.base),
-            share(accuracies.variants),
-            difference,
-            ratio,
-            effect.map_or_else(|| "-".to_owned(), |at| ours(at.p, 3)),
-            study.holm(analysis).map_or_else(|| "-".to_owned(), |p| ours(p, 3)),
-            printed_ratio.map_or_else(|| "-".to_owned(), |row| format!("{:.2}", row.odds_ratio)),
-        ]);
-    }
-    let mut text = format!(
-        "\nVariants against originals (GLMM 1, converged; Holm over the models of a prompt)\n{}",
+/// Renders the models that were run by prompt, in at most `room` lines if that is enough for a few.
+fn results(study: &Study, width: usize, room: usize) -> String {
+    let printed_ratio =
+        |analysis: &Analysis| odds_ratios(analysis.prompt).iter().find(|row| row.model == analysis.model);
+    let has_printed = study.analyses.iter().any(|analysis| printed_ratio(analysis).is_some());
+    let table = |rows: usize| {
+        let mut names = vec!["", "base", "variants", "difference [95 %]", "odds ratio [95 %]", "p", "Holm"];
+        names.extend(has_printed.then_some("paper's OR"));
+        let mut table = Table::with_left(1, names);
+        let mut prompt = None;
+        for analysis in study.analyses.iter().take(rows) {
+            if prompt != Some(analysis.prompt) {
+                prompt = Some(analysis.prompt);
+                table.row(vec![format!("{} prompt", analysis.prompt)]);
+            }
+            let accuracies = &analysis.accuracies;
+            let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
+            let effect = analysis.glmm1.variant;
+            let mut cells = vec![
+                format!("  {}", analysis.model),
+                share(accuracies.base),
+                share(accuracies.variants),
+                difference(accuracies),
+                effect.map_or_else(|| analysis.glmm1.problem().unwrap_or("-").to_owned(), |at| ratio(&at)),
+                effect.map_or_else(|| "-".to_owned(), |at| ours(at.p, 3)),
+                study.holm(analysis).map_or_else(|| "-".to_owned(), |p| ours(p, 3)),
+            ];
+            cells.extend(has_printed.then(|| {
+                printed_ratio(analysis).map_or_else(|| "-".to_owned(), |row| format!("{:.2}", row.odds_ratio))
+            }));
+            table.row(cells);
+        }
+        // A narrow terminal has no room for both accuracies and their difference.
+        let least: &[&str] = if width < 100 { &["paper's OR", "base", "variants"] } else { &["paper's OR"] };
+        table.fit(width, least.iter().copied());
+        table.shorten_names(width);
         table.render()
-    );
-    if study.analyses.len() > ROWS {
-        writeln!(text, "and {} more", study.analyses.len() - ROWS).expect(WRITES);
-    }
+    };
+    let frame = |rows: usize| {
+        let title = "Variants against originals, % right (GLMM 1, converged; Holm over the models of a prompt)";
+        let mut text = format!("\n{}", wrap(title, width, ""));
+        if let Some(identity) = study.identity() {
+            text.push_str(&wrap(&identity, width, ""));
+        }
+        text.push_str(&table(rows));
+        let left = study.analyses.len() - rows;
+        if left > 0 {
+            writeln!(text, "and {left} more: --tables").expect(WRITES);
+        }
+        text + &reach(study, width)
+    };
+    let all = study.analyses.len();
+    let fits = |rows: &usize| displayed(&frame(*rows), width) <= room;
+    let rows = (ROWS.min(all)..=all).rev().find(fits).unwrap_or(ROWS.min(all));
+    frame(rows)
+}
+
+/// Renders what the designs could have found.
+fn reach(study: &Study, width: usize) -> String {
     let reach = study.analyses.iter().filter_map(|analysis| analysis.accuracies.detectable);
     let (low, high) = reach.fold((f64::INFINITY, 0.0f64), |(low, high), at| (low.min(at), high.max(at)));
-    if high > 0.0 {
-        text.push_str(&wrap(
-            &format!(
-                "These designs find differences from {low:.1} points ({high:.1} in the least favourable) with power 80 %; smaller \
-                 ones they mostly miss."
+    if high <= 0.0 {
+        return String::new();
+    }
+    let text = format!(
+        "These designs find differences of {low:.1} to {high:.1} points with power 80 %; smaller ones they mostly miss."
+    );
+    wrap(&text, width, "")
+}
+
+/// A difference in points, with its interval where there is one.
+fn difference(accuracies: &super::Accuracies) -> String {
+    match (accuracies.difference, accuracies.interval) {
+        (_, Some(at)) => format!("{:+.1} [{:+.1}, {:+.1}]", at.estimate, at.low, at.high),
+        (difference, None) => difference.map_or_else(|| "-".to_owned(), |points| format!("{points:+.1}")),
+    }
+}
+
+/// Renders the default mixed model of every model.
+fn formulas(study: &Study, width: usize) -> String {
+    if study.formulas.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::with_left(1, ["", "rows", "odds ratio [95 %]", "p", "points [95 %]"]);
+    for fit in study.formulas.iter().take(FEW) {
+        table.row(vec![
+            fit.model.clone(),
+            fit.rows.to_string(),
+            fit.odds_ratio.map_or_else(
+                || "no estimate".to_owned(),
+                |at| format!("{:.2} [{:.2}, {:.2}]", at.estimate, at.low, at.high),
             ),
-            width,
-            "",
-        ));
+            fit.p.map_or_else(|| "-".to_owned(), |p| ours(p, 3)),
+            fit.points
+                .map_or_else(|| "-".to_owned(), |at| format!("{:+.1} [{:+.1}, {:+.1}]", at.estimate, at.low, at.high)),
+        ]);
+    }
+    table.shorten_names(width);
+    let title = "One mixed model for all prompts of a model, by formula: earnest's default beside the paper's GLMM";
+    let mut text = format!("\n{}{}", wrap(title, width, ""), table.render());
+    if study.formulas.len() > FEW {
+        writeln!(text, "and {} more, on the page", study.formulas.len() - FEW).expect(WRITES);
     }
     text
 }
 
-/// Renders the harder sets of the models that were asked them.
-fn harder(study: &Study) -> String {
+/// Renders the harder sets of the models that were asked them, at most so many rows.
+fn harder(study: &Study, width: usize, most: usize) -> String {
     let mut table = Table::with_left(3, HARDER_COLUMNS);
     let rows: Vec<Vec<String>> = harder_rows(study);
     if rows.is_empty() {
         return String::new();
     }
-    for row in rows {
+    let left = rows.len().saturating_sub(most);
+    for row in rows.into_iter().take(most) {
         table.row(row);
     }
-    format!("\nHarder sets against the originals of their templates (the paper has none)\n{}", table.render())
+    table.shorten_names(width);
+    let mut text =
+        format!("\nHarder sets against the originals of their templates (the paper has none)\n{}", table.render());
+    if left > 0 {
+        writeln!(text, "and {left} more: --tables").expect(WRITES);
+    }
+    text
 }
 
 /// Columns of the harder sets.
@@ -179,10 +245,6 @@ pub(super) fn harder_rows(study: &Study) -> Vec<Vec<String>> {
     let of_analysis = |analysis: &Analysis| {
         let (model, prompt) = (analysis.model.clone(), analysis.prompt.to_string());
         let sets = analysis.harder.iter().map(move |(set, accuracies)| {
-            let difference = match (accuracies.difference, accuracies.interval) {
-                (_, Some(at)) => format!("{:+.1} [{:+.1}, {:+.1}]", at.estimate, at.low, at.high),
-                (difference, None) => difference.map_or_else(|| "-".to_owned(), |points| format!("{points:+.1}")),
-            };
             vec![
                 model.clone(),
                 prompt.clone(),
@@ -190,7 +252,7 @@ pub(super) fn harder_rows(study: &Study) -> Vec<Vec<String>> {
                 accuracies.variant_questions.to_string(),
                 share(accuracies.base),
                 share(accuracies.variants),
-                difference,
+                difference(accuracies),
                 share(accuracies.detectable),
             ]
         });
@@ -206,11 +268,8 @@ fn comparability(study: &Study, width: usize) -> String {
         return String::new();
     }
     let mut text = "\nQuestions and comparability\n".to_owned();
-    for note in notes.iter().take(NOTES) {
+    for note in &notes {
         text.push_str(&wrap(note, width, "* "));
-    }
-    if notes.len() > NOTES {
-        writeln!(text, "* and {} more, on the page", notes.len() - NOTES).expect(WRITES);
     }
     text
 }
@@ -229,8 +288,9 @@ fn selection(study: &Study, width: usize) -> String {
     text
 }
 
-fn claims(study: &Study) -> String {
-    let names = ["claim", "published", "without artefacts", "ours", "ours by lme4"];
+/// Renders the counts behind the paper's claims, and in words what the runs say of each conclusion.
+fn claims(study: &Study, width: usize, spoken: bool) -> String {
+    let names = ["claim", "published", "without artefacts", "ours", "by lme4"];
     // Without a fit there is no count of ours.
     let none = study.analyses.is_empty();
     let mut table = Table::with_left(1, if none { names[..3].to_vec() } else { names.to_vec() });
@@ -247,17 +307,45 @@ fn claims(study: &Study) -> String {
         }
         table.row(cells);
     }
-    format!("\nClaims\n{}", table.render())
+    table.fit(width, ["by lme4", "without artefacts"]);
+    let mut text = format!("\nThe paper's claims\n{}{}", table.render(), wrap(&artefacts(study), width, ""));
+    for (conclusion, says) in study.said().into_iter().filter(|_| spoken) {
+        text.push_str(&wrap(&format!("{conclusion}: {says}"), width, "* "));
+    }
+    text
 }
 
-fn result_table(table: &ResultTable, width: usize) -> String {
+/// The counts without artefacts in a sentence, and how to read ours.
+pub(super) fn artefacts(study: &Study) -> String {
+    let mut text = String::new();
+    if let [uncorrected, adjusted, ..] = &study.claims[..] {
+        text = format!(
+            "Fits that are artefacts of lme4's inner tolerance (gemma-2-2b's) count in the paper: of its {} of {}, {} remain; of the {} \
+             after Holm's correction, {}.",
+            uncorrected.published,
+            uncorrected.of,
+            uncorrected.without_artefacts,
+            adjusted.published,
+            adjusted.without_artefacts
+        );
+    }
+    if !study.analyses.is_empty() {
+        text.push_str(" Ours counts the models that were run; no effect shown is not evidence of none.");
+    }
+    text
+}
+
+fn result_table(study: &Study, table: &ResultTable, width: usize) -> String {
     let kind = if table.kind == Kind::Table { "Table" } else { "Figure" };
-    let has_ours = table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.ours.is_some());
+    let cells = || table.rows.iter().flat_map(|row| &row.cells);
+    let has_ours = cells().any(|cell| cell.ours.is_some());
+    // Models that the paper does not have need no columns for it.
+    let beside = has_ours && cells().any(|cell| cell.published.is_some());
     let series = table.rows.iter().any(|row| row.series.is_some());
     let mut names = vec!["".to_owned()];
     names.extend(series.then(|| "".to_owned()));
     for column in &table.columns {
-        if has_ours {
+        if beside {
             names.extend([format!("{} paper", column.name), "ours".to_owned(), "diff.".to_owned()]);
         } else {
             names.push(column.name.clone());
@@ -269,16 +357,26 @@ fn result_table(table: &ResultTable, width: usize) -> String {
         let mut cells = vec![format!("{}{mark}", row.name)];
         cells.extend(series.then(|| row.series.clone().unwrap_or_default()));
         for (cell, column) in row.cells.iter().zip(&table.columns) {
-            cells.push(cell.published.map_or_else(|| "-".to_owned(), |value| printed(value, column.decimals)));
+            if beside || !has_ours {
+                cells.push(cell.published.map_or_else(|| "-".to_owned(), |value| printed(value, column.decimals)));
+            }
             if has_ours {
                 cells.push(cell.ours.map_or_else(|| "-".to_owned(), |value| ours(value, column.decimals)));
+            }
+            if beside {
                 let signed = |value: f64| format!("{value:+.*}", column.decimals);
                 cells.push(cell.difference.map_or_else(|| "-".to_owned(), signed));
             }
         }
         rows.row(cells);
     }
-    let mut text = format!("\n{kind} {}: {}\n{}", table.number, table.title, rows.render());
+    let paper = if has_ours && !beside { "; the paper has no row of these models" } else { "" };
+    let title = format!("{kind} {}: {}{paper}", table.number, table.title);
+    let mut text = format!("\n{}", wrap(&title, width, ""));
+    if let Some(identity) = study.identity().filter(|_| has_ours || study.is_in(table)) {
+        text.push_str(&wrap(&identity, width, ""));
+    }
+    text.push_str(&rows.render());
     for remark in table.remarks() {
         text.push_str(&wrap(&remark, width, "* "));
     }

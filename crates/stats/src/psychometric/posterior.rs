@@ -4,9 +4,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Curves;
+use crate::distribution::chi_squared_upper;
 
 /// Curves with less than this share of the largest weight are left out of sums.
 const NEGLIGIBLE: f64 = 1e-9;
+
+/// Parameters of a curve: median, slope, lapse rate and shape.
+const PARAMETERS: f64 = 4.0;
 
 /// Bins of an octave in which crossings are counted.
 const BINS: f64 = 48.0;
@@ -156,22 +160,24 @@ impl Posterior {
         bins
     }
 
-    /// Compares the crossing of a level with that of another measurement over the same lengths: twice the smaller posterior probability of
-    /// either order, equal crossings counted half. It is read as a p value of no difference. None for measurements over other lengths.
-    pub fn compare(&self, other: &Posterior, level: f64) -> Option<f64> {
-        if self.curves.lengths != other.curves.lengths {
+    /// Logarithm of the probability of the answers under each curve.
+    fn ln_likelihoods(&self) -> impl Iterator<Item = f64> {
+        self.ln_weights.iter().zip(&self.curves.prior).map(|(weight, &prior)| weight - libm::log(prior))
+    }
+
+    /// Tests whether two measurements over the same lengths are of one curve: the p value of the likelihood ratio of the best curve for both against the
+    /// best one for each, by a chi-squared distribution with a degree of freedom for each of median, slope, lapse rate and shape. Lengths that were
+    /// chosen by the answers do not matter to a likelihood; how often equal models are told apart is simulated (`psychometric_coverage pairs`).
+    /// None for measurements over other lengths or with another chance.
+    pub fn same_curve(&self, other: &Posterior) -> Option<f64> {
+        if self.curves.lengths != other.curves.lengths || self.curves.chance != other.curves.chance {
             return None;
         }
-        let [one, two] = [self, other].map(|posterior| posterior.crossings(level, &posterior.weights()));
-        let (mut below, mut smaller, mut equal) = (0.0, 0.0, 0.0);
-        for (mine, theirs) in one.iter().zip(&two) {
-            // Mine is in this bin, theirs in an earlier one.
-            smaller += mine * below;
-            equal += mine * theirs;
-            below += theirs;
-        }
-        let larger = (1.0 - smaller - equal).max(0.0);
-        Some((2.0 * (smaller.min(larger) + 0.5 * equal)).min(1.0))
+        let most = |likelihoods: &mut dyn Iterator<Item = f64>| likelihoods.fold(f64::NEG_INFINITY, f64::max);
+        let apart = most(&mut self.ln_likelihoods()) + most(&mut other.ln_likelihoods());
+        let both = self.ln_likelihoods().zip(other.ln_likelihoods()).map(|(one, other)| one + other);
+        let statistic = 2.0 * (apart - most(&mut { both })).max(0.0);
+        Some(chi_squared_upper(statistic, PARAMETERS))
     }
 }
 
@@ -204,14 +210,19 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_differ_are_told_apart() {
+    fn curves_that_differ_are_told_apart() {
         let short = posterior(0.0, &[(1, 8, 0), (3, 8, 0), (5, 0, 8), (8, 0, 8)]);
         let long = posterior(0.0, &[(1, 8, 0), (8, 8, 0), (12, 0, 8), (20, 0, 8)]);
-        assert!(short.compare(&long, 0.5).unwrap() < 0.001);
-        assert!((short.compare(&short, 0.5).unwrap() - 1.0).abs() < 1e-9);
-        assert!((short.compare(&long, 0.5).unwrap() - long.compare(&short, 0.5).unwrap()).abs() < 1e-9);
+        assert!(short.same_curve(&long).unwrap() < 0.001);
+        assert!(short.same_curve(&short).unwrap() > 0.9);
+        assert!((short.same_curve(&long).unwrap() - long.same_curve(&short).unwrap()).abs() < 1e-9);
+        // Most is right at every length against nothing at any: no limit of either is inside the range.
+        let lapses = posterior(0.0, &[(1, 5, 2), (4, 5, 2), (10, 5, 2), (20, 5, 2)]);
+        assert!(lapses.same_curve(&posterior(0.0, &[(1, 0, 4), (4, 0, 4), (20, 0, 4)])).unwrap() < 0.001);
+        let few = posterior(0.0, &[(4, 1, 1)]).same_curve(&posterior(0.0, &[(4, 2, 0)])).unwrap();
+        assert!(few > 0.5, "{few}");
         let other = Posterior::new(&Curves::new(&[1, 2], 0.0).unwrap());
-        assert_eq!(short.compare(&other, 0.5), None);
+        assert_eq!(short.same_curve(&other), None);
     }
 
     #[test]

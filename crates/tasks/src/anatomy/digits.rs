@@ -1,4 +1,5 @@
 //! Comparisons of an answer's digits with the expected ones.
+use super::Written;
 
 /// True if a run of neighbouring digits of `expected` is missing and all others are there in order. At least half of them are there:
 /// fewer say nothing.
@@ -41,10 +42,22 @@ pub fn is_reordered(expected: &str, answer: &str) -> bool {
     expected != answer && expected.len() == answer.len() && counts(expected) == counts(answer)
 }
 
-/// Positions of the expected digits from the right, the units first: true where the answer has another digit or none.
-pub fn wrong_positions(expected: &str, answer: &str) -> Vec<bool> {
-    let mut given = answer.bytes().rev();
-    expected.bytes().rev().map(|digit| given.next() != Some(digit)).collect()
+/// Digits of an expected number, aligned at the point: true where the answer has another digit or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrongPositions {
+    /// Digits before the point, the units first.
+    pub whole: Vec<bool>,
+    /// Digits after it, from left to right.
+    pub decimals: Vec<bool>,
+}
+
+/// Compares the digits of a number, or of the significand of one with an exponent, with those of an answer at the same places.
+pub fn wrong_positions(expected: &Written, answer: &Written) -> WrongPositions {
+    let mut given = answer.whole.bytes().rev();
+    let whole = expected.whole.bytes().rev().map(|digit| given.next() != Some(digit)).collect();
+    let mut given = answer.decimals.bytes();
+    let decimals = expected.decimals.bytes().map(|digit| given.next() != Some(digit)).collect();
+    WrongPositions { whole, decimals }
 }
 
 #[cfg(test)]
@@ -65,8 +78,16 @@ mod tests {
     #[test]
     fn orders_and_positions() {
         assert!(is_reordered("1230", "3210") && !is_reordered("123", "123") && !is_reordered("123", "1234"));
-        assert_eq!(wrong_positions("1234", "1334"), [false, false, true, false]);
-        assert_eq!(wrong_positions("1234", "34"), [false, false, true, true]);
-        assert_eq!(wrong_positions("12", "912"), [false, false]);
+        let positions = |expected, answer| {
+            let [expected, answer] = [expected, answer].map(|text| Written::parse(text).unwrap());
+            let found = wrong_positions(&expected, &answer);
+            (found.whole, found.decimals)
+        };
+        assert_eq!(positions("1234", "1334"), (vec![false, false, true, false], vec![]));
+        assert_eq!(positions("1234", "34"), (vec![false, false, true, true], vec![]));
+        assert_eq!(positions("12", "912"), (vec![false, false], vec![]));
+        // The point is where numbers are aligned.
+        assert_eq!(positions("81.5", "3481.52"), (vec![false, false], vec![false]));
+        assert_eq!(positions("3.25e7", "-3.5e6"), (vec![false], vec![true, true]));
     }
 }

@@ -14,16 +14,27 @@ use crate::suite::arithmetic_bench::Task;
 use crate::suite::nupa::{Operation, TaskId};
 use crate::suite::{FailureClass, Score};
 
+/// Characters of a fraction beyond which nothing is calculated.
+const LONGEST_FRACTION: usize = 2_000;
+
+/// Digits of an operand up to which it may be a count by chance.
+const LONGEST_COUNT: usize = 2;
+
 /// Arithmetic operation of a question, as far as classes of errors depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calculation {
     Add,
     Subtract,
     Multiply,
+    /// Whole quotient.
     Divide,
+    /// Quotient as a fraction.
+    Quotient,
     Remainder,
     /// The larger or the smaller operand.
     Choose,
+    /// A number of digits, or the digit at a place.
+    Count,
     /// Anything else: digits are compared.
     Other,
 }
@@ -37,6 +48,7 @@ impl Calculation {
                 Task::Sub | Task::Sub1 => Calculation::Subtract,
                 Task::Mul | Task::Mul1 => Calculation::Multiply,
                 Task::Div | Task::Div1 => Calculation::Divide,
+                Task::Length | Task::Count => Calculation::Count,
                 _ => Calculation::Other,
             };
         }
@@ -45,6 +57,8 @@ impl Calculation {
             Ok(Operation::Sub) => Calculation::Subtract,
             Ok(Operation::MultiplyHard | Operation::MultiplyEasy) => Calculation::Multiply,
             Ok(Operation::FloorDiv) => Calculation::Divide,
+            Ok(Operation::TrueDiv) => Calculation::Quotient,
+            Ok(Operation::Length | Operation::Count | Operation::GetDigit) => Calculation::Count,
             Ok(Operation::Mod | Operation::ModEasy) => Calculation::Remainder,
             Ok(Operation::Max | Operation::MaxHard | Operation::Min | Operation::MinHard) => Calculation::Choose,
             _ => Calculation::Other,
@@ -118,8 +132,16 @@ pub fn classify(wrong: &Wrong<'_>) -> Finding {
     if let Some(class) = other_form(wrong.expected, answer) {
         return class.into();
     }
+    let written = [wrong.a, wrong.b].into_iter().flatten().any(|operand| is_same(operand, answer));
+    // Before its exponent or its digits are compared with those of the right one.
+    if wrong.calculation == Calculation::Choose && written {
+        return ErrorClass::Operation.into();
+    }
+    if let Some(class) = by_fraction(wrong, answer) {
+        return class.into();
+    }
     let (Some(expected), Some(given)) = (Written::parse(wrong.expected), Written::parse(answer)) else {
-        let is_operand = [wrong.a, wrong.b].into_iter().flatten().any(|operand| operand == answer);
+        let is_operand = written && wrong.calculation != Calculation::Count;
         return if is_operand { ErrorClass::Operand.into() } else { by_digits(wrong.expected, answer).into() };
     };
     let magnitude = |number: &Written| Written { negative: false, ..number.clone() };
@@ -158,6 +180,62 @@ fn other_form(expected: &str, answer: &str) -> Option<ErrorClass> {
     (truth == given).then_some(ErrorClass::Format)
 }
 
+/// True of two spellings of one number.
+fn is_same(one: &str, other: &str) -> bool {
+    let numbers = || Some((Written::parse(one)?, Written::parse(other)?));
+    match (fraction(one), fraction(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => one == other || numbers().is_some_and(|(one, other)| one == other),
+    }
+}
+
+/// A fraction, or a whole number as one.
+fn fraction(text: &str) -> Option<Fraction> {
+    if text.len() > LONGEST_FRACTION {
+        return None;
+    }
+    let whole = || Written::parse(text).filter(|number| number.exponent.is_none())?.scaled(0).map(Fraction::from);
+    Fraction::parse(text).ok().or_else(whole)
+}
+
+/// Classes of wrong answers to questions whose answer is a fraction.
+fn by_fraction(wrong: &Wrong<'_>, answer: &str) -> Option<ErrorClass> {
+    let expected = Fraction::parse(wrong.expected).ok()?;
+    let given = fraction(answer)?;
+    if &Fraction::from(BigInt::ZERO) - &given == expected {
+        return Some(ErrorClass::Sign);
+    }
+    let [a, b] = [wrong.a, wrong.b].map(|operand| operand.and_then(fraction));
+    if let (Some(a), Some(b)) = (&a, &b)
+        && is_other_operation_on_fractions(wrong.calculation, a, b, &given)
+    {
+        return Some(ErrorClass::Operation);
+    }
+    [a, b].into_iter().flatten().any(|operand| operand == given).then_some(ErrorClass::Operand)
+}
+
+/// True of the exact result of another operation on fractions, of the quotient the other way round, and of sums and differences of numerators and
+/// denominators by themselves.
+fn is_other_operation_on_fractions(calculation: Calculation, a: &Fraction, b: &Fraction, given: &Fraction) -> bool {
+    let by_parts = |of: fn(&BigInt, &BigInt) -> BigInt| {
+        let (above, below) = (of(a.numerator(), b.numerator()), of(a.denominator(), b.denominator()));
+        Fraction::new(above, below).ok()
+    };
+    let is = |of: Calculation, result: Option<Fraction>| of != calculation && result.as_ref() == Some(given);
+    match calculation {
+        Calculation::Add if by_parts(|one, other| one + other).as_ref() == Some(given) => return true,
+        Calculation::Subtract if by_parts(|one, other| one - other).as_ref() == Some(given) => return true,
+        Calculation::Choose | Calculation::Count | Calculation::Other => return false,
+        _ => {}
+    }
+    is(Calculation::Add, Some(a + b))
+        || is(Calculation::Subtract, Some(a - b))
+        || is(Calculation::Subtract, Some(b - a))
+        || is(Calculation::Multiply, Some(a * b))
+        || is(Calculation::Quotient, a.divided_by(b).ok())
+        || b.divided_by(a).ok().as_ref() == Some(given)
+}
+
 fn by_digits(expected: &str, answer: &str) -> ErrorClass {
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
     let (expected, answer) = (digits(expected), digits(answer));
@@ -175,6 +253,10 @@ fn by_digits(expected: &str, answer: &str) -> ErrorClass {
 /// Results of other operations, operands, carries, and operands beside each other.
 fn by_calculation(calculation: Calculation, operands: &[Option<Written>; 2], given: &Written) -> Option<Finding> {
     let [Some(a), b] = operands else { return None };
+    // Short answers are an operand by chance; a number of several digits is copied.
+    if calculation == Calculation::Count {
+        return (a == given && a.whole.len() > LONGEST_COUNT).then(|| ErrorClass::Operand.into());
+    }
     let Some(b) = b else {
         return (a == given).then(|| ErrorClass::Operand.into());
     };
@@ -187,8 +269,7 @@ fn by_calculation(calculation: Calculation, operands: &[Option<Written>; 2], giv
     let answer = scaled(given);
     if let Some(answer) = &answer {
         if *answer == a_whole || *answer == b_whole {
-            let class = if calculation == Calculation::Choose { ErrorClass::Operation } else { ErrorClass::Operand };
-            return Some(class.into());
+            return Some(ErrorClass::Operand.into());
         }
         if is_other_operation(calculation, &a_whole, &b_whole, answer, places) {
             return Some(ErrorClass::Operation.into());
@@ -335,11 +416,47 @@ mod tests {
             (fraction("62/80"), fraction("31/41"), fraction("3/8")),
             (ErrorClass::Unreduced, ErrorClass::Other, ErrorClass::Operand)
         );
+        // 5/13 adds numerators and denominators, -1/40 subtracts, 3/20 multiplies, 15/16 and 16/15 divide.
+        for answer in ["5/13", "-1/40", "3/20", "15/16", "16/15"] {
+            assert_eq!(fraction(answer), ErrorClass::Operation, "{answer}");
+        }
+        assert_eq!((fraction("-31/40"), fraction("-62/80")), (ErrorClass::Sign, ErrorClass::Sign));
+        assert_eq!(
+            (fraction("40/31"), fraction("6/16"), fraction("1/0")),
+            (ErrorClass::Order, ErrorClass::Operand, ErrorClass::Other)
+        );
+        let difference = |answer| class(Calculation::Subtract, "3/8", "2/5", "-1/40", answer);
+        assert_eq!(
+            (difference("1/40"), difference("1/3"), difference("31/40")),
+            (ErrorClass::Sign, ErrorClass::Operation, ErrorClass::Operation)
+        );
+        let quotient = |answer| class(Calculation::Quotient, "12", "18", "2/3", answer);
+        assert_eq!(
+            (quotient("3/2"), quotient("12/18"), quotient("30"), quotient("12")),
+            (ErrorClass::Operation, ErrorClass::Unreduced, ErrorClass::Operation, ErrorClass::Operand)
+        );
+        let larger = |answer| class(Calculation::Choose, "3/8", "2/5", "2/5", answer);
+        assert_eq!((larger("3/8"), larger("5/2")), (ErrorClass::Operation, ErrorClass::Order));
+        let smaller = |answer| class(Calculation::Choose, "1.25e4", "1.25e5", "1.25e4", answer);
+        assert_eq!((smaller("1.25e5"), smaller("1.25e6")), (ErrorClass::Operation, ErrorClass::Exponent));
         let power = |answer| class(Calculation::Other, "12345", "", "1.2345e4", answer);
         assert_eq!(
             (power("1.2345e5"), power("1.2354e4"), power("1.235e4")),
             (ErrorClass::Exponent, ErrorClass::Order, ErrorClass::Dropped)
         );
+    }
+
+    #[test]
+    fn counts_are_no_operands_by_chance() {
+        let count = |a, b, answer| class(Calculation::Count, a, b, "2", answer);
+        assert_eq!(
+            (count("7", "", "7"), count("47", "", "47"), count("4707", "7", "7")),
+            (ErrorClass::Other, ErrorClass::Other, ErrorClass::Other)
+        );
+        assert_eq!(count("4707", "7", "4707"), ErrorClass::Operand);
+        for task in ["length", "count"] {
+            assert_eq!(Calculation::of_task(task), Calculation::Count, "{task}");
+        }
     }
 
     #[test]

@@ -9,9 +9,11 @@ mod digits;
 mod finding;
 mod written;
 
-pub use chance::{CALCULATIONS, CHANCE_DIGITS, RandomWrong, largest_rate, one_digit_rate, random_rate, simulate};
+pub use chance::{
+    CALCULATIONS, CHANCE_DIGITS, Numbers, RandomWrong, largest_rate, one_digit_rate, random_rate, simulate,
+};
 pub use columns::{Missed, missed_borrows, missed_carries, missed_carries_of_product};
-pub use digits::{is_dropped, is_reordered, is_repeated, wrong_positions};
+pub use digits::{WrongPositions, is_dropped, is_reordered, is_repeated, wrong_positions};
 pub use finding::{Calculation, Finding, Wrong, classify, of_sample};
 pub use written::Written;
 
@@ -37,9 +39,9 @@ pub enum ErrorClass {
     Exponent,
     /// The right magnitude under the wrong sign.
     Sign,
-    /// The exact result of another operation on the same operands.
+    /// The exact result of another operation on the same operands; the other operand where one is to be chosen.
     Operation,
-    /// One of the operands.
+    /// One of the operands, where the answer is not a count.
     Operand,
     /// The sum (or product by one digit) with carries left out, and no other difference.
     Carry,

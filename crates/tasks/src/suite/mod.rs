@@ -90,7 +90,7 @@ pub trait Suite: Send + Sync {
         None
     }
 
-    /// The rules of which one can be primary, for `--profile`.
+    /// The rules of which one can be primary, for `--rule`.
     fn profiles(&self) -> Vec<&str> {
         Vec::new()
     }

@@ -7,7 +7,7 @@ use super::rows::Rows;
 use crate::fused::{self, AttentionShape};
 use crate::norm::rms_norm;
 use crate::positions::{RotaryTable, mask};
-use earnest_models::checkpoint::{Position, alibi_slopes};
+use earnest_models::checkpoint::Position;
 
 impl Decoder {
     /// Self-attention with its projections. `h` holds all computed rows; the result holds the query rows: all of them, or those of
@@ -70,9 +70,9 @@ impl Decoder {
             scale: c.attention_scale,
             rotation: match layer.config.position {
                 Position::Rotary(index) => Some(ropes[index].values()?),
-                Position::None | Position::Alibi => None,
+                Position::None | Position::Alibi | Position::AlibiReversed => None,
             },
-            slopes: (layer.config.position == Position::Alibi).then(|| alibi_slopes(c.num_heads)),
+            slopes: layer.config.position.slopes(c.num_heads),
             window: layer.config.window,
         };
         fused::attention(&q, &k, &v, shape)
@@ -100,8 +100,7 @@ impl Decoder {
                 k = ropes[index].rotate(&k, 0)?;
                 None
             }
-            Position::None => None,
-            Position::Alibi => Some(alibi_slopes(c.num_heads)),
+            position => position.slopes(c.num_heads),
         };
         let mask = mask(length, slopes.as_deref(), layer.config.window, &self.device)?.narrow(1, first, queries)?;
         // The query heads of a group are stacked, so that keys are not repeated.

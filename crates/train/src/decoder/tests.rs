@@ -9,7 +9,6 @@ use crate::{
     AdamW, AdamWSettings, AdapterSettings, Batch, Example, Gradients, Parameters, PositionEncoding, Size, answer_loss,
     answer_scores,
 };
-use earnest_models::checkpoint::alibi_slopes;
 
 const TINY: Size = Size { layers: 2, hidden: 16, intermediate: 24, heads: 4, kv_heads: 2 };
 
@@ -24,7 +23,7 @@ fn loss(decoder: &Decoder, batch: &Batch) -> Tensor {
 
 #[test]
 fn gradients_agree_with_finite_differences() {
-    for encoding in [PositionEncoding::Rope, PositionEncoding::Nope, PositionEncoding::Alibi] {
+    for encoding in PositionEncoding::ALL {
         let mut parameters = Parameters::default();
         let config = TINY.decoder(11, 32, encoding);
         let decoder = Decoder::fresh(&config, 3, &mut parameters, &Device::Cpu).unwrap();
@@ -63,6 +62,7 @@ fn fused_attention_equals_composed_attention() {
         (PositionEncoding::Rope, Some(3)),
         (PositionEncoding::Nope, None),
         (PositionEncoding::Alibi, None),
+        (PositionEncoding::AlibiReversed, None),
     ] {
         let mut parameters = Parameters::default();
         let mut config = TINY.decoder(11, 32, encoding);
@@ -89,7 +89,7 @@ fn fused_attention_equals_composed_attention() {
             head_dim: 4,
             scale: config.attention_scale,
             rotation: (encoding == PositionEncoding::Rope).then(|| rope.values().unwrap()),
-            slopes: (encoding == PositionEncoding::Alibi).then(|| alibi_slopes(4)),
+            slopes: config.layers[0].position.slopes(4),
             window,
         };
         let fused = fused::attention(q.as_tensor(), k.as_tensor(), v.as_tensor(), shape).unwrap();

@@ -15,7 +15,7 @@ pub struct CellChoice {
     pub task: String,
     /// Digits per token and their grouping: `1`, `3`, `3-random`, `3-left-to-right`, `places`.
     pub tokenizer: String,
-    /// Positional encoding: `rope`, `nope`, `alibi`.
+    /// Positional encoding: `rope`, `nope`, `alibi`, `alibi-reversed`.
     pub position: String,
     /// Number format: `plain`, or `reversed`, `padded` and `hinted` joined by `+`.
     pub format: String,
@@ -83,6 +83,7 @@ pub(super) fn position(text: &str) -> Result<PositionEncoding, AxisError> {
         "rope" => Ok(PositionEncoding::Rope),
         "nope" => Ok(PositionEncoding::Nope),
         "alibi" => Ok(PositionEncoding::Alibi),
+        "alibi-reversed" => Ok(PositionEncoding::AlibiReversed),
         _ => Err(AxisError::Position(text.to_owned())),
     }
 }

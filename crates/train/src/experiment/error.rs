@@ -86,6 +86,9 @@ pub enum GridError {
     /// The criterion is invalid.
     #[error("until: {0}")]
     Criterion(#[from] crate::UnknownCriterion),
+    /// The style is invalid.
+    #[error("style: {0}")]
+    Style(#[from] crate::UnknownStyle),
     /// Restarts have no meaning without a criterion.
     #[error("restarts needs until, the criterion that a training misses")]
     RestartsWithoutCriterion,

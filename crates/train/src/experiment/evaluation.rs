@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::GridCell;
 use super::error::EvaluationError;
-use crate::{QuestionStream, TrainError, TrainingQuestion, TrainingTask};
+use crate::{AnswerStyle, QuestionStream, TextPair, TrainError, TrainingQuestion, TrainingTask};
 use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_engine::{Engine, EngineError, Event, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
-use earnest_tasks::suite::nupa::{DigitSet, Metrics, Split, measure};
+use earnest_tasks::suite::nupa::{DigitSet, LONGEST_SHARED, Metrics, Split, SplitVersion, measure};
 
 /// Version of [`Evaluation`]'s JSON format.
 pub const EVALUATION_FORMAT: u32 = 1;
@@ -39,8 +39,15 @@ pub struct LengthScore {
     pub task: String,
     /// Digits of the longer operand, as the suite counts them.
     pub length: usize,
+    /// Style of the answers.
+    #[serde(default, skip_serializing_if = "AnswerStyle::is_question")]
+    pub style: AnswerStyle,
     /// True if training covers the length.
     pub learnt: bool,
+    /// True if every question of the length may have been in training, so that the score is not one of generalisation: short questions, whose
+    /// answers can only be learnt one by one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_train: bool,
     /// Number of questions.
     pub questions: usize,
     /// Exact match.
@@ -56,7 +63,9 @@ pub struct LengthScore {
 /// Question with its prompt and expected answer.
 struct TestQuestion {
     question: TrainingQuestion,
+    style: AnswerStyle,
     learnt: bool,
+    in_train: bool,
     prompt: String,
     /// Answer in the model's number format.
     expected: String,
@@ -115,10 +124,14 @@ fn test_questions(cell: &GridCell, questions: usize) -> Result<Vec<TestQuestion>
             continue;
         }
         let stream = QuestionStream::new(settings.evaluation_stream(lengths)?, Split::Test)?;
-        for (number, question) in stream.first_questions(questions).into_iter().enumerate() {
-            let text = stream.text(&question, number as u64)?;
-            let learnt = training.contains(question.task(), question.length());
-            test.push(TestQuestion { question, learnt, prompt: text.prompt, expected: text.answer });
+        for style in AnswerStyle::ALL.into_iter().filter(|style| settings.styles.contains(style)) {
+            for (number, question) in stream.first_questions(questions).into_iter().enumerate() {
+                let text = style.pair(&question, stream.text(&question, number as u64)?)?;
+                let learnt = training.contains(question.task(), question.length());
+                let in_train = learnt && settings.splits == SplitVersion::Two && question.length() <= LONGEST_SHARED;
+                let TextPair { prompt, answer: expected } = text;
+                test.push(TestQuestion { question, style, learnt, in_train, prompt, expected });
+            }
         }
     }
     Ok(test)
@@ -131,13 +144,16 @@ fn mean_scores(cell: &GridCell, test: &[TestQuestion], answers: &[String]) -> Re
     for (question, answer) in test.iter().zip(answers) {
         let (exact, metrics) = score(question, answer.trim(), &|text| format.restore_answer(text));
         let (task, length) = (question.question.task().to_string(), question.question.length());
-        let index = scores.iter().position(|score| score.task == task && score.length == length);
+        let style = question.style;
+        let index = scores.iter().position(|score| (&score.task, score.style, score.length) == (&task, style, length));
         let index = index.unwrap_or_else(|| {
             let zero = metrics.map(|_| 0.0);
             scores.push(LengthScore {
                 task,
                 length,
+                style,
                 learnt: question.learnt,
+                in_train: question.in_train,
                 questions: 0,
                 exact_match: 0.0,
                 digit_match: zero,
@@ -171,7 +187,12 @@ fn score(question: &TestQuestion, answer: &str, restore: &dyn Fn(&str) -> String
         }
     };
     let gold = question.question.answer();
-    let plain = restore(answer);
+    let plain = match question.style {
+        AnswerStyle::Question => restore(answer),
+        AnswerStyle::RuleFollowing => {
+            answer.rsplit_once("So the answer is ").map_or("", |(_, last)| last).trim().to_owned()
+        }
+    };
     let metrics = measure(form, DigitSet::Ascii, &gold, &plain);
     // Exact match compares the text: digit metrics ignore other characters.
     (plain == gold, metrics)

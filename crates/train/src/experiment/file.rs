@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::cell::{CellChoice, GridCell, NumberStyle, position, size, tokenizer};
 use super::error::{ExperimentError, ExperimentFileError, GridError};
-use crate::{AdamWSettings, Criterion, NextTasks, SplitVersion, StoredType, TrainSettings};
+use crate::{AdamWSettings, AnswerStyle, Criterion, Goal, NextTasks, SplitVersion, StoredType, TrainSettings};
 
 /// Experiment: the trainings of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +53,9 @@ struct Grid {
     format: OneOrMany,
     #[serde(default = "smallest")]
     size: OneOrMany,
+    /// Styles of the answers.
+    #[serde(default = "question")]
+    style: Styles,
     /// Tasks of a second phase, and the steps of the first.
     #[serde(default)]
     then: Option<OneOrMany>,
@@ -117,6 +120,17 @@ impl OneOrMany {
     }
 }
 
+/// Styles of one model: a list, or joined by commas.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Styles(OneOrMany);
+
+impl Styles {
+    fn values(&self) -> Vec<String> {
+        self.0.values().iter().flat_map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>()).collect()
+    }
+}
+
 /// Lengths: a number, a list, or ranges such as `"1-4,6"`.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -163,6 +177,9 @@ fn plain() -> OneOrMany {
 }
 fn smallest() -> OneOrMany {
     OneOrMany::Text("0.3m".into())
+}
+fn question() -> Styles {
+    Styles(OneOrMany::Text(AnswerStyle::Question.to_string()))
 }
 fn words() -> usize {
     1024
@@ -315,6 +332,7 @@ impl Grid {
             position: position(&choice.position)?,
             tokenizer: tokenizer(&choice.tokenizer, self.words)?,
             tasks: choice.task.split(',').map(|task| task.trim().to_owned()).collect(),
+            styles: self.style.values().iter().map(|style| style.parse()).collect::<Result<_, _>>()?,
             then: match (&self.then, self.then_after) {
                 (None, None) => None,
                 (Some(tasks), Some(after)) => Some(NextTasks { tasks: tasks.values(), after }),
@@ -331,7 +349,8 @@ impl Grid {
             until: match (&self.until, self.restarts) {
                 (None, None) => None,
                 (Some(text), restarts) => {
-                    Some(Criterion { accuracy: text.parse()?, restarts: restarts.unwrap_or_default() })
+                    let Goal { accuracy, every_length } = text.parse()?;
+                    Some(Criterion { accuracy, every_length, restarts: restarts.unwrap_or_default() })
                 }
                 (None, Some(_)) => return Err(GridError::RestartsWithoutCriterion),
             },

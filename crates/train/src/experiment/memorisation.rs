@@ -100,8 +100,10 @@ mod tests {
             seconds: 1.0,
             scores: vec![LengthScore {
                 task: "memorise:pi".into(),
+                style: crate::AnswerStyle::Question,
                 length: 100,
                 learnt: true,
+                in_train: false,
                 questions: 100,
                 exact_match: share,
                 digit_match: None,

@@ -15,4 +15,6 @@ pub use evaluation::{EVALUATION_FORMAT, Evaluation, LengthScore};
 pub use file::Experiment;
 pub use memorisation::{Memorisation, memorisation};
 pub use results::{CurvePoint, CurveScore, ExperimentResults, Metric, ModelResult, RESULTS_FORMAT, SeedMean};
-pub use runner::{CellEvent, CellState, EXPERIMENT_FILE, ExperimentOutcome, cell_folder, cell_state, events, run};
+pub use runner::{
+    CellEvent, CellState, EXPERIMENT_FILE, ExperimentOutcome, cell_folder, cell_state, events, run, seconds_per_step,
+};

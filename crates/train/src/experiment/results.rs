@@ -9,7 +9,7 @@ use super::evaluation::{Evaluation, LengthScore};
 use super::file::Experiment;
 use super::runner::{CellState, cell_folder, cell_state, events};
 use crate::{NextTasks, TrainEvent};
-use earnest_stats::distribution::student_quantile;
+use earnest_stats::distribution::{student_quantile, student_two_sided};
 use earnest_tasks::suite::Interval;
 
 /// Version of [`ExperimentResults`]'s JSON format.
@@ -128,6 +128,21 @@ impl SeedMean {
         Some(Interval { estimate: self.mean, low: self.mean - half, high: self.mean + half })
     }
 
+    /// Returns the two-sided p value of the difference from another mean (Welch's test); `None` if either has a single seed. If no seed
+    /// differs from another, the test has no scale: the p value is then the smallest one that a permutation of the seeds allows, or 1 without a
+    /// difference.
+    pub fn p_value(&self, other: &SeedMean) -> Option<f64> {
+        let (own, others) = (self.std_err?.powi(2), other.std_err?.powi(2));
+        let (difference, variance) = (self.mean - other.mean, own + others);
+        if variance == 0.0 {
+            let permutations = choose(self.seeds + other.seeds, self.seeds);
+            return Some(if difference == 0.0 { 1.0 } else { (2.0 / permutations).min(1.0) });
+        }
+        let term = |variance: f64, seeds: usize| variance.powi(2) / (seeds as f64 - 1.0);
+        let freedom = variance.powi(2) / (term(own, self.seeds) + term(others, other.seeds));
+        Some(student_two_sided(difference / variance.sqrt(), freedom))
+    }
+
     /// Returns the difference from another mean with its 95 % confidence interval (B. L. Welch, Biometrika 34, 1947, 28-35); `None`
     /// if either has a single seed.
     pub fn minus(&self, other: &SeedMean) -> Option<Interval> {
@@ -142,6 +157,11 @@ impl SeedMean {
         let half = student_quantile(0.975, freedom) * variance.sqrt();
         Some(Interval { estimate, low: estimate - half, high: estimate + half })
     }
+}
+
+/// Number of ways to choose `k` of `n`.
+fn choose(n: usize, k: usize) -> f64 {
+    (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product()
 }
 
 /// Metric of answers.
@@ -251,7 +271,7 @@ impl ExperimentResults {
                 let all: Vec<f64> = model
                     .scores
                     .iter()
-                    .filter(|score| score.task == task && score.learnt == learnt)
+                    .filter(|score| score.style.is_question() && score.task == task && score.learnt == learnt)
                     .filter_map(|score| metric.of(score))
                     .collect();
                 (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
@@ -262,14 +282,14 @@ impl ExperimentResults {
 }
 
 impl ModelResult {
-    /// Returns the scores of a task and length.
+    /// Returns the scores of the plain questions of a task and length.
     pub fn score(&self, task: &str, length: usize) -> Option<&LengthScore> {
-        self.scores.iter().find(|score| score.task == task && score.length == length)
+        self.scores.iter().find(|score| score.style.is_question() && score.task == task && score.length == length)
     }
 
     /// Returns the trained lengths of a task, or its other lengths, in ascending order.
     pub fn lengths(&self, task: &str, learnt: bool) -> Vec<usize> {
-        let own = |score: &&LengthScore| score.task == task && score.learnt == learnt;
+        let own = |score: &&LengthScore| score.style.is_question() && score.task == task && score.learnt == learnt;
         let mut all: Vec<usize> = self.scores.iter().filter(own).map(|score| score.length).collect();
         all.sort_unstable();
         all
@@ -296,7 +316,7 @@ fn model_result(cell: &GridCell, folder: &Path, evaluation: Evaluation) -> Resul
                     .into_iter()
                     .map(|cell| CurveScore {
                         exact_match: cell.exact as f64 / cell.questions.max(1) as f64,
-                        task: cell.task,
+                        task: cell.name(),
                         length: cell.length,
                     })
                     .collect(),
@@ -351,8 +371,13 @@ mod tests {
         let difference = one.minus(&other).unwrap();
         assert!((difference.low + 0.147_613_273).abs() < 1e-8, "{difference:?}");
         assert!((difference.high - 0.947_613_273).abs() < 1e-8, "{difference:?}");
+        // By numerical integration of the density of t.
+        assert!((one.p_value(&other).unwrap() - 0.110116).abs() < 1e-5, "{:?}", one.p_value(&other));
         assert_eq!(one.minus(&SeedMean::of(&[0.5]).unwrap()), None);
         let floor = SeedMean::of(&[0.0, 0.0]).unwrap();
+        assert_eq!((floor.p_value(&floor), floor.p_value(&SeedMean::of(&[0.5]).unwrap())), (Some(1.0), None));
+        // Two of four seeds: six ways to choose them.
+        assert_eq!(floor.p_value(&SeedMean::of(&[1.0, 1.0]).unwrap()), Some(2.0 / 6.0));
         assert_eq!(floor.minus(&floor), Some(Interval { estimate: 0.0, low: 0.0, high: 0.0 }));
     }
 }

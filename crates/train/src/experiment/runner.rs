@@ -10,7 +10,7 @@ use super::cell::GridCell;
 use super::error::ExperimentError;
 use super::evaluation::{EVALUATION_FORMAT, Evaluation, evaluate};
 use super::file::Experiment;
-use crate::{TrainEvent, TrainOutcome, Trainer};
+use crate::{TrainEvent, TrainOutcome, TrainSettings, Trainer};
 
 /// Name of the experiment file in a results folder.
 pub const EXPERIMENT_FILE: &str = "experiment.toml";
@@ -171,6 +171,31 @@ pub fn run(
         report(CellEvent::Evaluated(cell, &evaluation));
     }
     Ok(if locked > 0 { ExperimentOutcome::Locked(locked) } else { ExperimentOutcome::Complete })
+}
+
+/// Measures the seconds that a step of a training takes, with several steps of it in a temporary folder.
+///
+/// # Errors
+/// The training's.
+pub fn seconds_per_step(cell: &GridCell, steps: u64) -> Result<f64, ExperimentError> {
+    let failed = |source| ExperimentError::Training { cell: cell.name(), source: Box::new(source) };
+    let folder = std::env::temp_dir().join(format!("earnest-plan-{}-{}", std::process::id(), cell.name()));
+    // One question a length: only the steps are measured.
+    let settings =
+        TrainSettings { steps, validate_every: steps, validation: 1, then: None, until: None, ..cell.settings.clone() };
+    let mut seconds = Vec::new();
+    let trained = Trainer::open(settings, &folder, &Device::Cpu).and_then(|mut trainer| {
+        trainer.run(&AtomicBool::new(false), &mut |event| {
+            if let TrainEvent::Step { seconds: took, .. } = event {
+                seconds.push(*took);
+            }
+        })
+    });
+    std::fs::remove_dir_all(&folder).ok();
+    trained.map_err(failed)?;
+    // The first step makes the questions of eight, as every eighth does; the mean of whole groups is that of a long training.
+    let whole = seconds.len() / 8 * 8;
+    Ok(seconds[..whole].iter().sum::<f64>() / whole.max(1) as f64)
 }
 
 /// Returns true if the model was evaluated with the experiment's number of questions.

@@ -209,7 +209,7 @@ fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored
         let layer = c.layers.iter().find(|layer| layer.window.is_some() == sliding);
         layer.and_then(|layer| match layer.position {
             Position::Rotary(index) => c.ropes.get(index),
-            Position::None | Position::Alibi => None,
+            Position::None | Position::Alibi | Position::AlibiReversed => None,
         })
     };
     let rope = if family == Family::Gemma3 { rope_of(false) } else { c.ropes.first() };

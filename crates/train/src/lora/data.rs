@@ -2,7 +2,7 @@
 use super::pairs::{self, PairFields};
 use super::settings::{LoraData, LoraSettings};
 use super::{Base, PromptForm};
-use crate::{CellScore, Example, QuestionStream, TextPair, TrainError, TrainingQuestion};
+use crate::{AnswerStyle, CellScore, Example, QuestionStream, TextPair, TrainError, TrainingQuestion};
 use earnest_eval::prompt::{PromptError, Prompter, tokenise};
 use earnest_models::checkpoint::{ChatMessage, Checkpoint};
 use earnest_tasks::suite::Segments;
@@ -94,7 +94,14 @@ impl Data {
                         data.check_length(data.encode(pair, &prompter)?)?;
                     }
                 }
-                let score = CellScore { task: name, length: 0, learnt: true, questions: examples.len(), exact: 0 };
+                let score = CellScore {
+                    task: name,
+                    style: AnswerStyle::Question,
+                    length: 0,
+                    learnt: true,
+                    questions: examples.len(),
+                    exact: 0,
+                };
                 let cells = if examples.is_empty() { Vec::new() } else { vec![ValidationCell { score, examples }] };
                 Ok((data, cells))
             }
@@ -171,7 +178,8 @@ impl Data {
                     cell.examples.push(example);
                 }
                 _ => {
-                    let score = CellScore { task, length, learnt, questions: 1, exact: 0 };
+                    let style = AnswerStyle::Question;
+                    let score = CellScore { task, style, length, learnt, questions: 1, exact: 0 };
                     cells.push(ValidationCell { score, examples: vec![example] });
                 }
             }

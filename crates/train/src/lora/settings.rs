@@ -151,6 +151,7 @@ impl LoraSettings {
             tokens: None,
             seed: self.seed,
             splits: SplitVersion::One,
+            styles: vec![crate::AnswerStyle::Question],
         })
     }
 

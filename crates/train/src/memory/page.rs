@@ -2,10 +2,11 @@
 use std::sync::atomic::AtomicBool;
 
 use super::{Ending, KindResults, MemoryFile, MemoryResults, train_model};
-use crate::experiment::SeedMean;
+use crate::experiment::{ExperimentResults, Memorisation, SeedMean, memorisation};
 
 const PAGE: &str = include_str!("../../../../docs/training/memorise.md");
 const LOG: &str = include_str!("../../../../docs/training/memory.json");
+const DECODERS: &str = include_str!("../../../../docs/training/memory-decoder.json");
 const FILE: &str = include_str!("../../../../docs/training/memory.toml");
 
 fn results() -> MemoryResults {
@@ -47,6 +48,25 @@ fn capacity(results: &MemoryResults) -> String {
         ]
     };
     table(heading, &kinds.map(row).collect::<Vec<_>>())
+}
+
+fn decoders() -> String {
+    let heading = "| digits | parameters | bits to store per parameter | right, % | paper's count | net of chance |";
+    let row = |kind: &Memorisation| {
+        let load = kind.digits as f64 * std::f64::consts::LOG2_10 / kind.parameters as f64;
+        let net = SeedMean { mean: load * (kind.recalled.mean - 0.1), ..kind.bits };
+        vec![
+            kind.digits.to_string(),
+            kind.parameters.to_string(),
+            format!("{load:.2}"),
+            shown(&kind.recalled, 100.0, 1),
+            shown(&kind.bits, 1.0, 2),
+            shown(&net, 1.0, 2),
+        ]
+    };
+    let found = memorisation(&ExperimentResults::parse(DECODERS).unwrap());
+    assert!(found.iter().all(|kind| kind.recalled.seeds == 5));
+    table(heading, &found.iter().map(row).collect::<Vec<_>>())
 }
 
 fn forgetting(results: &MemoryResults) -> String {
@@ -133,16 +153,16 @@ fn sentences(results: &MemoryResults) -> Vec<String> {
 #[test]
 fn the_page_has_the_numbers_of_the_log() {
     let results = results();
-    for table in [capacity(&results), forgetting(&results), products(&results)] {
-        assert!(PAGE.contains(&table), "docs/training/memorise.md should have\n{table}");
+    let tables = [capacity(&results), decoders(), forgetting(&results), products(&results)];
+    for table in &tables {
+        assert!(PAGE.contains(table), "docs/training/memorise.md should have\n{table}");
     }
     for sentence in sentences(&results) {
         assert!(PAGE.contains(&sentence), "docs/training/memorise.md should have {sentence:?}");
     }
     // No further table, and none with other rows.
     let rows = PAGE.lines().filter(|line| line.starts_with('|')).count();
-    let of = |text: String| text.lines().count();
-    assert_eq!(rows, of(capacity(&results)) + of(forgetting(&results)) + of(products(&results)));
+    assert_eq!(rows, tables.iter().map(|table| table.lines().count()).sum::<usize>());
 }
 
 #[test]

@@ -9,9 +9,7 @@ use crate::cpu::kernels::{
 };
 use crate::cpu::kv::{BlockLayout, CacheLayout};
 use crate::cpu::team::Team;
-use earnest_models::checkpoint::{
-    DecoderConfig, KeysValues, LatentAttention, LayerConfig, Norm, Position, QkNorm, alibi_slopes,
-};
+use earnest_models::checkpoint::{DecoderConfig, KeysValues, LatentAttention, LayerConfig, Norm, Position, QkNorm};
 
 /// Tokens whose rotary embedding and cache writes one piece of work does.
 pub(super) const TOKENS_PER_PIECE: usize = 8;
@@ -109,9 +107,9 @@ impl AttentionBuffers {
         }
         let angles = match spec.position {
             Position::Rotary(rope) => Some(&self.angles[rope]),
-            Position::None | Position::Alibi => None,
+            Position::None | Position::Alibi | Position::AlibiReversed => None,
         };
-        let slopes = if spec.position == Position::Alibi { alibi_slopes(c.num_heads) } else { Vec::new() };
+        let slopes = spec.position.slopes(c.num_heads).unwrap_or_default();
         rotate_and_cache(team, layer, row, angles, &self.tokens, &mut self.qkv);
         self.attended.resize(m * row.queries, 0.0);
         let attention = Attention {

@@ -222,8 +222,8 @@ pub(crate) fn products<D: Device>(
         outcome.same_bits &= get::<u16>(device, to, n * k)? == bits(element, &o.exact);
     }
     // Enough multiprocessors cut k into segments, few do not.
-    let sizes =
-        [(1, 999), (9, 1), (30, 999), (64, 1), (129, 999), (rows, 9999), (rows, 1)].map(|(m, n)| (rows.min(m), n));
+    let sizes = [(1, 999), (9, 1), (30, 999), (64, 1), (129, 999), (250, 1), (rows, 9999), (rows, 1)]
+        .map(|(m, n)| (rows.min(m), n));
     let mut all: Vec<Vec<f32>> = vec![];
     for (m, multiprocessors) in sizes {
         let runner = case.runner(device, true, multiprocessors, &o)?;

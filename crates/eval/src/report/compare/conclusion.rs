@@ -112,7 +112,7 @@ impl Comparison {
         (known && mine != theirs && !self.of_logs).then(|| {
             format!(
                 "The runs have different primary rules ({mine} and {theirs}), so their difference of {} says nothing about the \
-                 models. `earnest compare RUN RUN --primary RULE` compares both by one rule; `earnest score RUN --save --profile RULE` \
+                 models. `earnest compare RUN RUN --primary RULE` compares both by one rule; `earnest score RUN --save --rule RULE` \
                  makes it a run's own.",
                 self.overall.size(self.overall.difference.abs())
             )

@@ -74,6 +74,11 @@ pub fn bars(plot: &Bars) -> Figure {
         svg.text("tick", (x.at(tick), height - BOTTOM + 15.0), Anchor::Middle, &number(tick * plot.factor));
     }
     svg.text("label", ((left + WIDTH - right) / 2.0, height - 8.0), Anchor::Middle, &plot.x_label);
+    // Names on lines of their own may stand across the axis, which is below them then.
+    let axis = |svg: &mut Svg| svg.line("axis", (x.at(0.0), TOP), (x.at(0.0), height - BOTTOM));
+    if above {
+        axis(&mut svg);
+    }
     let mut y = TOP + GAP / 2.0;
     for group in &plot.groups {
         let middle = y + group.bars.len() as f64 * thick / 2.0;
@@ -91,7 +96,9 @@ pub fn bars(plot: &Bars) -> Figure {
         svg.close();
         y += GAP;
     }
-    svg.line("axis", (x.at(0.0), TOP), (x.at(0.0), height - BOTTOM));
+    if !above {
+        axis(&mut svg);
+    }
     // The baseline of differences has no bar, and no key.
     let is_drawn = |series: usize| {
         plot.groups

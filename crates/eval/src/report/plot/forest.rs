@@ -42,9 +42,16 @@ pub fn forest(plot: &Forest) -> Figure {
     let (left, right) = (widest + 12.0, WIDTH - 132.0);
     let bottom = TOP + plot.rows.len() as f64 * PITCH;
     let x = Scale::log(domain(&plot.rows), (left, right));
+    let mut free = f64::NEG_INFINITY;
     for tick in x.ticks(5) {
         svg.line("grid", (x.at(tick), TOP), (x.at(tick), bottom));
-        svg.text("tick", (x.at(tick), bottom + 15.0), Anchor::Middle, &ratio(tick));
+        let text = ratio(tick);
+        let half = text_width(&text) / 2.0;
+        // A number that would cover the one before it is left out; its line stays.
+        if x.at(tick) - half > free {
+            svg.text("tick", (x.at(tick), bottom + 15.0), Anchor::Middle, &text);
+            free = x.at(tick) + half + 3.0;
+        }
     }
     svg.line("rule", (x.at(1.0), TOP - 4.0), (x.at(1.0), bottom + 2.0));
     svg.text("label", ((left + right) / 2.0, bottom + 32.0), Anchor::Middle, &plot.x_label);

@@ -40,15 +40,16 @@ pub struct LimitBar {
 }
 
 const WIDTH: f64 = 372.0;
-const TOP: f64 = 20.0;
+const TOP: f64 = 6.0;
 const BOTTOM: f64 = 20.0;
 /// Height of a bar, and space below a row.
 const THICK: f64 = 9.0;
 const GAP: f64 = 4.0;
 /// Longest name in characters.
 const LABEL: usize = 24;
-/// Room for the numbers at the right.
+/// Room for the numbers at the right, and for the mark of those that differ beside them.
 const NUMBERS: f64 = 34.0;
+const MARK: f64 = 14.0;
 /// Part of an octave by which ends outside the range are drawn outside it.
 const OUTSIDE: f64 = 1.25;
 
@@ -62,8 +63,9 @@ pub fn limits(panel: &LimitPanel) -> Figure {
     let rows: f64 = panel.rows.iter().map(height_of).sum();
     let height = TOP + rows + BOTTOM;
     let (first, last) = (panel.lengths.0 / OUTSIDE, panel.lengths.1 * OUTSIDE);
-    let x = Scale::log((first, last), (left, WIDTH - NUMBERS));
-    svg.text("panel", (0.0, 12.0), Anchor::Start, &panel.title);
+    let mark = if panel.rows.iter().any(|row| row.differs) { MARK } else { 0.0 };
+    let right = WIDTH - NUMBERS - mark;
+    let x = Scale::log((first, last), (left, right));
     for tick in [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0].into_iter().filter(|tick| *tick <= panel.lengths.1) {
         svg.line("grid", (x.at(tick), TOP - 2.0), (x.at(tick), height - BOTTOM));
         svg.text("small", (x.at(tick), height - BOTTOM + 11.0), Anchor::Middle, &number(tick));
@@ -73,10 +75,10 @@ pub fn limits(panel: &LimitPanel) -> Figure {
         let high = height_of(row) - GAP;
         svg.text("tick", (left - 6.0, y + high / 2.0 + 4.0), Anchor::End, &shorten(&row.name, LABEL));
         for (place, bar) in (0_u32..).zip(&row.bars) {
-            draw(&mut svg, row, bar, x, first, y + f64::from(place) * THICK);
+            draw(&mut svg, row, bar, x, (first, right), y + f64::from(place) * THICK);
         }
         if row.differs {
-            svg.text("tick", (WIDTH - 4.0, y + high / 2.0 + 4.0), Anchor::End, "≠");
+            svg.text("tick", (WIDTH - 2.0, y + high / 2.0 + 4.0), Anchor::End, "≠");
         }
         y += high + GAP;
     }
@@ -87,7 +89,7 @@ pub fn limits(panel: &LimitPanel) -> Figure {
     Figure::new(&panel.name, &panel.title, description, (WIDTH, height), svg)
 }
 
-fn draw(svg: &mut Svg, row: &LimitRow, bar: &LimitBar, x: Scale, from: f64, y: f64) {
+fn draw(svg: &mut Svg, row: &LimitRow, bar: &LimitBar, x: Scale, (from, right): (f64, f64), y: f64) {
     let tip = format!("{}: {}", row.name, bar.text);
     let place = |length: f64| match length {
         length if length < row.lengths.0 => from,
@@ -113,7 +115,7 @@ fn draw(svg: &mut Svg, row: &LimitRow, bar: &LimitBar, x: Scale, from: f64, y: f
     }
     svg.close();
     let short = bar.text.split(' ').next().unwrap_or_default();
-    svg.text("small", (WIDTH - NUMBERS + 3.0, y + thick), Anchor::Start, short);
+    svg.text("small", (right + 3.0, y + thick), Anchor::Start, short);
 }
 
 #[cfg(test)]

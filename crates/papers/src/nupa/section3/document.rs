@@ -10,7 +10,7 @@ use earnest_tasks::suite::nupa::PublishedTraining;
 use earnest_train::experiment::{ExperimentResults, Metric, ModelResult, SeedMean};
 
 /// Version of [`Section3`]'s JSON form.
-pub const SECTION_3_FORMAT: u32 = 1;
+pub const SECTION_3_FORMAT: u32 = 2;
 
 /// Comparison of section 3 with an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,6 +37,8 @@ pub struct Section3 {
     pub findings: Vec<Section3Finding>,
     /// Our data for the paper's figures, which it prints without numbers.
     pub figures: Vec<Section3Figure>,
+    /// Lengths whose questions may all have been in training.
+    pub in_train: Vec<usize>,
     /// Limitations of the comparison, in sentences.
     pub caveats: Vec<String>,
 }
@@ -82,26 +84,61 @@ pub struct Section3Finding {
     pub measured: Metric,
     pub of_better: SeedMean,
     pub of_other: SeedMean,
-    /// The first minus the second with Welch's 95 % interval over seeds.
+    /// The first minus the second with Welch's 95 % interval over seeds, which is not adjusted.
     pub difference: Option<Interval>,
+    /// Contrasts that are adjusted together.
+    pub family: Family,
+    /// Two-sided p value of the difference: Welch's, or the smallest one that a permutation of the seeds allows if no seed differs from another.
+    pub p: Option<f64>,
+    /// The same, adjusted for all contrasts of the family (Holm).
+    pub adjusted_p: Option<f64>,
+    /// Lowest exact match of either variant at a trained length. Contrasts of longer ones are concluded only if it is at least [`GATE`].
+    pub lowest_learnt: f64,
     #[serde(rename = "verdict")]
     pub outcome: ClaimOutcome,
+}
+
+/// Exact match that both variants of a contrast beyond the training lengths need at every trained length: what a model has not learnt it
+/// cannot generalise.
+pub const GATE: f64 = 0.95;
+
+/// Family of contrasts: those of one setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Positional encodings.
+    Encodings,
+    /// Digits per token.
+    Digits,
+    /// Random groups of digits.
+    Groups,
+    /// Reversal and padding.
+    Formats,
+    /// Index hints.
+    Hints,
+}
+
+impl Family {
+    /// All families.
+    pub const ALL: [Family; 5] = [Family::Encodings, Family::Digits, Family::Groups, Family::Formats, Family::Hints];
 }
 
 /// Outcome of a contrast for the claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimOutcome {
-    /// The interval of the difference is above zero.
+    /// The adjusted p value is below 0.05 and the difference above zero.
     Shown,
     /// It is, but the better variant has not learnt the task: its exact match at the training lengths is below one half.
     ShownNotLearnt,
-    /// It includes zero.
+    /// The adjusted p value is not below 0.05.
     NotShown,
-    /// It is below zero.
+    /// It is, and the difference is below zero.
     Opposite,
     /// It is, but the better variant has not learnt the task.
     OppositeNotLearnt,
+    /// A contrast of longer lengths whose variants have not both learnt every trained length: nothing is concluded.
+    LeftOpen,
     /// Both are at most 1 %: no difference can be seen at this scale.
     Floor,
     /// A single seed has no interval.
@@ -117,6 +154,7 @@ impl ClaimOutcome {
             ClaimOutcome::NotShown => "not shown",
             ClaimOutcome::Opposite => "the opposite",
             ClaimOutcome::OppositeNotLearnt => "the opposite, but not learnt",
+            ClaimOutcome::LeftOpen => "left open",
             ClaimOutcome::Floor => "both at the floor",
             ClaimOutcome::OneSeed => "one seed",
         }
@@ -193,6 +231,13 @@ pub(super) fn scale(results: &ExperimentResults) -> Vec<String> {
     all.into_iter().collect()
 }
 
+/// Lengths of which every question may have been in training.
+pub(super) fn in_train(results: &ExperimentResults) -> Vec<usize> {
+    let scores = results.models.iter().flat_map(|model| &model.scores);
+    let lengths: BTreeSet<usize> = scores.filter(|score| score.in_train).map(|score| score.length).collect();
+    lengths.into_iter().collect()
+}
+
 /// Tasks that a model was evaluated on.
 pub(super) fn tasks(model: &ModelResult) -> Vec<String> {
     let mut tasks: Vec<String> = Vec::new();
@@ -213,8 +258,8 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
         "Ours decode greedily; the paper samples at temperature 0.6. Our questions have the wording of the NUPA Test; the \
          paper's from-scratch models see two numbers and a sign."
             .to_owned(),
-        "Our ALiBi has the published sign: distant tokens have less weight. The authors' program adds the penalty with the \
-         opposite sign, so its ALiBi rows are of another encoding."
+        "`alibi` has the published sign: distant tokens have less weight. The authors' program adds the penalty with the \
+         opposite sign, which is our `alibi-reversed`, so the paper's ALiBi rows are of that encoding. RoPE's base is 10,000, as the authors'."
             .to_owned(),
         "Table 12 has RoPE at 0.00 on 9 digits of integer addition, Table 16 has 0.98 for the plain format. They cannot both be \
          of the same training; the paper does not state the encoding of Table 16's models. Ours show theirs."
@@ -224,8 +269,12 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
             .to_owned(),
         "Table 18 and the fine-tuned rows are of LoRA on a loaded checkpoint: `earnest train lora`, not this experiment."
             .to_owned(),
-        "Errors are standard errors over seeds; a seed determines both weights and questions. A difference has Welch's 95 % interval. \
-         The intervals are not adjusted for the number of contrasts."
+        "Errors are standard errors over seeds; a seed determines both weights and questions. A difference has Welch's 95 % interval, \
+         which is not adjusted. Readings follow p values that are adjusted (Holm) for all contrasts of a family: encodings, digits per token, random groups, \
+         formats, hints."
+            .to_owned(),
+        "\"Left open\" are contrasts beyond the training lengths whose two variants have not both an exact match of at least 95 % at every trained \
+         length: what was not learnt cannot be generalised."
             .to_owned(),
         "\"But not learnt\" means that even the better of two variants has an exact match below one half at the training lengths: \
          the difference is one between models that have not learnt the task."
@@ -234,6 +283,13 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
          and dlength of the finished models only."
             .to_owned(),
     ];
+    if !in_train(results).is_empty() {
+        all.push(
+            "Lengths with a dagger: every question of theirs may have been in training, because short answers can only be learnt one by one. Their scores \
+             are of memory, not of generalisation."
+                .to_owned(),
+        );
+    }
     if results.models.len() < results.planned {
         all.push(format!("{} of {} trainings are finished.", results.models.len(), results.planned));
     }

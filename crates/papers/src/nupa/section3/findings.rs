@@ -1,6 +1,10 @@
 //! Conclusions of section 3, tested as contrasts between variants that differ in one setting.
-use super::document::{ClaimOutcome, Section3Finding, tasks};
+use super::document::{ClaimOutcome, Family, GATE, Section3Finding, tasks};
+use earnest_stats::holm;
 use earnest_train::experiment::{CellChoice, ExperimentResults, Metric};
+
+/// Adjusted p value below which a difference is shown.
+const LEVEL: f64 = 0.05;
 
 /// Score up to which both variants are at the floor.
 const FLOOR: f64 = 0.01;
@@ -39,6 +43,7 @@ struct Claim {
     text: &'static str,
     rests_on: &'static str,
     axis: Axis,
+    family: Family,
     /// Pairs of the variant that is expected to be better and the other one.
     pairs: &'static [(&'static str, &'static str)],
     /// True for the training lengths, false for longer ones; or both.
@@ -50,6 +55,7 @@ const CLAIMS: [Claim; 6] = [
         text: "One-digit tokens are at least as good as longer ones, in domain and out of it",
         rests_on: "Figures 4 and 9 to 11",
         axis: Axis::Tokenizer,
+        family: Family::Digits,
         pairs: &[("1", "2"), ("1", "3"), ("1", "2-random"), ("1", "3-random")],
         learnt: &[true, false],
     },
@@ -57,6 +63,7 @@ const CLAIMS: [Claim; 6] = [
         text: "Random groups generalise further in length than fixed ones",
         rests_on: "Figure 12",
         axis: Axis::Tokenizer,
+        family: Family::Groups,
         pairs: &[("2-random", "2"), ("3-random", "3")],
         learnt: &[false],
     },
@@ -64,20 +71,23 @@ const CLAIMS: [Claim; 6] = [
         text: "NoPE and ALiBi generalise further in length than RoPE",
         rests_on: "Figure 13, Table 12",
         axis: Axis::Position,
-        pairs: &[("nope", "rope"), ("alibi", "rope")],
+        family: Family::Encodings,
+        pairs: &[("nope", "rope"), ("alibi", "rope"), ("alibi-reversed", "rope")],
         learnt: &[false],
     },
     Claim {
         text: "In small models, RoPE does best on what was learnt",
         rests_on: "Tables 13 to 15",
         axis: Axis::Position,
-        pairs: &[("rope", "nope"), ("rope", "alibi")],
+        family: Family::Encodings,
+        pairs: &[("rope", "nope"), ("rope", "alibi"), ("rope", "alibi-reversed")],
         learnt: &[true],
     },
     Claim {
         text: "Reversed or padded numbers beat plain ones out of domain",
         rests_on: "Table 16, Figures 14 and 15",
         axis: Axis::Format,
+        family: Family::Formats,
         pairs: &[("reversed", "plain"), ("padded", "plain"), ("reversed+padded", "plain")],
         learnt: &[false],
     },
@@ -85,15 +95,16 @@ const CLAIMS: [Claim; 6] = [
         text: "Index hints do not help",
         rests_on: "Table 17, Figures 16 to 18",
         axis: Axis::Format,
+        family: Family::Hints,
         pairs: &[("plain", "hinted"), ("reversed", "reversed+hinted")],
         learnt: &[false],
     },
 ];
 
-/// All contrasts for which the experiment has models.
+/// All contrasts for which the experiment has models, with p values adjusted by family.
 pub(super) fn findings(results: &ExperimentResults) -> Vec<Section3Finding> {
     let choices = results.choices();
-    let mut all = Vec::new();
+    let mut all: Vec<(Section3Finding, [bool; 2])> = Vec::new();
     for claim in &CLAIMS {
         for &(better, than) in claim.pairs {
             for &choice in choices.iter().filter(|choice| claim.axis.of(choice) == better) {
@@ -112,7 +123,38 @@ pub(super) fn findings(results: &ExperimentResults) -> Vec<Section3Finding> {
             }
         }
     }
-    all
+    for family in Family::ALL {
+        let tested = |finding: &Section3Finding| finding.family == family && finding.p.is_some();
+        let p: Vec<f64> =
+            all.iter().filter(|(finding, _)| tested(finding)).filter_map(|(finding, _)| finding.p).collect();
+        let adjusted = holm(&p).expect("p values are between 0 and 1");
+        let own = all.iter_mut().filter(|(finding, _)| tested(finding));
+        for ((finding, _), adjusted) in own.zip(adjusted) {
+            finding.adjusted_p = Some(adjusted);
+        }
+    }
+    for (finding, knows) in &mut all {
+        finding.outcome = outcome(finding, *knows);
+    }
+    all.into_iter().map(|(finding, _)| finding).collect()
+}
+
+/// Reads a contrast.
+fn outcome(finding: &Section3Finding, knows: [bool; 2]) -> ClaimOutcome {
+    if !finding.learnt && finding.lowest_learnt < GATE {
+        return ClaimOutcome::LeftOpen;
+    }
+    if finding.of_better.mean <= FLOOR && finding.of_other.mean <= FLOOR {
+        return ClaimOutcome::Floor;
+    }
+    let (Some(p), Some(difference)) = (finding.adjusted_p, finding.difference) else { return ClaimOutcome::OneSeed };
+    match (p < LEVEL, difference.estimate > 0.0) {
+        (false, _) => ClaimOutcome::NotShown,
+        (true, true) if knows[0] => ClaimOutcome::Shown,
+        (true, true) => ClaimOutcome::ShownNotLearnt,
+        (true, false) if knows[1] => ClaimOutcome::Opposite,
+        (true, false) => ClaimOutcome::OppositeNotLearnt,
+    }
 }
 
 fn contrast(
@@ -123,31 +165,29 @@ fn contrast(
     task: &str,
     learnt: bool,
     measured: Metric,
-) -> Option<Section3Finding> {
+) -> Option<(Section3Finding, [bool; 2])> {
     let of_better = results.over(choice, task, learnt, measured)?;
     let of_other = results.over(other, task, learnt, measured)?;
     let difference = of_better.minus(&of_other);
+    let p = of_better.p_value(&of_other);
     let knows = |choice| results.over(choice, task, true, Metric::ExactMatch).is_none_or(|own| own.mean >= LEARNT);
-    let outcome = match difference {
-        _ if of_better.mean <= FLOOR && of_other.mean <= FLOOR => ClaimOutcome::Floor,
-        None => ClaimOutcome::OneSeed,
-        Some(difference) if difference.low > 0.0 => match knows(choice) {
-            true => ClaimOutcome::Shown,
-            false => ClaimOutcome::ShownNotLearnt,
-        },
-        Some(difference) if difference.high < 0.0 => match knows(other) {
-            true => ClaimOutcome::Opposite,
-            false => ClaimOutcome::OppositeNotLearnt,
-        },
-        Some(_) => ClaimOutcome::NotShown,
+    let lowest = |choice| {
+        let model = results.seeds_of(choice).next()?;
+        let lengths = model.lengths(task, true);
+        lengths
+            .iter()
+            .filter_map(|length| results.at(choice, task, *length, Metric::ExactMatch))
+            .map(|own| own.mean)
+            .reduce(f64::min)
     };
+    let lowest_learnt = [choice, other].into_iter().filter_map(lowest).fold(1.0, f64::min);
     let among = [
         (!matches!(claim.axis, Axis::Tokenizer)).then(|| format!("tokens of {}", choice.tokenizer)),
         (!matches!(claim.axis, Axis::Position)).then(|| choice.position.clone()),
         (!matches!(claim.axis, Axis::Format)).then(|| choice.format.clone()),
         Some(choice.size.clone()),
     ];
-    Some(Section3Finding {
+    let finding = Section3Finding {
         claim: claim.text,
         rests_on: claim.rests_on,
         task: task.to_owned(),
@@ -159,6 +199,50 @@ fn contrast(
         of_better,
         of_other,
         difference,
-        outcome,
-    })
+        family: claim.family,
+        p,
+        adjusted_p: None,
+        lowest_learnt,
+        // Known when all contrasts are.
+        outcome: ClaimOutcome::OneSeed,
+    };
+    Some((finding, [knows(choice), knows(other)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use earnest_train::experiment::SeedMean;
+
+    fn finding(learnt: bool, lowest_learnt: f64, adjusted_p: Option<f64>) -> Section3Finding {
+        let (of_better, of_other) = (SeedMean::of(&[0.8, 0.9]).unwrap(), SeedMean::of(&[0.1, 0.2]).unwrap());
+        Section3Finding {
+            claim: "",
+            rests_on: "",
+            task: String::new(),
+            better: String::new(),
+            than: String::new(),
+            among: String::new(),
+            learnt,
+            measured: Metric::ExactMatch,
+            difference: of_better.minus(&of_other),
+            of_better,
+            of_other,
+            family: Family::Encodings,
+            p: adjusted_p,
+            adjusted_p,
+            lowest_learnt,
+            outcome: ClaimOutcome::OneSeed,
+        }
+    }
+
+    #[test]
+    fn what_was_not_learnt_is_left_open_beyond_the_training_lengths() {
+        let read = |learnt, lowest, p| outcome(&finding(learnt, lowest, p), [true, true]);
+        assert_eq!(read(false, 0.94, Some(0.001)), ClaimOutcome::LeftOpen);
+        assert_eq!(read(false, 0.95, Some(0.001)), ClaimOutcome::Shown);
+        assert_eq!(read(false, 0.95, Some(0.051)), ClaimOutcome::NotShown);
+        assert_eq!(read(true, 0.2, Some(0.001)), ClaimOutcome::Shown, "the gate is for longer lengths only");
+        assert_eq!(read(true, 0.2, None), ClaimOutcome::OneSeed);
+    }
 }

@@ -7,8 +7,8 @@ mod tables;
 mod text;
 
 pub use document::{
-    ClaimOutcome, SECTION_3_FORMAT, Section3, Section3Cell, Section3Curve, Section3Figure, Section3Finding,
-    Section3Result, XAxis,
+    ClaimOutcome, Family, GATE, SECTION_3_FORMAT, Section3, Section3Cell, Section3Curve, Section3Figure,
+    Section3Finding, Section3Result, XAxis,
 };
 pub use figures::drawings;
 pub use text::render_section_3;
@@ -31,6 +31,7 @@ pub fn section_3(results: &ExperimentResults, source: &str) -> Section3 {
         cells: tables,
         findings: findings::findings(results),
         figures: figures::figures(results),
+        in_train: document::in_train(results),
         caveats: document::caveats(results),
     }
 }

@@ -45,7 +45,7 @@ pub fn render_section_3(section: &Section3, published: bool, width: usize) -> St
         text.push_str(&one_table(section, table, title, published || section.models == 0, width));
     }
     for figure in section.figures.iter().filter(|figure| figure.x == XAxis::Digits) {
-        text.push_str(&by_length(figure));
+        text.push_str(&by_length(figure, &section.in_train));
     }
     let courses = section.figures.iter().filter(|figure| figure.x != XAxis::Digits).count();
     if courses > 0 {
@@ -104,7 +104,7 @@ fn contrasts<'a>(findings: impl Iterator<Item = &'a Section3Finding>, width: usi
     if wide {
         names.extend(["first", "second"]);
     }
-    names.extend(["difference [95 %]", "reading"]);
+    names.extend(["difference [95 %]", "p", "adjusted", "reading"]);
     let mut table = Table::with_left(3, names);
     for finding in findings {
         let mut row = vec![
@@ -117,10 +117,16 @@ fn contrasts<'a>(findings: impl Iterator<Item = &'a Section3Finding>, width: usi
             row.push(mean(&finding.of_other, finding.measured));
         }
         row.push(finding.difference.as_ref().map_or_else(|| "-".to_owned(), points));
+        row.extend([finding.p, finding.adjusted_p].map(|p| p.map_or_else(|| "-".to_owned(), p_value)));
         row.push(finding.outcome.label().to_owned());
         table.row(row);
     }
     indent(&table.render())
+}
+
+/// Formats a p value.
+fn p_value(p: f64) -> String {
+    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize) -> String {
@@ -197,7 +203,7 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
     text
 }
 
-fn by_length(figure: &Section3Figure) -> String {
+fn by_length(figure: &Section3Figure, in_train: &[usize]) -> String {
     let numbers: Vec<String> = figure.figures.iter().map(u8::to_string).collect();
     let unit = if figure.measured == Metric::Dlength { "digits" } else { "%" };
     let mut text = format!("\nFigure {}: {}, {unit}\n", numbers.join(" and "), figure.title);
@@ -208,7 +214,8 @@ fn by_length(figure: &Section3Figure) -> String {
     names.extend(figure.curves.iter().map(|curve| curve.label.clone()));
     let mut table = Table::with_left(1, names);
     for length in lengths {
-        let mut row = vec![format!("{length:.0}")];
+        let dagger = if in_train.contains(&(length as usize)) { "†" } else { "" };
+        let mut row = vec![format!("{length:.0}{dagger}")];
         row.extend(figure.curves.iter().map(|curve| {
             let point = curve.points.iter().find(|(x, _)| *x == length);
             point.map_or_else(|| "-".to_owned(), |(_, value)| mean(value, figure.measured))

@@ -18,6 +18,7 @@ mod task;
 pub use baseline::{Baseline, baseline};
 pub use bench::{ArithmeticBench, QUESTIONS_VERSION, VERSION};
 pub use options::{Lengths, LengthsError, Options, OptionsError, Profile};
+pub(crate) use question::prompt;
 pub use question::{OperandError, Question};
 pub use registration::Registration;
 pub use task::{Base, OperandDigits, Task, UnknownTask};

@@ -75,8 +75,7 @@ impl Question {
 
     /// The prompt of Table 3.
     pub fn prompt(&self) -> String {
-        let template = &template(self.task).template;
-        template.replace("{a}", &self.a).replace("{b}", self.b.as_deref().unwrap_or_default())
+        prompt(self.task, &self.a).replace("{b}", self.b.as_deref().unwrap_or_default())
     }
 
     /// The exact answer in the form in which it is looked for.
@@ -147,6 +146,11 @@ static PROMPTS: LazyLock<PromptFile> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../../../prompts/arithmetic-bench.json"))
         .expect("the file is compiled in and the tests read it")
 });
+
+/// The prompt of a task with its first operand, in any spelling.
+pub(crate) fn prompt(task: Task, a: &str) -> String {
+    template(task).template.replace("{a}", a)
+}
 
 fn template(task: Task) -> &'static Prompt {
     PROMPTS.prompts.iter().find(|prompt| prompt.task == task).expect("the tests check that every task has a prompt")

@@ -16,11 +16,11 @@ pub(super) fn grids(summary: &Summary, profile: Profile) -> Vec<Grid> {
 
 fn ranges(metric: MetricName, profile: Profile, tasks: &[(TaskId, &SummaryRow)], all: Option<&SummaryRow>) -> Grid {
     let (what, unit) = match metric {
-        MetricName::ExactMatch => ("Exact match, per cent", Unit::Fraction),
+        MetricName::ExactMatch => ("Right, per cent", Unit::Fraction),
         MetricName::DigitMatch => ("Digit match, per cent of the digits", Unit::Fraction),
         MetricName::Dlength => ("Difference in length (dlength), digits", Unit::Digits),
     };
-    let title = format!("{what}, as read by {}", profile.name());
+    let title = format!("{what}, by rule {}", profile.name());
     let cells = |row: &SummaryRow| {
         let cell = |range: &str| {
             let value = value(row, &format!("{} {range}", metric.name()))?;

@@ -337,24 +337,30 @@ fn notes(tasks: &[TaskRecords]) -> Vec<String> {
     let mut notes = Vec::new();
     let n: usize = tasks.iter().map(|task| task.records.len()).sum();
     if n > 0 {
-        let omitted =
-            |task: &TaskRecords| task.records.iter().any(|record| !task.task.in_reference_range(record.length));
-        let short = if tasks.iter().any(omitted) {
-            " S includes the lengths that the authors' test omits (`--lengths reference` leaves them out)."
-        } else {
-            ""
-        };
-        notes.push(format!(
-            "S, M, L, XL: up to 4, 8, 14, 20 digits, or 10, 20, 60, 100 for the tasks that reach 100.{short} Curves by length \
-             and digit limits by both rules are in --json."
-        ));
+        notes.push("S, M, L, XL: up to 4, 8, 14, 20 digits, or 10, 20, 60, 100 for the tasks that reach 100.".into());
     }
     let guessed = |name: &str| tasks.iter().any(|task| task.task.operation.title().starts_with(name));
-    if guessed("max") || guessed("min") {
-        notes.push("Chance baseline: repeating one operand is right in half of max and min questions.".into());
+    let operands = guessed("max") || guessed("min");
+    let chance = match (operands, guessed("get_digit")) {
+        (true, true) => {
+            "repeating one operand is right in half of max and min questions, any digit in a tenth of get_digit's"
+        }
+        (true, false) => "repeating one operand is right in half of max and min questions",
+        (false, true) => "any digit is right in a tenth of get_digit's questions",
+        (false, false) => "",
+    };
+    if !chance.is_empty() {
+        notes.push(format!("Chance: {chance}."));
     }
-    if guessed("get_digit") {
-        notes.push("Chance baseline: any digit is right in a tenth of get_digit questions.".into());
+    if n > 0 {
+        let omitted =
+            |task: &TaskRecords| task.records.iter().any(|record| !task.task.in_reference_range(record.length));
+        if tasks.iter().any(omitted) {
+            notes.push(
+                "S includes the lengths that the authors' test omits (`--lengths reference` leaves them out).".into(),
+            );
+        }
+        notes.push("Curves by length and digit limits by both rules are in --json.".into());
     }
     notes
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::question::Sources;
 use super::thinking::CapRounds;
-use super::{Notation, PAIRS, ProfileOptions, Skill, ThinkingTask, notation};
+use super::{Notation, NotationQuestion, PAIRS, ProfileOptions, Skill, ThinkingTask, notation};
 use crate::suite::nupa::Adapter;
 use crate::suite::{Chooser, Item, RoundAnswer};
 
@@ -45,7 +45,7 @@ pub(super) struct Rounds<'a> {
     skills: Vec<Measurement>,
     /// Of the last round's items: the skill's place and the length.
     last: Vec<(usize, usize)>,
-    /// Sums in several notations are still to be asked.
+    /// Numbers in several notations are still to be asked.
     notations: bool,
     /// Caps on the tokens of thinking, and whether their rounds have begun.
     cap_rounds: Option<CapRounds>,
@@ -69,16 +69,16 @@ impl<'a> Rounds<'a> {
         Rounds { sources, budget, skills, last: Vec::new(), notations, cap_rounds, caps_begun: false, seed, adapter }
     }
 
-    /// 50 % limit of the first of these skills that is measured; 0 if none is.
-    fn limit(&self, tasks: &[&str]) -> f64 {
+    /// Limit of the first of these skills that is measured, of this level; none if none is, and 0 of one that does not fall.
+    fn limit(&self, tasks: &[&str], level: f64) -> Option<f64> {
         let of = |task: &&str| self.skills.iter().find(|skill| skill.skill.task == *task);
-        let measured = tasks.iter().find_map(of).map(|skill| skill.procedure.measured());
-        measured.as_ref().and_then(|measured| measured.limit(0.5)).map_or(0.0, |limit| limit.estimate)
+        let measured = tasks.iter().find_map(of)?.procedure.measured();
+        measured.limit(level).map(|limit| if measured.falls { limit.estimate } else { 0.0 })
     }
 
-    /// Questions once the limits are known: thinking under its caps, and sums in several notations in the first of these rounds.
+    /// Questions once the limits are known: thinking under its caps, and numbers in several notations in the first of these rounds.
     fn beyond_limits(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
-        let lengths = ThinkingTask::ALL.map(|kind| kind.length(self.limit(kind.skills()))).to_vec();
+        let lengths = ThinkingTask::ALL.map(|kind| kind.length(self.limit(kind.skills(), 0.5).unwrap_or(0.0))).to_vec();
         let mut items = match &mut self.cap_rounds {
             Some(cap_rounds) if std::mem::replace(&mut self.caps_begun, true) => cap_rounds.next(answers),
             Some(cap_rounds) => cap_rounds.first(lengths),
@@ -88,14 +88,16 @@ impl<'a> Rounds<'a> {
         items
     }
 
-    /// Sums in several notations, at the limit of plain ones: of NUPA, whose wording they have, else of Arithmetic-Bench, else of the shortest numbers.
+    /// The same numbers in several notations: sums of as many digits as are mostly right, of NUPA, whose wording they have, else of Arithmetic-Bench; copies
+    /// for a model that does not add.
     fn notations(&mut self) -> Vec<Item> {
         if !std::mem::take(&mut self.notations) {
             return Vec::new();
         }
-        let length = notation::length(self.limit(&[notation::SUM, "add"]));
+        let limit = |tasks: &[&str]| self.limit(tasks, 0.9);
+        let asked = NotationQuestion::choose(limit(&[notation::SUM, "add"]), limit(&["copy"]), limit(&["box"]));
         let pairs = (0..PAIRS).flat_map(|index| Notation::ALL.map(|notation| (notation, index)));
-        pairs.filter_map(|(notation, index)| notation::item(self.seed, self.adapter, notation, length, index)).collect()
+        pairs.filter_map(|(notation, index)| notation::item(self.seed, self.adapter, notation, asked, index)).collect()
     }
 }
 
@@ -194,15 +196,19 @@ mod tests {
     }
 
     #[test]
-    fn notations_are_asked_at_the_limit_of_sums() {
+    fn notations_are_asked_where_plain_sums_are_right() {
         let (skills, notations) = select(&["add", "notations"]).unwrap();
         let asked = ask(&ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() }, 7);
         let last = asked.last().unwrap();
-        assert_eq!((last.len(), last[1].as_str()), (PAIRS * Notation::ALL.len(), "profile/notations/separators/7/0"));
+        // Six digits are padded already.
+        assert_eq!((last.len(), last[1].as_str()), (PAIRS * 8, "profile/notations/separators/6/0"));
         assert!(asked[..asked.len() - 1].iter().flatten().all(|id| !id.contains("notations")));
         let (skills, notations) = select(&["notations"]).unwrap();
         let alone = ask(&ProfileOptions { skills, notations, ..ProfileOptions::default() }, 7);
-        assert_eq!((alone.len(), alone[0][0].as_str()), (1, "profile/notations/plain/2/0"));
+        assert_eq!((alone.len(), alone[0][0].as_str()), (1, "profile/notations/plain/4/0"));
+        let (skills, notations) = select(&["add", "copy", "notations"]).unwrap();
+        let copied = ask(&ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() }, 0);
+        assert_eq!(copied.last().unwrap()[1], "profile/notations/separators/copy/4/0");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `skill` | the skills: tasks of NUPA and Arithmetic-Bench, word problems, numbers in text; their lengths and chance |
 //! | `question`, `text` | the question of a skill, a length and a number |
-//! | `notation` | sums in several notations, at the limit of plain ones |
+//! | `notation` | numbers in several notations: sums that are mostly right in plain digits, else copies |
 //! | `thinking` | products and word problems under caps on the tokens of thinking |
 //! | `chooser` | rounds over all skills, by [`earnest_stats::psychometric`] |
 //! | `options`, `registration` | options, and the registration |
@@ -23,16 +23,16 @@ mod summary;
 mod text;
 mod thinking;
 
-pub use notation::{Notation, PAIRS};
+pub use notation::{Notation, NotationQuestion, PAIRS};
 pub use options::{BUDGET, ProfileOptions, THINKING, WIDTH};
 pub use registration::Registration;
 pub use skill::{Family, Skill, SkillError, skills};
 pub use suite::ProfileSuite;
-pub use summary::{LIMITS, SkillResult, results, same_limit};
+pub use summary::{LIMITS, SkillResult, results, same_curve};
 pub use thinking::{THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way, cap_of, cap_text};
 
 /// Name of the suite.
 pub const NAME: &str = "profile";
 
 /// Version of skills, procedure and scoring; those of the suites that make the questions go with it.
-const VERSION: &str = "1";
+const VERSION: &str = "2";

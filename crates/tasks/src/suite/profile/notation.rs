@@ -1,11 +1,14 @@
-//! The same sums in several notations: what spelling and tokens do to a model that can add.
+//! The same numbers in several notations: what spelling and tokens do to a model that can add or copy them.
+use std::collections::BTreeMap;
+
 use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::NAME;
 use crate::answer::reader::Form;
 use crate::number::words::exact_words;
+use crate::suite::arithmetic_bench::{self, Task};
 use crate::suite::nupa::{self, Adapter, DigitSource, Wording};
 use crate::suite::{Answered, Budget, Item, Score, score_final};
 
@@ -33,8 +36,9 @@ pub enum Notation {
     FullWidth,
 }
 
-/// Sums in each notation.
-pub const PAIRS: usize = 24;
+/// Questions in each notation. With nine right in plain digits and none in another one, the difference holds among eight; a share of 90 %
+/// right leaves room for that.
+pub const PAIRS: usize = 32;
 
 /// Begins the tasks of these items.
 const TASK: &str = "notation_";
@@ -42,14 +46,70 @@ const TASK: &str = "notation_";
 /// Task of NUPA whose wording the sums have.
 pub(super) const SUM: &str = "add_Integer_Integer_Integer";
 
-/// Lengths of the operands: one digit has no notation to speak of, and the words end.
-const SHORTEST: usize = 2;
+/// Digits of sums at most, where the words end, and of sums whose limit is not known.
 const LONGEST: usize = 15;
+const UNKNOWN: usize = 4;
+
+/// Digits of sums below which numbers are repeated instead: most notations of one digit are plain.
+const SHORTEST: f64 = 2.0;
+
+/// Digits of repeated numbers: groups of three are not plain from four on.
+const REPEATED: (f64, f64) = (4.0, 6.0);
+
+/// Covariate with what is asked; sums where it is left out, as in runs of version 1.
+const ASKED: &str = "asked";
 
 /// Tokens for an answer: words have several a digit.
 const A_DIGIT: usize = 8;
 const SPARE: usize = 64;
 const THINKING: usize = 4_096;
+
+/// What is asked of the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotationQuestion {
+    /// A sum, in NUPA's words.
+    #[default]
+    Sum,
+    /// The number itself, in the words of Arithmetic-Bench.
+    Copy,
+    /// The number in brackets, in the words of Arithmetic-Bench.
+    Box,
+}
+
+impl NotationQuestion {
+    /// What is asked in an item or sample with these covariates.
+    pub fn of(covariates: &BTreeMap<String, Value>) -> Self {
+        covariates.get(ASKED).and_then(|asked| Self::deserialize(asked).ok()).unwrap_or_default()
+    }
+
+    /// Name for people, in the plural.
+    pub fn title(self) -> &'static str {
+        match self {
+            NotationQuestion::Sum => "sums",
+            NotationQuestion::Copy => "copies",
+            NotationQuestion::Box => "numbers in brackets",
+        }
+    }
+
+    /// What is asked, and of how many digits, by the 90 % limits of plain sums, of copies and of numbers in brackets: what a model mostly gets right in
+    /// plain digits, so that there is something to lose. Limits are none where they were not measured.
+    pub(super) fn choose(sum: Option<f64>, copy: Option<f64>, brackets: Option<f64>) -> (Self, usize) {
+        if let Some(sum) = sum.filter(|sum| *sum >= SHORTEST) {
+            return (NotationQuestion::Sum, sum.min(LONGEST as f64) as usize);
+        }
+        if sum.is_none() && copy.is_none() && brackets.is_none() {
+            return (NotationQuestion::Sum, UNKNOWN);
+        }
+        let limit = |limit: Option<f64>| limit.unwrap_or(0.0);
+        let is_copy = limit(copy) >= limit(brackets);
+        let (asked, limit) = match is_copy {
+            true => (NotationQuestion::Copy, limit(copy)),
+            false => (NotationQuestion::Box, limit(brackets)),
+        };
+        (asked, limit.clamp(REPEATED.0, REPEATED.1) as usize)
+    }
+}
 
 impl Notation {
     /// All, the one that others are compared with first.
@@ -91,6 +151,16 @@ impl Notation {
         Notation::ALL.into_iter().find(|notation| notation.name() == name)
     }
 
+    /// True if numbers of this length are not the same as in plain digits.
+    pub(super) fn differs(self, length: usize) -> bool {
+        match self {
+            Notation::Separators | Notation::Groups => length > 3,
+            Notation::Padded => !length.is_multiple_of(3),
+            Notation::Spaced => length > 1,
+            _ => true,
+        }
+    }
+
     /// Writes a number given in ASCII digits.
     fn write(self, digits: &str) -> Option<String> {
         let grouped = |separator: char| {
@@ -123,13 +193,17 @@ impl Notation {
     }
 }
 
-/// Length at which the notations are compared: the whole digits of the 50 % limit of plain sums.
-pub(super) fn length(limit: f64) -> usize {
-    if limit.is_finite() { (limit as usize).clamp(SHORTEST, LONGEST) } else { LONGEST }
-}
-
-/// A sum in a notation. The operands depend on seed, length and number alone.
-pub(super) fn item(seed: u64, adapter: Adapter, notation: Notation, length: usize, index: usize) -> Option<Item> {
+/// A question in a notation. The operands depend on seed, length and number alone. None where the number is written as in plain digits.
+pub(super) fn item(
+    seed: u64,
+    adapter: Adapter,
+    notation: Notation,
+    (asked, length): (NotationQuestion, usize),
+    index: usize,
+) -> Option<Item> {
+    if notation != Notation::Plain && !notation.differs(length) {
+        return None;
+    }
     let mut random = DigitSource::named(&format!("profile notations {length}/{index} seed {seed}"));
     let mut number = || {
         let mut text = String::with_capacity(length);
@@ -139,31 +213,50 @@ pub(super) fn item(seed: u64, adapter: Adapter, notation: Notation, length: usiz
     };
     let (a, b) = (number(), number());
     let value = |digits: &str| BigInt::parse_bytes(digits.as_bytes(), 10);
-    let gold = (value(&a)? + value(&b)?).to_string();
-    let (first, second) = (notation.write(&a)?, notation.write(&b)?);
-    let question = nupa::question(SUM.parse().ok()?, &first, Some(&second), Wording::Corrected);
-    let mut item =
-        Item::plain(format!("{NAME}/notations/{}/{length}/{index}", notation.name()), notation.task(), question, gold);
+    let repeated = |task| Some((arithmetic_bench::prompt(task, &notation.write(&a)?), a.clone()));
+    let (question, gold) = match asked {
+        NotationQuestion::Sum => {
+            let (first, second) = (notation.write(&a)?, notation.write(&b)?);
+            let question = nupa::question(SUM.parse().ok()?, &first, Some(&second), Wording::Corrected);
+            (question, (value(&a)? + value(&b)?).to_string())
+        }
+        NotationQuestion::Copy => repeated(Task::Copy)?,
+        NotationQuestion::Box => repeated(Task::Box)?,
+    };
+    // Ids tell sums and copies of one length apart.
+    let part = match asked {
+        NotationQuestion::Sum => "",
+        NotationQuestion::Copy => "copy/",
+        NotationQuestion::Box => "box/",
+    };
+    let id = format!("{NAME}/notations/{}/{part}{length}/{index}", notation.name());
+    let mut item = Item::plain(id, notation.task(), question, gold);
     // The same operands in another notation.
     item.cluster = format!("notations/{length}/{index}");
     item.covariates.insert("length".into(), json!(length));
     item.covariates.insert("notation".into(), json!(notation.name()));
     item.covariates.insert("pair".into(), json!(index));
+    item.covariates.insert(ASKED.into(), json!(asked));
     let answer = A_DIGIT * length + SPARE;
     item.budget = Budget { answer, thinking: THINKING + answer };
-    if adapter == Adapter::Completion {
+    // As in the suites whose words these are.
+    if adapter == Adapter::Completion && asked == NotationQuestion::Sum {
         item.stop_strings = vec!["\n".to_owned()];
     }
     Some(item)
 }
 
-/// Scores a sum by its final answer in any notation. Where digits were asked for apart, they may be apart in the answer; the commas of number
-/// words are none between answers.
+/// Scores a number by its final answer in any notation. Where digits were asked for apart, they may be apart in the answer; the commas of number
+/// words are none between answers, zeros before padded numbers do not matter, and brackets that were asked for are none of the number.
 pub(super) fn score(notation: Notation, item: &Item, answered: &Answered<'_>) -> Score {
-    let score = score_final(item, Form::Integer, answered);
+    let brackets = NotationQuestion::of(&item.covariates) == NotationQuestion::Box;
+    let bare = brackets.then(|| answered.completion.replace(['(', ')'], ""));
+    let completion = bare.as_deref().unwrap_or(answered.completion);
+    let score = score_final(item, Form::Integer, &Answered { completion, ..*answered });
     let rewritten = match notation {
-        Notation::Spaced | Notation::Groups => joined(answered.completion),
-        Notation::Words => answered.completion.replace(", ", " "),
+        Notation::Spaced | Notation::Groups => joined(completion),
+        Notation::Words => completion.replace(", ", " "),
+        Notation::Padded => unpadded(completion),
         _ => return score,
     };
     if score.correct {
@@ -171,6 +264,21 @@ pub(super) fn score(notation: Notation, item: &Item, answered: &Answered<'_>) ->
     }
     let again = score_final(item, Form::Integer, &Answered { completion: &rewritten, ..*answered });
     if again.correct { again } else { score }
+}
+
+/// The text without zeros at the start of numbers of several digits.
+fn unpadded(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut inside = false;
+    let mut rest = text.chars().peekable();
+    while let Some(one) = rest.next() {
+        let is_padding = one == '0' && !inside && rest.peek().is_some_and(char::is_ascii_digit);
+        if !is_padding {
+            inside = one.is_ascii_digit();
+            kept.push(one);
+        }
+    }
+    kept
 }
 
 /// The text without single spaces between digits.
@@ -210,24 +318,44 @@ mod tests {
 
     #[test]
     fn answers_count_in_their_notation_and_in_plain_digits() {
-        for notation in Notation::ALL {
+        let asked = [NotationQuestion::Sum, NotationQuestion::Copy, NotationQuestion::Box];
+        for (notation, asked) in Notation::ALL.into_iter().flat_map(|notation| asked.map(|asked| (notation, asked))) {
             for length in [2, 4, 12] {
-                let item = item(1, Adapter::Completion, notation, length, 5).unwrap();
-                let plain = super::item(1, Adapter::Completion, Notation::Plain, length, 5).unwrap();
-                assert_eq!((&item.gold, &item.cluster), (&plain.gold, &plain.cluster), "the sums are the same");
-                for answer in [item.gold.clone(), notation.write(&item.gold).unwrap()] {
-                    // Padding is of the question, not of the number.
-                    if notation == Notation::Padded && answer != item.gold {
-                        continue;
-                    }
+                let Some(item) = item(1, Adapter::Completion, notation, (asked, length), 5) else {
+                    assert!(!notation.differs(length));
+                    continue;
+                };
+                assert_eq!(NotationQuestion::of(&item.covariates), asked);
+                let plain = super::item(1, Adapter::Completion, Notation::Plain, (asked, length), 5).unwrap();
+                assert_eq!((&item.gold, &item.cluster), (&plain.gold, &plain.cluster), "the numbers are the same");
+                let is_plain = item.segments.question == plain.segments.question;
+                assert_eq!(is_plain, notation == Notation::Plain, "{notation:?} {length}");
+                let written = notation.write(&item.gold).unwrap();
+                let brackets = [&item.gold, &written].map(|number| format!("({number})"));
+                // Brackets are of those who asked for them.
+                let brackets = brackets.into_iter().filter(|_| asked == NotationQuestion::Box);
+                for answer in [item.gold.clone(), written].into_iter().chain(brackets) {
                     let found =
                         score(notation, &item, &Answered { completion: &format!(" {answer}"), truncated: false });
-                    assert!(found.correct, "{notation:?} {answer}: {found:?}");
+                    assert!(found.correct, "{notation:?} {asked:?} {answer}: {found:?}");
                 }
                 assert!(!score(notation, &item, &Answered { completion: " 17", truncated: false }).correct);
             }
         }
         assert_eq!(joined("1 2  3 a 4 5"), "12  3 a 45");
-        assert_eq!((length(0.0), length(6.7), length(f64::INFINITY)), (2, 6, 15));
+        assert_eq!(unpadded("004821 + 0 = 4800, 100"), "4821 + 0 = 4800, 100");
+    }
+
+    #[test]
+    fn what_is_mostly_right_in_plain_digits_is_asked() {
+        use NotationQuestion::{Box, Copy, Sum};
+        let choose = NotationQuestion::choose;
+        assert_eq!(choose(Some(4.7), Some(90.0), None), (Sum, 4));
+        assert_eq!(choose(Some(f64::INFINITY), None, None), (Sum, LONGEST));
+        assert_eq!(choose(Some(1.9), Some(90.0), Some(20.0)), (Copy, 6));
+        assert_eq!(choose(Some(0.0), Some(0.0), Some(5.5)), (Box, 5));
+        assert_eq!(choose(Some(0.0), None, None), (Copy, 4));
+        assert_eq!(choose(None, Some(f64::INFINITY), None), (Copy, 6));
+        assert_eq!(choose(None, None, None), (Sum, UNKNOWN));
     }
 }

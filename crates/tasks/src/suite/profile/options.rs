@@ -26,7 +26,7 @@ pub(super) const MOST_BUDGET: usize = 2_000;
 pub struct ProfileOptions {
     /// The skills, in the order of [`skills`].
     pub skills: Vec<&'static Skill>,
-    /// Asks sums in several notations once the limits are known.
+    /// Asks numbers in several notations once the limits are known.
     pub notations: bool,
     /// Asks questions under caps on the tokens of thinking once the limits are known.
     pub thinking: Option<ThinkingBudgets>,
@@ -70,7 +70,7 @@ struct Stored {
     adapter: String,
     /// Versions of the suites that make and score the questions.
     sources: Value,
-    /// The primary rule, of which there is one; written by `score --profile`.
+    /// The primary rule, of which there is one; written by `score --rule`.
     #[serde(default)]
     profile: Option<String>,
 }
@@ -163,7 +163,7 @@ impl ProfileOptions {
     }
 }
 
-/// Name of the sums in several notations among the skills.
+/// Name of the numbers in several notations among the skills.
 const NOTATIONS: &str = "notations";
 
 /// Skills of these names, each once, in the order of [`skills`], and whether the notations are among them.

@@ -46,9 +46,9 @@ pub fn results<'a>(
     options.skills.iter().map(result).collect()
 }
 
-/// Posterior probabilities that two models have the same 50 % limit, as p values, from the counts of one skill; none if it has none in one of
-/// them or does not fall.
-pub fn same_limit(one: &SkillResult, other: &SkillResult) -> Option<f64> {
+/// p value of that two models have the same curve of success by length, from the counts of one skill; none if it has none in one of them or does not
+/// fall.
+pub fn same_curve(one: &SkillResult, other: &SkillResult) -> Option<f64> {
     let known = |result: &SkillResult| result.measured.falls && !result.measured.counts.is_empty();
     if one.skill != other.skill || !known(one) || !known(other) {
         return None;
@@ -62,7 +62,7 @@ pub fn same_limit(one: &SkillResult, other: &SkillResult) -> Option<f64> {
         }
         Some(posterior)
     };
-    posterior(one)?.compare(&posterior(other)?, 0.5)
+    posterior(one)?.same_curve(&posterior(other)?)
 }
 
 fn interval(estimate: Estimate) -> Interval {
@@ -125,7 +125,7 @@ pub(super) fn summarise(options: &ProfileOptions, samples: &[Scored<'_>]) -> Sum
 fn notes(options: &ProfileOptions, found: &[SkillResult]) -> Vec<String> {
     let mut notes = vec![
         "Limits are lengths in digits at which the probability of success falls through 90, 50 and 10 % of the way from chance to \
-         certainty; brackets are 95 % credible intervals, 0 is below the shortest length and inf beyond the longest. Accuracies are over \
+         certainty; brackets are 95 % credible intervals, < is below the shortest length and > beyond the longest (0 and inf in files). Accuracies are over \
          the questions that were asked, most of them near the limits: they do not compare models."
             .to_owned(),
     ];

@@ -76,14 +76,19 @@ fn check_names(suite: &dyn BuiltIn) -> Result<(), ConformanceError> {
 }
 
 fn check_options(options: &[OptionSpec]) -> Result<(), ConformanceError> {
-    let mut seen = BTreeSet::new();
-    for name in options.iter().flat_map(|option| std::iter::once(&option.name).chain(option.aliases)) {
-        if !kebab(name) || !seen.insert(*name) {
-            return Err(ConformanceError::OptionName(name));
+    let (mut settings, mut command_line) = (BTreeSet::new(), BTreeSet::new());
+    for option in options {
+        if !kebab(option.name) || !settings.insert(option.name) {
+            return Err(ConformanceError::OptionName(option.name));
+        }
+        for name in std::iter::once(&option.long).chain(option.aliases) {
+            if !kebab(name) || !command_line.insert(*name) {
+                return Err(ConformanceError::OptionName(name));
+            }
         }
     }
     let mut others = options.iter().flat_map(|option| option.excludes.iter().chain(option.needs));
-    match others.find(|name| !seen.contains(*name)) {
+    match others.find(|name| !settings.contains(*name)) {
         Some(name) => Err(ConformanceError::UnknownOption(name)),
         None => Ok(()),
     }

@@ -12,8 +12,10 @@ use crate::suite::MAX_SAMPLES;
 /// Description of one option.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionSpec {
-    /// Name without the leading dashes, e.g. `per-length`.
+    /// Name in settings, e.g. `per-length`.
     pub name: &'static str,
+    /// Name on the command line without its dashes; mostly the same.
+    pub long: &'static str,
     /// Name of the value in help texts, e.g. `N`.
     pub value: &'static str,
     /// Help sentence, with the default where there is one.
@@ -62,15 +64,17 @@ impl OptionSpec {
     /// Prompts, as [`OptionValues::prompts`].
     pub const PROMPT: OptionSpec = OptionSpec::new("prompt", "PROMPT", "Prompts of the suite", OptionKind::Shared);
 
-    /// The primary rule, as [`OptionValues::profile`]; `help` names the rules and the default.
+    /// The primary rule, as [`OptionValues::profile`]: `--rule` on the command line, and `profile` in stored settings and older command
+    /// lines; `help` names the rules and the default.
     pub const fn profile(help: &'static str) -> Self {
         let spec = OptionSpec::new("profile", "NAME", help, OptionKind::Text(anything));
-        OptionSpec { heading: Some("Scoring"), ..spec }
+        OptionSpec { long: "rule", heading: Some("Scoring"), aliases: &["profile"], ..spec }
     }
 
     const fn new(name: &'static str, value: &'static str, help: &'static str, kind: OptionKind) -> Self {
         OptionSpec {
             name,
+            long: name,
             value,
             help,
             kind,
@@ -322,11 +326,11 @@ impl OptionValues {
         check_profile(suite, name, possible)?;
         serde_json::from_value(name.into())
             .map(Some)
-            .map_err(|error| OptionError::usage(format!("--profile {name}: {error}")))
+            .map_err(|error| OptionError::usage(format!("--rule {name}: {error}")))
     }
 }
 
-/// Refuses a profile that is not among the possible ones.
+/// Refuses a rule that is not among the possible ones.
 ///
 /// # Errors
 /// One that names them.
@@ -334,8 +338,7 @@ pub fn check_profile(suite: &str, name: &str, possible: &[&str]) -> Result<(), O
     if possible.contains(&name) {
         return Ok(());
     }
-    Err(OptionError::usage(format!("{suite} has no profile {name}"))
-        .help(format!("--profile takes {}", possible.join(", "))))
+    Err(OptionError::usage(format!("{suite} has no rule {name}")).help(format!("--rule takes {}", possible.join(", "))))
 }
 
 #[cfg(test)]
@@ -360,8 +363,8 @@ mod tests {
     fn unknown_profiles_are_answered_with_the_known_ones() {
         let values = OptionValues::default().with("profile", "best");
         let error = values.profile::<String>("toy", &["final", "strict"]).unwrap_err();
-        assert_eq!(error.message, "toy has no profile best");
-        assert_eq!(error.help.as_deref(), Some("--profile takes final, strict"));
+        assert_eq!(error.message, "toy has no rule best");
+        assert_eq!(error.help.as_deref(), Some("--rule takes final, strict"));
         assert_eq!(OptionValues::default().profile::<String>("toy", &[]), Ok(None));
     }
 }

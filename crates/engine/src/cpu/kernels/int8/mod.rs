@@ -291,13 +291,13 @@ unsafe fn product_body<U: Int8Unit>(o: Operands<'_>) {
     let groups = o.k / GROUP;
     let mut panel = o.panels.start;
     while panel < o.panels.end {
-        let pair = panel + 1 < o.panels.end;
+        let pair = U::PANELS == 2 && panel + 1 < o.panels.end;
         for (start, rows) in tiles(o.m, TILE_ROWS) {
             // SAFETY: the caller's panels: tiles divide `m` rows, and panels `n` columns.
             unsafe {
                 let a = o.a.as_ptr().add(words(start, o.k));
                 let first = o.weights.add(panel * groups);
-                with_few_rows!(rows, R => if pair {
+                with_few_rows!(rows, R => if U::PANELS == 2 && pair {
                     tile::<U, R, 2>(&o, a, [first, first.add(groups)], panel, start);
                 } else {
                     tile::<U, R, 1>(&o, a, [first], panel, start);

@@ -10,10 +10,30 @@ pub(crate) trait Int8Unit {
     type Codes: Copy;
     /// Sixteen integers.
     type Sums: Copy;
+    /// Panels of a register tile: two, if their sums of [`TILE_ROWS`](super::TILE_ROWS) rows fit the registers.
+    const PANELS: usize;
+    /// True if codes below 64 are summed faster by [`begin_small`](Self::begin_small) than by [`dot`](Self::dot).
+    const SMALL: bool = false;
     unsafe fn zero() -> Self::Sums;
     unsafe fn codes(p: *const u8) -> Self::Codes;
     /// Adds each column's four products with the four bytes of `x`.
     unsafe fn dot(sums: Self::Sums, codes: Self::Codes, x: i32) -> Self::Sums;
+    /// Begins sums of so few products of small codes that they fit 16 bits; `sums` are those so far.
+    #[inline(always)]
+    unsafe fn begin_small(sums: Self::Sums) -> Self::Sums {
+        sums
+    }
+    /// As [`dot`](Self::dot), on what [`begin_small`](Self::begin_small) began.
+    #[inline(always)]
+    unsafe fn dot_small(small: Self::Sums, codes: Self::Codes, x: i32) -> Self::Sums {
+        // SAFETY: as this function's.
+        unsafe { Self::dot(small, codes, x) }
+    }
+    /// The sums so far and those of small codes.
+    #[inline(always)]
+    unsafe fn end_small(_: Self::Sums, small: Self::Sums) -> Self::Sums {
+        small
+    }
     /// Adds the four products of signed `values` with the four unsigned bytes of `x`.
     unsafe fn dot_signed(sums: Self::Sums, values: Self::Codes, x: i32) -> Self::Sums;
     unsafe fn floats(sums: Self::Sums) -> Self::L;
@@ -49,6 +69,7 @@ impl Int8Unit for PortableInt8 {
     type L = Portable;
     type Codes = [u8; QUAD * LANES];
     type Sums = [i32; LANES];
+    const PANELS: usize = 1;
     #[inline(always)]
     unsafe fn zero() -> Self::Sums {
         [0; LANES]
@@ -100,6 +121,7 @@ pub(crate) mod x86 {
         type L = __m512;
         type Codes = __m512i;
         type Sums = __m512i;
+        const PANELS: usize = 2;
         #[inline(always)]
         unsafe fn zero() -> __m512i {
             // SAFETY: the caller has the instructions.
@@ -150,6 +172,7 @@ pub(crate) mod x86 {
         type L = Pair;
         type Codes = (__m256i, __m256i);
         type Sums = (__m256i, __m256i);
+        const PANELS: usize = 1;
         #[inline(always)]
         unsafe fn zero() -> Self::Sums {
             // SAFETY: the caller has the instructions.
@@ -203,6 +226,8 @@ pub(crate) mod x86 {
         type L = Pair;
         type Codes = (__m256i, __m256i);
         type Sums = (__m256i, __m256i);
+        const PANELS: usize = 1;
+        const SMALL: bool = true;
         #[inline(always)]
         unsafe fn zero() -> Self::Sums {
             // SAFETY: the caller has the instructions.
@@ -219,6 +244,33 @@ pub(crate) mod x86 {
             unsafe {
                 let x = _mm256_set1_epi32(x);
                 (dot_of_eight(sums.0, codes.0, x), dot_of_eight(sums.1, codes.1, x))
+            }
+        }
+        #[inline(always)]
+        unsafe fn begin_small(_: Self::Sums) -> Self::Sums {
+            // SAFETY: the caller has the instructions.
+            unsafe { Self::zero() }
+        }
+        #[inline(always)]
+        unsafe fn dot_small(small: Self::Sums, codes: Self::Codes, x: i32) -> Self::Sums {
+            // SAFETY: the caller has the instructions.
+            unsafe {
+                let x = _mm256_set1_epi32(x);
+                (
+                    _mm256_add_epi16(small.0, _mm256_maddubs_epi16(codes.0, x)),
+                    _mm256_add_epi16(small.1, _mm256_maddubs_epi16(codes.1, x)),
+                )
+            }
+        }
+        #[inline(always)]
+        unsafe fn end_small(sums: Self::Sums, small: Self::Sums) -> Self::Sums {
+            // SAFETY: the caller has the instructions.
+            unsafe {
+                let ones = _mm256_set1_epi16(1);
+                (
+                    _mm256_add_epi32(sums.0, _mm256_madd_epi16(small.0, ones)),
+                    _mm256_add_epi32(sums.1, _mm256_madd_epi16(small.1, ones)),
+                )
             }
         }
         #[inline(always)]

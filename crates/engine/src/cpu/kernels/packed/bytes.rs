@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use super::codes::{QUADS, Width, with_width};
+use super::codes::{Bits8, QUADS, Width, with_width};
 use super::part::{Panel, Part};
 use super::words::Words;
 use super::{Output, Rows, STRETCH, sums};
@@ -107,7 +107,7 @@ unsafe fn matrix<U: Int8Unit<L: Words>, const H: usize>(
     let sums = sums(m, &mut scratch.sums);
     let mut panel = panels.start;
     while panel < panels.end {
-        let pair = panel + 1 < panels.end;
+        let pair = U::PANELS == 2 && panel + 1 < panels.end;
         for first in (0..k / GROUP).step_by(GROUPS) {
             let count = GROUPS.min(k / GROUP - first);
             // SAFETY: there is room for two panels' groups and for the sums of `m` rows; tiles divide `m` rows, whose words are
@@ -120,11 +120,11 @@ unsafe fn matrix<U: Int8Unit<L: Words>, const H: usize>(
                 for (row, height) in tiles(m, TILE_ROWS) {
                     let stretch =
                         Stretch { part, rows, panel, first, count, row, sums: sums.add(row * 2 * LANES), out };
-                    with_few_rows!(height, R => if pair {
-                        stretch.tile::<U, R, 2, H>([groups, groups.add(GROUPS)]);
+                    if U::SMALL {
+                        with_width!(part.bits(), B => stretch.tiles::<U, B, H>(height, pair, groups));
                     } else {
-                        stretch.tile::<U, R, 1, H>([groups]);
-                    });
+                        stretch.tiles::<U, Bits8, H>(height, pair, groups);
+                    }
                 }
             }
         }
@@ -167,9 +167,27 @@ struct Stretch<'a> {
 }
 
 impl Stretch<'_> {
+    /// Goes on with the chains of `height` rows and one or two panels, whose codes have `B`'s bits or fewer.
+    #[inline(always)]
+    unsafe fn tiles<U: Int8Unit<L: Words>, B: Width, const H: usize>(
+        &self,
+        height: usize,
+        pair: bool,
+        groups: *const Group,
+    ) {
+        // SAFETY: as `tile`'s, which are this function's; the second panel's groups follow the first one's.
+        unsafe {
+            with_few_rows!(height, R => if U::PANELS == 2 && pair {
+                self.tile::<U, B, R, 2, H>([groups, groups.add(GROUPS)]);
+            } else {
+                self.tile::<U, B, R, 1, H>([groups]);
+            });
+        }
+    }
+
     /// Goes on with the chains of `R` rows and `P` panels.
     #[inline(always)]
-    unsafe fn tile<U: Int8Unit<L: Words>, const R: usize, const P: usize, const H: usize>(
+    unsafe fn tile<U: Int8Unit<L: Words>, B: Width, const R: usize, const P: usize, const H: usize>(
         &self,
         panels: [*const Group; P],
     ) {
@@ -194,7 +212,7 @@ impl Stretch<'_> {
                 } else {
                     halves.add(self.row * k / GROUP * 2 + (self.first + g) * 2 * R)
                 };
-                fold::<U, R, P, H>(a, sums, panels.map(|panel| panel.add(g)), &mut acc);
+                fold::<U, B, R, P, H>(a, sums, panels.map(|panel| panel.add(g)), &mut acc);
             }
             let last = (self.first + self.count) * GROUP == k;
             for (r, acc) in acc.into_iter().enumerate() {
@@ -213,7 +231,7 @@ impl Stretch<'_> {
 
 /// Adds the products of a group of `R` rows with `P` panels, half by half if it has two steps.
 #[inline(always)]
-unsafe fn fold<U: Int8Unit, const R: usize, const P: usize, const H: usize>(
+unsafe fn fold<U: Int8Unit, B: Width, const R: usize, const P: usize, const H: usize>(
     a: *const i32,
     row_sums: *const f32,
     groups: [*const Group; P],
@@ -223,17 +241,32 @@ unsafe fn fold<U: Int8Unit, const R: usize, const P: usize, const H: usize>(
     unsafe {
         for h in 0..H {
             let mut sums = [[U::zero(); P]; R];
-            for j in h * QUADS / H..(h + 1) * QUADS / H {
-                // No closure: it would not have the caller's instructions.
-                let mut codes = [U::codes((*groups[0]).codes[j].as_ptr()); P];
-                for p in 1..P {
-                    codes[p] = U::codes((*groups[p]).codes[j].as_ptr());
-                }
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    let x = *a.add(j * R + r);
-                    for p in 0..P {
-                        sums[p] = U::dot(sums[p], codes[p], x);
+            let small = U::SMALL && B::SMALL_QUADS > 0;
+            // Quads of a half, by as many as sums of 16 bits hold.
+            let run = if small { B::SMALL_QUADS.min(QUADS / H) } else { QUADS / H };
+            for first in (h * QUADS / H..(h + 1) * QUADS / H).step_by(run) {
+                let mut run_sums = sums;
+                if small {
+                    for sum in run_sums.as_flattened_mut() {
+                        *sum = U::begin_small(*sum);
                     }
+                }
+                for j in first..first + run {
+                    // No closure: it would not have the caller's instructions.
+                    let mut codes = [U::codes((*groups[0]).codes[j].as_ptr()); P];
+                    for p in 1..P {
+                        codes[p] = U::codes((*groups[p]).codes[j].as_ptr());
+                    }
+                    for (r, sums) in run_sums.iter_mut().enumerate() {
+                        let x = *a.add(j * R + r);
+                        for p in 0..P {
+                            sums[p] =
+                                if small { U::dot_small(sums[p], codes[p], x) } else { U::dot(sums[p], codes[p], x) };
+                        }
+                    }
+                }
+                for (sum, run_sum) in sums.as_flattened_mut().iter_mut().zip(run_sums.as_flattened()) {
+                    *sum = if small { U::end_small(*sum, *run_sum) } else { *run_sum };
                 }
             }
             for p in 0..P {

@@ -17,8 +17,14 @@ const NIBBLES: u32 = 0x0F0F_0F0F;
 
 /// Number of bits of a code.
 pub(super) trait Width {
+    /// Bits of a code.
+    const BITS: usize;
+
     /// Lines of a group.
     const LINES: usize;
+
+    /// Quads whose products with codes of -127 to 127 a sum of 16 bits holds, where it takes two of each quad; 0 if it is none.
+    const SMALL_QUADS: usize = 32767 / (2 * 127 * ((1 << Self::BITS) - 1));
 
     /// Codes of four inputs, one in each byte.
     unsafe fn quad<L: Words>(group: *const u32, q: usize) -> L::W;
@@ -61,6 +67,7 @@ unsafe fn nibbles<L: Words>(group: *const u32, q: usize) -> L::W {
 pub(super) struct Bits4;
 
 impl Width for Bits4 {
+    const BITS: usize = 4;
     const LINES: usize = 4;
 
     #[inline(always)]
@@ -92,6 +99,7 @@ impl Width for Bits4 {
 pub(super) struct Bits5;
 
 impl Width for Bits5 {
+    const BITS: usize = 5;
     const LINES: usize = 5;
 
     #[inline(always)]
@@ -113,6 +121,7 @@ impl Width for Bits5 {
 pub(super) struct Bits6;
 
 impl Width for Bits6 {
+    const BITS: usize = 6;
     const LINES: usize = 6;
 
     #[inline(always)]
@@ -136,6 +145,7 @@ impl Width for Bits6 {
 pub(super) struct Bits8;
 
 impl Width for Bits8 {
+    const BITS: usize = 8;
     const LINES: usize = 8;
 
     #[inline(always)]

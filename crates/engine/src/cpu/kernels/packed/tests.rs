@@ -203,9 +203,16 @@ fn taken_apart(part: &Part, row: usize) -> (Vec<u8>, Vec<(f32, f32)>) {
 
 #[test]
 fn rounded_activations_have_the_bits_of_the_definition_on_every_unit_thread_count_and_batch() {
-    for (kind, dtype, halves) in TYPES {
+    // Also the greatest codes with the greatest activations of one sign, whose sums come nearest to what 16 bits hold.
+    for ((kind, dtype, halves), greatest) in TYPES.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
         let (n, k) = (37, 768);
-        let blocks = random_blocks(kind, halves, n * k, 11);
+        let mut blocks = random_blocks(kind, halves, n * k, 11);
+        if greatest {
+            for block in blocks.chunks_exact_mut(kind.size().1) {
+                block.fill(0xFF);
+                halves.iter().for_each(|at| block[at + 1] &= 0xAF);
+            }
+        }
         let part = Part::pack(kind, n, k, &blocks).unwrap();
         let apart: Vec<_> = (0..n).map(|row| taken_apart(&part, row)).collect();
         let wide = dequantised(dtype, &blocks, n * k);
@@ -219,6 +226,9 @@ fn rounded_activations_have_the_bits_of_the_definition_on_every_unit_thread_coun
         let packed = PackedMatrix::stack_packed(vec![part], true);
         for m in [1, 2, 6, 7, 13, 40] {
             let mut x = noise(m * k, 2 + m as u64);
+            if greatest {
+                x.chunks_exact_mut(k).enumerate().for_each(|(r, row)| row.fill(if r % 2 == 0 { 1.0 } else { -1.0 }));
+            }
             x[..32].fill(0.0);
             let expected: Vec<f32> =
                 (0..m * n).map(|i| rounded(&x[i / n * k..][..k], &apart[i % n].0, &apart[i % n].1)).collect();

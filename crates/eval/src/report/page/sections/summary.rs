@@ -38,7 +38,7 @@ fn what(run: &ReportRun) -> String {
     let name = main(run).map(|(name, _)| {
         // A column named after its rule needs no second mention.
         let by = document.readings.as_ref().filter(|readings| !readings.primary.iter().any(|rule| rule == name));
-        by.map_or_else(|| format!("{name} · "), |readings| format!("{name}, read by {} · ", readings.decides()))
+        by.map_or_else(|| format!("{name} · "), |readings| format!("{name}, by rule {} · ", readings.decides()))
     });
     format!(
         "{}{} {}, {} of {} samples",
