@@ -347,6 +347,15 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cu
     for (int i = 0; i < *count; i++) results[i].algo.data[7] = 4711;
     return 0;
 }
+EXPORT cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a,
+                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulHeuristicResult_t *result) {
+    need("check", handle, HANDLE), need("check", description, DESCRIPTION);
+    need("check", a, LAYOUT), need("check", b, LAYOUT), need("check", c, LAYOUT), need("check", d, LAYOUT);
+    if (algorithm->data[7] != 4711) refuse("check", "no algorithm");
+    memset(result, 0, sizeof *result);
+    return number("MOCK_ALGORITHM_CHECK", 0);
+}
 EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, const void *alpha, const void *a,
                                      cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,
                                      const void *c, cublasLtMatrixLayout_t c_layout, void *d, cublasLtMatrixLayout_t d_layout,

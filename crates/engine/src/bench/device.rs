@@ -75,8 +75,20 @@ pub struct SharedWorkload {
     pub own: usize,
     /// Tokens generated for each prompt.
     pub new_tokens: usize,
+    /// Prompts get a third to five thirds of these tokens, as answers end: nearly every step then has another number of rows.
+    pub ragged: bool,
     /// Choice of tokens.
     pub sampling: Sampling,
+}
+
+impl SharedWorkload {
+    /// Tokens generated for the prompt at an index.
+    fn new_tokens(&self, prompt: usize) -> usize {
+        match self.ragged {
+            true => (self.new_tokens * (40 + prompt * 61 % 161) / 120).max(1),
+            false => self.new_tokens,
+        }
+    }
 }
 
 /// Prompts with a common beginning, from the first submission to the last token.
@@ -278,7 +290,7 @@ pub fn measure_shared(
     (workload, batch): (&SharedWorkload, usize),
     stop: &AtomicBool,
 ) -> Result<SharedResult, BenchError> {
-    let SharedWorkload { prompts, shared, own, new_tokens, ref sampling } = *workload;
+    let SharedWorkload { prompts, shared, own, new_tokens, ref sampling, .. } = *workload;
     engine.forget_prompts();
     let common = ids(0, shared, config.vocab_size);
     let before = engine.statistics();
@@ -288,7 +300,7 @@ pub fn measure_shared(
         let length = (own * (70 + i * 37 % 61) / 100).max(1);
         let prompt = [&common[..], &ids(1_000_000 + i, length, config.vocab_size)].concat();
         let sampling = sampling.clone();
-        Request { sampling, sampling_key: key(i), ..Request::greedy(RequestId(i as u64), prompt, new_tokens) }
+        Request { sampling, sampling_key: key(i), ..Request::greedy(RequestId(i as u64), prompt, workload.new_tokens(i)) }
     };
     run(engine, (0..prompts).map(request).collect(), stop, &mut |_, _, _| {})?;
     let seconds = start.elapsed().as_secs_f64();
@@ -329,7 +341,7 @@ mod tests {
     #[test]
     fn a_workload_takes_at_least_what_arithmetic_or_memory_takes() {
         let cost = Cost { weight_bytes: 2e6, weights: 1e6, head: 1e5, kv_bytes: 100.0, experts: [0.0, 1.0] };
-        let workload = SharedWorkload { prompts: 10, shared: 50, own: 20, new_tokens: 4, sampling: Sampling::GREEDY };
+        let workload = SharedWorkload { prompts: 10, shared: 50, own: 20, new_tokens: 4, ragged: false, sampling: Sampling::GREEDY };
         // 290 tokens through all but the head, 40 through the head.
         let slow = Machine { bandwidth: 1e15, arithmetic: 1e9 };
         let least = workload.least(&slow, &cost, 4);

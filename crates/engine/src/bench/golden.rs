@@ -49,6 +49,16 @@ pub struct RecordedPrompt {
     pub greedy: Vec<u32>,
     /// Lead of the best logit at each token.
     pub margins: Vec<f64>,
+    /// Of all logits after the prompt; none where this program recorded them.
+    #[serde(default)]
+    pub logits_stats: Option<LogitsStats>,
+}
+
+/// Statistics of a row of logits.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct LogitsStats {
+    /// Standard deviation.
+    pub std: f64,
 }
 
 /// Comparison of an engine with a record of one checkpoint.
@@ -77,6 +87,11 @@ impl Recorded {
         let file = || path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| RecordedError::Read { file: file(), error })?;
         serde_json::from_str(&text).map_err(|error| RecordedError::Parse { file: file(), error })
+    }
+
+    /// Largest standard deviation of the logits after a prompt; none if they were not recorded.
+    pub fn spread(&self) -> Option<f64> {
+        self.prompts.iter().filter_map(|prompt| prompt.logits_stats).map(|stats| stats.std).reduce(f64::max)
     }
 }
 
@@ -109,6 +124,7 @@ pub fn record(engine: &mut dyn Engine, prompts: &[Vec<u32>], new: usize) -> Resu
                 .unwrap_or_default(),
             greedy: completion.ids,
             margins: listed.iter().map(|l| lead(&l.top)).collect(),
+            logits_stats: None,
         }
     });
     Ok(Recorded { prompts: recorded.collect() })

@@ -2,8 +2,8 @@
 //!
 //! The algorithm of a shape is what the library's heuristic puts first, without those whose parallel parts add into the result in no
 //! fixed order. The same shape always gets the same algorithm, so a run repeats exactly; another number of rows may get another one.
-//! With [`Products::tune`] it is the fastest of the first eight, timed when the shape first comes and kept in a file: another machine, and this
-//! one without the file, may choose and round differently.
+//! With [`Products::tune`] it is the fastest of the first eight, timed for a range of numbers of rows when the first of them comes, and kept in a file: another
+//! machine, and this one without the file, may choose and round differently.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -37,6 +37,16 @@ const ALIGNMENT: u64 = 256;
 const CANDIDATES: usize = 8;
 const REPEATS: usize = 4;
 
+/// Rows of the products whose algorithms are timed together: those of `m`. Requests end one by one, so nearly every step has another number of rows, and each
+/// would be timed.
+fn range(m: usize) -> usize {
+    match m {
+        0..=16 => m,
+        17..=1024 => m.next_multiple_of(64),
+        _ => m.next_multiple_of(256),
+    }
+}
+
 /// m, n, k, distance of result rows, elements, how the result is stored, what the addresses are multiples of.
 type Shape = (usize, usize, usize, usize, Element, Out, u32);
 
@@ -65,7 +75,7 @@ pub(crate) struct Products {
 struct Tuning {
     driver: Rc<Driver>,
     events: [Handle; 2],
-    /// File of the choices: the shape's words, a tab, the place of the algorithm in the heuristic's list.
+    /// File of the choices: the words of the shape, with the most rows of its range, a tab, the place of the algorithm in the heuristic's list.
     file: Option<PathBuf>,
     chosen: RefCell<HashMap<String, usize>>,
 }
@@ -180,7 +190,7 @@ impl Products {
     fn choose(&self, p: &DenseProduct, shape: &Shape, r: &Recipe, found: &[Heuristic]) -> Result<usize, DeviceError> {
         let Some(tuning) = &self.tuning else { return Ok(0) };
         let (m, n, k, row, element, out, alignment) = shape;
-        let words = format!("{m} {n} {k} {row} {} {out:?} {alignment}", element.name());
+        let words = format!("{} {n} {k} {row} {} {out:?} {alignment}", range(*m), element.name());
         if let Some(&place) = tuning.chosen.borrow().get(&words) {
             return Ok(if place < found.len() { place } else { 0 });
         }
@@ -205,23 +215,28 @@ impl Products {
         Ok(fastest)
     }
 
-    /// Milliseconds of a product by an algorithm.
+    /// Milliseconds of a product by an algorithm, the shortest of some. The working memory is filled before each: a step reads as much between two products
+    /// with the same weights, so that they never lie in the second cache.
     unsafe fn time(&self, tuning: &Tuning, p: &DenseProduct, r: &Recipe) -> Result<f32, DeviceError> {
         let (d, [begin, end]) = (&tuning.driver, tuning.events);
-        let mut milliseconds = 0.0;
+        let mut shortest = f32::INFINITY;
         // SAFETY: by the caller; handles of this device.
         unsafe {
             // Its kernels may be loaded now.
             self.multiply(p, r)?;
-            check_driver("cuEventRecord", (d.event_record)(begin, self.stream))?;
             for _ in 0..REPEATS {
+                let bytes = Products::WORKSPACE as usize;
+                check_driver("cuMemsetD8Async", (d.set_bytes)(self.workspace, 0, bytes, self.stream))?;
+                check_driver("cuEventRecord", (d.event_record)(begin, self.stream))?;
                 self.multiply(p, r)?;
+                check_driver("cuEventRecord", (d.event_record)(end, self.stream))?;
+                check_driver("cuEventSynchronize", (d.event_synchronize)(end))?;
+                let mut milliseconds = 0.0;
+                check_driver("cuEventElapsedTime", (d.event_seconds)(&mut milliseconds, begin, end))?;
+                shortest = shortest.min(milliseconds);
             }
-            check_driver("cuEventRecord", (d.event_record)(end, self.stream))?;
-            check_driver("cuEventSynchronize", (d.event_synchronize)(end))?;
-            check_driver("cuEventElapsedTime", (d.event_seconds)(&mut milliseconds, begin, end))?;
         }
-        Ok(milliseconds)
+        Ok(shortest)
     }
 
     fn recipe(&self, p: &DenseProduct) -> Result<Recipe, DeviceError> {
@@ -253,10 +268,7 @@ impl Products {
             Element::F16 => R_16F,
         };
         let stored = if p.out == Out::Elements { element } else { R_32F };
-        let mut found = [Heuristic::default(); CANDIDATES];
-        let wanted = if self.tuning.is_some() { CANDIDATES } else { 1 };
-        let mut count = 0;
-        let (m, n, k) = (p.m as u64, p.n as u64, p.k as u64);
+        let (n, k) = (p.n as u64, p.k as u64);
         // The library's matrices lie in columns: w[n, k] is its k x n, x its k x m, y its n x m.
         // SAFETY: handles to write; the layouts describe the operands.
         unsafe {
@@ -264,16 +276,50 @@ impl Products {
             let transposed = std::ptr::from_ref(&TRANSPOSED).cast();
             let set = library.operation_set;
             check("cublasLtMatmulDescSetAttribute", set(r.operation, TRANSPOSE_A, transposed, 4))?;
-            let layout = library.layout_create;
-            check("cublasLtMatrixLayoutCreate", layout(&mut r.left, element, k, n, p.k as i64))?;
-            check("cublasLtMatrixLayoutCreate", layout(&mut r.right, element, k, m, p.k as i64))?;
-            check("cublasLtMatrixLayoutCreate", layout(&mut r.result, stored, n, m, p.row_y as i64))?;
+            check("cublasLtMatrixLayoutCreate", (library.layout_create)(&mut r.left, element, k, n, p.k as i64))?;
             for which in ALIGNMENTS {
                 let bytes = std::ptr::from_ref(&alignment).cast();
                 let set = library.preference_set;
                 check("cublasLtMatmulPreferenceSetAttribute", set(self.preference, which, bytes, 4))?;
             }
-            let code = (library.heuristic)(
+        }
+        let rows = |m: usize, r: &mut Recipe| -> Result<(), DeviceError> {
+            let (layout, m) = (library.layout_create, m as u64);
+            // SAFETY: handles to write.
+            unsafe {
+                check("cublasLtMatrixLayoutCreate", layout(&mut r.right, element, k, m, p.k as i64))?;
+                check("cublasLtMatrixLayoutCreate", layout(&mut r.result, stored, n, m, p.row_y as i64))
+            }
+        };
+        rows(p.m, r)?;
+        if self.tuning.is_none() {
+            let found = self.algorithms(p, r, 1)?;
+            r.algorithm = found[0].algorithm;
+            return Ok(());
+        }
+        let null = std::ptr::null_mut();
+        let mut of_range = Recipe { right: null, result: null, ..*r };
+        let found = rows(range(p.m), &mut of_range).and_then(|()| self.algorithms(p, &of_range, CANDIDATES));
+        self.destroy(Recipe { operation: null, left: null, ..of_range });
+        let found = found?;
+        // What is timed must be possible for these rows, too.
+        let found: Vec<Heuristic> = found.into_iter().filter(|one| self.can(r, &one.algorithm)).collect();
+        if found.is_empty() {
+            let found = self.algorithms(p, r, 1)?;
+            r.algorithm = found[0].algorithm;
+            return Ok(());
+        }
+        r.algorithm = found[self.choose(p, shape, r, &found)?].algorithm;
+        Ok(())
+    }
+
+    /// The library's first algorithms for a shape, at most `wanted` and at least one.
+    fn algorithms(&self, p: &DenseProduct, r: &Recipe, wanted: usize) -> Result<Vec<Heuristic>, DeviceError> {
+        let mut found = [Heuristic::default(); CANDIDATES];
+        let mut count = 0;
+        // SAFETY: handles that were made; as many results as there is room for.
+        let code = unsafe {
+            (self.library.heuristic)(
                 self.handle,
                 r.operation,
                 r.left,
@@ -284,17 +330,36 @@ impl Products {
                 wanted as c_int,
                 found.as_mut_ptr(),
                 &mut count,
-            );
-            check("cublasLtMatmulAlgoGetHeuristic", code)?;
-        }
-        let count = found.iter().take(count.clamp(0, wanted as c_int) as usize).take_while(|f| f.state == 0).count();
-        if count < 1 {
-            let state = found[0].state;
+            )
+        };
+        check("cublasLtMatmulAlgoGetHeuristic", code)?;
+        let usable: Vec<Heuristic> =
+            found.iter().take(count.clamp(0, wanted as c_int) as usize).take_while(|f| f.state == 0).copied().collect();
+        if usable.is_empty() {
+            let (m, n, k, state) = (p.m, p.n, p.k, found[0].state);
             let why = format!("no algorithm for m {m}, n {n}, k {k}, {} (state {state})", p.element.name());
             return Err(DeviceError::Call { call: "cublasLtMatmulAlgoGetHeuristic", why });
         }
-        r.algorithm = found[self.choose(p, shape, r, &found[..count])?].algorithm;
-        Ok(())
+        Ok(usable)
+    }
+
+    /// True if an algorithm computes a recipe's shape with the working memory that there is.
+    fn can(&self, r: &Recipe, algorithm: &Algorithm) -> bool {
+        let mut result = Heuristic::default();
+        // SAFETY: handles that were made; a result to write.
+        let code = unsafe {
+            (self.library.algorithm_check)(
+                self.handle,
+                r.operation,
+                r.left,
+                r.right,
+                r.result,
+                r.result,
+                algorithm,
+                &mut result,
+            )
+        };
+        code == 0 && result.workspace as u64 <= Products::WORKSPACE
     }
 
     /// Runs a product.
@@ -384,6 +449,7 @@ mod tests {
     #[test]
     fn the_first_of_the_shortest_times_wins() {
         assert_eq!(fastest(&[3.0, 1.0, 2.0, 1.0]), 1);
+        assert_eq!([1, 16, 17, 64, 65, 512, 1000, 1025, 8000].map(range), [1, 16, 64, 64, 128, 512, 1024, 1280, 8192]);
         assert_eq!((fastest(&[f32::NAN, 7.0]), fastest(&[f32::NAN]), fastest(&[])), (1, 0, 0));
     }
 }

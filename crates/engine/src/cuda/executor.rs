@@ -125,7 +125,8 @@ impl Executor {
             0
         };
         let needs = |tokens: usize| step_bytes(&c, tokens, demands.sequences.min(tokens), most_blocks);
-        let (buffers, tokens) = buffers(&*device, &c, (element, fp8), demands.tokens, &needs, &mut notes)?;
+        let wanted = (demands.tokens, demands.sequences);
+        let (buffers, tokens) = buffers(&*device, &c, (element, fp8), wanted, &needs, &mut notes)?;
         // Nothing else is there while attention's output or that of the feed-forward block is projected.
         let inner = c.layers.iter().map(|l| l.intermediate_size).max().unwrap_or(0) as u64;
         let width = element.size_bytes() * if c.gated { 2 * inner } else { inner };

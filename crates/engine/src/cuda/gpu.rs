@@ -51,7 +51,30 @@ pub(crate) struct Gpu {
     loaded: HashMap<String, usize>,
     /// Graphs that were recorded.
     graphs: RefCell<HashSet<u64>>,
+    /// Names of the kernels, for errors.
+    names: HashMap<u64, String>,
+    /// What was launched last.
+    last: RefCell<Launched>,
+    /// `EARNEST_CUDA_SYNC`: waits after every launch, so that an error is that launch's.
+    waits: bool,
 }
+
+/// What a device was asked to compute last, for the errors that a driver reports later.
+#[derive(Default)]
+struct Launched {
+    /// Launches and products so far.
+    count: u64,
+    kernel: u64,
+    grid: [usize; 3],
+    block: u32,
+    /// A product by cublasLt instead of a kernel: m, n, k.
+    product: Option<[usize; 3]>,
+    /// A recorded step.
+    graph: bool,
+}
+
+/// Variable that has the host wait after every launch.
+const WAITS: &str = "EARNEST_CUDA_SYNC";
 
 /// Lists the driver's devices.
 ///
@@ -230,6 +253,9 @@ impl Gpu {
             refused: vec![],
             loaded: HashMap::new(),
             graphs: RefCell::default(),
+            names: HashMap::new(),
+            last: RefCell::default(),
+            waits: std::env::var_os(WAITS).is_some_and(|value| value != "0" && !value.is_empty()),
         };
         gpu.enter()?;
         let d = Rc::clone(&gpu.driver);
@@ -322,6 +348,51 @@ impl Gpu {
     fn check(&self, call: &'static str, code: c_int) -> Result<(), DeviceError> {
         check(&self.driver, call, code)
     }
+
+    /// Checks a call that waits for the device: its error may be that of any launch before.
+    fn check_work(&self, call: &'static str, code: c_int) -> Result<(), DeviceError> {
+        self.check(call, code).map_err(|error| self.at_fault(error, !self.waits))
+    }
+
+    /// Checks a launch, and with [`WAITS`] its work.
+    fn check_launch(&self, call: &'static str, code: c_int) -> Result<(), DeviceError> {
+        self.check(call, code).map_err(|error| self.at_fault(error, false))?;
+        if self.waits {
+            // SAFETY: a handle of this device.
+            let code = unsafe { (self.driver.stream_synchronize)(self.stream) };
+            return self.check_work("cuStreamSynchronize", code);
+        }
+        Ok(())
+    }
+
+    /// Notes what is launched.
+    fn note(&self, launched: Launched) {
+        let mut last = self.last.borrow_mut();
+        *last = Launched { count: last.count + 1, ..launched };
+    }
+
+    /// Adds what was launched to an error.
+    fn at_fault(&self, error: DeviceError, any: bool) -> DeviceError {
+        let DeviceError::Call { call, why } = error else { return error };
+        let last = self.last.borrow();
+        let what = match (last.product, self.names.get(&last.kernel)) {
+            (Some([m, n, k]), _) => format!("the product by cublasLt with m {m}, n {n}, k {k}"),
+            _ if last.graph => "a recorded step".to_owned(),
+            (None, Some(name)) => {
+                let ([x, y, z], block) = (last.grid, last.block);
+                format!("{name} with {x} x {y} x {z} blocks of {block} threads")
+            }
+            (None, None) => return DeviceError::Call { call, why },
+        };
+        let place = match any {
+            false => format!("in {what}"),
+            true => format!(
+                "in one of {} launches, of which the last was {what}; {WAITS}=1 finds which",
+                last.count
+            ),
+        };
+        DeviceError::Call { call, why: format!("{why}, {place}") }
+    }
 }
 
 impl Device for Gpu {
@@ -357,7 +428,7 @@ impl Device for Gpu {
     fn free(&self, at: Address) -> Result<(), DeviceError> {
         // SAFETY: the address came from `allocate`; the stream has no more work that uses it.
         unsafe {
-            self.check("cuStreamSynchronize", (self.driver.stream_synchronize)(self.stream))?;
+            self.check_work("cuStreamSynchronize", (self.driver.stream_synchronize)(self.stream))?;
             self.check("cuMemFree", (self.driver.memory_free)(at))?;
         }
         self.allocated.borrow_mut().remove(&at);
@@ -373,13 +444,17 @@ impl Device for Gpu {
     }
 
     fn upload(&self, to: Address, from: &[u8]) -> Result<(), DeviceError> {
+        // A driver need not take the address of an empty list.
+        if from.is_empty() {
+            return Ok(());
+        }
         // SAFETY: the bytes are there until the stream came by, for which this waits.
         unsafe {
             self.check(
                 "cuMemcpyHtoDAsync",
                 (self.driver.copy_to_device)(to, from.as_ptr().cast(), from.len(), self.stream),
             )?;
-            self.check("cuStreamSynchronize", (self.driver.stream_synchronize)(self.stream))
+            self.check_work("cuStreamSynchronize", (self.driver.stream_synchronize)(self.stream))
         }
     }
 
@@ -394,6 +469,9 @@ impl Device for Gpu {
     }
 
     fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
+        if bytes == 0 {
+            return Ok(());
+        }
         // SAFETY: allocated memory.
         let code = unsafe { (self.driver.copy_on_device)(to, from, bytes as usize, self.stream) };
         self.check("cuMemcpyDtoDAsync", code)
@@ -412,7 +490,7 @@ impl Device for Gpu {
 
     fn wait(&self, mark: Mark) -> Result<(), DeviceError> {
         // SAFETY: a handle of this device.
-        self.check("cuEventSynchronize", unsafe { (self.driver.event_synchronize)(self.events[mark.0 as usize]) })
+        self.check_work("cuEventSynchronize", unsafe { (self.driver.event_synchronize)(self.events[mark.0 as usize]) })
     }
 
     fn stamp(&self, number: usize) -> Result<(), DeviceError> {
@@ -473,6 +551,7 @@ impl Device for Gpu {
                 )));
             }
         }
+        self.names.insert(function as u64, name.to_owned());
         Ok(Kernel(function as u64))
     }
 
@@ -494,8 +573,9 @@ impl Device for Gpu {
             *pointer = std::ptr::from_ref(&argument.0).cast_mut().cast();
         }
         let [x, y, z] = grid.map(|n| n as u32);
+        self.note(Launched { kernel: kernel.0, grid, block, ..Launched::default() });
         // SAFETY: by the caller; the driver copies the arguments before it returns.
-        self.check("cuLaunchKernel", unsafe {
+        self.check_launch("cuLaunchKernel", unsafe {
             (self.driver.launch)(
                 kernel.0 as Handle,
                 x,
@@ -533,15 +613,16 @@ impl Device for Gpu {
     }
 
     unsafe fn replay(&self, recording: Recording) -> Result<(), DeviceError> {
+        self.note(Launched { graph: true, ..Launched::default() });
         // SAFETY: by the caller.
-        self.check("cuGraphLaunch", unsafe { (self.driver.graph_launch)(recording.0 as Handle, self.stream) })
+        self.check_launch("cuGraphLaunch", unsafe { (self.driver.graph_launch)(recording.0 as Handle, self.stream) })
     }
 
     fn forget(&self, recording: Recording) -> Result<(), DeviceError> {
         self.graphs.borrow_mut().remove(&recording.0);
         // SAFETY: a handle of this device, not used after; the stream has done its work.
         unsafe {
-            self.check("cuStreamSynchronize", (self.driver.stream_synchronize)(self.stream))?;
+            self.check_work("cuStreamSynchronize", (self.driver.stream_synchronize)(self.stream))?;
             self.check("cuGraphExecDestroy", (self.driver.graph_exec_destroy)(recording.0 as Handle))
         }
     }
@@ -552,8 +633,13 @@ impl Device for Gpu {
 
     unsafe fn dense_product(&self, product: &DenseProduct) -> Result<(), DeviceError> {
         match &self.products {
-            // SAFETY: by the caller.
-            Some(products) => unsafe { products.run(product) },
+            Some(products) => {
+                let shape = Some([product.m, product.n, product.k]);
+                self.note(Launched { product: shape, ..Launched::default() });
+                // SAFETY: by the caller.
+                unsafe { products.run(product)? };
+                self.check_launch("cublasLtMatmul", 0)
+            }
             None => Err(DeviceError::Call { call: "cublasLtMatmul", why: "cublasLt was not opened".into() }),
         }
     }

@@ -11,8 +11,11 @@ use crate::core::BLOCK_SIZE;
 use crate::cpu::kernels::Angles;
 use earnest_models::checkpoint::{DecoderConfig, Experts, RopeScaling};
 
-/// Bytes of logits at a time.
+/// Bytes of logits at a time, on a device without the memory of [`LARGE`].
 const LOGITS: u64 = 256 << 20;
+
+/// Bytes of a device that has room for the logits of every sequence at once: the head's weights are read once a step, and a step can be recorded.
+pub(crate) const LARGE: u64 = 38 << 30;
 
 /// Bytes of whole rows of logits that come back at a time.
 const RETURNED: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 };
@@ -179,13 +182,13 @@ pub(crate) fn upload_floats(device: &dyn Device, floats: &[f32]) -> Result<Addre
     Ok(at)
 }
 
-/// Working memory for steps of `wanted` tokens, or of fewer where that does not fit or leaves no cache of as many positions. `needs`
+/// Working memory for steps of `wanted` tokens of `sequences` sequences, or of fewer where that does not fit or leaves no cache of as many positions. `needs`
 /// are the bytes that the host prepares for a step of so many tokens.
 pub(crate) fn buffers(
     device: &dyn Device,
     c: &DecoderConfig,
     (element, fp8): (Element, bool),
-    wanted: usize,
+    (wanted, sequences): (usize, usize),
     needs: &dyn Fn(usize) -> usize,
     notes: &mut Vec<String>,
 ) -> Result<(Buffers, usize), DeviceError> {
@@ -193,7 +196,8 @@ pub(crate) fn buffers(
     let mut tokens = wanted.max(1);
     loop {
         let mut taken = vec![];
-        let made = buffers_of(device, c, (element, fp8), tokens, needs(tokens) as u64, &mut taken);
+        let rows = logit_rows(device.info()?.total, c.vocab_size, sequences).min(tokens);
+        let made = buffers_of(device, c, (element, fp8), (tokens, rows), needs(tokens) as u64, &mut taken);
         let enough = tokens <= FEWEST || room(&device.info()?, c, element) >= tokens.div_ceil(BLOCK_SIZE) as u64;
         match made {
             Ok(buffers) if enough => {
@@ -216,11 +220,17 @@ pub(crate) fn buffers(
     }
 }
 
+/// Rows of logits at a time on a device with so many bytes, for steps of `sequences` sequences.
+fn logit_rows(total: u64, vocab: usize, sequences: usize) -> usize {
+    let usual = (LOGITS / (4 * vocab as u64)).max(1) as usize;
+    if total >= LARGE { usual.max(sequences) } else { usual }
+}
+
 fn buffers_of(
     device: &dyn Device,
     c: &DecoderConfig,
     (element, fp8): (Element, bool),
-    tokens: usize,
+    (tokens, logit_rows): (usize, usize),
     numbers: u64,
     taken: &mut Vec<Address>,
 ) -> Result<Buffers, DeviceError> {
@@ -228,7 +238,6 @@ fn buffers_of(
     let inner = c.layers.iter().map(|l| l.intermediate_size).max().unwrap_or(0);
     let up = if c.gated { 2 * inner } else { inner };
     let row = 4 * c.vocab_size as u64;
-    let logit_rows = ((LOGITS / row).max(1) as usize).min(tokens);
     let mut take = |bytes: u64| {
         let at = device.allocate(bytes, "working memory")?;
         taken.push(at);
@@ -367,6 +376,12 @@ mod tests {
     use crate::core::Piece;
     use crate::cuda::attention_plan::{AttentionPlan, Setting};
     use earnest_models::checkpoint::Checkpoint;
+
+    #[test]
+    fn a_large_device_has_room_for_the_logits_of_every_sequence() {
+        assert_eq!([8 << 30, 80 << 30].map(|total| logit_rows(total, 151_936, 1024)), [441, 1024]);
+        assert_eq!([8 << 30, 80 << 30].map(|total| logit_rows(total, 32_000, 64)), [2097, 2097]);
+    }
 
     #[test]
     fn no_plan_of_attention_is_larger_than_the_room_for_it() {

@@ -45,7 +45,7 @@ mod work;
 
 pub use assemble::{Assembled, assemble, embeddable};
 pub use backend::{CudaBackend, CudaEngine};
-pub use checks::{KernelCheck, check_kernels};
+pub use checks::{BrokenCheck, CheckError, KernelCheck, check_kernels};
 pub use device::{Clock, DeviceError, DeviceInfo};
 pub use error::CudaError;
 pub use gpu::{cublaslt_version, devices};

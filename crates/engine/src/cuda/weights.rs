@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use super::device::{Address, Device, DeviceError, Element};
+use super::device::{Address, Device, DeviceError, Element, Mark};
 use super::e4m3;
 use super::error::CudaError;
 use super::kernels::Kind;
@@ -130,13 +130,25 @@ struct Job {
     to: Address,
 }
 
+impl Job {
+    /// True if the values are copies of a block of random numbers, which the device makes itself.
+    fn is_block(&self, checkpoint: &Checkpoint, element: Element) -> bool {
+        self.kind == Some(Kind::Dense)
+            && element == Element::Bf16
+            && checkpoint.block_copies(self.parameter, &self.shape).is_some()
+    }
+}
+
 impl Weights {
     /// Allocates memory for every parameter, then reads them on several threads and copies each as it comes.
     pub(crate) fn load(device: &dyn Device, checkpoint: &Checkpoint, element: Element) -> Result<Weights, CudaError> {
         let mut placer = Placer { device, checkpoint, c: &checkpoint.config, element, jobs: vec![], bytes: 0 };
         let mut weights = placer.weights()?;
         weights.bytes = placer.bytes;
-        copy_all(device, checkpoint, element, &placer.jobs)?;
+        let (copied, read): (Vec<Job>, Vec<Job>) =
+            placer.jobs.into_iter().partition(|job| job.is_block(checkpoint, element));
+        copy_blocks(device, checkpoint, &copied)?;
+        copy_all(device, checkpoint, element, &read)?;
         Ok(weights)
     }
 
@@ -385,6 +397,74 @@ impl Placer<'_> {
     }
 }
 
+/// Uploads the block of a random checkpoint once and copies the jobs' values from it.
+fn copy_blocks(device: &dyn Device, checkpoint: &Checkpoint, jobs: &[Job]) -> Result<(), DeviceError> {
+    let size = Element::Bf16.size_bytes();
+    let mut uploaded = None;
+    for job in jobs {
+        let Some(copies) = checkpoint.block_copies(job.parameter, &job.shape) else { continue };
+        let from = match uploaded {
+            Some(from) => from,
+            None => {
+                let from = device.allocate(copies.block.len() as u64 * size, "random weights")?;
+                uploaded = Some(from);
+                let bytes: Vec<u8> = copies.block.iter().flat_map(|x| x.to_ne_bytes()).collect();
+                device.upload(from, &bytes)?;
+                from
+            }
+        };
+        let mut to = job.to;
+        for (first, count) in copies.parts {
+            device.copy(from + first as u64 * size, to, count as u64 * size)?;
+            to += count as u64 * size;
+        }
+    }
+    uploaded.map_or(Ok(()), |at| device.free(at))
+}
+
+/// Bytes of the host's memory that are copied to the device while the next ones are put into it.
+const STAGED: usize = if cfg!(test) { 1 << 12 } else { 16 << 20 };
+
+/// Uploads through pinned memory: the device copies one half while the host fills the other.
+struct Staging<'a> {
+    device: &'a dyn Device,
+    halves: [*mut u8; 2],
+    /// Copies asked for that the host has not waited for.
+    marks: [Option<Mark>; 2],
+    next: usize,
+}
+
+impl<'a> Staging<'a> {
+    fn new(device: &'a dyn Device) -> Result<Staging<'a>, DeviceError> {
+        let halves = [device.host_memory(STAGED)?, device.host_memory(STAGED)?];
+        Ok(Staging { device, halves, marks: [None; 2], next: 0 })
+    }
+
+    fn upload(&mut self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        for (i, part) in bytes.chunks(STAGED).enumerate() {
+            let half = self.next;
+            if let Some(mark) = self.marks[half].take() {
+                self.device.wait(mark)?;
+            }
+            // SAFETY: the half is as large, and its last copy has been waited for.
+            unsafe {
+                self.halves[half].copy_from_nonoverlapping(part.as_ptr(), part.len());
+                self.device.send(to + (i * STAGED) as u64, self.halves[half], part.len())?;
+            }
+            self.marks[half] = Some(self.device.mark(half)?);
+            self.next = 1 - half;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), DeviceError> {
+        for mark in self.marks.iter_mut().filter_map(Option::take) {
+            self.device.wait(mark)?;
+        }
+        Ok(())
+    }
+}
+
 /// Reads every job's values on several threads and copies them to the device on this one.
 fn copy_all(device: &dyn Device, checkpoint: &Checkpoint, element: Element, jobs: &[Job]) -> Result<(), CudaError> {
     let readers = std::thread::available_parallelism().map_or(1, usize::from).min(READERS);
@@ -419,10 +499,11 @@ fn copy_all(device: &dyn Device, checkpoint: &Checkpoint, element: Element, jobs
             });
         }
         drop(sender);
+        let mut staging = Staging::new(device)?;
         for (i, bytes) in receiver {
-            device.upload(jobs[i].to, &bytes)?;
+            staging.upload(jobs[i].to, &bytes)?;
         }
-        Ok::<(), DeviceError>(())
+        staging.finish()
     });
     match failed.into_inner() {
         Ok(Some(error)) => Err(error),

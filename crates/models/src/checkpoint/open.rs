@@ -6,6 +6,7 @@ use super::gguf_weights::{self, GgufWeights};
 use super::hf_config::NamedIds;
 use super::hf_quant::Quantisation;
 use super::hf_weights::HfWeights;
+use super::random::RandomWeights;
 use super::{
     BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, KvType, MemoryEstimate,
     Parameter, PassedKeys, Tensor, Tokenizer, WeightFormat, WeightRecord, elsewhere, gguf_tokenizer, hf_config,
@@ -42,19 +43,21 @@ pub struct Checkpoint {
     /// End-of-sequence ids and recommended sampling.
     pub generation: GenerationDefaults,
     /// Of a folder; a GGUF file's is part of its format.
-    quantisation: Option<Quantisation>,
+    pub(super) quantisation: Option<Quantisation>,
     /// Configuration keys that are not part of the decoder.
     pub passed_keys: PassedKeys,
-    shapes: HashMap<Parameter, Vec<usize>>,
-    metadata_files: Vec<PathBuf>,
-    weights: Weights,
-    weight_format: WeightFormat,
+    pub(super) shapes: HashMap<Parameter, Vec<usize>>,
+    pub(super) metadata_files: Vec<PathBuf>,
+    pub(super) weights: Weights,
+    pub(super) weight_format: WeightFormat,
 }
 
 #[derive(Debug)]
-enum Weights {
+pub(super) enum Weights {
     Hf(HfWeights),
     Gguf(GgufWeights),
+    /// Of no file.
+    Random(RandomWeights),
     /// Not opened.
     Absent,
 }
@@ -236,6 +239,7 @@ impl Checkpoint {
         let tensor = match &self.weights {
             Weights::Hf(weights) => weights.tensor(&self.config, p, shape),
             Weights::Gguf(weights) => weights.tensor(&self.config, p, shape),
+            Weights::Random(weights) => Ok(weights.tensor(p, shape)),
             Weights::Absent => {
                 let tensor = format!("{p:?}");
                 Err(CheckpointError::TensorMissing { tensor, parameter: p.to_string(), path: self.source.clone() })
@@ -249,7 +253,7 @@ impl Checkpoint {
         let place = self.shapes.get(&p).and_then(|shape| match &self.weights {
             Weights::Hf(weights) => weights.source(&self.config, p, shape),
             Weights::Gguf(weights) => weights.source(&self.config, p, shape),
-            Weights::Absent => None,
+            Weights::Random(_) | Weights::Absent => None,
         });
         place.unwrap_or_else(|| self.source.display().to_string())
     }
@@ -261,7 +265,7 @@ impl Checkpoint {
         }
         match &self.weights {
             Weights::Gguf(weights) => weights.block_type(&self.config, p, shape),
-            Weights::Hf(_) | Weights::Absent => None,
+            Weights::Hf(_) | Weights::Random(_) | Weights::Absent => None,
         }
     }
 
@@ -282,6 +286,7 @@ impl Checkpoint {
             Weights::Gguf(weights) if self.weight_format.keeps_values() => weights.blocks(&self.config, p, shape),
             Weights::Gguf(weights) => self.weight_format.blocks(p, weights.tensor(&self.config, p, shape)?),
             Weights::Hf(weights) => self.weight_format.blocks(p, weights.tensor(&self.config, p, shape)?),
+            Weights::Random(weights) => self.weight_format.blocks(p, weights.tensor(p, shape)),
             Weights::Absent => Err(missing()),
         }
     }
@@ -339,7 +344,7 @@ impl Checkpoint {
     pub fn e4m3_scales(&self, p: Parameter, shape: &[usize]) -> Result<Option<Vec<f32>>, CheckpointError> {
         match &self.weights {
             Weights::Hf(weights) if self.weight_format.keeps_values() => weights.e4m3_scales(&self.config, p, shape),
-            Weights::Hf(_) | Weights::Gguf(_) | Weights::Absent => Ok(None),
+            Weights::Hf(_) | Weights::Gguf(_) | Weights::Random(_) | Weights::Absent => Ok(None),
         }
     }
 
@@ -364,6 +369,7 @@ impl Checkpoint {
             let stored = match &self.weights {
                 Weights::Hf(weights) => weights.held_as(&self.config, p, shape),
                 Weights::Gguf(weights) => weights.held_as(&self.config, p, shape),
+                Weights::Random(_) => ElementType::Bf16,
                 Weights::Absent => ElementType::F32,
             };
             self.weight_format.size_bytes(p, shape, stored, self.block_type(p, shape))
@@ -386,7 +392,7 @@ impl Checkpoint {
         match &self.weights {
             Weights::Hf(weights) => files.extend(weights.files().cloned()),
             Weights::Gguf(weights) => files.push(weights.path().clone()),
-            Weights::Absent => {}
+            Weights::Random(_) | Weights::Absent => {}
         }
         files
     }

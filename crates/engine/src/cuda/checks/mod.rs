@@ -1,11 +1,10 @@
-//! Single kernels against what they are defined to compute, on any device: on a GPU by `earnest dev kernels`, in tests on their twins.
+//! Single kernels against what they are defined to compute, on any device: on a GPU by `earnest-dev kernels`, in tests on their twins.
 
 mod attention;
 mod choices;
 mod products;
 
 use super::device::{Address, Device, DeviceError, Element};
-use super::error::CudaError;
 use super::gpu::Gpu;
 use super::kernels::{Kind, attention_shared};
 use super::options::{Options, VARIANTS, Variant};
@@ -56,13 +55,64 @@ const PRODUCT_TOLERANCE: f64 = 1e-3;
 /// may lose an 8,192nd of the sum so far.
 const FP8_TOLERANCE: f64 = 0.02;
 
-/// Runs every check on a GPU.
+/// A check of some kernels that has not run yet.
+struct Planned {
+    name: String,
+    tolerance: f64,
+    run: Box<dyn FnOnce(&mut Gpu) -> Result<Outcome, DeviceError>>,
+}
+
+impl Planned {
+    fn new(
+        name: String,
+        tolerance: f64,
+        run: impl FnOnce(&mut Gpu) -> Result<Outcome, DeviceError> + 'static,
+    ) -> Planned {
+        Planned { name, tolerance, run: Box::new(run) }
+    }
+}
+
+/// A check that the device could not end. What was launched before is lost with it: the process can compute nothing more there.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {error}")]
+pub struct BrokenCheck {
+    /// Place of the check in the list of all, from 0.
+    pub index: usize,
+    /// Name of the check.
+    pub name: String,
+    /// The device's error.
+    pub error: DeviceError,
+}
+
+/// Reasons why checks end early.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// The GPU cannot be used at all.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A check broke; those after it can be made by a new process.
+    #[error(transparent)]
+    Broken(#[from] BrokenCheck),
+}
+
+/// Runs the checks from the one at `first` on a GPU, and tells `done` of each as it ends.
 ///
 /// # Errors
-/// [`CudaError`] if the GPU can not be used or a kernel fails; a wrong result is no error but a check that has not passed.
-pub fn check_kernels(index: usize) -> Result<Vec<KernelCheck>, CudaError> {
+/// [`CheckError`] if the GPU can not be used or a check breaks; a wrong result is no error but a check that has not passed.
+pub fn check_kernels(index: usize, first: usize, done: &mut dyn FnMut(&KernelCheck)) -> Result<(), CheckError> {
     let gpu = &mut Gpu::open(index, Options::default().kernel_cache, true)?;
-    let shared = gpu.info()?.shared;
+    for (index, Planned { name, tolerance, run }) in plan(gpu)?.into_iter().enumerate().skip(first) {
+        match run(gpu) {
+            Ok(outcome) => done(&outcome.check(name, tolerance)),
+            Err(error) => return Err(BrokenCheck { index, name, error }.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Every check that a device can run.
+fn plan(gpu: &Gpu) -> Result<Vec<Planned>, DeviceError> {
+    let info = gpu.info()?;
     let mut all = vec![];
     for shape in &SHAPES {
         let (tall, wide) = attention_shared(shape.dim);
@@ -76,52 +126,50 @@ pub fn check_kernels(index: usize) -> Result<Vec<KernelCheck>, CudaError> {
             chunk.map_or(String::new(), |n| format!(", chunks of {n}")),
             if sinks { ", sinks" } else { "" },
         );
-        if tall.max(wide) <= shared {
-            all.push(attention(gpu, shape, &mut |_, _| {})?.check(name, ATTENTION_TOLERANCE));
+        if tall.max(wide) <= info.shared {
+            all.push(Planned::new(name, ATTENTION_TOLERANCE, move |gpu| attention(gpu, shape, &mut |_, _| {})));
         }
     }
     for element in [Element::Bf16, Element::F16] {
         for kind in KINDS {
-            all.extend(own_products(gpu, Case::new(element, kind), PRODUCT_TOLERANCE)?);
+            own_products(&mut all, Case::new(element, kind), PRODUCT_TOLERANCE);
             let sizes: &[(usize, usize)] = if gpu.has_dense_product() { &[(72, 1280), (264, 4096)] } else { &[] };
             for &(n, k) in sizes {
-                let outcome = library_products(gpu, Case::new(element, kind), (n, k), 300)?;
                 let how = if kind == Kind::Dense { "" } else { ", expanded" };
                 let name = format!("cublasLt{how}, 300 rows, {n} x {k}, {}, {}", element.name(), kind.name(element));
-                all.push(outcome.check(name, PRODUCT_TOLERANCE));
+                let run = move |gpu: &mut Gpu| library_products(gpu, Case::new(element, kind), (n, k), 300);
+                all.push(Planned::new(name, PRODUCT_TOLERANCE, run));
             }
         }
-        let capability = gpu.info()?.capability;
-        let wgmma = runs(Variant::Wgmma, capability);
+        let wgmma = runs(Variant::Wgmma, info.capability);
         if wgmma {
-            all.extend(own_products(gpu, Case::new(element, Kind::Dense).with(Variant::Wgmma), PRODUCT_TOLERANCE)?);
+            own_products(&mut all, Case::new(element, Kind::Dense).with(Variant::Wgmma), PRODUCT_TOLERANCE);
         }
         let fp8 = Case::new(element, Kind::E4m3);
         for case in [fp8, fp8.with(Variant::Wgmma)].into_iter().take(1 + usize::from(wgmma)) {
-            if capability >= (8, 9) {
+            if info.capability >= (8, 9) {
                 let name = format!("activations to 8-bit floats, {}", case.name());
-                all.push(codes(gpu, element, case.has_wgmma())?.check(name, 0.0));
-                all.extend(own_products(gpu, case, FP8_TOLERANCE)?);
+                all.push(Planned::new(name, 0.0, move |gpu| codes(gpu, element, case.has_wgmma())));
+                own_products(&mut all, case, FP8_TOLERANCE);
             }
         }
     }
     // A draw on the border of two tokens may fall either way where 2^x has other last bits.
-    let (different, draws) = choices(gpu)?;
-    let outcome = Outcome { error: different as f64 / draws as f64, same_bits: true };
-    all.push(outcome.check(format!("{draws} draws by temperature, top-k, top-p and min-p"), 0.02));
+    all.push(Planned::new("draws by temperature, top-k, top-p and min-p".to_owned(), 0.02, |gpu| {
+        let (different, draws) = choices(gpu)?;
+        Ok(Outcome { error: different as f64 / draws as f64, same_bits: true })
+    }));
     Ok(all)
 }
 
-/// Our own products, and those of experts.
-fn own_products(gpu: &mut Gpu, case: Case, tolerance: f64) -> Result<Vec<KernelCheck>, DeviceError> {
-    let mut all = vec![];
+/// Adds checks of our own products, and of those of experts.
+fn own_products(all: &mut Vec<Planned>, case: Case, tolerance: f64) {
     for (n, k, rows) in [(72, 1280, 70), (264, 4096, 300)] {
         let name = format!("own products, 1 to {rows} rows, {n} x {k}, {}", case.name());
-        all.push(products(gpu, case, (n, k), rows)?.check(name, tolerance));
+        all.push(Planned::new(name, tolerance, move |gpu| products(gpu, case, (n, k), rows)));
     }
     let name = format!("products of 70 experts, 300 rows, {}", case.name());
-    all.push(expert_products(gpu, case, 100)?.check(name, tolerance));
-    Ok(all)
+    all.push(Planned::new(name, tolerance, move |gpu| expert_products(gpu, case, 100)));
 }
 
 /// True if a device has a variant's instructions.

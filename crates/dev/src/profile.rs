@@ -1,18 +1,14 @@
-//! `earnest dev gpu-profile`, and the profiles of `earnest dev device --profile`: device time by kernel and shape.
+//! `earnest-dev profile`, and the profiles of `earnest-dev device --profile`: device time by kernel and shape.
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::BenchModel;
-use super::device::{self, BenchDeviceArgs};
-use crate::cli::Exit;
-use crate::cli::args::EngineArgs;
-use crate::cli::error::CliError;
-use crate::cli::printer::Printer;
+use crate::device::{self, DeviceArgs};
+use crate::failure::{Exit, Failure};
+use crate::options::{EngineArgs, ModelArgs};
 use earnest_engine::cuda::{Clock, Profile, ProfileRow};
-use earnest_eval::model::DeviceChoice;
 
 /// Rows of a profile on the screen; the JSON document has all.
 const SHOWN: usize = 24;
@@ -24,13 +20,13 @@ product and copy. The second run copies idly before each step, so that the devic
 kernels. Shares are of the peaks that are measured first, by bytes and operations computed from the shapes; above 100 % a cache helps.
 
 Examples:
-  earnest dev gpu-profile --model ./Llama-3-8B
-  earnest dev gpu-profile --model ./Llama-3-8B --quant q4k --decode 1,16 --prefill \"\" --json
-  earnest dev gpu-profile --model ./Llama-3-8B --decode \"\" --prefill \"\" --shared 512,900,100,120"
+  earnest-dev profile --device cuda --random llama-3-8b
+  earnest-dev profile --device cuda --model ./Llama-3-8B --quant q4k --decode 1,16 --prefill \"\" --json
+  earnest-dev profile --device cuda --model ./Llama-3-8B --decode \"\" --prefill \"\" --shared 512,900,100,120"
 )]
-pub struct GpuProfileArgs {
+pub struct ProfileArgs {
     #[command(flatten)]
-    pub model: BenchModel,
+    pub model: ModelArgs,
 
     /// Batch sizes for decode; "" skips decode
     #[arg(long, value_name = "N,N", default_value = "1,32,256")]
@@ -73,16 +69,10 @@ pub struct GpuProfileArgs {
 }
 
 /// Measures and profiles.
-pub fn execute(args: &GpuProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    let GpuProfileArgs { model, decode, decode_context, decode_steps, prefill, prefill_length, shared, short, .. } =
+pub fn execute(args: &ProfileArgs) -> Result<Exit, Failure> {
+    let ProfileArgs { model, decode, decode_context, decode_steps, prefill, prefill_length, shared, short, .. } =
         args.clone();
-    let mut engine = args.engine.clone();
-    // Nothing else can be meant, and the error then says why there is none.
-    engine.device = match engine.device {
-        None | Some(DeviceChoice::Auto) => Some(DeviceChoice::Cuda(0)),
-        named => named,
-    };
-    let args = BenchDeviceArgs {
+    let args = DeviceArgs {
         model,
         decode,
         decode_context,
@@ -90,6 +80,7 @@ pub fn execute(args: &GpuProfileArgs, quiet: bool, printer: Printer) -> Result<E
         prefill,
         prefill_length,
         shared,
+        ragged: vec![],
         short,
         temperature: 0.0,
         top_p: 1.0,
@@ -97,10 +88,10 @@ pub fn execute(args: &GpuProfileArgs, quiet: bool, printer: Printer) -> Result<E
         arithmetic: None,
         profile: true,
         save: args.save.clone(),
-        engine,
+        engine: args.engine.clone(),
         json: args.json,
     };
-    device::execute(&args, quiet, printer)
+    device::execute(&args)
 }
 
 /// Profile of one measurement.

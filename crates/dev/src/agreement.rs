@@ -1,20 +1,14 @@
-//! `earnest dev agreement`: the engine against the same model in another configuration.
+//! `earnest-dev agreement`: the engine against the same model in another configuration.
 use std::collections::BTreeSet;
-use std::fmt::Write;
-use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use earnest_engine::bench::{GoldenResult, compare, distributions, error_of_spread, random_prompts, record};
+use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 use serde::Serialize;
 
-use crate::cli::Exit;
-use crate::cli::args::EngineArgs;
-use crate::cli::error::CliError;
-use crate::cli::models::{HubArgs, WeightArgs, locate};
-use crate::cli::printer::Printer;
-use earnest_engine::bench::{GoldenResult, compare, distributions, error_of_spread, random_prompts, record};
-use earnest_engine::cuda::Variants;
-use earnest_eval::model::{self, BUILT_IN, DeviceChoice, EngineSettings};
-use earnest_models::checkpoint::{Checkpoint, WeightFormat};
+use crate::failure::{Exit, Failure};
+use crate::options::{Device, EngineArgs, ModelArgs};
+use crate::output;
 
 /// Configuration of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -41,14 +35,13 @@ led by no more than the tolerance. The exit code is 5 beyond the tolerance. Show
 mean square of the differences of all log-probabilities after the prompts, in units of their spread.
 
 Examples:
-  earnest dev agreement --model ./Llama-3-8B --reference batch-invariant --tolerance 0.15
-  earnest dev agreement --batch-invariant --reference no-prefix-cache --tolerance 0
-  earnest dev agreement --device cuda --dtype bf16 --reference cpu --tolerance 0.3 --json"
+  earnest-dev agreement --model ./Llama-3-8B --device cuda --reference batch-invariant --tolerance 0.15
+  earnest-dev agreement --random llama-3.2-1b --device cuda --batch-invariant --reference no-prefix-cache --tolerance 0
+  earnest-dev agreement --model ./Llama-3-8B --device cuda --dtype bf16 --reference cpu --tolerance 0.3 --json"
 )]
-pub struct BenchAgreementArgs {
-    /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file
-    #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, default_value = BUILT_IN)]
-    pub model: PathBuf,
+pub struct AgreementArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
 
     /// Reference configuration
     #[arg(long, value_name = "WAY", value_enum)]
@@ -73,12 +66,6 @@ pub struct BenchAgreementArgs {
     /// Largest accepted difference of log-probabilities, and largest accepted lead of a lost greedy token
     #[arg(long, value_name = "X", default_value_t = 1e-3)]
     pub tolerance: f64,
-
-    #[command(flatten)]
-    pub weights: WeightArgs,
-
-    #[command(flatten)]
-    pub hub: HubArgs,
 
     #[command(flatten)]
     pub engine: EngineArgs,
@@ -112,53 +99,55 @@ struct Document {
 }
 
 /// Compares the engines; the exit code is 5 if they disagree.
-pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &AgreementArgs) -> Result<Exit, Failure> {
     if args.prompts == 0 || args.new == 0 {
-        return Err(CliError::usage("--prompts and --new must be at least 1"));
+        return Err(Failure::usage("--prompts and --new must be at least 1"));
     }
-    let chosen = locate(&args.model, &args.hub, args.weights.into(), printer)?;
-    let checkpoint = model::open(&chosen)?;
+    let checkpoint = args.model.open()?;
     let config = &checkpoint.config;
     let longest = args.shared + args.own * 13 / 10 + 1 + args.new;
     if longest > config.max_positions {
-        let message = format!("prompts of {longest} tokens exceed the context of {}", config.max_positions);
-        return Err(CliError::usage(message).help("choose smaller --shared, --own or --new"));
+        return Err(Failure::usage(format!(
+            "prompts of {longest} tokens exceed the context of {}: choose smaller --shared, --own or --new",
+            config.max_positions
+        )));
     }
     let prompts = random_prompts(args.prompts, args.shared, args.own, config.vocab_size);
-    let settings = args.engine.settings()?;
     let (mut other, mut other_checkpoint, format) =
-        (settings.clone(), model::open(&chosen)?, checkpoint.weight_format());
+        (args.engine.clone(), args.model.open()?, checkpoint.weight_format());
     match args.reference {
-        Reference::Cpu => (other.device, other.batch_invariant) = (DeviceChoice::Cpu, false),
+        Reference::Cpu => {
+            (other.device, other.batch_invariant, other.cuda_variant, other.token_budget) =
+                (Device::Cpu, false, None, None);
+        }
         Reference::BatchInvariant => other.batch_invariant = true,
-        Reference::NoPrefixCache => other.prefix_cache = false,
-        Reference::DefaultVariants => other.cuda_variants = Variants::NONE,
+        Reference::NoPrefixCache => other.no_prefix_cache = true,
+        Reference::DefaultVariants if args.engine.cuda_variant.is_none() => {
+            return Err(Failure::usage("--reference default-variants compares what --cuda-variant names with the default: add it"));
+        }
+        Reference::DefaultVariants => other.cuda_variant = None,
         Reference::DefaultCompute => other_checkpoint.set_weight_format(WeightFormat { compute: None, ..format }),
     }
-    let load = |checkpoint: &Checkpoint, settings: &EngineSettings| -> Result<_, CliError> {
-        let loaded = model::load(checkpoint, settings)?;
-        loaded.notes.iter().for_each(|note| printer.warning(note));
+    let load = |checkpoint: &Checkpoint, engine: &EngineArgs| -> Result<_, Failure> {
+        let loaded = engine.load(checkpoint)?;
         let side = Side { devices: loaded.engine.card().devices, options: loaded.options };
-        if !quiet {
-            printer.message(&format!("computing {} prompts on {}", args.prompts, side.devices.join("; ")));
-        }
+        eprintln!("computing {} prompts on {}", args.prompts, side.devices.join("; "));
         Ok((loaded.engine, side))
     };
-    let failed = super::failure;
     let (recorded, expected, reference_engine) = {
         // Dropped before the other engine loads, to free its memory.
         let (mut engine, side) = load(&other_checkpoint, &other)?;
-        let recorded = record(engine.as_mut(), &prompts, args.new).map_err(failed)?;
-        (recorded, distributions(engine.as_mut(), &prompts, config.vocab_size).map_err(failed)?, side)
+        let recorded = record(engine.as_mut(), &prompts, args.new)?;
+        (recorded, distributions(engine.as_mut(), &prompts, config.vocab_size)?, side)
     };
-    let (mut engine, side) = load(&checkpoint, &settings)?;
-    let result = compare(engine.as_mut(), &model::short_name(chosen.path()), &recorded).map_err(failed)?;
-    let rows = distributions(engine.as_mut(), &prompts, config.vocab_size).map_err(failed)?;
+    let (mut engine, side) = load(&checkpoint, &args.engine)?;
+    let result = compare(engine.as_mut(), &args.model.name(), &recorded)?;
+    let rows = distributions(engine.as_mut(), &prompts, config.vocab_size)?;
     let tokens: BTreeSet<u32> = recorded.prompts.iter().flat_map(|p| p.greedy.iter().copied()).collect();
     let within = |x: f64| x <= args.tolerance;
     let document = Document {
         earnest: env!("CARGO_PKG_VERSION"),
-        model: args.model.display().to_string(),
+        model: args.model.name(),
         reference: args.reference,
         reference_engine,
         engine: side,
@@ -169,23 +158,21 @@ pub fn execute(args: &BenchAgreementArgs, quiet: bool, printer: Printer) -> Resu
         result,
     };
     if args.json {
-        printer.json(&document)?;
+        output::document(&document)?;
     } else {
-        printer.result(&screen(&document, args.prompts * args.new))?;
+        output::write(&screen(&document, args.prompts * args.new))?;
     }
     Ok(if document.passed { Exit::Success } else { Exit::Engine })
 }
 
 fn screen(d: &Document, tokens: usize) -> String {
     let r = &d.result;
-    let mut text = String::new();
     let lost = match r.exact {
         true => String::new(),
         false => format!(", a lead of {:.4} lost", r.largest_lost_margin),
     };
     let outcome = if d.passed { "within" } else { "NOT within" };
-    write!(
-        text,
+    format!(
         "reference  {}\nengine     {}\n{} prompts, the largest log-probabilities within {:.6}, all within {:.4} of their spread (root mean square), \
          {} of {tokens} greedy tokens ({} distinct) before the first difference{lost}\n\
          {outcome} {}\n",
@@ -198,6 +185,4 @@ fn screen(d: &Document, tokens: usize) -> String {
         d.distinct_tokens,
         d.tolerance
     )
-    .expect("writing to a String cannot fail");
-    text
 }

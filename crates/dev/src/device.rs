@@ -1,26 +1,23 @@
-//! `earnest dev device`: the engine against a device's peaks.
+//! `earnest-dev device`: the engine against a device's peaks.
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::BenchModel;
-use super::profile::{self, Phase};
-use crate::cli::Exit;
-use crate::cli::args::EngineArgs;
-use crate::cli::error::CliError;
-use crate::cli::interrupt::stop_on_signal;
-use crate::cli::printer::Printer;
+use crate::failure::{Exit, Failure};
+use crate::options::{Device, EngineArgs, Loaded, ModelArgs};
+use crate::output;
+use crate::profile::{self, Phase};
 use earnest_engine::bench::{
     BenchError, Cost, DecodeResult, Machine, PrefillResult, SharedResult, SharedWorkload, decoding_tokens,
     measure_decoding, measure_prefill, measure_shared,
 };
-use earnest_engine::cuda::{Peaks, Profiler, Variant};
+use earnest_engine::cuda::{self, Peaks, Profiler, Variant};
 use earnest_engine::{Card, Engine, Sampling};
-use earnest_eval::model::{self, Device, LoadedEngine};
 use earnest_models::checkpoint::DecoderConfig;
 
 #[derive(Debug, Args)]
@@ -30,14 +27,14 @@ GPU a large copy and a large product), with weights and cached keys and values r
 token. Token ids are random; generation ends at its length only.
 
 Examples:
-  earnest dev device --model ./Llama-3-8B --device cuda --profile
-  earnest dev device --model ./Llama-3-8B --decode 1,64,256 --prefill \"\"
-  earnest dev device --model ./Llama-3-8B --decode \"\" --prefill 1,32,512 --prefill-length 256
-  earnest dev device --model ./Llama-3-8B --decode \"\" --prefill \"\" --shared 5100,900,100,120 --short 1000,40,20 --json"
+  earnest-dev device --model ./Llama-3-8B --device cuda --profile
+  earnest-dev device --model ./Llama-3-8B --decode 1,64,256 --prefill \"\"
+  earnest-dev device --model ./Llama-3-8B --decode \"\" --prefill 1,32,512 --prefill-length 256
+  earnest-dev device --model ./Llama-3-8B --decode \"\" --prefill \"\" --shared 5100,900,100,120 --short 1000,40,20 --json"
 )]
-pub struct BenchDeviceArgs {
+pub struct DeviceArgs {
     #[command(flatten)]
-    pub model: BenchModel,
+    pub model: ModelArgs,
 
     /// Batch sizes for decode; "" skips decode
     #[arg(long, value_name = "N,N", default_value = "1,2,4,8,16,32,64,128,256,512")]
@@ -62,6 +59,10 @@ pub struct BenchDeviceArgs {
     /// Prompts with a common prefix: their number, shared tokens, further tokens (approximate), new tokens
     #[arg(long, value_name = "N,N,N,N", value_delimiter = ',', num_args = 1)]
     pub shared: Vec<usize>,
+
+    /// The same with a third to five thirds of the new tokens, so that requests end one by one
+    #[arg(long, value_name = "N,N,N,N", value_delimiter = ',', num_args = 1)]
+    pub ragged: Vec<usize>,
 
     /// Short prompts that share a third of their tokens: their number, tokens, new tokens
     #[arg(long, value_name = "N,N,N", value_delimiter = ',', num_args = 1)]
@@ -113,6 +114,7 @@ struct Document {
     decode: Vec<DecodeResult>,
     prefill: Vec<PrefillResult>,
     shared: Option<SharedResult>,
+    ragged: Option<SharedResult>,
     short: Option<SharedResult>,
     /// Profiles of the measurements, with --profile.
     profile: Vec<Phase>,
@@ -128,34 +130,25 @@ struct LeftOut {
 }
 
 /// Measures and prints the results.
-pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    let say = |text: String| {
-        if !quiet {
-            printer.message(&text);
-        }
-    };
+pub fn execute(args: &DeviceArgs) -> Result<Exit, Failure> {
+    let say = |text: String| eprintln!("{text}");
     let (batches, contexts) = (sizes("--decode", &args.decode)?, sizes("--decode-context", &args.decode_context)?);
     let prefills = sizes("--prefill", &args.prefill)?;
     let shared = numbers::<4>("--shared", &args.shared)?;
+    let ragged = numbers::<4>("--ragged", &args.ragged)?;
     let short = numbers::<3>("--short", &args.short)?;
     if ![args.bandwidth, args.arithmetic].into_iter().flatten().all(|peak| peak > 0.0) {
-        return Err(CliError::usage("--bandwidth and --arithmetic must be above 0"));
+        return Err(Failure::usage("--bandwidth and --arithmetic must be above 0"));
     }
     if !(args.temperature >= 0.0 && args.top_p > 0.0 && args.top_p <= 1.0) {
-        return Err(CliError::usage("--temperature must be at least 0, and --top-p above 0 and at most 1"));
+        return Err(Failure::usage("--temperature must be at least 0, and --top-p above 0 and at most 1"));
     }
-    let mut settings = args.engine.settings()?;
+    let mut settings = args.engine.clone();
     if let Some(largest) = batches.iter().chain(&prefills).max() {
         settings.max_batch = Some(settings.max_batch.unwrap_or(512).max(*largest));
     }
-    let (device, note) = Device::choose(&settings)?;
-    note.iter().for_each(|note| printer.warning(&note.to_string()));
-    if args.profile && device == Device::Cpu {
-        return Err(CliError::usage("a profile needs a GPU: it has the time of every kernel")
-            .help("on the CPU, `earnest bench engine` measures prefill and decode"));
-    }
-    let checkpoint = args.model.open(printer)?;
-    say(format!("loading {}", args.model.path.display()));
+    let checkpoint = args.model.open()?;
+    say(format!("loading {}", args.model.name()));
     let measured = args.profile || args.bandwidth.is_none() || args.arithmetic.is_none();
     if measured {
         say("measuring the device's memory and arithmetic".to_owned());
@@ -163,34 +156,41 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     let (mut peaks, mut profiler) = (None, None);
     let mut machine = Machine { bandwidth: 0.0, arithmetic: 0.0 };
     let (start, load_s);
-    let (mut engine, options): (Box<dyn Engine>, serde_json::Value) = if device == Device::Cpu {
-        start = Instant::now();
-        let (native, options) = model::load_cpu(&checkpoint, settings.cpu_options())?;
-        load_s = start.elapsed().as_secs_f64();
-        if measured {
-            let peaks = native.peaks();
-            machine = Machine { bandwidth: peaks.bytes_per_s, arithmetic: peaks.products_per_s };
+    let Loaded { mut engine, options } = match settings.device {
+        Device::Cpu if args.profile => {
+            return Err(Failure::usage(
+                "a profile has the time of every GPU kernel: add --device cuda (on the CPU, `earnest bench engine` measures prefill and decode)",
+            ));
         }
-        (Box::new(native), options)
-    } else {
-        if measured {
-            // Before the model takes the memory.
-            let found = model::measure_peaks(&checkpoint, &settings)?;
-            machine = Machine { bandwidth: found.bytes_per_s, arithmetic: found.operations_per_s };
-            peaks = Some(found);
-        }
-        start = Instant::now();
-        let LoadedEngine { engine, options, notes, .. } = match peaks.as_ref().filter(|_| args.profile) {
-            Some(peaks) => {
-                let (loaded, handle) = model::load_profiled(&checkpoint, &device, &settings, peaks)?;
-                profiler = Some(handle);
-                loaded
+        Device::Cpu => {
+            start = Instant::now();
+            let (native, options) = settings.load_cpu(&checkpoint)?;
+            load_s = start.elapsed().as_secs_f64();
+            if measured {
+                let peaks = native.peaks();
+                machine = Machine { bandwidth: peaks.bytes_per_s, arithmetic: peaks.products_per_s };
             }
-            None => model::load_on(&checkpoint, &device, &settings)?,
-        };
-        load_s = start.elapsed().as_secs_f64();
-        notes.iter().for_each(|note| printer.warning(note));
-        (engine, options)
+            Loaded { engine: Box::new(native), options }
+        }
+        Device::Cuda(index) => {
+            if measured {
+                // Before the model takes the memory.
+                let found = cuda::peaks(index, &checkpoint)?;
+                machine = Machine { bandwidth: found.bytes_per_s, arithmetic: found.operations_per_s };
+                peaks = Some(found);
+            }
+            start = Instant::now();
+            let loaded = match peaks.as_ref().filter(|_| args.profile) {
+                Some(peaks) => {
+                    let (loaded, handle) = settings.load_profiled(&checkpoint, index, peaks)?;
+                    profiler = Some(handle);
+                    loaded
+                }
+                None => settings.load(&checkpoint)?,
+            };
+            load_s = start.elapsed().as_secs_f64();
+            loaded
+        }
     };
     let card = engine.card();
     say(format!("computing on {}", card.devices.join("; ")));
@@ -199,7 +199,7 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
     let cost = Cost::of(&checkpoint.config, card.weight_bytes, card.kv_bytes as f64 / card.kv_tokens.max(1) as f64);
     let mut document = Document {
         earnest: env!("CARGO_PKG_VERSION"),
-        model: args.model.path.display().to_string(),
+        model: args.model.name(),
         engine: card,
         options,
         load_s,
@@ -209,33 +209,51 @@ pub fn execute(args: &BenchDeviceArgs, quiet: bool, printer: Printer) -> Result<
         decode: vec![],
         prefill: vec![],
         shared: None,
+        ragged: None,
         short: None,
         profile: vec![],
         left_out: vec![],
     };
     let stop = stop_on_signal()?;
-    let plan = Plan { args, batches, contexts, prefills, shared, short, stop: &stop, profiler };
+    let plan = Plan { args, batches, contexts, prefills, shared, ragged, short, stop: &stop, profiler };
     let ended = plan.measure(engine.as_mut(), &checkpoint.config, &mut document, &say);
-    let nothing = document.decode.is_empty() && document.prefill.is_empty() && document.shared.is_none();
+    let workloads = [&document.shared, &document.ragged, &document.short];
+    let nothing = document.decode.is_empty()
+        && document.prefill.is_empty()
+        && workloads.iter().all(|workload| workload.is_none());
     // Measurements before an interruption or an error are printed too.
     match &ended {
-        Err(_) if nothing && document.short.is_none() => {}
-        _ if args.json => printer.json(&document)?,
+        Err(_) if nothing => {}
+        _ if args.json => output::document(&document)?,
         _ => {
-            printer.result(&screen(&document))?;
-            printer.result(&profile::screen(&document.profile))?;
+            output::write(&screen(&document))?;
+            output::write(&profile::screen(&document.profile))?;
         }
     }
     ended.map(|()| Exit::Success)
 }
 
+/// A flag that the first Ctrl-C sets; the second ends the process.
+fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(Exit::Interrupted as i32);
+        }
+    })
+    .map_err(|error| Failure::new(Exit::Engine, format!("cannot install the Ctrl-C handler: {error}")))?;
+    Ok(stop)
+}
+
 /// Planned measurements.
 struct Plan<'a> {
-    args: &'a BenchDeviceArgs,
+    args: &'a DeviceArgs,
     batches: Vec<usize>,
     contexts: Vec<usize>,
     prefills: Vec<usize>,
     shared: Option<[usize; 4]>,
+    ragged: Option<[usize; 4]>,
     short: Option<[usize; 3]>,
     stop: &'a AtomicBool,
     profiler: Option<Profiler>,
@@ -249,7 +267,7 @@ impl Plan<'_> {
         config: &DecoderConfig,
         d: &mut Document,
         say: &dyn Fn(String),
-    ) -> Result<(), CliError> {
+    ) -> Result<(), Failure> {
         let (args, stop) = (self.args, self.stop);
         let (machine, cost) = (d.machine, d.cost);
         let option = |name: &str| d.options[name].as_u64().unwrap_or(1) as usize;
@@ -269,7 +287,7 @@ impl Plan<'_> {
             say(format!("decoding at batch {batch} after {context} tokens"));
             let sizes = (batch, context, args.decode_steps, budget);
             let mut measure = || measure_decoding(engine, config, &machine, &cost, sizes, stop);
-            let one = measure().map_err(super::failure)?;
+            let one = measure()?;
             let step_s = Some(one.step_s).filter(|s| s.is_finite());
             d.decode.push(one);
             let title = format!("decode, batch {batch}, prompts of {context} tokens");
@@ -280,33 +298,39 @@ impl Plan<'_> {
             say(format!("computing {batch} prompts of {length} tokens"));
             let mut measure = |batch| measure_prefill(engine, config, &machine, &cost, (batch, length), stop);
             // Warm-up of the shapes of a full step and of the last, smaller one.
-            measure(batch.min((2 * budget).div_ceil(length))).map_err(super::failure)?;
-            d.prefill.push(measure(batch).map_err(super::failure)?);
+            measure(batch.min((2 * budget).div_ceil(length)))?;
+            d.prefill.push(measure(batch)?);
             let title = format!("prefill, {batch} prompts of {length} tokens");
             self.profile(d, title, None, None, || measure(batch).map(drop))?;
         }
         let sampling = Sampling { temperature: args.temperature, top_p: args.top_p, ..Sampling::GREEDY };
-        let mut run = |d: &mut Document, workload: &SharedWorkload| -> Result<SharedResult, CliError> {
+        let mut run = |d: &mut Document, workload: &SharedWorkload| -> Result<SharedResult, Failure> {
             let SharedWorkload { prompts, shared, own, new_tokens, .. } = workload;
-            let title = format!("{prompts} prompts of {shared} + {own} tokens, {new_tokens} new ones each");
+            let each = if workload.ragged { "on average" } else { "each" };
+            let title = format!("{prompts} prompts of {shared} + {own} tokens, {new_tokens} new ones {each}");
             say(format!("running {title}"));
             let mut measure = || measure_shared(engine, config, &machine, &cost, (workload, largest_batch), stop);
             // Algorithms are timed when a shape first comes, which is not the workload's time.
             if args.engine.cuda_variant.is_some_and(|variants| variants.has(Variant::TunedProducts)) {
-                measure().map_err(super::failure)?;
+                measure()?;
             }
-            let result = measure().map_err(super::failure)?;
+            let result = measure()?;
             self.profile(d, title, None, None, || measure().map(drop))?;
             Ok(result)
         };
         if let Some([prompts, shared, own, new_tokens]) = self.shared {
-            let workload = SharedWorkload { prompts, shared, own, new_tokens, sampling: sampling.clone() };
-            d.shared = Some(run(d, &workload)?);
+            let sampling = sampling.clone();
+            d.shared = Some(run(d, &SharedWorkload { prompts, shared, own, new_tokens, ragged: false, sampling })?);
+            self.save(d)?;
+        }
+        if let Some([prompts, shared, own, new_tokens]) = self.ragged {
+            let sampling = sampling.clone();
+            d.ragged = Some(run(d, &SharedWorkload { prompts, shared, own, new_tokens, ragged: true, sampling })?);
             self.save(d)?;
         }
         if let Some([prompts, tokens, new_tokens]) = self.short {
             let shared = tokens / 3;
-            let workload = SharedWorkload { prompts, shared, own: tokens - shared, new_tokens, sampling };
+            let workload = SharedWorkload { prompts, shared, own: tokens - shared, new_tokens, ragged: false, sampling };
             d.short = Some(run(d, &workload)?);
             self.save(d)?;
         }
@@ -321,21 +345,21 @@ impl Plan<'_> {
         step_s: Option<f64>,
         tokens: Option<usize>,
         measure: impl FnOnce() -> Result<(), BenchError>,
-    ) -> Result<(), CliError> {
+    ) -> Result<(), Failure> {
         if let Some(profiler) = &self.profiler {
             profiler.start();
             let measured = measure();
             let profile = profiler.stop(tokens);
-            measured.map_err(super::failure)?;
+            measured?;
             d.profile.push(Phase { phase, step_s, profile });
         }
         self.save(d)
     }
 
     /// Writes the document so far to the file of --save.
-    fn save(&self, d: &Document) -> Result<(), CliError> {
+    fn save(&self, d: &Document) -> Result<(), Failure> {
         let Some(path) = &self.args.save else { return Ok(()) };
-        let failed = |error: String| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()));
+        let failed = |error: String| Failure::new(Exit::Output, format!("cannot write {}: {error}", path.display()));
         let text = serde_json::to_string_pretty(d).map_err(|error| failed(error.to_string()))?;
         // Under another name first: a process that is killed leaves the file of the measurement before.
         let partial = path.with_extension("partial");
@@ -345,22 +369,22 @@ impl Plan<'_> {
 }
 
 /// Parses a list of batch sizes; an empty text is an empty list.
-fn sizes(option: &str, text: &str) -> Result<Vec<usize>, CliError> {
+fn sizes(option: &str, text: &str) -> Result<Vec<usize>, Failure> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts
         .map(|part| part.parse::<usize>().ok().filter(|n| *n > 0))
         .collect::<Option<Vec<usize>>>()
-        .ok_or_else(|| CliError::usage(format!("{option} {text}: sizes must be whole numbers above 0")))
+        .ok_or_else(|| Failure::usage(format!("{option} {text}: sizes must be whole numbers above 0")))
 }
 
 /// Checks for exactly N numbers above 0, or none.
-fn numbers<const N: usize>(option: &str, list: &[usize]) -> Result<Option<[usize; N]>, CliError> {
+fn numbers<const N: usize>(option: &str, list: &[usize]) -> Result<Option<[usize; N]>, Failure> {
     if list.is_empty() {
         return Ok(None);
     }
     match <[usize; N]>::try_from(list) {
         Ok(numbers) if !numbers.contains(&0) => Ok(Some(numbers)),
-        _ => Err(CliError::usage(format!("{option} takes {N} whole numbers above 0, with commas between"))),
+        _ => Err(Failure::usage(format!("{option} takes {N} whole numbers above 0, with commas between"))),
     }
 }
 
@@ -415,7 +439,7 @@ fn screen(d: &Document) -> String {
                 r.batch, r.tokens_per_s
             )?;
         }
-        for r in d.shared.iter().chain(&d.short) {
+        for r in d.shared.iter().chain(&d.ragged).chain(&d.short) {
             writeln!(
                 out,
                 "workload   {} prompts of {} + {} tokens, {} new: {:.2} s, {} steps, {:.0} % of the roofline",

@@ -1,0 +1,409 @@
+"""The steps of run.sh: correctness first, then the sanitizers, then speed; a fault takes the time of what comes after it.
+
+Every step is a command with a limit of its own. Its output is kept in files as it comes, its verdict is a line of steps.jsonl, and a step that has no time left is
+named as not run. If a step of correctness fails, its command runs again with EARNEST_CUDA_SYNC=1 and under memcheck, and of the measurements only the first is made.
+"""
+import argparse
+import glob
+import json
+import os
+import shutil
+import signal
+import site
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# In a bundle the program lies beside the script; in a checkout cargo has built it.
+BUNDLE = os.path.exists(os.path.join(HERE, "earnest-dev.xz"))
+ROOT = HERE if BUNDLE else os.path.abspath(os.path.join(HERE, "..", ".."))
+LITTLE = ["--kv-memory", "256MiB"]
+VARIANTS = ["--cuda-variant", "attention-warps,fused-norms,graphs"]
+SANITIZERS = {
+    "memcheck kernels": ("memcheck", "kernels", []),
+    "racecheck kernels": ("racecheck", "kernels", []),
+    "racecheck batch-invariant": ("racecheck", "qwen2", ["--batch-invariant"]),
+    "memcheck graphs": ("memcheck", "qwen3", VARIANTS),
+    "racecheck wgmma": ("racecheck", "qwen2", ["--cuda-variant", "wgmma"]),
+    "initcheck": ("initcheck", "qwen2", []),
+    "racecheck experts": ("racecheck", "gpt-oss-mxfp4", ["--batch-invariant"]),
+    "memcheck variants": ("memcheck", "gemma2", VARIANTS),
+    "synccheck kernels": ("synccheck", "kernels", []),
+}
+
+
+class Step:
+    """A command: its name, its limit in seconds, variables, and what its output must be."""
+
+    def __init__(self, name, command, limit, judge=None, **variables):
+        self.name, self.command, self.limit, self.judge, self.variables = name, command, limit, judge or exited, variables
+
+
+def exited(session, step, code):
+    return code == 0, ""
+
+
+def lines(path):
+    """The JSON documents of a file, one a line; what is none is left out."""
+    found = []
+    with open(path, errors="replace") as file:
+        for line in file:
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                pass
+    return found
+
+
+def checked(session, step, code):
+    """Kernels and checkpoints: a line each, and a summary without a wrong one."""
+    rows = lines(session.path(step, "out"))
+    whole = bool(rows) and "wrong" in rows[-1]
+    wrong = [row for row in rows if row.get("passed") is False]
+    names = "; ".join(
+        f"{row.get('name') or row.get('checkpoint')}: {row.get('broken') or 'error %.3g, same bits %s' % (row['error'], row['same_bits']) if 'error' in row else row.get('broken') or 'logits %.3g of %.3g, lead %.3g of %.3g' % (row['largest_difference'], row['accepted'][0], row['largest_lost_margin'], row['accepted'][1])}"
+        for row in wrong[:6]
+    )
+    refused = sum("refused" in row for row in rows)
+    worst = max((row["largest_difference"] for row in rows if row.get("largest_difference") is not None), default=None)
+    said = f"{len(rows) - 1} lines, {len(wrong)} wrong, {refused} refused" + (f", logits within {worst:.6f}" if worst is not None else "") + (f": {names}" if names else "")
+    # Stand-ins compute nothing: in a dry run the form is judged.
+    return whole and (session.dry or code == 0), said
+
+
+def sanitized(session, step, code):
+    text = "".join(open(session.path(step, end), errors="replace").read() for end in ("out", "err"))
+    said = [line.strip("= \n") for line in text.splitlines() if "SUMMARY" in line]
+    errors = [line.strip("= \n") for line in text.splitlines() if line.strip("= ").startswith(("Invalid", "Error:", "Race", "Uninitialized", "Barrier", "Warning: Race", "Warning"))]
+    done = sum('"passed"' in line for line in text.splitlines())
+    clean = bool(said) and all(" 0 errors" in line or " 0 hazards" in line for line in said)
+    if session.dry:
+        return True, "a dry run has nothing to check"
+    if code == "time" and not errors:
+        return True, f"clean until its time was over: {done} lines"
+    return clean and code in (0, 5), "; ".join([*said, *errors[:3]]) + f"; {done} lines"
+
+
+def measured(session, step, code):
+    """A document of `earnest-dev device`, whose numbers are told."""
+    path = session.path(step, "json")
+    if not os.path.exists(path):
+        return False, "nothing was measured"
+    with open(path) as file:
+        d = json.load(file)
+    told = [f"batch {r['batch']} after {r['context']}: {1e3 * r['step_s']:.2f} ms ({100 * r['fraction']:.0f} %)" for r in d["decode"] if r["step_s"]]
+    told += [f"prefill {r['batch']}: {r['tokens_per_s']:.0f} tokens/s ({100 * r['fraction']:.0f} %)" for r in d["prefill"]]
+    for name in ("shared", "ragged", "short"):
+        r = d.get(name)
+        if r:
+            told.append(f"{name} {r['prompts']} prompts: {r['seconds']:.2f} s, {r['steps']} steps ({100 * r['fraction']:.0f} %)")
+    return code == 0, f"load {d['load_s']:.1f} s; " + "; ".join(told)
+
+
+def agreed(session, step, code):
+    with open(session.path(step, "out")) as file:
+        d = json.load(file)
+    r = d["result"]
+    said = f"within {r['largest_difference']:.5f}, {d['error_of_spread']:.5f} of the spread, {r['tokens']} tokens before the first difference, lead lost {r['largest_lost_margin']:.4f}, {d['distinct_tokens']} distinct"
+    # Another arithmetic is judged by all log-probabilities together, not by the largest difference.
+    if "default-compute" in step.command:
+        return d["error_of_spread"] <= 0.4, said
+    return code == 0, said
+
+
+class Session:
+    """One run of the script."""
+
+    def __init__(self, args):
+        self.started, self.dry, self.only = time.monotonic(), args.dry_run, args.only
+        self.end = self.started + args.seconds
+        self.out = os.path.abspath(args.out or os.environ.get("OUT") or "gpu-results")
+        self.work = tempfile.mkdtemp(prefix="earnest-gpu-")
+        os.makedirs(self.out, exist_ok=True)
+        self.log = open(os.path.join(self.out, "steps.jsonl"), "a")
+        self.failed, self.rows = [], []
+        self.variables = dict(os.environ, EARNEST_CACHE=os.path.join(self.work, "cache"))
+        self.program = self._program(args.program)
+        self.device = "cuda"
+        self.golden = os.path.join(ROOT, "checkpoints") if BUNDLE else os.path.join(ROOT, "tests/golden/engine/checkpoints")
+        libraries = self._stand_ins() if self.dry else nvidia_libraries()
+        if libraries and not os.environ.get("EARNEST_CUDA_LIBRARIES"):
+            self.variables["EARNEST_CUDA_LIBRARIES"] = libraries
+
+    def _program(self, named):
+        if named:
+            return os.path.abspath(named)
+        if not BUNDLE:
+            target = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
+            return os.path.join(target, "release", "earnest-dev")
+        import lzma
+
+        path = os.path.join(self.work, "earnest-dev")
+        with lzma.open(os.path.join(HERE, "earnest-dev.xz")) as packed, open(path, "wb") as file:
+            shutil.copyfileobj(packed, file)
+        os.chmod(path, 0o755)
+        return path
+
+    def _stand_ins(self):
+        """Stand-ins of NVIDIA's libraries, on which kernels compute nothing."""
+        compiler = next((name for name in [os.environ.get("CC"), "cc", "gcc", "clang"] if name and shutil.which(name)), None)
+        if compiler is None:
+            sys.exit("a dry run needs a C compiler, for stand-ins of NVIDIA's libraries")
+        source = os.path.join(ROOT, "libraries.c") if BUNDLE else os.path.join(ROOT, "tests/cuda_twin/libraries.c")
+        for number, name in [(1, "libcuda.so.1"), (2, "libnvrtc.so.13"), (3, "libcublasLt.so.13")]:
+            options = ["-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-w", f"-DLIBRARY={number}", "-o", os.path.join(self.work, name)]
+            subprocess.run([compiler, *options, source], check=True)
+        return self.work
+
+    def path(self, step, end):
+        return os.path.join(self.work, "results", step.name.replace(" ", "-") + "." + end)
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def together(self, steps, width, seconds=None):
+        """Runs steps, so many at a time, and returns those that failed. `seconds` is the most for all of them."""
+        end = min(self.end, time.monotonic() + seconds) if seconds else self.end
+        waiting, running, failed = [step for step in steps if self.only in step.name], [], []
+        while waiting or running:
+            while waiting and len(running) < width:
+                step = waiting.pop(0)
+                if end - time.monotonic() < 5:
+                    self.tell(step, "not run", 0, "no time is left")
+                    continue
+                running.append(self.start(step))
+            time.sleep(0.02)
+            for one in list(running):
+                step, child, begun = one
+                late = time.monotonic() > min(begun + step.limit, end)
+                if child.poll() is None and not late:
+                    continue
+                if child.poll() is None:
+                    stop(child)
+                running.remove(one)
+                if not self.judge(step, "time" if late else child.returncode, time.monotonic() - begun):
+                    failed.append(step)
+        self.keep()
+        return failed
+
+    def start(self, step):
+        os.makedirs(os.path.join(self.work, "results"), exist_ok=True)
+        out, err = open(self.path(step, "out"), "w"), open(self.path(step, "err"), "w")
+        try:
+            child = subprocess.Popen(step.command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env={**self.variables, **step.variables}, start_new_session=True)
+        except OSError as error:
+            err.write(f"{error}\n")
+            err.flush()
+            child = subprocess.Popen(["false"], start_new_session=True)
+        return step, child, time.monotonic()
+
+    def judge(self, step, code, seconds):
+        try:
+            passed, said = step.judge(self, step, code)
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            passed, said = False, f"its output cannot be read: {error!r}"
+        if not passed:
+            with open(self.path(step, "err"), errors="replace") as file:
+                last = [line.strip() for line in file if line.strip()][-2:]
+            said = f"exit {code}; {said} {' | '.join(last)}"
+        self.tell(step, "pass" if passed else "FAIL", seconds, said)
+        return passed
+
+    def tell(self, step, verdict, seconds, said):
+        row = {"step": step.name, "verdict": verdict, "seconds": round(seconds, 2), "at": round(time.monotonic() - self.started, 1), "said": said, "command": " ".join(step.command)}
+        self.rows.append(row)
+        self.log.write(json.dumps(row) + "\n")
+        self.log.flush()
+        print(f"{row['at']:6.1f}  {verdict:7}  {seconds:5.1f} s  {step.name}: {said}"[:900], flush=True)
+
+    def keep(self):
+        """Packs all results so far; they must survive the machine."""
+        results = os.path.join(self.work, "results")
+        if os.path.isdir(results):
+            with tarfile.open(os.path.join(self.out, "results.tar.xz.partial"), "w:xz", preset=1) as archive:
+                archive.add(results, "results")
+            os.replace(os.path.join(self.out, "results.tar.xz.partial"), os.path.join(self.out, "results.tar.xz"))
+
+
+def stop(child):
+    """Ends a step and what it started; what it has written is kept."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, number)
+        except ProcessLookupError:
+            return
+        try:
+            child.wait(3)
+            return
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def nvidia_libraries():
+    """Folders of NVRTC and cublasLt that Python packages brought."""
+    folders = []
+    places = [*site.getsitepackages(), site.getusersitepackages(), *sys.path, *glob.glob("/opt/*/.venv/lib/python3*/site-packages")]
+    for base in places:
+        for name in ("libnvrtc.so.1*", "libcublasLt.so.1*"):
+            for path in glob.glob(os.path.join(base, "nvidia", "*", "lib", name)):
+                if os.path.dirname(path) not in folders:
+                    folders.append(os.path.dirname(path))
+    return ":".join(folders)
+
+
+def environment(s):
+    commands = ["uname -a", "nvidia-smi", "nvidia-smi -q -d CLOCK,POWER,MEMORY", "df -h /dev/shm /tmp", "free -g", "nproc", f"ldd {s.program}", f"{s.program} --version"]
+    text = "; ".join(f"echo '$ {command}'; {command} 2>&1" for command in commands)
+    return [Step("environment", ["bash", "-c", text + f"; echo EARNEST_CUDA_LIBRARIES=$EARNEST_CUDA_LIBRARIES; true"], 20)]
+
+
+def correctness(s):
+    golden = [s.program, "golden", s.golden, "--device", s.device, *LITTLE, "--json"]
+    dev = [s.program, "kernels", "--json"]
+    bf16 = ["--dtype", "bf16", "--rounding"]
+    return [
+        Step("kernels", dev, 90, checked),
+        Step("golden f32", [*golden, "--dtype", "f32"], 60, checked),
+        Step("golden bf16", [*golden, *bf16], 60, checked),
+        Step("golden bf16 batch-invariant", [*golden, *bf16, "--batch-invariant"], 60, checked),
+        Step("golden bf16 variants", [*golden, *bf16, *VARIANTS], 60, checked),
+        Step("golden bf16 wgmma", [*golden, *bf16, "--cuda-variant", "wgmma"], 60, checked),
+        Step("golden f32 batch-invariant", [*golden, "--dtype", "f32", "--batch-invariant"], 60, checked),
+        Step("golden f16", [*golden, "--dtype", "f16", "--rounding"], 60, checked),
+        Step("golden bf16 tuned", [*golden, *bf16, "--cuda-variant", "tuned-products"], 60, checked),
+        # Eight bits move these small models far; nothing is judged but that they are computed.
+        Step("golden fp8", [*golden, "--dtype", "bf16", "--compute", "fp8", "--tolerance", "100"], 60, checked),
+        Step("golden fp8 wgmma", [*golden, "--dtype", "bf16", "--compute", "fp8", "--cuda-variant", "wgmma", "--tolerance", "100"], 60, checked),
+        Step("golden q8_0", [*golden, "--quant", "q8_0", "--tolerance", "100"], 60, checked),
+    ]
+
+
+def sanitizer(s, tool, what, options):
+    places = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", os.environ.get("PATH", "")]
+    program = shutil.which("compute-sanitizer", path=":".join(places))
+    command = [s.program, "kernels"] if what == "kernels" else [s.program, "golden", os.path.join(s.golden, what), "--device", s.device, "--dtype", "bf16", "--tolerance", "100", "--kv-memory", "64MiB", *options]
+    if program is None:
+        return [*command, "--json"]
+    # Only our own kernels: those of cublasLt take the time, and their barriers are no hazards.
+    own = ["--tool", tool, "--kernel-name", "kns=earnest", "--report-api-errors", "no", "--error-exitcode", "9"]
+    own += ["--padding", "512"] if tool == "memcheck" else []
+    own += ["--check-warpgroup-mma", "yes"] if tool == "memcheck" else []
+    return [program, *own, *command, "--json"]
+
+
+def sanitizers(s):
+    return [Step(name, sanitizer(s, *how), 80, sanitized) for name, how in SANITIZERS.items()]
+
+
+def device(s, name, shape, options, limit):
+    tiny = ["--random", "tiny"] if s.dry else ["--random", shape]
+    step = Step(name, [], limit, measured)
+    step.command = [s.program, "device", "--device", s.device, *tiny, "--decode", "", "--prefill", "", *options, "--save", s.path(step, "json"), "--json"]
+    # An option's later value counts, and so does a smaller size in a dry run.
+    sizes = {"--decode": "1,3", "--decode-context": "40", "--decode-steps": "12", "--prefill": "2", "--prefill-length": "64"}
+    sizes |= {"--shared": "6,64,10,4", "--ragged": "6,64,10,12", "--short": "5,12,3"}
+    kept = []
+    for i, word in enumerate(step.command):
+        if i and step.command[i - 1] in sizes and s.dry and word:
+            word = sizes[step.command[i - 1]]
+        kept.append(word)
+    # Of an option given twice the first was the default.
+    for option in ("--decode", "--prefill"):
+        while kept.count(option) > 1:
+            at = kept.index(option)
+            del kept[at : at + 2]
+    step.command = kept
+    return step
+
+
+ROOMY = ["--max-batch", "1024", "--token-budget", "16384"]
+SHARED, RAGGED = ["--shared", "5100,900,100,120"], ["--ragged", "5100,900,100,120"]
+FEW = ["--decode", "1,512", "--decode-context", "512", "--prefill", "16"]
+
+
+def first_measurement(s):
+    options = ["--decode", "1,32,128,512", "--decode-context", "512", "--prefill", "32", *SHARED, "--short", "1000,60,20"]
+    return [device(s, "8B default", "llama-3-8b", options, 130)]
+
+
+def measurements(s):
+    few = [
+        ("8B attention-warps", ["--cuda-variant", "attention-warps"]),
+        ("8B fused-norms", ["--cuda-variant", "fused-norms"]),
+        ("8B tuned-products", ["--cuda-variant", "tuned-products"]),
+        ("8B wgmma", ["--cuda-variant", "wgmma"]),
+        ("8B fp8 wgmma", ["--compute", "fp8", "--cuda-variant", "wgmma"]),
+    ]
+    agreement = [s.program, "agreement", "--device", s.device, "--random", "tiny" if s.dry else "llama-3-8b", "--json"]
+    sizes = ["--prompts", "4", "--shared", "70", "--own", "20", "--new", "4"] if s.dry else ["--prompts", "32", "--shared", "900", "--own", "100", "--new", "16"]
+    agreements = [
+        ("agreement variants", ["--reference", "default-variants", "--tolerance", "0", *VARIANTS]),
+        ("agreement batch-invariant", ["--reference", "batch-invariant", "--tolerance", "0.15"]),
+        ("agreement prefix cache", ["--reference", "no-prefix-cache", "--tolerance", "0", "--batch-invariant"]),
+        ("agreement fp8", ["--reference", "default-compute", "--tolerance", "100", "--compute", "fp8", "--cuda-variant", "wgmma"]),
+    ]
+    small = ["--decode", "1,64", "--decode-context", "256", "--short", "1000,60,20"]
+    profile = device(s, "8B profile", "llama-3-8b", ["--profile", "--decode", "1,512", "--decode-context", "1000", "--prefill", "16"], 60)
+    steps = [
+        device(s, "8B variants 1024", "llama-3-8b", [*VARIANTS, *ROOMY, "--decode", "1,512", "--decode-context", "512", *SHARED], 80),
+        profile,
+        device(s, "8B ragged", "llama-3-8b", RAGGED, 75),
+        *[device(s, name, "llama-3-8b", [*options, *FEW], 30) for name, options in few],
+        device(s, "8B ragged variants 1024", "llama-3-8b", [*VARIANTS, *ROOMY, *RAGGED], 75),
+        *[Step(name, [*agreement, *sizes, *options], 30, agreed) for name, options in agreements],
+        Step("products of torch", ["true"] if s.dry else ["python3", os.path.join(HERE, "products.py")], 45),
+        device(s, "0.5B", "qwen2.5-0.5b", small, 20),
+        device(s, "0.5B graphs", "qwen2.5-0.5b", [*VARIANTS, *small], 20),
+        device(s, "30B-A3B", "qwen3-30b-a3b", ["--decode", "1,64", "--decode-context", "256", "--prefill", "8"], 30),
+        device(s, "8B batch-invariant", "llama-3-8b", ["--batch-invariant", *FEW], 30),
+        Step("transformers", ["true"] if s.dry else ["python3", os.path.join(HERE, "peer.py")], 60),
+    ]
+    ncu = shutil.which("ncu", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+    if ncu:
+        counters = [ncu, "--clock-control", "none", "--kernel-name", "regex:attend", "-c", "4", "--set", "basic"]
+        steps.append(Step("counters of attention", [*counters, *device(s, "of counters", "llama-3-8b", ["--decode", "64", "--decode-context", "256", "--bandwidth", "1", "--arithmetic", "1"], 40).command], 40))
+    return steps
+
+
+def faults(s, failed):
+    """The commands that failed, once more: waiting after every launch, and under memcheck."""
+    again = []
+    for step in failed[:3]:
+        again.append(Step(f"{step.name} with waiting", step.command, 60, step.judge, EARNEST_CUDA_SYNC="1"))
+        program = shutil.which("compute-sanitizer", path="/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer:" + os.environ.get("PATH", ""))
+        if program:
+            check = [program, "--tool", "memcheck", "--kernel-name", "kns=earnest", "--padding", "512", "--error-exitcode", "9"]
+            again.append(Step(f"{step.name} under memcheck", [*check, *step.command], 90, sanitized))
+    return again
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="run.sh")
+    parser.add_argument("--seconds", type=float, default=480, help="most seconds for all steps [480]")
+    parser.add_argument("--only", default="", help="only steps whose name has this text")
+    parser.add_argument("--out", help="folder of the results [$OUT, else gpu-results]")
+    parser.add_argument("--program", help="earnest-dev, if it is neither beside this script nor in cargo's folder")
+    parser.add_argument("--dry-run", action="store_true", help="small sizes on stand-ins of NVIDIA's libraries, which compute nothing")
+    s = Session(parser.parse_args())
+    try:
+        s.together(environment(s), 1)
+        failed = s.together(correctness(s), 1 if s.dry else 4)
+        if failed:
+            s.together(faults(s, failed), 2)
+            s.together(first_measurement(s), 1)
+        else:
+            s.together(sanitizers(s), 2 if s.dry else 5, 75)
+            s.together(first_measurement(s), 1)
+            s.together(measurements(s), 1)
+    finally:
+        s.keep()
+        shutil.rmtree(s.work, ignore_errors=True)
+    wrong = [row["step"] for row in s.rows if row["verdict"] == "FAIL"]
+    print(f"{len(s.rows)} steps, {len(wrong)} failed{': ' + ', '.join(wrong) if wrong else ''}, in {time.monotonic() - s.started:.0f} s")
+    sys.exit(1 if wrong else 0)
+
+
+main()
