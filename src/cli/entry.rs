@@ -13,7 +13,7 @@ use super::sandbox_args::ConfinementArgs;
 use earnest_tasks::suite::task::nearest;
 
 use super::{
-    bench, catalogue, compare, data, dev, doctor, export, generate, import, merge, models, perturb, profile, report,
+    bench, catalogue, compare, data, doctor, export, generate, import, merge, models, perturb, profile, report,
     reproduce, rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train, view,
 };
 
@@ -68,7 +68,6 @@ pub fn main() -> ExitCode {
         Command::Data(args) => data::execute(args, cli.quiet, printer),
         Command::Train(args) => train::execute(args, cli.quiet, printer),
         Command::Bench(args) => bench::execute(args, cli.quiet, printer),
-        Command::Dev(args) => dev::execute(&args.what, cli.quiet, printer),
         Command::Serve(args) => serve::execute(args, cli.quiet, printer),
         Command::Stats(args) => statistics(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),

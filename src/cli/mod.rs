@@ -5,7 +5,6 @@ mod bench;
 mod catalogue;
 mod compare;
 mod data;
-mod dev;
 mod devices;
 mod doctor;
 mod entry;

@@ -9,6 +9,8 @@
 //   MOCK_SHARED    shared memory that a block may have [232448]
 //   MOCK_CUBLASLT  what cublasLtCreate answers [0]
 //   MOCK_EMBEDDED  0 for a driver that refuses the kernels inside the program [1]
+//   MOCK_FAIL_AT   the launch, counted from 1, that reads memory nobody has: from then on every call of the process is answered with it [never]
+//   MOCK_FAIL_ONCE a file that the failing process makes, and that keeps later ones from failing
 //   MOCK_PTXAS     the assembler's words, for who asks for them (--ptxas-options=-v) []
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +45,18 @@ static struct block blocks[1 << 16];
 static int count, handles, retained;
 static __thread CUcontext current;
 static struct handle context = {CONTEXT};
+// A device that has failed answers nothing else: CUDA_ERROR_ILLEGAL_ADDRESS.
+static int failed;
+
+static void launch_counted(void) {
+    static int launches;
+    const char *once = getenv("MOCK_FAIL_ONCE");
+    if (++launches != number("MOCK_FAIL_AT", 0)) return;
+    FILE *file = once ? fopen(once, "wx") : NULL;
+    if (once && !file) return;
+    if (file) fclose(file);
+    failed = 700;
+}
 
 static void report(void) {
     const char *path = getenv("MOCK_REPORT");
@@ -97,7 +111,7 @@ EXPORT CUresult cuInit(unsigned int flags) {
     return flags ? 1 : number("MOCK_DEVICES", 1) ? 0 : 100;
 }
 EXPORT CUresult cuDriverGetVersion(int *version) { return *version = 13000, 0; }
-EXPORT CUresult cuGetErrorName(CUresult error, const char **text) { return *text = error == 46 ? "CUDA_ERROR_DEVICE_UNAVAILABLE" : "CUDA_ERROR", 0; }
+EXPORT CUresult cuGetErrorName(CUresult error, const char **text) { return *text = error == 46 ? "CUDA_ERROR_DEVICE_UNAVAILABLE" : error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR", 0; }
 EXPORT CUresult cuGetErrorString(CUresult error, const char **text) { return *text = "the mock's words", error < 0; }
 EXPORT CUresult cuDeviceGetCount(int *n) { return *n = number("MOCK_DEVICES", 1), 0; }
 EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal) { return *device = ordinal, ordinal >= number("MOCK_DEVICES", 1) ? 101 : 0; }
@@ -146,14 +160,14 @@ EXPORT CUresult cuMemFreeHost(void *at) { return give("cuMemFreeHost", at, 1); }
 EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, CUstream stream) {
     need("cuMemcpyHtoDAsync", stream, STREAM);
     inside("cuMemcpyHtoDAsync", (void *)(uintptr_t)to, size, 0);
-    return memcpy((void *)(uintptr_t)to, from, size), 0;
+    return memcpy((void *)(uintptr_t)to, from, size), failed;
 }
 EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, CUstream stream) {
     need("cuMemcpyDtoHAsync", stream, STREAM);
     inside("cuMemcpyDtoHAsync", (void *)(uintptr_t)from, size, 0);
     // Pinned: the copy may come later.
     inside("cuMemcpyDtoHAsync", to, size, 1);
-    return memcpy(to, (void *)(uintptr_t)from, size), 0;
+    return memcpy(to, (void *)(uintptr_t)from, size), failed;
 }
 EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream) {
     need("cuMemcpyDtoDAsync", stream, STREAM);
@@ -171,7 +185,7 @@ EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned int flags) { return ne
 EXPORT CUresult cuStreamSynchronize(CUstream stream) {
     need("cuStreamSynchronize", stream, STREAM);
     if (capturing) refuse("cuStreamSynchronize", "in a capture");
-    return 0;
+    return failed;
 }
 static CUresult destroy(const char *call, struct handle *handle, int kind) {
     need(call, handle, kind);
@@ -195,7 +209,7 @@ EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to
     if (from->at <= 0 || to->at < from->at) refuse("cuEventElapsedTime", "of events that were not recorded in this order with timing");
     return *milliseconds = to->at - from->at, 0;
 }
-EXPORT CUresult cuEventSynchronize(CUevent event) { return need("cuEventSynchronize", event, EVENT), 0; }
+EXPORT CUresult cuEventSynchronize(CUevent event) { return need("cuEventSynchronize", event, EVENT), failed; }
 EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, int mode) {
     need("cuStreamBeginCapture", stream, STREAM);
     if (capturing++) refuse("cuStreamBeginCapture", "in a capture");
@@ -239,7 +253,9 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned in
     need("cuLaunchKernel", stream, STREAM);
     const int sound = gx && gy && gz && gx < 1u << 31 && gy < 65536 && gz < 65536 && bx && bx <= 1024 && by == 1 && bz == 1;
     if (!sound || (int)shared > number("MOCK_SHARED", 232448) || !parameters || !parameters[0] || extra) refuse("cuLaunchKernel", "a launch that no device does");
-    return 0;
+    const int before = failed;
+    launch_counted();
+    return before;
 }
 #elif LIBRARY == 2
 typedef struct program { char options[256]; } *nvrtcProgram;
@@ -341,20 +357,11 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cu
                                                      cublasLtMatmulHeuristicResult_t results[], int *count) {
     need("heuristic", handle, HANDLE), need("heuristic", description, DESCRIPTION), need("heuristic", preference, PREFERENCE);
     need("heuristic", a, LAYOUT), need("heuristic", b, LAYOUT), need("heuristic", c, LAYOUT), need("heuristic", d, LAYOUT);
-    if (requested != 1 && requested != 8) return 7;
-    memset(results, 0, requested * sizeof *results);
-    *count = requested < 3 ? requested : 3;
-    for (int i = 0; i < *count; i++) results[i].algo.data[7] = 4711;
+    if (requested != 1) return 7;
+    memset(results, 0, sizeof *results);
+    *count = 1;
+    results->algo.data[7] = 4711;
     return 0;
-}
-EXPORT cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a,
-                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulHeuristicResult_t *result) {
-    need("check", handle, HANDLE), need("check", description, DESCRIPTION);
-    need("check", a, LAYOUT), need("check", b, LAYOUT), need("check", c, LAYOUT), need("check", d, LAYOUT);
-    if (algorithm->data[7] != 4711) refuse("check", "no algorithm");
-    memset(result, 0, sizeof *result);
-    return number("MOCK_ALGORITHM_CHECK", 0);
 }
 EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, const void *alpha, const void *a,
                                      cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,

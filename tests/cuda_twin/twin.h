@@ -346,7 +346,10 @@ static inline uint16_t to_f16_bits(float x) {
     const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
     return static_cast<uint16_t>(sign | (rounded - (112u << 23)) >> 13);
 }
-static inline float exp2_fast(float x) { return std::exp2(x); }
+static inline float exp2_fast(float x) {
+    const float y = std::exp2(x);
+    return y < 1.17549435e-38f ? 0.0f : y;
+}
 
 #if ELEMENT == 2
 static inline float element(uint16_t bits) { return from_f16_bits(bits); }

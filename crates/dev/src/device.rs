@@ -16,7 +16,7 @@ use earnest_engine::bench::{
     BenchError, Cost, DecodeResult, Machine, PrefillResult, SharedResult, SharedWorkload, decoding_tokens,
     measure_decoding, measure_prefill, measure_shared,
 };
-use earnest_engine::cuda::{self, Peaks, Profiler, Variant};
+use earnest_engine::cuda::{self, Peaks, Profiler};
 use earnest_engine::{Card, Engine, Sampling};
 use earnest_models::checkpoint::DecoderConfig;
 
@@ -144,8 +144,10 @@ pub fn execute(args: &DeviceArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage("--temperature must be at least 0, and --top-p above 0 and at most 1"));
     }
     let mut settings = args.engine.clone();
-    if let Some(largest) = batches.iter().chain(&prefills).max() {
-        settings.max_batch = Some(settings.max_batch.unwrap_or(512).max(*largest));
+    // Smaller sizes run in an engine of the usual size.
+    if let Some(&largest) = batches.iter().chain(&prefills).max() {
+        let usual = settings.max_batch.or((settings.device == Device::Cpu).then_some(512));
+        settings.max_batch = usual.map(|usual| usual.max(largest)).or((largest > 512).then_some(largest));
     }
     let checkpoint = args.model.open()?;
     say(format!("loading {}", args.model.name()));
@@ -310,10 +312,6 @@ impl Plan<'_> {
             let title = format!("{prompts} prompts of {shared} + {own} tokens, {new_tokens} new ones {each}");
             say(format!("running {title}"));
             let mut measure = || measure_shared(engine, config, &machine, &cost, (workload, largest_batch), stop);
-            // Algorithms are timed when a shape first comes, which is not the workload's time.
-            if args.engine.cuda_variant.is_some_and(|variants| variants.has(Variant::TunedProducts)) {
-                measure()?;
-            }
             let result = measure()?;
             self.profile(d, title, None, None, || measure().map(drop))?;
             Ok(result)

@@ -141,6 +141,10 @@ pub struct EngineArgs {
     #[arg(long)]
     pub batch_invariant: bool,
 
+    /// On a GPU: launch the kernels of every step, instead of recording steps that only decode
+    #[arg(long)]
+    pub no_graphs: bool,
+
     /// On a GPU: variants of the computation
     #[arg(long, value_name = "NAME,NAME", value_parser = str::parse::<Variants>)]
     pub cuda_variant: Option<Variants>,
@@ -172,8 +176,9 @@ impl EngineArgs {
         cuda::Options {
             device,
             kv_memory: self.kv_memory.map(|size| size.0),
-            max_batch: self.max_batch.unwrap_or(defaults.max_batch),
-            token_budget: self.token_budget.unwrap_or(defaults.token_budget),
+            max_batch: self.max_batch,
+            token_budget: self.token_budget,
+            graphs: !self.no_graphs,
             prefix_cache: !self.no_prefix_cache,
             batch_invariant: self.batch_invariant,
             variants: self.cuda_variant.unwrap_or_default(),

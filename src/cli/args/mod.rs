@@ -11,7 +11,6 @@ use clap::{Command as Definition, CommandFactory, FromArgMatches, Parser, Subcom
 
 use super::Exit;
 use super::catalogue::suite_first;
-use super::dev::DevCommand;
 use super::log_args::ImportLogsArgs;
 use super::result_args::{
     CompareArgs, CompletionsArgs, ImportArgs, ManArgs, MergeArgs, RunsArgs, SamplesArgs, ScoreArgs,
@@ -79,13 +78,7 @@ fn of_file(mut error: clap::Error, given: &[OsString], words: &[OsString]) -> cl
 
 /// The commands and their options.
 pub fn definition() -> Definition {
-    // `bench` still takes the commands of `dev`, hidden: they were there in earlier versions.
-    let with_hidden_dev = |bench: Definition| {
-        let dev = DevCommand::augment_subcommands(Definition::new("dev"));
-        dev.get_subcommands().fold(bench, |bench, moved| bench.mut_subcommand(moved.get_name(), |old| old.hide(true)))
-    };
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "bench" => with_hidden_dev(command),
         "run" => command.mut_arg("devices", |devices| devices.hide(false)),
         _ => command,
     })
@@ -185,8 +178,6 @@ pub enum Command {
     Train(super::train::TrainArgs),
     /// Measure the engine's speed on this machine
     Bench(super::bench::BenchArgs),
-    /// Check and measure the engine during development
-    Dev(super::dev::DevArgs),
     /// Show this machine's CPU features, memory, CUDA devices, sandbox and folders
     Doctor(super::doctor::DoctorArgs),
     /// Write runs as one self-contained HTML page: tables, plots, every sample

@@ -9,7 +9,7 @@ use crate::cli::devices::DeviceList;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::values::{ByteSize, Prompts, one_of};
-use earnest_engine::cuda::{Variant, Variants};
+use earnest_engine::cuda::Variants;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
 use earnest_eval::model::{BUILT_IN, DeviceChoice, EngineSettings, LARGER_THAN_A_GPU};
 use earnest_eval::run::ThinkingRequest;
@@ -169,12 +169,6 @@ impl EngineArgs {
         let usual = std::env::var("EARNEST_DEVICE").ok().and_then(|text| text.parse::<DeviceChoice>().ok());
         if first.is_some() && self.device.is_some() && self.device != usual {
             return Err(CliError::usage("--device and --devices both name devices; leave one out"));
-        }
-        let several = self.devices.as_ref().is_some_and(|list| list.0.len() > 1);
-        if several && self.cuda_variant.is_some_and(|variants| variants.has(Variant::TunedProducts)) {
-            return Err(CliError::usage(
-                "tuned-products chooses by time on each GPU, so that parts of one run could round differently: leave it out with --devices",
-            ));
         }
         EngineArgs { devices: None, device: first.or(self.device), ..self.clone() }.settings()
     }

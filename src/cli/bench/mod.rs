@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::Exit;
-use super::dev::{self, DevCommand};
 use super::error::CliError;
 use super::models::{HubArgs, WeightArgs, locate};
 use super::printer::Printer;
@@ -55,9 +54,6 @@ pub enum BenchCommand {
     Engine(engine::BenchEngineArgs),
     /// Measure seconds per sample of direct answers and rule following (RF-CoT) by batch size, beside the paper's
     Latency(latency::LatencyArgs),
-    /// Commands of `earnest dev`, where they were in earlier versions
-    #[command(flatten)]
-    Dev(DevCommand),
 }
 
 /// Runs a benchmark.
@@ -65,12 +61,6 @@ pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     match &args.what {
         BenchCommand::Engine(args) => engine::execute(args, quiet, printer),
         BenchCommand::Latency(args) => latency::execute(args, quiet, printer),
-        BenchCommand::Dev(what) => {
-            if !quiet {
-                printer.message("this command is now in `earnest dev`; `earnest bench` still takes it");
-            }
-            dev::execute(what, quiet, printer)
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::device::{Device, DeviceInfo};
 use super::error::CudaError;
 use super::executor::{Demands, Executor, Running};
 use super::gpu::Gpu;
-use super::options::{Options, Variant};
+use super::options::Options;
 use super::peaks::Peaks;
 use super::profile::Profiler;
 use super::profiled::Profiled;
@@ -25,12 +25,9 @@ pub struct CudaBackend {
 /// Opens the GPU of the settings, with cublasLt unless products are to be our own.
 fn open(options: &Options) -> Result<Gpu, CudaError> {
     let library = !options.own_products();
-    let mut gpu = Gpu::open(options.device, options.kernel_cache.clone(), library)?;
+    let gpu = Gpu::open(options.device, options.kernel_cache.clone(), library)?;
     if library {
         gpu.cublaslt_version()?;
-        if options.variants.has(Variant::TunedProducts) {
-            gpu.tune(options.kernel_cache.as_deref())?;
-        }
     }
     Ok(gpu)
 }
@@ -55,7 +52,9 @@ impl EngineCore<CudaBackend> {
         peaks: &Peaks,
     ) -> Result<(CudaEngine, Profiler), CudaError> {
         let (device, profiler) = Profiled::new(Box::new(open(options)?), peaks)?;
-        Ok((CudaEngine::on(Box::new(device), checkpoint, options)?, profiler))
+        // A recorded step would be one row of the profile, without its kernels.
+        let options = Options { graphs: false, ..options.clone() };
+        Ok((CudaEngine::on(Box::new(device), checkpoint, &options)?, profiler))
     }
 
     /// Loads a checkpoint on any device.
@@ -64,13 +63,20 @@ impl EngineCore<CudaBackend> {
         checkpoint: &Checkpoint,
         options: &Options,
     ) -> Result<CudaEngine, CudaError> {
-        let max_batch = options.max_batch.max(1);
+        device.enter()?;
+        let (max_batch, token_budget) = options.limits(device.info()?.total);
+        let max_batch = max_batch.max(1);
         let demands = Demands {
             // Decoding sequences always run; a prompt needs at least one token of the budget to make progress.
-            tokens: options.token_budget.max(max_batch + 1),
+            tokens: token_budget.max(max_batch + 1),
             sequences: max_batch,
             invariant: options.own_products(),
             kv_memory: options.kv_memory,
+            graphs: options.graphs,
+            #[cfg(test)]
+            separate_norms: options.separate_norms,
+            #[cfg(not(test))]
+            separate_norms: false,
             variants: options.variants,
         };
         let (executor, mut notes) = Executor::load(device, checkpoint, &demands)?;

@@ -131,8 +131,6 @@ pub(crate) struct DenseProduct {
     pub(crate) row_y: usize,
     pub(crate) element: Element,
     pub(crate) out: Out,
-    /// Memory for a result that nobody reads, as large as the residual stream; 0 for none.
-    pub(crate) scratch: Address,
 }
 
 /// Type of activations, cache and dense weights.

@@ -11,7 +11,7 @@ use super::memory::{
     Buffers, Exchange, MOST_BLOCKS, RopeTables, block_bytes, buffers, cache, rope_tables, states, step_bytes,
     upload_floats,
 };
-use super::options::{Variant, Variants};
+use super::options::Variants;
 use super::packing::{METADATA_BYTES, Packer, StepAddresses};
 use super::products::{ProductRunner, ProductSettings};
 use super::weights::Weights;
@@ -57,7 +57,8 @@ pub(crate) struct Executor {
     setting: Setting,
     exchanges: [Exchange; 2],
     variants: Variants,
-    graphs: Graphs,
+    /// Recorded steps; none if steps are not recorded.
+    graphs: Option<Graphs>,
     /// Steps so far.
     steps: usize,
 }
@@ -72,6 +73,10 @@ pub(crate) struct Demands {
     pub(crate) invariant: bool,
     /// Bytes for keys and values; none takes what is left.
     pub(crate) kv_memory: Option<u64>,
+    /// Recorded steps.
+    pub(crate) graphs: bool,
+    /// Norms apart from the sums before them.
+    pub(crate) separate_norms: bool,
     /// Variants of the computation.
     pub(crate) variants: Variants,
 }
@@ -106,7 +111,7 @@ impl Executor {
             let (head, needed, shared) = (c.head_dim, tall.max(wide), info.shared);
             return Err(CudaError::HeadTooWideHere { head, needed, shared });
         }
-        let kernels = Kernels::load(&mut *device, element, c.hidden_size, c.head_dim, demands.variants)?;
+        let kernels = Kernels::load(&mut *device, element, c.hidden_size, c.head_dim, demands.separate_norms)?;
         let weights = Weights::load(&*device, checkpoint, element)?;
         let multiprocessors = info.multiprocessors as usize;
         let settings =
@@ -127,14 +132,6 @@ impl Executor {
         let needs = |tokens: usize| step_bytes(&c, tokens, demands.sequences.min(tokens), most_blocks);
         let wanted = (demands.tokens, demands.sequences);
         let (buffers, tokens) = buffers(&*device, &c, (element, fp8), wanted, &needs, &mut notes)?;
-        // Nothing else is there while attention's output or that of the feed-forward block is projected.
-        let inner = c.layers.iter().map(|l| l.intermediate_size).max().unwrap_or(0) as u64;
-        let width = element.size_bytes() * if c.gated { 2 * inner } else { inner };
-        let row = 4 * c.hidden_size as u64;
-        if demands.variants.has(Variant::TunedProducts) && width >= row {
-            device.zero(buffers.up, tokens as u64 * row)?;
-            products.lend(buffers.up);
-        }
         if let Some(codes) = buffers.codes {
             products.lend_codes(codes);
         }
@@ -166,7 +163,7 @@ impl Executor {
             setting,
             exchanges,
             variants: demands.variants,
-            graphs: Graphs::default(),
+            graphs: demands.graphs.then(Graphs::default),
             steps: 0,
         };
         Ok((executor, notes))
@@ -219,7 +216,7 @@ impl Executor {
         let decodes = step.pieces.iter().all(|piece| piece.count == 1);
         let rows = step.sampling.len();
         // Rows that come back must all be there when the record has been launched.
-        let recorded = self.variants.has(Variant::Graphs) && decodes && rows <= self.buffers.logit_rows;
+        let recorded = self.graphs.is_some() && decodes && rows <= self.buffers.logit_rows;
         let shape = recorded.then(|| {
             plan.pad();
             let lists = [&plan.tall, &plan.wide, &plan.merges, &plan.slots].map(Vec::len);
@@ -255,12 +252,12 @@ impl Executor {
                     self.sample(step, &at, slot, &mut early)?;
                 }
                 Some(shape) => {
-                    let mut graphs = std::mem::take(&mut self.graphs);
+                    let mut graphs = self.graphs.take().unwrap_or_default();
                     let done = graphs.run(&*self.device, shape, &mut || {
                         self.layers(tokens, &plan, &at, slot)?;
                         self.logits(0, rows, &at, slot)
                     });
-                    self.graphs = graphs;
+                    self.graphs = Some(graphs);
                     done?;
                     self.return_rows(step, 0..rows, slot, &mut 0, &mut early)?;
                 }
@@ -360,7 +357,7 @@ impl Executor {
     /// Steps that were launched from a record.
     #[cfg(test)]
     pub(crate) fn replayed(&self) -> usize {
-        self.graphs.replayed()
+        self.graphs.as_ref().map_or(0, Graphs::replayed)
     }
 
     /// Elements of a layer's keys.

@@ -3,7 +3,7 @@
 use super::attention_plan::AttentionPlan;
 use super::device::{Address, Argument, DeviceError, Element, Out};
 use super::executor::Executor;
-use super::kernels::{attention_shared, tall_threads};
+use super::kernels::{WIDE_THREADS, attention_shared, tall_threads};
 use super::launches::row_shared;
 use super::memory::RopeTables;
 use super::packing::StepAddresses;
@@ -272,8 +272,10 @@ impl Executor {
         };
         let (tall_shared, wide_shared) = attention_shared(c.head_dim);
         let plain = self.weights.element == Element::F32;
-        let (tall_threads, tall_shared, wide_shared) =
-            if plain { (128, 0, 0) } else { (tall_threads(c.head_dim), tall_shared, wide_shared) };
+        let (tall_threads, wide_threads, tall_shared, wide_shared) = match plain {
+            true => (128, 128, 0, 0),
+            false => (tall_threads(c.head_dim), WIDE_THREADS, tall_shared, wide_shared),
+        };
         let merge: [Argument; 7] = [
             b.state.into(),
             at.merges.into(),
@@ -289,7 +291,7 @@ impl Executor {
         // SAFETY: by the caller.
         unsafe {
             d.launch(k.tall, grid(&plan.tall), tall_threads, tall_shared, &arguments(at.tall))?;
-            d.launch(k.wide, grid(&plan.wide), k.wide_threads, wide_shared, &arguments(at.wide))?;
+            d.launch(k.wide, grid(&plan.wide), wide_threads, wide_shared, &arguments(at.wide))?;
             d.launch(k.merge, [plan.merges.len() / 3, c.num_heads, 1], 128, 0, &merge)
         }
     }
@@ -333,7 +335,7 @@ impl Executor {
             (width as i32).into(),
             b.inner.into(),
         ];
-        let blocks = width.div_ceil(256 * self.kernels.activate_each);
+        let blocks = width.div_ceil(2048);
         // SAFETY: by the caller.
         unsafe {
             self.products.run(d, &w.gate_up, b.h, m, b.up, Out::Elements)?;

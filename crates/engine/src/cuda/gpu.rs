@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::compile::KernelCompiler;
@@ -293,14 +293,6 @@ impl Gpu {
             self.refused.extend(missing);
         }
         self.free(workspace)
-    }
-
-    /// Has cublasLt's algorithms timed from now on; choices are kept in `folder`.
-    pub(crate) fn tune(&mut self, folder: Option<&Path>) -> Result<(), DeviceError> {
-        let name = self.info()?.name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-        let Some(products) = &mut self.products else { return Ok(()) };
-        let file = folder.map(|folder| folder.join(format!("cublaslt-{}-{name}.tsv", products.version())));
-        products.tune(Rc::clone(&self.driver), file)
     }
 
     /// Version of the cublasLt in use.

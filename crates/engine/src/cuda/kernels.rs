@@ -258,8 +258,11 @@ pub(crate) fn tall_rows(head: usize) -> usize {
 /// Rows of an item of attend_wide.
 pub(crate) const WIDE_ROWS: usize = 16;
 
-/// Most warps of an item of attend_wide.
-const MOST_WARPS: usize = 8;
+/// Warps of an item of attend_wide.
+const WIDE_WARPS: usize = 8;
+
+/// Threads of attend_wide.
+pub(crate) const WIDE_THREADS: u32 = 32 * WIDE_WARPS as u32;
 
 /// Most experts of a mixture, and most of a token (experts.cu).
 pub(crate) const MOST_EXPERTS: usize = 1024;
@@ -280,7 +283,7 @@ pub(crate) fn tall_threads(head: usize) -> u32 {
 pub(crate) fn attention_shared(head: usize) -> (u32, u32) {
     let row = (padded_head(head) + 8) * 2;
     let tall = (tall_rows(head) + 2 * PART) * row;
-    let wide = (WIDE_ROWS + 2 * PART) * row + WIDE_ROWS * (PART + 8) * 2 + MOST_WARPS * WIDE_ROWS * 4;
+    let wide = (WIDE_ROWS + 2 * PART) * row + WIDE_ROWS * (PART + 8) * 2 + WIDE_WARPS * WIDE_ROWS * 4;
     (tall as u32, wide as u32)
 }
 
@@ -364,7 +367,7 @@ mod tests {
             (WGMMA, format!("#define STEP {}\n", e4m3::GROUP)),
             (EXPERTS, format!("#define MOST_EXPERTS {MOST_EXPERTS}\n")),
             (EXPERTS, format!("#define MOST_CHOSEN {MOST_CHOSEN}\n")),
-            (ATTENTION, format!("WIDE(attend_wide_8, {MOST_WARPS})\n")),
+            (ATTENTION, format!("#define WIDE_WARPS {WIDE_WARPS}\n")),
         ] {
             assert!(source.contains(&line), "{line}");
         }

@@ -187,9 +187,6 @@ functions! {
         heuristic = "cublasLtMatmulAlgoGetHeuristic": fn(
             Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut Heuristic, *mut c_int,
         ) -> c_int;
-        algorithm_check = "cublasLtMatmulAlgoCheck": fn(
-            Handle, Handle, Handle, Handle, Handle, Handle, *const Algorithm, *mut Heuristic,
-        ) -> c_int;
         product = "cublasLtMatmul": fn(
             Handle, Handle, *const c_void, *const c_void, Handle, *const c_void, Handle, *const c_void, *const c_void, Handle,
             *mut c_void, Handle, *const Algorithm, *mut c_void, usize, Handle,

@@ -1,4 +1,4 @@
-//! Settings of the CUDA backend, and variants of its computation: compiled in, tested, and off until a GPU has measured them.
+//! Settings of the CUDA backend, and variants of its computation: compiled in, tested, and off by default.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,23 +10,37 @@ pub struct Options {
     pub device: usize,
     /// Bytes for keys and values; by default most of what the weights leave free.
     pub kv_memory: Option<u64>,
-    /// Most requests that run at once.
-    pub max_batch: usize,
-    /// Most tokens computed in one step.
-    pub token_budget: usize,
+    /// Most requests that run at once; by default as many as the device's memory is for.
+    pub max_batch: Option<usize>,
+    /// Most tokens computed in one step; by default as many as the device's memory is for.
+    pub token_budget: Option<usize>,
     /// Share common prompt beginnings.
     pub prefix_cache: bool,
     /// The bits of a request's logits depend on nothing but the request: all products by our own kernels.
     pub batch_invariant: bool,
     /// Return a hash of every step's logits with each completion (slow; for tests of batch invariance).
     pub trace: bool,
+    /// Record steps that only decode, and launch each as one CUDA graph.
+    pub graphs: bool,
+    /// Norms apart from the sums before them, as for rows that do not fit into a block's shared memory.
+    #[cfg(test)]
+    pub separate_norms: bool,
     /// Variants of the computation.
     pub variants: Variants,
     /// Folder for compiled kernels; none keeps nothing.
     pub kernel_cache: Option<PathBuf>,
 }
 
+/// Bytes of a device from which on more requests run at once: 1,024 rows fill the tiles of products that 512 leave half empty.
+const LARGE: u64 = 70 << 30;
+
 impl Options {
+    /// Requests that run at once and tokens of a step on a device of so many bytes.
+    pub(crate) fn limits(&self, memory: u64) -> (usize, usize) {
+        let (requests, tokens) = if memory >= LARGE { (1024, 16 * 1024) } else { (512, 8 * 1024) };
+        (self.max_batch.unwrap_or(requests), self.token_budget.unwrap_or(tokens))
+    }
+
     /// True if no product is cublasLt's.
     pub(crate) fn own_products(&self) -> bool {
         self.batch_invariant || self.variants.has(Variant::Wgmma)
@@ -38,11 +52,14 @@ impl Default for Options {
         Options {
             device: 0,
             kv_memory: None,
-            max_batch: 512,
-            token_budget: 8192,
+            max_batch: None,
+            token_budget: None,
             prefix_cache: true,
             batch_invariant: false,
             trace: false,
+            graphs: true,
+            #[cfg(test)]
+            separate_norms: false,
             variants: Variants::NONE,
             kernel_cache: kernel_cache(),
         }
@@ -61,14 +78,6 @@ fn kernel_cache() -> Option<PathBuf> {
 /// A variant of the computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// More warps for attention of few queries.
-    AttentionWarps,
-    /// Norms together with what comes before them.
-    FusedNorms,
-    /// Recorded steps.
-    Graphs,
-    /// Timed algorithms of cublasLt.
-    TunedProducts,
     /// Wide stores of expanded weights.
     VectorDequantise,
     /// No expanded weights.
@@ -94,40 +103,12 @@ pub struct VariantCard {
 }
 
 /// Every variant, in the order in which an acceptance measures them.
-pub static VARIANTS: [VariantCard; 7] = [
-    VariantCard {
-        variant: Variant::AttentionWarps,
-        name: "attention-warps",
-        changes: "attention of few queries with eight warps a block instead of four",
-        same_bits: true,
-        capability: None,
-    },
-    VariantCard {
-        variant: Variant::FusedNorms,
-        name: "fused-norms",
-        changes: "a norm reads its row once, in 16 bytes, together with the bias or branch before it; activations in 16 bytes",
-        same_bits: true,
-        capability: None,
-    },
-    VariantCard {
-        variant: Variant::Graphs,
-        name: "graphs",
-        changes: "steps that only decode are recorded once and launched as one CUDA graph",
-        same_bits: true,
-        capability: None,
-    },
+pub static VARIANTS: [VariantCard; 3] = [
     VariantCard {
         variant: Variant::VectorDequantise,
         name: "vector-dequantise",
         changes: "expanded weights are stored 16 bytes at a time",
         same_bits: true,
-        capability: None,
-    },
-    VariantCard {
-        variant: Variant::TunedProducts,
-        name: "tuned-products",
-        changes: "the fastest of cublasLt's eight first algorithms for a shape, timed once per machine, instead of the first",
-        same_bits: false,
         capability: None,
     },
     VariantCard {
@@ -224,14 +205,14 @@ mod tests {
 
     #[test]
     fn names_are_read_in_any_order_and_an_unknown_one_is_answered_with_those_there_are() {
-        let both: Variants = "graphs, attention-warps".parse().unwrap();
-        assert_eq!(both.names(), ["attention-warps", "graphs"]);
-        assert!(both.has(Variant::Graphs) && !both.has(Variant::FusedNorms) && !both.is_empty());
-        let error = "graphs,fast".parse::<Variants>().unwrap_err().to_string();
+        let both: Variants = "wgmma, vector-dequantise".parse().unwrap();
+        assert_eq!(both.names(), ["vector-dequantise", "wgmma"]);
+        assert!(both.has(Variant::Wgmma) && !both.has(Variant::FusedDequantise) && !both.is_empty());
+        let error = "wgmma,fast".parse::<Variants>().unwrap_err().to_string();
         assert!(error.contains("\"fast\"") && VARIANTS.iter().all(|card| error.contains(card.name)), "{error}");
         assert!("".parse::<Variants>().is_err());
         let all = VARIANTS.iter().fold(Variants::NONE, |set, card| set.with(card.variant));
-        assert_eq!(all.of_bits(false).names(), ["tuned-products", "fused-dequantise", "wgmma"]);
+        assert_eq!(all.of_bits(false).names(), ["fused-dequantise", "wgmma"]);
         assert_eq!(all.of_bits(true).or(all.of_bits(false)), all);
     }
 }

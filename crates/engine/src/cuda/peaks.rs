@@ -138,8 +138,8 @@ fn multiplying(
     };
     let (w, x) = (fill(1)?, fill(2)?);
     let y = device.allocate(bytes, "measuring products")?;
-    let (out, scratch) = (Out::Elements, 0);
-    let product = DenseProduct { w, x, y, m: rows, n: rows, k: rows, row_y: rows, element, out, scratch };
+    let out = Out::Elements;
+    let product = DenseProduct { w, x, y, m: rows, n: rows, k: rows, row_y: rows, element, out };
     let matrix = Matrix { parts: vec![Part { kind: Kind::Dense, rows, at: w }], n: rows, k: rows };
     let seconds = best(device, &mut || {
         // SAFETY: three square matrices of so many rows.

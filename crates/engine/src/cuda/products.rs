@@ -65,7 +65,6 @@ pub(crate) struct ProductRunner {
     invariant: bool,
     /// Quantised weights are never expanded before a product.
     fused: bool,
-    scratch: Address,
     codes: Option<Codes>,
     kernels: HashMap<Kind, Kernels>,
     expert_kernels: HashMap<Kind, Kernels>,
@@ -148,7 +147,6 @@ impl ProductRunner {
             element,
             invariant,
             fused,
-            scratch: 0,
             codes: None,
             kernels,
             expert_kernels,
@@ -161,11 +159,6 @@ impl ProductRunner {
     /// The library computes nothing.
     pub(crate) fn is_invariant(&self, device: &dyn Device) -> bool {
         self.invariant || !device.has_dense_product()
-    }
-
-    /// Lends memory for results that nobody reads, as large as the residual stream, while nothing else uses it.
-    pub(crate) fn lend(&mut self, scratch: Address) {
-        self.scratch = scratch;
     }
 
     /// Lends memory for activations in 8-bit floats, as many as any product has.
@@ -256,8 +249,8 @@ impl ProductRunner {
         out: Out,
     ) -> Result<(), DeviceError> {
         let library = !self.is_invariant(device);
-        let (element, scratch) = (self.element, self.scratch);
-        let product = DenseProduct { w: part.at, x, y, m, n: part.rows, k, row_y, element, out, scratch };
+        let element = self.element;
+        let product = DenseProduct { w: part.at, x, y, m, n: part.rows, k, row_y, element, out };
         if part.kind == Kind::Dense && library {
             // SAFETY: by the caller.
             return unsafe { device.dense_product(&product) };

@@ -303,7 +303,7 @@ mod tests {
     use crate::cuda::device::Element;
     use crate::cuda::peaks;
     use crate::cuda::twin::{Twin, skipped};
-    use crate::cuda::{CudaEngine, Options, Variant, Variants};
+    use crate::cuda::{CudaEngine, Options};
     use crate::{Engine, Event, Request, RequestId};
     use earnest_models::checkpoint::Checkpoint;
 
@@ -331,13 +331,13 @@ mod tests {
         Checkpoint::open(&folder).unwrap()
     }
 
-    fn profiled(checkpoint: &Checkpoint, variants: Variants) -> (CudaEngine, Profiler) {
+    fn profiled(checkpoint: &Checkpoint, graphs: bool) -> (CudaEngine, Profiler) {
         let options = Options {
-            max_batch: 8,
-            token_budget: 96,
+            max_batch: Some(8),
+            token_budget: Some(96),
             kv_memory: Some(4 << 20),
             prefix_cache: false,
-            variants,
+            graphs,
             ..Options::default()
         };
         let peaks = peaks::measure(&mut Twin::new(), Element::F32).unwrap();
@@ -351,7 +351,7 @@ mod tests {
             return;
         }
         let checkpoint = llama();
-        let (mut engine, profiler) = profiled(&checkpoint, Variants::NONE);
+        let (mut engine, profiler) = profiled(&checkpoint, false);
         let plain = run(&mut engine, 3, 20, 6);
         profiler.start();
         let profiled = run(&mut engine, 3, 20, 6);
@@ -364,7 +364,7 @@ mod tests {
         // Six tokens each: one after the prompts' step, five decoded together.
         assert_eq!((decoding.clock, decoding.steps), (Clock::Host, 5));
         assert_eq!(launches("embed"), 5);
-        assert_eq!(launches("norm"), 5 * (2 * layers + 1));
+        assert_eq!((launches("join_norm"), launches("norm")), (5 * 2 * layers, 5));
         assert_eq!(launches("cublasLt"), 5 * (4 * layers + 1));
         assert_eq!(launches("attend_plain"), 5 * layers);
         assert_eq!((launches("copy to the device"), launches("copy to the host")), (5, 5));
@@ -385,7 +385,7 @@ mod tests {
         if skipped() {
             return;
         }
-        let (mut engine, profiler) = profiled(&llama(), Variants::NONE.with(Variant::Graphs));
+        let (mut engine, profiler) = profiled(&llama(), true);
         // Steps alternate between two places of their numbers: the first two of a kind are launched, the next two recorded.
         let plain = run(&mut engine, 3, 20, 6);
         let before = engine.replayed();

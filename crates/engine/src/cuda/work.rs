@@ -53,7 +53,7 @@ pub(crate) fn of_launch(
             let width = (number(16) + 2 * number(17)) * number(18);
             by_rows(width, "", 2 * rows * width * e)
         }
-        "activate" | "activate_8" => gated(number(6), number(5)),
+        "activate" => gated(number(6), number(5)),
         "activate_experts" => gated(number(9), number(8)),
         "route" => by_rows(number(3), "", rows * (4 * number(3) + 8 * number(4))),
         "sort_pairs" => (format!("{} pairs, {rows} experts", count(size(1))), moved(12 * number(1) + 4 * (rows + 1))),
@@ -71,7 +71,7 @@ pub(crate) fn of_launch(
         }
         "cap_logits" => by_rows(number(1), "", rows * number(1) * 8),
         "choose" => by_rows(number(1), "", rows * number(1) * 4),
-        "attend_tall" | "attend_wide" | "attend_wide_8" | "attend_plain" => {
+        "attend_tall" | "attend_wide" | "attend_plain" => {
             let [dim, group, kv_heads, window, chunk] = [10, 11, 12, 15, 16].map(number);
             // A chunk is seen from its beginning on, so at most as a window of its size.
             let window = if window > 0 && chunk > 0 { window.min(chunk) } else { window.max(chunk) };
@@ -222,7 +222,7 @@ mod tests {
         (arguments[3], arguments[10], arguments[11], arguments[12]) = (Argument(4096), 64.into(), 4.into(), 2.into());
         let unit = Unit::attention(Element::Bf16, 64);
         let sent = |at: Address, n: usize| (at == 4096 && n == 32).then(|| items.as_flattened().to_vec());
-        for kernel in ["attend_wide", "attend_wide_8", "attend_tall"] {
+        for kernel in ["attend_wide", "attend_tall"] {
             let work = of_launch(&unit, kernel, [4, 2, 1], &arguments, &sent).1.unwrap();
             assert_eq!(work.operations, 2 * 8 * (172 + 100 + 72) * 64 * 4);
             let rows = 8 * (64 * 2 + 66 * 4) + 8 * (64 * 2 + 64 * 2) + 8 * (64 * 2 + 66 * 4 + 64 * 2);
@@ -259,7 +259,6 @@ mod tests {
             ("width_factors", &[(2, "queries"), (3, "keys")]),
             ("place", &[(16, "heads"), (17, "kv_heads"), (18, "dim")]),
             ("activate", &[(5, "gated"), (6, "width")]),
-            ("activate_8", &[(5, "gated"), (6, "width")]),
             ("activate_experts", &[(8, "gated"), (9, "width")]),
             ("route", &[(3, "count"), (4, "kept")]),
             ("sort_pairs", &[(1, "pairs")]),

@@ -69,17 +69,11 @@ const KERNELS: &str = "+kernels-";
 
 /// Arithmetics on a GPU: name of the engine, batch invariance, variants. One name for each, so that rows of different ones never mix.
 /// The variants with other bits are of products by cublasLt, which batch invariance does without, or, `wgmma`, batch-invariant.
-const ARITHMETICS: [(&str, bool, Variants); 6] = [
+const ARITHMETICS: [(&str, bool, Variants); 4] = [
     ("native-cuda-cublaslt", false, Variants::NONE),
     (CUDA_INVARIANT, true, Variants::NONE),
     ("native-cuda-batch-invariant-wgmma", true, OWN_PRODUCTS),
-    ("native-cuda-cublaslt-tuned", false, Variants::NONE.with(Variant::TunedProducts)),
     ("native-cuda-cublaslt-fused-dequantise", false, Variants::NONE.with(Variant::FusedDequantise)),
-    (
-        "native-cuda-cublaslt-tuned-fused-dequantise",
-        false,
-        Variants::NONE.with(Variant::TunedProducts).with(Variant::FusedDequantise),
-    ),
 ];
 
 /// The variants with other bits that compute no product by cublasLt.
@@ -322,7 +316,7 @@ mod tests {
             }
         }
         assert_eq!(arithmetic(false, all), (true, Variants::NONE.with(Variant::Wgmma)));
-        assert_eq!(arithmetic(true, Variants::NONE.with(Variant::TunedProducts)), (true, Variants::NONE));
+        assert_eq!(arithmetic(true, Variants::NONE.with(Variant::FusedDequantise)), (true, Variants::NONE));
         assert_eq!(Device::of_engine("native+kernels-0123456789ab"), None);
         assert_eq!(Device::of_engine("openai"), None);
     }
@@ -349,10 +343,10 @@ mod tests {
         let with = |version, variants| with_cublaslt(version, variants, Some("ab".to_owned())).unwrap();
         let (device, note) = with(Ok(130_000), Variants::NONE);
         assert_eq!((device.engine().as_str(), note), ("native-cuda-cublaslt+kernels-ab", None));
-        let tuned = Variants::NONE.with(Variant::TunedProducts);
-        assert_eq!(with(Ok(130_000), tuned).0.engine(), "native-cuda-cublaslt-tuned+kernels-ab");
+        let fused = Variants::NONE.with(Variant::FusedDequantise);
+        assert_eq!(with(Ok(130_000), fused).0.engine(), "native-cuda-cublaslt-fused-dequantise+kernels-ab");
         let missing = CudaError::NoLibrary("libcublasLt.so.13: too old".into());
-        let (device, note) = with_cublaslt(Err(missing), tuned, None).unwrap();
+        let (device, note) = with_cublaslt(Err(missing), fused, None).unwrap();
         assert_eq!(device.engine(), "native-cuda-batch-invariant");
         assert_eq!(note, Some(DeviceNote::NoCublasLt("libcublasLt.so.13: too old".into())));
     }

@@ -76,7 +76,7 @@ impl EngineSettings {
         cuda::Options {
             device: self.device.index(),
             kv_memory: self.kv_memory,
-            max_batch: self.max_batch.unwrap_or(defaults.max_batch),
+            max_batch: self.max_batch,
             prefix_cache: self.prefix_cache,
             batch_invariant: invariant,
             variants: self.cuda_variants.of_bits(true).or(other_bits),

@@ -4,7 +4,7 @@ use super::{Outcome, bits, get, noise, put, worse};
 use crate::core::Piece;
 use crate::cuda::attention_plan::{AttentionPlan, Setting};
 use crate::cuda::device::{Address, Argument, Device, DeviceError, Element};
-use crate::cuda::kernels::{Unit, attention_shared, tall_threads};
+use crate::cuda::kernels::{Unit, WIDE_THREADS, attention_shared, tall_threads};
 use earnest_models::checkpoint::alibi_slopes;
 
 /// Heads and options of an attention.
@@ -97,7 +97,6 @@ pub(crate) fn attention<D: Device>(
     let (tall_shared, wide_shared) = attention_shared(dim);
     let tall = device.kernel(unit, "attend_tall", tall_shared)?;
     let wide = device.kernel(unit, "attend_wide", wide_shared)?;
-    let wide_8 = device.kernel(unit, "attend_wide_8", wide_shared)?;
     let merge = device.kernel(unit, "attend_merge", 0)?;
     let mut seed = 1u64;
     // Lengths of the sequences, of which the last is a prompt's piece of 20 tokens.
@@ -150,11 +149,10 @@ pub(crate) fn attention<D: Device>(
     let state = put(device, &vec![f32::NAN; 64 * heads * (dim + 2)])?;
     let mut first: Option<Vec<u16>> = None;
     let mut outcome = Outcome { error: 0.0, same_bits: true };
-    // Shared and cut, neither, everything as rows of attend_tall, shared and gone on from, and twice with eight warps.
-    let arrangements = [(132, 64), (132, 0), (0, 0), (132, 64), (0, 64), (0, 64), (132, 64)];
+    // Shared and cut, neither, everything as rows of attend_tall, shared and gone on from.
+    let arrangements = [(132, 64), (132, 0), (0, 0), (132, 64), (0, 64)];
     for (arrangement, (multiprocessors, states)) in arrangements.into_iter().enumerate() {
         before(device, arrangement);
-        let (wide, threads) = if arrangement > 4 { (wide_8, 256) } else { (wide, 128) };
         let setting = Setting { heads, kv_heads, head_dim: dim, multiprocessors, states };
         let mut plan = AttentionPlan::new(&pieces, &tables, &setting);
         if arrangement == 0 {
@@ -205,7 +203,7 @@ pub(crate) fn attention<D: Device>(
         // SAFETY: the kernels' parameters, of the sizes that they describe.
         unsafe {
             device.launch(tall, grid(&plan.tall), tall_threads(dim), tall_shared, &arguments(tall_items))?;
-            device.launch(wide, grid(&plan.wide), threads, wide_shared, &arguments(wide_items))?;
+            device.launch(wide, grid(&plan.wide), WIDE_THREADS, wide_shared, &arguments(wide_items))?;
             device.launch(merge, [plan.merges.len() / 3, heads, 1], 128, 0, &merges)?;
         }
         let got = get::<u16>(device, out, tokens * heads * dim)?;

@@ -5,7 +5,7 @@
 // are folded is the same arithmetic in every kernel here, so neither the shape of a step, nor who shares a prefix, nor how the
 // work is split over the device can change a bit:
 //   attend_tall   many rows that read the same keys: prompt pieces, all readers of a shared prefix
-//   attend_wide   16 rows: the heads of a decoding token, or of few; four warps share the keys, or eight in attend_wide_8
+//   attend_wide   16 rows: the heads of a decoding token, or of few; eight warps share the keys
 //   attend_merge  folds the results that several items gave for a row
 // With f32 elements there are no tensor cores of that precision, and attend_plain stands in for both.
 //
@@ -63,6 +63,11 @@ DEVICE float logit(float score, const Shape &s, int key, int position, int first
     return key <= position && key >= first ? __fmul_rn(x, LOG2E) : -INFINITE;
 }
 
+// True if a row sees every key of a part and its scores are scaled only: the same bits with less work than `logit` takes.
+DEVICE bool is_plain(const Shape &s, int part, int position, int first, float slope) {
+    return s.softcap <= 0.0f && slope == 0.0f && first <= part * PART && position >= part * PART + PART - 1;
+}
+
 // First part that any of the item's rows sees: what lies before is masked for all, and folding it would change nothing.
 DEVICE int first_part(const Item &item, const int *positions, const Shape &s) {
     if (s.window == 0 && s.chunk == 0) return item.begin;
@@ -109,19 +114,38 @@ DEVICE u64 state_at(const Item &item, int slot, int r, int head, const Shape &s)
 #endif
 #define TALL_ROWS (16 * TALL_WARPS)
 
-// Starts copying PART positions of keys or values of a part to shared memory [PART][ROW], zeros beyond `length`.
-DEVICE void copy_part(T *to, const T *cache, const int *table, int part, int length, int head, const Shape &s) {
-    const int chunks = HEAD / 8;
-    for (int i = threadIdx.x; i < PART * chunks; i += blockDim.x) {
-        const int offset = i / chunks, d = i % chunks * 8;
-        const int position = part * PART + offset;
-        const bool valid = position < length && d < s.dim;
-        const T *from = cache;
-        if (valid) {
-            const u64 block = (u64)table[position / BLOCK];
-            from = cache + ((block * s.kv_heads + head) * BLOCK + position % BLOCK) * s.dim + d;
+// Starts copying PART positions of keys or values of a part to shared memory [PART][ROW], zeros beyond `length`. By all THREADS of a block.
+template <int THREADS> DEVICE void copy_part(T *to, const T *cache, const int *table, int part, int length, int head, const Shape &s) {
+    // 16 bytes are a chunk. Threads of a row of chunks copy a position, all of them `step` positions at a time.
+    const int chunks = HEAD / 8, step = THREADS / chunks;
+    if (THREADS % chunks == 0 && BLOCK % step == 0) {
+        // A position's block is that of `own`, a multiple of `step` before: the blocks of a part are looked up once, not for each copy.
+        const int own = threadIdx.x / chunks, d = threadIdx.x % chunks * 8, left = length - part * PART - own;
+        const u64 row = (u64)s.kv_heads * BLOCK * s.dim, in = (u64)(head * BLOCK + own) * s.dim + d;
+        T *at = to + own * ROW + d;
+        u64 blocks[PART / BLOCK];
+#pragma unroll
+        for (int b = 0; b < PART / BLOCK; b++) blocks[b] = left > b * BLOCK - own ? (u64)table[part * (PART / BLOCK) + b] * row + in : 0;
+#pragma unroll
+        for (int b = 0; b < PART / BLOCK; b++)
+#pragma unroll
+            for (int i = 0; i < BLOCK / step; i++) {
+                const int offset = b * BLOCK + i * step;
+                const bool valid = offset < left && d < s.dim;
+                copy_async(at + offset * ROW, valid ? cache + blocks[b] + i * step * s.dim : cache, valid);
+            }
+    } else {
+        for (int i = threadIdx.x; i < PART * chunks; i += THREADS) {
+            const int offset = i / chunks, d = i % chunks * 8;
+            const int position = part * PART + offset;
+            const bool valid = position < length && d < s.dim;
+            const T *from = cache;
+            if (valid) {
+                const u64 block = (u64)table[position / BLOCK];
+                from = cache + ((block * s.kv_heads + head) * BLOCK + position % BLOCK) * s.dim + d;
+            }
+            copy_async(to + offset * ROW + d, from, valid);
         }
-        copy_async(to + offset * ROW + d, from, valid);
     }
     commit_copies();
 }
@@ -165,24 +189,39 @@ DEVICE Row row_of(const Item &item, int r, const int *positions, const float *sl
     return row;
 }
 
-// Writes columns d, d + 1 of row r: the output or the state. `valid` by the caller.
-DEVICE void store_pair(const Item &item, int r, int d, float x, float y, float sum, int head, T *out, float *state, const Shape &s) {
+// True if both rows of a thread see a part plainly.
+DEVICE bool plain_rows(const Row (&rows)[2], const Shape &s, int part) {
+    return is_plain(s, part, rows[0].position, rows[0].first, rows[0].slope) && is_plain(s, part, rows[1].position, rows[1].first, rows[1].slope);
+}
+
+// Where a row's result goes: its output, or the state that is folded later; the other is none.
+struct Target {
+    T *out;
+    float *state;
+};
+
+DEVICE Target target_of(const Item &item, int r, int head, T *out, float *state, const Shape &s) {
     const int flat = item.first_row + r, token = flat / s.group;
     const u64 heads = (u64)s.kv_heads * s.group, h = head * s.group + flat % s.group;
-    if (item.state < 0) {
-        T *to = out + ((u64)(item.token + token) * heads + h) * s.dim + d;
-        *(u32 *)to = pack(__fdiv_rn(x, sum), __fdiv_rn(y, sum));
+    Target to = {0, 0};
+    if (item.state < 0) to.out = out + ((u64)(item.token + token) * heads + h) * s.dim;
+    else to.state = state + ((u64)(item.state + token) * heads + h) * (s.dim + 2);
+    return to;
+}
+
+// Writes columns d, d + 1 of a row.
+DEVICE void store_pair(const Target &to, int d, float x, float y, float sum) {
+    if (to.out) {
+        *(u32 *)(to.out + d) = pack(__fdiv_rn(x, sum), __fdiv_rn(y, sum));
     } else {
-        float *to = state + state_at(item, item.state, r, head, s) + d;
-        to[0] = x;
-        to[1] = y;
+        to.state[d] = x;
+        to.state[d + 1] = y;
     }
 }
 
-DEVICE void store_sum(const Item &item, int r, float m, float sum, int head, float *state, const Shape &s) {
-    float *to = state + state_at(item, item.state, r, head, s) + s.dim;
-    to[0] = m;
-    to[1] = sum;
+DEVICE void store_sum(const Target &to, float m, float sum, const Shape &s) {
+    to.state[s.dim] = m;
+    to.state[s.dim + 1] = sum;
 }
 
 // The factor on what is stored of row r: that of its head's sink where the output is written.
@@ -206,8 +245,8 @@ ARGUMENTS {
     const int head = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int *table = tables + item.table;
     const int begin = first_part(item, positions, s);
-    copy_part(k, keys, table, begin, item.length, head, s);
-    copy_part(v, values, table, begin, item.length, head, s);
+    copy_part<32 * TALL_WARPS>(k, keys, table, begin, item.length, head, s);
+    copy_part<32 * TALL_WARPS>(v, values, table, begin, item.length, head, s);
     load_queries(q, TALL_ROWS, queries, item, head, s);
     // A thread holds two rows of each product: lane / 4 and that plus 8.
     const int low = warp * 16 + lane / 4;
@@ -240,17 +279,27 @@ ARGUMENTS {
         }
         __syncthreads();
         const bool more = part + 1 < item.end;
-        if (more) copy_part(k, keys, table, part + 1, item.length, head, s);
+        if (more) copy_part<32 * TALL_WARPS>(k, keys, table, part + 1, item.length, head, s);
         else commit_copies();
         float top[2] = {-INFINITE, -INFINITE};
+        if (plain_rows(rows, s, part)) {
 #pragma unroll
-        for (int n = 0; n < PART / 8; n++)
+            for (int n = 0; n < PART / 8; n++)
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const Row &row = rows[i / 2];
-                x[n][i] = logit(x[n][i], s, part * PART + n * 8 + lane % 4 * 2 + i % 2, row.position, row.first, row.slope);
-                top[i / 2] = fmaxf(top[i / 2], x[n][i]);
-            }
+                for (int i = 0; i < 4; i++) {
+                    x[n][i] = __fmul_rn(__fmul_rn(x[n][i], s.scale), LOG2E);
+                    top[i / 2] = fmaxf(top[i / 2], x[n][i]);
+                }
+        } else {
+#pragma unroll
+            for (int n = 0; n < PART / 8; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const Row &row = rows[i / 2];
+                    x[n][i] = logit(x[n][i], s, part * PART + n * 8 + lane % 4 * 2 + i % 2, row.position, row.first, row.slope);
+                    top[i / 2] = fmaxf(top[i / 2], x[n][i]);
+                }
+        }
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 1));
@@ -294,7 +343,7 @@ ARGUMENTS {
             }
         }
         __syncthreads();
-        if (more) copy_part(v, values, table, part + 1, item.length, head, s);
+        if (more) copy_part<32 * TALL_WARPS>(v, values, table, part + 1, item.length, head, s);
         else commit_copies();
     }
     wait_copies<0>();
@@ -303,24 +352,27 @@ ARGUMENTS {
         const int r = low + 8 * i;
         if (r >= item.rows) continue;
         const float by = last_factor(item, r, head, sinks, m[i], sum[i], s);
+        const Target to = target_of(item, r, head, out, state, s);
 #pragma unroll
         for (int n = 0; n < HEAD / 8; n++) {
             const int d = n * 8 + lane % 4 * 2;
             const float left = __fmul_rn(total[n][2 * i], by), right = __fmul_rn(total[n][2 * i + 1], by);
-            if (d < s.dim) store_pair(item, r, d, left, right, sum[i], head, out, state, s);
+            if (d < s.dim) store_pair(to, d, left, right, sum[i]);
         }
-        if (item.state >= 0 && lane % 4 == 0) store_sum(item, r, m[i], sum[i], head, state, s);
+        if (to.state && lane % 4 == 0) store_sum(to, m[i], sum[i], s);
     }
 }
 REGISTER(attend_tall)
 
 #define WIDE_ROWS 16
+#define WIDE_WARPS 8
 #define P_ROW (PART + PAD)
 
 // Grid: items, kv heads. Each warp computes the scores of its share of the keys, then its share of the output columns.
-template <int WARPS>
-DEVICE void attend_few(const T *queries, const T *keys, const T *values, const int *items, const int *tables, const int *positions,
-                       const float *slopes, const float *sinks, T *out, float *state, const Shape &s, u8 *memory) {
+KERNEL_OF(32 * WIDE_WARPS, 2, attend_wide)
+ARGUMENTS {
+    const Shape s = {dim, group, kv_heads, scale, softcap, window, chunk};
+    DYNAMIC_SHARED(memory);
     T *q = (T *)memory, *k = q + WIDE_ROWS * ROW, *v = k + PART * ROW, *weights = v + PART * ROW;
     float *tops = (float *)(weights + WIDE_ROWS * P_ROW);
     const Item item = ((const Item *)items)[blockIdx.x];
@@ -328,14 +380,14 @@ DEVICE void attend_few(const T *queries, const T *keys, const T *values, const i
     const int head = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int *table = tables + item.table;
     const int begin = first_part(item, positions, s);
-    copy_part(k, keys, table, begin, item.length, head, s);
-    copy_part(v, values, table, begin, item.length, head, s);
+    copy_part<32 * WIDE_WARPS>(k, keys, table, begin, item.length, head, s);
+    copy_part<32 * WIDE_WARPS>(v, values, table, begin, item.length, head, s);
     load_queries(q, WIDE_ROWS, queries, item, head, s);
     const int low = lane / 4;
     Row rows[2] = {row_of(item, low, positions, slopes, head, s), row_of(item, low + 8, positions, slopes, head, s)};
     float m[2] = {-INFINITE, -INFINITE}, sum[2] = {0.0f, 0.0f};
     // Keys of a warp, and its columns, in tiles of 8, of which the last warps may have fewer.
-    const int share = PART / WARPS, all = HEAD / 8, tiles = (all + WARPS - 1) / WARPS;
+    const int share = PART / WIDE_WARPS, all = HEAD / 8, tiles = (all + WIDE_WARPS - 1) / WIDE_WARPS;
     const int first_tile = warp * tiles;
     float total[tiles][4];
 #pragma unroll
@@ -376,14 +428,24 @@ DEVICE void attend_few(const T *queries, const T *keys, const T *values, const i
             }
         }
         float top[2] = {-INFINITE, -INFINITE};
+        if (plain_rows(rows, s, part)) {
 #pragma unroll
-        for (int n = 0; n < share / 8; n++)
+            for (int n = 0; n < share / 8; n++)
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const Row &row = rows[i / 2];
-                x[n][i] = logit(x[n][i], s, part * PART + warp * share + n * 8 + lane % 4 * 2 + i % 2, row.position, row.first, row.slope);
-                top[i / 2] = fmaxf(top[i / 2], x[n][i]);
-            }
+                for (int i = 0; i < 4; i++) {
+                    x[n][i] = __fmul_rn(__fmul_rn(x[n][i], s.scale), LOG2E);
+                    top[i / 2] = fmaxf(top[i / 2], x[n][i]);
+                }
+        } else {
+#pragma unroll
+            for (int n = 0; n < share / 8; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const Row &row = rows[i / 2];
+                    x[n][i] = logit(x[n][i], s, part * PART + warp * share + n * 8 + lane % 4 * 2 + i % 2, row.position, row.first, row.slope);
+                    top[i / 2] = fmaxf(top[i / 2], x[n][i]);
+                }
+        }
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 1));
@@ -392,14 +454,14 @@ DEVICE void attend_few(const T *queries, const T *keys, const T *values, const i
         }
         __syncthreads();
         const bool more = part + 1 < item.end;
-        if (more) copy_part(k, keys, table, part + 1, item.length, head, s);
+        if (more) copy_part<32 * WIDE_WARPS>(k, keys, table, part + 1, item.length, head, s);
         else commit_copies();
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int r = low + 8 * i;
             top[i] = tops[r];
 #pragma unroll
-            for (int other = 1; other < WARPS; other++) top[i] = fmaxf(top[i], tops[other * 16 + r]);
+            for (int other = 1; other < WIDE_WARPS; other++) top[i] = fmaxf(top[i], tops[other * 16 + r]);
 #pragma unroll
             for (int n = 0; n < share / 8; n++)
                 *(u32 *)(weights + r * P_ROW + warp * share + n * 8 + lane % 4 * 2) =
@@ -421,7 +483,7 @@ DEVICE void attend_few(const T *queries, const T *keys, const T *values, const i
             multiply_add(part_sum, a[1], ones(), ones());
 #pragma unroll
             for (int n = 0; n < tiles; n++) {
-                if (all % WARPS != 0 && first_tile + n >= all) continue;
+                if (all % WIDE_WARPS != 0 && first_tile + n >= all) continue;
                 u32 b[4];
                 load_matrices_transposed(b, v + (c * 32 + lane) * ROW + (first_tile + n) * 8);
                 multiply_add(y[n], a[0], b[0], b[1]);
@@ -438,7 +500,7 @@ DEVICE void attend_few(const T *queries, const T *keys, const T *values, const i
         for (int n = 0; n < tiles; n++)
             for (int i = 0; i < 4; i++) total[n][i] = fold(total[n][i], mine[i / 2], y[n][i], parts[i / 2]);
         __syncthreads();
-        if (more) copy_part(v, values, table, part + 1, item.length, head, s);
+        if (more) copy_part<32 * WIDE_WARPS>(v, values, table, part + 1, item.length, head, s);
         else commit_copies();
     }
     wait_copies<0>();
@@ -447,27 +509,17 @@ DEVICE void attend_few(const T *queries, const T *keys, const T *values, const i
         const int r = low + 8 * i;
         if (r >= item.rows) continue;
         const float by = last_factor(item, r, head, sinks, m[i], sum[i], s);
+        const Target to = target_of(item, r, head, out, state, s);
 #pragma unroll
         for (int n = 0; n < tiles; n++) {
             const int d = (first_tile + n) * 8 + lane % 4 * 2;
             const float left = __fmul_rn(total[n][2 * i], by), right = __fmul_rn(total[n][2 * i + 1], by);
-            if (d < s.dim) store_pair(item, r, d, left, right, sum[i], head, out, state, s);
+            if (d < s.dim) store_pair(to, d, left, right, sum[i]);
         }
-        if (item.state >= 0 && warp == 0 && lane % 4 == 0) store_sum(item, r, m[i], sum[i], head, state, s);
+        if (to.state && warp == 0 && lane % 4 == 0) store_sum(to, m[i], sum[i], s);
     }
 }
-
-#define WIDE(name, warps)                                                                                                          \
-    KERNEL_OF(32 * warps, 2, name)                                                                                                 \
-    ARGUMENTS {                                                                                                                    \
-        const Shape s = {dim, group, kv_heads, scale, softcap, window, chunk};                                                     \
-        DYNAMIC_SHARED(memory);                                                                                                    \
-        attend_few<warps>(queries, keys, values, items, tables, positions, slopes, sinks, out, state, s, memory);                  \
-    }                                                                                                                              \
-    REGISTER(name)
-
-WIDE(attend_wide, 4)
-WIDE(attend_wide_8, 8)
+REGISTER(attend_wide)
 
 #else
 

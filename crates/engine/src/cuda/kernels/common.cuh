@@ -38,10 +38,10 @@ DEVICE float from_f16_bits(u16 x) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x));
     return r;
 }
-// 2^x; 1 at 0 and 0 at minus infinity, exactly.
+// 2^x; 1 at 0 and 0 at minus infinity, exactly. Results below 2^-126 are 0: keeping them takes four more instructions.
 DEVICE float exp2_fast(float x) {
     float r;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
 // Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.

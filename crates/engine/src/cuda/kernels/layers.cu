@@ -207,6 +207,37 @@ KERNEL_OF(128, 1, place)
         to = (is_value ? values : keys) + (((u64)(at / 32) * kv_heads + own) * 32 + at % 32) * dim;
     }
     const float grown = is_query && growth ? growth[token] : 1.0f;
+    // Eight elements at a time, in 16 bytes, where all of them are rotated by the same rule.
+    if (!after && turned % 8 == 0) {
+        for (int i = lane * 8; i < dim; i += 256) {
+            float x[8];
+            load_8(from + i, x);
+            const auto project = [&](float(&y)[8], int at) {
+#pragma unroll
+                for (int j = 0; j < 8; j++) {
+                    if (b) y[j] = __fadd_rn(y[j], b[at + j]);
+                    if (before) y[j] = __fmul_rn(__fmul_rn(y[j], factor), scale[at + j]);
+                }
+            };
+            project(x, i);
+            if (i < 2 * turned) {
+                const bool low = i < turned;
+                const int other = low ? i + turned : i - turned, at = low ? i : other;
+                float y[8];
+                load_8(from + other, y);
+                project(y, other);
+#pragma unroll
+                for (int j = 0; j < 8; j++) {
+                    const float straight = __fmul_rn(x[j], c[at + j]), across = __fmul_rn(y[j], s[at + j]);
+                    x[j] = low ? __fsub_rn(straight, across) : __fadd_rn(straight, across);
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < 8; j++) x[j] = __fmul_rn(x[j], grown);
+            store_8(to + i, x);
+        }
+        return;
+    }
     for (int i = lane; i < dim; i += 32) {
         float x = rotated(i);
         if (after) x = __fmul_rn(x, factor);
@@ -247,24 +278,8 @@ DEVICE float gate(const Gate &g, float x, float by) {
     return __fmul_rn(__fadd_rn(by, 1.0f), y);
 }
 
-// Grid: rows, width / 256. out[r, i] = act(x[r, i]) * x[r, width + i], or act(x[r, i]) without a gate; biases first.
+// Grid: rows, width / 2048; eight elements a thread. out[r, i] = act(x[r, i]) * x[r, width + i], or act(x[r, i]) without a gate; biases first.
 KERNEL_OF(256, 1, activate)
-(const T *x, const float *bias, int kind, float alpha, float limit, int gated, int width, T *out) {
-    const Gate g = {kind, alpha, limit};
-    const int i = blockIdx.y * blockDim.x + threadIdx.x;
-    if (i >= width) return;
-    const T *row = x + (u64)blockIdx.x * (gated ? 2 * width : width);
-    float y = widen(row[i]), by = gated ? widen(row[width + i]) : 0.0f;
-    if (bias) {
-        y = __fadd_rn(y, bias[i]);
-        if (gated) by = __fadd_rn(by, bias[width + i]);
-    }
-    out[(u64)blockIdx.x * width + i] = narrow(gated ? gate(g, y, by) : activation(kind, y));
-}
-REGISTER(activate)
-
-// Grid: rows, width / 2048. `activate`, eight elements a thread.
-KERNEL_OF(256, 1, activate_8)
 (const T *x, const float *bias, int kind, float alpha, float limit, int gated, int width, T *out) {
     const Gate g = {kind, alpha, limit};
     const int i = (blockIdx.y * blockDim.x + threadIdx.x) * 8;
@@ -283,7 +298,7 @@ KERNEL_OF(256, 1, activate_8)
     }
     store_8(out + (u64)blockIdx.x * width + i, y);
 }
-REGISTER(activate_8)
+REGISTER(activate)
 
 // Grid: copies, layers, 2 (keys, values). Copies the first positions of a block: triples (from, to, positions).
 KERNEL_OF(256, 1, copy_blocks)
