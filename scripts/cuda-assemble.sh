@@ -4,7 +4,7 @@
 # Skipped if the kernels have not changed since they were last embedded in the program: `embedded` beside them begins with their digest.
 #   cuda-assemble.sh                  assembles if something changed, else lints `embedded` for Hopper, if this machine has not linted it yet
 #   cuda-assemble.sh --record         always assembles, writes `embedded`, the compiled kernels inside the program, and lints it: commit it with the change
-#   cuda-assemble.sh --lint [OPTION]  lints `embedded` for all architectures, with options of cuda_lint.py such as --table: a few minutes
+#   cuda-assemble.sh --lint [OPTION]  lints `embedded` for all architectures, with options of cuda_lint.py such as --table: two minutes of a core
 # Needs NVRTC of CUDA 12.9, whose binaries every driver of CUDA 12 and later loads: from EARNEST_CUDA_LIBRARIES, else from NVIDIA's wheel, which pip
 # puts into the user's cache. The lint gets its disassembler in the same way. --record and lints need zstd too. Exit code 77 if all is well but
 # nothing could be linted, for want of zstd or of the Python index.

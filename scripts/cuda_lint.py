@@ -32,18 +32,18 @@ EMBEDDED = SOURCES / "embedded"
 # Largest frames of local memory, in bytes a thread, of what spills: attend_tall, by the columns of a head. Every other kernel must do without.
 SPILLS = {("attend_tall", 160): 64, ("attend_tall", 192): 112, ("attend_tall", 224): 176, ("attend_tall", 256): 272}
 
-# What a multiprocessor has: shared memory (KiB), that of a block, threads, blocks.
+# What a multiprocessor has, for the table: shared memory in KiB (a block gets 1 KiB less), threads, blocks.
 MULTIPROCESSOR = {
-    "sm_80": (164, 163, 2048, 32),
-    "sm_89": (100, 99, 1536, 24),
-    "sm_90": (228, 227, 2048, 32),
-    "sm_90a": (228, 227, 2048, 32),
-    "sm_100": (228, 227, 2048, 32),
-    "sm_120": (100, 99, 1536, 24),
+    "sm_80": (164, 2048, 32),
+    "sm_89": (100, 1536, 24),
+    "sm_90": (228, 2048, 32),
+    "sm_90a": (228, 2048, 32),
+    "sm_100": (228, 2048, 32),
+    "sm_120": (100, 1536, 24),
 }
 
 # Most registers of a thread. A kernel that needs more has changed: whether it is worth it, and how many blocks a multiprocessor still has (--table),
-# is for whoever edits these lines to say. Numbers are multiples of eight, the pieces that registers are given in, over all architectures.
+# is for whoever edits these lines to say. Numbers are multiples of eight, the pieces that registers are given in, and hold for all architectures.
 PRODUCT_REGISTERS = {
     "dense": {8: 96, 16: 104, 32: 104, 64: 144, 128: 232},
     "quantised": {8: 128, 16: 128, 32: 144, 64: 192, 128: 256},
@@ -70,7 +70,6 @@ class Unit:
         self.name, self.defines, self.files = name, defines, files
         self.element = defines["ELEMENT"]
         self.e4m3 = defines.get("WEIGHTS") == 5
-        self.wgmma = "wgmma.cu" in files
 
     def digest(self, architecture):
         options = f'["--gpu-architecture={architecture}", "--std=c++17", "--diag-suppress=177"]'
@@ -119,7 +118,7 @@ def preprocess(text, defines):
 
     def declare(line, arguments):
         for threads, blocks, name in re.findall(r"\bKERNEL_OF\(([^,]+), ([^,]+), (\w+)\)", line):
-            kernels[name] = Kernel(name, value(threads), value(blocks), arguments, lambda of: value(of))
+            kernels[name] = Kernel(name, value(threads), value(blocks), arguments, value)
 
     for line in re.sub(r"\\\n", " ", text).split("\n"):
         line = line.split("//")[0].strip()
@@ -247,7 +246,8 @@ class Code:
         return min(spans, default=0)
 
 
-MATRIX = re.compile(r"(H|Q|I|O|D|B|HG|QG|IG|BG)MMA\b|UTC\w*MMA\b|FMMA\b")
+# Products of matrices: HMMA, QMMA, HGMMA, QGMMA and what may come.
+MATRIX = re.compile(r"[A-Z0-9]*MMA\b")
 INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?((\S+?)(?:\s.*?)?)\s*;|^\.text\.earnest_(\w+):|^(\.L_x_\d+):", re.M)
 
 
@@ -279,14 +279,12 @@ def read_usage(text):
 
 def blocks_of(kernel, usage, expected, architecture):
     """Blocks of a multiprocessor at once: as registers allow, and as all else does."""
-    shared, of_block, threads, blocks = MULTIPROCESSOR[architecture]
+    shared, threads, blocks = MULTIPROCESSOR[architecture]
     warps = math.ceil(kernel.threads / 32)
     # A warp gets its registers in pieces of eight a thread, from one of four files of 16,384.
     by_registers = 16384 // (math.ceil(usage.registers / 8) * 8 * 32) * 4 // warps
     # A block takes 1 KiB more than its own, which is in cuobjdump's number from 9.0 on.
     bytes_of_block = expected.shared + (usage.shared if usage.shared >= 1024 else usage.shared + 1024)
-    if bytes_of_block > (of_block + 1) * 1024:
-        return by_registers, 0
     return by_registers, min(shared * 1024 // bytes_of_block, threads // (warps * 32), blocks)
 
 
@@ -350,10 +348,9 @@ def check_kernel(unit, kernel, architecture, usage, code):
 
     if expected.warp_groups:
         problems += check_warp_groups(code, expected, unit.e4m3)
-    # All of them as often as the source's loops say, or all twice.
-    times = {name: code.count(name) / count for name, count in expected.products.items()}
-    whole = {float(n) for n in range(1, 9)}
-    if times and (len(set(times.values())) > 1 or not set(times.values()) <= whole):
+    # All of them as often as the source's loops say, or all twice, and so on.
+    times = {code.count(name) / count for name, count in expected.products.items()}
+    if times and (len(times) > 1 or not times <= set(range(1, 9))):
         wanted = ", ".join(f"{count} {name}" for name, count in expected.products.items())
         found = ", ".join(f"{code.count(name)} {name}" for name in expected.products)
         scalar = len(code.all_of("FFMA", "HFMA2"))
@@ -455,7 +452,6 @@ def lint_binary(work):
 
 def work_of(path, only, tools):
     data = path.read_bytes()
-    by_digest = {}
     for architecture, part in parts(data):
         if only and architecture not in only:
             continue
