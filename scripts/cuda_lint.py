@@ -120,19 +120,24 @@ def preprocess(text, defines):
         for threads, blocks, name in re.findall(r"\bKERNEL_OF\(([^,]+), ([^,]+), (\w+)\)", line):
             kernels[name] = Kernel(name, value(threads), value(blocks), arguments, value)
 
+    def active():
+        return all(holds for holds, _ in stack)
+
     for line in re.sub(r"\\\n", " ", text).split("\n"):
         line = line.split("//")[0].strip()
-        if match := re.match(r"#(ifdef|ifndef|if)\s+(.*)", line):
-            if match[1] == "if":
-                active = all(stack) and bool(value(match[2]))
+        if match := re.match(r"#(ifdef|ifndef|if|elif)\s+(.*)", line):
+            # Of the conditions around a line: whether it is in the branch that counts, and whether such a branch has been.
+            taken = stack.pop()[1] if match[1] == "elif" else False
+            if taken or not active():
+                stack.append((False, True))
             else:
-                active = (match[2] in macros) == (match[1] == "ifdef")
-            stack.append(active)
+                holds = value(match[2]) != 0 if match[1].endswith("if") else (match[2] in macros) == (match[1] == "ifdef")
+                stack.append((holds, holds))
         elif line.startswith("#else"):
-            stack[-1] = not stack[-1]
+            stack.append((not stack.pop()[1], True))
         elif line.startswith("#endif"):
             stack.pop()
-        elif not all(stack):
+        elif not active():
             continue
         elif match := re.match(r"#define (\w+)\(([^)]*)\)\s*(.*)", line):
             functions[match[1]] = (match[2].split(", "), match[3])
@@ -543,6 +548,15 @@ class Planted(unittest.TestCase):
         self.assertEqual(kernels("attention-bf16-128")["attend_wide_8"], (256, 2))
         self.assertEqual([kernels(f"attention-bf16-{head}")["attend_tall"][0] for head in (192, 224)], [128, 64])
         self.assertEqual(sorted(kernels("product-f32-dense")), ["product_plain"])
+
+    def test_conditions_of_the_preprocessor(self):
+        def names(text, **defines):
+            return "".join(preprocess(re.sub(r"\b([a-z])\b", r"KERNEL_OF(32, 1, \1)", text), defines))
+
+        chain = "#if A == 1\na\n#elif A == 2\nb\n#elif A == 2\nc\n#else\nd\n#endif\n"
+        self.assertEqual([names(chain, A=number) for number in (1, 2, 3)], ["a", "b", "d"])
+        nested = "#ifdef A\n#if !defined(B)\na\n#else\nb\n#endif\n#else\nc\n#endif\n#ifndef A\nd\n#endif\n"
+        self.assertEqual([names(nested, A=1), names(nested, A=1, B=0), names(nested, B=0)], ["a", "b", "cd"])
 
     def test_order_of_a_step_by_warp_groups(self):
         self.assertEqual(self.wgmma(step_of(self.FOUR)), [])
