@@ -2,17 +2,19 @@
 # Compiles every CUDA kernel for Ampere (sm_80, sm_86), Ada (sm_89), Hopper (sm_90, sm_90a) and Blackwell (sm_100, sm_120) without a GPU, and lists
 # registers, spills and shared memory.
 # Skipped if the kernels have not changed since they were last embedded in the program: `embedded` beside them begins with their digest.
-#   cuda-assemble.sh            assembles if something changed
-#   cuda-assemble.sh --record   always assembles, and writes `embedded`, the compiled kernels inside the program: commit it with the change
+#   cuda-assemble.sh                  assembles if something changed, else lints `embedded` for Hopper, if this machine has not linted it yet
+#   cuda-assemble.sh --record         always assembles, writes `embedded`, the compiled kernels inside the program, and lints it: commit it with the change
+#   cuda-assemble.sh --lint [OPTION]  lints `embedded` for all architectures, with options of cuda_lint.py such as --table: two minutes of a core
 # Needs NVRTC of CUDA 12.9, whose binaries every driver of CUDA 12 and later loads: from EARNEST_CUDA_LIBRARIES, else from NVIDIA's wheel, which pip
-# puts into the user's cache. --record needs zstd too.
+# puts into the user's cache. The lint gets its disassembler in the same way. --record and lints need zstd too. Exit code 77 if all is well but
+# nothing could be linted, for want of zstd or of the Python index.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 case "${1:-}" in
-  "" | --record) ;;
+  "" | --record | --lint) ;;
   *)
-    echo "usage: cuda-assemble.sh [--record]" >&2
+    echo "usage: cuda-assemble.sh [--record | --lint [OPTION ...]]" >&2
     exit 2
     ;;
 esac
@@ -21,8 +23,43 @@ kernels=crates/engine/src/cuda
 embedded=$kernels/kernels/embedded
 # Paths are relative to the folder, so that it may move.
 digest=$(cd "$kernels" && git ls-files -- kernels ':!kernels/embedded' kernels.rs | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d' ' -f1)
+
+disassembler=${XDG_CACHE_HOME:-$HOME/.cache}/earnest-nvdisasm-13.5.37
+# Reads the machine code of `embedded`; arguments are those of cuda_lint.py.
+lint() {
+  if ! command -v zstd > /dev/null; then
+    echo "skipped: the machine code of the kernels; there is no zstd" >&2
+    return 77
+  fi
+  if [ ! -e "$disassembler/.ready" ]; then
+    python3 -m venv "$disassembler" || return
+    if ! "$disassembler/bin/pip" install -q --disable-pip-version-check nvidia-cuda-nvdisasm==13.5.37 nvidia-cuda-cuobjdump==13.5.37; then
+      echo "skipped: the machine code of the kernels; the disassembler cannot be installed, is the Python index reachable?" >&2
+      return 77
+    fi
+    touch "$disassembler/.ready"
+  fi
+  local tools
+  tools=$(echo "$disassembler"/lib/python3*/site-packages/nvidia/cu13/bin)
+  python3 scripts/cuda_lint.py --tools "$tools" "$@" && python3 scripts/cuda_lint.py --self-test --tools "$tools"
+}
+
+if [ "${1:-}" = --lint ]; then
+  shift
+  lint "$@"
+  exit
+fi
+
 if [ "${1:-}" != --record ] && [ "$digest" = "$(head -n 1 "$embedded" 2> /dev/null | tr -d '\0' | cut -d' ' -f1)" ]; then
-  echo "skipped: the CUDA kernels have not changed since they were embedded"
+  echo "not assembled: the CUDA kernels have not changed since they were embedded"
+  # A lint takes half a minute of a core, so what has passed here once is not read again.
+  passed=$disassembler/passed-$(cat "$embedded" scripts/cuda_lint.py | sha256sum | cut -d' ' -f1)
+  if [ -e "$passed" ]; then
+    echo "skipped: their machine code has passed the lint on this machine"
+    exit 0
+  fi
+  lint --only sm_90,sm_90a
+  touch "$passed"
   exit 0
 fi
 
@@ -62,3 +99,4 @@ done
   for architecture in ${architectures//,/ }; do cat "$folder/$architecture"; done
 } > "$embedded"
 echo "$embedded: $(($(wc -c < "$embedded") / 1000)) KB; build and commit it with the change"
+lint
