@@ -37,6 +37,8 @@ mod twin;
 #[cfg(test)]
 mod twin_fp8;
 #[cfg(test)]
+mod twin_races;
+#[cfg(test)]
 mod twin_tests;
 #[cfg(test)]
 mod twin_variants;
