@@ -130,6 +130,7 @@ KERNEL_OF(64, 1, planted_source)
     if (broken == 0) wait_copies<0>();
     __syncthreads();
     from[252 - thread * 4] = thread;
+    __syncthreads();
     wait_copies<0>();
     __syncthreads();
     to[thread] = numbers[thread * 4];

@@ -9,7 +9,7 @@
 // and the thread has written them when it waited. A product of a warp group reads its operands from issue to wait.
 //
 // Time is counted in moments: each warp begins one with its block, at each barrier and at each __syncwarp. A stamp is a moment and a lane.
-// For each byte there are stamps of those accesses that a later one could clash with.
+// For each byte there are stamps of those accesses that a later one could clash with; bytes that were only touched together share them.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include <cstring>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,11 @@ struct Byte {
     Several reads, atomics;
     Stamp write;
 };
+// Of memory from a multiple of 16 on. In 16 bytes each `grains` have one state, that of the first.
+struct State {
+    std::vector<Byte> bytes;
+    std::vector<unsigned char> grains;
+};
 // What is under way to or from 16 bytes of shared memory: who copies to them, how many products read them, who issued one.
 struct Piece {
     Stamp copy;
@@ -57,7 +63,7 @@ struct Shared {
     const char *name;
     uintptr_t start;
     size_t bytes;
-    std::vector<Byte> state;
+    State state;
     std::vector<Piece> pieces;
 };
 struct Moment {
@@ -73,15 +79,21 @@ const size_t MOST_PAGES = 2048;
 const uint32_t LAST_MOMENT = 1u << 26;
 
 Shared dynamic = {"dynamic shared memory", 0, 0, {}, {}}, variables = {"the shared variables", 0, 0, {}, {}};
-std::unordered_map<uintptr_t, Byte *> pages;
+std::unordered_map<uintptr_t, State> pages;
 // The pages seen last; without state what is no memory of the device.
 struct Known {
     uintptr_t page;
-    Byte *state;
+    State *state;
 } known[4096];
+
+// Pages of this launch.
+std::unordered_set<uintptr_t> touched_pages;
 
 std::string kernel, report;
 std::vector<Region> regions;
+// From the first region to the end of the last.
+uintptr_t lowest;
+size_t span;
 std::vector<uint64_t> arguments;
 std::vector<Moment> moments;
 // First moments of the launch, the block and the time since the last barrier; the next one; each warp's.
@@ -147,7 +159,10 @@ std::string who(Stamp stamp) {
     return text("thread %u (warp %u, lane %u) of block (%u, %u, %u)", m.warp * 32 + stamp % 32, m.warp, stamp % 32, m.block[0], m.block[1],
                 m.block[2]);
 }
-std::string when(Stamp stamp) { return text("after %u barriers", moment_of(stamp).barriers); }
+std::string when(Stamp stamp) {
+    const unsigned barriers = moment_of(stamp).barriers;
+    return barriers == 0 ? "before the first barrier" : text("after barrier %u", barriers);
+}
 
 std::string where(uintptr_t at) {
     for (const Shared *shared : {&dynamic, &variables})
@@ -186,24 +201,27 @@ bool has_changed() {
     return std::memcmp(reinterpret_cast<void *>(pending.at), pending.before, bytes) != 0;
 }
 
-// The state of the bytes from an address on, and how many of them have theirs side by side; none for memory of the twin itself.
-Byte *global_state(uintptr_t at, size_t &side_by_side) {
+// At the begin of what is watched all that was before is old.
+void renew(State &state, size_t bytes) {
+    const size_t all = (bytes + 15) / 16;
+    if (state.bytes.size() < all * 16) state.bytes.resize(all * 16);
+    state.grains.assign(all, 16);
+}
+
+// The state of the page of an address; none for memory of the twin itself.
+State *page_state(uintptr_t at) {
     const uintptr_t page = at / PAGE;
-    side_by_side = PAGE - at % PAGE;
     // Stacks lie at equal distances, so their pages' last bits are often equal.
     Known &k = known[page * 0x9e3779b97f4a7c15u >> 52];
-    if (k.page != page) {
-        const uintptr_t end = (page + 1) * PAGE - 1;
-        const auto after = std::upper_bound(regions.begin(), regions.end(), end, [](uint64_t a, const Region &b) { return a < b.start; });
-        k.page = page;
-        k.state = nullptr;
-        if (after != regions.begin() && after[-1].start + after[-1].bytes > page * PAGE) {
-            Byte *&state = pages[page];
-            if (!state) state = static_cast<Byte *>(std::calloc(PAGE, sizeof(Byte)));
-            k.state = state;
-        }
+    if (k.page == page) return k.state;
+    const uintptr_t last = (page + 1) * PAGE - 1;
+    const auto after = std::upper_bound(regions.begin(), regions.end(), last, [](uint64_t a, const Region &b) { return a < b.start; });
+    k = {page, nullptr};
+    if (after != regions.begin() && after[-1].start + after[-1].bytes > page * PAGE) {
+        k.state = &pages[page];
+        if (touched_pages.insert(page).second) renew(*k.state, PAGE);
     }
-    return k.state ? k.state + at % PAGE : nullptr;
+    return k.state;
 }
 
 void check(Byte &b, uintptr_t at, size_t bytes, Kind kind, bool global, bool may_be_equal) {
@@ -220,23 +238,36 @@ void check(Byte &b, uintptr_t at, size_t bytes, Kind kind, bool global, bool may
     }
 }
 
-void touch(Byte *state, uintptr_t at, size_t bytes, Kind kind, bool global, bool may_be_equal) {
-    for (size_t i = 0; i < bytes; i++) {
-        Byte &b = state[i];
-        // What this thread did in this moment was looked at, and those who came since were.
-        if (kind == READ) {
-            if (b.reads.last == mine) continue;
-            if (b.write != 0 || b.atomics.last != 0) check(b, at + i, bytes - i, READ, global, false);
-            note(b.reads, global);
-        } else if (kind == WRITE) {
-            if (b.write == mine) continue;
-            check(b, at + i, bytes - i, WRITE, global, may_be_equal);
-            // The first of those who store an equal value stays in the way of one who stores another.
-            if (b.write == 0 || !clashes(b.write, global)) b.write = mine;
-        } else {
-            check(b, at + i, bytes - i, ATOMIC, global, false);
-            note(b.atomics, global);
-        }
+inline void touch_byte(Byte &b, uintptr_t at, size_t bytes, Kind kind, bool global, bool may_be_equal) {
+    // What this thread did in this moment was looked at, and those who came since were.
+    if (kind == READ) {
+        if (b.reads.last == mine) return;
+        if (b.write != 0 || b.atomics.last != 0) check(b, at, bytes, READ, global, false);
+        note(b.reads, global);
+    } else if (kind == WRITE) {
+        if (b.write == mine) return;
+        check(b, at, bytes, WRITE, global, may_be_equal);
+        // The first of those who store an equal value stays in the way of one who stores another.
+        if (b.write == 0 || !clashes(b.write, global)) b.write = mine;
+    } else {
+        check(b, at, bytes, ATOMIC, global, false);
+        note(b.atomics, global);
+    }
+}
+
+// `offset` bytes after the begin of the state's memory.
+void touch(State &state, size_t offset, uintptr_t at, size_t bytes, Kind kind, bool global, bool may_be_equal) {
+    while (bytes > 0) {
+        const size_t in = offset % 16, some = std::min(bytes, 16 - in);
+        Byte *of = &state.bytes[offset - in];
+        unsigned char &grain = state.grains[offset / 16];
+        // Down to what divides both ends.
+        for (; (in | (in + some)) % grain != 0; grain /= 2)
+            for (size_t i = 0; i < 16; i += grain) of[i + grain / 2] = of[i];
+        for (size_t i = in; i < in + some; i += grain) touch_byte(of[i], at + i - in, in + some - i, kind, global, may_be_equal);
+        offset += some;
+        at += some;
+        bytes -= some;
     }
 }
 
@@ -265,13 +296,11 @@ inline void access(const void *p, size_t bytes, Kind kind, bool may_be_equal = f
     if (Shared *shared = shared_at(at)) {
         bytes = std::min(bytes, shared->bytes - (at - shared->start));
         if (under_way) check_pieces(*shared, at, bytes, kind);
-        return touch(&shared->state[at - shared->start], at, bytes, kind, false, may_be_equal);
+        return touch(shared->state, at - shared->start, at, bytes, kind, false, may_be_equal);
     }
-    while (bytes > 0) {
-        size_t some;
-        Byte *state = global_state(at, some);
-        some = std::min(some, bytes);
-        if (state) touch(state, at, some, kind, true, may_be_equal);
+    while (bytes > 0 && at - lowest < span) {
+        const size_t some = std::min(bytes, PAGE - at % PAGE);
+        if (State *state = page_state(at)) touch(*state, at % PAGE, at, some, kind, true, may_be_equal);
         at += some;
         bytes -= some;
     }
@@ -290,7 +319,7 @@ void begin_moment(unsigned warp) {
 void begin_shared(Shared &shared, const void *start, size_t bytes) {
     shared.start = reinterpret_cast<uintptr_t>(start);
     shared.bytes = bytes;
-    if (shared.state.size() < bytes) shared.state.resize(bytes);
+    renew(shared.state, bytes);
     shared.pieces.assign(bytes / 16 + 2, {});
 }
 
@@ -302,15 +331,16 @@ EXPORT void earnest_races_launch(const char *name, const Region *of, size_t coun
     report.clear();
     pending.bytes = 0;
     regions.assign(of, of + count);
+    lowest = count ? of[0].start : 0;
+    span = count ? of[count - 1].start + of[count - 1].bytes - lowest : 0;
     arguments.assign(values, values + value_count);
     if (next_moment > LAST_MOMENT || pages.size() > MOST_PAGES) {
-        for (auto &page : pages) std::free(page.second);
         pages.clear();
-        dynamic.state.clear();
-        variables.state.clear();
+        dynamic.state = variables.state = {};
         next_moment = 1;
     }
     for (Known &k : known) k = {0, nullptr};
+    touched_pages.clear();
     moments.clear();
     launch_first = next_moment;
 }
@@ -368,11 +398,13 @@ EXPORT void earnest_races_copy_ends(const void *to, const void *from, Stamp issu
     access(to, 16, WRITE);
     if (!from) return;
     access(from, 16, READ);
-    size_t side_by_side;
-    const Byte *state = global_state(reinterpret_cast<uintptr_t>(from), side_by_side);
-    if (state && state->write / 32 > issued / 32)
-        end_launch(kernel + ": " + who(state->write) + " wrote " + where(reinterpret_cast<uintptr_t>(from)) + " " + when(state->write) + ", from where " +
-            who(mine) + " copied since " + when(issued));
+    const uintptr_t at = reinterpret_cast<uintptr_t>(from);
+    const State *state = page_state(at);
+    for (size_t i = 0; state && i < 16; i += state->grains[at % PAGE / 16]) {
+        const Stamp by = state->bytes[at % PAGE + i].write;
+        if (by / 32 > issued / 32)
+            end_launch(kernel + ": " + who(by) + " wrote " + where(at + i) + " " + when(by) + ", from where " + who(mine) + " copied since " + when(issued));
+    }
 }
 
 EXPORT void earnest_races_product_begins(const void *from) {

@@ -378,31 +378,32 @@ static inline float element(uint16_t bits) { return __uint_as_float(static_cast<
 #endif
 
 // A lane's row is read when the lane arrives: later writes by others do not reach it.
-static inline uint16_t matrix_element(const twin::Exchange &x, int matrix, int row, int column) {
-    uint16_t bits;
-    std::memcpy(&bits, reinterpret_cast<const char *>(&x.words[matrix * 8 + row][0]) + 2 * column, 2);
-    return bits;
-}
 UNWATCHED static void read_row(uint32_t (&words)[6], const void *row) {
     if (reinterpret_cast<uintptr_t>(row) % 16 != 0) twin::fail("a row of a matrix is not aligned to 16 bytes");
     earnest_races_read(row, 16);
     std::memcpy(words, row, 16);
 }
+UNWATCHED static uint32_t matrix_pair(const twin::Exchange &x, int matrix, int row, int column, bool is_transposed) {
+    uint32_t pair = 0;
+    for (int e = 0; e < 2; e++) {
+        const int r = is_transposed ? column + e : row, c = is_transposed ? row : column + e;
+        uint16_t bits;
+        std::memcpy(&bits, reinterpret_cast<const char *>(&x.words[matrix * 8 + r][0]) + 2 * c, 2);
+        pair |= static_cast<uint32_t>(bits) << 16 * e;
+    }
+    return pair;
+}
 static inline void load_matrices(uint32_t (&r)[4], const void *row) {
     const int lane = threadIdx.x % 32;
     read_row(twin::exchange().words[lane], row);
     const twin::Exchange &x = twin::meet(twin::MATRICES);
-    for (int m = 0; m < 4; m++)
-        r[m] = matrix_element(x, m, lane / 4, lane % 4 * 2) |
-               static_cast<uint32_t>(matrix_element(x, m, lane / 4, lane % 4 * 2 + 1)) << 16;
+    for (int m = 0; m < 4; m++) r[m] = matrix_pair(x, m, lane / 4, lane % 4 * 2, false);
 }
 static inline void load_matrices_transposed(uint32_t (&r)[4], const void *row) {
     const int lane = threadIdx.x % 32;
     read_row(twin::exchange().words[lane], row);
     const twin::Exchange &x = twin::meet(twin::MATRICES);
-    for (int m = 0; m < 4; m++)
-        r[m] = matrix_element(x, m, lane % 4 * 2, lane / 4) |
-               static_cast<uint32_t>(matrix_element(x, m, lane % 4 * 2 + 1, lane / 4)) << 16;
+    for (int m = 0; m < 4; m++) r[m] = matrix_pair(x, m, lane / 4, lane % 4 * 2, true);
 }
 
 // Products of 16-bit floats are exact in f32, so multiplying and adding is a fused multiply-add.

@@ -67,7 +67,7 @@ static const bool groups_are_checked = [] {
 }();
 
 // 16 bytes of a matrix with its rows along k: piece `piece` of row `row`.
-static const unsigned char *piece_of(uint64_t descriptor, int row, int piece) {
+UNWATCHED static const unsigned char *piece_of(uint64_t descriptor, int row, int piece) {
     if (descriptor & 0x3ff1c000c000c000) fail("a descriptor with reserved bits");
     const uint32_t start = (descriptor & 0x3fff) << 4, leading = (descriptor >> 16 & 0x3fff) << 4;
     const uint32_t stride = (descriptor >> 32 & 0x3fff) << 4, base = descriptor >> 49 & 7, mode = descriptor >> 62;
@@ -93,13 +93,13 @@ UNWATCHED static std::vector<unsigned char> gather(uint64_t descriptor, int rows
 }
 
 // Notes that so many more threads wait for a product that reads these matrices.
-static void reads(const Product &product, int by) {
+UNWATCHED static void reads(const Product &product, int by) {
     for (int i = 0; i < 64 * 2; i++) piece_at(piece_of(product.a, i / 2, i % 2))->reading += by;
     for (int i = 0; i < product.n * 2; i++) piece_at(piece_of(product.b, i / 2, i % 2))->reading += by;
 }
 
 // Tells the race check of a product's operands, once for each warp: none is promised to read less than all of them.
-static void watch(const Product &product, bool (&warps)[4], void (*what)(const void *)) {
+UNWATCHED static void watch(const Product &product, bool (&warps)[4], void (*what)(const void *)) {
     if (std::exchange(warps[current / 32 % 4], true)) return;
     for (int i = 0; i < 64 * 2; i++) what(piece_of(product.a, i / 2, i % 2));
     for (int i = 0; i < product.n * 2; i++) what(piece_of(product.b, i / 2, i % 2));
@@ -142,9 +142,19 @@ static void issue(uint64_t a, uint64_t b, int n, bool e4m3, bool adds, float *d)
     self.pending.push_back({number, d, self.groups});
 }
 
+// Element i of a thread's part of a product, added to `sum`.
+UNWATCHED static float element_of(const Product &product, int thread, int i, float sum) {
+    const int warp = thread / 32 % 4, lane = thread % 32;
+    const int row = warp * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    const int width = product.e4m3 ? 32 : 16;
+    const float *left = product.left.data() + row * width, *right = product.right.data() + column * width;
+    for (int k = 0; k < width; k++) sum += left[k] * right[k];
+    return sum;
+}
+
 static void finish(unsigned newest) {
     GroupThread &self = group_threads[current];
-    const int warp = current / 32 % 4, lane = current % 32;
+    const int lane = current % 32;
     size_t done = 0;
     for (; done < self.pending.size() && self.pending[done].group + newest < self.groups; done++) {
         const Issued &one = self.pending[done];
@@ -154,13 +164,8 @@ static void finish(unsigned newest) {
         reads(product, -1);
         watch(product, product.ended, earnest_races_product_ends);
         auto accumulator = std::find_if(self.accumulators.begin(), self.accumulators.end(), [&](const Accumulator &of) { return of.d == one.d; });
-        for (int i = 0; i < product.n / 2; i++) {
-            const int row = warp * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-            float sum = product.adds ? accumulator->values[i] : 0.0f;
-            const int width = product.e4m3 ? 32 : 16;
-            for (int k = 0; k < width; k++) sum += product.left[row * width + k] * product.right[column * width + k];
-            accumulator->values[i] = sum;
-        }
+        for (int i = 0; i < product.n / 2; i++)
+            accumulator->values[i] = element_of(product, current, i, product.adds ? accumulator->values[i] : 0.0f);
         const auto same = [&](const Issued &other) { return other.d == one.d; };
         if (std::any_of(self.pending.begin() + done + 1, self.pending.end(), same)) continue;
         for (int i = 0; i < product.n / 2; i++) {

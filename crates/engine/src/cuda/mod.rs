@@ -35,6 +35,8 @@ mod sources;
 #[cfg(test)]
 mod twin;
 #[cfg(test)]
+mod twin_barriers;
+#[cfg(test)]
 mod twin_fp8;
 #[cfg(test)]
 mod twin_races;

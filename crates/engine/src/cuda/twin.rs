@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
@@ -132,14 +133,22 @@ impl Twin {
 }
 
 impl Twin {
+    /// Sets a variable of a loaded unit's source.
+    pub(crate) fn set(&self, unit: usize, variable: &str, value: i32) {
+        // SAFETY: an `int` of that name, which no launch reads now: a twin is used by one thread.
+        unsafe { **self.units[unit].get::<*mut i32>(variable).expect("the source has the variable") = value };
+    }
+
     /// Tells the race check of a launch.
     ///
     /// # Safety
     /// The unit was built with the race check.
     unsafe fn begin_races(&self, unit: &Library, name: &CStr, arguments: &[Argument]) {
         let memory = self.memory.borrow();
-        let region = |(&start, of): (&Address, &Allocation)| {
-            Region { start, bytes: of.bytes.next_multiple_of(16), what: of.what.as_ptr() }
+        let region = |(&start, of): (&Address, &Allocation)| Region {
+            start,
+            bytes: of.bytes.next_multiple_of(16),
+            what: of.what.as_ptr(),
         };
         let mut regions: Vec<Region> = memory.iter().map(region).collect();
         regions.sort_by_key(|region| region.start);
@@ -191,7 +200,8 @@ fn build(name: &str, source: &str, races: bool) -> Result<PathBuf, DeviceError> 
         let object = to.with_extension("o");
         let compile = compiler_command(&["-O1", "-c", "-fsanitize=thread"], &headers, file, &object);
         // Without the sanitiser's own library: what its calls do is in the checker.
-        let mut link = compiler_command(&["-shared", "-Wl,--no-undefined", "-Wl,-rpath,$ORIGIN"], &headers, &object, to);
+        let mut link =
+            compiler_command(&["-shared", "-Wl,--no-undefined", "-Wl,-rpath,$ORIGIN"], &headers, &object, to);
         link.arg(&checker);
         vec![compile, link]
     })
@@ -274,9 +284,12 @@ impl Device for Twin {
         let size = (bytes.max(1) as usize).next_multiple_of(16);
         let room = size.next_multiple_of(page) + page;
         let (read, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // Side by side, far from all else, so that the race check sees at once what is the device's; elsewhere if the system does not want to.
+        static NEXT: AtomicUsize = AtomicUsize::new(1 << 45);
+        let wanted = NEXT.fetch_add(room, Ordering::Relaxed);
         // SAFETY: new memory, whose last page is made untouchable; the pages before are filled.
         let at = unsafe {
-            let start = libc::mmap(std::ptr::null_mut(), room, read, flags, -1, 0);
+            let start = libc::mmap(wanted as *mut c_void, room, read, flags, -1, 0);
             assert!(start != libc::MAP_FAILED, "the host has no {room} bytes");
             let end = start.cast::<u8>().add(room - page);
             assert_eq!(libc::mprotect(end.cast(), page, libc::PROT_NONE), 0);
