@@ -39,7 +39,7 @@ typedef uint32_t Stamp;
 enum Kind { READ, WRITE, ATOMIC };
 
 // Accesses of a kind that any number of threads may have made: the last one, one by another lane of its warp in the same moment, and one by
-// another warp or block. Whoever comes later clashes with one of the three if he clashes with any.
+// another warp or block. A later access clashes with one of the three if it clashes with any.
 struct Several {
     Stamp last, beside, other;
 };
@@ -75,7 +75,7 @@ struct Moment {
 
 const size_t PAGE = 4096;
 // Pages of global memory whose state is kept from launch to launch, which saves their allocation.
-const size_t MOST_PAGES = 2048;
+const size_t MOST_PAGES = 1024;
 const uint32_t LAST_MOMENT = 1u << 26;
 
 Shared dynamic = {"dynamic shared memory", 0, 0, {}, {}}, variables = {"the shared variables", 0, 0, {}, {}};
@@ -284,8 +284,8 @@ void check_pieces(const Shared &shared, uintptr_t at, size_t bytes, Kind kind) {
         const char *what = piece.copy ? "a copy may still write" : "a product may still read";
         const Stamp by = piece.copy ? piece.copy : piece.products && kind != READ ? piece.product : 0;
         if (by)
-            end_launch(kernel + ": " + who(mine) + " " + verb(kind) + " " + where(first) + " " + when(mine) + ", which " + what + " that " + who(by) +
-                " issued " + when(by) + " and did not wait for");
+            end_launch(kernel + ": " + who(mine) + " " + verb(kind) + " " + where(first) + " " + when(mine) + ", which " + what +
+                       " that " + who(by) + " issued " + when(by) + " and did not wait for");
     }
 }
 
@@ -320,7 +320,7 @@ void begin_shared(Shared &shared, const void *start, size_t bytes) {
     shared.start = reinterpret_cast<uintptr_t>(start);
     shared.bytes = bytes;
     renew(shared.state, bytes);
-    shared.pieces.assign(bytes / 16 + 2, {});
+    shared.pieces.assign(shared.state.grains.size(), {});
 }
 
 } // namespace
@@ -403,7 +403,8 @@ EXPORT void earnest_races_copy_ends(const void *to, const void *from, Stamp issu
     for (size_t i = 0; state && i < 16; i += state->grains[at % PAGE / 16]) {
         const Stamp by = state->bytes[at % PAGE + i].write;
         if (by / 32 > issued / 32)
-            end_launch(kernel + ": " + who(by) + " wrote " + where(at + i) + " " + when(by) + ", from where " + who(mine) + " copied since " + when(issued));
+            end_launch(kernel + ": " + who(by) + " wrote " + where(at + i) + " " + when(by) + ", from where " + who(mine) +
+                       " copied since " + when(issued));
     }
 }
 

@@ -10,7 +10,7 @@
 
 #define UNWATCHED __attribute__((noinline, no_sanitize("thread")))
 // Variables in shared memory lie together, so that their addresses are known.
-#define SHARED_VARIABLE static __attribute__((section("earnest_shared")))
+#define SHARED_VARIABLE static __attribute__((section("earnest_shared"), aligned(16)))
 
 extern "C" {
 // Shared memory begins a block's life: what is `dynamic` and the variables. `stop` leaves the running thread for good.
@@ -41,7 +41,7 @@ static inline void earnest_races_block_begins(const unsigned *block, unsigned th
 
 #else
 
-#define UNWATCHED
+#define UNWATCHED inline
 #define SHARED_VARIABLE static
 
 static inline void earnest_races_block_begins(const unsigned *, unsigned, const void *, size_t, void (*)()) {}

@@ -2,7 +2,8 @@
 // instructions, copies that arrive when they are waited for and not before.
 //
 // A block runs on one CPU thread, its fibers one after another between barriers, in one of three orders, in two of which each warp runs ahead
-// as far as it can. A kernel that lacks a barrier gives different results in different orders. Shared memory is filled with NaN before each block.
+// as far as it can. A kernel that lacks a barrier gives different results in different orders, and with EARNEST_RACES its race is found in each
+// (races.h). Shared memory is filled with NaN before each block.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -433,7 +434,7 @@ static inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t 
     mine[4] = b0;
     mine[5] = b1;
     twin::Exchange &x = twin::meet(twin::MULTIPLY);
-    // Of its own, so that the address of the kernel's stays unknown.
+    // A copy: what has its address taken is watched.
     float sums[4] = {c[0], c[1], c[2], c[3]};
     add_products(sums, x, lane);
     for (int i = 0; i < 4; i++) c[i] = sums[i];
@@ -487,7 +488,7 @@ static inline void multiply_add_e4m3(float (&c)[4], const uint32_t (&a)[4], uint
     mine[4] = b0;
     mine[5] = b1;
     twin::Exchange &x = twin::meet(twin::MULTIPLY_E4M3);
-    // Of its own, so that the address of the kernel's stays unknown.
+    // A copy: what has its address taken is watched.
     float sums[4] = {c[0], c[1], c[2], c[3]};
     add_products_e4m3(sums, x, lane);
     for (int i = 0; i < 4; i++) c[i] = sums[i];

@@ -130,13 +130,11 @@ impl Twin {
             recorded: RefCell::default(),
         }
     }
-}
 
-impl Twin {
-    /// Sets a variable of a loaded unit's source.
-    pub(crate) fn set(&self, unit: usize, variable: &str, value: i32) {
-        // SAFETY: an `int` of that name, which no launch reads now: a twin is used by one thread.
-        unsafe { **self.units[unit].get::<*mut i32>(variable).expect("the source has the variable") = value };
+    /// Place of a variable of a loaded unit's source.
+    pub(crate) fn variable(&self, unit: usize, name: &str) -> *mut i32 {
+        // SAFETY: the caller knows its type.
+        unsafe { *self.units[unit].get::<*mut i32>(name).expect("the source has the variable") }
     }
 
     /// Tells the race check of a launch.
@@ -183,20 +181,20 @@ fn build(name: &str, source: &str, races: bool) -> Result<PathBuf, DeviceError> 
     };
     let texts = ["twin.h", "warp_groups.h", "races.h"].into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
     if !races {
-        return library(name, &format!("#define EARNEST_TWIN\n{source}"), &texts.concat(), &|file, to| {
+        return library(name, &format!("#define EARNEST_TWIN\n{source}"), &texts.concat(), &|file, to, _| {
             vec![compiler_command(&["-O1", "-shared"], &headers, file, to)]
         });
     }
     // One for all units, as the check has one state.
-    let checker = library("races", &read("races.cpp")?, &texts.concat(), &|file, to| {
+    let checker = library("races", &read("races.cpp")?, &texts.concat(), &|file, to, library| {
         let mut command = compiler_command(&["-O2", "-shared"], &headers, file, to);
-        let soname = to.with_extension("so").file_name().map(|name| name.to_string_lossy().into_owned());
-        command.arg(format!("-Wl,-soname,{}", soname.unwrap_or_default()));
+        let soname = library.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        command.arg(format!("-Wl,-soname,{soname}"));
         vec![command]
     })?;
     let source = format!("#define EARNEST_TWIN\n#define EARNEST_RACES\n{source}");
     let texts = format!("{}{}", texts.concat(), checker.display());
-    library(&format!("{name}-races"), &source, &texts, &|file, to| {
+    library(&format!("{name}-races"), &source, &texts, &|file, to, _| {
         let object = to.with_extension("o");
         let compile = compiler_command(&["-O1", "-c", "-fsanitize=thread"], &headers, file, &object);
         // Without the sanitiser's own library: what its calls do is in the checker.
@@ -214,12 +212,12 @@ fn compiler_command(options: &[&str], headers: &Path, from: &Path, to: &Path) ->
     command
 }
 
-/// The library that `commands` (of a source's path and the library's) make of a source, from an earlier run if there is one.
+/// The library that `commands` make of a source, or an earlier run's. They get the paths of the source, of what to make, and where that will be.
 fn library(
     name: &str,
     source: &str,
     headers: &str,
-    commands: &dyn Fn(&Path, &Path) -> Vec<Command>,
+    commands: &dyn Fn(&Path, &Path, &Path) -> Vec<Command>,
 ) -> Result<PathBuf, DeviceError> {
     let failed = |log: String| DeviceError::Kernels { unit: name.to_owned(), log };
     let digest: String =
@@ -236,20 +234,20 @@ fn library(
     if library.is_file() {
         return Ok(library);
     }
+    std::fs::create_dir_all(&folder).map_err(|e| failed(e.to_string()))?;
     // Another process may make the same.
-    let mine = folder.join(std::process::id().to_string());
-    std::fs::create_dir_all(&mine).map_err(|e| failed(e.to_string()))?;
-    let (file, partial) = (mine.join(format!("{name}-{digest}.cpp")), mine.join(format!("{name}-{digest}.partial")));
+    let mine = |ending: &str| folder.join(format!("{name}-{digest}-{}.{ending}", std::process::id()));
+    let (file, partial) = (mine("cpp"), mine("partial"));
     std::fs::write(&file, source).map_err(|e| failed(e.to_string()))?;
-    for mut command in commands(&file, &partial) {
+    for mut command in commands(&file, &partial, &library) {
         let output = command.output().map_err(|e| failed(e.to_string()))?;
         if !output.status.success() {
             return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
     }
     std::fs::rename(&partial, &library).map_err(|e| failed(e.to_string()))?;
-    for left in [file, partial.with_extension("o"), mine] {
-        let _ = std::fs::remove_file(&left).or_else(|_| std::fs::remove_dir(&left));
+    for left in [file, partial.with_extension("o")] {
+        let _ = std::fs::remove_file(left);
     }
     Ok(library)
 }
