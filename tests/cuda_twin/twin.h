@@ -2,7 +2,8 @@
 // instructions, copies that arrive when they are waited for and not before.
 //
 // A block runs on one CPU thread, its fibers one after another between barriers, in one of three orders, in two of which each warp runs ahead
-// as far as it can. A kernel that lacks a barrier gives different results in different orders. Shared memory is filled with NaN before each block.
+// as far as it can. A kernel that lacks a barrier gives different results in different orders, and with EARNEST_RACES its race is found in each
+// (races.h). Shared memory is filled with NaN before each block.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "races.h"
+
 #define KERNEL_OF(threads, blocks, name) static void earnest_##name
 #define REGISTER(name)                                                                                                             \
     extern "C" __attribute__((visibility("default"))) void twin_##name(void **arguments) { twin::call(earnest_##name, arguments); }
@@ -21,7 +24,7 @@
 #define DEVICE_MEMBER inline
 #define ALIGNED(n) alignas(n)
 #define INFINITE __builtin_inff()
-#define __shared__ static
+#define __shared__ SHARED_VARIABLE
 
 struct Dim {
     unsigned x, y, z;
@@ -97,14 +100,16 @@ earnest_twin_switch:
 #error "the twin knows x86-64 and AArch64"
 #endif
 
-enum State { RUNS, AT_BLOCK, AT_WARP, DONE };
-enum Operation { SHUFFLE, MATRICES, MULTIPLY, MULTIPLY_E4M3, GROUP_FENCE, GROUP_MULTIPLY, GROUP_COMMIT, GROUP_WAIT };
+enum State { RUNS, AT_BLOCK, AT_WARP, DONE, STOPPED };
+enum Operation { SHUFFLE, ORDER, MATRICES, MULTIPLY, MULTIPLY_E4M3, GROUP_FENCE, GROUP_MULTIPLY, GROUP_COMMIT, GROUP_WAIT };
 
 struct Copy {
     void *to;
     const void *from;
     bool valid;
     unsigned group;
+    // Of its issue, for the race check.
+    uint32_t stamp;
 };
 
 struct Fiber {
@@ -194,6 +199,12 @@ static Exchange &meet(Operation operation) {
     return x;
 }
 
+// Leaves a thread whose race was found.
+static void stop() { yield_to_scheduler(STOPPED); }
+
+// A race was found, which ends the launch.
+static bool is_stopped;
+
 // Runs a warp's threads that can run, in the order, and frees those that have all reached a warp operation; false if nothing moved.
 static bool run_warp(unsigned warp, int order, unsigned &alive) {
     bool moved = false;
@@ -204,7 +215,12 @@ static bool run_warp(unsigned warp, int order, unsigned &alive) {
         if (fiber.state == RUNS) {
             moved = true;
             current = threadIdx.x = t;
+            earnest_races_thread(static_cast<int>(t));
             earnest_twin_switch(&scheduler, fiber.stack_pointer);
+            if (!earnest_races_thread(-1)) {
+                is_stopped = true;
+                return false;
+            }
             if (fiber.state == DONE) alive--;
         }
         waiting += fiber.state == AT_WARP;
@@ -215,6 +231,7 @@ static bool run_warp(unsigned warp, int order, unsigned &alive) {
         if (fiber.operation != fibers[warp * 32].operation) fail("lanes of a warp are at different operations");
         fiber.state = RUNS;
     }
+    if (fibers[warp * 32].operation == ORDER) earnest_races_warp_barrier(warp);
     return true;
 }
 
@@ -230,10 +247,12 @@ static void run_block(int order) {
                 moved = true;
                 if (order == 0) break;
             }
+        if (is_stopped) return;
         unsigned waiting = 0;
         for (unsigned t = 0; t < threads; t++) waiting += fibers[t].state == AT_BLOCK;
         if (waiting > 0 && waiting == threads) {
             for (unsigned t = 0; t < threads; t++) fibers[t].state = RUNS;
+            earnest_races_barrier();
             moved = true;
         }
         if (alive > 0 && !moved) fail("a barrier or a warp operation that not all threads reach");
@@ -264,6 +283,7 @@ extern "C" __attribute__((visibility("default"))) void earnest_twin_run(void (*k
     std::vector<unsigned char> memory(shared + 64);
     dynamic_shared = reinterpret_cast<unsigned char *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
     shared_bytes = shared;
+    is_stopped = false;
     for (unsigned z = 0; z < grid[2]; z++)
         for (unsigned y = 0; y < grid[1]; y++)
             for (unsigned x = 0; x < grid[0]; x++) {
@@ -271,13 +291,16 @@ extern "C" __attribute__((visibility("default"))) void earnest_twin_run(void (*k
                 std::memset(dynamic_shared, 0xff, shared);
                 pieces.assign(shared / 16, {});
                 before_block();
+                earnest_races_block_begins(&blockIdx.x, threads, dynamic_shared, shared, stop);
                 run_block(order);
+                if (is_stopped) return;
             }
 }
 
 // The device's functions.
 
 static inline void __syncthreads() { twin::yield_to_scheduler(twin::AT_BLOCK); }
+static inline void __syncwarp() { twin::meet(twin::ORDER); }
 
 template <class V> static V __shfl_xor_sync(unsigned, V value, int mask) {
     static_assert(sizeof(V) == 4, "words only");
@@ -310,7 +333,8 @@ static inline uint32_t float_bits(float x) {
 }
 static inline uint32_t __float_as_uint(float x) { return float_bits(x); }
 // Fibers take turns, so nothing comes between.
-template <class V, class W> static V atomicAdd(V *at, W by) {
+template <class V, class W> UNWATCHED static V atomicAdd(V *at, W by) {
+    earnest_races_atomic(at, sizeof *at);
     const V before = *at;
     *at += by;
     return before;
@@ -358,38 +382,36 @@ static inline float element(uint16_t bits) { return __uint_as_float(static_cast<
 #endif
 
 // A lane's row is read when the lane arrives: later writes by others do not reach it.
-static inline uint16_t matrix_element(const twin::Exchange &x, int matrix, int row, int column) {
-    uint16_t bits;
-    std::memcpy(&bits, reinterpret_cast<const char *>(&x.words[matrix * 8 + row][0]) + 2 * column, 2);
-    return bits;
+UNWATCHED static void read_row(uint32_t (&words)[6], const void *row) {
+    if (reinterpret_cast<uintptr_t>(row) % 16 != 0) twin::fail("a row of a matrix is not aligned to 16 bytes");
+    earnest_races_read(row, 16);
+    std::memcpy(words, row, 16);
+}
+UNWATCHED static uint32_t matrix_pair(const twin::Exchange &x, int matrix, int row, int column, bool is_transposed) {
+    uint32_t pair = 0;
+    for (int e = 0; e < 2; e++) {
+        const int r = is_transposed ? column + e : row, c = is_transposed ? row : column + e;
+        uint16_t bits;
+        std::memcpy(&bits, reinterpret_cast<const char *>(&x.words[matrix * 8 + r][0]) + 2 * c, 2);
+        pair |= static_cast<uint32_t>(bits) << 16 * e;
+    }
+    return pair;
 }
 static inline void load_matrices(uint32_t (&r)[4], const void *row) {
-    if (reinterpret_cast<uintptr_t>(row) % 16 != 0) twin::fail("a row of a matrix is not aligned to 16 bytes");
     const int lane = threadIdx.x % 32;
-    std::memcpy(&twin::exchange().words[lane][0], row, 16);
+    read_row(twin::exchange().words[lane], row);
     const twin::Exchange &x = twin::meet(twin::MATRICES);
-    for (int m = 0; m < 4; m++)
-        r[m] = matrix_element(x, m, lane / 4, lane % 4 * 2) |
-               static_cast<uint32_t>(matrix_element(x, m, lane / 4, lane % 4 * 2 + 1)) << 16;
+    for (int m = 0; m < 4; m++) r[m] = matrix_pair(x, m, lane / 4, lane % 4 * 2, false);
 }
 static inline void load_matrices_transposed(uint32_t (&r)[4], const void *row) {
-    if (reinterpret_cast<uintptr_t>(row) % 16 != 0) twin::fail("a row of a matrix is not aligned to 16 bytes");
     const int lane = threadIdx.x % 32;
-    std::memcpy(&twin::exchange().words[lane][0], row, 16);
+    read_row(twin::exchange().words[lane], row);
     const twin::Exchange &x = twin::meet(twin::MATRICES);
-    for (int m = 0; m < 4; m++)
-        r[m] = matrix_element(x, m, lane % 4 * 2, lane / 4) |
-               static_cast<uint32_t>(matrix_element(x, m, lane % 4 * 2 + 1, lane / 4)) << 16;
+    for (int m = 0; m < 4; m++) r[m] = matrix_pair(x, m, lane / 4, lane % 4 * 2, true);
 }
 
 // Products of 16-bit floats are exact in f32, so multiplying and adding is a fused multiply-add.
-static inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    const int lane = threadIdx.x % 32;
-    uint32_t *mine = twin::exchange().words[lane];
-    for (int i = 0; i < 4; i++) mine[i] = a[i];
-    mine[4] = b0;
-    mine[5] = b1;
-    twin::Exchange &x = twin::meet(twin::MULTIPLY);
+UNWATCHED static void add_products(float (&c)[4], twin::Exchange &x, int lane) {
     if (!x.decoded) {
         x.decoded = true;
         for (int l = 0; l < 32; l++)
@@ -407,6 +429,18 @@ static inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t 
         const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
         for (int k = 0; k < 16; k++) c[i] += x.left[row][k] * x.right[k][column];
     }
+}
+static inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+    const int lane = threadIdx.x % 32;
+    uint32_t *mine = twin::exchange().words[lane];
+    for (int i = 0; i < 4; i++) mine[i] = a[i];
+    mine[4] = b0;
+    mine[5] = b1;
+    twin::Exchange &x = twin::meet(twin::MULTIPLY);
+    // A copy: what has its address taken is watched.
+    float sums[4] = {c[0], c[1], c[2], c[3]};
+    add_products(sums, x, lane);
+    for (int i = 0; i < 4; i++) c[i] = sums[i];
 }
 
 // E4M3: to nearest, ties to even; beyond 448 to 448; 0x7f for what is not a number.
@@ -430,13 +464,7 @@ static inline float from_e4m3(uint8_t code) {
 static inline uint16_t to_e4m3_pair(float low, float high) { return to_e4m3(low) | to_e4m3(high) << 8; }
 
 // Products of two codes are exact in f32.
-static inline void multiply_add_e4m3(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    const int lane = threadIdx.x % 32;
-    uint32_t *mine = twin::exchange().words[lane];
-    for (int i = 0; i < 4; i++) mine[i] = a[i];
-    mine[4] = b0;
-    mine[5] = b1;
-    twin::Exchange &x = twin::meet(twin::MULTIPLY_E4M3);
+UNWATCHED static void add_products_e4m3(float (&c)[4], twin::Exchange &x, int lane) {
     if (!x.decoded) {
         x.decoded = true;
         for (int l = 0; l < 32; l++)
@@ -456,16 +484,34 @@ static inline void multiply_add_e4m3(float (&c)[4], const uint32_t (&a)[4], uint
         for (int k = 0; k < 32; k++) c[i] += x.left[row][k] * x.right[k][column];
     }
 }
+static inline void multiply_add_e4m3(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+    const int lane = threadIdx.x % 32;
+    uint32_t *mine = twin::exchange().words[lane];
+    for (int i = 0; i < 4; i++) mine[i] = a[i];
+    mine[4] = b0;
+    mine[5] = b1;
+    twin::Exchange &x = twin::meet(twin::MULTIPLY_E4M3);
+    // A copy: what has its address taken is watched.
+    float sums[4] = {c[0], c[1], c[2], c[3]};
+    add_products_e4m3(sums, x, lane);
+    for (int i = 0; i < 4; i++) c[i] = sums[i];
+}
 
 static inline void copy_async(void *to, const void *from, bool valid) {
     if (reinterpret_cast<uintptr_t>(to) % 16 != 0 || reinterpret_cast<uintptr_t>(from) % 16 != 0)
         twin::fail("a copy is not aligned to 16 bytes");
+    const uint32_t stamp = earnest_races_copy_begins(to, valid ? from : nullptr);
     if (twin::Piece *piece = twin::piece_at(to)) {
         if (piece->reading) twin::fail("a copy to what a product may still read");
         piece->arriving++;
     }
     twin::Fiber &self = twin::fibers[twin::current];
-    self.copies.push_back({to, from, valid, self.groups});
+    self.copies.push_back({to, from, valid, self.groups, stamp});
+}
+UNWATCHED static void arrive(const twin::Copy &copy) {
+    earnest_races_copy_ends(copy.to, copy.valid ? copy.from : nullptr, copy.stamp);
+    if (copy.valid) std::memcpy(copy.to, copy.from, 16);
+    else std::memset(copy.to, 0, 16);
 }
 static inline void commit_copies() { twin::fibers[twin::current].groups++; }
 template <int N> static inline void wait_copies() {
@@ -473,8 +519,7 @@ template <int N> static inline void wait_copies() {
     size_t done = 0;
     while (done < self.copies.size() && self.copies[done].group + N < self.groups) {
         const twin::Copy &copy = self.copies[done++];
-        if (copy.valid) std::memcpy(copy.to, copy.from, 16);
-        else std::memset(copy.to, 0, 16);
+        arrive(copy);
         if (twin::Piece *piece = twin::piece_at(copy.to)) {
             piece->arriving--;
             piece->unpublished = twin::current + 1;

@@ -18,6 +18,8 @@ struct Product {
     bool e4m3, adds;
     // Threads that issued it.
     unsigned threads = 0;
+    // Warps that the race check heard of, at its issue and at its end.
+    bool begun[4] = {}, ended[4] = {};
     // Both operands as they were at its issue: rows of 32 bytes, and their numbers.
     std::vector<unsigned char> left_bytes, right_bytes;
     std::vector<float> left, right;
@@ -65,7 +67,7 @@ static const bool groups_are_checked = [] {
 }();
 
 // 16 bytes of a matrix with its rows along k: piece `piece` of row `row`.
-static const unsigned char *piece_of(uint64_t descriptor, int row, int piece) {
+UNWATCHED static const unsigned char *piece_of(uint64_t descriptor, int row, int piece) {
     if (descriptor & 0x3ff1c000c000c000) fail("a descriptor with reserved bits");
     const uint32_t start = (descriptor & 0x3fff) << 4, leading = (descriptor >> 16 & 0x3fff) << 4;
     const uint32_t stride = (descriptor >> 32 & 0x3fff) << 4, base = descriptor >> 49 & 7, mode = descriptor >> 62;
@@ -79,7 +81,7 @@ static const unsigned char *piece_of(uint64_t descriptor, int row, int piece) {
     return dynamic_shared + (at - SHARED_BASE);
 }
 
-static std::vector<unsigned char> gather(uint64_t descriptor, int rows) {
+UNWATCHED static std::vector<unsigned char> gather(uint64_t descriptor, int rows) {
     std::vector<unsigned char> all(rows * 32);
     for (int i = 0; i < rows * 2; i++) {
         const unsigned char *from = piece_of(descriptor, i / 2, i % 2);
@@ -91,9 +93,16 @@ static std::vector<unsigned char> gather(uint64_t descriptor, int rows) {
 }
 
 // Notes that so many more threads wait for a product that reads these matrices.
-static void reads(const Product &product, int by) {
+UNWATCHED static void reads(const Product &product, int by) {
     for (int i = 0; i < 64 * 2; i++) piece_at(piece_of(product.a, i / 2, i % 2))->reading += by;
     for (int i = 0; i < product.n * 2; i++) piece_at(piece_of(product.b, i / 2, i % 2))->reading += by;
+}
+
+// Tells the race check of a product's operands, once for each warp: none is promised to read less than all of them.
+UNWATCHED static void watch(const Product &product, bool (&warps)[4], void (*what)(const void *)) {
+    if (std::exchange(warps[current / 32 % 4], true)) return;
+    for (int i = 0; i < 64 * 2; i++) what(piece_of(product.a, i / 2, i % 2));
+    for (int i = 0; i < product.n * 2; i++) what(piece_of(product.b, i / 2, i % 2));
 }
 
 static std::vector<float> numbers(const std::vector<unsigned char> &bytes, bool e4m3) {
@@ -108,17 +117,18 @@ static void issue(uint64_t a, uint64_t b, int n, bool e4m3, bool adds, float *d)
     GroupThread &self = group_threads[current];
     auto &of = products[current / 128];
     const size_t number = self.issued++;
-    if (number == of.size()) {
-        Product product = {a, b, n, e4m3, adds};
-        product.left = numbers(product.left_bytes = gather(a, 64), e4m3);
-        product.right = numbers(product.right_bytes = gather(b, n), e4m3);
-        reads(product, 128);
-        of.push_back(product);
-    }
+    const bool is_first = number == of.size();
+    if (is_first) of.push_back({a, b, n, e4m3, adds});
     Product &product = of[number];
     if (product.a != a || product.b != b || product.n != n || product.e4m3 != e4m3 || product.adds != adds)
         fail("threads of a warp group issue different products");
     product.threads++;
+    watch(product, product.begun, earnest_races_product_begins);
+    if (is_first) {
+        product.left = numbers(product.left_bytes = gather(a, 64), e4m3);
+        product.right = numbers(product.right_bytes = gather(b, n), e4m3);
+        reads(product, 128);
+    }
     bool running = false;
     for (const Issued &other : self.pending) {
         if (other.d == d && of[other.product].n != n) fail("an accumulator of products of different shapes");
@@ -132,24 +142,30 @@ static void issue(uint64_t a, uint64_t b, int n, bool e4m3, bool adds, float *d)
     self.pending.push_back({number, d, self.groups});
 }
 
+// Element i of a thread's part of a product, added to `sum`.
+UNWATCHED static float element_of(const Product &product, int thread, int i, float sum) {
+    const int warp = thread / 32 % 4, lane = thread % 32;
+    const int row = warp * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    const int width = product.e4m3 ? 32 : 16;
+    const float *left = product.left.data() + row * width, *right = product.right.data() + column * width;
+    for (int k = 0; k < width; k++) sum += left[k] * right[k];
+    return sum;
+}
+
 static void finish(unsigned newest) {
     GroupThread &self = group_threads[current];
-    const int warp = current / 32 % 4, lane = current % 32;
+    const int lane = current % 32;
     size_t done = 0;
     for (; done < self.pending.size() && self.pending[done].group + newest < self.groups; done++) {
         const Issued &one = self.pending[done];
-        const Product &product = products[current / 128][one.product];
+        Product &product = products[current / 128][one.product];
         if (lane == 0 && (gather(product.a, 64) != product.left_bytes || gather(product.b, product.n) != product.right_bytes))
             fail("shared memory changed while a product read it");
         reads(product, -1);
+        watch(product, product.ended, earnest_races_product_ends);
         auto accumulator = std::find_if(self.accumulators.begin(), self.accumulators.end(), [&](const Accumulator &of) { return of.d == one.d; });
-        for (int i = 0; i < product.n / 2; i++) {
-            const int row = warp * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-            float sum = product.adds ? accumulator->values[i] : 0.0f;
-            const int width = product.e4m3 ? 32 : 16;
-            for (int k = 0; k < width; k++) sum += product.left[row * width + k] * product.right[column * width + k];
-            accumulator->values[i] = sum;
-        }
+        for (int i = 0; i < product.n / 2; i++)
+            accumulator->values[i] = element_of(product, current, i, product.adds ? accumulator->values[i] : 0.0f);
         const auto same = [&](const Issued &other) { return other.d == one.d; };
         if (std::any_of(self.pending.begin() + done + 1, self.pending.end(), same)) continue;
         for (int i = 0; i < product.n / 2; i++) {

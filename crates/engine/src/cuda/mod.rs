@@ -35,7 +35,11 @@ mod sources;
 #[cfg(test)]
 mod twin;
 #[cfg(test)]
+mod twin_barriers;
+#[cfg(test)]
 mod twin_fp8;
+#[cfg(test)]
+mod twin_races;
 #[cfg(test)]
 mod twin_tests;
 #[cfg(test)]

@@ -5,10 +5,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ffi::c_void;
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use libloading::Library;
@@ -25,6 +26,28 @@ static TURN: Mutex<()> = Mutex::new(());
 
 type Run = unsafe extern "C" fn(*const c_void, *const u32, u32, u32, *mut *mut c_void, i32);
 
+/// Turns the race check on for every twin (tests/cuda_twin/races.cpp).
+const RACES: &str = "EARNEST_TWIN_RACES";
+
+type BeginRaces = unsafe extern "C" fn(*const c_char, *const Region, usize, *const u64, usize);
+type Races = unsafe extern "C" fn() -> *const c_char;
+
+/// Memory of the device as the race check takes it.
+#[repr(C)]
+struct Region {
+    start: Address,
+    bytes: u64,
+    what: *const c_char,
+}
+
+/// Memory that was allocated: its pages, and what for.
+struct Allocation {
+    pages: *mut c_void,
+    room: usize,
+    bytes: u64,
+    what: CString,
+}
+
 pub(crate) struct Twin {
     /// A library for dense products is there.
     pub(crate) library: bool,
@@ -38,17 +61,24 @@ pub(crate) struct Twin {
     pub(crate) capability: (u32, u32),
     /// Shared memory that a block may have.
     pub(crate) shared: u32,
+    /// A launch with a race fails.
+    pub(crate) races: bool,
+    /// Changes the source of a unit before it is compiled, to plant errors.
+    pub(crate) planted: Option<Plant>,
     used: Cell<u64>,
     units: Vec<Library>,
     loaded: HashMap<String, usize>,
-    kernels: Vec<(usize, *const c_void)>,
-    memory: RefCell<HashMap<Address, (*mut c_void, usize, u64)>>,
+    kernels: Vec<(usize, *const c_void, CString)>,
+    memory: RefCell<HashMap<Address, Allocation>>,
     stamps: RefCell<HashMap<usize, Instant>>,
     host: RefCell<Vec<Box<[u8]>>>,
     /// What is being recorded, and what was.
     recording: RefCell<Option<Vec<Work>>>,
     recorded: RefCell<Vec<Vec<Work>>>,
 }
+
+/// A change of a source.
+pub(crate) type Plant = Box<dyn Fn(String) -> String>;
 
 /// Recorded work.
 enum Work {
@@ -87,6 +117,8 @@ impl Twin {
             total: 1 << 30,
             capability: (9, 0),
             shared: 163 * 1024,
+            races: std::env::var_os(RACES).is_some_and(|value| value != "0"),
+            planted: None,
             used: Cell::new(0),
             units: vec![],
             loaded: HashMap::new(),
@@ -98,42 +130,125 @@ impl Twin {
             recorded: RefCell::default(),
         }
     }
+
+    /// Place of a variable of a loaded unit's source.
+    pub(crate) fn variable(&self, unit: usize, name: &str) -> *mut i32 {
+        // SAFETY: the caller knows its type.
+        unsafe { *self.units[unit].get::<*mut i32>(name).expect("the source has the variable") }
+    }
+
+    /// Tells the race check of a launch.
+    ///
+    /// # Safety
+    /// The unit was built with the race check.
+    unsafe fn begin_races(&self, unit: &Library, name: &CStr, arguments: &[Argument]) {
+        let memory = self.memory.borrow();
+        let region = |(&start, of): (&Address, &Allocation)| Region {
+            start,
+            bytes: of.bytes.next_multiple_of(16),
+            what: of.what.as_ptr(),
+        };
+        let mut regions: Vec<Region> = memory.iter().map(region).collect();
+        regions.sort_by_key(|region| region.start);
+        let values: Vec<u64> = arguments.iter().map(|argument| argument.0).collect();
+        // SAFETY: by the caller; the lists are copied.
+        unsafe {
+            let begin = unit.get::<BeginRaces>("earnest_races_launch").expect("the unit was built with the check");
+            begin(name.as_ptr(), regions.as_ptr(), regions.len(), values.as_ptr(), values.len());
+        }
+    }
 }
 
-/// Compiles a unit, once for all tests and all runs with this source.
-fn build(unit: &Unit) -> Result<PathBuf, DeviceError> {
-    let failed = |log: String| DeviceError::Kernels { unit: unit.name.clone(), log };
-    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cuda_twin");
-    let texts = ["twin.h", "warp_groups.h"].map(|name| std::fs::read_to_string(header.join(name)));
-    let texts: Vec<String> = texts.into_iter().collect::<Result<_, _>>().map_err(|e| failed(e.to_string()))?;
-    let source = format!("#define EARNEST_TWIN\n{}", unit.source(&Sources::embedded()));
+/// The race of the last launch as an error.
+///
+/// # Safety
+/// The unit was built with the race check.
+unsafe fn race(unit: &Library) -> Result<(), DeviceError> {
+    // SAFETY: by the caller; the text ends with NUL.
+    let found = unsafe {
+        let report = unit.get::<Races>("earnest_races_report").expect("the unit was built with the check");
+        CStr::from_ptr(report()).to_string_lossy().into_owned()
+    };
+    if found.is_empty() { Ok(()) } else { Err(DeviceError::Call { call: "the race check", why: found }) }
+}
+
+/// Compiles a unit's source, once for all tests and all runs with this source.
+fn build(name: &str, source: &str, races: bool) -> Result<PathBuf, DeviceError> {
+    let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cuda_twin");
+    let read = |file: &str| {
+        let text = std::fs::read_to_string(headers.join(file));
+        text.map_err(|error| DeviceError::Kernels { unit: name.to_owned(), log: error.to_string() })
+    };
+    let texts = ["twin.h", "warp_groups.h", "races.h"].into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    if !races {
+        return library(name, &format!("#define EARNEST_TWIN\n{source}"), &texts.concat(), &|file, to, _| {
+            vec![compiler_command(&["-O1", "-shared"], &headers, file, to)]
+        });
+    }
+    // One for all units, as the check has one state.
+    let checker = library("races", &read("races.cpp")?, &texts.concat(), &|file, to, library| {
+        let mut command = compiler_command(&["-O2", "-shared"], &headers, file, to);
+        let soname = library.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        command.arg(format!("-Wl,-soname,{soname}"));
+        vec![command]
+    })?;
+    let source = format!("#define EARNEST_TWIN\n#define EARNEST_RACES\n{source}");
+    let texts = format!("{}{}", texts.concat(), checker.display());
+    library(&format!("{name}-races"), &source, &texts, &|file, to, _| {
+        let object = to.with_extension("o");
+        let compile = compiler_command(&["-O1", "-c", "-fsanitize=thread"], &headers, file, &object);
+        // Without the sanitiser's own library: what its calls do is in the checker.
+        let mut link =
+            compiler_command(&["-shared", "-Wl,--no-undefined", "-Wl,-rpath,$ORIGIN"], &headers, &object, to);
+        link.arg(&checker);
+        vec![compile, link]
+    })
+}
+
+fn compiler_command(options: &[&str], headers: &Path, from: &Path, to: &Path) -> Command {
+    let mut command = Command::new(compiler().unwrap_or("c++"));
+    command.args(["-std=c++17", "-fPIC", "-ffp-contract=off", "-fvisibility=hidden", "-w"]).args(options);
+    command.arg("-I").arg(headers).arg(from).arg("-o").arg(to);
+    command
+}
+
+/// The library that `commands` make of a source, or an earlier run's. They get the paths of the source, of what to make, and where that will be.
+fn library(
+    name: &str,
+    source: &str,
+    headers: &str,
+    commands: &dyn Fn(&Path, &Path, &Path) -> Vec<Command>,
+) -> Result<PathBuf, DeviceError> {
+    let failed = |log: String| DeviceError::Kernels { unit: name.to_owned(), log };
     let digest: String =
-        Sha256::digest(format!("{source}{}", texts.concat())).iter().take(8).map(|b| format!("{b:02x}")).collect();
+        Sha256::digest(format!("{source}{headers}")).iter().take(8).map(|b| format!("{b:02x}")).collect();
     let folder = std::env::current_exe().map_err(|e| failed(e.to_string()))?.with_file_name("cuda_twin");
-    let library = folder.join(format!("{}-{digest}.so", unit.name));
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _one = BUILDING.lock().unwrap_or_else(|e| e.into_inner());
+    let library = folder.join(format!("{name}-{digest}.so"));
+    // Each is made by one thread, and others at the same time.
+    static BUILDING: Mutex<Option<HashMap<PathBuf, Arc<Mutex<()>>>>> = Mutex::new(None);
+    let turn = {
+        let mut building = BUILDING.lock().unwrap_or_else(|e| e.into_inner());
+        building.get_or_insert_default().entry(library.clone()).or_default().clone()
+    };
+    let _one = turn.lock().unwrap_or_else(|e| e.into_inner());
     if library.is_file() {
         return Ok(library);
     }
     std::fs::create_dir_all(&folder).map_err(|e| failed(e.to_string()))?;
-    let mine = format!("{}-{digest}-{}", unit.name, std::process::id());
-    let (file, partial) = (folder.join(format!("{mine}.cpp")), folder.join(format!("{mine}.partial")));
+    // Another process may make the same.
+    let mine = |ending: &str| folder.join(format!("{name}-{digest}-{}.{ending}", std::process::id()));
+    let (file, partial) = (mine("cpp"), mine("partial"));
     std::fs::write(&file, source).map_err(|e| failed(e.to_string()))?;
-    let output = Command::new(compiler().unwrap_or("c++"))
-        .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fvisibility=hidden", "-w"])
-        .arg("-I")
-        .arg(&header)
-        .arg(&file)
-        .arg("-o")
-        .arg(&partial)
-        .output()
-        .map_err(|e| failed(e.to_string()))?;
-    if !output.status.success() {
-        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+    for mut command in commands(&file, &partial, &library) {
+        let output = command.output().map_err(|e| failed(e.to_string()))?;
+        if !output.status.success() {
+            return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
     }
     std::fs::rename(&partial, &library).map_err(|e| failed(e.to_string()))?;
-    let _ = std::fs::remove_file(&file);
+    for left in [file, partial.with_extension("o")] {
+        let _ = std::fs::remove_file(left);
+    }
     Ok(library)
 }
 
@@ -167,16 +282,20 @@ impl Device for Twin {
         let size = (bytes.max(1) as usize).next_multiple_of(16);
         let room = size.next_multiple_of(page) + page;
         let (read, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // Side by side, far from all else, so that the race check sees at once what is the device's; elsewhere if the system does not want to.
+        static NEXT: AtomicUsize = AtomicUsize::new(1 << 45);
+        let wanted = NEXT.fetch_add(room, Ordering::Relaxed);
         // SAFETY: new memory, whose last page is made untouchable; the pages before are filled.
         let at = unsafe {
-            let start = libc::mmap(std::ptr::null_mut(), room, read, flags, -1, 0);
+            let start = libc::mmap(wanted as *mut c_void, room, read, flags, -1, 0);
             assert!(start != libc::MAP_FAILED, "the host has no {room} bytes");
             let end = start.cast::<u8>().add(room - page);
             assert_eq!(libc::mprotect(end.cast(), page, libc::PROT_NONE), 0);
             let at = end.sub(size);
             // Large memory is left as it comes: filling it would take the tests' time.
             at.write_bytes(0xff, size.min(1 << 22));
-            self.memory.borrow_mut().insert(at as Address, (start, room, bytes));
+            let what = CString::new(what).expect("a purpose has no NUL");
+            self.memory.borrow_mut().insert(at as Address, Allocation { pages: start, room, bytes, what });
             at as Address
         };
         self.used.set(self.used.get() + bytes);
@@ -184,10 +303,10 @@ impl Device for Twin {
     }
 
     fn free(&self, at: Address) -> Result<(), DeviceError> {
-        let (start, room, bytes) = self.memory.borrow_mut().remove(&at).expect("memory is freed once");
-        self.used.set(self.used.get() - bytes);
+        let freed = self.memory.borrow_mut().remove(&at).expect("memory is freed once");
+        self.used.set(self.used.get() - freed.bytes);
         // SAFETY: mapped in `allocate`.
-        unsafe { libc::munmap(start, room) };
+        unsafe { libc::munmap(freed.pages, freed.room) };
         Ok(())
     }
 
@@ -260,7 +379,9 @@ impl Device for Twin {
         if let Some(&known) = self.loaded.get(&unit.name) {
             return Ok(known);
         }
-        let path = build(unit)?;
+        let source = unit.source(&Sources::embedded());
+        let source = self.planted.as_ref().map_or_else(|| source.clone(), |plant| plant(source.clone()));
+        let path = build(&unit.name, &source, self.races)?;
         // SAFETY: a library made here.
         let library = unsafe { Library::new(&path) }
             .map_err(|e| DeviceError::Kernels { unit: unit.name.clone(), log: e.to_string() })?;
@@ -274,7 +395,8 @@ impl Device for Twin {
         // SAFETY: the twin's functions take a list of arguments.
         let symbol = unsafe { self.units[unit].get::<unsafe extern "C" fn(*mut *mut c_void)>(format!("twin_{name}")) };
         let symbol = symbol.map_err(|e| DeviceError::Kernels { unit: name.to_owned(), log: e.to_string() })?;
-        self.kernels.push((unit, *symbol as *const c_void));
+        let name = CString::new(name).expect("a kernel's name has no NUL");
+        self.kernels.push((unit, *symbol as *const c_void, name));
         Ok(Kernel(self.kernels.len() as u64 - 1))
     }
 
@@ -294,17 +416,21 @@ impl Device for Twin {
             work.push(Work::Launch(kernel, grid, block, shared, arguments.to_vec()));
             return Ok(());
         }
-        let (unit, function) = self.kernels[kernel.0 as usize];
+        let (unit, function, ref name) = self.kernels[kernel.0 as usize];
         let mut pointers: Vec<*mut c_void> =
             arguments.iter().map(|a| std::ptr::from_ref(&a.0).cast_mut().cast()).collect();
         let grid = grid.map(|n| n as u32);
         let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
         // SAFETY: the twin's entry; by the caller.
         unsafe {
-            let run = self.units[unit].get::<Run>("earnest_twin_run").expect("every twin has it");
+            let unit = &self.units[unit];
+            if self.races {
+                self.begin_races(unit, name, arguments);
+            }
+            let run = unit.get::<Run>("earnest_twin_run").expect("every twin has it");
             run(function, grid.as_ptr(), block, shared, pointers.as_mut_ptr(), self.order);
+            if self.races { race(unit) } else { Ok(()) }
         }
-        Ok(())
     }
 
     fn record(&self) -> Result<(), DeviceError> {
@@ -381,9 +507,9 @@ impl Device for Twin {
 
 impl Drop for Twin {
     fn drop(&mut self) {
-        for (start, room, _) in self.memory.borrow().values() {
+        for of in self.memory.borrow().values() {
             // SAFETY: mapped in `allocate`.
-            unsafe { libc::munmap(*start, *room) };
+            unsafe { libc::munmap(of.pages, of.room) };
         }
     }
 }
