@@ -21,16 +21,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUNDLE = os.path.exists(os.path.join(HERE, "earnest-dev.xz"))
 ROOT = HERE if BUNDLE else os.path.abspath(os.path.join(HERE, "..", ".."))
 LITTLE = ["--kv-memory", "256MiB"]
-VARIANTS = ["--cuda-variant", "attention-warps,fused-norms,graphs"]
 SANITIZERS = {
     "memcheck kernels": ("memcheck", "kernels", []),
     "racecheck kernels": ("racecheck", "kernels", []),
     "racecheck batch-invariant": ("racecheck", "qwen2", ["--batch-invariant"]),
-    "memcheck graphs": ("memcheck", "qwen3", VARIANTS),
+    "memcheck graphs": ("memcheck", "qwen3", []),
     "racecheck wgmma": ("racecheck", "qwen2", ["--cuda-variant", "wgmma"]),
-    "initcheck": ("initcheck", "qwen2", []),
+    # Of our own products too: what cublasLt's kernels write, which are not checked, would count as never written.
+    "initcheck": ("initcheck", "qwen2", ["--batch-invariant"]),
     "racecheck experts": ("racecheck", "gpt-oss-mxfp4", ["--batch-invariant"]),
-    "memcheck variants": ("memcheck", "gemma2", VARIANTS),
+    "memcheck norms": ("memcheck", "gemma2", []),
     "synccheck kernels": ("synccheck", "kernels", []),
 }
 
@@ -58,20 +58,28 @@ def lines(path):
     return found
 
 
+def wrong_in(row):
+    """What a check or checkpoint found wrong, in words."""
+    if "broken" in row:
+        return row["broken"]
+    if "error" in row:
+        return f"error {row['error']:.3g}, same bits {row['same_bits']}"
+    (logits, lead), r = row["accepted"], row
+    return f"logits {r['largest_difference']:.3g} of {logits:.3g}, lead {r['largest_lost_margin']:.3g} of {lead:.3g}"
+
+
 def checked(session, step, code):
     """Kernels and checkpoints: a line each, and a summary without a wrong one."""
     rows = lines(session.path(step, "out"))
     whole = bool(rows) and "wrong" in rows[-1]
-    wrong = [row for row in rows if row.get("passed") is False]
-    names = "; ".join(
-        f"{row.get('name') or row.get('checkpoint')}: {row.get('broken') or 'error %.3g, same bits %s' % (row['error'], row['same_bits']) if 'error' in row else row.get('broken') or 'logits %.3g of %.3g, lead %.3g of %.3g' % (row['largest_difference'], row['accepted'][0], row['largest_lost_margin'], row['accepted'][1])}"
-        for row in wrong[:6]
-    )
+    wrong = sorted((row for row in rows if row.get("passed") is False), key=lambda row: "broken" not in row)
+    names = "; ".join(f"{row.get('name') or row.get('checkpoint')}: {wrong_in(row)}" for row in wrong[:6])
     refused = sum("refused" in row for row in rows)
     worst = max((row["largest_difference"] for row in rows if row.get("largest_difference") is not None), default=None)
     said = f"{len(rows) - 1} lines, {len(wrong)} wrong, {refused} refused" + (f", logits within {worst:.6f}" if worst is not None else "") + (f": {names}" if names else "")
     # Stand-ins compute nothing: in a dry run the form is judged.
-    return whole and (session.dry or code == 0), said
+    broken = any("broken" in row for row in rows)
+    return whole and not broken and (session.dry or code == 0), said
 
 
 def sanitized(session, step, code):
@@ -129,6 +137,8 @@ class Session:
         self.program = self._program(args.program)
         self.device = "cuda"
         self.golden = os.path.join(ROOT, "checkpoints") if BUNDLE else os.path.join(ROOT, "tests/golden/engine/checkpoints")
+        if self.dry:
+            self.golden = self._few_checkpoints()
         libraries = self._stand_ins() if self.dry else nvidia_libraries()
         if libraries and not os.environ.get("EARNEST_CUDA_LIBRARIES"):
             self.variables["EARNEST_CUDA_LIBRARIES"] = libraries
@@ -146,6 +156,13 @@ class Session:
             shutil.copyfileobj(packed, file)
         os.chmod(path, 0o755)
         return path
+
+    def _few_checkpoints(self):
+        folder = os.path.join(self.work, "checkpoints")
+        os.makedirs(folder)
+        for name in {"llama", *(what for _, what, _ in SANITIZERS.values())} - {"kernels"}:
+            os.symlink(os.path.join(self.golden, name), os.path.join(folder, name))
+        return folder
 
     def _stand_ins(self):
         """Stand-ins of NVIDIA's libraries, on which kernels compute nothing."""
@@ -269,11 +286,10 @@ def correctness(s):
         Step("golden f32", [*golden, "--dtype", "f32"], 60, checked),
         Step("golden bf16", [*golden, *bf16], 60, checked),
         Step("golden bf16 batch-invariant", [*golden, *bf16, "--batch-invariant"], 60, checked),
-        Step("golden bf16 variants", [*golden, *bf16, *VARIANTS], 60, checked),
+        Step("golden bf16 without graphs", [*golden, *bf16, "--no-graphs"], 60, checked),
         Step("golden bf16 wgmma", [*golden, *bf16, "--cuda-variant", "wgmma"], 60, checked),
         Step("golden f32 batch-invariant", [*golden, "--dtype", "f32", "--batch-invariant"], 60, checked),
         Step("golden f16", [*golden, "--dtype", "f16", "--rounding"], 60, checked),
-        Step("golden bf16 tuned", [*golden, *bf16, "--cuda-variant", "tuned-products"], 60, checked),
         # Eight bits move these small models far; nothing is judged but that they are computed.
         Step("golden fp8", [*golden, "--dtype", "bf16", "--compute", "fp8", "--tolerance", "100"], 60, checked),
         Step("golden fp8 wgmma", [*golden, "--dtype", "bf16", "--compute", "fp8", "--cuda-variant", "wgmma", "--tolerance", "100"], 60, checked),
@@ -284,7 +300,9 @@ def correctness(s):
 def sanitizer(s, tool, what, options):
     places = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", os.environ.get("PATH", "")]
     program = shutil.which("compute-sanitizer", path=":".join(places))
-    command = [s.program, "kernels"] if what == "kernels" else [s.program, "golden", os.path.join(s.golden, what), "--device", s.device, "--dtype", "bf16", "--tolerance", "100", "--kv-memory", "64MiB", *options]
+    # A dry run only tries the command.
+    kernels = [s.program, "kernels", *(["--first", "84"] if s.dry else [])]
+    command = kernels if what == "kernels" else [s.program, "golden", os.path.join(s.golden, what), "--device", s.device, "--dtype", "bf16", "--tolerance", "100", "--kv-memory", "64MiB", *options]
     if program is None:
         return [*command, "--json"]
     # Only our own kernels: those of cublasLt take the time, and their barriers are no hazards.
@@ -319,52 +337,67 @@ def device(s, name, shape, options, limit):
     return step
 
 
-ROOMY = ["--max-batch", "1024", "--token-budget", "16384"]
 SHARED, RAGGED = ["--shared", "5100,900,100,120"], ["--ragged", "5100,900,100,120"]
 FEW = ["--decode", "1,512", "--decode-context", "512", "--prefill", "16"]
 
 
 def first_measurement(s):
-    options = ["--decode", "1,32,128,512", "--decode-context", "512", "--prefill", "32", *SHARED, "--short", "1000,60,20"]
-    return [device(s, "8B default", "llama-3-8b", options, 130)]
+    options = ["--decode", "1,32,128,512", "--decode-context", "512", "--prefill", "32", *SHARED, *RAGGED, "--short", "1000,60,20"]
+    return [device(s, "8B", "llama-3-8b", options, 150)]
+
+
+def profile(s):
+    # The layers are alike: eight of them show what a step of 32 is made of.
+    options = ["--layers", "8", "--profile", "--decode", "1,512", "--decode-context", "1000", "--prefill", "16"]
+    return [device(s, "8B profile", "llama-3-8b", options, 40)]
+
+
+def agreements(s):
+    command = [s.program, "agreement", "--device", s.device, "--random", "tiny" if s.dry else "llama-3-8b", "--json"]
+    # Roundings grow from layer to layer: tolerances are for four.
+    command += [] if s.dry else ["--layers", "4"]
+    sizes = ["--prompts", "4", "--shared", "70", "--own", "20", "--new", "4"] if s.dry else ["--prompts", "32", "--shared", "900", "--own", "100", "--new", "16"]
+    compared = [
+        ("agreement batch-invariant", ["--reference", "batch-invariant", "--tolerance", "0.15"]),
+        ("agreement prefix cache", ["--reference", "no-prefix-cache", "--tolerance", "0", "--batch-invariant"]),
+        ("agreement graphs", ["--reference", "no-graphs", "--tolerance", "0"]),
+        ("agreement fp8", ["--reference", "default-compute", "--tolerance", "100", "--compute", "fp8", "--cuda-variant", "wgmma"]),
+    ]
+    return [Step(name, [*command, *sizes, *options], 30, agreed) for name, options in compared]
+
+
+def quantised(s):
+    """Eight layers in q4k, whose weights are expanded before a product of many rows: as two bytes, as sixteen, and inside the product."""
+    options = ["--layers", "8", "--quant", "q4k", *FEW]
+    variants = [("8B q4k", []), ("8B q4k vector-dequantise", ["--cuda-variant", "vector-dequantise"]), ("8B q4k fused-dequantise", ["--cuda-variant", "fused-dequantise"])]
+    return [device(s, name, "llama-3-8b", [*options, *variant], 30) for name, variant in variants]
 
 
 def measurements(s):
     few = [
-        ("8B attention-warps", ["--cuda-variant", "attention-warps"]),
-        ("8B fused-norms", ["--cuda-variant", "fused-norms"]),
-        ("8B tuned-products", ["--cuda-variant", "tuned-products"]),
         ("8B wgmma", ["--cuda-variant", "wgmma"]),
+        ("8B fp8", ["--compute", "fp8"]),
         ("8B fp8 wgmma", ["--compute", "fp8", "--cuda-variant", "wgmma"]),
-    ]
-    agreement = [s.program, "agreement", "--device", s.device, "--random", "tiny" if s.dry else "llama-3-8b", "--json"]
-    sizes = ["--prompts", "4", "--shared", "70", "--own", "20", "--new", "4"] if s.dry else ["--prompts", "32", "--shared", "900", "--own", "100", "--new", "16"]
-    agreements = [
-        ("agreement variants", ["--reference", "default-variants", "--tolerance", "0", *VARIANTS]),
-        ("agreement batch-invariant", ["--reference", "batch-invariant", "--tolerance", "0.15"]),
-        ("agreement prefix cache", ["--reference", "no-prefix-cache", "--tolerance", "0", "--batch-invariant"]),
-        ("agreement fp8", ["--reference", "default-compute", "--tolerance", "100", "--compute", "fp8", "--cuda-variant", "wgmma"]),
+        ("8B batch-invariant", ["--batch-invariant"]),
     ]
     small = ["--decode", "1,64", "--decode-context", "256", "--short", "1000,60,20"]
-    profile = device(s, "8B profile", "llama-3-8b", ["--profile", "--decode", "1,512", "--decode-context", "1000", "--prefill", "16"], 60)
     steps = [
-        device(s, "8B variants 1024", "llama-3-8b", [*VARIANTS, *ROOMY, "--decode", "1,512", "--decode-context", "512", *SHARED], 80),
-        profile,
-        device(s, "8B ragged", "llama-3-8b", RAGGED, 75),
+        *profile(s),
+        *agreements(s),
         *[device(s, name, "llama-3-8b", [*options, *FEW], 30) for name, options in few],
-        device(s, "8B ragged variants 1024", "llama-3-8b", [*VARIANTS, *ROOMY, *RAGGED], 75),
-        *[Step(name, [*agreement, *sizes, *options], 30, agreed) for name, options in agreements],
         Step("products of torch", ["true"] if s.dry else ["python3", os.path.join(HERE, "products.py")], 45),
+        *quantised(s),
         device(s, "0.5B", "qwen2.5-0.5b", small, 20),
-        device(s, "0.5B graphs", "qwen2.5-0.5b", [*VARIANTS, *small], 20),
+        device(s, "0.5B without graphs", "qwen2.5-0.5b", ["--no-graphs", *small], 20),
         device(s, "30B-A3B", "qwen3-30b-a3b", ["--decode", "1,64", "--decode-context", "256", "--prefill", "8"], 30),
-        device(s, "8B batch-invariant", "llama-3-8b", ["--batch-invariant", *FEW], 30),
         Step("transformers", ["true"] if s.dry else ["python3", os.path.join(HERE, "peer.py")], 60),
     ]
     ncu = shutil.which("ncu", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
     if ncu:
+        # It keeps a copy of the memory that a kernel writes, so the cache must be small.
         counters = [ncu, "--clock-control", "none", "--kernel-name", "regex:attend", "-c", "4", "--set", "basic"]
-        steps.append(Step("counters of attention", [*counters, *device(s, "of counters", "llama-3-8b", ["--decode", "64", "--decode-context", "256", "--bandwidth", "1", "--arithmetic", "1"], 40).command], 40))
+        options = ["--layers", "2", "--no-graphs", "--kv-memory", "2GiB", "--bandwidth", "1", "--arithmetic", "1", "--decode", "64", "--decode-context", "256"]
+        steps.append(Step("counters of attention", [*counters, *device(s, "of counters", "llama-3-8b", options, 40).command], 40))
     return steps
 
 
@@ -382,22 +415,28 @@ def faults(s, failed):
 
 def main():
     parser = argparse.ArgumentParser(prog="run.sh")
-    parser.add_argument("--seconds", type=float, default=480, help="most seconds for all steps [480]")
+    parser.add_argument("--seconds", type=float, help="most seconds for all steps [480, or 180 with --second]")
+    parser.add_argument("--second", action="store_true", help="what tells most after a change: correctness in short, the first measurement, a profile, then the rest")
     parser.add_argument("--only", default="", help="only steps whose name has this text")
     parser.add_argument("--out", help="folder of the results [$OUT, else gpu-results]")
     parser.add_argument("--program", help="earnest-dev, if it is neither beside this script nor in cargo's folder")
     parser.add_argument("--dry-run", action="store_true", help="small sizes on stand-ins of NVIDIA's libraries, which compute nothing")
-    s = Session(parser.parse_args())
+    args = parser.parse_args()
+    args.seconds = args.seconds or (180 if args.second else 480)
+    s = Session(args)
     try:
         s.together(environment(s), 1)
-        failed = s.together(correctness(s), 1 if s.dry else 4)
+        right = correctness(s)
+        failed = s.together(right[:4] + right[5:6] if args.second else right, 1 if s.dry else 5)
         if failed:
             s.together(faults(s, failed), 2)
             s.together(first_measurement(s), 1)
+        elif args.second:
+            s.together([*first_measurement(s), *profile(s), *agreements(s), *quantised(s)], 1)
+            s.together(sanitizers(s), 2 if s.dry else 5)
         else:
             s.together(sanitizers(s), 2 if s.dry else 5, 75)
-            s.together(first_measurement(s), 1)
-            s.together(measurements(s), 1)
+            s.together([*first_measurement(s), *measurements(s)], 1)
     finally:
         s.keep()
         shutil.rmtree(s.work, ignore_errors=True)

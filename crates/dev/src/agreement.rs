@@ -20,6 +20,8 @@ pub enum Reference {
     BatchInvariant,
     /// With --no-prefix-cache: every prompt from its first token
     NoPrefixCache,
+    /// With --no-graphs: every step's kernels launched one by one
+    NoGraphs,
     /// Without --cuda-variant
     DefaultVariants,
     /// Without --compute: products of the weights' type
@@ -117,11 +119,11 @@ pub fn execute(args: &AgreementArgs) -> Result<Exit, Failure> {
         (args.engine.clone(), args.model.open()?, checkpoint.weight_format());
     match args.reference {
         Reference::Cpu => {
-            (other.device, other.batch_invariant, other.cuda_variant, other.token_budget) =
-                (Device::Cpu, false, None, None);
+            other = EngineArgs { device: Device::Cpu, batch_invariant: false, cuda_variant: None, token_budget: None, no_graphs: false, ..other };
         }
         Reference::BatchInvariant => other.batch_invariant = true,
         Reference::NoPrefixCache => other.no_prefix_cache = true,
+        Reference::NoGraphs => other.no_graphs = true,
         Reference::DefaultVariants if args.engine.cuda_variant.is_none() => {
             return Err(Failure::usage("--reference default-variants compares what --cuda-variant names with the default: add it"));
         }

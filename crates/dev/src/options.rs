@@ -158,8 +158,8 @@ pub struct Loaded {
 
 impl EngineArgs {
     fn cpu(&self) -> Result<cpu::Options, Failure> {
-        if self.cuda_variant.is_some() || self.token_budget.is_some() {
-            return Err(Failure::usage("--cuda-variant and --token-budget are for a GPU: add --device cuda"));
+        if self.cuda_variant.is_some() || self.token_budget.is_some() || self.no_graphs {
+            return Err(Failure::usage("--cuda-variant, --token-budget and --no-graphs are for a GPU: add --device cuda"));
         }
         let defaults = cpu::Options::default();
         Ok(cpu::Options {

@@ -560,7 +560,7 @@ fn the_acceptance_of_the_reference_checkpoints_passes_in_16_bits() {
             "{name}: logits within {}, largest lead lost {}",
             found.largest_difference, found.largest_lost_margin
         );
-        // Limits of the first two prompts on the twin; scripts/acceptance/correctness.py has those of all prompts on a GPU. The one
+        // Limits of the first two prompts on the twin; `earnest-dev golden --rounding` has those of all prompts on a GPU. The one
         // exception has scores of experts that are 5e-5 apart, which 16 bits do not tell apart.
         let most = if name == "gpt-oss-bf16" { 0.6 } else { 0.18 };
         if found.largest_difference >= most || found.largest_lost_margin >= 0.15 {

@@ -136,7 +136,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
     let settings = if args.sweep { super::with_batch(settings, largest)? } else { settings };
     if args.sweep && Device::choose(&settings)?.0 != Device::Cpu {
         return Err(CliError::usage("--sweep measures the engine on a CPU")
-            .help("use `earnest dev device` for a GPU, or add --device cpu"));
+            .help("for a GPU there is `earnest-dev device` (crates/dev); or add --device cpu"));
     }
     let checkpoint = args.model.open(printer)?;
     let workloads = if args.sweep { Vec::new() } else { workloads(args, &checkpoint)? };

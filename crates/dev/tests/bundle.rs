@@ -1,0 +1,109 @@
+//! What goes to a machine with a GPU: its size, and its steps on stand-ins of NVIDIA's libraries, which compute nothing.
+#![cfg(target_os = "linux")]
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// False where a program is missing that only the scripts need.
+fn can_run() -> bool {
+    let missing = |name: &&str| Command::new(name).arg("--version").output().is_err();
+    match ["python3", "strip", "bash", "cc"].iter().find(|name| missing(name)) {
+        Some(name) => eprintln!("skipped: the scripts for a GPU need {name}"),
+        None => return true,
+    }
+    false
+}
+
+/// Makes a bundle with this program.
+fn bundle(to: &Path) -> Output {
+    let mut script = Command::new(root().join("scripts/gpu/bundle.sh"));
+    script.arg(to).env("EARNEST_DEV", env!("CARGO_BIN_EXE_earnest-dev")).env("PYTHONDONTWRITEBYTECODE", "1");
+    script.output().unwrap()
+}
+
+/// The steps of a dry run from a checkout or a bundle: (name, verdict, what was said).
+fn dry_run(run: &Path, out: &Path, variables: &[(&str, &str)], options: &[&str]) -> (Vec<[String; 3]>, Output) {
+    let mut script = Command::new(run);
+    script.args(["--dry-run", "--out"]).arg(out).args(options).current_dir(out.parent().unwrap());
+    script.env_remove("EARNEST_CUDA_LIBRARIES").env_remove("EARNEST_KERNELS").env_remove("OUT");
+    script.env("PYTHONDONTWRITEBYTECODE", "1").envs(variables.iter().copied());
+    let ended = script.output().unwrap();
+    let rows = std::fs::read_to_string(out.join("steps.jsonl")).unwrap_or_default();
+    let rows = rows.lines().map(|line| {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        ["step", "verdict", "said"].map(|field| row[field].as_str().unwrap().to_owned())
+    });
+    (rows.collect(), ended)
+}
+
+fn size(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { size(&path) } else { path.metadata().unwrap().len() }).sum()
+}
+
+/// 64 MiB travel, of which a program and its inputs leave room for results of an earlier machine.
+#[test]
+fn a_bundle_is_small_and_all_of_its_steps_run() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (to, out) = (folder.path().join("bundle"), folder.path().join("out"));
+    let made = bundle(&to);
+    assert!(made.status.success(), "{}", words(&made));
+    let (program, all) = (to.join("earnest-dev.xz").metadata().unwrap().len(), size(&to));
+    assert!(program <= 10 << 20 && all <= 40 << 20, "the program takes {program} bytes of {all}");
+    assert!(to.join("kernels/common.cuh").is_file() && to.join("checkpoints/llama/golden.json").is_file());
+    let again = bundle(&to);
+    assert!(again.status.code() == Some(2) && words(&again).contains("is not empty"), "{}", words(&again));
+    let (steps, ended) = dry_run(&to.join("run.sh"), &out, &[], &[]);
+    let failed: Vec<_> = steps.iter().filter(|step| step[1] == "FAIL").collect();
+    assert!(failed.is_empty() && ended.status.success(), "{failed:?} {}", words(&ended));
+    for name in ["environment", "kernels", "golden bf16", "racecheck wgmma", "8B", "8B profile", "agreement fp8", "0.5B"] {
+        assert!(steps.iter().any(|step| step[0] == name && step[1] == "pass"), "{name}: {}", words(&ended));
+    }
+    let of = |name: &str| &steps.iter().find(|step| step[0] == name).unwrap()[2];
+    assert!(of("kernels").starts_with("85 lines, 85 wrong") && of("8B").contains("ragged 6 prompts"), "{}", of("8B"));
+    // Everything that was measured comes back in one file.
+    assert!(out.join("results.tar.xz").metadata().unwrap().len() > 1000);
+}
+
+#[test]
+fn the_second_call_is_shorter() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = ["--program", env!("CARGO_BIN_EXE_earnest-dev"), "--second"];
+    let (steps, ended) = dry_run(&root().join("scripts/gpu/run.sh"), &folder.path().join("out"), &[], &program);
+    assert!(ended.status.success() && steps.len() < 30, "{}", words(&ended));
+    // What tells most comes before the sanitizers, which take what is left.
+    let at = |name: &str| steps.iter().position(|step| step[0] == name).unwrap();
+    assert!(at("golden bf16") < at("8B") && at("8B") < at("memcheck kernels"), "{}", words(&ended));
+}
+
+#[test]
+fn a_fault_is_looked_for_instead_of_measuring() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = root().join("scripts/gpu/run.sh");
+    let options = ["--program", env!("CARGO_BIN_EXE_earnest-dev"), "--only", "kernels"];
+    let (steps, ended) = dry_run(&run, &folder.path().join("out"), &[("MOCK_FAIL_AT", "40")], &options);
+    assert_eq!(ended.status.code(), Some(1), "{}", words(&ended));
+    let verdicts: Vec<[&str; 2]> = steps.iter().map(|step| [step[0].as_str(), step[1].as_str()]).collect();
+    assert_eq!(verdicts[..2], [["kernels", "FAIL"], ["kernels with waiting", "FAIL"]], "{}", words(&ended));
+    let [_, _, said] = &steps[1];
+    assert!(said.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && said.contains("blocks of"), "{said}");
+    // Not before its time is over, and nothing that was not asked for.
+    let (steps, late) = dry_run(&run, &folder.path().join("late"), &[], &["--program", "/bin/true", "--seconds", "1"]);
+    assert!(steps.iter().skip(1).all(|step| step[1] != "pass"), "{}", words(&late));
+}
