@@ -432,8 +432,9 @@ def main():
             s.together(faults(s, failed), 2)
             s.together(first_measurement(s), 1)
         elif args.second:
-            s.together([*first_measurement(s), *profile(s), *agreements(s), *quantised(s)], 1)
-            s.together(sanitizers(s), 2 if s.dry else 5)
+            s.together([*first_measurement(s), *profile(s), *agreements(s)], 1)
+            s.together(sanitizers(s), 2 if s.dry else 5, 30)
+            s.together(quantised(s), 1)
         else:
             s.together(sanitizers(s), 2 if s.dry else 5, 75)
             s.together([*first_measurement(s), *measurements(s)], 1)
