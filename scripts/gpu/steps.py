@@ -367,10 +367,8 @@ def agreements(s):
 
 
 def quantised(s):
-    """Eight layers in q4k, whose weights are expanded before a product of many rows: as two bytes, as sixteen, and inside the product."""
-    options = ["--layers", "8", "--quant", "q4k", *FEW]
-    variants = [("8B q4k", []), ("8B q4k vector-dequantise", ["--cuda-variant", "vector-dequantise"]), ("8B q4k fused-dequantise", ["--cuda-variant", "fused-dequantise"])]
-    return [device(s, name, "llama-3-8b", [*options, *variant], 30) for name, variant in variants]
+    """Eight layers in q4k and q8_0, whose weights are expanded before a product of many rows."""
+    return [device(s, f"8B {quant}", "llama-3-8b", ["--layers", "8", "--quant", quant, *FEW], 30) for quant in ("q4k", "q8_0")]
 
 
 def measurements(s):

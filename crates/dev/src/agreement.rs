@@ -119,13 +119,22 @@ pub fn execute(args: &AgreementArgs) -> Result<Exit, Failure> {
         (args.engine.clone(), args.model.open()?, checkpoint.weight_format());
     match args.reference {
         Reference::Cpu => {
-            other = EngineArgs { device: Device::Cpu, batch_invariant: false, cuda_variant: None, token_budget: None, no_graphs: false, ..other };
+            other = EngineArgs {
+                device: Device::Cpu,
+                batch_invariant: false,
+                cuda_variant: None,
+                token_budget: None,
+                no_graphs: false,
+                ..other
+            };
         }
         Reference::BatchInvariant => other.batch_invariant = true,
         Reference::NoPrefixCache => other.no_prefix_cache = true,
         Reference::NoGraphs => other.no_graphs = true,
         Reference::DefaultVariants if args.engine.cuda_variant.is_none() => {
-            return Err(Failure::usage("--reference default-variants compares what --cuda-variant names with the default: add it"));
+            return Err(Failure::usage(
+                "--reference default-variants compares what --cuda-variant names with the default: add it",
+            ));
         }
         Reference::DefaultVariants => other.cuda_variant = None,
         Reference::DefaultCompute => other_checkpoint.set_weight_format(WeightFormat { compute: None, ..format }),

@@ -328,7 +328,8 @@ impl Plan<'_> {
         }
         if let Some([prompts, tokens, new_tokens]) = self.short {
             let shared = tokens / 3;
-            let workload = SharedWorkload { prompts, shared, own: tokens - shared, new_tokens, ragged: false, sampling };
+            let workload =
+                SharedWorkload { prompts, shared, own: tokens - shared, new_tokens, ragged: false, sampling };
             d.short = Some(run(d, &workload)?);
             self.save(d)?;
         }

@@ -153,14 +153,9 @@ fn name(folder: &std::path::Path) -> String {
     folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn one(
-    args: &GoldenArgs,
-    folder: &std::path::Path,
-    several: bool,
-    devices: &mut Vec<String>,
-) -> Result<Row, Failure> {
-    let recorded = Recorded::read(&folder.join("golden.json"))
-        .map_err(|error| Failure::new(Exit::Model, error.to_string()))?;
+fn one(args: &GoldenArgs, folder: &std::path::Path, several: bool, devices: &mut Vec<String>) -> Result<Row, Failure> {
+    let recorded =
+        Recorded::read(&folder.join("golden.json")).map_err(|error| Failure::new(Exit::Model, error.to_string()))?;
     let mut checkpoint = Checkpoint::open(folder)?;
     checkpoint.set_weight_format(WeightFormat::from(args.weights));
     let name = name(folder);

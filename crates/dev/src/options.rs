@@ -159,7 +159,9 @@ pub struct Loaded {
 impl EngineArgs {
     fn cpu(&self) -> Result<cpu::Options, Failure> {
         if self.cuda_variant.is_some() || self.token_budget.is_some() || self.no_graphs {
-            return Err(Failure::usage("--cuda-variant, --token-budget and --no-graphs are for a GPU: add --device cuda"));
+            return Err(Failure::usage(
+                "--cuda-variant, --token-budget and --no-graphs are for a GPU: add --device cuda",
+            ));
         }
         let defaults = cpu::Options::default();
         Ok(cpu::Options {

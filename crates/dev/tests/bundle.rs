@@ -66,7 +66,9 @@ fn a_bundle_is_small_and_all_of_its_steps_run() {
     let (steps, ended) = dry_run(&to.join("run.sh"), &out, &[], &[]);
     let failed: Vec<_> = steps.iter().filter(|step| step[1] == "FAIL").collect();
     assert!(failed.is_empty() && ended.status.success(), "{failed:?} {}", words(&ended));
-    for name in ["environment", "kernels", "golden bf16", "racecheck wgmma", "8B", "8B profile", "agreement fp8", "0.5B"] {
+    for name in
+        ["environment", "kernels", "golden bf16", "racecheck wgmma", "8B", "8B profile", "agreement fp8", "0.5B"]
+    {
         assert!(steps.iter().any(|step| step[0] == name && step[1] == "pass"), "{name}: {}", words(&ended));
     }
     let of = |name: &str| &steps.iter().find(|step| step[0] == name).unwrap()[2];

@@ -47,19 +47,16 @@ fn every_call_is_one_that_a_driver_takes_and_everything_is_given_back() {
 }
 
 #[test]
-fn variants_make_calls_that_a_driver_takes() {
+fn warp_groups_make_calls_that_a_driver_takes_and_are_refused_elsewhere() {
     let Some(at) = libraries() else { return };
     let mixture = "tests/golden/engine/checkpoints/gpt-oss-mxfp4";
-    let all = "vector-dequantise,fused-dequantise";
+    let fixed = ["--device", "cuda", "--cuda-variant", "wgmma"];
     for (model, options) in [(LLAMA, &["--dtype", "bf16"][..]), (LLAMA, &["--quant", "q8_0"]), (mixture, &[])] {
-        let fixed = ["golden", model, "--device", "cuda", "--cuda-variant", all];
-        let ended = dev(&at, &[], &[&fixed[..], options].concat());
+        let ended = dev(&at, &[], &[&["golden", model], &fixed[..], options].concat());
         assert_eq!(ended.status.code(), Some(5), "{}", words(&ended));
         assert!(left(&at).starts_with("memory 0 handles 0 "), "{model} {options:?}: {}", left(&at));
     }
-    // The only variant that a device can lack.
-    let hopper = ["golden", LLAMA, "--device", "cuda", "--cuda-variant", "wgmma", "--dtype", "bf16"];
-    let refused = dev(&at, &[("MOCK_MAJOR", "10")], &hopper);
+    let refused = dev(&at, &[("MOCK_MAJOR", "10")], &[&["golden", LLAMA], &fixed[..], &["--dtype", "bf16"]].concat());
     let text = words(&refused);
     assert!(refused.status.code() == Some(5) && text.contains("9.0, and Mock 0 has 10.0"), "{text}");
     assert!(left(&at).starts_with("memory 0 handles 0 "), "{}", left(&at));
@@ -125,17 +122,7 @@ fn a_profile_has_the_launches_of_every_measurement() {
         "--prefill-length",
         "64",
     ];
-    let fixed = [
-        "profile",
-        "--model",
-        LLAMA,
-        "--device",
-        "cuda",
-        "--dtype",
-        "bf16",
-        "--save",
-        save.to_str().unwrap(),
-    ];
+    let fixed = ["profile", "--model", LLAMA, "--device", "cuda", "--dtype", "bf16", "--save", save.to_str().unwrap()];
     let measured = dev(&at, &[], &[&fixed[..], &sizes, &["--json"]].concat());
     let document: serde_json::Value =
         serde_json::from_slice(&measured.stdout).unwrap_or_else(|_| panic!("{}", words(&measured)));
@@ -215,7 +202,18 @@ fn a_device_that_breaks_names_the_kernel_and_a_new_process_goes_on() {
 #[test]
 fn random_weights_are_loaded_by_copies_on_the_device() {
     let Some(at) = libraries() else { return };
-    let sizes = ["--decode", "1,3", "--decode-context", "40", "--decode-steps", "12", "--prefill", "2", "--prefill-length", "64"];
+    let sizes = [
+        "--decode",
+        "1,3",
+        "--decode-context",
+        "40",
+        "--decode-steps",
+        "12",
+        "--prefill",
+        "2",
+        "--prefill-length",
+        "64",
+    ];
     let workloads = ["--shared", "6,64,10,4", "--ragged", "6,64,10,12", "--short", "5,12,3", "--json"];
     let fixed = ["device", "--random", "tiny", "--device", "cuda"];
     let measured = dev(&at, &[], &[&fixed[..], &sizes, &workloads].concat());

@@ -300,7 +300,11 @@ pub fn measure_shared(
         let length = (own * (70 + i * 37 % 61) / 100).max(1);
         let prompt = [&common[..], &ids(1_000_000 + i, length, config.vocab_size)].concat();
         let sampling = sampling.clone();
-        Request { sampling, sampling_key: key(i), ..Request::greedy(RequestId(i as u64), prompt, workload.new_tokens(i)) }
+        Request {
+            sampling,
+            sampling_key: key(i),
+            ..Request::greedy(RequestId(i as u64), prompt, workload.new_tokens(i))
+        }
     };
     run(engine, (0..prompts).map(request).collect(), stop, &mut |_, _, _| {})?;
     let seconds = start.elapsed().as_secs_f64();
@@ -341,7 +345,14 @@ mod tests {
     #[test]
     fn a_workload_takes_at_least_what_arithmetic_or_memory_takes() {
         let cost = Cost { weight_bytes: 2e6, weights: 1e6, head: 1e5, kv_bytes: 100.0, experts: [0.0, 1.0] };
-        let workload = SharedWorkload { prompts: 10, shared: 50, own: 20, new_tokens: 4, ragged: false, sampling: Sampling::GREEDY };
+        let workload = SharedWorkload {
+            prompts: 10,
+            shared: 50,
+            own: 20,
+            new_tokens: 4,
+            ragged: false,
+            sampling: Sampling::GREEDY,
+        };
         // 290 tokens through all but the head, 40 through the head.
         let slow = Machine { bandwidth: 1e15, arithmetic: 1e9 };
         let least = workload.least(&slow, &cost, 4);

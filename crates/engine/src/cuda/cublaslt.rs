@@ -77,14 +77,8 @@ impl Products {
     /// [`DeviceError`] where the library does not work with this device or driver.
     pub(crate) fn new(library: CublasLt, stream: Handle, workspace: Address) -> Result<Products, DeviceError> {
         let null = std::ptr::null_mut();
-        let mut made = Products {
-            library,
-            handle: null,
-            stream,
-            workspace,
-            preference: null,
-            recipes: RefCell::default(),
-        };
+        let mut made =
+            Products { library, handle: null, stream, workspace, preference: null, recipes: RefCell::default() };
         let (library, handle, preference) = (&made.library, &mut made.handle, &mut made.preference);
         let bytes = Products::WORKSPACE;
         // SAFETY: handles to write; attributes of the sizes that the header names.

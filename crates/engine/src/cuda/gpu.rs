@@ -378,10 +378,7 @@ impl Gpu {
         };
         let place = match any {
             false => format!("in {what}"),
-            true => format!(
-                "in one of {} launches, of which the last was {what}; {WAITS}=1 finds which",
-                last.count
-            ),
+            true => format!("in one of {} launches, of which the last was {what}; {WAITS}=1 finds which", last.count),
         };
         DeviceError::Call { call, why: format!("{why}, {place}") }
     }

@@ -78,10 +78,6 @@ fn kernel_cache() -> Option<PathBuf> {
 /// A variant of the computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// Wide stores of expanded weights.
-    VectorDequantise,
-    /// No expanded weights.
-    FusedDequantise,
     /// Products by warp groups.
     Wgmma,
 }
@@ -103,29 +99,13 @@ pub struct VariantCard {
 }
 
 /// Every variant, in the order in which an acceptance measures them.
-pub static VARIANTS: [VariantCard; 3] = [
-    VariantCard {
-        variant: Variant::VectorDequantise,
-        name: "vector-dequantise",
-        changes: "expanded weights are stored 16 bytes at a time",
-        same_bits: true,
-        capability: None,
-    },
-    VariantCard {
-        variant: Variant::FusedDequantise,
-        name: "fused-dequantise",
-        changes: "quantised weights are expanded inside the product for any number of rows instead of before cublasLt's",
-        same_bits: false,
-        capability: None,
-    },
-    VariantCard {
-        variant: Variant::Wgmma,
-        name: "wgmma",
-        changes: "all products by our own kernels, those of dense weights by Hopper's instructions for warp groups (wgmma)",
-        same_bits: false,
-        capability: Some((9, 0)),
-    },
-];
+pub static VARIANTS: [VariantCard; 1] = [VariantCard {
+    variant: Variant::Wgmma,
+    name: "wgmma",
+    changes: "all products by our own kernels, those of dense weights by Hopper's instructions for warp groups (wgmma)",
+    same_bits: false,
+    capability: Some((9, 0)),
+}];
 
 /// A set of variants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -204,15 +184,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_in_any_order_and_an_unknown_one_is_answered_with_those_there_are() {
-        let both: Variants = "wgmma, vector-dequantise".parse().unwrap();
-        assert_eq!(both.names(), ["vector-dequantise", "wgmma"]);
-        assert!(both.has(Variant::Wgmma) && !both.has(Variant::FusedDequantise) && !both.is_empty());
+    fn names_are_read_and_an_unknown_one_is_answered_with_those_there_are() {
+        let one: Variants = " wgmma".parse().unwrap();
+        assert_eq!((one.names(), one.of_bits(false), one.of_bits(true)), (vec!["wgmma"], one, Variants::NONE));
+        assert!(one.has(Variant::Wgmma) && !one.is_empty());
         let error = "wgmma,fast".parse::<Variants>().unwrap_err().to_string();
         assert!(error.contains("\"fast\"") && VARIANTS.iter().all(|card| error.contains(card.name)), "{error}");
         assert!("".parse::<Variants>().is_err());
-        let all = VARIANTS.iter().fold(Variants::NONE, |set, card| set.with(card.variant));
-        assert_eq!(all.of_bits(false).names(), ["fused-dequantise", "wgmma"]);
-        assert_eq!(all.of_bits(true).or(all.of_bits(false)), all);
+    }
+
+    #[test]
+    fn large_devices_run_more_requests_at_once() {
+        let options = Options::default();
+        assert_eq!((options.limits(40 << 30), options.limits(79 << 30)), ((512, 8192), (1024, 16_384)));
+        let asked = Options { max_batch: Some(7), token_budget: Some(99), ..options };
+        assert_eq!(asked.limits(140 << 30), (7, 99));
     }
 }

@@ -63,8 +63,6 @@ pub(crate) struct ProductSettings {
 pub(crate) struct ProductRunner {
     element: Element,
     invariant: bool,
-    /// Quantised weights are never expanded before a product.
-    fused: bool,
     codes: Option<Codes>,
     kernels: HashMap<Kind, Kernels>,
     expert_kernels: HashMap<Kind, Kernels>,
@@ -85,7 +83,6 @@ impl ProductRunner {
         let (mut kernels, mut expert_kernels) = (HashMap::new(), HashMap::new());
         let library = device.has_dense_product();
         let shared = device.info()?.shared;
-        let dequantise = if variants.has(Variant::VectorDequantise) { "dequantise_8" } else { "dequantise" };
         let mut load = |kind: Kind, experts: bool| {
             let wgmma = WGMMA_KINDS.contains(&kind) && element != Element::F32 && variants.has(Variant::Wgmma);
             let unit = if wgmma { Unit::wgmma(element, kind) } else { Unit::product(element, kind) };
@@ -120,7 +117,7 @@ impl ProductRunner {
                 dequantise: match kind {
                     Kind::Dense | Kind::E4m3 => None,
                     _ if experts => None,
-                    _ => Some(of(dequantise, 0)?),
+                    _ => Some(of("dequantise_8", 0)?),
                 },
                 quantise: if kind == Kind::E4m3 { Some(of("quantise_rows", 0)?) } else { None },
             })
@@ -140,13 +137,11 @@ impl ProductRunner {
         } else {
             device.allocate(PARTIAL, "sums of matrix products")?
         };
-        let fused = variants.has(Variant::FusedDequantise);
-        let expands = quantised && library && !invariant && !fused;
+        let expands = quantised && library && !invariant;
         let expanded = if expands { device.allocate(EXPANDED, "expanded weights")? } else { 0 };
         Ok(ProductRunner {
             element,
             invariant,
-            fused,
             codes: None,
             kernels,
             expert_kernels,
@@ -259,7 +254,7 @@ impl ProductRunner {
         unsafe {
             match &self.kernels[&part.kind] {
                 Kernels { plain: Some(plain), .. } => self.plain(device, *plain, &product),
-                kernels @ Kernels { dequantise: Some(dequantise), .. } if library && !self.fused && m > FEW_ROWS => {
+                kernels @ Kernels { dequantise: Some(dequantise), .. } if library && m > FEW_ROWS => {
                     let _ = kernels;
                     self.expand(device, *dequantise, part, &product)
                 }

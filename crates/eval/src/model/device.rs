@@ -69,11 +69,10 @@ const KERNELS: &str = "+kernels-";
 
 /// Arithmetics on a GPU: name of the engine, batch invariance, variants. One name for each, so that rows of different ones never mix.
 /// The variants with other bits are of products by cublasLt, which batch invariance does without, or, `wgmma`, batch-invariant.
-const ARITHMETICS: [(&str, bool, Variants); 4] = [
+const ARITHMETICS: [(&str, bool, Variants); 3] = [
     ("native-cuda-cublaslt", false, Variants::NONE),
     (CUDA_INVARIANT, true, Variants::NONE),
     ("native-cuda-batch-invariant-wgmma", true, OWN_PRODUCTS),
-    ("native-cuda-cublaslt-fused-dequantise", false, Variants::NONE.with(Variant::FusedDequantise)),
 ];
 
 /// The variants with other bits that compute no product by cublasLt.
@@ -316,7 +315,7 @@ mod tests {
             }
         }
         assert_eq!(arithmetic(false, all), (true, Variants::NONE.with(Variant::Wgmma)));
-        assert_eq!(arithmetic(true, Variants::NONE.with(Variant::FusedDequantise)), (true, Variants::NONE));
+        assert_eq!(arithmetic(true, Variants::NONE), (true, Variants::NONE));
         assert_eq!(Device::of_engine("native+kernels-0123456789ab"), None);
         assert_eq!(Device::of_engine("openai"), None);
     }
@@ -343,10 +342,8 @@ mod tests {
         let with = |version, variants| with_cublaslt(version, variants, Some("ab".to_owned())).unwrap();
         let (device, note) = with(Ok(130_000), Variants::NONE);
         assert_eq!((device.engine().as_str(), note), ("native-cuda-cublaslt+kernels-ab", None));
-        let fused = Variants::NONE.with(Variant::FusedDequantise);
-        assert_eq!(with(Ok(130_000), fused).0.engine(), "native-cuda-cublaslt-fused-dequantise+kernels-ab");
         let missing = CudaError::NoLibrary("libcublasLt.so.13: too old".into());
-        let (device, note) = with_cublaslt(Err(missing), fused, None).unwrap();
+        let (device, note) = with_cublaslt(Err(missing), Variants::NONE, None).unwrap();
         assert_eq!(device.engine(), "native-cuda-batch-invariant");
         assert_eq!(note, Some(DeviceNote::NoCublasLt("libcublasLt.so.13: too old".into())));
     }

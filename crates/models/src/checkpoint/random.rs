@@ -275,11 +275,16 @@ mod tests {
         for name in ["qwen2.5-0.5b", "qwen3-30b-a3b", "tiny"] {
             let checkpoint = Checkpoint::random(name, Some(2)).unwrap();
             assert_eq!(checkpoint.config.layers.len(), 2);
-            let (hidden, width) = (checkpoint.config.hidden_size, checkpoint.config.num_heads * checkpoint.config.head_dim);
-            for (p, shape) in [(Parameter::Layer(1, P::Query), [width, hidden]), (Parameter::Embedding, [checkpoint.config.vocab_size, hidden])] {
+            let (hidden, width) =
+                (checkpoint.config.hidden_size, checkpoint.config.num_heads * checkpoint.config.head_dim);
+            for (p, shape) in [
+                (Parameter::Layer(1, P::Query), [width, hidden]),
+                (Parameter::Embedding, [checkpoint.config.vocab_size, hidden]),
+            ] {
                 let Values::Bf16(values) = checkpoint.tensor(p, &shape).unwrap().values else { panic!("bf16") };
                 let copies = checkpoint.block_copies(p, &shape).unwrap();
-                let copied: Vec<u16> = copies.parts.iter().flat_map(|&(from, n)| &copies.block[from..from + n]).copied().collect();
+                let copied: Vec<u16> =
+                    copies.parts.iter().flat_map(|&(from, n)| &copies.block[from..from + n]).copied().collect();
                 assert!(copied == values && copies.parts.iter().all(|(from, _)| from % ALIGNMENT == 0), "{name} {p}");
             }
             let norm = checkpoint.tensor(Parameter::FinalNorm, &[hidden]).unwrap().values;
