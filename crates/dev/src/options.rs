@@ -179,7 +179,7 @@ impl EngineArgs {
             device,
             kv_memory: self.kv_memory.map(|size| size.0),
             max_batch: self.max_batch,
-            token_budget: self.token_budget,
+            token_budget: self.token_budget.unwrap_or(defaults.token_budget),
             graphs: !self.no_graphs,
             prefix_cache: !self.no_prefix_cache,
             batch_invariant: self.batch_invariant,

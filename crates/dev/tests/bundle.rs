@@ -109,3 +109,18 @@ fn a_fault_is_looked_for_instead_of_measuring() {
     let (steps, late) = dry_run(&run, &folder.path().join("late"), &[], &["--program", "/bin/true", "--seconds", "1"]);
     assert!(steps.iter().skip(1).all(|step| step[1] != "pass"), "{}", words(&late));
 }
+
+/// benches/results/gpu.md has the tables of its command.
+#[test]
+fn the_page_of_the_measurements_has_what_its_command_prints() {
+    if !can_run() {
+        return;
+    }
+    let page = std::fs::read_to_string(root().join("benches/results/gpu.md")).unwrap();
+    let mut script = Command::new("python3");
+    script.args(["scripts/gpu/table.py", "benches/results/gpu/h200-last.jsonl"]).current_dir(root());
+    let printed = script.env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap();
+    let text = String::from_utf8(printed.stdout.clone()).unwrap();
+    let missing: Vec<&str> = text.lines().filter(|line| !page.contains(line)).collect();
+    assert!(missing.is_empty() && text.lines().count() > 60, "{missing:?} {}", words(&printed));
+}

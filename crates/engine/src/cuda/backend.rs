@@ -64,11 +64,10 @@ impl EngineCore<CudaBackend> {
         options: &Options,
     ) -> Result<CudaEngine, CudaError> {
         device.enter()?;
-        let (max_batch, token_budget) = options.limits(device.info()?.total);
-        let max_batch = max_batch.max(1);
+        let max_batch = options.requests(device.info()?.total).max(1);
         let demands = Demands {
             // Decoding sequences always run; a prompt needs at least one token of the budget to make progress.
-            tokens: token_budget.max(max_batch + 1),
+            tokens: options.token_budget.max(max_batch + 1),
             sequences: max_batch,
             invariant: options.own_products(),
             kv_memory: options.kv_memory,

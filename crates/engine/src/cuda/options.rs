@@ -12,8 +12,8 @@ pub struct Options {
     pub kv_memory: Option<u64>,
     /// Most requests that run at once; by default as many as the device's memory is for.
     pub max_batch: Option<usize>,
-    /// Most tokens computed in one step; by default as many as the device's memory is for.
-    pub token_budget: Option<usize>,
+    /// Most tokens computed in one step.
+    pub token_budget: usize,
     /// Share common prompt beginnings.
     pub prefix_cache: bool,
     /// The bits of a request's logits depend on nothing but the request: all products by our own kernels.
@@ -35,10 +35,9 @@ pub struct Options {
 const LARGE: u64 = 70 << 30;
 
 impl Options {
-    /// Requests that run at once and tokens of a step on a device of so many bytes.
-    pub(crate) fn limits(&self, memory: u64) -> (usize, usize) {
-        let (requests, tokens) = if memory >= LARGE { (1024, 16 * 1024) } else { (512, 8 * 1024) };
-        (self.max_batch.unwrap_or(requests), self.token_budget.unwrap_or(tokens))
+    /// Requests that run at once on a device of so many bytes.
+    pub(crate) fn requests(&self, memory: u64) -> usize {
+        self.max_batch.unwrap_or(if memory >= LARGE { 1024 } else { 512 })
     }
 
     /// True if no product is cublasLt's.
@@ -53,7 +52,7 @@ impl Default for Options {
             device: 0,
             kv_memory: None,
             max_batch: None,
-            token_budget: None,
+            token_budget: 8192,
             prefix_cache: true,
             batch_invariant: false,
             trace: false,
@@ -196,8 +195,7 @@ mod tests {
     #[test]
     fn large_devices_run_more_requests_at_once() {
         let options = Options::default();
-        assert_eq!((options.limits(40 << 30), options.limits(79 << 30)), ((512, 8192), (1024, 16_384)));
-        let asked = Options { max_batch: Some(7), token_budget: Some(99), ..options };
-        assert_eq!(asked.limits(140 << 30), (7, 99));
+        assert_eq!((options.requests(40 << 30), options.requests(79 << 30)), (512, 1024));
+        assert_eq!(Options { max_batch: Some(7), ..options }.requests(140 << 30), 7);
     }
 }

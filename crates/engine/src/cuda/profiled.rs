@@ -334,7 +334,7 @@ mod tests {
     fn profiled(checkpoint: &Checkpoint, graphs: bool) -> (CudaEngine, Profiler) {
         let options = Options {
             max_batch: Some(8),
-            token_budget: Some(96),
+            token_budget: 96,
             kv_memory: Some(4 << 20),
             prefix_cache: false,
             graphs,

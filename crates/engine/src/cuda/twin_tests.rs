@@ -40,7 +40,7 @@ pub(super) fn golden(name: &str) -> Checkpoint {
 }
 
 pub(super) fn options() -> Options {
-    Options { max_batch: Some(8), token_budget: Some(96), kv_memory: Some(4 << 20), ..Options::default() }
+    Options { max_batch: Some(8), token_budget: 96, kv_memory: Some(4 << 20), ..Options::default() }
 }
 
 pub(super) fn twin(checkpoint: &Checkpoint, library: bool, order: i32, options: &Options) -> CudaEngine {
@@ -236,7 +236,7 @@ pub(super) fn assert_bits_depend_on_the_request_alone(checkpoint: &Checkpoint, n
     let common: Vec<u32> = (0..150).map(|i| 3 + i * 7 % 500).collect();
     let prompt =
         |i: u32| [&common[..], &(0..3 + 9 * i).map(|j| 3 + (i * 31 + j * 5) % 500).collect::<Vec<_>>()].concat();
-    let invariant = Options { batch_invariant: true, trace: true, token_budget: Some(180), variants, ..options() };
+    let invariant = Options { batch_invariant: true, trace: true, token_budget: 180, variants, ..options() };
     let mut first: Option<Vec<Vec<u64>>> = None;
     for (order, alone, prefix_cache) in [(0, false, true), (1, true, true), (2, false, false)] {
         let options = Options { prefix_cache, ..invariant.clone() };
@@ -370,7 +370,7 @@ fn a_model_quantised_at_load_runs_on_its_blocks() {
         let mut native = CpuEngine::load(&checkpoint, CpuOptions::default()).unwrap();
         let expected = native.logits_after(&prompt, 5).unwrap();
         for (library, batch_invariant) in [(true, false), (false, true)] {
-            let options = Options { token_budget: Some(300), batch_invariant, ..options() };
+            let options = Options { token_budget: 300, batch_invariant, ..options() };
             let mut cuda = twin(&checkpoint, library, 0, &options);
             let card = cuda.card();
             assert_eq!((card.weights_dtype.as_str(), card.deterministic), ("bf16+q8_0", batch_invariant));
@@ -427,7 +427,7 @@ fn memory_that_is_short_makes_steps_smaller_and_says_so() {
         device.total = total;
         CudaEngine::on(Box::new(device), &checkpoint, options)
     };
-    let wide = Options { kv_memory: None, max_batch: Some(4096), token_budget: Some(8192), ..options() };
+    let wide = Options { kv_memory: None, max_batch: Some(4096), token_budget: 8192, ..options() };
     let mut cuda = load(24 << 20, &wide).unwrap();
     let notes = cuda.notes().join("; ");
     assert!(notes.contains("tokens instead of 8192") && notes.contains("instead of 4096"), "{notes}");
@@ -507,7 +507,7 @@ fn readers_of_a_shared_prefix_agree_with_and_without_the_cache_and_the_library()
         ..WeightFormat::default()
     });
     let prompts = random_prompts(6, 200, 20, checkpoint.config.vocab_size);
-    let options = Options { kv_memory: Some(16 << 20), token_budget: Some(300), ..options() };
+    let options = Options { kv_memory: Some(16 << 20), token_budget: 300, ..options() };
     let invariant = Options { batch_invariant: true, ..options.clone() };
     let without = Options { prefix_cache: false, ..invariant.clone() };
     let recorded = record(&mut twin(&checkpoint, true, 0, &without), &prompts, 4).unwrap();

@@ -76,7 +76,7 @@ fn every_variant_alone_answers_as_it_promises() {
         let name = &checkpoint.config.architecture;
         let prompt: Vec<u32> = (0..300).map(|i| 3 + i * 11 % 200).collect();
         let logits = |variants| {
-            let options = Options { token_budget: Some(310), variants, ..options() };
+            let options = Options { token_budget: 310, variants, ..options() };
             twin(checkpoint, true, 1, &options).logits_after(&prompt[..prompt.len().min(290)], 5).unwrap()
         };
         let expected = logits(Variants::NONE);
