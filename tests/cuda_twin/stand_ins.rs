@@ -42,8 +42,3 @@ pub fn run(program: &str, root: &Path, libraries: &TempDir, variables: &[(&str, 
 pub fn words(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
-
-/// Memory and handles that the last process had left when it ended.
-pub fn left(libraries: &TempDir) -> String {
-    std::fs::read_to_string(libraries.path().join("report")).unwrap()
-}

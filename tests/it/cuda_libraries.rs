@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 #[path = "../cuda_twin/stand_ins.rs"]
 mod stand_ins;
-use stand_ins::{left, words};
+use stand_ins::words;
 
 fn libraries() -> Option<TempDir> {
     stand_ins::libraries(Path::new(env!("CARGO_MANIFEST_DIR")))

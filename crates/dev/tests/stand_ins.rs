@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 #[path = "../../../tests/cuda_twin/stand_ins.rs"]
 mod stand_ins;
-use stand_ins::{left, words};
+use stand_ins::words;
 
 const LLAMA: &str = "tests/golden/engine/checkpoints/llama";
 
@@ -17,6 +17,11 @@ fn root() -> PathBuf {
 
 fn libraries() -> Option<TempDir> {
     stand_ins::libraries(&root())
+}
+
+/// Memory and handles that the last process had left when it ended.
+fn left(libraries: &TempDir) -> String {
+    std::fs::read_to_string(libraries.path().join("report")).unwrap()
 }
 
 fn dev(libraries: &TempDir, variables: &[(&str, &str)], args: &[&str]) -> Output {
