@@ -163,7 +163,10 @@ pub fn execute(args: &AgreementArgs) -> Result<Exit, Failure> {
         reference_engine,
         engine: side,
         tolerance: args.tolerance,
-        passed: within(result.largest_difference) && within(result.largest_lost_margin),
+        // Without a tolerance every token must be the same: a lead can be 0.
+        passed: within(result.largest_difference)
+            && within(result.largest_lost_margin)
+            && (args.tolerance > 0.0 || result.exact),
         error_of_spread: error_of_spread(&expected, &rows),
         distinct_tokens: tokens.len(),
         result,

@@ -147,7 +147,12 @@ pub fn execute(args: &DeviceArgs) -> Result<Exit, Failure> {
     // Smaller sizes run in an engine of the usual size.
     if let Some(&largest) = batches.iter().chain(&prefills).max() {
         let usual = settings.max_batch.or((settings.device == Device::Cpu).then_some(512));
-        settings.max_batch = usual.map(|usual| usual.max(largest)).or((largest > 512).then_some(largest));
+        settings.max_batch = usual.map(|usual| usual.max(largest)).or((largest > 512).then_some(largest.max(1024)));
+    }
+    if args.profile && settings.device == Device::Cpu {
+        return Err(Failure::usage(
+            "a profile has the time of every GPU kernel: add --device cuda (on the CPU, `earnest bench engine` measures prefill and decode)",
+        ));
     }
     let checkpoint = args.model.open()?;
     say(format!("loading {}", args.model.name()));
@@ -159,11 +164,6 @@ pub fn execute(args: &DeviceArgs) -> Result<Exit, Failure> {
     let mut machine = Machine { bandwidth: 0.0, arithmetic: 0.0 };
     let (start, load_s);
     let Loaded { mut engine, options } = match settings.device {
-        Device::Cpu if args.profile => {
-            return Err(Failure::usage(
-                "a profile has the time of every GPU kernel: add --device cuda (on the CPU, `earnest bench engine` measures prefill and decode)",
-            ));
-        }
         Device::Cpu => {
             start = Instant::now();
             let (native, options) = settings.load_cpu(&checkpoint)?;
@@ -218,6 +218,8 @@ pub fn execute(args: &DeviceArgs) -> Result<Exit, Failure> {
     };
     let stop = stop_on_signal()?;
     let plan = Plan { args, batches, contexts, prefills, shared, ragged, short, stop: &stop, profiler };
+    // A file that cannot be written is known before the measurements.
+    plan.save(&document)?;
     let ended = plan.measure(engine.as_mut(), &checkpoint.config, &mut document, &say);
     let workloads = [&document.shared, &document.ragged, &document.short];
     let nothing = document.decode.is_empty()

@@ -30,13 +30,15 @@ pub enum Exit {
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
+    /// True if a device does not compute a checkpoint's features at all.
+    pub unsupported: bool,
     message: String,
 }
 
 impl Failure {
     /// An error in one sentence.
     pub fn new(exit: Exit, message: impl Into<String>) -> Failure {
-        Failure { exit, message: message.into() }
+        Failure { exit, unsupported: false, message: message.into() }
     }
 
     /// An invalid command line.
@@ -69,7 +71,9 @@ impl From<CudaError> for Failure {
             CudaError::Checkpoint(_) | CudaError::NotFinite { .. } => Exit::Model,
             _ => Exit::Engine,
         };
-        Failure::new(exit, error.to_string())
+        let unsupported =
+            matches!(error, CudaError::Feature { .. } | CudaError::HeadTooWide(_) | CudaError::Width { .. });
+        Failure { unsupported, ..Failure::new(exit, error.to_string()) }
     }
 }
 

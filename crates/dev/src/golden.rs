@@ -136,6 +136,10 @@ pub fn execute(args: &GoldenArgs) -> Result<Exit, Failure> {
             return Err(output::go_on_at(index + 1, wrong));
         }
     }
+    // A process that goes on after the last checkpoint has nothing to compare.
+    if compared == 0 && args.first.wrong_before == 0 {
+        return Err(Failure::new(Exit::Engine, "no checkpoint was compared"));
+    }
     let summary = Summary { checkpoints: compared, wrong, devices };
     if args.json {
         output::line(&summary)?;
@@ -144,9 +148,7 @@ pub fn execute(args: &GoldenArgs) -> Result<Exit, Failure> {
         let accepted = if args.rounding { "what rounding changes".to_owned() } else { args.tolerance.to_string() };
         output::write(&format!("{}\n{outcome} {accepted}\n", summary.devices.join(", ")))?;
     }
-    // A process that goes on after the last checkpoint has nothing to compare.
-    let nothing = compared == 0 && args.first.first == 0;
-    Ok(if wrong == 0 && !nothing { Exit::Success } else { Exit::Engine })
+    Ok(if wrong == 0 { Exit::Success } else { Exit::Engine })
 }
 
 fn name(folder: &std::path::Path) -> String {
@@ -160,7 +162,7 @@ fn one(args: &GoldenArgs, folder: &std::path::Path, several: bool, devices: &mut
     checkpoint.set_weight_format(WeightFormat::from(args.weights));
     let name = name(folder);
     let mut engine = match args.engine.load(&checkpoint) {
-        Err(failure) if several && failure.exit == Exit::Engine && checkpoint.config.recent_feature().is_some() => {
+        Err(failure) if several && failure.unsupported => {
             let refused = Some(failure.to_string());
             return Ok(Row { result: None, name: Some(name), accepted: None, passed: true, refused, broken: None });
         }

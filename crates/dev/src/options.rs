@@ -32,6 +32,11 @@ pub fn device(text: &str) -> Result<Device, String> {
     }
 }
 
+/// Parser of a count that cannot be 0.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "it must be a whole number above 0".to_owned())
+}
+
 /// Parser of an option that takes one of a few names.
 fn named<T: Copy + Send + Sync + 'static>(values: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(values.iter().map(|(name, _)| *name)).map(|name| {
@@ -81,7 +86,7 @@ pub struct ModelArgs {
     pub random: Option<String>,
 
     /// Layers of --random [default: all]
-    #[arg(long, value_name = "N", requires = "random")]
+    #[arg(long, value_name = "N", requires = "random", value_parser = at_least_one)]
     pub layers: Option<usize>,
 
     #[command(flatten)]
@@ -118,11 +123,11 @@ pub struct EngineArgs {
     pub device: Device,
 
     /// Maximum batch size in sequences [default: chosen by the engine]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub max_batch: Option<usize>,
 
     /// Most tokens of a step, on a GPU [default: chosen by the engine]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub token_budget: Option<usize>,
 
     /// Memory for the KV cache, e.g. 2GiB or 512MiB [default: chosen by the engine]
@@ -130,7 +135,7 @@ pub struct EngineArgs {
     pub kv_memory: Option<ByteSize>,
 
     /// Number of CPU threads [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
 
     /// Compute every prompt from its first token

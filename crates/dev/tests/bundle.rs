@@ -105,9 +105,59 @@ fn a_fault_is_looked_for_instead_of_measuring() {
     assert_eq!(verdicts[..2], [["kernels", "FAIL"], ["kernels with waiting", "FAIL"]], "{}", words(&ended));
     let [_, _, said] = &steps[1];
     assert!(said.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && said.contains("blocks of"), "{said}");
-    // Not before its time is over, and nothing that was not asked for.
-    let (steps, late) = dry_run(&run, &folder.path().join("late"), &[], &["--program", "/bin/true", "--seconds", "1"]);
-    assert!(steps.iter().skip(1).all(|step| step[1] != "pass"), "{}", words(&late));
+    // Recorded steps are found too, with and without waiting.
+    let of_a_step = ["--program", env!("CARGO_BIN_EXE_earnest-dev"), "--only", "golden bf16 batch"];
+    let (steps, ended) = dry_run(&run, &folder.path().join("step"), &[("MOCK_FAIL_AT", "200")], &of_a_step);
+    assert!(steps.len() == 2 && steps.iter().all(|step| step[1] == "FAIL"), "{}", words(&ended));
+    assert!(steps[1][2].contains(", in ") && steps[1][2].contains("blocks of"), "{}", steps[1][2]);
+    // Nothing that was checked is no success, and neither is a time that is over.
+    for options in [&["--seconds", "1"][..], &["--only", "nonsense"]] {
+        let out = folder.path().join(options[1]);
+        let (steps, nothing) = dry_run(&run, &out, &[], &[&["--program", "/bin/true"], options].concat());
+        assert!(nothing.status.code() == Some(1) && steps.iter().all(|step| step[1] != "pass"), "{}", words(&nothing));
+    }
+    let again = dry_run(&run, &folder.path().join("step"), &[], &of_a_step).1;
+    assert!(words(&again).contains("name a new folder with --out"), "{}", words(&again));
+}
+
+/// The words of compute-sanitizer, as an H200 gave them: what is a finding, what is clean, and what says nothing.
+#[test]
+fn the_words_of_a_sanitizer_are_understood() {
+    if !can_run() {
+        return;
+    }
+    let check = r#"import sys, types
+sys.argv = ['steps.py', '--help']
+sys.path.insert(0, 'scripts/gpu')
+source = open('scripts/gpu/steps.py').read().rsplit('main()', 1)[0]
+steps = types.ModuleType('steps'); steps.__file__ = 'scripts/gpu/steps.py'
+exec(compile(source, 'steps.py', 'exec'), steps.__dict__)
+folder = sys.argv[0] and __import__('tempfile').mkdtemp()
+class S:
+    dry = False
+    def path(self, step, end): return folder + '/' + end
+def judged(text, code):
+    open(folder + '/out', 'w').write(text); open(folder + '/err', 'w').close()
+    return steps.sanitized(S(), None, code)[0]
+line = '{"name":"a","passed":true}
+'
+assert judged(line + '========= ERROR SUMMARY: 0 errors
+', 0) is True
+assert judged('========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)
+' + line, 5) is True
+assert judged(line, 'time') is True and judged('', 'time') is None
+assert judged('========= Internal Sanitizer Error: The Sanitizer failed to handle a hardware exception
+' + line, 'time') is False
+assert judged(line + '{"name":"b","passed":false,"broken":"CUDA_ERROR_ILLEGAL_ADDRESS"}
+', 'time') is False
+assert judged('========= Uninitialized __global__ memory read of size 2 bytes
+' + line, 'time') is False
+assert judged(line + '========= ERROR SUMMARY: 3 errors
+', 9) is False
+print('fine')"#;
+    let mut script = Command::new("python3");
+    let ended = script.args(["-c", check]).current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap();
+    assert!(words(&ended).ends_with("fine\n"), "{}", words(&ended));
 }
 
 /// benches/results/gpu.md has the tables of its command.

@@ -147,8 +147,7 @@ pub struct EngineArgs {
     #[arg(long)]
     pub batch_invariant: bool,
 
-    /// Variants of the computation on a GPU that no measurement has made the default yet; those with other bits are part of a run's
-    /// settings
+    /// Variants of the computation on a GPU that are not the default; those with other bits are part of a run's settings
     #[arg(long, value_name = "NAME,NAME", value_parser = str::parse::<Variants>, hide = true)]
     pub cuda_variant: Option<Variants>,
 

@@ -2,8 +2,8 @@
 //!
 //! The algorithm of a shape is what the library's heuristic puts first, without those whose parallel parts add into the result in no
 //! fixed order. The same shape always gets the same algorithm, so a run repeats exactly; another number of rows may get another one.
-//! The fastest of the first eight, timed on an H200, was 1 to 3 % faster at best (benches/results/gpu.md), and a choice by time may round differently on
-//! each machine.
+//! A step with the fastest of the first eight, timed on an H200, was 0.4 to 2.3 % faster (benches/results/gpu.md), and a choice by time may round differently
+//! on each machine.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

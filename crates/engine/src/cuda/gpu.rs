@@ -1,6 +1,6 @@
 //! A GPU behind [`Device`]: NVIDIA's driver, kernels of our own, cublasLt for dense products.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::PathBuf;
@@ -57,6 +57,8 @@ pub(crate) struct Gpu {
     last: RefCell<Launched>,
     /// `EARNEST_CUDA_SYNC`: waits after every launch, so that an error is that launch's.
     waits: bool,
+    /// Launches are kept for a record instead of being done.
+    recording: Cell<bool>,
 }
 
 /// What a device was asked to compute last, for the errors that a driver reports later.
@@ -255,6 +257,7 @@ impl Gpu {
             graphs: RefCell::default(),
             names: HashMap::new(),
             last: RefCell::default(),
+            recording: Cell::new(false),
             waits: std::env::var_os(WAITS).is_some_and(|value| value != "0" && !value.is_empty()),
         };
         gpu.enter()?;
@@ -348,8 +351,9 @@ impl Gpu {
 
     /// Checks a launch, and with [`WAITS`] its work.
     fn check_launch(&self, call: &'static str, code: c_int) -> Result<(), DeviceError> {
-        self.check(call, code).map_err(|error| self.at_fault(error, false))?;
-        if self.waits {
+        self.check_work(call, code)?;
+        // What is recorded is not done yet, and a wait would end the record.
+        if self.waits && !self.recording.get() {
             // SAFETY: a handle of this device.
             let code = unsafe { (self.driver.stream_synchronize)(self.stream) };
             return self.check_work("cuStreamSynchronize", code);
@@ -439,7 +443,7 @@ impl Device for Gpu {
         }
         // SAFETY: the bytes are there until the stream came by, for which this waits.
         unsafe {
-            self.check(
+            self.check_work(
                 "cuMemcpyHtoDAsync",
                 (self.driver.copy_to_device)(to, from.as_ptr().cast(), from.len(), self.stream),
             )?;
@@ -449,12 +453,14 @@ impl Device for Gpu {
 
     unsafe fn send(&self, to: Address, from: *const u8, bytes: usize) -> Result<(), DeviceError> {
         // SAFETY: by the caller.
-        self.check("cuMemcpyHtoDAsync", unsafe { (self.driver.copy_to_device)(to, from.cast(), bytes, self.stream) })
+        self.check_work("cuMemcpyHtoDAsync", unsafe {
+            (self.driver.copy_to_device)(to, from.cast(), bytes, self.stream)
+        })
     }
 
     unsafe fn receive(&self, from: Address, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
         // SAFETY: by the caller.
-        self.check("cuMemcpyDtoHAsync", unsafe { (self.driver.copy_to_host)(to.cast(), from, bytes, self.stream) })
+        self.check_work("cuMemcpyDtoHAsync", unsafe { (self.driver.copy_to_host)(to.cast(), from, bytes, self.stream) })
     }
 
     fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
@@ -463,17 +469,17 @@ impl Device for Gpu {
         }
         // SAFETY: allocated memory.
         let code = unsafe { (self.driver.copy_on_device)(to, from, bytes as usize, self.stream) };
-        self.check("cuMemcpyDtoDAsync", code)
+        self.check_work("cuMemcpyDtoDAsync", code)
     }
 
     fn zero(&self, at: Address, bytes: u64) -> Result<(), DeviceError> {
         // SAFETY: allocated memory.
-        self.check("cuMemsetD8Async", unsafe { (self.driver.set_bytes)(at, 0, bytes as usize, self.stream) })
+        self.check_work("cuMemsetD8Async", unsafe { (self.driver.set_bytes)(at, 0, bytes as usize, self.stream) })
     }
 
     fn mark(&self, slot: usize) -> Result<Mark, DeviceError> {
         // SAFETY: handles of this device.
-        self.check("cuEventRecord", unsafe { (self.driver.event_record)(self.events[slot], self.stream) })?;
+        self.check_work("cuEventRecord", unsafe { (self.driver.event_record)(self.events[slot], self.stream) })?;
         Ok(Mark(slot as u64))
     }
 
@@ -491,7 +497,7 @@ impl Device for Gpu {
             stamps.push(event);
         }
         // SAFETY: handles of this device.
-        self.check("cuEventRecord", unsafe { (self.driver.event_record)(stamps[number], self.stream) })
+        self.check_work("cuEventRecord", unsafe { (self.driver.event_record)(stamps[number], self.stream) })
     }
 
     fn seconds(&self, from: usize, to: usize) -> Result<f64, DeviceError> {
@@ -584,12 +590,15 @@ impl Device for Gpu {
     fn record(&self) -> Result<(), DeviceError> {
         // SAFETY: a handle of this device.
         let code = unsafe { (self.driver.capture_begin)(self.stream, CAPTURE_THREAD_LOCAL) };
-        self.check("cuStreamBeginCapture", code)
+        self.check("cuStreamBeginCapture", code)?;
+        self.recording.set(true);
+        Ok(())
     }
 
     fn recorded(&self) -> Result<Recording, DeviceError> {
         let (mut graph, mut ready) = (std::ptr::null_mut(), std::ptr::null_mut());
         let d = &self.driver;
+        self.recording.set(false);
         // SAFETY: handles to write; the graph is not used after it was made ready.
         unsafe {
             self.check("cuStreamEndCapture", (d.capture_end)(self.stream, &mut graph))?;
@@ -626,7 +635,8 @@ impl Device for Gpu {
                 let shape = Some([product.m, product.n, product.k]);
                 self.note(Launched { product: shape, ..Launched::default() });
                 // SAFETY: by the caller.
-                unsafe { products.run(product)? };
+                let asked = unsafe { products.run(product) };
+                asked.map_err(|error| self.at_fault(error, !self.waits))?;
                 self.check_launch("cublasLtMatmul", 0)
             }
             None => Err(DeviceError::Call { call: "cublasLtMatmul", why: "cublasLt was not opened".into() }),

@@ -97,7 +97,7 @@ pub struct VariantCard {
     pub capability: Option<(u32, u32)>,
 }
 
-/// Every variant, in the order in which an acceptance measures them.
+/// Every variant.
 pub static VARIANTS: [VariantCard; 1] = [VariantCard {
     variant: Variant::Wgmma,
     name: "wgmma",

@@ -254,8 +254,7 @@ impl ProductRunner {
         unsafe {
             match &self.kernels[&part.kind] {
                 Kernels { plain: Some(plain), .. } => self.plain(device, *plain, &product),
-                kernels @ Kernels { dequantise: Some(dequantise), .. } if library && m > FEW_ROWS => {
-                    let _ = kernels;
+                Kernels { dequantise: Some(dequantise), .. } if library && m > FEW_ROWS => {
                     self.expand(device, *dequantise, part, &product)
                 }
                 kernels => self.own(device, kernels, &product),

@@ -11,11 +11,12 @@ use super::{
     hf_config,
 };
 
-/// Values of the block that all matrices are cut from: 64 MiB, more than a GPU's second cache.
-const BLOCK: usize = 32 << 20;
-
 /// Values between two matrices' first ones are multiples of this, so that copies on a device stay aligned.
 const ALIGNMENT: usize = 128;
+
+/// Values of the block that all matrices are cut from: 64 MiB, more than a GPU's second cache. A prime number of aligned pieces, so that rows of a matrix
+/// repeat after more than any vocabulary has.
+const BLOCK: usize = 262_139 * ALIGNMENT;
 
 /// A published configuration.
 struct Shape {
@@ -292,6 +293,15 @@ mod tests {
         }
         let unknown = Checkpoint::random("llama-9", None).unwrap_err().to_string();
         assert!(unknown.contains("llama-9") && unknown.contains("llama-3-8b"), "{unknown}");
+    }
+
+    #[test]
+    fn no_two_rows_of_a_matrix_are_the_same_part_of_the_block() {
+        for shape in &SHAPES {
+            let mut firsts: Vec<usize> = (0..shape.vocab).map(|row| row * shape.hidden % BLOCK).collect();
+            firsts.sort_unstable();
+            assert!(firsts.windows(2).all(|two| two[0] < two[1]), "{}", shape.name);
+        }
     }
 
     #[test]

@@ -95,12 +95,17 @@ pub enum CheckError {
     Broken(#[from] BrokenCheck),
 }
 
-/// Runs the checks from the one at `first` on a GPU, and tells `done` of each as it ends.
+/// Runs the checks from the one at `first` on a GPU, and tells `done` of each as it ends; those of cublasLt's products with `library`.
 ///
 /// # Errors
 /// [`CheckError`] if the GPU can not be used or a check breaks; a wrong result is no error but a check that has not passed.
-pub fn check_kernels(index: usize, first: usize, done: &mut dyn FnMut(&KernelCheck)) -> Result<(), CheckError> {
-    let gpu = &mut Gpu::open(index, Options::default().kernel_cache, true)?;
+pub fn check_kernels(
+    index: usize,
+    first: usize,
+    library: bool,
+    done: &mut dyn FnMut(&KernelCheck),
+) -> Result<(), CheckError> {
+    let gpu = &mut Gpu::open(index, Options::default().kernel_cache, library)?;
     for (index, Planned { name, tolerance, run }) in plan(gpu)?.into_iter().enumerate().skip(first) {
         match run(gpu) {
             Ok(outcome) => done(&outcome.check(name, tolerance)),
