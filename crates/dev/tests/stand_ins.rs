@@ -194,6 +194,9 @@ fn a_device_that_breaks_names_the_kernel_and_a_new_process_goes_on() {
     let (_, checks, _) = rows(&waiting, &["kernels", "--json"]);
     let said = checks.iter().find_map(|row| row["broken"].as_str()).unwrap();
     assert!(said.contains(", in ") && said.contains("blocks of") && !said.contains("one of"), "{said}");
+    // A wait would end a record, so there is none inside.
+    let recorded = dev(&at, &[("EARNEST_CUDA_SYNC", "1")], &["golden", LLAMA, "--device", "cuda", "--dtype", "bf16"]);
+    assert!(recorded.status.code() == Some(5) && words(&recorded).contains("NOT all within"), "{}", words(&recorded));
     // A checkpoint is named, and those after it are compared.
     std::fs::remove_file(&once).unwrap();
     let folder = "tests/golden/engine/checkpoints";
