@@ -55,11 +55,14 @@ const PRODUCT_TOLERANCE: f64 = 1e-3;
 /// may lose an 8,192nd of the sum so far.
 const FP8_TOLERANCE: f64 = 0.02;
 
+/// What a check does on a GPU.
+type Run = Box<dyn FnOnce(&mut Gpu) -> Result<Outcome, DeviceError>>;
+
 /// A check of some kernels that has not run yet.
 struct Planned {
     name: String,
     tolerance: f64,
-    run: Box<dyn FnOnce(&mut Gpu) -> Result<Outcome, DeviceError>>,
+    run: Run,
 }
 
 impl Planned {
