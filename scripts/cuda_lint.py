@@ -30,7 +30,7 @@ SOURCES = ROOT / "crates/engine/src/cuda/kernels"
 EMBEDDED = SOURCES / "embedded"
 
 # Largest frames of local memory, in bytes a thread, of what spills: attend_tall, by the columns of a head. Every other kernel must do without.
-SPILLS = {("attend_tall", 160): 64, ("attend_tall", 192): 112, ("attend_tall", 224): 176, ("attend_tall", 256): 272}
+SPILLS = {("attend_tall", 160): 64, ("attend_tall", 192): 112, ("attend_tall", 224): 216, ("attend_tall", 256): 272}
 
 # What a multiprocessor has, for the table: shared memory in KiB (a block gets 1 KiB less), threads, blocks.
 MULTIPROCESSOR = {
@@ -53,8 +53,8 @@ WGMMA_REGISTERS = {
     "dense": {8: 64, 16: 72, 32: 96, 64: 128, 128: 192, 192: 248},
     "e4m3": {8: 88, 16: 104, 32: 144, 64: 192, 96: 232},
 }
-TALL_REGISTERS = {32: 184, 64: 224, 96: 256, 128: 248, 160: 256, 192: 256, 224: 256, 256: 256}
-WIDE_REGISTERS = {32: 96, 64: 96, 96: 112, 128: 104, 160: 120, 192: 120, 224: 120, 256: 128}
+TALL_REGISTERS = {32: 192, 64: 240, 96: 256, 128: 256, 160: 256, 192: 256, 224: 256, 256: 256}
+WIDE_REGISTERS = {32: 96, 64: 104, 96: 112, 128: 120, 160: 120, 192: 120, 224: 120, 256: 128}
 OTHER_REGISTERS = {"attend_plain": 104, "product_plain": 96, "experts_plain": 96, "place": 80}
 REGISTERS = 64
 
