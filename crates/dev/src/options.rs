@@ -78,7 +78,7 @@ impl From<WeightArgs> for WeightFormat {
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
     /// Hugging Face folder or GGUF file
-    #[arg(long = "model", value_name = "PATH", required_unless_present = "random")]
+    #[arg(long = "model", value_name = "PATH")]
     pub path: Option<PathBuf>,
 
     /// Random weights in the shape of a published model instead; nothing is read

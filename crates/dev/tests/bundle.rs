@@ -126,34 +126,27 @@ fn the_words_of_a_sanitizer_are_understood() {
     if !can_run() {
         return;
     }
-    let check = r#"import sys, types
-sys.argv = ['steps.py', '--help']
-sys.path.insert(0, 'scripts/gpu')
+    let check = r#"import sys, tempfile, types
 source = open('scripts/gpu/steps.py').read().rsplit('main()', 1)[0]
-steps = types.ModuleType('steps'); steps.__file__ = 'scripts/gpu/steps.py'
+steps = types.ModuleType('steps')
+steps.__file__ = 'scripts/gpu/steps.py'
 exec(compile(source, 'steps.py', 'exec'), steps.__dict__)
-folder = sys.argv[0] and __import__('tempfile').mkdtemp()
+folder = tempfile.mkdtemp()
 class S:
     dry = False
     def path(self, step, end): return folder + '/' + end
-def judged(text, code):
-    open(folder + '/out', 'w').write(text); open(folder + '/err', 'w').close()
+def judged(code, *lines):
+    open(folder + '/out', 'w').write(chr(10).join(lines))
+    open(folder + '/err', 'w').close()
     return steps.sanitized(S(), None, code)[0]
-line = '{"name":"a","passed":true}
-'
-assert judged(line + '========= ERROR SUMMARY: 0 errors
-', 0) is True
-assert judged('========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)
-' + line, 5) is True
-assert judged(line, 'time') is True and judged('', 'time') is None
-assert judged('========= Internal Sanitizer Error: The Sanitizer failed to handle a hardware exception
-' + line, 'time') is False
-assert judged(line + '{"name":"b","passed":false,"broken":"CUDA_ERROR_ILLEGAL_ADDRESS"}
-', 'time') is False
-assert judged('========= Uninitialized __global__ memory read of size 2 bytes
-' + line, 'time') is False
-assert judged(line + '========= ERROR SUMMARY: 3 errors
-', 9) is False
+line = '{"name":"a","passed":true}'
+assert judged(0, line, '========= ERROR SUMMARY: 0 errors') is True
+assert judged(5, '========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)', line) is True
+assert judged('time', line) is True and judged('time') is None
+assert judged('time', line, '========= Internal Sanitizer Error: The Sanitizer failed to handle a hardware exception') is False
+assert judged('time', line, '{"name":"b","passed":false,"broken":"CUDA_ERROR_ILLEGAL_ADDRESS"}') is False
+assert judged('time', line, '========= Uninitialized __global__ memory read of size 2 bytes') is False
+assert judged(9, line, '========= ERROR SUMMARY: 3 errors') is False
 print('fine')"#;
     let mut script = Command::new("python3");
     let ended = script.args(["-c", check]).current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap();
