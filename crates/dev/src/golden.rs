@@ -47,7 +47,7 @@ pub struct GoldenArgs {
     pub json: bool,
 }
 
-/// What 16 bits may change in a checkpoint: its logits, and the lead of a greedy token that is lost, in units of the spread (standard deviation) of its
+/// Accepted rounding to 16 bits in a checkpoint: of its logits, and of the lead of a greedy token that is lost, in units of the spread (standard deviation) of its
 /// logits, 0.16 to 2.7. About twice the most that correct roundings changed: the CPU engine over 47 checkpoints with matrices in bf16 and f16, products in bf16 and
 /// f32, keys and values in bf16 and f32. Logits that have nothing to do with the recorded ones are about 4 apart somewhere in the vocabulary.
 const DENSE: [f64; 2] = [0.28, 0.12];
@@ -64,7 +64,7 @@ const OTHERS: [(&str, [f64; 2]); 7] = [
     ("qwen3.5", [0.35, 0.7]),
 ];
 
-/// What became of a checkpoint.
+/// A checkpoint's result, or the reason why it has none.
 #[derive(Debug, Serialize)]
 struct Row {
     #[serde(flatten)]

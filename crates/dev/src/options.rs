@@ -13,7 +13,7 @@ use earnest_models::memory::ByteSize;
 
 use crate::failure::Failure;
 
-/// Where something is computed.
+/// A device to compute on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
     /// On this machine's cores.

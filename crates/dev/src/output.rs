@@ -66,7 +66,7 @@ pub fn go_on_at(next: usize, _wrong: usize) -> Failure {
     Failure::new(Exit::Engine, format!("the device broke: go on with --first {next}"))
 }
 
-/// Where a command of several parts begins, and what is known from before.
+/// First part of a command of several, and the wrong ones before it.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct First {
     /// Leave out so many parts at the beginning

@@ -1,4 +1,4 @@
-//! What goes to a machine with a GPU: its size, and its steps on stand-ins of NVIDIA's libraries, which compute nothing.
+//! The bundle for a machine with a GPU: its size, and its steps on stand-ins of NVIDIA's libraries, which compute nothing.
 #![cfg(target_os = "linux")]
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
