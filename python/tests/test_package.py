@@ -202,6 +202,10 @@ class Errors(unittest.TestCase):
         )
 
     def test_ctrl_c_stores_what_there_is(self):
+        # A shell starts what runs in the background with this signal ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+
         def interrupt():
             for _ in range(600):
                 time.sleep(0.1)
