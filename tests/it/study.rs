@@ -298,3 +298,64 @@ fn prompts_are_crossed_with_models_and_compared() {
     assert_eq!(code(&output), 3, "{}", stderr(&output));
     assert!(stderr(&output).contains("1 of 2 runs did not finish"), "{}", stderr(&output));
 }
+
+/// A study of a model with a chat template and one without.
+fn mixed(folder: &Path, prompts: &str) {
+    let text = "[models.chats]\nmodel = \"copy\"\n[models.plain]\nmodel = \"built-in\"\n[tasks.sums]\nsuite = \"arithmetic-bench\"\n\
+                options = { tasks = \"add,sub\", lengths = \"1..3\", per-length = 2 }\n[generation]\nmax-tokens = 4\n[[compare]]\n";
+    write(folder, &text.replace("[generation]", &format!("{prompts}\n[generation]")));
+}
+
+#[test]
+fn all_models_are_asked_alike_unless_the_study_says_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = copy_of_tiny(folder.path());
+    edit_json(&copy.join("tokenizer_config.json"), |config| {
+        config["chat_template"] = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}".into();
+    });
+    let forms = |results: &Value| -> Vec<String> {
+        let form = |run: &Value| {
+            let shown = run_in(folder.path(), &["runs", "show", run["run"].as_str().unwrap(), "--json"]);
+            document(&shown)["manifest"]["settings"]["prompt_mode"].as_str().unwrap().to_owned()
+        };
+        results["runs"].as_array().unwrap().iter().map(form).collect()
+    };
+    mixed(folder.path(), "");
+    let said = "all models are asked raw, because plain has no chat template";
+    let planned = run_in(folder.path(), &["study", "study.toml", "--dry-run"]);
+    assert!(stdout(&planned).contains(said), "{}{}", stdout(&planned), stderr(&planned));
+    let screen = study(folder.path(), &[]);
+    assert!(stdout(&screen).replace('\n', " ").contains(said), "{}", stdout(&screen));
+    let results = document(&study(folder.path(), &["--json", "-q"]));
+    assert_eq!(forms(&results), ["raw", "raw"]);
+
+    mixed(folder.path(), "prompts = \"auto\"");
+    let results = document(&study(folder.path(), &["--json", "-q"]));
+    assert_eq!(forms(&results), ["chat", "raw"]);
+    assert!(!results["notes"].to_string().contains("asked raw"), "{results}");
+    // The verdict on two such runs says it, with the command for the one that was asked by chat, on whichever side it stands.
+    let names = [name(&results, "chats", "sums"), name(&results, "plain", "sums")].map(|name| name.as_str().unwrap());
+    for (runs, letters) in [(names, ["A", "B"]), ([names[1], names[0]], ["B", "A"])] {
+        let said = format!("asked differently, {} by its chat template and {} raw", letters[0], letters[1]);
+        let command = "`earnest run arithmetic-bench --model copy --prompt raw`";
+        let screen = run_in(folder.path(), &["compare", runs[0], runs[1]]);
+        let text = stdout(&screen).replace('\n', " ");
+        assert!(text.contains(&said) && text.contains(command), "{text}");
+        let found = document(&run_in(folder.path(), &["compare", runs[0], runs[1], "--json"]));
+        assert!(found[0]["asked_differently"].as_str().unwrap().contains(&said), "{found}");
+    }
+    let alike = document(&run_in(folder.path(), &["compare", names[1], names[1], "--json"]));
+    assert!(alike[0].get("asked_differently").is_none(), "{alike}");
+}
+
+#[test]
+fn an_endpoint_without_raw_prompts_leaves_each_model_its_own_form() {
+    let folder = tempfile::tempdir().unwrap();
+    mixed(folder.path(), "");
+    let text = std::fs::read_to_string(folder.path().join("study.toml")).unwrap();
+    let endpoint = "[models.chats]\nendpoint = \"http://127.0.0.1:1/v1\"\napi = \"chat\"\nmodel = \"m\"\nretries = 0\n";
+    write(folder.path(), &text.replace("[models.chats]\nmodel = \"copy\"\n", endpoint));
+    let planned = run_in(folder.path(), &["study", "study.toml", "--dry-run"]);
+    let said = "plain is asked raw and chats by its chat template, because plain has none and the endpoint of chats takes no raw prompts";
+    assert!(stdout(&planned).replace('\n', " ").contains(said), "{}{}", stdout(&planned), stderr(&planned));
+}

@@ -96,9 +96,10 @@ pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         fail_on_error: args.fail_on_error,
         stop: stop_flag(),
     };
-    let plan = StudyPlan::new(definition, settings)?;
+    let mut plan = StudyPlan::new(definition, settings)?;
     let mut sessions = Sessions::default();
     let mut reporters = Reporters::on_terminal(printer, quiet);
+    plan.ask_alike(&mut sessions, &mut reporters);
     let estimate = Estimate::new(&plan, &mut sessions, &mut reporters);
     drop(reporters);
     let mut estimate = estimate?;

@@ -66,9 +66,10 @@ fn count(number: f64) -> String {
 }
 
 fn plan_remarks(estimate: &Estimate) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks = estimate.notes.clone();
     if estimate.samples == 0 && estimate.runs.iter().all(|run| run.problem.is_none()) {
-        return vec!["Every run is finished; nothing is left to ask.".to_owned()];
+        remarks.push("Every run is finished; nothing is left to ask.".to_owned());
+        return remarks;
     }
     if estimate.at_most {
         remarks.push("<= is a limit: the model has no earlier run whose answers tell their length.".to_owned());

@@ -6,7 +6,7 @@ mod pilot;
 use std::collections::BTreeSet;
 
 use crate::import::no_field;
-use crate::report::{Comparison, Scores, compare, differing_settings};
+use crate::report::{Comparison, Scores, compare};
 use crate::run::store::{Filter, RunRecord, Store};
 use crate::run::{Decision, FileRecord, Reporter, RunEvent, Sample};
 use crate::samples::check_filter;
@@ -74,7 +74,7 @@ pub(crate) fn paired(
     for (comparison, run) in comparisons.iter_mut().zip(others) {
         let is_of_other_questions = run.manifest.settings.suite != baseline.manifest.settings.suite;
         check_common(comparison, || nothing_in_common(baseline, run))?;
-        comparison.settings = differing_settings(&baseline.manifest, &run.manifest);
+        comparison.read_settings(&baseline.manifest, &run.manifest);
         if is_of_other_questions {
             // They only say where the questions are.
             comparison.settings.retain(|change| !change.name.starts_with("suite_options."));

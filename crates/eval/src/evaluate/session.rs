@@ -12,7 +12,7 @@ use super::until::{decider, resolved};
 use super::{Decoding, EvaluationSettings, Questions, RunChoice};
 use crate::EvalError;
 use crate::model::{LoadedEngine, OpenModel};
-use crate::prompt::{Prompter, SystemPlace};
+use crate::prompt::{Mode, ModeRequest, PromptError, Prompter, SystemPlace};
 use crate::results;
 use crate::run::store::{RunProgress, RunRecord, Store};
 use crate::run::{
@@ -59,6 +59,14 @@ impl ModelSession {
     /// Returns warnings about the model.
     pub fn warnings(&self) -> Vec<String> {
         self.model.warnings()
+    }
+
+    /// Returns the form of the prompts that a request comes to for this model.
+    ///
+    /// # Errors
+    /// If a chat template is asked for and the model has none.
+    pub(crate) fn form(&self, request: ModeRequest) -> Result<Mode, PromptError> {
+        Ok(Prompter::new(self.model.prompt_source().as_ref(), request)?.mode())
     }
 
     /// Starts or continues a run; returns finished runs as they are.

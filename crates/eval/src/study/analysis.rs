@@ -117,7 +117,7 @@ impl StudyResults {
                 .collect(),
             comparisons: Vec::new(),
             mixed_models: Vec::new(),
-            notes: Vec::new(),
+            notes: plan.notes.clone(),
             report: None,
         };
         for (run, error) in outcome.failures() {

@@ -26,6 +26,8 @@ pub struct Estimate {
     pub at_most: bool,
     /// Seconds without loading; none if the rate of some model is unknown.
     pub seconds: Option<f64>,
+    /// Sentences on the form of the prompts; see [`StudyPlan::notes`].
+    pub notes: Vec<String>,
 }
 
 /// Cost of what is left of a run.
@@ -149,6 +151,7 @@ impl Estimate {
             new_tokens: 0.0,
             at_most: false,
             seconds: None,
+            notes: plan.notes.clone(),
         };
         estimate.sum();
         Ok(estimate)

@@ -3,6 +3,7 @@
 //! A [`StudyDefinition`] is read from a file or made in code. [`StudyPlan::new`] checks all of it and orders its runs,
 //! [`Estimate::new`] counts what they cost, [`execute`] makes those that are missing, and [`StudyResults::new`] compares them.
 
+mod alike;
 mod analysis;
 mod definition;
 mod estimate;

@@ -44,6 +44,10 @@ pub struct StudyPlan {
     pub settings: StudySettings,
     /// By model and then by task and prompt, so that a model is loaded once.
     pub runs: Vec<PlannedRun>,
+    /// Sentences on the form of the prompts, where models would be asked in different ones.
+    pub notes: Vec<String>,
+    /// Places of tasks and prompts whose models are all asked raw.
+    pub(super) asked_raw: Vec<(usize, usize)>,
     /// Sources of the models; none for endpoints, which depend on the prompt.
     sources: Vec<Option<ModelSource>>,
 }
@@ -81,7 +85,7 @@ impl StudyPlan {
                 runs.extend((0..of_task.prompts.len()).map(|prompt| PlannedRun { model, task, prompt }));
             }
         }
-        Ok(StudyPlan { definition, settings, runs, sources })
+        Ok(StudyPlan { definition, settings, runs, notes: Vec::new(), asked_raw: Vec::new(), sources })
     }
 
     /// Model of a run.
@@ -129,10 +133,12 @@ impl StudyPlan {
         }
     }
 
-    fn mode(&self, run: PlannedRun) -> Result<ModeRequest, EvalError> {
+    /// Form in which a run's prompts are asked for: that of the study, one for all models, or the suite's.
+    pub(super) fn mode(&self, run: PlannedRun) -> Result<ModeRequest, EvalError> {
         let prompts = self.prompts(run);
         match prompts.mode {
             Some(mode) => Ok(mode),
+            None if self.asked_raw.contains(&(run.task, run.prompt)) => Ok(ModeRequest::Raw),
             None => Ok(mode(prompts, &configure(self.task(run), prompts)?)),
         }
     }
@@ -144,7 +150,7 @@ impl StudyPlan {
     pub fn evaluation(&self, run: PlannedRun) -> Result<EvaluationSettings, EvalError> {
         let (model, task, prompts) = (self.model(run), self.task(run), self.prompts(run));
         let configured = configure(task, prompts)?;
-        let prompt = mode(prompts, &configured);
+        let prompt = self.mode(run)?;
         let source = match (&model.reference, &self.sources[run.model]) {
             (ModelReference::Endpoint(request), _) => {
                 ModelSource::Endpoint(request.source(prompt, &self.settings.hub)?)

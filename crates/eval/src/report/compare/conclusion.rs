@@ -3,8 +3,13 @@ use super::{Comparison, Sequential};
 use crate::run::shown;
 
 impl Comparison {
-    /// Returns the conclusion in plain words, with its limits.
+    /// Returns the conclusion in plain words, with its limits, and how the runs were asked where that differs.
     pub fn conclusion(&self) -> String {
+        let asked = self.asked_differently.iter().filter(|_| self.items > 0).map(String::as_str);
+        [self.verdict().as_str()].into_iter().chain(asked).collect::<Vec<_>>().join(" ")
+    }
+
+    fn verdict(&self) -> String {
         let overall = &self.overall;
         let points = |value: f64| overall.size(value.abs());
         if self.items == 0 {

@@ -57,6 +57,9 @@ pub struct Comparison {
     pub of_logs: bool,
     /// Settings besides the model in which the runs differ; see [`differing_settings`].
     pub settings: Vec<SettingChange>,
+    /// Sentence on runs of which one was asked by its chat template and the other raw, with the command that asks both alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_differently: Option<String>,
     /// Anytime-valid difference, if a run has a condition on which it ends; the other intervals and p values are then not valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequential: Option<Sequential>,
@@ -151,6 +154,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         different_prompts,
         of_logs,
         settings: Vec::new(),
+        asked_differently: None,
         sequential,
         overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
         tasks: by_task,

@@ -1,8 +1,52 @@
 //! Settings in which compared runs differ.
 use serde_json::{Map, Value, json};
 
-use crate::run::{Manifest, RunSettings, SettingChange};
+use super::Comparison;
+use crate::prompt::Mode;
+use crate::run::{IMPORT_ENGINE, Manifest, RunSettings, SettingChange};
 use earnest_tasks::suite::log::STORED_KEY;
+use earnest_tasks::suite::registry;
+
+impl Comparison {
+    /// Notes the settings in which two runs differ, and whether they were asked in two forms.
+    pub fn read_settings(&mut self, baseline: &Manifest, run: &Manifest) {
+        self.settings = differing_settings(baseline, run);
+        self.asked_differently = asked_differently(baseline, run);
+    }
+}
+
+/// Returns the sentence on runs of which one was asked by its chat template and the other raw. Raw is the form that every model
+/// has, so the command asks the first kind again.
+fn asked_differently(baseline: &Manifest, run: &Manifest) -> Option<String> {
+    let (mine, theirs) = (&baseline.settings, &run.settings);
+    if mine.is_log() || theirs.is_log() || mine.prompt_mode == theirs.prompt_mode {
+        return None;
+    }
+    let ([chat, raw], by_chat) = match mine.prompt_mode {
+        Mode::Chat => (["A", "B"], baseline),
+        Mode::Raw => (["B", "A"], run),
+    };
+    let mut said = format!(
+        "They were asked differently, {chat} by its chat template and {raw} raw, and that alone can make a difference."
+    );
+    let settings = &by_chat.settings;
+    if settings.engine != IMPORT_ENGINE {
+        // Own questions are in a file that the name does not tell, and an endpoint's model is named by other options.
+        let questions = match registry::find(&settings.suite) {
+            Some(_) => settings.suite.as_str(),
+            None => "FILE",
+        };
+        let model = match settings.endpoint {
+            Some(_) => String::new(),
+            None => format!(" --model {}", by_chat.model.path),
+        };
+        said.push_str(&format!(
+            " `earnest run {questions}{model} --prompt raw`, with the other options of {}, asks both alike.",
+            by_chat.run
+        ));
+    }
+    Some(said)
+}
 
 /// Returns the settings besides the model in which two runs differ. Includes the dtype of the weights as
 /// `engine.weights_dtype`; leaves out the suite's version, because stored completions can be scored again. Of another tool's log it has

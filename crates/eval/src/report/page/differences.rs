@@ -2,7 +2,7 @@
 use rayon::prelude::*;
 
 use super::ReportRun;
-use crate::report::{Comparison, Difference, Scores, compare, differing_settings};
+use crate::report::{Comparison, Difference, Scores, compare};
 use crate::run::Decision;
 
 /// Compares the other runs with the first one, as `compare` does, under their labels; tasks are in the first run's order. Runs of other
@@ -20,7 +20,7 @@ pub fn comparisons(runs: &[ReportRun]) -> Vec<Comparison> {
     let order = base.tasks();
     let mut found = compare(&names, &scores);
     for (comparison, run) in found.iter_mut().zip(compared.iter().skip(1)) {
-        comparison.settings = differing_settings(&base.document.manifest, &run.document.manifest);
+        comparison.read_settings(&base.document.manifest, &run.document.manifest);
     }
     found.retain(|comparison| comparison.items > 0);
     for comparison in &mut found {
