@@ -25,6 +25,7 @@ pub mod results;
 pub mod run;
 pub mod runs;
 pub mod samples;
+mod scorer_name;
 mod stored_run;
 pub mod study;
 pub mod suites;

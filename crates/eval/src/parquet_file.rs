@@ -93,7 +93,9 @@ mod tests {
     use super::*;
 
     fn written(codec: Compression, version: WriterVersion) -> Vec<u8> {
-        let schema = Arc::new(parse_message_type("message m { required binary id (UTF8); optional binary text (UTF8); }").unwrap());
+        let schema = Arc::new(
+            parse_message_type("message m { required binary id (UTF8); optional binary text (UTF8); }").unwrap(),
+        );
         let properties = WriterProperties::builder()
             .set_compression(codec)
             .set_writer_version(version)
@@ -101,7 +103,9 @@ mod tests {
             .build();
         let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
         let mut group = writer.next_row_group().unwrap();
-        let texts = |mark: &'static str| (0..300).map(move |at| ByteArray::from(format!("{mark} {at} {}", "ab ".repeat(40)).as_str()));
+        let texts = |mark: &'static str| {
+            (0..300).map(move |at| ByteArray::from(format!("{mark} {at} {}", "ab ".repeat(40)).as_str()))
+        };
         let mut column = group.next_column().unwrap().unwrap();
         column.typed::<ByteArrayType>().write_batch(&texts("id").collect::<Vec<_>>(), None, None).unwrap();
         column.close().unwrap();
@@ -179,7 +183,10 @@ mod tests {
         for (said, reason) in [(9_000, "they hold more than 9000 bytes"), (1_000_000, "Actual decompressed size")] {
             let lying = replaced(&bytes, &field(size), &field(said));
             let found = rows(&opened(&lying).unwrap()).unwrap_err();
-            assert!(found.starts_with("the pages of its column `id` (codec ZSTD)") && found.contains(reason), "{found}");
+            assert!(
+                found.starts_with("the pages of its column `id` (codec ZSTD)") && found.contains(reason),
+                "{found}"
+            );
         }
     }
 }
