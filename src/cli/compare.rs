@@ -188,9 +188,14 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         true => "Accuracies in per cent, differences in points",
         false => "Means of the scores",
     };
+    let own = match comparison.overall.without_label {
+        0 => String::new(),
+        1 => " (1 item has no label and is its own)".to_owned(),
+        count => format!(" ({count} items have no label, each is its own)"),
+    };
     remarks.push(format!(
         "{unit}, paired by item. Intervals and p values are robust to {} clusters of \
-         items; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is detected \
+         items{own}; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is detected \
          with 80 % power{none}. Intervals, p values and detectable differences are not adjusted for several tasks; only \
          \"p Holm\" is.",
         comparison.overall.clusters

@@ -63,7 +63,9 @@ impl From<RunError> for CliError {
             _ => Exit::Results,
         };
         let help = match &error {
-            RunError::AmbiguousRun { name, runs } => Some(candidates(name, runs, std::env::args().skip(1))),
+            RunError::AmbiguousRun { name, runs, labels } => {
+                Some(candidates(name, runs, labels, std::env::args().skip(1)))
+            }
             error => error.help(),
         };
         CliError { exit, message: error.to_string(), help }
@@ -71,7 +73,7 @@ impl From<RunError> for CliError {
 }
 
 /// The runs that a name could mean, a line each, as the whole command where the name is an argument of it.
-fn candidates(name: &str, runs: &[String], arguments: impl Iterator<Item = String>) -> String {
+fn candidates(name: &str, runs: &[String], labels: &[String], arguments: impl Iterator<Item = String>) -> String {
     let words: Vec<String> = arguments.collect();
     let plain = |word: &str| {
         let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+".contains(c);
@@ -82,14 +84,14 @@ fn candidates(name: &str, runs: &[String], arguments: impl Iterator<Item = Strin
         }
     };
     let place = words.iter().position(|word| word == name);
-    let line = |run: &String| match place {
+    let line = |(run, label): (&String, &String)| match place {
         Some(place) => {
             let replaced = words.iter().enumerate().map(|(at, word)| plain(if at == place { run } else { word }));
-            format!("\n  earnest {}", replaced.collect::<Vec<_>>().join(" "))
+            format!("\n  earnest {}  # {label}", replaced.collect::<Vec<_>>().join(" "))
         }
-        None => format!("\n  {run}"),
+        None => format!("\n  {run}  # {label}"),
     };
-    let lines: String = runs.iter().map(line).collect();
+    let lines: String = runs.iter().zip(labels).map(line).collect();
     format!(
         "give more of the name, or its last part; `earnest runs list` shows when each began and how it ended{lines}"
     )

@@ -51,6 +51,8 @@ struct Entry {
     samples: usize,
     /// Samples that could not be read.
     refused: usize,
+    /// Documents without a label of their cluster, where others have one: each is its own.
+    without_label: usize,
     /// Primary scorer, and its mean.
     primary: Option<String>,
     mean: Option<f64>,
@@ -122,6 +124,7 @@ fn outcome(found: &ImportedLogs) -> Result<Outcome, CliError> {
             items: log.items,
             samples: log.samples,
             refused: log.refused,
+            without_label: log.without_label,
             mean: mean.as_ref().map(|(mean, _)| *mean),
             score: mean.map_or_else(|| "-".to_owned(), |(_, text)| text),
             primary,

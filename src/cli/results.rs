@@ -13,7 +13,9 @@ pub use earnest_eval::results::{document, find_run, primary_rules};
 
 /// Opens existing results.
 pub fn open(folder: &Path, printer: Printer) -> Result<Store, CliError> {
-    Ok(results::open(folder, &mut Messages(printer))?)
+    let mut store = results::open(folder, &mut Messages(printer))?;
+    store.listen(Box::new(move |text| printer.message(text)));
+    Ok(store)
 }
 
 /// Prints the messages and warnings of an operation without progress.

@@ -52,6 +52,11 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
             );
             text += &wrap(&note, printer.width(), "* ");
         }
+        for entry in &entries {
+            if let Some(label) = &entry.label {
+                text += &wrap(&format!("{}: {label}; another run has the same log.", entry.run), printer.width(), "* ");
+            }
+        }
         for note in unsealed.filter_map(|entry| unsealed_note(&entry.run, entry.unsealed)) {
             text += &wrap(&note, printer.width(), "* ");
         }

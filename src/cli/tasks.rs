@@ -133,7 +133,13 @@ fn screen(found: &Check, width: usize) -> String {
     for file in &found.files {
         row("file", format!("{}, {}, SHA-256 {}", file.path, counted(file.rows, "row"), file.sha256));
     }
-    row("questions", format!("{} in {}", counted(found.questions, "question"), counted(found.clusters, "cluster")));
+    let own = match found.without_label {
+        0 => String::new(),
+        1 => "; 1 has no label and is its own".to_owned(),
+        count => format!("; {count} have no label, each is its own"),
+    };
+    let clusters = counted(found.clusters, "cluster");
+    row("questions", format!("{} in {clusters}{own}", counted(found.questions, "question")));
     if !found.tasks.is_empty() {
         let tasks: Vec<String> = found.tasks.iter().map(|(name, count)| format!("{name} {count}")).collect();
         row("tasks", tasks.join(", "));

@@ -128,6 +128,56 @@ fn every_value_of_inspect_counts() {
 }
 
 #[test]
+fn every_part_of_an_inspect_score_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = |id: u32, grades: Value| {
+        serde_json::json!({"id": id, "epoch": 1, "input": "q", "target": "a", "messages": [], "metadata": {},
+            "output": {"choices": [{"message": {"role": "assistant", "content": "b"}}]}, "scores": {"grades": {"value": grades, "answer": "b"}}})
+    };
+    let samples = [
+        sample(1, serde_json::json!({"form": "C", "value": 0.25, "note": "fine"})),
+        sample(2, serde_json::json!({"form": false, "value": "I", "note": null})),
+    ];
+    let log =
+        serde_json::json!({"version": 2, "status": "success", "eval": {"model": "m", "task": "t"}, "samples": samples});
+    let row = |id: u32, value: &Value, numbers: Value| {
+        serde_json::json!({"id": id, "epoch": 1, "target": "a", "completion": "b", "stop_reason": null, "error": null,
+            "scores": {"grades": {"value": value, "as_float": numbers, "answer": "b"}}})
+    };
+    let value = |at: usize| &samples[at]["scores"]["grades"]["value"];
+    let rows = [
+        row(1, value(0), serde_json::json!({"form": 1.0, "value": 0.25, "note": 0.0})),
+        row(2, value(1), serde_json::json!({"form": 0.0, "value": 0.0, "note": null})),
+    ];
+    let expected = serde_json::json!({"tool": "inspect", "runs": [{"file": "log.json", "status": "success", "model": "m", "task": "t",
+        "reported": [], "samples": rows}], "paired": []});
+    let of = folder.path().join("logs/inspect");
+    fs::create_dir_all(&of).unwrap();
+    fs::write(of.join("log.json"), log.to_string()).unwrap();
+    let report = |expected: &Value| {
+        fs::write(of.join("expected.json"), expected.to_string()).unwrap();
+        logs::tool(folder.path(), "inspect")
+    };
+    assert!(report(&expected).passes(), "{:?}", report(&expected).failures());
+    let numbers = |sample: usize| format!("/runs/0/samples/{sample}/scores/grades/as_float");
+    for (sample, part, other) in
+        [(0, "form", 0.0), (0, "value", 0.5), (0, "note", 1.0), (1, "form", 1.0), (1, "value", 1.0)]
+    {
+        let mut spoilt = expected.clone();
+        *spoilt.pointer_mut(&format!("{}/{part}", numbers(sample))).unwrap() = other.into();
+        assert!(!report(&spoilt).passes(), "{part} of sample {sample} may be anything");
+    }
+    for spoilt_parts in [
+        serde_json::json!({"form": 1.0, "note": 0.0}),
+        serde_json::json!({"form": 1.0, "value": 0.25, "note": 0.0, "more": 1.0}),
+    ] {
+        let mut spoilt = expected.clone();
+        *spoilt.pointer_mut(&numbers(0)).unwrap() = spoilt_parts;
+        assert!(!report(&spoilt).passes());
+    }
+}
+
+#[test]
 fn every_value_of_lighteval_counts() {
     every_spoilt_value_fails("lighteval");
 }

@@ -490,6 +490,22 @@ fn scores_that_are_no_numbers_have_parts() {
     let runs = names(&document(&run_in(at, &["import", &one, &other, "--json"])));
     let screen = done(at, &["compare", &runs[0], &runs[1], "--primary", "form"]);
     assert!(screen.contains("Scored by exact_match,strict-match.form"), "{screen}");
+    // An import takes the names that a comparison takes.
+    for name in ["form", "exact_match,strict-match.form"] {
+        let results = format!("results-{name}");
+        let words = ["import", &one, &other, "--primary", name, "--json", "--results", &results];
+        let imported = document(&run_in(at, &words));
+        let of = |run: &Value| (run["primary"].as_str().map(str::to_owned), run["mean"].as_f64().unwrap());
+        let found: Vec<_> = imported["imported"].as_array().unwrap().iter().map(of).collect();
+        assert!(
+            found.iter().all(|(primary, _)| primary.as_deref() == Some("exact_match,strict-match.form")),
+            "{found:?}"
+        );
+        assert!(found.iter().all(|(_, mean)| (mean - 0.35).abs() < 1e-12), "{found:?}");
+    }
+    let refused = run_in(at, &["import", &one, "--primary", "exact_match,strict-match.shape", "--results", "r"]);
+    assert_eq!(code(&refused), 2);
+    assert!(stderr(&refused).contains("has no scorer exact_match,strict-match.shape"), "{}", stderr(&refused));
     // Neither right nor wrong.
     let failed = run_in(at, &["samples", &runs[0], "--failed"]);
     assert_eq!(stdout(&failed), "", "{}", stderr(&failed));
@@ -678,6 +694,83 @@ fn a_table_says_what_its_columns_are() {
     ))[0]
         .clone();
     assert_eq!(direct["overall"]["difference"], overall["difference"]);
+}
+
+#[test]
+fn a_question_without_a_label_is_its_own_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // Labels are numbers that other questions have as ids; a third have none.
+    let labels = ["1", "", "1", "2", " ", "2", "nan", "1"];
+    for (model, right) in [("a", 3), ("b", 5)] {
+        let rows =
+            labels.iter().enumerate().map(|(n, label)| format!("{n},What is {n}?,{},{label}\n", u8::from(n < right)));
+        std::fs::write(
+            at.join(format!("{model}.csv")),
+            "id,text,right,template\n".to_owned() + &rows.collect::<String>(),
+        )
+        .unwrap();
+    }
+    let table = ["--columns", "id=id,question=text,score=right", "--task", "t"];
+    let mut runs = Vec::new();
+    for model in ["a", "b"] {
+        let file = format!("{model}.csv");
+        let words = [&["import", &file, "--model-name", model, "--cluster", "template", "--json"][..], &table].concat();
+        let output = run_in(at, &words);
+        assert!(stderr(&output).contains("3 documents have no template, each of them is a cluster of its own"));
+        let imported = document(&output);
+        assert_eq!(imported["imported"][0]["without_label"], 3);
+        runs.extend(names(&imported));
+    }
+    // As stored, and by the field of runs without clusters.
+    let plain: Vec<String> = ["a", "b"]
+        .iter()
+        .flat_map(|model| {
+            let file = format!("{model}.csv");
+            let words =
+                [&["import", &file, "--model-name", model, "--results", "plain", "--json"][..], &table].concat();
+            names(&document(&run_in(at, &words)))
+        })
+        .collect();
+    for words in [
+        vec!["compare", &runs[0], &runs[1]],
+        vec!["compare", &plain[0], &plain[1], "--results", "plain", "--cluster", "template"],
+    ] {
+        let found = document(&run_in(at, &[&words[..], &["--json"]].concat()))[0]["overall"].clone();
+        assert_eq!((&found["items"], &found["clusters"], &found["without_label"]), (&json!(8), &json!(5), &json!(3)));
+        let screen = done(at, &words);
+        let joined = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(joined.contains("robust to 5 clusters of items (3 items have no label, each is its own)"), "{screen}");
+    }
+    // A field that no question has is a slip.
+    let output = run_in(at, &[&["import", "a.csv", "--model-name", "c", "--cluster", "tmplate"][..], &table].concat());
+    assert_eq!(code(&output), 2);
+    assert!(
+        stderr(&output).contains("has no field tmplate") && stderr(&output).contains("template"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn imports_of_one_log_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let file = logs("lm-eval").join("logs/hf-gemma").to_str().unwrap().to_owned();
+    done(at, &["import", &file]);
+    done(at, &["import", &file, "--cluster", "template"]);
+    let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--json"])).unwrap();
+    let labels: Vec<&str> = listed.as_array().unwrap().iter().map(|run| run["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["no cluster", "cluster template"]);
+    let screen = done(at, &["runs", "list"]);
+    let joined = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(": cluster template; another run has the same log."), "{screen}");
+    let output = run_in(at, &["runs", "show", "mcq_a"]);
+    assert_eq!(code(&output), 2);
+    let said = stderr(&output);
+    for (run, label) in listed.as_array().unwrap().iter().zip(labels) {
+        assert!(said.contains(&format!("earnest runs show {}  # {label}", run["run"].as_str().unwrap())), "{said}");
+    }
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! Lists and checks of the runs of a results folder.
+use std::collections::{BTreeMap, HashMap};
+
 use serde::Serialize;
 
 use earnest_stats::Estimate;
 use earnest_tasks::suite::Suite;
 
 use crate::EvalError;
+use crate::import::content_of;
 use crate::report::Document;
 use crate::results;
 use crate::run::store::{RunLock, RunRecord, RunSeal, Store};
-use crate::run::{Manifest, Reporter, Status};
+use crate::run::{Manifest, Reporter, Status, labels};
 use crate::suites::start_programs;
 
 /// A run in a list.
@@ -48,6 +51,9 @@ pub struct RunEntry {
     /// Rows without a seal, written by an earlier version: edits of them are not noticed.
     #[serde(skip_serializing_if = "is_zero")]
     pub unsealed: usize,
+    /// What differs between this import of a log and others of the same log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// True for imported answers, whose tokens are unknown.
     #[serde(skip)]
     pub imported: bool,
@@ -65,7 +71,23 @@ pub fn device_seconds(manifest: &Manifest) -> f64 {
 
 /// Lists the runs of a store, the newest last.
 pub fn list(store: &Store) -> Result<Vec<RunEntry>, EvalError> {
-    store.runs()?.into_iter().map(|run| entry(store, run)).collect()
+    let runs = store.runs()?;
+    let mut same_log: BTreeMap<String, Vec<&RunRecord>> = BTreeMap::new();
+    for run in &runs {
+        if let Some(content) = content_of(&run.manifest.settings) {
+            same_log.entry(content).or_default().push(run);
+        }
+    }
+    let mut label_of: HashMap<i64, String> = HashMap::new();
+    for several in same_log.values().filter(|several| several.len() > 1) {
+        let manifests: Vec<&Manifest> = several.iter().map(|run| &run.manifest).collect();
+        label_of.extend(several.iter().map(|run| run.id).zip(labels(&manifests)));
+    }
+    let with_label = |run: RunRecord| {
+        let label = label_of.get(&run.id).cloned();
+        entry(store, run).map(|entry| RunEntry { label, ..entry })
+    };
+    runs.into_iter().map(with_label).collect()
 }
 
 fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
@@ -96,6 +118,7 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
         primary,
         imported,
         adaptive,
+        label: None,
         status,
         started: run.manifest.started,
         suite: run.manifest.settings.suite,

@@ -1,7 +1,7 @@
 //! Inspect: a run is a log.
 use std::collections::BTreeSet;
 
-use earnest_eval::logs::{LogCard, LogSample, LogStatus};
+use earnest_eval::logs::{LogCard, LogSample, LogScore, LogStatus};
 use serde_json::Value;
 
 use super::{Checked, Kind, Read, Row, close, field, mean, same, same_answer, same_document, same_target, text};
@@ -18,7 +18,7 @@ fn number(pair: &Row, sample: &LogSample, _: &Read) -> Option<f64> {
     match field(pair, "key").as_str() {
         None => score.number(),
         Some(key) => {
-            let member = earnest_eval::logs::LogScore { value: score.value.get(key)?.clone(), ..score.clone() };
+            let member = LogScore { value: score.value.get(key)?.clone(), ..score.clone() };
             member.number()
         }
     }
@@ -55,14 +55,38 @@ fn sample(_: &Row, row: &Row, read: &Read) -> Checked {
         let golden = &golden[&score.scorer];
         same("value", &score.value, &golden["value"]).map_err(of)?;
         same_answer(score.answer.as_deref(), &golden["answer"]).map_err(of)?;
-        match score.number() {
-            Some(number) => same("as_float", &number.into(), &golden["as_float"]).map_err(of)?,
-            // The tool takes what is no number for 0.
-            None if golden["as_float"].is_null() || golden["as_float"].as_f64() == Some(0.0) => {}
-            None => return Err(of(format!("as_float: computed none, golden {}", golden["as_float"]))),
-        }
+        same_number("as_float", score, &golden["as_float"]).map_err(of)?;
     }
     Ok(())
+}
+
+/// Fails unless the number of a score is the golden one; a score of several parts has one for each of them.
+fn same_number(what: &str, score: &LogScore, golden: &Value) -> Checked {
+    let part = |what: String, value: &Value, golden: &Value| {
+        same_number(&what, &LogScore { value: value.clone(), ..score.clone() }, golden)
+    };
+    match (&score.value, golden) {
+        (Value::Object(parts), Value::Object(golden)) => {
+            let names = |parts: &Row| parts.keys().cloned().collect::<BTreeSet<String>>();
+            if names(parts) != names(golden) {
+                return Err(format!("{what}: computed {:?}, golden {:?}", names(parts), names(golden)));
+            }
+            parts.iter().try_for_each(|(name, value)| part(format!("{what}.{name}"), value, &golden[name]))
+        }
+        (Value::Array(parts), Value::Array(golden)) => {
+            same(&format!("{what}, parts"), &parts.len().into(), &golden.len().into())?;
+            (0..)
+                .zip(parts)
+                .zip(golden)
+                .try_for_each(|((at, value), golden): ((usize, _), _)| part(format!("{what}[{at}]"), value, golden))
+        }
+        _ => match score.number() {
+            Some(number) => same(what, &number.into(), golden),
+            // The tool takes what is no number for 0.
+            None if golden.is_null() || golden.as_f64() == Some(0.0) => Ok(()),
+            None => Err(format!("{what}: computed none, golden {golden}")),
+        },
+    }
 }
 
 fn aggregate(run: &Row, read: &Read) -> Checked {

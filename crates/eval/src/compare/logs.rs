@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::{CompareSettings, check_clusters, check_common, check_numbers, part_named, warn_of_settings};
+use super::{CompareSettings, check_clusters, check_common, check_numbers, warn_of_settings};
 use crate::EvalError;
 use crate::import::{
     Answers, Chosen, Converted, Converter, log_manifest, no_answers, nothing_found, options, primary, settings,
@@ -59,8 +59,7 @@ pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Resu
     let tasks = common_tasks(&sides, &mut warn)?;
     let chosen = Chosen {
         primary: settings.compare.primary.as_deref(),
-        // The field is looked for where the other side may have it.
-        cluster: None,
+        cluster: settings.compare.cluster.as_deref(),
         answers: answers.as_ref(),
     };
     let mut scores = Vec::new();
@@ -245,7 +244,7 @@ fn read(
         side.logs.iter().filter(|log| tasks.is_none_or(|tasks| tasks.contains(&log.card.task))).collect();
     for log in &wanted {
         let card = &log.card;
-        let scorer = scorer_of(log, chosen)?;
+        let scorer = primary(log, chosen)?;
         // Ids are those of one task.
         let prefix = if wanted.len() > 1 { format!("{}/", card.task) } else { String::new() };
         scores.next_task(prefix, scorer.clone());
@@ -254,7 +253,7 @@ fn read(
             Converter { run, card, primary: scorer.as_deref(), cluster: chosen.cluster, answers: chosen.answers };
         let (mut with_answer, mut without_answer) = (0, 0);
         let refused = log.samples(&mut |sample| {
-            let Converted { item, sample, .. } = converter.convert(sample)?;
+            let Converted { item, sample, .. } = converter.convert(sample);
             let count = if sample.gold.is_empty() { &mut without_answer } else { &mut with_answer };
             *count += 1;
             scores.add(&sample);
@@ -274,22 +273,4 @@ fn read(
         warn(format!("{} samples of {} have no score and are in no comparison", scores.without_score, side.name));
     }
     Ok((scores, left_out))
-}
-
-/// The primary scorer of a log; the only part of a score of this name where no scorer has it.
-fn scorer_of(log: &Log, chosen: Chosen<'_>) -> Result<Option<String>, EvalError> {
-    let card = &log.card;
-    let found = primary(card, chosen);
-    let (Err(_), Some(wanted)) = (&found, chosen.primary) else { return found };
-    let converter = Converter { run: String::new(), card, primary: None, cluster: None, answers: None };
-    let mut samples = Vec::new();
-    log.samples(&mut |sample| {
-        // Objects have the same members throughout.
-        if samples.len() < 100 {
-            samples.push(converter.convert(sample)?.sample);
-        }
-        Ok(())
-    })?;
-    let part = part_named(wanted, card.scorers.first(), samples.into_iter().map(Ok::<_, EvalError>))?;
-    part.map_or(found, |part| Ok(Some(part)))
 }

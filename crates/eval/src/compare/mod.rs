@@ -3,15 +3,13 @@ mod asked;
 mod logs;
 mod pilot;
 
-use std::collections::BTreeSet;
-
 use crate::import::no_field;
 use crate::report::{Comparison, Scores, compare};
 use crate::run::store::{Filter, RunRecord, Store};
-use crate::run::{Decision, FileRecord, Reporter, RunEvent, Sample};
+use crate::run::{Decision, FileRecord, Reporter, RunEvent};
 use crate::samples::check_filter;
+use crate::scorer_name::{Parts, named};
 use crate::{EvalError, results, suites};
-use earnest_tasks::suite::log::scorer;
 use earnest_tasks::suite::registry::scores_alike;
 use earnest_tasks::suite::task::STORED_KEY;
 
@@ -120,16 +118,16 @@ pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), E
     })
 }
 
-/// Refuses a cluster that the questions do not have. One of two runs is enough: the other's items are paired with its.
+/// Refuses a cluster that no question has. One of two runs is enough: the other's items are paired with its.
 pub(crate) fn check_clusters(names: &[String], scores: &[Scores], settings: &CompareSettings) -> Result<(), EvalError> {
     let Some(field) = &settings.cluster else { return Ok(()) };
-    let lacks = |scores: &Scores| scores.without_cluster > 0;
-    let mut lacking = names.iter().zip(scores).filter(|(_, scores)| lacks(scores));
-    let Some((name, first)) = lacking.next() else { return Ok(()) };
-    // A run without the field in any item is another tool's; one with it in some is damaged.
-    if scores.iter().any(|scores| !lacks(scores)) && first.has_no_clusters() {
+    if scores.iter().any(|scores| !scores.has_no_clusters()) {
         return Ok(());
     }
+    let Some((name, first)) = names.iter().zip(scores).find(|(_, scores)| scores.first_without_cluster.is_some())
+    else {
+        return Ok(());
+    };
     let sample = first.first_without_cluster.as_ref();
     let fields: serde_json::Map<String, serde_json::Value> =
         sample.map(|sample| sample.covariates.clone().into_iter().collect()).unwrap_or_default();
@@ -209,14 +207,15 @@ fn scores(
             true => suites::stored(&run.manifest.settings)?.profiles().into_iter().map(str::to_owned).collect(),
             false => store.rules(run)?,
         };
-        let found = named_scorer(name, wanted, &rules);
-        let found = match found {
-            Err(_) if is_log => {
-                part_named(wanted, own.first(), store.samples(run, Filter::default()))?.map_or(found, Ok)
+        let names: Vec<&str> = rules.iter().map(String::as_str).collect();
+        let parts = || {
+            let mut parts = Parts::default();
+            if is_log {
+                store.samples(run, Filter::default()).try_for_each(|sample| sample.map(|sample| parts.add(&sample)))?;
             }
-            found => found,
+            Ok(parts)
         };
-        scores = scores.by_scorer(Some(found?));
+        scores = scores.by_scorer(Some(named(name, wanted, &names, own.first().map(String::as_str), parts)?));
     }
     let filter = match &settings.task {
         Some(_) => check_filter(store, run, Filter { task: settings.task.clone(), ..Filter::default() })?,
@@ -229,37 +228,6 @@ fn scores(
         warn(format!("{} samples of {name} have no answer and are in no comparison", scores.without_score));
     }
     Ok(scores)
-}
-
-/// The only part of this name (`form` for `grades.form`) of the scores that are objects, or that of the tool's primary scorer.
-pub(crate) fn part_named<E>(
-    wanted: &str,
-    primary: Option<&String>,
-    samples: impl Iterator<Item = Result<Sample, E>>,
-) -> Result<Option<String>, E> {
-    let mut found = BTreeSet::new();
-    for sample in samples {
-        let score = sample?.score;
-        let values = score.iter().flat_map(|score| &score.evidence.values);
-        found.extend(
-            values.filter(|(_, value)| value.get(wanted).is_some()).map(|(scorer, _)| format!("{scorer}.{wanted}")),
-        );
-    }
-    let own = primary.map(|primary| format!("{primary}.{wanted}")).filter(|own| found.contains(own));
-    Ok(own.or_else(|| if found.len() == 1 { found.pop_first() } else { None }))
-}
-
-/// The scorer of this name, or a part of it.
-fn named_scorer(run: &str, wanted: &str, names: &[String]) -> Result<String, EvalError> {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    if wanted.split_once('.').is_some_and(|(whole, _)| names.contains(&whole)) {
-        return Ok(wanted.to_owned());
-    }
-    scorer(wanted, &names).map(str::to_owned).map_err(|nearest| {
-        let nearest = nearest.map_or_else(String::new, |nearest| format!("did you mean {nearest}? "));
-        EvalError::setting(format!("{run} has no scorer {wanted}"))
-            .hint(format!("{nearest}it has {}", names.join(", ")))
-    })
 }
 
 /// Adds the questions where rows alone do not tell them: runs with different options may have other questions under the same ids.

@@ -3,6 +3,7 @@ use std::collections::HashMap;
 
 use earnest_stats::{PairedDesign, Rates};
 use earnest_tasks::suite::Suite;
+use earnest_tasks::suite::task::usual;
 
 use crate::run::Plan;
 
@@ -13,8 +14,10 @@ const DISCORDANCE: f64 = 0.2;
 /// for intracluster correlations of 0 and 1.
 pub(super) fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
     let mut sizes: HashMap<String, usize> = HashMap::new();
+    let mut own = 0;
     for (place, item) in suite.items().take(plan.items(suite)).enumerate() {
         if plan.shard.is_none_or(|shard| shard.has(place)) {
+            own += usize::from(usual::lacks_label(&item.cluster, &item.id));
             *sizes.entry(item.cluster).or_default() += 1;
         }
     }
@@ -27,7 +30,8 @@ pub(super) fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
         let effect = design.detectable_effect(items as f64, Rates::default()).ok();
         effect.filter(|&effect| effect < design.discordance).map(|effect| format!("{:.1} points", 100.0 * effect))
     };
-    let of_clusters = if clusters < items { format!(" in {clusters} clusters") } else { String::new() };
+    let own = if own > 0 { format!(" ({own} without a label, each its own)") } else { String::new() };
+    let of_clusters = if clusters < items { format!(" in {clusters} clusters{own}") } else { String::new() };
     let Some(apart) = effect(0.0) else {
         return format!("{items} items{of_clusters}: too few to detect a difference between two models");
     };

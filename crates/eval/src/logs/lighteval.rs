@@ -26,6 +26,24 @@ pub(super) fn are_details(columns: &[&str]) -> bool {
     COLUMNS.iter().all(|wanted| columns.iter().any(|column| column.trim_matches('_') == *wanted))
 }
 
+/// Some of the columns that details had before.
+const EARLIER: [&str; 3] = ["full_prompt", "num_effective_few_shots", "metrics"];
+
+/// True for the columns of details in an earlier layout.
+pub(super) fn are_earlier_details(columns: &[&str]) -> bool {
+    EARLIER.iter().all(|wanted| columns.contains(wanted))
+}
+
+/// The error of such details.
+pub(super) fn earlier_details(path: &Path) -> EvalError {
+    EvalError::log(
+        path,
+        "it has lighteval's details in an earlier layout (columns full_prompt, metrics, predictions), which is not read; that with the \
+         columns doc, metric and model_response is",
+    )
+    .hint("evaluate again with a newer lighteval, or name the columns of its scores as those of a table: --columns id=...,score=...")
+}
+
 #[derive(Debug, Default, Deserialize)]
 struct Results {
     #[serde(default)]

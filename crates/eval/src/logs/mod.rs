@@ -29,4 +29,6 @@ pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, f
 pub(crate) use parquet::ParquetFile;
 
 #[cfg(test)]
+mod layouts;
+#[cfg(test)]
 mod tests;

@@ -1,27 +1,21 @@
 //! Rows of a Parquet file as JSON values.
-use std::any::Any;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::{Compression, ConvertedType};
+use parquet::basic::ConvertedType;
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::FileReader;
 use parquet::record::{Field, Row};
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::{Map, Number, Value};
 
 use crate::EvalError;
+use crate::parquet_file::{self, Reader, Unread, with_column};
 
 /// A Parquet file that was opened.
 pub(crate) struct ParquetFile {
-    reader: SerializedFileReader<File>,
-}
-
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("it holds what no reader expects").to_owned()
+    reader: Reader,
 }
 
 fn broken(path: &Path, reason: &str) -> EvalError {
@@ -29,34 +23,23 @@ fn broken(path: &Path, reason: &str) -> EvalError {
         .hint("the file may be incomplete: copy it again")
 }
 
-/// Calls the library, which panics on some damaged files.
-fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, EvalError> {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(|error| broken(path, &error.to_string())),
-        Err(panic) => Err(broken(path, &said(&*panic))),
-    }
-}
-
 impl ParquetFile {
     /// Opens a file.
     ///
     /// # Errors
-    /// Files that are damaged or packed in a way that is not read.
+    /// Files that are damaged or compressed in a way that is not read.
     pub fn open(path: &Path) -> Result<Self, EvalError> {
         let file = File::open(path).map_err(|error| EvalError::input(path.display(), error))?;
-        let reader = guarded(path, || SerializedFileReader::new(file))?;
-        use Compression::{GZIP, SNAPPY, UNCOMPRESSED};
-        let mut chunks = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
-        let unread = |compression| !matches!(compression, UNCOMPRESSED | SNAPPY | GZIP(_));
-        if let Some(chunk) = chunks.find(|chunk| unread(chunk.compression())) {
-            let name = chunk.compression().to_string();
-            let name = name.split('(').next().unwrap_or_default();
-            let message = format!("its columns are compressed with {name}; snappy, gzip and plain ones are read");
-            return Err(EvalError::log(path, message).hint(
-                "convert it: python3 -c \"import pandas; pandas.read_parquet('FILE').to_parquet('NEW.parquet', compression='snappy')\"",
-            ));
+        match parquet_file::open(file) {
+            Ok(reader) => Ok(ParquetFile { reader }),
+            Err(Unread::Broken(reason)) => Err(broken(path, &reason)),
+            Err(Unread::Codec { message, help }) => Err(EvalError::log(path, message).hint(help)),
         }
-        Ok(ParquetFile { reader })
+    }
+
+    /// Calls the library; an error names the file, and the column if its pages are damaged.
+    fn guarded<T>(&self, path: &Path, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, EvalError> {
+        parquet_file::guarded(call).map_err(|reason| broken(path, &with_column(&self.reader, reason)))
     }
 
     fn root(&self) -> &Type {
@@ -93,11 +76,11 @@ impl ParquetFile {
         keep: &dyn Fn(&str, Option<&str>) -> bool,
         each: &mut dyn FnMut(u64, Map<String, Value>) -> Result<(), EvalError>,
     ) -> Result<(), EvalError> {
-        let projection = guarded(path, || projection(self.root(), keep))?;
-        let mut rows = guarded(path, || self.reader.get_row_iter(Some(projection)))?;
+        let projection = self.guarded(path, || projection(self.root(), keep))?;
+        let mut rows = self.guarded(path, || self.reader.get_row_iter(Some(projection)))?;
         let mut number = 0;
         // Not around the receiver: its panics are its own.
-        while let Some(row) = guarded(path, || rows.next().transpose())? {
+        while let Some(row) = self.guarded(path, || rows.next().transpose())? {
             number += 1;
             each(number, object(row))?;
         }

@@ -18,6 +18,8 @@ pub(super) enum Kind {
     InspectArchive,
     LightevalDetails,
     LightevalResults,
+    /// Details of lighteval in an earlier layout, which is not read; a table where its columns are named.
+    LightevalEarlier,
     BatchRequests,
     BatchResponses,
     Export(Format),
@@ -63,6 +65,7 @@ pub(super) fn kind(path: &Path) -> Result<Kind, EvalError> {
     if head == b"PAR1" {
         return Ok(match ParquetFile::open(path) {
             Ok(file) if lighteval::are_details(&file.columns()) => Kind::LightevalDetails,
+            Ok(file) if lighteval::are_earlier_details(&file.columns()) => Kind::LightevalEarlier,
             Ok(file) if exports::are_columns(&file.columns()) => Kind::Export(Format::Parquet),
             Ok(_) => Kind::Table(Format::Parquet),
             // It was cut off; its name must do.
@@ -132,7 +135,8 @@ fn kind_of(keys: &BTreeSet<String>) -> Option<Kind> {
     if has("eval") && any(&["status", "plan", "samples"]) {
         return Some(Kind::InspectDocument);
     }
-    if has("custom_id") && any(&["response", "error"]) {
+    // The last is another provider's, and refused by name.
+    if has("custom_id") && any(&["response", "error", "result"]) {
         return Some(Kind::BatchResponses);
     }
     if has("custom_id") && any(&["body", "url"]) {

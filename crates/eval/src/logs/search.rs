@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::card::Tool;
 use super::find::{FindOptions, Found, Log};
 use super::lm_eval::{self, ResultsFile, stamp};
-use super::recognise::{Kind, kind};
+use super::recognise::{Format, Kind, kind};
 use super::{batch, exports, inspect, lighteval, table};
 use crate::EvalError;
 
@@ -69,7 +69,10 @@ impl Search<'_> {
             return Err(EvalError::log(path, "it is neither a file nor a folder"));
         }
         if metadata.is_file() {
-            let kind = kind(path)?;
+            let kind = self.kind(path)?;
+            if kind == Kind::LightevalEarlier {
+                return self.refuse(lighteval::earlier_details(path));
+            }
             if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
                 let error = EvalError::log(path, "it is no log that earnest knows");
                 return self
@@ -97,7 +100,8 @@ impl Search<'_> {
                 if metadata.is_dir() {
                     folders.push(path);
                 } else if metadata.is_file() {
-                    match kind(&path) {
+                    match self.kind(&path) {
+                        Ok(Kind::LightevalEarlier) => self.refuse(lighteval::earlier_details(&path))?,
                         Ok(Kind::Other) => others.push(path),
                         Ok(Kind::Table(_)) if self.options.columns.is_none() => others.push(path),
                         Ok(kind) => self.insert(kind, path),
@@ -115,6 +119,13 @@ impl Search<'_> {
             count => self.found.notes.push(format!("{count} files are no logs: {} and others", shown.join(", "))),
         }
         Ok(())
+    }
+
+    /// Kind of a file; any flat file is a table where the user names its columns.
+    fn kind(&self, path: &Path) -> Result<Kind, EvalError> {
+        let kind = kind(path)?;
+        let is_table = kind == Kind::LightevalEarlier && self.options.columns.is_some();
+        Ok(if is_table { Kind::Table(Format::Parquet) } else { kind })
     }
 
     fn insert(&mut self, kind: Kind, path: PathBuf) {

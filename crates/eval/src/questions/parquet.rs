@@ -1,11 +1,8 @@
 //! Parquet: rows with typed columns, as JSON.
-use std::any::Any;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit};
-use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
+use parquet::file::reader::FileReader;
 use parquet::record::{Field, List, Row};
 use parquet::schema::types::Type;
 
@@ -13,43 +10,20 @@ use super::json::write_text;
 use super::refusal::{LONGEST, Refusal, too_long};
 use super::rows::Output;
 use super::time::{date, time_of_day, timestamp};
-
-/// Reads a file of Parquet.
-pub(super) fn read(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
-    // The library panics on some damaged files and rare types.
-    catch_unwind(AssertUnwindSafe(|| rows(file, output))).unwrap_or_else(|panic| Err(broken(&said(&*panic))))
-}
-
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("it holds what no reader expects").to_owned()
-}
+use crate::parquet_file::{self, Unread, guarded, with_column};
 
 fn broken(reason: &str) -> Refusal {
     Refusal::new(format!("it cannot be read as Parquet: {reason}"))
         .help("the file may be incomplete, or no Parquet; `python3 -c \"import pandas; print(pandas.read_parquet('FILE'))\"` shows what it has")
 }
 
-fn failed(error: ParquetError) -> Refusal {
-    broken(&error.to_string())
-}
-
-fn rows(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
-    let reader = SerializedFileReader::new(file).map_err(failed)?;
+/// Reads a file of Parquet.
+pub(super) fn read(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
+    let reader = parquet_file::open(file).map_err(|unread| match unread {
+        Unread::Broken(reason) => broken(&reason),
+        Unread::Codec { message, help } => Refusal::new(message).help(help),
+    })?;
     let metadata = reader.metadata();
-    let chunks = metadata.row_groups().iter().flat_map(|group| group.columns());
-    use Compression::{GZIP, SNAPPY, UNCOMPRESSED};
-    let unread = |compression| !matches!(compression, UNCOMPRESSED | SNAPPY | GZIP(_));
-    if let Some(compression) = chunks.map(|chunk| chunk.compression()).find(|compression| unread(*compression)) {
-        let name = compression.to_string();
-        let name = name.split('(').next().unwrap_or_default();
-        let message = format!(
-            "its columns are compressed with {name}, which earnest does not read; it reads snappy, gzip and plain"
-        );
-        return Err(Refusal::new(message).help(
-            "convert it: python3 -c \"import pandas; pandas.read_parquet('FILE').to_parquet('NEW.parquet', compression='snappy')\"",
-        ));
-    }
     let schema = metadata.file_metadata().schema();
     for column in metadata.file_metadata().schema_descr().columns() {
         if column.converted_type() == ConvertedType::INTERVAL {
@@ -58,10 +32,12 @@ fn rows(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
             return Err(Refusal::new(message).help("leave it out, or make it a text or a number"));
         }
     }
+    let failed = |reason: String| broken(&with_column(&reader, reason));
+    let mut rows = guarded(|| reader.get_row_iter(None)).map_err(failed)?;
     let mut text = Vec::new();
-    for (at, row) in reader.get_row_iter(None).map_err(failed)?.enumerate() {
-        let row = row.map_err(failed)?;
-        let number = at as u64 + 1;
+    let mut number = 0;
+    while let Some(row) = guarded(|| rows.next().transpose()).map_err(failed)? {
+        number += 1;
         text.clear();
         match write_row(&mut text, &row, Some(schema), "") {
             Ok(()) if text.len() > LONGEST => output.bad(number, &too_long(text.len() as u64)),

@@ -51,7 +51,12 @@ pub enum RunError {
     NoRun { name: String, runs: Vec<String> },
     /// Several runs match the name.
     #[error("{name} matches {} runs", runs.len())]
-    AmbiguousRun { name: String, runs: Vec<String> },
+    AmbiguousRun {
+        name: String,
+        runs: Vec<String>,
+        /// What differs between them, by run.
+        labels: Vec<String>,
+    },
     /// A file of a later version.
     #[error("{} has format {found}; this version of earnest reads formats up to {known}", path.display())]
     LaterFormat { path: PathBuf, found: u32, known: u32 },
@@ -155,11 +160,15 @@ impl RunError {
                 let near = nearest(name, names).map_or_else(String::new, |near| format!("did you mean {near}? "));
                 Some(format!("{near}`earnest runs list` lists them; a unique part of a name is enough"))
             }
-            RunError::AmbiguousRun { runs, .. } => Some(format!(
-                "give more of the name, its last part is enough if no other has it, or the whole of one: {}; `earnest runs \
-                 list` shows when each began and how it ended",
-                runs.join(", ")
-            )),
+            RunError::AmbiguousRun { runs, labels, .. } => {
+                let named: Vec<String> =
+                    runs.iter().zip(labels).map(|(run, label)| format!("{run} ({label})")).collect();
+                Some(format!(
+                    "give more of the name, its last part is enough if no other has it, or the whole of one: {}; `earnest runs \
+                     list` shows when each began and how it ended",
+                    named.join(", ")
+                ))
+            }
             RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with --results".to_owned()),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
                 Some("repeat the command; it continues after the written samples".to_owned())

@@ -11,6 +11,7 @@ mod gathering;
 mod generation;
 mod host;
 mod jsonl;
+mod label;
 mod manifest;
 mod packing;
 mod plan;
@@ -32,6 +33,7 @@ pub use event::{Reporter, RunEvent, Stage};
 pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
 pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
+pub use label::labels;
 pub(crate) use manifest::collect_changes;
 pub use manifest::shown;
 pub use manifest::{

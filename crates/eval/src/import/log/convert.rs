@@ -42,14 +42,13 @@ pub(crate) struct Converted {
     pub item: Item,
     pub prompt: Option<String>,
     pub sample: Sample,
+    /// True if the document says to which cluster the item belongs.
+    pub labelled: bool,
 }
 
 impl Converter<'_> {
     /// Converts a sample.
-    ///
-    /// # Errors
-    /// A sample without the field that is to be the cluster.
-    pub(crate) fn convert(&self, sample: LogSample) -> Result<Converted, EvalError> {
+    pub(crate) fn convert(&self, sample: LogSample) -> Converted {
         let LogSample { id, epoch, mut document, question, prompt, mut choices, mut targets, .. } = sample;
         let prompt = prompt.map(prompt_text);
         for (name, value) in self.answers.and_then(|answers| answers.fields(&id)).into_iter().flatten() {
@@ -57,7 +56,8 @@ impl Converter<'_> {
                 document.insert(name.clone(), value.clone());
             }
         }
-        let cluster = self.cluster_of(&id, &document)?;
+        let field = field_of(&document, self.cluster.unwrap_or(usual::CLUSTER)).cloned();
+        let label = field.as_ref().and_then(usual::label);
         let question = question.or_else(|| text_of_question(&document)).or_else(|| prompt.clone()).unwrap_or_default();
         if targets.is_empty() {
             targets.extend(self.answers.and_then(|answers| answers.get(&id)).map(str::to_owned));
@@ -78,9 +78,17 @@ impl Converter<'_> {
             _ => self.card.task.clone(),
         };
         let mut covariates = covariates(&mut document, &question, &targets);
-        if self.cluster.is_none() {
-            covariates.remove(usual::CLUSTER);
+        match (self.cluster, &label, &field) {
+            (None, ..) => drop(covariates.remove(usual::CLUSTER)),
+            // Also where it is the answer.
+            (Some(name), Some(_), Some(value)) => drop(covariates.insert(name.to_owned(), value.clone())),
+            (Some(_), ..) => {}
         }
+        let labelled = label.is_some();
+        let cluster = label.unwrap_or_else(|| match self.cluster.is_some() || field.is_some() {
+            true => usual::own_cluster(&id),
+            false => id.clone(),
+        });
         if targets.len() > 1 {
             covariates.insert(TARGETS.to_owned(), targets.clone().into());
         }
@@ -142,20 +150,7 @@ impl Converter<'_> {
             score,
             failure,
         };
-        Ok(Converted { item, prompt, sample })
-    }
-
-    /// The field that the user names, else the document's own `cluster`; without both an item is its own cluster.
-    fn cluster_of(&self, id: &str, document: &Map<String, Value>) -> Result<String, EvalError> {
-        let field = self.cluster.unwrap_or(usual::CLUSTER);
-        match (field_of(document, field).and_then(label), self.cluster) {
-            (Some(cluster), _) => Ok(cluster),
-            (None, None) => Ok(id.to_owned()),
-            (None, Some(field)) => {
-                let file = self.card.files.first().map(|file| format!(" ({})", file.display())).unwrap_or_default();
-                Err(no_field(&format!("the document {id} of {}{file}", self.card.task), field, document))
-            }
-        }
+        Converted { item, prompt, sample, labelled }
     }
 
     fn limit(&self) -> usize {
@@ -220,7 +215,7 @@ impl Converter<'_> {
 /// The error of a field that a document does not have.
 pub(crate) fn no_field(thing: &str, field: &str, document: &Map<String, Value>) -> EvalError {
     let fields: Vec<&str> =
-        document.iter().filter(|(_, value)| label(value).is_some()).map(|(name, _)| name.as_str()).collect();
+        document.iter().filter(|(_, value)| usual::label(value).is_some()).map(|(name, _)| name.as_str()).collect();
     let known = match fields.is_empty() {
         true => "it has no fields".to_owned(),
         false => format!("it has {}", fields.join(", ")),
@@ -243,16 +238,6 @@ fn texts(list: &[Value]) -> Vec<String> {
 
 /// Field of a document with further fields, in lm-eval files that earnest writes.
 const COVARIATES: &str = "covariates";
-
-/// The name that a value is.
-fn label(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(truth) => Some(truth.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
-}
 
 fn scalar(value: &Value) -> Option<f64> {
     match value {

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub use answers::Answers;
 pub(crate) use convert::{CHOICES, Converted, Converter, no_field};
 pub use settings::card_of;
-pub(crate) use settings::{Chosen, log_manifest, options, primary, settings, with_own_names};
+pub(crate) use settings::{Chosen, content_of, log_manifest, options, primary, settings, with_own_names};
 
 use crate::EvalError;
 use crate::logs::{self, FindOptions, Log, LogCard, LogStatus, Tool};
@@ -23,6 +23,7 @@ use crate::run::store::{RunRecord, Store};
 use crate::run::{Reporter, RunEvent, Status};
 use earnest_tasks::suite::check_size;
 use earnest_tasks::suite::log::LogSuite;
+use earnest_tasks::suite::task::usual;
 use write::{Unwritten, Written};
 
 /// Settings of an import of logs.
@@ -71,6 +72,8 @@ pub struct ImportedLog {
     pub refused: usize,
     /// The first errors of those.
     pub first: Vec<EvalError>,
+    /// Documents without a label of their cluster, where others have one.
+    pub without_label: usize,
 }
 
 /// Imports every log in files and folders as a run. A log that was imported before is said and left alone.
@@ -93,7 +96,7 @@ pub fn import_logs(settings: &LogImportSettings, reporter: &mut dyn Reporter) ->
     };
     // Names that are wrong for every log are refused before anything is stored.
     for log in &found.logs {
-        if let Err(error) = primary(&log.card, chosen)
+        if let Err(error) = primary(log, chosen)
             && !settings.find.keep_going
         {
             return Err(error);
@@ -167,7 +170,7 @@ fn import_log(
     reporter: &mut dyn Reporter,
 ) -> Result<Found, EvalError> {
     let card = &log.card;
-    let primary = primary(card, chosen)?;
+    let primary = primary(log, chosen)?;
     let options = options(card, log.sha256()?, primary.as_deref(), chosen);
     let identity = settings::identity(&options).unwrap_or_default();
     if let Some(run) = known.runs.get(&identity) {
@@ -224,6 +227,7 @@ fn import_log(
         tool: card.tool,
         items: written.items,
         samples: written.samples,
+        without_label: if written.labelled > 0 { written.without_label } else { 0 },
         refused: written.refused.count,
         first: written.refused.first,
     })))
@@ -295,6 +299,11 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
     }
     if chosen.answers.is_some() && written.without_answer > 0 {
         warn(format!("{name}: {} completions have no expected answer and no score", written.without_answer));
+    }
+    if written.labelled > 0 && written.without_label > 0 {
+        let field = chosen.cluster.unwrap_or(usual::CLUSTER);
+        let count = written.without_label;
+        warn(format!("{name}: {count} documents have no {field}, each of them is a cluster of its own"));
     }
     for (scorer, text) in &written.texts {
         warn(format!("{name}: scores of {scorer} are texts, such as \"{text}\": they are kept, and in no mean"));

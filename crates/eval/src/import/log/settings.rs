@@ -3,16 +3,17 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::Answers;
+use super::{Answers, Converter};
 use crate::EvalError;
-use crate::logs::{LogCard, LogStatus, Tool};
+use crate::logs::{Log, LogCard, LogStatus, Tool};
 use crate::prompt::{Mode, SystemPlace};
 use crate::run::{
     Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, Status, timestamp,
 };
+use crate::scorer_name::{Parts, named};
 use earnest_engine::Sampling;
 use earnest_tasks::suite::FINAL;
-use earnest_tasks::suite::log::{STORED_KEY, UNKNOWN_VERSION, scorer};
+use earnest_tasks::suite::log::{STORED_KEY, UNKNOWN_VERSION};
 
 /// Key of the digest of the log's samples.
 const CONTENT: &str = "sha256";
@@ -79,25 +80,27 @@ pub(crate) struct Chosen<'a> {
 /// Returns the primary scorer: the named one, else the tool's own; the answer reader where the user has the answers.
 ///
 /// # Errors
-/// A name that the log does not have.
-pub(crate) fn primary(card: &LogCard, chosen: Chosen<'_>) -> Result<Option<String>, EvalError> {
+/// A name that the log does not have, or that may be several scorers.
+pub(crate) fn primary(log: &Log, chosen: Chosen<'_>) -> Result<Option<String>, EvalError> {
+    let card = &log.card;
     let mut names: Vec<&str> = card.scorers.iter().map(String::as_str).collect();
     if names.is_empty() && chosen.answers.is_some() {
         names.push(FINAL);
     }
     let Some(name) = chosen.primary else { return Ok(names.first().map(|name| (*name).to_owned())) };
-    // One of several values that a scorer gives.
-    if name.split_once('.').is_some_and(|(whole, _)| names.contains(&whole)) {
-        return Ok(Some(name.to_owned()));
-    }
-    scorer(name, &names).map(|found| Some(found.to_owned())).map_err(|nearest| {
-        let known = match names.is_empty() {
-            true => "it has no scores; --answers FILE reads its completions".to_owned(),
-            false => format!("it has {}", names.join(", ")),
-        };
-        let hint = nearest.map_or_else(|| known.clone(), |nearest| format!("did you mean {nearest}? {known}"));
-        EvalError::setting(format!("the log of {} on {} has no scorer {name}", card.model, card.task)).hint(hint)
-    })
+    let thing = format!("the log of {} on {}", card.model, card.task);
+    named(&thing, name, &names, names.first().copied(), || parts(log)).map(Some)
+}
+
+/// Parts of the log's scores.
+fn parts(log: &Log) -> Result<Parts, EvalError> {
+    let converter = Converter { run: String::new(), card: &log.card, primary: None, cluster: None, answers: None };
+    let mut parts = Parts::default();
+    log.samples(&mut |sample| {
+        parts.add(&converter.convert(sample).sample);
+        Ok(())
+    })?;
+    Ok(parts)
 }
 
 /// Options of the suite of a log: the log's card, the digest of its samples, and what the user chose.
@@ -128,6 +131,11 @@ pub(super) fn identity(options: &Value) -> Option<String> {
     let parts = [card.get("model"), card.get("task")];
     let parts = parts.into_iter().chain([CONTENT, PRIMARY, CLUSTER, ANSWERS].map(|key| options.get(key)));
     Some(Value::from(parts.map(|part| part.cloned().unwrap_or_default()).collect::<Vec<_>>()).to_string())
+}
+
+/// Identity of the log of a run, whatever the user chose; none for other runs.
+pub(crate) fn content_of(settings: &RunSettings) -> Option<String> {
+    content(&settings.suite_options).filter(|_| settings.is_log()).map(|(content, _)| content)
 }
 
 /// A user's choices for a log, by the names of the options.
@@ -236,20 +244,6 @@ pub(super) mod tests {
             "status": {"state": "finished"},
         }))
         .unwrap()
-    }
-
-    #[test]
-    fn a_scorer_is_named_or_the_tools_own() {
-        let card = card(&["exact_match,strict", "exact_match,flexible", "grades"]);
-        let of = |name| primary(&card, Chosen { primary: name, ..Chosen::default() });
-        assert_eq!(of(None).unwrap().as_deref(), Some("exact_match,strict"));
-        assert_eq!(of(Some("flexible")).unwrap().as_deref(), Some("exact_match,flexible"));
-        assert_eq!(of(Some("grades.form")).unwrap().as_deref(), Some("grades.form"));
-        let error = of(Some("exact_match,strikt")).unwrap_err();
-        assert!(error.help().unwrap().starts_with("did you mean exact_match,strict? it has "), "{error}");
-        let none = super::tests::card(&[]);
-        assert_eq!(primary(&none, Chosen::default()).unwrap(), None);
-        assert!(primary(&none, Chosen { primary: Some("x"), ..Chosen::default() }).is_err());
     }
 
     #[test]

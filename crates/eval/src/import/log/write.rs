@@ -6,13 +6,13 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::convert::{Converted, Converter};
+use super::convert::{Converted, Converter, no_field};
 use crate::EvalError;
 use crate::logs::{Log, LogPrompt, LogSample, Refused};
 use crate::report::LogSums;
 use crate::run::Sample;
 use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
-use earnest_tasks::suite::{Score, check_size};
+use earnest_tasks::suite::{Item, Score, check_size};
 
 /// Samples that go from one thread to the next at once.
 const BATCH: usize = 512;
@@ -31,6 +31,10 @@ pub(super) struct Written {
     /// Samples with a completion and without an expected answer, and those with one.
     pub without_answer: usize,
     pub with_answer: usize,
+    /// Documents that say to which cluster they belong, those that do not, and the first of these.
+    pub labelled: usize,
+    pub without_label: usize,
+    first_without: Option<Item>,
     /// Scorers that gave texts which are no number, each with the first one.
     pub texts: BTreeMap<String, String>,
     pub refused: Refused,
@@ -71,16 +75,13 @@ pub(super) fn write(
     let (to_write, converted) = sync_channel(WAITING);
     thread::scope(|scope| {
         let reader = scope.spawn(move || send_samples(log, &to_convert));
-        let keep_going = log.keeps_going();
-        let packer = scope.spawn(move || Placing::new(converter, samples, keep_going).convert_all(&read, &to_write));
+        let packer = scope.spawn(move || Placing::new(converter, samples).convert_all(&read, &to_write));
         let mixed = store_batches(store, run, converted, samples);
         let placed = packer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let refused = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let ((kinds, sums), written, refused) = first_error(mixed, placed, refused)?;
         let changed = one_kind_each(store, run, &kinds)?;
-        let mut written = written;
-        written.refused.extend(refused);
-        Ok(Written { sums: (!changed).then_some(sums), ..written })
+        Ok(Written { sums: (!changed).then_some(sums), refused, ..written })
     })
 }
 
@@ -150,8 +151,6 @@ fn next_number(name: &str, id: &str) -> u32 {
 struct Placing<'a> {
     converter: &'a Converter<'a>,
     samples: u32,
-    /// Samples that cannot be converted are left out.
-    keep_going: bool,
     /// Documents by the hash of their id.
     known: HashMap<u64, Document>,
     entries: Vec<Entry>,
@@ -159,15 +158,8 @@ struct Placing<'a> {
 }
 
 impl<'a> Placing<'a> {
-    fn new(converter: &'a Converter<'a>, samples: u32, keep_going: bool) -> Self {
-        Placing {
-            converter,
-            samples,
-            keep_going,
-            known: HashMap::new(),
-            entries: Vec::new(),
-            written: Written::default(),
-        }
+    fn new(converter: &'a Converter<'a>, samples: u32) -> Self {
+        Placing { converter, samples, known: HashMap::new(), entries: Vec::new(), written: Written::default() }
     }
 
     fn convert_all(mut self, read: &Receiver<Vec<LogSample>>, to: &SyncSender<Batch>) -> Result<Written, Unwritten> {
@@ -182,9 +174,13 @@ impl<'a> Placing<'a> {
         let mut rest = Batch::default();
         self.pack(&mut rest);
         to.send(rest).map_err(gone)?;
-        // With a field that no document has, nothing is left to go on with.
-        if self.written.samples == 0 && !self.written.refused.first.is_empty() {
-            return Err(self.written.refused.first.remove(0).into());
+        if let (Some(field), 0, Some(first)) =
+            (self.converter.cluster, self.written.labelled, self.written.first_without.take())
+        {
+            let card = self.converter.card;
+            let file = card.files.first().map(|file| format!(" ({})", file.display())).unwrap_or_default();
+            let thing = format!("the document {} of {}{file}", first.id, card.task);
+            return Err(no_field(&thing, field, &first.covariates.into_iter().collect()).into());
         }
         Ok(self.written)
     }
@@ -199,26 +195,25 @@ impl<'a> Placing<'a> {
             }
         }
         let (id, epoch) = (sample.id.clone(), sample.epoch);
-        let Converted { mut item, prompt, sample: mut row } = match self.converter.convert(sample) {
-            Ok(converted) => converted,
-            Err(error) if self.keep_going => {
-                self.written.refused.add(error);
-                return Ok(());
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let Converted { mut item, prompt, sample: mut row, labelled } = self.converter.convert(sample);
         let (name, number, is_next) = self.document(&id, epoch);
         let place = || format!("the sample {id} with {} epochs", self.samples);
         check_size(place, &[number + 1, self.samples as usize]).map_err(EvalError::from)?;
         if row.item != name {
-            if item.cluster == item.id {
-                item.cluster.clone_from(&name);
-                row.cluster.clone_from(&name);
+            if !labelled {
+                // With what marks it as its own.
+                item.cluster = format!("{name}{}", &item.cluster[item.id.len()..]);
+                row.cluster.clone_from(&item.cluster);
             }
             item.id.clone_from(&name);
             row.item = name;
         }
         if is_next {
+            self.written.labelled += usize::from(labelled);
+            self.written.without_label += usize::from(!labelled);
+            if !labelled && self.written.first_without.is_none() {
+                self.written.first_without = Some(item.clone());
+            }
             if self.entries.len() == PACK_ITEMS {
                 self.pack(batch);
             }

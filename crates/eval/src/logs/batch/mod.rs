@@ -207,7 +207,7 @@ impl Samples for Source {
                     answered = records.read(place).and_then(|()| {
                         let response: Response =
                             parse(&records.bytes).map_err(|reason| records.error(place, reason))?;
-                        response.fill(&mut sample);
+                        response.fill(&mut sample).map_err(|reason| records.error(place, reason))?;
                         Ok(true)
                     });
                 }

@@ -23,6 +23,8 @@ pub(super) struct Response {
     response: Option<Answer>,
     #[serde(default)]
     error: Value,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -71,16 +73,25 @@ impl Response {
     /// The sample of a response whose request is unknown.
     ///
     /// # Errors
-    /// The reason, if it has no id.
+    /// The reason, if it has no id or a layout that is not known.
     pub fn alone(self) -> Result<LogSample, String> {
         let id = id_text(&self.custom_id).ok_or_else(|| "it has no custom_id".to_owned())?;
         let mut sample = LogSample { id, ..LogSample::default() };
-        self.fill(&mut sample);
+        self.fill(&mut sample)?;
         Ok(sample)
     }
 
     /// Adds the answer, or the error in its place.
-    pub fn fill(self, sample: &mut LogSample) {
+    ///
+    /// # Errors
+    /// The reason, if the layout is not known: its answer would be lost without a word.
+    pub fn fill(self, sample: &mut LogSample) -> Result<(), String> {
+        if self.response.is_none()
+            && self.error.is_null()
+            && let Some(other) = ["result", "body", "output"].into_iter().find(|name| self.rest.contains_key(*name))
+        {
+            return Err(format!("it has `{other}` in the place of `response`: {UNKNOWN}"));
+        }
         let answer = self.response.unwrap_or_default();
         let body = answer.body;
         let refused = answer.status_code.is_some_and(|code| code >= 400);
@@ -88,7 +99,14 @@ impl Response {
         if said.is_some() || refused || body.is_null() {
             let code = answer.status_code.map_or_else(String::new, |code| format!(" (status {code})"));
             sample.error = Some(said.unwrap_or_else(|| format!("the request was not answered{code}")));
-            return;
+            return Ok(());
+        }
+        if body.get("choices").or_else(|| body.get("output")).is_none_or(|answers| !answers.is_array()) {
+            let object = body.get("object").and_then(Value::as_str).map(|object| format!(" (object `{object}`)"));
+            let object = object.unwrap_or_default();
+            return Err(format!(
+                "the body of the response{object} has neither a list `choices` nor `output`: {UNKNOWN}"
+            ));
         }
         for choice in body.get("choices").and_then(Value::as_array).into_iter().flatten() {
             let text = match (choice.get("message"), choice.get("text")) {
@@ -109,8 +127,12 @@ impl Response {
         let used = |names: [&str; 2]| names.into_iter().find_map(|name| count(body.get("usage")?.get(name)));
         sample.prompt_tokens = used(["prompt_tokens", "input_tokens"]);
         sample.completion_tokens = used(["completion_tokens", "output_tokens"]);
+        Ok(())
     }
 }
+
+/// Ends the reasons for leaving out a line.
+const UNKNOWN: &str = "a layout of batches that is not known; answers of /v1/chat/completions, /v1/completions and /v1/responses are read";
 
 /// The message of an error; some servers put the error into a member `error` of it.
 fn message(error: &Value) -> Option<String> {
@@ -158,6 +180,24 @@ mod tests {
             let mut response = response;
             response["custom_id"] = "a".into();
             assert_eq!(answered(response).error.as_deref(), Some(error));
+        }
+    }
+
+    #[test]
+    fn layouts_that_are_not_known_are_named() {
+        for (line, reason) in [
+            (
+                json!({"custom_id": "a", "result": {"type": "succeeded"}}),
+                "it has `result` in the place of `response`: a layout",
+            ),
+            (
+                json!({"custom_id": "a", "response": {"status_code": 200, "body": {"object": "list", "data": [1]}}}),
+                "the body of the response (object `list`) has neither a list `choices` nor `output`: a layout",
+            ),
+        ] {
+            let response: Response = serde_json::from_value(line).unwrap();
+            let found = response.alone().unwrap_err();
+            assert!(found.starts_with(reason), "{found}");
         }
     }
 

@@ -12,6 +12,9 @@ use crate::EvalError;
 /// A log without its samples.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct Header {
+    /// Version of the format.
+    #[serde(default)]
+    version: Value,
     #[serde(default)]
     pub status: Option<String>,
     #[serde(default)]
@@ -40,6 +43,11 @@ pub(super) struct Results {
     completed_samples: Option<u64>,
     #[serde(default)]
     scores: Vec<ScorerResults>,
+    /// The only scorer, in version 1, with its metrics beside it.
+    #[serde(default)]
+    scorer: Option<ScorerResults>,
+    #[serde(default)]
+    metrics: Ordered<Metric>,
     #[serde(default)]
     headline: Option<Headline>,
 }
@@ -69,7 +77,56 @@ struct Metric {
     value: Value,
 }
 
+/// Newest version of the format that is read.
+const NEWEST: u64 = 2;
+
 impl Header {
+    /// Refuses a version of the format that is not known.
+    pub fn check(&self, path: &Path) -> Result<(), EvalError> {
+        match &self.version {
+            Value::Null => Ok(()),
+            version if version.as_u64().is_some_and(|version| (1..=NEWEST).contains(&version)) => Ok(()),
+            version => Err(EvalError::log(
+                path,
+                format!("it is a log of Inspect in version {version} of its format, which is not known; versions 1 and {NEWEST} are read"),
+            )
+            .hint("a newer earnest may read it; `inspect log convert` writes the version of the Inspect that is installed")),
+        }
+    }
+
+    /// The error of a log whose samples have none of the scores that its results are of.
+    pub fn no_scores(&self, path: &Path) -> EvalError {
+        let version = if self.version.is_null() { String::new() } else { format!(" (version {})", self.version) };
+        let scorers: Vec<String> =
+            self.reported().iter().map(|one| one.scorer.clone().unwrap_or_else(|| one.name.clone())).collect();
+        EvalError::log(
+            path,
+            format!(
+                "its results have scores by {}, but none of its samples has `scores`, or `score` as in version 1: it is a layout of \
+                 Inspect's logs that is not known{version}",
+                scorers.join(", ")
+            ),
+        )
+        .hint("`inspect log convert` writes the layout of the Inspect that is installed")
+    }
+
+    /// True if the results are those of scorers.
+    pub fn has_scorers(&self) -> bool {
+        !self.reported().is_empty()
+    }
+
+    /// Aggregates by scorer.
+    fn reported(&self) -> Vec<ScorerResults> {
+        let Some(results) = &self.results else { return Vec::new() };
+        match &results.scorer {
+            Some(only) if results.scores.is_empty() => {
+                let metrics = if results.metrics.0.is_empty() { only.metrics.clone() } else { results.metrics.clone() };
+                vec![ScorerResults { metrics, ..only.clone() }]
+            }
+            _ => results.scores.clone(),
+        }
+    }
+
     /// Ids of the data set in its order.
     pub fn ids(&self) -> Vec<String> {
         let ids = self.eval.get("dataset").and_then(|dataset| dataset.get("sample_ids")).and_then(Value::as_array);
@@ -160,7 +217,7 @@ impl Header {
         let results = self.results.as_ref();
         let mut scorers: Vec<String> = Vec::new();
         let headline = results.and_then(|results| results.headline.as_ref()).map(|headline| headline.scorer.clone());
-        let reported = results.map(|results| results.scores.as_slice()).unwrap_or_default();
+        let reported = self.reported();
         let of = |entry: &ScorerResults| entry.scorer.clone().unwrap_or_else(|| entry.name.clone());
         let declared = self.eval.get("scorers").and_then(Value::as_array).into_iter().flatten();
         let declared = declared.filter_map(|scorer| scorer.get("name")).map(|name| {
@@ -176,7 +233,7 @@ impl Header {
             }
         }
         card.scorers = scorers;
-        for entry in reported {
+        for entry in &reported {
             let scorer = of(entry);
             for (key, metric) in &entry.metrics.0 {
                 let metric_name = if entry.name == scorer { key.clone() } else { format!("{}/{key}", entry.name) };

@@ -17,7 +17,7 @@ use super::scan::{Scanner, Taken};
 use super::zip::{Entry, Zip, leads_out, shown, unpack};
 use crate::EvalError;
 use header::Header;
-use sample::Record;
+use sample::{Record, Scored};
 
 /// Samples of a JSON document.
 #[derive(Debug)]
@@ -95,10 +95,14 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
     let mut header: Header =
         serde_json::from_value(members.into()).map_err(|error| EvalError::log(path, super::json::reason(&error)))?;
     header.results = results;
+    header.check(path)?;
     let samples = samples.ok_or_else(|| no_samples(path))?;
     let mut card = header.card(path)?;
     card.files = vec![path.to_owned()];
     let source = Document { path: path.to_owned(), longest: options.longest, samples, order: order(&header) };
+    if header.has_scorers() && source.lacks_scores()? {
+        return Err(header.no_scores(path));
+    }
     finished(card, Box::new(source), options)
 }
 
@@ -111,6 +115,7 @@ pub(super) fn archive(path: &Path, options: &FindOptions) -> Result<Log, EvalErr
     };
     let text = zip.read(&start, options.longest)?;
     let mut header: Header = parse(&text).map_err(|reason| EvalError::log_place(path, &start.name, reason))?;
+    header.check(path)?;
     if start.name != "header.json" && header.status.is_none() {
         header.status = Some("started".to_owned());
     }
@@ -138,7 +143,11 @@ pub(super) fn archive(path: &Path, options: &FindOptions) -> Result<Log, EvalErr
         ));
     }
     card.files = vec![path.to_owned()];
-    finished(card, Box::new(Archive { path: path.to_owned(), longest: options.longest, entries, order }), options)
+    let source = Archive { path: path.to_owned(), longest: options.longest, entries, order };
+    if header.has_scorers() && source.lacks_scores()? {
+        return Err(header.no_scores(path));
+    }
+    finished(card, Box::new(source), options)
 }
 
 /// The log; scorers that the header does not name are those of the first sample that has scores.
@@ -162,8 +171,45 @@ fn read(text: &[u8], card: &LogCard, order: &HashMap<String, u64>) -> Result<Log
     parse::<Record>(text)?.sample(card, order)
 }
 
-impl Samples for Document {
-    fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError> {
+/// Texts of a log's samples, one after another.
+trait Records {
+    /// Reads every sample and hands on what is made of it.
+    fn records<T: Send>(
+        &self,
+        read: &(dyn Fn(&[u8]) -> Result<T, String> + Sync),
+        each: &mut dyn FnMut(Result<T, EvalError>) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError>;
+
+    /// True if samples that did not fail are without a place for scores, all of them; reads up to the first one with scores.
+    fn lacks_scores(&self) -> Result<bool, EvalError> {
+        let mut found = None;
+        let walked = self.records(&|text| parse::<Scored>(text), &mut |record| {
+            // Walking the samples says what is wrong with one.
+            match record.ok().and_then(|record| record.known()) {
+                Some(true) => {
+                    found = Some(true);
+                    Err(EvalError::setting("the first scores were found"))
+                }
+                known => {
+                    found = found.or(known);
+                    Ok(())
+                }
+            }
+        });
+        match found {
+            Some(true) => Ok(false),
+            Some(false) => walked.map(|()| true),
+            None => walked.map(|()| false),
+        }
+    }
+}
+
+impl Records for Document {
+    fn records<T: Send>(
+        &self,
+        read: &(dyn Fn(&[u8]) -> Result<T, String> + Sync),
+        each: &mut dyn FnMut(Result<T, EvalError>) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
         let mut scanner = Scanner::open(&self.path)?;
         scanner.seek(self.samples)?;
         scanner.step(b'[')?;
@@ -181,11 +227,17 @@ impl Samples for Document {
         let parse = |(number, taken, text): (u64, Taken, Vec<u8>)| {
             let sample = match taken {
                 Taken::TooLong(length) => Err(too_long(length, self.longest)),
-                Taken::Whole => read(&text, card, &self.order),
+                Taken::Whole => read(&text),
             };
             sample.map_err(|reason| EvalError::log_place(&self.path, format!("sample {number}"), reason))
         };
         in_order(next, parse, each)
+    }
+}
+
+impl Samples for Document {
+    fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError> {
+        self.records(&|text| read(text, card, &self.order), each)
     }
 
     fn sha256(&self) -> Result<String, EvalError> {
@@ -193,8 +245,12 @@ impl Samples for Document {
     }
 }
 
-impl Samples for Archive {
-    fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError> {
+impl Records for Archive {
+    fn records<T: Send>(
+        &self,
+        read: &(dyn Fn(&[u8]) -> Result<T, String> + Sync),
+        each: &mut dyn FnMut(Result<T, EvalError>) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
         let mut zip = Zip::open(&self.path)?;
         let failed = |entry: &Entry, reason: String| {
             EvalError::log_place(&self.path, format!("entry {}", shown(&entry.name)), reason)
@@ -210,9 +266,15 @@ impl Samples for Archive {
         };
         let parse = |(entry, packed): (&Entry, Result<Vec<u8>, EvalError>)| {
             let text = packed.and_then(|packed| unpack(&packed, entry).map_err(|reason| failed(entry, reason)))?;
-            read(&text, card, &self.order).map_err(|reason| failed(entry, reason))
+            read(&text).map_err(|reason| failed(entry, reason))
         };
         in_order(next, parse, each)
+    }
+}
+
+impl Samples for Archive {
+    fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError> {
+        self.records(&|text| read(text, card, &self.order), each)
     }
 
     fn sha256(&self) -> Result<String, EvalError> {

@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::super::card::{LogCard, LogPrompt, LogSample, LogScore};
@@ -26,13 +27,47 @@ pub(super) struct Record {
     output: Option<Output>,
     #[serde(default)]
     scores: Option<Ordered<Value>>,
+    /// That of the only scorer, in version 1.
+    #[serde(default)]
+    score: Option<Value>,
     #[serde(default)]
     metadata: Option<Map<String, Value>>,
     #[serde(default)]
     error: Value,
     #[serde(default)]
     attachments: Option<HashMap<String, Value>>,
+    /// Events and attachments in earlier versions.
+    #[serde(default)]
+    transcript: Option<Transcript>,
 }
+
+#[derive(Debug, Default, Deserialize)]
+struct Transcript {
+    #[serde(default)]
+    content: Option<HashMap<String, Value>>,
+}
+
+/// Whether a record has scores.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Scored {
+    #[serde(default)]
+    scores: Option<IgnoredAny>,
+    #[serde(default)]
+    score: Option<IgnoredAny>,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+}
+
+impl Scored {
+    /// True if it has a place for scores, which may be empty; none for a sample that failed before it could have one.
+    pub fn known(&self) -> Option<bool> {
+        let has = self.scores.is_some() || self.score.is_some();
+        (has || self.error.is_none()).then_some(has)
+    }
+}
+
+/// Name of the only scorer, where nothing names it.
+const UNNAMED: &str = "score";
 
 #[derive(Debug, Default, Deserialize)]
 struct Output {
@@ -104,7 +139,16 @@ impl Record {
         if !matches!(self.id, Value::String(_) | Value::Number(_)) {
             return Err("the sample has no id".to_owned());
         }
-        if let Some(attachments) = self.attachments.take().filter(|attachments| !attachments.is_empty()) {
+        match (self.score.take(), &self.scores) {
+            (Some(_), Some(_)) => return Err("the sample has both `score` and `scores`".to_owned()),
+            (Some(score), None) => {
+                let scorer = card.scorers.first().map_or(UNNAMED, String::as_str).to_owned();
+                self.scores = Some(Ordered(vec![(scorer, score)]));
+            }
+            (None, _) => {}
+        }
+        let attachments = self.attachments.take().or_else(|| self.transcript.take()?.content);
+        if let Some(attachments) = attachments.filter(|attachments| !attachments.is_empty()) {
             let outputs = self.output.iter_mut().flat_map(|output| {
                 let messages = output.choices.iter_mut().flatten().map(|choice| &mut choice.message);
                 messages.chain([&mut output.completion])
@@ -227,6 +271,22 @@ mod tests {
         assert_eq!(read.scores[1].value, json!({"x": 1, "y": [true, "C"]}));
         assert_eq!((read.completions, read.targets.len()), (vec!["t".to_owned()], 2));
         assert_eq!((read.prompt_tokens, read.completion_tokens, read.seconds), (Some(5), Some(2), Some(0.5)));
+    }
+
+    #[test]
+    fn the_score_of_version_1_is_that_of_the_only_scorer() {
+        let record = json!({"id": 1, "input": "q", "target": "a", "score": {"value": "P", "answer": "b"}});
+        let read = sample(record.clone());
+        assert_eq!((read.scores.len(), read.scores[0].scorer.as_str(), &read.scores[0].value), (1, "z", &json!("P")));
+        let mut both = record;
+        both["scores"] = json!({"z": {"value": "C"}});
+        let card = LogCard::new(Tool::Inspect, "m".into(), "t".into(), LogStatus::Finished);
+        let record: Record = serde_json::from_value(both).unwrap();
+        assert_eq!(record.sample(&card, &HashMap::new()).unwrap_err(), "the sample has both `score` and `scores`");
+        let known = |record: Value| serde_json::from_value::<Scored>(record).unwrap().known();
+        assert_eq!(known(json!({"scores": {}})), Some(true));
+        assert_eq!(known(json!({"id": 1, "scores": null})), Some(false));
+        assert_eq!(known(json!({"error": {"message": "broke"}})), None);
     }
 
     #[test]

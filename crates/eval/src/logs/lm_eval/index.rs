@@ -14,7 +14,8 @@ use crate::EvalError;
 /// The index: sixteen bytes for a line.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Names of the filters in the file's order; an empty one where lines have none.
+    /// Names of the filters in the file's order. Lines without one have empty names: one for the first line of each document, another
+    /// for the second, and so on.
     pub filters: Vec<String>,
     pub documents: usize,
     /// True if every document has an `id` of its own and no two have the same.
@@ -48,15 +49,6 @@ impl Index {
                         continue;
                     }
                 };
-            let filter = key.filter.unwrap_or_default();
-            let filter = match index.filters.iter().position(|known| *known == filter) {
-                Some(known) => known,
-                None => {
-                    index.filters.push(filter);
-                    index.places.push(Vec::new());
-                    index.filters.len() - 1
-                }
-            };
             let next = index.documents;
             let document = match &key.doc_id {
                 Value::Number(number) if number.is_u64() => {
@@ -88,6 +80,18 @@ impl Index {
                     _ => index.own_ids = false,
                 }
             }
+            let is_taken = |filter: usize| index.places[filter].get(document).is_some_and(|place| *place != NOWHERE);
+            let filter = key.filter.unwrap_or_default();
+            let known = index.filters.iter().enumerate().filter(|(_, known)| **known == filter).map(|(at, _)| at);
+            let known = match filter.is_empty() {
+                true => known.into_iter().find(|at| !is_taken(*at)),
+                false => known.into_iter().next(),
+            };
+            let filter = known.unwrap_or_else(|| {
+                index.filters.push(filter);
+                index.places.push(Vec::new());
+                index.filters.len() - 1
+            });
             let places = &mut index.places[filter];
             if places.len() <= document {
                 places.resize(document + 1, NOWHERE);
@@ -114,6 +118,12 @@ impl Index {
         let most = counts.iter().copied().max()?;
         let (name, fewest) = self.filters.iter().zip(&counts).min_by_key(|(_, count)| **count)?;
         (*fewest < most).then_some((name, *fewest, most))
+    }
+
+    /// Smallest and largest number of lines that a document has.
+    pub fn lines_per_document(&self) -> [usize; 2] {
+        let lines = (0..self.documents).map(|document| self.places(document).count());
+        [lines.clone().min().unwrap_or(0), lines.max().unwrap_or(0)]
     }
 
     /// Filters of a document with the places of their lines.

@@ -4,6 +4,7 @@ mod index;
 mod line;
 mod own;
 mod results;
+mod unnamed;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,9 +19,10 @@ use super::records::{self, Place, Records};
 use crate::EvalError;
 
 use index::Index;
-use line::Line;
 pub(super) use line::question;
+use line::{Key, Line};
 pub(super) use results::Results;
+use unnamed::Filters;
 
 /// Samples of a task.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ struct Source {
     documents: Option<u64>,
     /// Names of scorers in the run of earnest that was exported, by their names here.
     names: HashMap<String, String>,
+    /// The task's filters, for lines that name none.
+    filters: Filters,
 }
 
 /// A results document in its file.
@@ -137,7 +141,8 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
             .push(format!("{name} has no results of {}: settings and the tool's own figures are unknown", card.task));
     }
     let names = of.map(|results| results.own_names(&card.task)).unwrap_or_default().into_iter().collect();
-    let source = Source { path: path.to_owned(), longest: options.longest, documents, names };
+    let filters = of.map(|results| results.filters(&card.task)).unwrap_or_default();
+    let source = Source { path: path.to_owned(), longest: options.longest, documents, names, filters };
     if card.scorers.is_empty() {
         card.scorers = source.scorers()?;
     }
@@ -164,20 +169,16 @@ impl Source {
     fn scorers(&self) -> Result<Vec<String>, EvalError> {
         let mut records = Records::open(&self.path, self.longest)?;
         let mut scorers = Vec::new();
-        #[derive(serde::Deserialize)]
-        struct Metrics {
-            #[serde(default)]
-            filter: Option<String>,
-            #[serde(default)]
-            metrics: Vec<String>,
-        }
         while let Some((_, read)) = records.next()? {
             // Walking says what is wrong with it.
-            let Ok(line) = read.and_then(|()| parse::<Metrics>(&records.bytes).map_err(EvalError::results)) else {
+            let Ok(()) = read else { continue };
+            let (Ok(key), Ok(line)) = (parse::<Key>(&records.bytes), parse::<Line<false>>(&records.bytes)) else {
                 continue;
             };
-            for metric in line.metrics {
-                let scorer = match &line.filter {
+            // Older versions do not list them: what is left are the metrics.
+            let metrics = line.metrics.unwrap_or_else(|| line.rest.keys().cloned().collect());
+            for metric in metrics {
+                let scorer = match &key.filter {
                     Some(filter) => format!("{metric},{filter}"),
                     None => metric,
                 };
@@ -221,7 +222,8 @@ fn line_scores<const FULL: bool>(
 
 impl Samples for Source {
     fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), EvalError> {
-        let index = Index::read(&self.path, self.longest, each)?;
+        let mut index = Index::read(&self.path, self.longest, each)?;
+        self.filters.name(&mut index, &self.path, self.longest)?;
         let rolling = card.task_details.get("output_type").and_then(Value::as_str) == Some("loglikelihood_rolling");
         let open = |_| Records::open(&self.path, self.longest);
         // One a filter: the lines of a filter stand together.

@@ -9,6 +9,7 @@ use super::super::identity::{arguments, model_name};
 use super::super::json::{Ordered, add, count, plain};
 use super::super::secrets::{clean, without_secrets};
 use super::super::time::rfc_3339;
+use super::unnamed::Filters;
 use crate::EvalError;
 
 /// A results document, of which the parts that are used.
@@ -30,6 +31,16 @@ pub(in super::super) struct Results {
     task_hashes: Map<String, Value>,
     #[serde(flatten)]
     rest: Map<String, Value>,
+}
+
+/// Value of a metric over the documents as one filter left them.
+#[derive(Debug)]
+pub(super) struct Aggregate {
+    pub metric: String,
+    pub filter: String,
+    pub value: f64,
+    /// True for a mean, false for other aggregates; none where the task does not say.
+    pub mean: Option<bool>,
 }
 
 /// Entries of a task's results that are no metrics.
@@ -61,6 +72,37 @@ impl Results {
         let names = self.rest.get("earnest_run").and_then(|run| run.get("scorers")?.get(task)?.as_array());
         let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
         names.into_iter().flatten().filter_map(pair).collect()
+    }
+
+    /// Filters of a task in the order in which the tool applies them, and their aggregates.
+    pub(super) fn filters(&self, task: &str) -> Filters {
+        let mut filters = Filters::default();
+        let config = self.configs.get(task);
+        let list = |name: &str| {
+            config.and_then(|config| config.get(name)).and_then(Value::as_array).cloned().unwrap_or_default()
+        };
+        let metrics = list("metric_list");
+        let is_mean = |metric: &str| {
+            let of = metrics.iter().find(|one| one.get("metric").and_then(Value::as_str) == Some(metric));
+            of.and_then(|of| of.get("aggregation")).and_then(Value::as_str).map(|aggregation| aggregation == "mean")
+        };
+        for (key, value) in self.results.get(task).map(|entries| entries.0.as_slice()).unwrap_or_default() {
+            let Some((metric, filter)) = key.split_once(',').filter(|(metric, _)| !metric.ends_with("_stderr")) else {
+                continue;
+            };
+            if !filters.names.iter().any(|known| known == filter) {
+                filters.names.push(filter.to_owned());
+            }
+            if let Some(value) = value.as_f64() {
+                let (metric, mean) = (metric.to_owned(), is_mean(metric));
+                filters.aggregates.push(Aggregate { metric, filter: filter.to_owned(), value, mean });
+            }
+        }
+        let listed = list("filter_list");
+        let listed: Vec<&str> = listed.iter().filter_map(|filter| filter.get("name")?.as_str()).collect();
+        let place = |name: &String| listed.iter().position(|listed| listed == name).unwrap_or(usize::MAX);
+        filters.names.sort_by_key(place);
+        filters
     }
 
     /// The card of a task, without files and with all that the document says.

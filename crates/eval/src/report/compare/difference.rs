@@ -14,6 +14,8 @@ pub struct Difference {
     pub name: String,
     pub items: usize,
     pub clusters: usize,
+    /// Items without a label of their cluster, where others have one: each is its own.
+    pub without_label: usize,
     pub baseline: f64,
     pub run: f64,
     pub difference: f64,
@@ -111,6 +113,7 @@ pub(super) fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
         name: name.to_owned(),
         items: pairs.len(),
         clusters: numbers.len(),
+        without_label: pairs.iter().filter(|pair| pair.lacks_label()).count(),
         baseline: mean(&first),
         run: mean(&second),
         difference: mean(&second) - mean(&first),

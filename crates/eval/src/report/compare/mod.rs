@@ -224,6 +224,7 @@ mod tests {
                 is_binary: true,
                 rules: Vec::new(),
                 is_own_cluster: item == cluster,
+                lacks_label: false,
                 prompt: None,
             });
             score.sum += f64::from(u8::from(correct));

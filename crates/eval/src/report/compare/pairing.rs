@@ -35,6 +35,13 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// True if the items are a cluster of their own because they have no label, where others have one.
+    pub(super) fn lacks_label(&self) -> bool {
+        let (first, second) = (self.first.first(), self.second.first());
+        first.is_some_and(|first| first.lacks_label)
+            && second.is_none_or(|second| !self.of_logs || second.is_own_cluster)
+    }
+
     /// True if both prompts are known and differ; none if one is not known.
     pub(super) fn prompts_differ(&self) -> Option<bool> {
         Some(self.first.first()?.prompt? != self.second.first()?.prompt?)

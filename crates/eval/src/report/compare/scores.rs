@@ -1,8 +1,6 @@
 //! Scores of a run by item.
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use serde_json::Value;
-
 use crate::report::question::{Question, normalised};
 use crate::run::Sample;
 use earnest_tasks::suite::task::usual;
@@ -33,8 +31,7 @@ pub struct Scores {
     pub(super) is_log: bool,
     /// Begins the ids of the questions, where several tasks are compared together.
     prefix: String,
-    /// Number of scored samples without the field that is the cluster, and the first of them.
-    pub without_cluster: usize,
+    /// First scored sample without the field that is the cluster.
     pub first_without_cluster: Option<Sample>,
 }
 
@@ -59,6 +56,8 @@ pub(super) struct ItemScore {
     pub(super) rules: Vec<(f64, u32)>,
     /// True if the item is its own cluster.
     pub(super) is_own_cluster: bool,
+    /// True if it is so because it has no label, where others have one.
+    pub(super) lacks_label: bool,
     /// Beginning of the digest of the prompt's text, where it is known.
     pub(super) prompt: Option<u64>,
 }
@@ -76,13 +75,9 @@ impl ItemScore {
     }
 }
 
-/// A covariate that is a name: a text or a number.
+/// A covariate that is a name.
 fn label(sample: &Sample, name: &str) -> Option<String> {
-    match sample.covariates.get(name)? {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
+    usual::label(sample.covariates.get(name)?)
 }
 
 impl Scores {
@@ -144,19 +139,19 @@ impl Scores {
             self.note_parts(sample);
             return;
         };
-        let stored = || (sample.cluster.clone(), sample.cluster == sample.item);
+        let stored = || (sample.cluster.clone(), usual::is_own_cluster(&sample.cluster, &sample.item));
         let (cluster, is_own_cluster) = match &self.cluster {
             None => stored(),
             Some(field) => match label(sample, field) {
                 // Without the task: the variants of a template are alike in every task.
                 Some(cluster) => (cluster, false),
                 None => {
-                    self.without_cluster += 1;
                     self.first_without_cluster.get_or_insert_with(|| sample.clone());
-                    (sample.item.clone(), true)
+                    (usual::own_cluster(&sample.item), true)
                 }
             },
         };
+        let lacks_label = usual::lacks_label(&cluster, &sample.item);
         let fresh = || ItemScore {
             task: sample.task.clone(),
             cluster: if is_own_cluster { format!("{}{cluster}", self.prefix) } else { cluster },
@@ -170,6 +165,7 @@ impl Scores {
             is_binary: true,
             rules: Vec::new(),
             is_own_cluster,
+            lacks_label,
             prompt: sample.prompt_sha256.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()),
         };
         let item = self.items.entry(format!("{}{}", self.prefix, sample.item)).or_insert_with(fresh);

@@ -31,7 +31,12 @@ pub struct Store {
     results: PathBuf,
     path: PathBuf,
     connection: Connection,
+    /// Receiver of sentences about the reading of names.
+    listener: Option<Listener>,
 }
+
+/// Receiver of sentences for people.
+pub type Listener = Box<dyn Fn(&str) + Send>;
 
 /// A stored run.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,7 +122,12 @@ impl Store {
 
     fn open_with(results: &Path, create: bool) -> Result<Self, RunError> {
         let (path, connection) = schema::open(results, create)?;
-        Ok(Store { results: results.to_owned(), path, connection })
+        Ok(Store { results: results.to_owned(), path, connection, listener: None })
+    }
+
+    /// Says to a listener how a name was read, where that is not plain.
+    pub fn listen(&mut self, listener: Listener) {
+        self.listener = Some(listener);
     }
 
     /// Returns the results folder.
@@ -143,7 +153,8 @@ impl Store {
         self.select("ORDER BY started, id", [])
     }
 
-    /// Returns the run with this name, or the only one whose name begins with, ends with or contains it, in this order.
+    /// Returns the run with this name, or the only one whose name begins with, ends with or contains it, in this order. Runs without
+    /// rows do not count where another matches.
     pub fn run(&self, name: &str) -> Result<RunRecord, RunError> {
         if let Some(exact) = self.exactly(name)? {
             return Ok(exact);
@@ -161,10 +172,37 @@ impl Store {
             [only] => self.exactly(only)?.ok_or_else(|| RunError::NoRun { name: name.to_owned(), runs: names.clone() }),
             [] => Err(RunError::NoRun { name: name.to_owned(), runs: names }),
             several => {
-                let runs = several.iter().map(|run| (*run).clone()).collect();
-                Err(RunError::AmbiguousRun { name: name.to_owned(), runs })
+                let runs = several.iter().map(|run| self.exactly(run)).collect::<Result<Vec<_>, _>>()?;
+                self.only_with_rows(name, runs.into_iter().flatten().collect())
             }
         }
+    }
+
+    /// The only one of several runs of a name that has rows.
+    fn only_with_rows(&self, name: &str, several: Vec<RunRecord>) -> Result<RunRecord, RunError> {
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        for run in several {
+            if self.has_rows(&run)? { with.push(run) } else { without.push(run) }
+        }
+        if with.len() == 1 {
+            let names: Vec<&str> = without.iter().map(|run| run.manifest.run.as_str()).collect();
+            if let Some(listener) = &self.listener {
+                listener(&format!("{name} is read as {}: {} has no answers", with[0].manifest.run, names.join(", ")));
+            }
+            return Ok(with.remove(0));
+        }
+        let runs = if with.is_empty() { without } else { with };
+        let labels = super::super::labels(&runs.iter().map(|run| &run.manifest).collect::<Vec<_>>());
+        let runs = runs.into_iter().map(|run| run.manifest.run).collect();
+        Err(RunError::AmbiguousRun { name: name.to_owned(), runs, labels })
+    }
+
+    fn has_rows(&self, run: &RunRecord) -> Result<bool, RunError> {
+        let read = || -> rusqlite::Result<bool> {
+            let sql = "SELECT EXISTS (SELECT 1 FROM samples WHERE key >= ? AND key < ?)";
+            self.connection.prepare_cached(sql)?.query_row([key(run.id, 0), key(run.id + 1, 0)], |row| row.get(0))
+        };
+        read().map_err(|source| self.error("read", source))
     }
 
     /// Returns the run of exactly this name.

@@ -229,7 +229,8 @@ impl SetRow {
             own.push(("id", json!(id)));
         }
         own.push((usual::PAIR, json!(original)));
-        if written(usual::CLUSTER).is_none() {
+        let label = |text: &str| usual::label(&serde_json::from_str(text).unwrap_or_default());
+        if written(usual::CLUSTER).and_then(label).is_none() {
             own.push((usual::CLUSTER, json!(original)));
         }
         own.push((usual::PERTURBATION, json!(done)));

@@ -8,7 +8,7 @@ use super::columns::text;
 use super::compiled::Task;
 use super::registration::Configured;
 use super::scorer::{Scorer, same};
-use super::{gold, hash};
+use super::{gold, hash, usual};
 use crate::suite::registry::{Choice, Host, Mode, OptionError, OptionValues, Row};
 use crate::suite::{Item, Segments};
 
@@ -31,6 +31,8 @@ pub struct Check {
     /// Questions that would be asked.
     pub questions: usize,
     pub clusters: usize,
+    /// Questions without a label of their cluster, where others have one: each is its own.
+    pub without_label: usize,
     /// Questions by task, where there are several.
     pub tasks: BTreeMap<String, usize>,
     /// Rules, the one that decides first.
@@ -144,7 +146,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
     let mut columns: BTreeMap<String, bool> = BTreeMap::new();
     let (mut clusters, mut tasks): (HashSet<u64>, BTreeMap<String, usize>) = Default::default();
     let (mut ids, mut asked): (HashMap<u64, usize>, HashMap<u64, usize>) = Default::default();
-    let mut questions = 0;
+    let (mut questions, mut without_label) = (0, 0);
     for number in 0..rows.len() {
         let row = rows.row(number).map_err(OptionError::usage)?;
         for (name, value) in &row.values {
@@ -164,7 +166,10 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
                 continue;
             }
         };
-        let item = made.item;
+        let (mut item, lacks_label) = (made.item, configured.passed.labelled && !made.labelled);
+        if lacks_label {
+            item.cluster = usual::own_cluster(&item.cluster);
+        }
         let place = |earlier: usize| rows.row(earlier).map(|row| row.place).unwrap_or_default();
         if !made.digest
             && let Some(earlier) = ids.insert(hash::of(&item.id), number)
@@ -187,6 +192,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
             findings.add("reference solutions that end with another answer, as the reader sees it", || message);
         }
         questions += 1;
+        without_label += usize::from(lacks_label);
         clusters.insert(hash::of(&item.cluster));
         *tasks.entry(item.task).or_default() += 1;
         for (name, value) in &item.covariates {
@@ -220,6 +226,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
         files: rows.files().iter().map(file).collect(),
         questions,
         clusters: clusters.len(),
+        without_label,
         tasks: if tasks.len() > 1 { tasks } else { BTreeMap::new() },
         rules,
         primary: task.primary.clone(),

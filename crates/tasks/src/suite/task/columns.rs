@@ -173,6 +173,7 @@ impl Columns {
         let solution = words("solution", find("solution", &self.solution, &SOLUTIONS)?)?;
         let id = words("id", find("id", &self.id, &usual::ID)?)?;
         let cluster = words("cluster", find("cluster", &self.cluster, &[usual::CLUSTER])?)?;
+        let cluster = cluster.filter(|cluster| usual::label(&cluster.as_str().into()).is_some());
         // Variants of one template, as GSM-Symbolic's files number them.
         let is_numbered =
             self.id.is_none() && usual::ID.iter().any(|name| *name != INSTANCE && row.contains_key(*name));
@@ -248,6 +249,8 @@ mod tests {
         let row = json!({"id": 3, "instance": 0, "question": "1+1", "answer": 2});
         assert_eq!(of(row), ("3/0".to_owned(), Some("3".to_owned())));
         assert_eq!(of(json!({"instance": 4, "question": "1+1", "answer": 2})), ("4".to_owned(), None));
+        let blank = json!({"id": 3, "instance": 0, "question": "1+1", "answer": 2, "cluster": " "});
+        assert_eq!(of(blank).1.as_deref(), Some("3"));
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub(super) struct Made {
     pub digest: bool,
     /// The expected answer is no number where most are, and compared as a text.
     pub text: bool,
+    /// The row says to which cluster the item belongs.
+    pub labelled: bool,
 }
 
 impl Task {
@@ -217,6 +219,7 @@ impl Task {
         if let Some(choices) = parts.choices.as_ref().filter(|_| self.needs_choices()) {
             covariates.insert(CHOICES.to_owned(), choices.texts.clone().into());
         }
+        let labelled = parts.cluster.is_some();
         let item = Item {
             cluster: parts.cluster.unwrap_or_else(|| id.clone()),
             id,
@@ -241,7 +244,7 @@ impl Task {
             keep_stop: false,
         };
         let text = self.scorers.iter().any(Scorer::takes_texts) && gold::from(&item.gold, "").is_none();
-        Ok(Made { digest: own.is_none(), text, item })
+        Ok(Made { digest: own.is_none(), text, labelled, item })
     }
 
     /// Parts of a row, for checks.

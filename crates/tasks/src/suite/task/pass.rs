@@ -23,6 +23,8 @@ pub(super) struct Passed {
     pub repeated: HashSet<u64>,
     /// Rows that were left out, and messages about the first of them.
     pub left_out: usize,
+    /// True if a row has a label of its cluster.
+    pub labelled: bool,
     /// Rows whose expected answers are compared as texts, among numbers.
     pub texts: usize,
     pub problems: Vec<String>,
@@ -44,7 +46,7 @@ impl Facts {
             id: hash::of(id),
             digest: made.digest,
             text: made.text,
-            cluster: (cluster != id).then(|| hash::of(cluster)),
+            cluster: made.labelled.then(|| hash::of(cluster)),
             task: (task != name).then(|| hash::of(task)),
         }
     }
@@ -92,6 +94,7 @@ impl Passed {
                 }
             }
         }
+        passed.labelled = clusters.is_some();
         passed.settle_repeated(task, rows, &ids, &digests);
         for (groups, rotate) in [(clusters, true), (tasks, false)] {
             let Some(groups) = groups else { continue };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::compiled::{Setting, Task};
 use super::definition::{Definition, Texts};
 use super::pass::{Passed, located};
-use super::{STORED_KEY, hash, likelihood, scorer, summary};
+use super::{STORED_KEY, hash, likelihood, scorer, summary, usual};
 use crate::suite::registry::{Programs, Rows};
 use crate::suite::{Answered, Item, Score, Scored, Suite, Summary};
 
@@ -32,6 +32,9 @@ impl TaskSuite {
         let made = self.task.item(&found);
         let made = made.map_err(|problem| located(&found, problem.part, &problem.message))?;
         let mut item = made.item;
+        if self.passed.labelled && !made.labelled {
+            item.cluster = usual::own_cluster(&item.cluster);
+        }
         // Equal questions are told apart by their rows, and are one cluster.
         if made.digest && self.passed.repeated.contains(&hash::of(&item.id)) {
             item.id = format!("{}-{}", item.id, row + 1);

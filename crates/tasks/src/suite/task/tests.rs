@@ -373,6 +373,26 @@ fn tasks_are_balanced_and_have_a_row_each() {
 }
 
 #[test]
+fn a_question_without_a_label_is_its_own_cluster() {
+    let row = |place: usize, cluster: Value| json!({"id": place.to_string(), "question": format!("{place}+1=?"), "answer": place + 1, "cluster": cluster});
+    // A label may be the id of another question.
+    let labels = [json!("a"), json!("a"), json!("3"), json!(""), json!(" "), json!(null), json!("NaN"), json!(7)];
+    let mut rows: Vec<Value> = (0..).zip(labels).map(|(place, label)| row(place, label)).collect();
+    rows.push(json!({"id": "8", "question": "8+1=?", "answer": 9}));
+    let host = files(&[("c.jsonl", lines(&rows))]);
+    let found = check(&values("c.jsonl"), &host).unwrap();
+    assert_eq!((found.questions, found.clusters, found.without_label), (9, 8, 5));
+    let all = items(suite(&host, &values("c.jsonl"), Mode::Chat).unwrap().as_ref());
+    let clusters: std::collections::BTreeSet<&str> = all.iter().map(|item| item.cluster.as_str()).collect();
+    assert_eq!(clusters.len(), 8);
+    assert_eq!(all.iter().filter(|item| super::usual::is_own_cluster(&item.cluster, &item.id)).count(), 6);
+    // Without any label nothing is said of them.
+    let rows: Vec<Value> = (0..3).map(|place| row(place, json!(""))).collect();
+    let found = check(&values("c.jsonl"), &files(&[("c.jsonl", lines(&rows))])).unwrap();
+    assert_eq!((found.clusters, found.without_label), (3, 0));
+}
+
+#[test]
 fn a_check_finds_what_is_wrong() {
     let rows = [
         json!({"question": "3+4?", "answer": "7", "solution": "3 + 4 = 7.", "note": null, "level": 1}),

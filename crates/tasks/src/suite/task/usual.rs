@@ -1,4 +1,5 @@
 //! Usual names of the columns of a file of questions, in the order in which they are looked for.
+use serde_json::Value;
 
 /// Id of a row.
 pub const ID: [&str; 8] = ["@ID", "id", "ID", "uid", "query_id", "question_id", "unique_id", "instance"];
@@ -15,6 +16,38 @@ pub const PERTURBATION: &str = "perturbation";
 /// Value of [`PERTURBATION`] for a question that was left as it was.
 pub const NOT_PERTURBED: &str = "none";
 
+/// The label of a cluster: a text, a number or a truth value. None where there is none: null, lists and objects, blank texts, and `NaN`,
+/// as Python writes a missing label.
+pub fn label(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => {
+            let is_missing = text.trim().is_empty() || text.trim().eq_ignore_ascii_case("nan");
+            (!is_missing).then(|| text.clone())
+        }
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Ends the cluster of an item without a label among others that have one, so that it is no other item's label.
+const NO_LABEL: &str = " (no label)";
+
+/// The cluster of an item without a label, where others have one.
+pub fn own_cluster(item: &str) -> String {
+    format!("{item}{NO_LABEL}")
+}
+
+/// True for an item without a label, where others have one.
+pub fn lacks_label(cluster: &str, item: &str) -> bool {
+    cluster.strip_prefix(item) == Some(NO_LABEL)
+}
+
+/// True if an item is its own cluster.
+pub fn is_own_cluster(cluster: &str, item: &str) -> bool {
+    cluster == item || lacks_label(cluster, item)
+}
+
 /// Returns the question as it is asked: story and question joined by a space, without white space around them.
 pub fn asked(body: Option<&str>, question: &str) -> String {
     match body.map(str::trim).filter(|body| !body.is_empty()) {
@@ -26,6 +59,23 @@ pub fn asked(body: Option<&str>, question: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_is_no_label() {
+        use serde_json::json;
+        for missing in
+            [json!(null), json!(""), json!(" \t\u{a0}"), json!("NaN"), json!("nan"), json!([1]), json!({"a": 1})]
+        {
+            assert_eq!(label(&missing), None, "{missing}");
+        }
+        for (value, name) in [(json!("a b"), "a b"), (json!(0), "0"), (json!(false), "false"), (json!("none"), "none")]
+        {
+            assert_eq!(label(&value).as_deref(), Some(name));
+        }
+        let own = own_cluster("7");
+        assert!(own != "7" && is_own_cluster(&own, "7") && lacks_label(&own, "7") && is_own_cluster("7", "7"));
+        assert!(!lacks_label("7", "7") && !is_own_cluster(&own, "8"));
+    }
 
     #[test]
     fn story_and_question_are_asked_together() {

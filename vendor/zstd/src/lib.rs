@@ -1,0 +1,134 @@
+//! The part of zstd's interface that parquet uses, without its C library; see ../README.md.
+
+/// Compression of whole buffers.
+pub mod bulk {
+    use std::io::{self, Cursor, Read};
+
+    use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+    use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    /// Writer of frames.
+    pub struct Compressor<'a> {
+        level: std::marker::PhantomData<&'a i32>,
+    }
+
+    impl Compressor<'static> {
+        /// A compressor; the one level that the encoder has stands for every level.
+        pub fn new(_level: i32) -> io::Result<Self> {
+            Ok(Compressor { level: std::marker::PhantomData })
+        }
+    }
+
+    impl Compressor<'_> {
+        /// Writes a frame at the position of the buffer and returns its length.
+        pub fn compress_to_buffer(&mut self, source: &[u8], to: &mut Cursor<&mut Vec<u8>>) -> io::Result<usize> {
+            let frame = compress_to_vec(source, CompressionLevel::Fastest);
+            let start = position(to);
+            let out = &mut **to.get_mut();
+            out.truncate(start);
+            out.extend_from_slice(&frame);
+            Ok(frame.len())
+        }
+    }
+
+    /// Reader of frames.
+    pub struct Decompressor<'a> {
+        decoder: FrameDecoder,
+        lifetime: std::marker::PhantomData<&'a ()>,
+    }
+
+    impl Decompressor<'static> {
+        /// A decompressor.
+        pub fn new() -> io::Result<Self> {
+            Ok(Decompressor { decoder: FrameDecoder::new(), lifetime: std::marker::PhantomData })
+        }
+    }
+
+    impl Decompressor<'_> {
+        /// Reads frames to the position of the buffer, no more than it has room for, and returns their length.
+        pub fn decompress_to_buffer(&mut self, source: &[u8], to: &mut Cursor<&mut Vec<u8>>) -> io::Result<usize> {
+            let start = position(to);
+            let out = &mut **to.get_mut();
+            out.truncate(start);
+            let room = out.capacity() - start;
+            self.frames(source, out, start, room).map_err(|error| {
+                out.truncate(start);
+                let said = format!("not the Zstandard frames that were expected: {error}");
+                io::Error::new(io::ErrorKind::InvalidData, said)
+            })?;
+            Ok(out.len() - start)
+        }
+
+        /// The room is not filled before there is something for it: its size is only what a file says.
+        fn frames(&mut self, mut source: &[u8], out: &mut Vec<u8>, start: usize, room: usize) -> io::Result<()> {
+            while !source.is_empty() {
+                match self.decoder.init(&mut source) {
+                    Ok(()) => {}
+                    Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                        source = source.get(length as usize..).ok_or(io::ErrorKind::UnexpectedEof)?;
+                        continue;
+                    }
+                    Err(error) => return Err(io::Error::other(error)),
+                }
+                loop {
+                    let some = BlockDecodingStrategy::UptoBytes(1 << 20);
+                    self.decoder.decode_blocks(&mut source, some).map_err(io::Error::other)?;
+                    let left = room - (out.len() - start);
+                    self.decoder.by_ref().take(left as u64 + 1).read_to_end(out)?;
+                    if out.len() - start > room {
+                        return Err(io::Error::other(format!("they hold more than {room} bytes")));
+                    }
+                    if self.decoder.is_finished() && self.decoder.can_collect() == 0 {
+                        break;
+                    }
+                }
+            }
+            Ok(())
+        }
+    }
+
+    fn position(buffer: &Cursor<&mut Vec<u8>>) -> usize {
+        usize::try_from(buffer.position()).unwrap_or(usize::MAX).min(buffer.get_ref().len())
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_frame_is_read_into_the_room_that_there_is() {
+            let text = b"twelve bytes".repeat(1000);
+            let mut frame = b"head".to_vec();
+            let mut to = Cursor::new(&mut frame);
+            to.set_position(4);
+            let length = Compressor::new(3).unwrap().compress_to_buffer(&text, &mut to).unwrap();
+            assert_eq!((frame.len(), &frame[..4]), (4 + length, &b"head"[..]));
+            let read = |room: usize| {
+                let mut out = Vec::with_capacity(room);
+                let length = Decompressor::new().unwrap().decompress_to_buffer(&frame[4..], &mut Cursor::new(&mut out));
+                length.map(|length| (length, out == text))
+            };
+            assert_eq!(read(text.len()).unwrap(), (text.len(), true));
+            assert!(read(text.len() - 1).unwrap_err().to_string().ends_with("more than 11999 bytes"));
+            assert_eq!(read(1 << 30).unwrap(), (text.len(), true));
+        }
+    }
+}
+
+/// Sizes of frames.
+pub mod zstd_safe {
+    /// A frame whose header cannot be read.
+    #[derive(Debug)]
+    pub struct ContentSizeError;
+
+    /// Size of the content that a frame's header names; none here, where buffers have the size that parquet knows.
+    pub fn get_frame_content_size(_frame: &[u8]) -> Result<Option<u64>, ContentSizeError> {
+        Ok(None)
+    }
+
+    /// Largest length of a frame: its content in raw blocks of at most 128 KiB with 3 bytes before each, and 18 bytes around them.
+    pub fn compress_bound(size: usize) -> usize {
+        size.saturating_add(3 * (size / (128 << 10) + 1)).saturating_add(18)
+    }
+}
