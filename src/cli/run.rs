@@ -41,7 +41,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     let limit = args.limit.or_else(first_look);
     if let Some(limit) = limit.filter(|_| args.limit.is_none()) {
         notices.push(format!(
-            "asking the first {limit} items, which cycle through tasks and lengths; --limit changes their number"
+            "asking {limit} items, every task with its lengths in their proportions; --limit changes their number"
         ));
     }
     for note in chosen.choice.notes() {

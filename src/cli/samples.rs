@@ -10,8 +10,8 @@ use earnest_engine::FinishReason;
 use earnest_eval::run::store::{Filter, StoredQuestion};
 use earnest_eval::run::{Sample, write_jsonl};
 use earnest_eval::samples::{AskedSample, check_filter, each_asked};
-use earnest_tasks::suite::FailureClass;
 use earnest_tasks::suite::log::value;
+use earnest_tasks::suite::{FailureClass, metric_words};
 
 /// Cards shown without `--limit`.
 const CARDS: usize = 10;
@@ -213,7 +213,8 @@ fn card(
         row("rules", &in_lines(&rules));
         // A count of zero says that nothing of the kind was there.
         let metrics = score.metrics.iter().filter(|(_, value)| *value != 0.0);
-        let metrics: Vec<String> = metrics.map(|(name, value)| format!("{name} {}", short(value))).collect();
+        let metrics: Vec<String> =
+            metrics.map(|(name, value)| format!("{} {}", metric_words(name), short(value))).collect();
         if !metrics.is_empty() {
             row("metrics", &in_lines(&metrics));
         }

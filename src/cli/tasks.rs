@@ -150,13 +150,8 @@ fn screen(found: &Check, width: usize) -> String {
             let beside = if others.is_empty() { String::new() } else { format!("; beside it {}", others.join(", ")) };
             let raw = found.primary_raw.as_ref().map(|raw| format!("; in raw prompts {raw}")).unwrap_or_default();
             row("scored by", format!("{primary}{beside}{raw}"));
-            if let Some(kind) = found.chosen_for {
-                let why = if kind == "choices" {
-                    "the first question has choices".to_owned()
-                } else {
-                    format!("the first answer is {kind}")
-                };
-                row("", format!("chosen because {why}; `scorers` in a task file names others"));
+            if let Some(kinds) = &found.chosen_for {
+                row("", format!("chosen for the answers ({kinds}); `scorers` in a task file names others"));
             }
         }
         None => row("scored by", "the log-likelihood of the answer".to_owned()),

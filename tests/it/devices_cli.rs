@@ -50,7 +50,11 @@ fn a_limit_that_the_program_chooses_is_that_of_every_part() {
     let joined = earnest(folder.path(), &[&["run", "arithmetic-bench", "--threads", "1"], &short[..]].concat());
     assert!(joined.status.success(), "{}", words(&joined));
     let words = String::from_utf8_lossy(&joined.stderr).into_owned();
-    assert!(words.contains("asking the first") && words.contains("2 parts joined"), "{words}");
+    assert!(
+        words.contains("asking 1600 items, every task with its lengths in their proportions")
+            && words.contains("2 parts joined"),
+        "{words}"
+    );
 }
 
 #[test]

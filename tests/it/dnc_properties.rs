@@ -85,7 +85,7 @@ fn make(kind: Kind, problem: &Problem, seed: u64) -> Option<Perturbed> {
     donor.body = "Zed owned 77777 shells. Nothing else.".into();
     let donors = DonorPool::new([problem, &donor]);
     let annotations = Annotations::default();
-    perturb(kind, problem, Context { seed, draw: 0, donors: &donors, annotations: &annotations }).ok()
+    perturb(kind, problem, Context { seed, draw: 0, donors: &donors, annotations: &annotations, describes: false }).ok()
 }
 
 fn values(text: &str) -> Vec<Fraction> {

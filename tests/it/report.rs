@@ -301,6 +301,64 @@ fn differences_without_an_error_are_drawn_and_named() {
     assert!(!text.contains("[unknown, unknown], not significant"), "{text}");
 }
 
+/// A run of one task and the model M, at a temperature, of a day.
+fn at_temperature(temperature: f32, day: &str, lengths: std::ops::RangeInclusive<usize>) -> ReportRun {
+    let suite = synthetic::suite(&[Task::Copy, Task::Add], lengths, 8);
+    let name = format!("run-{temperature}");
+    let mut manifest = synthetic::manifest(&name, "M", &suite);
+    manifest.settings.generation.sampling.temperature = temperature;
+    manifest.settings_sha256 = manifest.settings.sha256();
+    manifest.started = format!("{day}T10:00:00Z");
+    let samples = synthetic::samples(&name, &suite, 3.0 + f64::from(temperature), 1);
+    ReportRun::new("results", manifest, &suite, samples)
+}
+
+#[test]
+fn a_report_says_what_was_compared_when_and_with_what_verdict() {
+    let mut runs = vec![at_temperature(0.0, "2026-02-03", 1..=6), at_temperature(1.5, "2026-02-05", 1..=6)];
+    ReportRun::distinguish(&mut runs);
+    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+    assert_eq!(labels, ["M (temperature 0.0)", "M (temperature 1.5)"], "settings tell runs of one model apart");
+    let html = page(&runs, &[]);
+    let top = html.split("<section id=\"heat\"").next().unwrap();
+    for part in [
+        "<title>arithmetic-bench: M (temperature 1.5) beside M (temperature 0.0) \u{b7} earnest</title>",
+        "<p class=\"title\">arithmetic-bench: M (temperature 1.5) beside M (temperature 0.0)</p>",
+        "Runs of 2026-02-03 to 2026-02-05 (UTC).",
+    ] {
+        assert!(top.contains(part), "{part}: {top}");
+    }
+    let verdict = comparisons(&runs)[0].conclusion();
+    assert!(
+        top.contains(&format!("<p class=\"verdict\">{}</p>", verdict.replace('<', "&lt;").replace('\'', "&#39;"))),
+        "{verdict}: {top}"
+    );
+    assert_eq!(html, page(&runs, &[]), "nothing is of the day on which it is written");
+    let alone = page(&runs[..1], &[]);
+    assert!(alone.contains("Run of 2026-02-03 (UTC).") && !alone.contains("class=\"verdict\""));
+    // Settings that tell nothing apart leave the hash.
+    let mut equal = vec![at_temperature(0.0, "2026-02-03", 1..=6); 2];
+    ReportRun::distinguish(&mut equal);
+    assert!(equal[0].label.starts_with("M (") && !equal[0].label.contains("temperature"), "{}", equal[0].label);
+}
+
+#[test]
+fn heat_maps_of_few_lengths_are_not_blown_up() {
+    let widest = |lengths| {
+        let html = page(&[at_temperature(0.0, "2026-02-03", lengths)], &[]);
+        let map = html.split("class=\"heat single").nth(1).unwrap();
+        let number = |text: &str| -> f64 {
+            let found = map.split(text).nth(1).unwrap();
+            found.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap().parse().unwrap()
+        };
+        (number("max-width:"), number(" width=\""), number("min-width:"))
+    };
+    for lengths in [1..=2, 1..=6, 1..=100] {
+        let (most, width, least) = widest(lengths);
+        assert!(most <= 1.31 * width && most >= 1.2 * width && least <= width + 1.0, "{least}, {width}, {most}");
+    }
+}
+
 #[test]
 fn figures_of_one_run_need_no_other() {
     let suite = synthetic::suite(&[Task::Copy], 5..=5, 4);

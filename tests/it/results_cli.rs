@@ -317,9 +317,7 @@ fn comparisons_say_which_settings_differ() {
     let output = run_in(at, &["compare", &first, &third]);
     let said = stderr(&output);
     assert_eq!(code(&output), 0, "{said}");
-    for part in
-        ["generation.max_tokens (6 in A, 9 in B)", "generation.sampling.temperature (0.0 in A, 0.5 in B)", "weights"]
-    {
+    for part in ["most tokens (6 in A, 9 in B)", "temperature (0.0 in A, 0.5 in B)", "weights (as stored in A, "] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(said.matches("warning: ").count(), 1, "{said}");
@@ -641,4 +639,34 @@ fn files_of_completions_may_begin_with_a_mark_and_models_need_a_name() {
     );
     let scored = stdout(&run_in(at, &["score", "m"]));
     assert!(scored.contains("nothing to score") && !scored.contains('%'), "{scored}");
+}
+
+#[test]
+fn names_with_a_slip_are_answered_with_the_nearest_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    assert_eq!(code(&tiny_run(at, &SMALL)), 0);
+    let run = only_run(at).manifest.run;
+    for words in [
+        &["runs", "show", "arithmetic-bench-lama"][..],
+        &["samples", "arithmetik-bench"],
+        &["compare", "arithmetic-bench-lama", "llama"],
+        &["report", "arithmetic-bench-lama"],
+        &["export", "arithmetic-bench-lama", "--format", "jsonl", "-o", "-"],
+        &["score", "arithmetic-bench-lama"],
+        &["runs", "delete", "arithmetic-bench-lama"],
+        &["run", "--from", "arithmetic-bench-lama"],
+    ] {
+        let refused = run_in(at, words);
+        let said = stderr(&refused);
+        assert!(code(&refused) == 2 && said.contains("there is no run"), "{words:?}: {said}");
+        assert!(said.contains(&format!("did you mean {run}?")), "{words:?}: {said}");
+    }
+    // A letter is no part of a name.
+    for letter in ["b", "l", "x"] {
+        let refused = run_in(at, &["runs", "show", letter]);
+        assert!(stderr(&refused).contains(&format!("there is no run {letter}")), "{}", stderr(&refused));
+    }
+    let command = run_in(at, &["rnu", "nupa"]);
+    assert!(stderr(&command).contains("'run'") && !stderr(&command).contains("'runs'"), "{}", stderr(&command));
 }

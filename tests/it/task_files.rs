@@ -261,3 +261,15 @@ fn completions_are_imported_by_id() {
         document(at, &["import", "my-sums.toml", "--completions", "said.jsonl", "--name", "oracle", "--json"]);
     assert_eq!((imported["totals"]["planned"].as_u64(), accuracy(&imported)), (Some(12), 1.0));
 }
+
+#[test]
+fn a_word_in_a_suites_place_may_name_a_task_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    refused(at, &["run", "gsm8k"], 2, &["there is no suite gsm8k", "choose from"]);
+    std::fs::create_dir(at.join("tasks")).unwrap();
+    std::fs::write(at.join("tasks/gsm8k.toml"), "").unwrap();
+    refused(at, &["run", "gsm8k"], 2, &["there is no suite gsm8k", "did you mean tasks/gsm8k.toml?"]);
+    std::fs::write(at.join("gsm8k.jsonl"), "").unwrap();
+    refused(at, &["run", "gsm8k"], 2, &["did you mean gsm8k.jsonl?"]);
+}

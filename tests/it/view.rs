@@ -9,12 +9,12 @@ use crate::program::*;
 const SMALL: [&str; 7] = ["--lengths", "1..2", "--per-length", "2", "--max-tokens", "6", "--quiet"];
 
 /// A running viewer, which is ended with it.
-struct Viewed {
+pub(crate) struct Viewed {
     child: Child,
     /// `127.0.0.1:PORT`.
-    host: String,
+    pub host: String,
     /// `/TOKEN/`.
-    base: String,
+    pub base: String,
 }
 
 impl Drop for Viewed {
@@ -24,7 +24,7 @@ impl Drop for Viewed {
     }
 }
 
-fn view(folder: &Path, words: &[&str]) -> Viewed {
+pub(crate) fn view(folder: &Path, words: &[&str]) -> Viewed {
     let mut child =
         earnest(folder).arg("view").args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
@@ -42,14 +42,14 @@ impl Viewed {
         self.ask(&format!("{}{path}", self.base), &self.host)
     }
 
-    fn page(&self, path: &str) -> String {
+    pub fn page(&self, path: &str) -> String {
         let (status, _, body) = self.get(path);
         assert_eq!(status, 200, "{path}: {body}");
         // The templates' engine escapes slashes too.
         body.replace("&#x2f;", "/")
     }
 
-    fn ask(&self, path: &str, host: &str) -> (u16, String, String) {
+    pub fn ask(&self, path: &str, host: &str) -> (u16, String, String) {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
         let mut reply = String::new();

@@ -223,7 +223,7 @@ pub fn perturb(settings: &PerturbSettings, reporter: &mut dyn Reporter) -> Resul
         reporter.event(&RunEvent::Warning(format!("left out {text}")));
     }
     let problems: Vec<&Problem> = rows.iter().map(|row| &row.problem).collect();
-    let donors = DonorPool::new(problems.iter().copied());
+    let donors = DonorPool::new(problems.iter().copied()).statements();
     let mut set = PerturbedSet { questions: rows.len(), ..PerturbedSet::default() };
     for &kind in &settings.kinds {
         if let Some(seed) = reference_seed.filter(|_| has_program(kind)) {
@@ -238,7 +238,8 @@ pub fn perturb(settings: &PerturbSettings, reporter: &mut dyn Reporter) -> Resul
         }
         for row in &rows {
             for draw in 0..if kind.is_random() { settings.draws } else { 1 } {
-                let context = Context { seed: settings.seed, draw, donors: &donors, annotations: &annotations };
+                let context =
+                    Context { seed: settings.seed, draw, donors: &donors, annotations: &annotations, describes: true };
                 match dnc::perturb(kind, &row.problem, context) {
                     Ok(found) => set.add(kind, row.perturbed(&found, settings.mode, settings.seed, draw)),
                     Err(reason) => {

@@ -8,7 +8,7 @@ use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
 use crate::EvalError;
 use crate::outcomes::results_of;
 use crate::report::Document;
-use crate::run::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, legacy_folders};
+use crate::run::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, did_you_mean, legacy_folders};
 use crate::run::{Reporter, RunError, RunEvent, Status};
 use crate::suites;
 
@@ -52,17 +52,18 @@ pub fn find_run(name: &str, folders: &[PathBuf], reporter: &mut dyn Reporter) ->
     if others.iter().all(|other| other == first) {
         return Ok(open(first, reporter)?.run(name)?);
     }
+    let mut known = Vec::new();
     for folder in folders {
         if exist(folder)? {
             match open(folder, reporter)?.run(name) {
-                Err(RunError::NoRun { .. }) => {}
+                Err(RunError::NoRun { runs, .. }) => known.extend(runs),
                 run => return Ok(run?),
             }
         }
     }
     let listed: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     Err(EvalError::setting(format!("there is no run {name} in {}", listed.join(" or ")))
-        .hint("add the run's folder: --from FOLDER/RUN"))
+        .hint(format!("{}add the run's folder: --from FOLDER/RUN", did_you_mean(name, &known))))
 }
 
 /// Returns an unused name (`base`, `base.2`, `base.3`, ...) and its lock.

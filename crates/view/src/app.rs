@@ -66,6 +66,11 @@ impl Failed {
         Failed { status: StatusCode::NOT_FOUND, message: message.into(), hint: None }
     }
 
+    /// Adds the next step, if there is one.
+    pub fn hint(self, hint: &str) -> Failed {
+        Failed { hint: Some(hint.trim().to_owned()).filter(|hint| !hint.is_empty()), ..self }
+    }
+
     pub fn bad_request(message: impl Into<String>) -> Failed {
         Failed { status: StatusCode::BAD_REQUEST, message: message.into(), hint: None }
     }
@@ -232,6 +237,8 @@ fn environment() -> Environment<'static> {
     environment.add_filter("count", with_commas);
     environment.add_filter("task", |text: &str| task_label(text).into_owned());
     environment.add_filter("segment", |text: &str| shape::path_segment(text));
+    environment.add_filter("pair", |one: &str, other: &str| shape::pair(one, other));
+    environment.add_filter("class", |word: &str| sample::class(word));
     environment.add_filter("p", shape::p_value);
     environment.add_filter("p_sentence", p_sentence);
     environment

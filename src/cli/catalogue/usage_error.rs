@@ -6,7 +6,7 @@ use clap::{Command, Error};
 
 use super::command::{SUITES_HEADING, with_suites};
 use crate::cli::error::CliError;
-use earnest_eval::questions::near_file;
+use earnest_eval::questions::{file_named, near_file};
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
 use earnest_tasks::suite::task::nearest;
 
@@ -51,7 +51,8 @@ pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<I
             // A word with a dot is more likely to be a file.
             let file = || near_file(Path::new(name)).map(|file| file.display().to_string());
             let suite = || nearest(name, super::names()).map(str::to_owned);
-            let near = if name.contains('.') { file().or_else(suite) } else { suite().or_else(file) };
+            let named = || file_named(name).map(|file| file.display().to_string());
+            let near = if name.contains('.') { file().or_else(suite) } else { named().or_else(suite).or_else(file) };
             let near = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
             let message = if name.contains('.') { "there is no suite and no file" } else { "there is no suite" };
             Some(CliError::usage(format!("{message} {name}")).help(near + &choose_from()))

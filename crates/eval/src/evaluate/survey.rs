@@ -6,7 +6,7 @@ use crate::prompt::Prompter;
 use crate::run::store::Store;
 use crate::run::{Reporter, RunSettings};
 
-/// Items whose prompts are counted. Suites cycle through their tasks and lengths, so the first are like the others.
+/// Items whose prompts are counted. The first ones of a suite are a small picture of all, so they are like the others.
 const COUNTED: usize = 64;
 
 /// Bytes of a token, where the tokenizer is an endpoint's.

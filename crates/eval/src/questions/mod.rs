@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use earnest_tasks::suite::registry::{OptionError, RowFile, RowSource, Rows};
 
-pub use paths::near_file;
+pub use paths::{file_named, near_file};
 use refusal::{BadRows, Refusal};
 use rows::{Index, Kept, Output, Part, Questions, Spool, State, no_room, temporary};
 use text::{Hashing, content, text, unreadable};

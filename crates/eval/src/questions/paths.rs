@@ -83,6 +83,23 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
     names
 }
 
+/// Returns the file of questions, or the task file, that a word without a folder or an ending names here or in the folder `tasks`.
+pub fn file_named(word: &str) -> Option<PathBuf> {
+    if word.is_empty() || word.contains(['/', std::path::MAIN_SEPARATOR]) {
+        return None;
+    }
+    let named = |folder: &str| {
+        let found = entries(Path::new(folder));
+        let mut files = found.into_iter().filter(|(entry, is_file)| *is_file && is_of_questions(entry));
+        files.find(|(entry, _)| entry.strip_prefix(word).is_some_and(|rest| rest.starts_with('.')))
+    };
+    let here = named(".").map(|(entry, _)| PathBuf::from(entry));
+    here.or_else(|| named(TASKS).map(|(entry, _)| Path::new(TASKS).join(entry)))
+}
+
+/// Folder in which task files usually are.
+const TASKS: &str = "tasks";
+
 /// Returns the file of questions whose name is most like that of a file that is not there, or has only an ending more.
 pub fn near_file(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy().into_owned();

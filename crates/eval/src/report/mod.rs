@@ -20,7 +20,7 @@ mod text;
 
 pub use compare::{
     Comparison, Difference, FittedModel, Flip, PairedModel, RuleDifference, Scores, Sequential, compare,
-    comparison_figure, differing_settings, p_sentence, p_text,
+    comparison_figure, differing_settings, own_settings, p_sentence, p_text,
 };
 pub(crate) use compare::{adjust, pilot_items};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};

@@ -132,7 +132,8 @@ pub(super) fn bars_of(grid: &Grid, most: usize) -> String {
         text += &table.render();
     }
     if let Some(highest) = low.iter().map(|name| best(name)).reduce(f64::max) {
-        text += &format!("At most {:.0} % right: {}\n", 100.0 * highest, low.join(", "));
+        let most = (100.0 * highest - 1e-9).ceil();
+        text += &format!("At most {most:.0} % right: {}\n", low.join(", "));
     }
     if !floor.is_empty() {
         text += &format!("Nothing right: {}\n", floor.join(", "));
@@ -146,13 +147,22 @@ pub(super) fn bars_below(grid: &Grid) -> Option<String> {
     let all = rows.last()?;
     let parts = used(grid).into_iter().filter_map(|at| Some((at, cell(all, at)?)));
     let parts: Vec<String> = parts
-        .map(|(at, cell)| format!("{} ({:.0} % of {})", grid.columns[at], 100.0 * cell.value.estimate, cell.n))
+        .map(|(at, cell)| format!("{} ({} % of {})", grid.columns[at], whole(cell.value.estimate), cell.n))
         .collect();
     (parts.len() > 1).then(|| format!("By length: {}", parts.join(", ")))
 }
 
 fn named(grid: &Grid) -> impl Iterator<Item = &GridGroup> {
     grid.groups.iter().filter(|group| !group.name.is_empty())
+}
+
+/// A share in whole per cent: `<1` for some and `>99` for nearly all, which are neither none nor all.
+fn whole(share: f64) -> String {
+    match 100.0 * share {
+        percent if percent > 0.0 && percent < 1.0 => "<1".to_owned(),
+        percent if percent > 99.0 && percent < 100.0 => ">99".to_owned(),
+        percent => format!("{percent:.0}"),
+    }
 }
 
 /// Columns with samples.
@@ -180,7 +190,7 @@ fn bars(row: &GridRow, used: &[usize]) -> String {
         Some(0.0) => BARS[0],
         _ => ' ',
     };
-    let all = share(row, used).map_or_else(String::new, |share| format!("{:.0}", 100.0 * share));
+    let all = share(row, used).map_or_else(String::new, whole);
     format!("{} {all:>3}", used.iter().map(bar).collect::<String>())
 }
 
@@ -241,6 +251,25 @@ mod tests {
             text.contains("add  █▄   75") && text.ends_with("At most 33 % right: sub\nNothing right: task2\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_single_right_answer_is_not_none() {
+        assert_eq!([0.0, 0.001, 0.01, 0.99, 0.999, 1.0].map(whole), ["0", "<1", "1", "99", ">99", "100"]);
+        let cell = |right: f64, n| Some(GridCell { value: Interval { estimate: right, low: 0.0, high: 1.0 }, n });
+        let of = |name: &str, right: f64| GridRow {
+            name: name.into(),
+            task: None,
+            cells: vec![cell(right, 900), cell(0.0, 900)],
+        };
+        let groups = vec![
+            GridGroup { name: "Integer".into(), rows: vec![of("add", 1.0 / 900.0), of("sub", 2.0 / 900.0)] },
+            GridGroup { name: String::new(), rows: vec![of("all", 1.0 / 600.0)] },
+        ];
+        let grid = Grid { columns: ["S", "XL"].map(String::from).to_vec(), groups, ..grid(3) };
+        assert_eq!(bars_below(&grid).as_deref(), Some("By length: S (<1 % of 900), XL (0 % of 900)"));
+        let text = bars_of(&grid, 1);
+        assert!(text.contains("sub  \u{2581}\u{b7}  <1") && text.ends_with("At most 1 % right: add\n"), "{text}");
     }
 
     #[test]

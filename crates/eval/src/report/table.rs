@@ -1,4 +1,5 @@
 //! Tables of aligned text.
+use super::text::words;
 
 /// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +123,7 @@ impl Table {
                     Row::Cells(cells) => cells.get(place),
                     Row::Rule => None,
                 });
-                parts(name).map(width).chain(cells.map(|cell| width(cell))).max().unwrap_or(0)
+                words(name).iter().map(|word| width(word)).chain(cells.map(|cell| width(cell))).max().unwrap_or(0)
             })
             .collect();
         // The first column names the row; its heading never wraps.
@@ -171,26 +172,16 @@ impl Table {
     }
 }
 
-/// Words of a heading between which it may wrap: not between a number and its `%`.
-fn parts(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices(' ')
-        .map(|(at, _)| at)
-        .filter(|&at| !text[at + 1..].starts_with('%'))
-        .chain([text.len()])
-        .scan(0, |from, to| Some(text[std::mem::replace(from, to)..to].trim()))
-        .filter(|part| !part.is_empty())
-}
-
 /// Wraps a text at `widest` columns, between words.
 fn wrap(text: &str, widest: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in parts(text) {
+    for word in words(text) {
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= widest => {
+            Some(line) if width(line) + 1 + width(&word) <= widest => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(word),
         }
     }
     lines

@@ -467,11 +467,26 @@ fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
+/// Words between which a text may wrap: a number and its `%` are one.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(last) if word.starts_with('%') => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 /// Wraps prose between words; the first line begins with `mark`, and the others are indented by its width.
 pub fn wrap(text: &str, width: usize, mark: &str) -> String {
     let mut lines = String::new();
     let mut column = 0;
-    for word in text.split_whitespace() {
+    for word in words(text) {
         let length = word.chars().count();
         if column == 0 {
             lines.push_str(mark);
@@ -484,7 +499,7 @@ pub fn wrap(text: &str, width: usize, mark: &str) -> String {
             lines.push(' ');
             column += 1;
         }
-        lines.push_str(word);
+        lines.push_str(&word);
         column += length;
     }
     lines.push('\n');
@@ -585,6 +600,13 @@ mod tests {
     fn prose_wraps_between_words() {
         assert_eq!(wrap("one two three four", 10, "* "), "* one two\n  three\n  four\n");
         assert_eq!(wrap("unbreakablelongword", 5, ""), "unbreakablelongword\n");
+        let said = "Right are 6.4 % of all (14 %), or 100\n%, and 5 more.";
+        for width in 1..60 {
+            let text = wrap(said, width, "* ");
+            assert!(text.lines().all(|line| !line.trim_start_matches(['*', ' ']).starts_with('%')), "{width}: {text}");
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            assert_eq!(words(&text)[1..], words(said), "nothing is lost");
+        }
     }
 
     #[test]

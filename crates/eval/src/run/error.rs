@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 
 use earnest_engine::EngineError;
-use earnest_tasks::suite::task::nearest;
+
+use crate::run::store::did_you_mean;
 
 /// An error that ends a run; rows written before stay valid.
 #[derive(Debug, thiserror::Error)]
@@ -156,8 +157,7 @@ impl RunError {
             }
             RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
             RunError::NoRun { name, runs } => {
-                let names = runs.iter().flat_map(|run| [run.as_str(), run.rsplit('-').next().unwrap_or_default()]);
-                let near = nearest(name, names).map_or_else(String::new, |near| format!("did you mean {near}? "));
+                let near = did_you_mean(name, runs);
                 Some(format!("{near}`earnest runs list` lists them; a unique part of a name is enough"))
             }
             RunError::AmbiguousRun { runs, labels, .. } => {

@@ -108,7 +108,7 @@ impl RunSettings {
     pub fn differences(&self, other: &RunSettings) -> Vec<String> {
         let words = |change: SettingChange| match change.name.as_str() {
             "model_files" => "the content of the model's files".to_owned(),
-            name => format!("{name} ({} before, {} now)", shown(&change.one), shown(&change.other)),
+            name => format!("{name} ({} before, {} now)", change.value(&change.one), change.value(&change.other)),
         };
         self.changes(other).into_iter().map(words).collect()
     }

@@ -21,6 +21,7 @@ mod runner;
 mod sample;
 mod scorers;
 mod scoring;
+mod setting_words;
 pub mod store;
 mod until;
 

@@ -117,6 +117,51 @@ classes! {
     MalformedGold = "malformed_gold",
 }
 
+impl FailureClass {
+    /// Words for people, on every screen and page.
+    pub fn words(&self) -> &str {
+        match self {
+            FailureClass::WrongLastNumber => "wrong last number",
+            FailureClass::WrongDigits => "wrong digits",
+            FailureClass::WrongLength => "wrong length",
+            FailureClass::Form => "right value, wrong form",
+            FailureClass::Format => "right digits, wrong form",
+            FailureClass::Sign => "wrong sign",
+            FailureClass::Scale => "wrong scale",
+            FailureClass::Echo => "operand repeated",
+            FailureClass::EmptyResponse => "empty response",
+            FailureClass::EmptyAfterTrim => "blank response",
+            FailureClass::NoNumber => "no number",
+            FailureClass::OnlyThinking => "only thinking",
+            FailureClass::Truncated => "cut off",
+            FailureClass::NoFunction => "no function",
+            FailureClass::ForbiddenString => "forbidden call",
+            FailureClass::NameError => "name error",
+            FailureClass::TypeValueError => "type or value error",
+            FailureClass::SyntaxError => "syntax error",
+            FailureClass::AttributeError => "attribute error",
+            FailureClass::ZeroDivisionError => "division by zero",
+            FailureClass::NoneReturned => "nothing returned",
+            FailureClass::NotANumber => "not a number",
+            FailureClass::TimeLimit => "time limit",
+            FailureClass::MemoryLimit => "memory limit",
+            FailureClass::SandboxUnavailable => "no sandbox",
+            FailureClass::UnknownTask => "unknown task",
+            FailureClass::MalformedGold => "damaged expected answer",
+            other => other.as_str(),
+        }
+    }
+}
+
+/// Words for a metric of an answer where its name says too little: `echo` is also the name of a failure class, which asks whether one
+/// operand is the answer, while the metric asks whether all of them stand in it.
+pub fn metric_words(name: &str) -> &str {
+    match name {
+        "echo" => "all operands repeated",
+        other => other,
+    }
+}
+
 impl From<NoAnswer> for FailureClass {
     fn from(none: NoAnswer) -> Self {
         match none {
@@ -165,6 +210,16 @@ mod tests {
         let later: FailureClass = serde_json::from_str("\"of_a_later_version\"").unwrap();
         assert_eq!(later, FailureClass::Other("of_a_later_version".into()));
         assert_eq!(serde_json::to_string(&later).unwrap(), "\"of_a_later_version\"");
+    }
+
+    #[test]
+    fn no_words_have_the_underscores_of_files() {
+        for word in ["wrong_digits", "only_thinking", "truncated", "echo", "no_number", "sandbox_unavailable", "sign"] {
+            let words = FailureClass::from(word).words().to_owned();
+            assert!(!words.contains('_') && words != "truncated", "{words}");
+        }
+        assert_ne!(metric_words("echo"), FailureClass::Echo.words(), "two questions");
+        assert_eq!(metric_words("digit_match"), "digit_match");
     }
 
     #[test]

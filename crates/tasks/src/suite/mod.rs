@@ -29,7 +29,7 @@ use std::borrow::Cow;
 
 pub use adaptive::{Chooser, RoundAnswer};
 pub use by_name::ByName;
-pub use failure::FailureClass;
+pub use failure::{FailureClass, metric_words};
 pub use final_answer::{EXAMPLE_ECHOED, FINAL, ONLY_IN_THINKING, RIVALS, read_final};
 pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
 pub use item::{Budget, Item, Segments, Shot};

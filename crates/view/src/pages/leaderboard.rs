@@ -1,12 +1,13 @@
 //! The first page: runs that asked alike, best first, and tasks by runs.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::{Query, State};
 use axum::response::Response;
 use earnest_eval::compare::{CompareSettings, compare_runs};
-use earnest_eval::report::{Document, differing_settings};
+use earnest_eval::report::{Document, differing_settings, own_settings};
 use earnest_eval::run::store::{RunRecord, Store};
-use earnest_eval::run::{Manifest, Reporter, RunEvent, SettingChange, shown};
+use earnest_eval::run::{Reporter, RunEvent, SettingChange};
+use earnest_tasks::suite::registry::rows_of_tasks;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -58,6 +59,8 @@ struct Entry {
 #[derive(Serialize)]
 struct TaskRow {
     task: String,
+    /// It has samples of its own, which the cells link to.
+    linked: bool,
     cells: Vec<Option<Share>>,
 }
 
@@ -85,18 +88,13 @@ pub(crate) async fn page(State(app): Shared) -> Response {
 /// True if two runs of a suite asked the same questions in the same way, whatever model answered and wherever it ran.
 fn asks_alike(one: &RunRecord, other: &RunRecord) -> bool {
     one.manifest.settings.suite_version == other.manifest.settings.suite_version
-        && differences_in_asking(&one.manifest, &other.manifest).is_empty()
+        && !differing_settings(&one.manifest, &other.manifest).iter().any(is_of_asking)
 }
 
-/// Returns the settings in which two runs asked differently: those of model and engine left out.
-fn differences_in_asking(one: &Manifest, other: &Manifest) -> Vec<SettingChange> {
-    let mut changes = differing_settings(one, other);
-    changes.retain(|change| {
-        let part = change.name.split('.').next().unwrap_or_default();
-        !matches!(part, "engine" | "endpoint" | "earnest" | "weights" | "system")
-            && change.name != "generation.stop_ids"
-    });
-    changes
+/// True for settings of what is asked: those of model and engine are left out.
+fn is_of_asking(change: &SettingChange) -> bool {
+    let part = change.name.split('.').next().unwrap_or_default();
+    !matches!(part, "engine" | "endpoint" | "earnest" | "weights" | "system") && change.name != "generation.stop_ids"
 }
 
 /// The boards of a suite, those with most runs first.
@@ -104,18 +102,13 @@ fn boards(store: &Store, suite: &str, mut groups: Vec<Vec<&RunRecord>>) -> Vec<B
     groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
     let number = groups.len();
     let settings = |group: &[&RunRecord]| -> String {
-        // By name: a setting may set this board off from several others.
-        let mut own: BTreeMap<String, String> = BTreeMap::new();
         let mine = &group[0].manifest;
-        for other in groups.iter().map(|other| &other[0].manifest) {
-            let changes = differences_in_asking(mine, other).into_iter();
-            own.extend(changes.map(|change| (change.name.clone(), shown(&change.one))));
-            if other.settings.suite_version != mine.settings.suite_version {
-                own.insert("version".to_owned(), mine.settings.suite_version.clone());
-            }
+        let others = || groups.iter().map(|other| &other[0].manifest);
+        let mut words = own_settings(mine, others(), is_of_asking);
+        if others().any(|other| other.settings.suite_version != mine.settings.suite_version) {
+            words.push(format!("version {}", mine.settings.suite_version));
         }
-        let words = own.iter().map(|(name, value)| format!("{} {value}", name.rsplit('.').next().unwrap_or(name)));
-        words.collect::<Vec<_>>().join(", ")
+        words.join(", ")
     };
     let board = |(place, group): (usize, &Vec<&RunRecord>)| {
         let mut runs: Vec<Entry> = group.iter().map(|run| entry(store, run)).collect();
@@ -130,7 +123,7 @@ fn boards(store: &Store, suite: &str, mut groups: Vec<Vec<&RunRecord>>) -> Vec<B
             boards: number,
             is_first: place == 0,
             settings: settings(group),
-            tasks: tasks(&runs),
+            tasks: tasks(&runs, rows_of_tasks(suite, &group[0].manifest.settings.suite_options).as_ref()),
             labels: super::labels(runs.iter().map(|run| (run.model.as_str(), run.run.as_str()))),
             runs,
         }
@@ -190,7 +183,7 @@ fn details(run: &RunRecord) -> String {
         details.push(format!("{} samples", settings.samples));
     }
     if let Some(limit) = settings.limit {
-        details.push(format!("first {limit} items"));
+        details.push(format!("limited to {limit} items"));
     }
     if settings.is_log() {
         details = vec!["log".to_owned()];
@@ -209,7 +202,8 @@ fn values(document: &Document) -> Vec<(String, Share)> {
     rows.filter_map(|row| Some((row.name.clone(), share(row)?))).collect()
 }
 
-fn tasks(runs: &[Entry]) -> Vec<TaskRow> {
+/// Rows of tasks by runs; `with_samples` are those that have samples, where not all have.
+fn tasks(runs: &[Entry], with_samples: Option<&BTreeSet<String>>) -> Vec<TaskRow> {
     let mut names: Vec<&String> = Vec::new();
     for name in runs.iter().flat_map(|run| &run.order) {
         if !names.contains(&name) {
@@ -217,7 +211,8 @@ fn tasks(runs: &[Entry]) -> Vec<TaskRow> {
         }
     }
     let cells = |task: &String| runs.iter().map(|run| run.values.get(task).copied()).collect();
-    names.into_iter().map(|task| TaskRow { task: task.clone(), cells: cells(task) }).collect()
+    let linked = |task: &String| with_samples.is_none_or(|tasks| tasks.contains(task));
+    names.into_iter().map(|task| TaskRow { task: task.clone(), linked: linked(task), cells: cells(task) }).collect()
 }
 
 /// Query of the differences.

@@ -8,14 +8,18 @@ pub(crate) mod samples;
 use earnest_eval::report::Document;
 use earnest_eval::results;
 use earnest_eval::run::Status;
-use earnest_eval::run::store::{RunLock, RunRecord, Store};
+use earnest_eval::run::store::{RunLock, RunRecord, Store, did_you_mean};
 
 use crate::app::Failed;
 use crate::shape::Share;
 
 /// Returns a run by its full name.
 pub(crate) fn record(store: &Store, name: &str) -> Result<RunRecord, Failed> {
-    store.exactly(name)?.ok_or_else(|| Failed::not_found(format!("there is no run {name} in these results")))
+    match store.exactly(name)? {
+        Some(run) => Ok(run),
+        None => Err(Failed::not_found(format!("there is no run {name} in these results"))
+            .hint(&did_you_mean(name, &store.names()?))),
+    }
 }
 
 /// Returns the status in the words of `runs list`.

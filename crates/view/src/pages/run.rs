@@ -3,8 +3,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use earnest_eval::report::page::{QuestionTexts, ReportRun, Section, figures};
+use earnest_eval::report::plot::LARGEST;
 use earnest_eval::report::warnings;
 use earnest_eval::run::store::Store;
+use earnest_tasks::suite::registry::rows_of_tasks;
 use earnest_tasks::suite::{SummaryRow, profile};
 use serde::Serialize;
 use serde_json::json;
@@ -22,6 +24,8 @@ struct TaskValue {
     /// The 50 % limit with its interval, in digits, of an adaptive run.
     limit: Option<String>,
     is_total: bool,
+    /// It has samples of its own, which a link shows.
+    linked: bool,
 }
 
 /// A figure.
@@ -30,7 +34,8 @@ struct Drawn {
     title: String,
     svg: String,
     wide: bool,
-    /// Width in CSS pixels beyond which it is not enlarged.
+    /// Width in CSS pixels below which it scrolls on narrow screens, and beyond which it is not enlarged.
+    least: f64,
     widest: f64,
 }
 
@@ -41,6 +46,8 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
         let document = super::document(store, &run)?;
         let (share, rule) = headline(&document).unzip();
         let adaptive = run.manifest.settings.is_adaptive();
+        let settings = &run.manifest.settings;
+        let tasks = rows_of_tasks(&settings.suite, &settings.suite_options);
         let rows: Vec<TaskValue> = document
             .summary
             .rows
@@ -55,6 +62,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
                 }),
                 limit: adaptive.then(|| limit(row)).flatten(),
                 is_total: row.name == "all",
+                linked: tasks.as_ref().is_none_or(|tasks| tasks.contains(&row.name)),
             })
             .collect();
         let facts = facts(&document, status(store, &run)?);
@@ -72,7 +80,8 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
                 title: placed.figure.title.clone(),
                 svg: placed.figure.inline(),
                 wide: placed.section == Section::Heat,
-                widest: 1.8 * placed.figure.width,
+                least: placed.figure.width,
+                widest: LARGEST * placed.figure.width,
             })
             .collect();
         let title = format!("{} on {}", run.manifest.settings.suite, run.manifest.model.name);
@@ -109,7 +118,7 @@ fn facts(document: &earnest_eval::report::Document, status: &str) -> Vec<(&'stat
         ("samples", format!("{} of {} planned", totals.recorded, totals.planned)),
         ("prompts", settings.prompt_mode.to_string()),
         ("no answer", totals.failed.to_string()),
-        ("cut by the budget", totals.truncated.to_string()),
+        ("cut off", totals.truncated.to_string()),
         ("started", manifest.started.clone()),
     ];
     if totals.completion_tokens > 0 {

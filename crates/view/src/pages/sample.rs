@@ -4,7 +4,7 @@ use axum::response::Response;
 use earnest_eval::run::Sample;
 use earnest_eval::run::store::{Filter, RunRecord, Store, StoredQuestion};
 use earnest_eval::samples::{AskedSample, SampleTokens, each_asked, tokens};
-use earnest_tasks::suite::{ContinuationScore, FailureClass};
+use earnest_tasks::suite::{ContinuationScore, FailureClass, metric_words};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -29,10 +29,18 @@ pub(crate) fn outcome(sample: &Sample, of_log: bool) -> Outcome {
         (Some(score), _) if of_log && score.failure.is_none() => of("scored", "none"),
         (Some(score), _) => match &score.failure {
             None | Some(FailureClass::Wrong) => of("wrong", "bad"),
-            Some(reason) => of(&reason.as_str().replace('_', " "), "bad"),
+            Some(reason) => of(reason.words(), "bad"),
         },
         (None, Some(_)) => of("no answer", "bad"),
         (None, None) => of("not scored", "none"),
+    }
+}
+
+/// A failure class in the words of the badges; of the class `wrong`, which is also said of all of them, what it is among them.
+pub(crate) fn class(word: &str) -> String {
+    match FailureClass::from(word) {
+        FailureClass::Wrong => "none of these".to_owned(),
+        class => class.words().to_owned(),
     }
 }
 
@@ -204,12 +212,13 @@ fn facts(sample: &Sample) -> Vec<(String, String)> {
             fact("seconds", format!("{seconds:.3}"));
         }
         if sample.truncated() {
-            fact("end", "cut by the token budget".to_owned());
+            fact("end", "cut off by the token budget".to_owned());
         }
     }
     if let Some(score) = &sample.score {
-        for (name, value) in score.metrics.iter() {
-            fact(name, format!("{value:.3}"));
+        // A count of zero says that nothing of the kind was there.
+        for (name, value) in score.metrics.iter().filter(|(_, value)| *value != 0.0) {
+            fact(metric_words(name), format!("{value:.3}"));
         }
         if let Some(mark) = &score.evidence.mark {
             fact("final mark", mark.clone());

@@ -1,6 +1,6 @@
 //! The conclusion of a comparison in words.
 use super::{Comparison, Sequential};
-use crate::run::shown;
+use crate::run::SettingChange;
 
 impl Comparison {
     /// Returns the conclusion in plain words, with its limits, and how the runs were asked where that differs.
@@ -93,11 +93,7 @@ impl Comparison {
         let runs = format!("{} (A) and {} (B)", self.baseline, self.run);
         let mut caveats = Vec::new();
         if !self.settings.is_empty() {
-            let named = self.settings.iter().map(|change| {
-                let name = change.name.strip_prefix("suite_options.").unwrap_or(&change.name);
-                format!("{name} ({} in A, {} in B)", shown(&change.one), shown(&change.other))
-            });
-            let named = named.collect::<Vec<_>>().join(", ");
+            let named = self.settings.iter().map(SettingChange::in_both).collect::<Vec<_>>().join(", ");
             caveats.push(format!("{runs} have different settings, so a difference need not be the models': {named}"));
         }
         if self.different_prompts > 0 {

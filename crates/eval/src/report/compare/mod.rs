@@ -28,7 +28,7 @@ pub use model::{FittedModel, PairedModel};
 pub use rules::RuleDifference;
 pub use scores::Scores;
 pub use sequential::Sequential;
-pub use settings::differing_settings;
+pub use settings::{differing_settings, own_settings};
 
 /// A run compared with a baseline, over the items that both answered.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,4 +1,6 @@
 //! Settings in which compared runs differ.
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::Comparison;
@@ -77,6 +79,21 @@ pub fn differing_settings(baseline: &Manifest, run: &Manifest) -> Vec<SettingCha
         changes.push(SettingChange { name, one: one.into(), other: other.into() });
     }
     changes
+}
+
+/// Returns the settings of a run that set it off from others, with its values in words, by name; `counts` says which settings matter.
+pub fn own_settings<'a>(
+    mine: &Manifest,
+    others: impl IntoIterator<Item = &'a Manifest>,
+    counts: impl Fn(&SettingChange) -> bool,
+) -> Vec<String> {
+    // By name: a setting may set this run off from several others.
+    let mut own: BTreeMap<String, String> = BTreeMap::new();
+    for other in others {
+        let changes = differing_settings(mine, other).into_iter().filter(|change| counts(change));
+        own.extend(changes.map(|change| (change.name.clone(), change.with(&change.one))));
+    }
+    own.into_values().collect()
 }
 
 /// Parts of a log's card that a comparison depends on, besides the model. Versions of tools and hashes of tasks are among them.

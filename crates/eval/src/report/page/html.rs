@@ -76,12 +76,17 @@ fn leading(lead: &str) -> String {
 /// and examples, and is reproducible byte by byte. `chapters` follow the figures.
 pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]) -> String {
     let placed = figures(runs, comparisons, false);
-    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
-    let title = format!("earnest: {}", labels.join(", "));
+    let title = sections::title(runs);
     let (rows, texts) = data(runs);
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
     let mut body = Sections::default();
-    body.section("summary", "Results", "", &sections::headline(runs));
+    let summary = format!(
+        "<p class=\"title\">{}</p>{}{}",
+        escape(&title),
+        sections::verdicts(runs, comparisons),
+        sections::headline(runs)
+    );
+    body.section("summary", "Results", "", &summary);
     body.section("heat", "Tasks and lengths", "", &sections::heat(runs));
     body.section("differences", "Differences", "", &sections::differences(runs, comparisons));
     body.section("notes", "Notes", "", &sections::notes(runs));
@@ -127,7 +132,7 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
         "outcomes",
         "Outcomes",
         "How answers end",
-        "Each sample has one outcome. A wrong answer that the token budget ended counts as cut.",
+        "Each sample has one outcome. A wrong answer that the token budget ended counts as cut off.",
         &figures(&[Section::Outcomes]),
     );
     body.part(
@@ -141,7 +146,7 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
     body.part("samples", "Samples", "Samples", "", &(browser(samples) + &sections::examples(runs)));
     body.part("provenance", "Repeat", "Settings and how to repeat this", "", &sections::provenance(runs));
     framed(&Frame {
-        title: &title,
+        title: &format!("{title} \u{b7} earnest"),
         heading: "earnest <span class=\"dim\">report</span>",
         sections: body,
         tools: APPENDIX,

@@ -1,8 +1,8 @@
 //! Runs of a report.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::report::Document;
-use crate::run::{Manifest, Sample};
+use crate::report::{Document, own_settings};
+use crate::run::{Manifest, Sample, SettingChange};
 use earnest_tasks::suite::{FailureClass, Item, Suite};
 
 /// A run with its rows, its summary and its questions.
@@ -57,18 +57,24 @@ impl ReportRun {
         ReportRun { label: document.manifest.model.name.clone(), document, samples, questions }
     }
 
-    /// Makes labels unique by the first digits of the settings' hash, or a number.
+    /// Makes labels unique: by the settings in which runs of one model differ, where these tell all of them apart in a few words; else by
+    /// the first digits of the settings' hash, or a number.
     pub fn distinguish(runs: &mut [ReportRun]) {
-        let mut names: HashMap<String, usize> = HashMap::new();
-        for run in runs.iter() {
-            *names.entry(run.label.clone()).or_default() += 1;
+        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (place, run) in runs.iter().enumerate() {
+            groups.entry(run.label.clone()).or_default().push(place);
+        }
+        for (label, places) in groups.into_iter().filter(|(_, places)| places.len() > 1) {
+            let told = apart(&places.iter().map(|&place| &runs[place].document.manifest).collect::<Vec<_>>());
+            for (nth, &place) in places.iter().enumerate() {
+                let manifest = &runs[place].document.manifest;
+                let hash = || manifest.settings_sha256.chars().take(6).collect();
+                let beside: String = told.as_ref().map_or_else(hash, |told| told[nth].clone());
+                runs[place].label = format!("{label} ({beside})");
+            }
         }
         let mut taken: HashMap<String, usize> = HashMap::new();
         for run in runs {
-            if names.get(&run.label).is_some_and(|count| *count > 1) {
-                let hash: String = run.document.manifest.settings_sha256.chars().take(6).collect();
-                run.label = format!("{} ({hash})", run.label);
-            }
             let times = taken.entry(run.label.clone()).or_default();
             *times += 1;
             if *times > 1 {
@@ -103,36 +109,28 @@ impl ReportRun {
     }
 }
 
+/// Characters of what tells a run apart.
+const LONGEST: usize = 48;
+
+/// Returns what tells runs of one model apart, a text each; none where settings do not, or take too many words.
+fn apart(manifests: &[&Manifest]) -> Option<Vec<String>> {
+    let counts = |change: &SettingChange| change.name != "generation.stop_ids" && change.name != "earnest";
+    let told = |(nth, mine): (usize, &&Manifest)| {
+        let others = manifests.iter().enumerate().filter(|(other, _)| *other != nth).map(|(_, other)| *other);
+        let words = own_settings(mine, others, counts).join(", ");
+        (!words.is_empty() && words.chars().count() <= LONGEST).then_some(words)
+    };
+    let told: Vec<String> = manifests.iter().enumerate().map(told).collect::<Option<_>>()?;
+    let different: HashSet<&String> = told.iter().collect();
+    (different.len() == told.len()).then_some(told)
+}
+
 /// Returns the outcome of a sample in plain words.
 pub(super) fn outcome(sample: &Sample) -> &str {
     match &sample.score {
         None => "no answer",
         Some(score) if score.correct => "correct",
-        Some(score) => score.failure.as_ref().map_or("wrong", plain),
-    }
-}
-
-/// Returns a failure class in plain words.
-fn plain(class: &FailureClass) -> &str {
-    match class {
-        FailureClass::Echo => "operands repeated",
-        FailureClass::Format => "right digits, wrong form",
-        FailureClass::Sign => "wrong sign",
-        FailureClass::Truncated => "cut by the budget",
-        FailureClass::EmptyResponse => "empty response",
-        FailureClass::EmptyAfterTrim => "blank response",
-        FailureClass::NoNumber => "no number",
-        FailureClass::WrongLastNumber => "wrong last number",
-        FailureClass::NameError => "name error",
-        FailureClass::TypeValueError => "type or value error",
-        FailureClass::SyntaxError => "syntax error",
-        FailureClass::AttributeError => "attribute error",
-        FailureClass::ZeroDivisionError => "division by zero",
-        FailureClass::NoneReturned => "nothing returned",
-        FailureClass::NotANumber => "not a number",
-        FailureClass::TimeLimit => "time limit",
-        FailureClass::MemoryLimit => "memory limit",
-        other => other.as_str(),
+        Some(score) => score.failure.as_ref().map_or("wrong", FailureClass::words),
     }
 }
 

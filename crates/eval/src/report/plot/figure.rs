@@ -15,6 +15,9 @@ pub struct Figure {
     pub(super) body: String,
 }
 
+/// Scale beyond which pages do not enlarge a figure: its letters are then as large as those of a heading.
+pub const LARGEST: f64 = 1.3;
+
 /// CSS declarations of the colours on light backgrounds: Okabe and Ito's palette, darkened for contrast and continued. Series also
 /// differ by dash pattern.
 pub const LIGHT: &str = include_str!("light.css");

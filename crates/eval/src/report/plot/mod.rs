@@ -16,7 +16,7 @@ mod svg;
 pub use bars::{Bar, BarGroup, Bars, bars, bars_domain};
 pub use curves::{Curve, CurvePlot, Measure, curves};
 pub use drawing::{DrawingError, Format};
-pub use figure::{AREAS, DARK, Figure, LIGHT, RULES, STYLES};
+pub use figure::{AREAS, DARK, Figure, LARGEST, LIGHT, RULES, STYLES};
 pub use forest::{Forest, ForestRow, forest};
 pub use heat::{Heat, HeatCell, HeatPanel, HeatRow, Shade, heat, heat_columns, heat_key};
 pub use histogram::{Distribution, Histogram, histogram};

@@ -57,9 +57,10 @@ pub fn stacked(plot: &Stacked) -> Figure {
             svg.open(&format!(r#"class="{}""#, class_style(class)));
             svg.rect(shade(class), (from, y), (to - from - 0.6, THICK), &tip);
             svg.close();
-            // A digit, also in the legend, for colour-blind readers.
-            if to - from > 12.0 && class > 0 {
-                svg.text("digit", ((from + to) / 2.0, y + 12.0), Anchor::Middle, &class.to_string());
+            // A letter, also in the legend, for colour-blind readers; a digit would read like a count.
+            let letter = letter(class);
+            if class > 0 && to - from > text_width(&letter) + 5.0 {
+                svg.text("digit", ((from + to) / 2.0, y + 12.0), Anchor::Middle, &letter);
             }
         }
         svg.close();
@@ -74,6 +75,18 @@ fn class_style(class: usize) -> String {
     if class == 0 { "plain".to_owned() } else { series_class(class - 1) }
 }
 
+/// Mark of a class in bars and key: `a` for the first coloured one, `aa` after `z`.
+fn letter(class: usize) -> String {
+    let mut rest = class;
+    let mut letters = Vec::new();
+    while rest > 0 {
+        rest -= 1;
+        letters.push(char::from(b'a' + (rest % 26) as u8));
+        rest /= 26;
+    }
+    letters.into_iter().rev().collect()
+}
+
 fn shade(class: usize) -> &'static str {
     match class {
         0 => "none",
@@ -85,7 +98,7 @@ fn shade(class: usize) -> &'static str {
 fn key(svg: &mut Svg, plot: &Stacked, top: f64) -> f64 {
     let (mut x, mut y) = (8.0, top + 4.0);
     for (class, label) in plot.classes.iter().enumerate() {
-        let label = if class == 0 { label.clone() } else { format!("{class} {label}") };
+        let label = if class == 0 { label.clone() } else { format!("{} {label}", letter(class)) };
         let needed = 18.0 + text_width(&label) + 12.0;
         if x > 8.0 && x + needed > WIDTH {
             x = 8.0;
@@ -116,5 +129,8 @@ mod tests {
         assert!(figure.body.contains("add, wrong: 2 of 4 (50.0 %)"));
         assert!(!figure.body.contains("NaN") && !figure.body.contains("empty, "));
         assert_eq!(figure.body.matches("<title>").count(), 3);
+        assert!(figure.body.contains(">a</text>") && figure.body.contains(">a wrong</text>"), "{}", figure.body);
+        assert!(!figure.body.contains(">1</text>"), "a digit in a bar reads like a count");
+        assert_eq!([1, 2, 26, 27, 28].map(letter), ["a", "b", "z", "aa", "ab"]);
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use super::read::{Filter, Samples};
 use super::write::SampleWriter;
-use super::{RunLock, row, schema};
+use super::{RunLock, names, row, schema};
 use crate::run::{MANIFEST_FORMAT, Manifest, RunError, Status};
 
 /// Columns of a run's row in the order of its seal.
@@ -153,22 +153,14 @@ impl Store {
         self.select("ORDER BY started, id", [])
     }
 
-    /// Returns the run with this name, or the only one whose name begins with, ends with or contains it, in this order. Runs without
-    /// rows do not count where another matches.
+    /// Returns the run with this name, or the only one that it means ([`names::meant`]). Runs without rows do not count where another
+    /// matches.
     pub fn run(&self, name: &str) -> Result<RunRecord, RunError> {
         if let Some(exact) = self.exactly(name)? {
             return Ok(exact);
         }
         let names = self.names()?;
-        // The end is tried before the middle, because copies (`-scored`) and repeats (`.2`) have the hash in the middle.
-        let matchers: [&dyn Fn(&str) -> bool; 3] =
-            [&|run| run.starts_with(name), &|run| run.ends_with(name), &|run| run.contains(name)];
-        let matches: Vec<&String> = matchers
-            .into_iter()
-            .map(|matcher| names.iter().filter(|run| matcher(run)).collect::<Vec<_>>())
-            .find(|matches| !matches.is_empty())
-            .unwrap_or_default();
-        match &matches[..] {
+        match &names::meant(name, &names)[..] {
             [only] => self.exactly(only)?.ok_or_else(|| RunError::NoRun { name: name.to_owned(), runs: names.clone() }),
             [] => Err(RunError::NoRun { name: name.to_owned(), runs: names }),
             several => {
@@ -215,7 +207,8 @@ impl Store {
         self.select("WHERE settings_sha256 = ? ORDER BY id", [settings_sha256])
     }
 
-    fn names(&self) -> Result<Vec<String>, RunError> {
+    /// Returns the names of all runs, the oldest first.
+    pub fn names(&self) -> Result<Vec<String>, RunError> {
         let read = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.connection.prepare_cached("SELECT name FROM runs ORDER BY started, id")?;
             statement.query_map([], |row| row.get(0))?.collect()

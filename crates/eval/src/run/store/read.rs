@@ -66,8 +66,9 @@ impl Filter {
             }
         }
         if let Some([one, other]) = &self.disagree {
-            sql +=
-                " AND json_extract(t.matchers, '$.\"' || ? || '\"') <> json_extract(t.matchers, '$.\"' || ? || '\"')";
+            // By key instead of by path: a path cannot hold a name with a quote.
+            let score = "(SELECT rule.value FROM json_each(t.matchers) rule WHERE rule.key = ?)";
+            sql += &format!(" AND {score} <> {score}");
             values.extend([one as &dyn ToSql, other]);
         }
         match self.correct {
@@ -129,8 +130,7 @@ impl Store {
     /// True if a rule of this name scored a sample of the run.
     pub fn has_rule(&self, run: &RunRecord, rule: &str) -> Result<bool, RunError> {
         let Some(stored) = stored_name(run, rule) else { return Ok(false) };
-        let sql = "SELECT EXISTS (SELECT 1 FROM texts WHERE key >= ? AND key < ? AND json_type(matchers, '$.\"' || ? || '\"') \
-                   IS NOT NULL)";
+        let sql = "SELECT EXISTS (SELECT 1 FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ? AND rule.key = ?)";
         let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
         let parameters: [&dyn ToSql; 3] = [&start, &end, &stored];
         let exists = self
@@ -159,8 +159,7 @@ impl Store {
 /// Returns a rule's name in the rows of a run.
 fn stored_name(run: &RunRecord, rule: &str) -> Option<String> {
     let settings = &run.manifest.settings;
-    // A quote would end the JSON path.
-    stored_rule(&settings.suite, &settings.suite_version, rule).filter(|name| !name.contains('"')).map(Into::into)
+    stored_rule(&settings.suite, &settings.suite_version, rule).map(Into::into)
 }
 
 impl Named {

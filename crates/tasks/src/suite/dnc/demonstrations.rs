@@ -61,7 +61,7 @@ impl Demonstrations {
                 .collect(),
         };
         let made = |problem: &Problem, set: u32| -> Option<Vec<Problem>> {
-            let context = Context { seed: options.seed, draw: set, donors: &donors, annotations };
+            let context = Context { seed: options.seed, draw: set, donors: &donors, annotations, describes: false };
             kinds.iter().map(|kind| perturb(*kind, problem, context).ok().map(|found| found.problem)).collect()
         };
         let eligible: Vec<&Problem> = train

@@ -50,6 +50,12 @@ impl DonorPool {
         DonorPool(donors)
     }
 
+    /// Only the donors that state something: a question or a command beside the question would be a second task.
+    pub fn statements(mut self) -> Self {
+        self.0.retain(|donor| is_statement(&donor.sentence));
+        self
+    }
+
     /// All donors.
     pub fn donors(&self) -> &[Donor] {
         &self.0
@@ -63,6 +69,72 @@ impl DonorPool {
             |donor: &Donor| donor.id != problem.id && !self::names(&donor.sentence).any(|n| names.contains(&n));
         self.0.iter().enumerate().filter(|(_, donor)| strange(donor)).map(|(place, _)| place).collect()
     }
+}
+
+/// Words with which a sentence asks or commands.
+const ASKING: [&str; 56] = [
+    "what",
+    "how",
+    "who",
+    "whom",
+    "whose",
+    "which",
+    "why",
+    "is",
+    "are",
+    "was",
+    "were",
+    "do",
+    "does",
+    "did",
+    "can",
+    "could",
+    "will",
+    "would",
+    "should",
+    "find",
+    "calculate",
+    "compute",
+    "evaluate",
+    "work",
+    "solve",
+    "determine",
+    "simplify",
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "convert",
+    "round",
+    "write",
+    "give",
+    "express",
+    "estimate",
+    "count",
+    "name",
+    "list",
+    "show",
+    "prove",
+    "say",
+    "tell",
+    "suppose",
+    "let",
+    "assume",
+    "consider",
+    "please",
+    "answer",
+    "state",
+    "use",
+    "choose",
+    "complete",
+    "fill",
+    "expand",
+];
+
+/// True for a sentence that neither asks nor commands.
+fn is_statement(sentence: &str) -> bool {
+    let first = sentence.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
+    !sentence.contains('?') && !ASKING.contains(&first.to_lowercase().as_str())
 }
 
 fn names(text: &str) -> impl Iterator<Item = &str> {
@@ -132,6 +204,27 @@ mod tests {
         assert!(pool.eligible(&problem("x", "Mrs. Low ran.")).is_empty());
         assert_eq!(pool.eligible(&problem("x", "Mr. Low ran.")), [0]);
         assert!(pool.eligible(&problem("a", "Another text.")).is_empty());
+    }
+
+    #[test]
+    fn only_statements_are_given_to_other_questions() {
+        let first = |body: &str| problem(body, body);
+        let bodies = [
+            "How many positive divisors does 60 have? Say so.",
+            "What is 9 / 4?",
+            "Compute 12 + 7.",
+            "Find the sum of 3 and 4. Then stop.",
+            "Let x be 5.",
+            "Is 7 a prime?",
+            "Tom asked: \"Are 9 enough?\" Ann left.",
+            "Please add 4 and 5.",
+            "Gray has 300 cups.",
+            "The divisors of 60 are 12.",
+            "When Ann was 9, Tom was 4.",
+        ];
+        let pool = DonorPool::new(&bodies.map(first)).statements();
+        let kept: Vec<&str> = pool.donors().iter().map(|donor| donor.sentence.as_str()).collect();
+        assert_eq!(kept, ["Gray has 300 cups.", "The divisors of 60 are 12.", "When Ann was 9, Tom was 4."]);
     }
 
     #[test]

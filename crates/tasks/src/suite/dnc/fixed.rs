@@ -68,6 +68,9 @@ pub struct Context<'a> {
     pub draw: u32,
     pub donors: &'a DonorPool,
     pub annotations: &'a Annotations,
+    /// An amount before what it describes has its unit in the singular: `a fifty dollar note`. The suite's questions have the plural,
+    /// as those of its earlier runs.
+    pub describes: bool,
 }
 
 /// Draws until giving up.
@@ -80,7 +83,7 @@ const TRIES: usize = 200;
 pub fn perturb(kind: Kind, problem: &Problem, context: Context<'_>) -> Result<Perturbed, Ineligible> {
     let mut random = Stream::new(kind, &problem.id, context);
     match kind {
-        Kind::Language => to_words(problem),
+        Kind::Language => to_words(problem, context.describes),
         Kind::LanguageToDigits => to_digits(problem),
         Kind::Type if problem.formula.is_none() => type_everywhere(problem),
         Kind::Type => operands(kind, problem, &mut random),
@@ -170,13 +173,59 @@ fn is_joined(text: &str, number: &Number) -> bool {
     after.starts_with('-') || ["hundred", "thousand", "million", "billion", "trillion"].into_iter().any(scaled)
 }
 
-fn to_words(problem: &Problem) -> Result<Perturbed, Ineligible> {
+/// Words behind which an amount before a noun describes it: `a $50 note`, `two $20 bills`.
+const COUNTING: [&str; 18] = [
+    "a", "an", "another", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "each",
+    "every", "several", "many", "some",
+];
+
+/// What is called by its amount behind any word: `the $50 note`.
+const CALLED: [&str; 14] = [
+    "note",
+    "notes",
+    "bill",
+    "bills",
+    "coin",
+    "coins",
+    "banknote",
+    "banknotes",
+    "ticket",
+    "tickets",
+    "voucher",
+    "coupon",
+    "gift",
+    "prize",
+];
+
+/// Words that an amount does not describe.
+const FOLLOWING: [&str; 35] = [
+    "and", "or", "for", "to", "in", "on", "per", "each", "every", "from", "of", "a", "an", "the", "more", "less", "at",
+    "with", "if", "when", "but", "is", "was", "are", "were", "that", "which", "than", "as", "by", "after", "before",
+    "off", "he", "she",
+];
+
+/// True for an amount between these bytes that describes the noun behind it.
+fn describes_noun(text: &str, start: usize, end: usize) -> bool {
+    let word = |text: &str| text.chars().take_while(|c| c.is_alphabetic()).collect::<String>().to_lowercase();
+    let Some(next) = text[end..].strip_prefix(' ').map(word).filter(|word| !word.is_empty()) else { return false };
+    let before = text[..start].strip_suffix(' ').unwrap_or_default();
+    let before = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    let counted = COUNTING.contains(&before.as_str()) || before.parse::<u64>().is_ok();
+    CALLED.contains(&next.as_str()) || counted && !FOLLOWING.contains(&next.as_str())
+}
+
+fn to_words(problem: &Problem, describes: bool) -> Result<Perturbed, Ineligible> {
     let mut edits = Vec::new();
     for (field, number) in numbers(problem) {
         let text = text_of(problem, field);
         let Some(words) = exact_words(&number.text) else { continue };
         let one = number.plain().trim_start_matches('-').parse() == Ok(1.0);
-        let unit = |singular: &str, plural: &str| format!("{words} {}", if one { singular } else { plural });
+        let described = || match number.attached {
+            Attached::Currency(sign) => describes_noun(text, number.start - sign.len_utf8(), number.end),
+            _ => false,
+        };
+        let singular_unit = one || describes && described();
+        let unit = |singular: &str, plural: &str| format!("{words} {}", if singular_unit { singular } else { plural });
         let (start, end, words) = match number.attached {
             Attached::Percent => (number.start, number.end + 1, format!("{words} percent")),
             Attached::Currency(_) if is_joined(text, &number) => continue,
@@ -471,7 +520,11 @@ mod tests {
     use super::*;
 
     fn found(kind: Kind, problem: &Problem, donors: &DonorPool) -> Result<Perturbed, Ineligible> {
-        perturb(kind, problem, Context { seed: 1, draw: 0, donors, annotations: &Annotations::default() })
+        perturb(
+            kind,
+            problem,
+            Context { seed: 1, draw: 0, donors, annotations: &Annotations::default(), describes: false },
+        )
     }
 
     fn sum(body: &str, formula: &str) -> Problem {
@@ -532,6 +585,28 @@ mod tests {
             }
         }
         assert!(found(Kind::Type, &sum("She sold 1990 pens and 25 caps.", "1990+25=2015"), &donors).is_ok());
+    }
+
+    #[test]
+    fn amounts_before_a_noun_have_a_singular_unit() {
+        let said = |body: &str, describes: bool| {
+            let annotations = Annotations::default();
+            let donors = DonorPool::default();
+            let context = Context { seed: 1, draw: 0, donors: &donors, annotations: &annotations, describes };
+            perturb(Kind::Language, &Problem::plain(body), context).unwrap().problem.body
+        };
+        for (body, words) in [
+            ("He pays with a $50 note.", "He pays with a fifty dollar note."),
+            ("She has two \u{20ac}20 bills.", "She has two twenty euro bills."),
+            ("He lost his $5 bill.", "He lost his five dollar bill."),
+            ("It is an $80 camera.", "It is an eighty dollar camera."),
+            ("He has $50 and a cap.", "He has fifty dollars and a cap."),
+            ("He gave the $50 to Ann.", "He gave the fifty dollars to Ann."),
+            ("Caps cost $5 each.", "Caps cost five dollars each."),
+        ] {
+            assert_eq!(said(body, true), words);
+        }
+        assert_eq!(said("He pays with a $50 note.", false), "He pays with a fifty dollars note.");
     }
 
     #[test]

@@ -183,6 +183,7 @@ impl Dnc {
                             draw,
                             donors: &donors,
                             annotations: &self.data.annotations,
+                            describes: false,
                         };
                         match perturb(kind, problem, context) {
                             Ok(found) => {

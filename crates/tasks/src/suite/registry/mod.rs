@@ -9,6 +9,7 @@ mod item_lines;
 mod option;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -112,6 +113,14 @@ impl Card {
 /// Name of a task for people: the spelling of `earnest suites`, whatever items carry.
 pub fn task_label(task: &str) -> Cow<'_, str> {
     BUILT_IN.iter().find_map(|suite| suite.label(task)).map_or(Cow::Borrowed(task), Cow::Owned)
+}
+
+/// Names of the summary's rows that have samples of their own, as the samples spell them; none where every row is a task, as in the
+/// user's files and in logs. Other rows are parts of a task (`mul_1, b > 1`) or join several.
+pub fn rows_of_tasks(suite: &str, options: &Value) -> Option<BTreeSet<String>> {
+    let suite = find_stored(suite, options)?;
+    let tasks: BTreeSet<String> = suite.tasks().iter().filter_map(|task| suite.task(task).ok()).collect();
+    (!tasks.is_empty()).then_some(tasks)
 }
 
 /// True for the suite of a stored run whose share of right answers says nothing, because earlier answers chose its questions.

@@ -39,9 +39,9 @@ pub struct Check {
     pub rules: Vec<String>,
     /// Rule that decides; none for perplexities.
     pub primary: Option<String>,
-    /// Kind of the first answer, where it chose the rules: none are named.
+    /// Kinds of the answers (`3 numbers and 1 text`), where they chose the rules: none are named.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub chosen_for: Option<&'static str>,
+    pub chosen_for: Option<String>,
     /// Rule that decides in raw prompts, where it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_raw: Option<String>,

@@ -12,7 +12,7 @@ use super::row_id::row_id;
 use super::scorer::{Rule, Scorer};
 use super::scorer_spec::Scored;
 use super::template::{Context, Expr, Templates};
-use super::{gold, usual};
+use super::usual;
 use crate::suite::registry::{OptionError, Row};
 use crate::suite::{Budget, Item, Segments, Shot};
 
@@ -243,7 +243,8 @@ impl Task {
             stop_strings: generation.stop.clone().unwrap_or(usual_stop),
             keep_stop: false,
         };
-        let text = self.scorers.iter().any(Scorer::takes_texts) && gold::from(&item.gold, "").is_none();
+        let as_text = |scorer: &Scorer| scorer.takes_texts() && scorer.number(&item.gold, "").is_none();
+        let text = self.scorers.iter().any(as_text);
         Ok(Made { digest: own.is_none(), text, labelled, item })
     }
 
@@ -297,12 +298,10 @@ impl Task {
             return Err(no_answer());
         }
         let primary = self.scorers.iter().find(|scorer| Some(&scorer.name) == self.usual.as_ref());
-        if !primary.is_some_and(Scorer::needs_number) {
-            return Ok(answer);
-        }
-        match gold::from(&answer, parts.question.as_deref().unwrap_or(asked)) {
+        let Some(primary) = primary.filter(|primary| primary.needs_number()) else { return Ok(answer) };
+        match primary.number(&answer, parts.question.as_deref().unwrap_or(asked)) {
             Some(number) => Ok(number),
-            None if primary.is_some_and(Scorer::takes_texts) => Ok(answer),
+            None if primary.takes_texts() => Ok(answer),
             None => {
                 let shown: String = answer.chars().take(60).collect();
                 Err(Problem { part: "answer", message: format!("no number can be read from {shown:?}") })
@@ -421,9 +420,18 @@ fn no_answer() -> Problem {
 
 /// The problem of a row without a column of any of the usual names, with the column that may be meant.
 fn none_of(part: &'static str, usual: &[&str], row: &Map<String, Value>) -> Problem {
+    // A column that is there and has nothing in it is not a slip of its name.
+    if let Some(empty) = usual.iter().find(|name| row.contains_key(**name)) {
+        return Problem { part, message: format!("the column {empty} has none") };
+    }
     let columns = row.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     let near = row.keys().find_map(|column| Some((column, nearest(column, usual.iter().copied())?)));
-    let meant = near.map_or_else(String::new, |(column, name)| format!("; is {column} meant to be {name}?"));
+    // A blank beside a name is seen in quotes only.
+    let shown = |column: &str| {
+        let plain = column.chars().all(|c| c.is_alphanumeric() || c.is_ascii_punctuation());
+        if plain { column.to_owned() } else { format!("{column:?}") }
+    };
+    let meant = near.map_or_else(String::new, |(column, name)| format!("; is {} meant to be {name}?", shown(column)));
     Problem { part, message: format!("there is none; the columns are {columns}{meant}") }
 }
 

@@ -36,6 +36,17 @@ pub(super) fn says_number(text: &str) -> bool {
     plain(text).is_some() || ((text.contains("####") || text.contains("\\boxed")) && from(text, "").is_some())
 }
 
+/// True for a number with what it counts behind it: `5 apples`, `$3 per day`.
+pub(super) fn counts_something(text: &str) -> bool {
+    let text = text.trim().trim_end_matches('.');
+    text.split_once(char::is_whitespace).is_some_and(|(number, unit)| {
+        plain(number).is_some()
+            && unit.split_whitespace().count() <= 3
+            && !unit.chars().any(|c| c.is_ascii_digit())
+            && unit.chars().any(char::is_alphabetic)
+    })
+}
+
 /// The number of an expected answer: a plain one, or what the reader of final answers takes from it.
 pub(super) fn from(text: &str, question: &str) -> Option<String> {
     plain(text).or_else(|| solution(text, question))
@@ -80,5 +91,8 @@ mod tests {
         assert!(says_number(solution) && says_number("It is $\\boxed{7}$."));
         assert!(!says_number("Paris in 1889") && !says_number("no number ####"));
         assert_eq!(from("none", ""), None);
+        let counting =
+            ["5 apples", "$3 per day", "20 km/h", "1,200 dollars.", "Apollo 11", "5", "3 of 4", "about 5 kg"];
+        assert_eq!(counting.map(counts_something), [true, true, true, true, false, false, false, false]);
     }
 }

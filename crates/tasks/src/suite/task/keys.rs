@@ -60,9 +60,9 @@ pub(super) fn place_of(text: &str, value: &str) -> String {
     best.map(|(_, byte)| place(text, byte)).unwrap_or_default()
 }
 
-/// The name that is most like another one; none if all are too far from it.
+/// The name that is most like another one, letters that changed places being one slip; none if all are too far from it.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let close = known.into_iter().map(|other| (strsim::levenshtein(name, other), other)).min()?;
+    let close = known.into_iter().map(|other| (strsim::osa_distance(name, other), other)).min()?;
     (close.0 <= (name.chars().count() / 2).clamp(1, 3)).then_some(close.1)
 }
 
@@ -76,6 +76,7 @@ mod tests {
         assert_eq!(nearest("license", known), Some("licence"));
         assert_eq!(nearest("question", known), Some("questions"));
         assert_eq!(nearest("zzz", known), None);
+        assert_eq!(nearest("rnu", ["runs", "run", "score"]), Some("run"));
     }
 
     #[test]

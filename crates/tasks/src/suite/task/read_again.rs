@@ -31,7 +31,7 @@ fn read_one(item: &Item, answered: &Answered<'_>) -> Score {
     }
     let choices = choice::texts(item);
     if choices.is_empty() {
-        return by(Rule::Final { texts: true }, item, answered);
+        return by(Rule::Final { texts: true, plain: false }, item, answered);
     }
     match right_letter(&item.gold, &choices) {
         Some(gold) => by(Rule::Choice, &Item { gold, ..item.clone() }, answered),

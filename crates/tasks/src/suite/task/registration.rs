@@ -2,6 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -38,7 +39,7 @@ impl BuiltIn for Registration {
             options: &OPTIONS,
             ..Card::new(
                 "task",
-                "1.0",
+                "1.1",
                 "Your own questions",
                 "your file",
                 "your own questions: JSONL, CSV, Parquet, or a task file",
@@ -120,6 +121,8 @@ pub(super) struct Configured {
     pub skip: bool,
     /// The scorers are those of the questions, because the task file has none.
     pub usual: Option<Usual>,
+    /// Kinds of the answers that chose them.
+    kinds: Kinds,
     /// Text and path of the task file, for messages.
     file: Option<(String, PathBuf)>,
     programs: Arc<dyn Programs>,
@@ -129,8 +132,61 @@ pub(super) struct Configured {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usual {
     Choices,
+    /// Numbers; answers that none can be read from are texts.
     Numbers,
+    /// Texts, and some numbers among them.
+    Mixed,
     Texts,
+}
+
+/// Answers of a file by their kinds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Kinds {
+    choices: usize,
+    /// Plain numbers, and solutions that mark one.
+    numbers: usize,
+    /// Numbers with a unit.
+    counts: usize,
+    texts: usize,
+}
+
+impl Kinds {
+    fn with(self, other: Self) -> Self {
+        Kinds {
+            choices: self.choices + other.choices,
+            numbers: self.numbers + other.numbers,
+            counts: self.counts + other.counts,
+            texts: self.texts + other.texts,
+        }
+    }
+
+    fn usual(self) -> Usual {
+        let Kinds { choices, numbers, counts, texts } = self;
+        match () {
+            () if choices > 0 && choices >= numbers + counts + texts => Usual::Choices,
+            () if numbers == 0 => Usual::Texts,
+            () if numbers + counts >= texts => Usual::Numbers,
+            () => Usual::Mixed,
+        }
+    }
+
+    /// `3 numbers and 1 text`.
+    fn words(self) -> String {
+        let all = [
+            (self.choices, "question with choices", "questions with choices"),
+            (self.numbers, "number", "numbers"),
+            (self.counts, "number with a unit", "numbers with units"),
+            (self.texts, "text", "texts"),
+        ];
+        let there = all.into_iter().filter(|(count, ..)| *count > 0);
+        let words: Vec<String> =
+            there.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect();
+        match &words[..] {
+            [] => "none".to_owned(),
+            [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+            [only, ..] => only.clone(),
+        }
+    }
 }
 
 impl Usual {
@@ -142,6 +198,12 @@ impl Usual {
                 let mut final_ = ScorerSpec::of(ScorerKind::Final);
                 final_.0.texts = Some(true);
                 vec![final_]
+            }
+            Usual::Mixed => {
+                let mut final_ = ScorerSpec::of(ScorerKind::Final);
+                (final_.0.texts, final_.0.plain) = (Some(true), Some(true));
+                let contains = Usual::Texts.scorers(chat).pop();
+                [final_].into_iter().chain(contains).collect()
             }
             Usual::Texts => {
                 let mut exact = ScorerSpec::of(ScorerKind::Exact);
@@ -194,6 +256,7 @@ impl Configured {
             setting,
             skip,
             usual: None,
+            kinds: Kinds::default(),
             file,
             rows,
             programs: host.programs(None),
@@ -204,39 +267,41 @@ impl Configured {
         Ok(configured)
     }
 
-    /// Settles scorers that the task file leaves open, by the first question: numbers, texts or choices.
+    /// Settles scorers that the task file leaves open, by all answers: numbers, texts, both or choices.
     fn settle(&mut self) -> Result<(), OptionError> {
         if !self.definition.scorers.is_empty() {
             return Ok(());
         }
         self.usual = Some(Usual::Texts);
         let any = self.task(self.setting.chat)?;
-        let first = (0..self.rows.len()).find_map(|place| {
-            let row = self.rows.row(place).ok()?;
-            any.parts(&row).ok().filter(|parts| parts.answer.is_some() || parts.solution.is_some())
-        });
-        let Some(parts) = first else { return Ok(()) };
-        let answer = match (&parts.answer, &parts.solution) {
-            (Some(answer), _) => super::columns::text(answer).unwrap_or_default(),
-            (None, solution) => solution.clone().unwrap_or_default(),
+        let kind = |place: usize| -> Kinds {
+            let parts = self.rows.row(place).ok().and_then(|row| any.parts(&row).ok());
+            let Some(parts) = parts.filter(|parts| parts.answer.is_some() || parts.solution.is_some()) else {
+                return Kinds::default();
+            };
+            if parts.choices.is_some() {
+                return Kinds { choices: 1, ..Kinds::default() };
+            }
+            let answer = match (&parts.answer, &parts.solution) {
+                (Some(answer), _) => super::columns::text(answer).unwrap_or_default(),
+                (None, solution) => solution.clone().unwrap_or_default(),
+            };
+            let none = Kinds::default();
+            match () {
+                () if super::gold::says_number(&answer) => Kinds { numbers: 1, ..none },
+                () if super::gold::counts_something(&answer) => Kinds { counts: 1, ..none },
+                () => Kinds { texts: 1, ..none },
+            }
         };
-        self.usual = Some(if parts.choices.is_some() {
-            Usual::Choices
-        } else if super::gold::says_number(&answer) {
-            Usual::Numbers
-        } else {
-            Usual::Texts
-        });
+        let kinds = (0..self.rows.len()).into_par_iter().map(kind).reduce(Kinds::default, Kinds::with);
+        self.usual = Some(kinds.usual());
+        self.kinds = kinds;
         Ok(())
     }
 
-    /// Kind of the first answer, which chose the scorers; none if the task file names them.
-    pub(super) fn chosen_for(&self) -> Option<&'static str> {
-        Some(match self.usual? {
-            Usual::Choices => "choices",
-            Usual::Numbers => "a number",
-            Usual::Texts => "a text",
-        })
+    /// Kinds of the answers, which chose the scorers; none if the task file names them.
+    pub(super) fn chosen_for(&self) -> Option<String> {
+        self.usual.map(|_| self.kinds.words())
     }
 
     /// The task for one form of prompts.

@@ -18,16 +18,36 @@ pub(super) struct Scorer {
 /// Rule of a scorer.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
-    Final { texts: bool },
-    Number { tolerance: f64, relative: f64, digits: Option<usize> },
+    /// `plain`: answers that say no number are texts, whatever digits they have.
+    Final {
+        texts: bool,
+        plain: bool,
+    },
+    Number {
+        tolerance: f64,
+        relative: f64,
+        digits: Option<usize>,
+    },
     Exact(Spelling),
     Contains(Spelling),
-    Regex { regex: Regex, group: usize, take: Take, spelling: Spelling },
+    Regex {
+        regex: Regex,
+        group: usize,
+        take: Take,
+        spelling: Spelling,
+    },
     Choice,
-    Python { function: Option<String> },
+    Python {
+        function: Option<String>,
+    },
     Expression,
-    Likelihood { delimiter: Option<String>, of: Scored },
-    Perplexity { delimiter: Option<String> },
+    Likelihood {
+        delimiter: Option<String>,
+        of: Scored,
+    },
+    Perplexity {
+        delimiter: Option<String>,
+    },
 }
 
 /// Differences of texts that do not matter.
@@ -102,8 +122,9 @@ impl Scorer {
         }
         use ScorerKind as Kind;
         let texts: &[Kind] = &[Kind::Exact, Kind::Contains, Kind::Regex];
-        let given: [(&str, bool, &[Kind]); 12] = [
+        let given: [(&str, bool, &[Kind]); 13] = [
             ("texts", options.texts.is_some(), &[Kind::Final]),
+            ("plain", options.plain.is_some(), &[Kind::Final]),
             ("tolerance", options.tolerance.is_some(), &[Kind::Number]),
             ("relative", options.relative.is_some(), &[Kind::Number]),
             ("digits", options.digits.is_some(), &[Kind::Number]),
@@ -127,7 +148,14 @@ impl Scorer {
             punctuation: options.ignore_punctuation.unwrap_or_default(),
         };
         let rule = match kind {
-            Kind::Final => Rule::Final { texts: options.texts.unwrap_or_default() },
+            Kind::Final => {
+                let (texts, plain) = (options.texts.unwrap_or_default(), options.plain.unwrap_or_default());
+                if plain && !texts {
+                    let message = "plain is for answers that are compared as texts: write texts = true beside it";
+                    return Err(("plain".to_owned(), message.to_owned()));
+                }
+                Rule::Final { texts, plain }
+            }
             Kind::Number => {
                 let (tolerance, relative) = (options.tolerance.unwrap_or(0.0), options.relative.unwrap_or(0.0));
                 let fits = |value: f64| value.is_finite() && value >= 0.0;
@@ -195,7 +223,13 @@ impl Scorer {
 
     /// True if it compares expected answers that are no numbers as texts.
     pub(super) fn takes_texts(&self) -> bool {
-        matches!(self.rule, Rule::Final { texts: true })
+        matches!(self.rule, Rule::Final { texts: true, .. })
+    }
+
+    /// The number of an expected answer, as this scorer compares it; none of one that it compares as a text.
+    pub(super) fn number(&self, answer: &str, question: &str) -> Option<String> {
+        let is_text = matches!(self.rule, Rule::Final { plain: true, .. }) && !gold::says_number(answer);
+        if is_text { None } else { gold::from(answer, question) }
     }
 
     /// True if it needs choices.
@@ -225,8 +259,8 @@ pub(super) fn score(
     let reading = scorers.iter().any(needs_reading).then(|| read_number(item, answered));
     for scorer in scorers {
         let judged = match (&scorer.rule, &reading) {
-            (Rule::Final { texts: true }, _) if number.is_none() => {
-                let spelling = Spelling { case: true, punctuation: false };
+            (Rule::Final { texts: true, plain }, _) if scorer.number(&item.gold, &item.segments.question).is_none() => {
+                let spelling = Spelling { case: true, punctuation: *plain };
                 let said = visible.trim().trim_end_matches('.');
                 let read = (!said.is_empty()).then(|| said.to_owned());
                 Judged::of(spelling.of(said) == spelling.of(&item.gold), read)

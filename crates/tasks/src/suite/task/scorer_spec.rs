@@ -74,6 +74,9 @@ pub struct ScorerOptions {
     /// `final`: expected answers that are no numbers are compared as texts, instead of being errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub texts: Option<bool>,
+    /// `final` with `texts`: only an answer that is a number, or marks one (`#### 18`), is one; no number is looked for in others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plain: Option<bool>,
     /// `number`: largest absolute and relative difference, or number of significant digits that agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,

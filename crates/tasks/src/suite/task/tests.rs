@@ -469,9 +469,65 @@ fn columns_that_may_be_meant_are_named() {
     for (row, said) in [
         (json!({"qustion": "1+1?", "answer": 2}), "is qustion meant to be question?"),
         (json!({"question": "1+1?", "anwser": 2}), "is anwser meant to be answer?"),
+        (json!({"question": "1+1?", "answer ": 2}), "is \"answer \" meant to be answer?"),
+        (json!({"question": "1+1?", "answer": null}), "answer: the column answer has none"),
+        (json!({"question": null, "answer": 2}), "question: the column question has none"),
     ] {
         let host = files(&[("sums.jsonl", lines(&[row]))]);
         let error = suite(&host, &values("sums.jsonl"), Mode::Chat).map(|suite| suite.len()).unwrap_err();
         assert!(error.message.contains(said), "{error}");
+        assert!(!error.message.contains("is answer meant"), "{error}");
     }
+}
+
+#[test]
+fn all_answers_choose_the_scorers_whatever_their_order() {
+    let row = |(place, answer): (usize, &&str)| json!({"question": format!("Question {place}?"), "answer": answer});
+    // Answers, what completions say, and how many of them are right in any order of the rows.
+    let numbers = ["yes", "23", "$14.25", "1,073"];
+    let texts = ["Apollo 11", "Henry VIII", "Catch-22", "1889", "Paris"];
+    let units = ["18", "5 apples", "20 miles", "3 hours"];
+    for (answers, said, rules, kinds) in [
+        (
+            &numbers[..],
+            &["Yes.", "The answer is 23.", "It is $14.25", "1073"][..],
+            &["final"][..],
+            "3 numbers and 1 text",
+        ),
+        (
+            &texts,
+            &["Apollo 11", "henry viii", "Catch-22.", "The year was 1889.", "Paris"],
+            &["final", "contains"],
+            "1 number and 4 texts",
+        ),
+        (&units, &["18", "5 apples", "The answer is 20 miles.", "3"], &["final"], "1 number and 3 numbers with units"),
+        (&["Rome", "Paris"], &["Rome", "paris."], &["exact", "contains"], "2 texts"),
+    ] {
+        for turn in 0..answers.len() {
+            let turned = |all: &[&str]| -> Vec<String> {
+                all.iter().cycle().skip(turn).take(all.len()).map(|one| (*one).to_owned()).collect()
+            };
+            let rows: Vec<&str> = answers.iter().cycle().skip(turn).take(answers.len()).copied().collect();
+            let host = files(&[("q.jsonl", lines(&rows.iter().enumerate().map(row).collect::<Vec<_>>()))]);
+            let checked = super::check(&values("q.jsonl"), &host).unwrap();
+            assert_eq!(
+                (checked.rules.as_slice(), checked.chosen_for.as_deref()),
+                (&rules.iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>()[..], Some(kinds)),
+                "{rows:?}"
+            );
+            let suite = suite(&host, &values("q.jsonl"), Mode::Chat).unwrap();
+            for (item, said) in items(suite.as_ref()).iter().zip(turned(said)) {
+                let score = scored(suite.as_ref(), item, &said);
+                assert!(score.correct, "{said:?} for {:?}: {score:?}", item.gold);
+                assert!(
+                    !scored(suite.as_ref(), item, "Apollo 13, or London in 1889 with 99 pears").correct
+                        || item.gold == "1889"
+                );
+            }
+            round_trip(suite.as_ref(), &host);
+        }
+    }
+    let host = files(&[("q.jsonl", lines(&texts.iter().enumerate().map(row).collect::<Vec<_>>()))]);
+    let notes = Registration.configure(&values("q.jsonl"), &host).unwrap().notes();
+    assert_eq!(notes, ["4 of 5 answers are not numbers; they are compared as texts"]);
 }

@@ -5,7 +5,7 @@ use super::WRITES;
 use super::summary::{key, ranked};
 use crate::report::page::ReportRun;
 use crate::report::page::figures::heats;
-use crate::report::plot::{Heat, escape, heat_columns, heat_key};
+use crate::report::plot::{Figure, Heat, LARGEST, escape, heat_columns, heat_key};
 
 /// Renders the first heat map of every run; of several runs one is shown at a time, chosen without a script.
 pub fn heat(runs: &[ReportRun]) -> String {
@@ -39,11 +39,19 @@ pub fn further_heat(runs: &[ReportRun]) -> String {
     maps.collect()
 }
 
+/// Width in pixels below which a single panel scrolls.
+const LEAST: f64 = 660.0;
+
 fn drawn(map: &Heat) -> String {
     let columns = heat_columns(map);
-    // A map of one panel is as wide as the page, and scrolls where that is narrow.
+    // A map of one panel is as wide as the page, and scrolls where that is narrow; one of few lengths is no larger than it reads well.
     let class = if columns.len() == 1 { "heat single scroll" } else { "heat" };
-    let panels: String = columns.iter().map(|column| format!("<div>{}</div>", column.inline())).collect();
+    let panel = |column: &Figure| {
+        let (least, most) = (column.width.min(LEAST), LARGEST * column.width);
+        let least = if columns.len() == 1 { format!(";min-width:{least:.0}px") } else { String::new() };
+        format!("<div style=\"max-width:{most:.0}px{least}\">{}</div>", column.inline())
+    };
+    let panels: String = columns.iter().map(panel).collect();
     format!(
         "<figure class=\"map\"><figcaption>{}</figcaption><div class=\"{class}\">{panels}</div><div class=\"scale\">{}</div></figure>",
         escape(&map.title),

@@ -1,13 +1,14 @@
 //! The result of each run, facts and notes.
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::WRITES;
 use super::format::percent;
 use crate::import::card_of;
-use crate::report::Document;
 use crate::report::page::ReportRun;
 use crate::report::plot::{STYLES, escape, number};
 use crate::report::text::{sampling, tool, warnings};
+use crate::report::{Comparison, Document};
 use crate::run::Status;
 use earnest_tasks::suite::Interval;
 
@@ -21,6 +22,38 @@ pub fn headline(runs: &[ReportRun]) -> String {
     let rows: String = ranked(runs).into_iter().map(|(place, run)| row(place, run, runs.len(), !is_common)).collect();
     let common = if is_common { format!("<p class=\"lead\">{}</p>", escape(&common[0])) } else { String::new() };
     format!("<div class=\"{class}\">{rows}</div>{common}")
+}
+
+/// Returns the title of the page: what was asked, and of whom.
+pub fn title(runs: &[ReportRun]) -> String {
+    let mut suites: Vec<&str> = runs.iter().map(|run| run.document.manifest.settings.suite.as_str()).collect();
+    suites.dedup();
+    let suites = suites.join(" and ");
+    match runs {
+        [] => suites,
+        [only] => format!("{suites}: {}", only.label),
+        [one, other] => format!("{suites}: {} beside {}", other.label, one.label),
+        [first, others @ ..] => format!("{suites}: {} runs beside {}", others.len(), first.label),
+    }
+}
+
+/// Renders when the runs were made, and the verdict of each comparison in the words of `earnest compare`.
+pub fn verdicts(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
+    // The day is that of the runs, so that a report does not change with the day on which it is written.
+    let day = |run: &ReportRun| run.document.manifest.started.chars().take(10).collect::<String>();
+    let days: BTreeSet<String> = runs.iter().map(day).filter(|day| !day.is_empty()).collect();
+    let date = match (days.first(), days.last()) {
+        (Some(first), Some(last)) if first != last => format!("Runs of {first} to {last} (UTC)."),
+        (Some(day), _) => format!("{} of {day} (UTC).", if runs.len() == 1 { "Run" } else { "Runs" }),
+        _ => String::new(),
+    };
+    let several = comparisons.len() > 1;
+    let said = comparisons.iter().map(|one| {
+        // Not every verdict names the runs.
+        let which = if several { format!("<b>{}</b>: ", escape(&one.run)) } else { String::new() };
+        format!("<p class=\"verdict\">{which}{}</p>", escape(&one.conclusion()))
+    });
+    format!("<p class=\"dim date\">{date}</p>{}", said.collect::<String>())
 }
 
 /// Returns the runs with their places, the best first.
@@ -138,10 +171,7 @@ pub(super) fn facts(document: &Document) -> Vec<(&'static str, String)> {
             },
         ),
         ("no answer", totals.failed.to_string()),
-        (
-            "cut by the budget",
-            format!("{} ({} %)", totals.truncated, percent(totals.truncated as f64 / answered.max(1) as f64)),
-        ),
+        ("cut off", format!("{} ({} %)", totals.truncated, percent(totals.truncated as f64 / answered.max(1) as f64))),
         (
             "tokens",
             // Imported completions have texts, but no token ids.
