@@ -807,8 +807,13 @@ fn the_page_runs() {
     let program = Path::new(env!("CARGO_BIN_EXE_earnest")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let mut commands = 0;
+    let mut printed = String::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
+        if line == "```text" {
+            let shown: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+            assert!(printed.starts_with(&shown.join("\n")), "the page shows something else than\n{printed}");
+        }
         if line != "```sh" {
             continue;
         }
@@ -821,6 +826,7 @@ fn the_page_runs() {
                 .output()
                 .unwrap();
             assert_eq!(code(&output), 0, "{command}\n{}{}", stdout(&output), stderr(&output));
+            printed = stdout(&output);
             commands += 1;
         }
     }
