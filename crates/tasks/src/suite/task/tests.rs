@@ -148,7 +148,7 @@ fn questions_alone_are_a_task() {
 }
 
 #[test]
-fn the_first_answer_settles_the_scorers() {
+fn the_answers_settle_the_scorers() {
     let texts = files(&[("q.jsonl", lines(&[json!({"question": "Capital of France?", "answer": "Paris"})]))]);
     let suite = suite(&texts, &values("q.jsonl"), Mode::Chat).unwrap();
     assert_eq!(suite.profiles(), ["exact", "contains"]);
