@@ -271,7 +271,7 @@ fn stored_runs_are_analysed_like_files() {
     refused(&["holm", "--run", "first,firs"], &["names", "twice"]);
     refused(&["glmm", "first.csv", "--run", "first"], &["cannot be used with"]);
     refused(&["glmm"], &["<FILE>"]);
-    refused(&["compare", "--run", "first"], &["names 1 runs; name two"]);
+    refused(&["compare", "--run", "first"], &["names 1 run; name two"]);
     refused(&["compare", "--run", "first,second", "--first", "study"], &["--second"]);
     refused(
         &["glmm", "--run", "first", "--response", "task"],
