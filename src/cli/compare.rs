@@ -1,4 +1,5 @@
 //! `earnest compare`.
+use super::values::{agreeing, counted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use earnest_eval::compare::{
 };
 use earnest_eval::logs::FindOptions;
 use earnest_eval::report::{
-    Align, Comparison, Difference, Flip, PairedModel, Sequential, Table, comparison_figure, p_text, wrap,
+    Align, Comparison, Difference, Flip, PairedModel, Sequential, Table, comparison_figure, ends, p_text, wrap,
 };
 use earnest_tasks::suite::registry::task_label;
 
@@ -177,11 +178,14 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
     }
     remarks.extend(comparison.sequential.as_ref().map(Sequential::remark));
     let every = || comparison.tasks.iter().chain(&comparison.perturbations).chain([&comparison.overall]);
-    let none = if every().any(|one| one.detectable_text() == "none") {
-        ", \"none\" where not even the largest possible one is"
-    } else {
-        ""
-    };
+    let shows = |text: &str| every().any(|one| one.detectable_text() == text);
+    let mut none = String::new();
+    if shows("none") {
+        none.push_str(", \"none\" where not even the largest possible one is");
+    }
+    if shows("few") {
+        none.push_str(", \"few\" where fewer than 6 items differ, which is too few to say");
+    }
     remarks.extend(comparison.model.as_ref().map(PairedModel::remark));
     remarks.extend(of_logs(comparison));
     let unit = match comparison.overall.shares {
@@ -194,11 +198,11 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         count => format!(" ({count} items have no label, each is its own)"),
     };
     remarks.push(format!(
-        "{unit}, paired by item. Intervals and p values are robust to {} clusters of \
+        "{unit}, paired by item. Intervals and p values are robust to {} of \
          items{own}; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is detected \
          with 80 % power{none}. Intervals, p values and detectable differences are not adjusted for several tasks; only \
          \"p Holm\" is.",
-        comparison.overall.clusters
+        counted(comparison.overall.clusters, "cluster")
     ));
     let groups = match (comparison.tasks.is_empty(), comparison.perturbations.is_empty()) {
         (true, true) => None,
@@ -220,23 +224,28 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         let [mine, theirs] = comparison.items_by_pair;
         let (by_id, by_pair) = (comparison.items - comparison.by_pair, comparison.by_pair);
         remarks.push(format!(
-            "Paired by id: {by_id}. Paired by the original that items name in `pair`: {by_pair}, with {mine} items of A and \
-             {theirs} of B; where several name one original, their mean counts."
+            "Paired by id: {by_id}. Paired by the original that items name in `pair`: {by_pair}, with {} of A and \
+             {theirs} of B; where several name one original, their mean counts.",
+            counted(mine, "item")
         ));
     }
     if comparison.only_baseline + comparison.only_run > 0 {
         remarks.push(format!(
-            "{} items are only in A and {} only in B; they are not compared.",
-            comparison.only_baseline, comparison.only_run
+            "{} {} only in A and {} only in B; they are not compared.",
+            counted(comparison.only_baseline, "item"),
+            agreeing(comparison.only_baseline, "is", "are"),
+            comparison.only_run
         ));
     }
     if comparison.different_question > 0 {
         remarks.push(format!(
-            "{} items have one id but are different questions (another seed?); they are not compared.",
-            comparison.different_question
+            "{} with one id {} (another seed?) and not compared.",
+            counted(comparison.different_question, "item"),
+            agreeing(comparison.different_question, "is another question in B", "are other questions in B")
         ));
     }
-    if comparison.right_or_wrong {
+    // One statement on what could be found: from the standard error, or, without one, from the number of items.
+    if comparison.right_or_wrong && comparison.overall.interval.is_none() {
         remarks.extend(power_beforehand(&comparison.overall));
     }
     if !left_out.is_empty() {
@@ -287,16 +296,29 @@ fn of_logs(comparison: &Comparison) -> Vec<String> {
         let by_id = comparison.items - comparison.by_text;
         let ambiguous = match comparison.ambiguous {
             0 => String::new(),
-            count => format!(" {count} items of A have a question that several items have, and are not paired."),
+            count => format!(
+                " {} of A {} a question that several items have, and {} not paired.",
+                counted(count, "item"),
+                agreeing(count, "has", "have"),
+                agreeing(count, "is", "are")
+            ),
         };
         remarks.push(format!("Paired by id: {by_id}, by the question's text: {}.{ambiguous}", comparison.by_text));
     }
-    if comparison.overall.clusters == comparison.items && comparison.items > 1 {
-        remarks.push(
-            "Items count as independent. If some belong together (variants of one template, questions on one text), --cluster \
-             FIELD names the field of the questions that says so."
-                .to_owned(),
-        );
+    if comparison.without_clusters && comparison.items > 1 {
+        let shared = comparison.shared_questions;
+        let counting = match shared {
+            0 => "Items count as independent".to_owned(),
+            _ => format!(
+                "{} {} asked in several tasks, and all answers to one are one cluster; different questions count as independent",
+                counted(shared, "question"),
+                agreeing(shared, "is", "are")
+            ),
+        };
+        remarks.push(format!(
+            "{counting}. If some belong together (variants of one template, questions on one text), --cluster FIELD names the \
+             field of the questions that says so."
+        ));
     }
     remarks
 }
@@ -356,10 +378,10 @@ fn power_beforehand(overall: &Difference) -> Option<String> {
             alike.unwrap_or_else(|| "none".to_owned())
         ),
     };
-    let clusters = if clustered { format!(" in {} clusters", overall.clusters) } else { String::new() };
+    let clusters = if clustered { format!(" in {}", counted(overall.clusters, "cluster")) } else { String::new() };
     Some(format!(
-        "Expected beforehand, for {} items{clusters} with different outcomes on {:.0} % of them: {detected}.",
-        overall.items,
+        "Expected beforehand, for {}{clusters} with different outcomes on {:.0} % of them: {detected}.",
+        counted(overall.items, "item"),
         100.0 * overall.disagreement
     ))
 }
@@ -374,7 +396,13 @@ fn cells(difference: &Difference) -> Vec<String> {
         plain(difference.baseline),
         plain(difference.run),
         signed(difference.difference),
-        difference.interval.map_or_else(dash, |(low, high)| format!("[{}, {}]", signed(low), signed(high))),
+        difference.interval.map_or_else(dash, |(low, high)| {
+            let ends = match difference.shares {
+                true => ends((100.0 * low, 100.0 * high), 0.0, 1, true),
+                false => ends((low, high), 0.0, 3, true),
+            };
+            format!("[{}]", ends.join(", "))
+        }),
         difference.p.map_or_else(dash, p_text),
         difference.p_holm.map_or_else(dash, p_text),
         difference.mcnemar_p.map_or_else(dash, p_text),

@@ -131,5 +131,8 @@ fn statistics(args: &stats::StatsArgs, printer: Printer) -> Result<super::Exit, 
         Err(error) => CliError::usage(with_causes(&error)),
     })?;
     printer.result(&String::from_utf8_lossy(&text))?;
+    if exit == super::Exit::FailedSamples {
+        printer.warning("there is no usable estimate, so the exit code is 1; the result says why");
+    }
     Ok(exit)
 }

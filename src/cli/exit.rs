@@ -6,8 +6,8 @@
 pub enum Exit {
     /// Done.
     Success = 0,
-    /// Finished, but some samples have no answer (a prompt longer than the context, a rejected request), a model has no estimate, a
-    /// model, log or sample was left out, or a check found something.
+    /// Finished, but some samples have no answer (a prompt longer than the context, a rejected request), the model of `earnest stats` has
+    /// no estimate, a model, log or sample was left out, or a check found something. A sentence says which.
     FailedSamples = 1,
     /// Invalid command line: an unknown option, suite, task or item.
     Usage = 2,
@@ -29,8 +29,8 @@ impl Exit {
 Exit codes:
   0    done
   1    finished, but samples have no answer (`earnest samples RUN --wrong`), a model is missing or
-       has no estimate, `earnest import --keep-going` left something out, or `earnest tasks check`
-       found something
+       cannot be fitted, `earnest import --keep-going` left something out, or `earnest tasks check`
+       found something; a sentence says which
   2    invalid command line
   3    the checkpoint cannot be used
   4    results cannot be read or written (disk full, permissions, locked or damaged run)

@@ -1,4 +1,5 @@
 //! `earnest export`.
+use super::values::counted;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -134,7 +135,7 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
         })?,
     }
     let place = if is_standard_output(output) { "standard output".into() } else { output.display().to_string() };
-    printer.message(&format!("{place}: {count} samples"));
+    printer.message(&format!("{place}: {}", counted(count, "sample")));
     Ok(Exit::Success)
 }
 
@@ -142,10 +143,10 @@ fn lm_eval(args: &ExportArgs, output: &Path, run: &StoredRun, printer: Printer) 
     let mut document = run.lm_eval(!args.without_texts, &mut results::Messages(printer))?;
     let folder = document.write(output)?;
     printer.message(&format!(
-        "{}: {} and {} files of samples",
+        "{}: {} and {} of samples",
         folder.display(),
         document.results_file,
-        document.samples.len()
+        counted(document.samples.len(), "file")
     ));
     Ok(Exit::Success)
 }

@@ -1,4 +1,5 @@
 //! `earnest merge`.
+use super::values::counted;
 use std::path::Path;
 
 use super::error::CliError;
@@ -26,7 +27,7 @@ pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
 pub fn join_run(results: &Path, settings_sha256: &str, parts: usize, printer: Printer) -> Result<(), CliError> {
     Ok(earnest_eval::merge::join_run(results, settings_sha256, parts, &mut |event| match event {
         MergeEvent::Joined { run, parts, samples } => {
-            printer.message(&format!("{run}: {parts} parts joined, {samples} samples"));
+            printer.message(&format!("{run}: {} joined, {}", counted(parts, "part"), counted(samples, "sample")));
         }
         MergeEvent::Store(event) => results::Messages(printer).event(event),
         _ => {}
@@ -36,13 +37,14 @@ pub fn join_run(results: &Path, settings_sha256: &str, parts: usize, printer: Pr
 fn print(event: MergeEvent<'_>, printer: Printer) -> Result<(), CliError> {
     match event {
         MergeEvent::Copied { run, samples, from } => {
-            printer.message(&format!("{run}: {samples} samples copied from {}", from.display()));
+            printer.message(&format!("{run}: {} copied from {}", counted(samples, "sample"), from.display()));
         }
         MergeEvent::NothingToCopy { run, samples, from, whole } => {
             let place = whole.map_or_else(|| "here".to_owned(), |whole| format!("in {whole}"));
             printer.message(&format!(
-                "{run} in {}: nothing to copy, its {samples} samples are {place} already",
-                from.display()
+                "{run} in {}: nothing to copy, its {} {place} already",
+                from.display(),
+                if samples == 1 { "1 sample is".to_owned() } else { format!("{samples} samples are") }
             ));
         }
         MergeEvent::NoParts { store } => printer.message(&format!(
@@ -50,7 +52,7 @@ fn print(event: MergeEvent<'_>, printer: Printer) -> Result<(), CliError> {
             store.display()
         )),
         MergeEvent::Joined { run, parts, samples } => {
-            printer.result(&format!("{run}: {parts} parts joined, {samples} samples\n"))?;
+            printer.result(&format!("{run}: {} joined, {}\n", counted(parts, "part"), counted(samples, "sample")))?;
         }
         MergeEvent::AlreadyJoined { run, parts } => {
             printer.result(&format!("{run}: has the rows of {} already\n", parts.join(", ")))?;

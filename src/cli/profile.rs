@@ -183,7 +183,14 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
             printer.message(&line);
         }
     }
-    Ok(if found.answers == 0 { Exit::FailedSamples } else { Exit::Success })
+    if found.answers == 0 {
+        printer.warning(&format!(
+            "no question of {} was answered, so there is no profile; `earnest samples {0} --wrong` says why",
+            found.run
+        ));
+        return Ok(Exit::FailedSamples);
+    }
+    Ok(Exit::Success)
 }
 
 /// The commands that follow: the wrong answers of the most frequent class that says what went wrong, and a comparison.

@@ -1,4 +1,5 @@
 //! Progress of a run on stderr: a bar on a terminal, otherwise a line every few seconds.
+use super::values::agreeing;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -128,9 +129,13 @@ impl Progress {
         let most = if adaptive { "at most " } else { "" };
         let samples = with_commas(planned as u64);
         let every = if matches!(self.show, Show::Plain) { ", progress every 10 s" } else { "" };
-        self.line(&format!("{run}: {most}{samples} samples{every}"));
+        self.line(&format!("{run}: {most}{samples} {}{every}", agreeing(planned, "sample", "samples")));
         if recorded > 0 {
-            self.line(&format!("continuing: {} of {most}{samples} samples are done", with_commas(recorded as u64)));
+            self.line(&format!(
+                "continuing: {} of {most}{samples} {} done",
+                with_commas(recorded as u64),
+                agreeing(planned, "sample is", "samples are")
+            ));
         } else if planned >= LONG_PLAN && !adaptive {
             self.line(&format!(
                 "{samples} samples can take long; the first minute will say how long. --limit 1000 asks a small picture of them instead"

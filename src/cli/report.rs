@@ -1,4 +1,5 @@
 //! `earnest report`.
+use super::values::counted;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -86,10 +87,10 @@ pub fn write_runs(
     })?;
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
     let mut lines = vec![format!(
-        "{}: {samples} samples of {} run{}, {}",
+        "{}: {} of {}, {}",
         output.display(),
-        runs.len(),
-        if runs.len() == 1 { "" } else { "s" },
+        counted(samples, "sample"),
+        counted(runs.len(), "run"),
         human_bytes(html.len() as u64)
     )];
     if let Some((drawn, every, folder)) = drawn.and_then(|(drawn, every)| Some((drawn, every, drawn.figures.as_ref()?)))

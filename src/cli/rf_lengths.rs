@@ -1,4 +1,5 @@
 //! `earnest rf-lengths`: the longest numbers whose rule-following traces fit a context window.
+use super::values::counted;
 use earnest_eval::model;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -123,8 +124,10 @@ fn screen(reaches: &Reaches) -> String {
         ]);
     }
     let mut text = format!(
-        "Longest numbers whose rule-following prompts and traces fit {} tokens of {}, in digits\n({} questions per length)\n\n",
-        reaches.context, reaches.model, reaches.questions
+        "Longest numbers whose rule-following prompts and traces fit {} tokens of {}, in digits\n({} per length)\n\n",
+        reaches.context,
+        reaches.model,
+        counted(reaches.questions as usize, "question")
     );
     text.push_str(&table.render());
     writeln!(

@@ -1,4 +1,5 @@
 //! `earnest runs`.
+use super::values::{agreeing, counted};
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
@@ -69,8 +70,10 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
 fn unsealed_note(run: &str, count: usize) -> Option<String> {
     (count > 0).then(|| {
         format!(
-            "{run}: {count} rows were written by an earlier version of earnest and have no seal, so edits of them are not noticed \
-             here; `earnest runs verify` scores the completions again."
+            "{run}: {} written by an earlier version of earnest and {} no seal, so edits are not noticed \
+             here; `earnest runs verify` scores the completions again.",
+            if count == 1 { "1 row was".to_owned() } else { format!("{count} rows were") },
+            agreeing(count, "has", "have")
         )
     })
 }
@@ -143,8 +146,10 @@ fn cells(entry: &RunEntry) -> Vec<String> {
 fn cards(entries: &[RunEntry], width: usize) -> String {
     let card = |entry: &RunEntry| {
         let samples = match entry.planned {
-            Some(planned) if planned != entry.recorded => format!("{} of {planned} samples", entry.recorded),
-            _ => format!("{} samples", entry.recorded),
+            Some(planned) if planned != entry.recorded => {
+                format!("{} of {}", entry.recorded, counted(planned, "sample"))
+            }
+            _ => counted(entry.recorded, "sample"),
         };
         let right = match (entry.accuracy, entry.low, entry.high) {
             (Some(value), Some(low), Some(high)) => {
@@ -306,9 +311,9 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
         let rows = store.count(run)?;
         if args.yes {
             store.delete(run)?;
-            printer.result(&format!("deleted {} ({rows} samples)\n", run.manifest.run))?;
+            printer.result(&format!("deleted {} ({})\n", run.manifest.run, counted(rows, "sample")))?;
         } else {
-            printer.result(&format!("would delete {} ({rows} samples)\n", run.manifest.run))?;
+            printer.result(&format!("would delete {} ({})\n", run.manifest.run, counted(rows, "sample")))?;
         }
         let page = results::page(&args.results.folder, &run.manifest.run);
         if page.exists() {

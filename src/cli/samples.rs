@@ -1,4 +1,5 @@
 //! `earnest samples`.
+use super::values::the_first;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -60,7 +61,10 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     if shown == 0 {
         printer.message("no sample of the run matches");
     } else if more {
-        printer.message(&format!("the first {shown} samples; --limit shows more, --task, --reason and --grep select"));
+        printer.message(&format!(
+            "{}; --limit shows more, --task, --reason and --grep select",
+            the_first(shown, "sample")
+        ));
     }
     Ok(Exit::Success)
 }

@@ -1,4 +1,5 @@
 //! `earnest score`.
+use super::values::counted;
 use std::fmt::Write;
 
 use super::error::CliError;
@@ -28,9 +29,9 @@ pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
 fn screen(changes: &Rescored) -> String {
     let share = |count: usize| 100.0 * count as f64 / changes.scored.max(1) as f64;
     let mut text = format!(
-        "{}: {} completions, scored with {} {}\n",
+        "{}: {}, scored with {} {}\n",
         changes.run,
-        changes.scored,
+        counted(changes.scored, "completion"),
         if changes.version == changes.today { "the same version" } else { "version" },
         if changes.version == changes.today {
             changes.version.clone()
@@ -70,10 +71,12 @@ fn screen(changes: &Rescored) -> String {
     } else {
         line(match same_rule {
             true => format!(
-                "{} scores changed: {} became right, {} became wrong.",
-                changes.changed, changes.gained, changes.lost
+                "{} changed: {} became right, {} became wrong.",
+                counted(changes.changed, "score"),
+                changes.gained,
+                changes.lost
             ),
-            false => format!("{} samples on which rules or metrics changed:", changes.changed),
+            false => format!("{} on which rules or metrics changed:", counted(changes.changed, "sample")),
         });
         for (rule, count) in &changes.rules {
             line(format!("  {rule}: {count}"));

@@ -1,4 +1,5 @@
 //! `earnest show`.
+use super::values::counted;
 use std::fmt::Write;
 
 use clap::Args;
@@ -91,7 +92,11 @@ fn screen(shown: &Preview) -> String {
             shown.budget.answer, shown.budget.thinking, shown.context
         ),
         count => {
-            format!("scored    {count} given continuations, nothing is generated; context {} tokens", shown.context)
+            format!(
+                "scored    {}, nothing is generated; context {} tokens",
+                counted(count, "given continuation"),
+                shown.context
+            )
         }
     };
     write!(

@@ -1,4 +1,5 @@
 //! `earnest tasks`: task files for questions of your own.
+use super::values::counted;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -124,7 +125,14 @@ fn checked(args: &CheckArgs, printer: Printer) -> Result<Exit, CliError> {
     } else {
         printer.result(&screen(&found, printer.width()))?;
     }
-    Ok(if found.findings.is_empty() { Exit::Success } else { Exit::FailedSamples })
+    if found.findings.is_empty() {
+        return Ok(Exit::Success);
+    }
+    printer.warning(&format!(
+        "the check found something to mend ({}), so the exit code is 1",
+        counted(found.findings.len(), "finding")
+    ));
+    Ok(Exit::FailedSamples)
 }
 
 fn screen(found: &Check, width: usize) -> String {
@@ -189,10 +197,6 @@ fn screen(found: &Check, width: usize) -> String {
         }
     }
     text
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn described(covariate: &Covariate) -> String {

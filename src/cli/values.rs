@@ -4,11 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 pub use earnest_eval::prompt::Prompts;
 pub use earnest_models::memory::ByteSize;
 pub use earnest_tasks::suite::LengthList as Lengths;
-
-/// A count with its noun, e.g. `1 prompt` or `3 prompts`.
-pub fn counted(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
-}
+pub use earnest_tasks::{agreeing, counted, the_first};
 
 /// Parser of an option that takes one of a few names: each with its help (or none) and its value.
 pub fn one_of<T: Copy + Send + Sync + 'static>(

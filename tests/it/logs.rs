@@ -514,6 +514,32 @@ fn scores_that_are_no_numbers_have_parts() {
 }
 
 #[test]
+fn a_question_of_several_tasks_counts_once_and_the_screen_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |model: &str| logs("lm-eval").join("logs").join(model).display().to_string();
+    let paths = [of("SmolLM2-135M-Instruct-Q4_1"), of("gemma-3-270m-Q4_K_M")];
+    let joined = |words: &[&str]| done(folder.path(), words).split_whitespace().collect::<Vec<_>>().join(" ");
+    let screen = joined(&["compare", &paths[0], &paths[1]]);
+    for part in [
+        "40 questions are asked in several tasks, and all answers to one are one cluster",
+        "--cluster FIELD names the field",
+        "robust to 40 clusters of items",
+    ] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    let json = document(&run_in(folder.path(), &["compare", &paths[0], &paths[1], "--json"]));
+    assert_eq!(
+        (&json[0]["items"], &json[0]["overall"]["clusters"], &json[0]["shared_questions"]),
+        (&json!(80), &json!(40), &json!(40))
+    );
+    // One task, and a field that says what belongs together.
+    let one = joined(&["compare", &paths[0], &paths[1], "--task", "arith_a"]);
+    assert!(one.contains("Items count as independent. If some belong"), "{one}");
+    let clustered = joined(&["compare", &paths[0], &paths[1], "--cluster", "template"]);
+    assert!(!clustered.contains("--cluster FIELD") && clustered.contains("robust to 10 clusters"), "{clustered}");
+}
+
+#[test]
 fn numbers_beyond_shares_are_not_called_right_or_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -114,7 +114,7 @@ fn bad_files_get_errors_that_name_the_place() {
     assert!(glmm("id;variant;correct\n1;0;1\n").contains("separated by semicolons, expected commas"));
     assert!(glmm("").contains("is empty"));
     assert!(glmm("id,variant,correct\n").contains("no rows to fit"));
-    assert!(glmm("id,variant,correct\n1,,1\n").contains("no rows to fit"));
+    assert!(glmm("id,variant,correct\n1,,1\n").contains("column `variant`"));
     assert!(glmm("id,variant,correct\n1,3,1\n2,3,0\n").contains("`variant` is constant"));
     let even = golden("14_tiny_5x4.csv");
     let error = stats(&["glmm", &even, "--response", "correct", "--group", "id", "--nagq", "4"]).unwrap_err();
@@ -271,7 +271,7 @@ fn stored_runs_are_analysed_like_files() {
     refused(&["holm", "--run", "first,firs"], &["names", "twice"]);
     refused(&["glmm", "first.csv", "--run", "first"], &["cannot be used with"]);
     refused(&["glmm"], &["<FILE>"]);
-    refused(&["compare", "--run", "first"], &["names 1 runs; name two"]);
+    refused(&["compare", "--run", "first"], &["names 1 run; name two"]);
     refused(&["compare", "--run", "first,second", "--first", "study"], &["--second"]);
     refused(
         &["glmm", "--run", "first", "--response", "task"],
@@ -288,6 +288,38 @@ fn missing_values_are_dropped_and_counted() {
     let (_, text) =
         stats(&["glmm", &data, "--response", "correct", "--fixed", "variant,gamma_c", "--group", "id"]).unwrap();
     assert!(text.contains("20 rows in 5 groups; 2 rows dropped with missing values (correct 1, gamma_c 1)"), "{text}");
+}
+
+#[test]
+fn a_column_without_values_is_named_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = file(&folder, "a,b,none,label,x,y\n1,0,NA,s,1,\n0,1,,t,,2\n1,1,null,s,3,\n0,0,NaN,t,,4\n");
+    let commands: [&[&str]; 9] = [
+        &["glmm", &data, "--formula", "a ~ b + none + (1|label)"],
+        &["glmm", &data, "--formula", "a ~ b + (1|none)"],
+        &["glmm", &data, "--formula", "none ~ b + (1|label)"],
+        &["glmm", &data, "--response", "a", "--fixed", "b,none", "--group", "label"],
+        &["compare", &data, "--first", "a", "--second", "b", "--group", "none"],
+        &["compare", &data, "--first", "a", "--second", "none", "--group", "label"],
+        &["ks", &data, "--columns", "x,none"],
+        &["ks", &data, "--value", "none", "--by", "label"],
+        &["correlate", &data, "--columns", "none,x"],
+    ];
+    for command in commands {
+        let error = stats(command).unwrap_err();
+        assert!(error.contains("column `none`") && error.contains("no value in 4 rows"), "{command:?}: {error}");
+    }
+    let error = stats(&["holm", "--file", &data, "--p", "none"]).unwrap_err();
+    assert!(error.contains("column `none`"), "{error}");
+    // Neither column is empty, and no row has both.
+    for command in [
+        &["correlate", &data, "--columns", "x,y"][..],
+        &["glmm", &data, "--formula", "a ~ x + y + (1|label)"],
+        &["glmm", &data, "--response", "a", "--fixed", "x,y", "--group", "label"],
+    ] {
+        let error = stats(command).unwrap_err();
+        assert!(error.contains("`x` lacks 2, `y` lacks 2 of 4 rows"), "{command:?}: {error}");
+    }
 }
 
 #[test]

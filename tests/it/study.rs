@@ -70,6 +70,12 @@ fn the_example_of_the_page_is_asked_compared_and_reported() {
     let (out, err) = (stdout(&first), stderr(&first));
     assert_eq!(code(&first), 0, "{err}");
     assert!(out.contains("Paired differences between models") && out.contains("adjusts for the 2 tests"), "{out}");
+    for columns in [80, 100, 140] {
+        let shown = command(folder.path(), &[]).env("COLUMNS", columns.to_string()).output().unwrap();
+        let wide = stdout(&shown).lines().find(|line| line.chars().count() > columns).map(str::to_owned);
+        assert_eq!(wide, None, "{columns} columns");
+        assert!(stdout(&shown).contains("McNemar p"), "nothing is dropped: {}", stdout(&shown));
+    }
     assert!(out.contains("Mixed model: logit P correct ~ model + task + (1 | length)"), "{out}");
     assert!(out.contains("model[sampled]") && out.contains("* model: differences from greedy."), "{out}");
     // The plan comes before the first run, the report's path after the last.

@@ -38,7 +38,8 @@ pub struct RunEntry {
     /// True if earlier answers chose the questions: there is no accuracy.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub adaptive: bool,
-    /// Accuracy with its 95 % Wilson interval and cluster-robust standard error, 0 to 1.
+    /// Accuracy, 0 to 1, with its 95 % interval as on the run's own screen, else that of Wilson for clusters of items, and its
+    /// cluster-robust standard error.
     pub accuracy: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
@@ -105,6 +106,8 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
     let adaptive = run.manifest.settings.is_adaptive();
     if adaptive {
         (accuracy, standard_error) = (None, None);
+    } else if !run.manifest.settings.is_log() {
+        accuracy = accuracy.map(|own| as_on_its_screen(store, &run, sums.scored, own)).transpose()?;
     }
     let status = match run.manifest.status {
         Status::Finished => "finished",
@@ -139,6 +142,16 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
         completion_tokens: sums.totals.completion_tokens,
         device_seconds,
     })
+}
+
+/// The accuracy with the interval that the run's own screen has for it: the suite knows which items count as independent. As it is where
+/// the screen has no such number.
+fn as_on_its_screen(store: &Store, run: &RunRecord, scored: usize, own: Estimate) -> Result<Estimate, EvalError> {
+    let Some(document) = Document::kept(store, run)? else { return Ok(own) };
+    let Some(all) = document.overall() else { return Ok(own) };
+    let shown = document.main_value(all).map(|(_, value)| value);
+    let same = shown.filter(|value| all.n == scored && (value.estimate - own.value).abs() < 1e-9);
+    Ok(same.map_or(own, |value| Estimate { value: own.value, low: value.low, high: value.high }))
 }
 
 /// Mean of a log's primary scorer with its interval, as in the run's document; none without numbers.

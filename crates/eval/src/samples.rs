@@ -11,7 +11,7 @@ use crate::{EvalError, suites};
 const SHOWN: usize = 12;
 
 /// Returns the filter with the task's full name. A task, item, reason or rule that no sample of the run has is an error, because a
-/// typing error would select nothing without a word.
+/// typing error would select nothing without a word; so is a condition on texts if the samples have none.
 pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Filter, EvalError> {
     let name = &run.manifest.run;
     let suite = &run.manifest.settings.suite;
@@ -58,6 +58,18 @@ pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Fi
             };
             return Err(EvalError::setting(format!("no sample of {name} was scored by the rule {rule}")).hint(hint));
         }
+    }
+    let needs_texts = match (filter.error, &filter.contains) {
+        (Some(_), _) => Some("classes of errors cannot be read from them"),
+        (None, Some(_)) => Some("no text can be found in them"),
+        (None, None) => None,
+    };
+    if let Some(therefore) = needs_texts
+        && !store.has_completions(run)?
+    {
+        return Err(EvalError::setting(format!("the samples of {name} hold no texts, so {therefore}")).hint(
+            "rows from an outcome file have scores alone; the results folder in which the run was made has the texts too",
+        ));
     }
     Ok(Filter { task, of_log: run.manifest.settings.is_log(), ..filter })
 }

@@ -1,4 +1,5 @@
 //! Arithmetic-Bench: Tables 4 to 6 and Figure 1.
+use earnest_tasks::{agreeing, counted, the_first};
 use std::collections::BTreeMap;
 
 mod correlations;
@@ -89,13 +90,17 @@ impl EvaluatedRun {
             Err(error) => limits.push(format!("has options of another version ({error})")),
         }
         if let Some(limit) = settings.limit {
-            limits.push(format!("was limited to the first {limit} items"));
+            limits.push(format!("was limited to {}", the_first(limit, "item")));
         }
         if self.manifest.status != Status::Finished {
             limits.push("is not finished".to_owned());
         }
         if self.failed > 0 {
-            limits.push(format!("has {} samples without an answer, most likely the longest", self.failed));
+            limits.push(format!(
+                "has {} without an answer, most likely {}",
+                counted(self.failed, "sample"),
+                agreeing(self.failed, "a long one", "the longest")
+            ));
         }
         if let (Some(row), (_, Some(suffix))) = (row, model_key(&self.manifest.model.name)) {
             limits.push(format!("is a quantised model ({suffix}), not {row} itself"));

@@ -3,7 +3,7 @@ use std::fmt::Write;
 
 use super::arithmetic_bench::{PublishedCorrelation, Verification};
 use super::{ComparedTable, Comparison, Plan, PublishedTable, Reading};
-use earnest_eval::report::{Table, percent, wrap};
+use earnest_eval::report::{Table, ends, p_decimals, percent, wrap, wrap_lines};
 use earnest_tasks::suite::Interval;
 
 pub(crate) const WRITES: &str = "writing to a String cannot fail";
@@ -13,9 +13,9 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
     let mut text = format!("{}\n", wrap(&comparison.paper, width, "").trim_end());
     text.push_str("Accuracies in per cent; 95 % intervals in brackets.\n");
     for table in &comparison.published {
-        text.push_str(&published(table));
+        text.push_str(&published(table, width));
     }
-    text.push_str(&correlations(&comparison.correlations));
+    text.push_str(&correlations(&comparison.correlations, width));
     if comparison.runs.is_empty() {
         text.push_str(
             "\nNo stored runs to compare. `earnest reproduce arithmetic-bench --plan` lists the runs that the paper needs.\n",
@@ -32,11 +32,11 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
             text.push_str(&wrap(&format!("Not directly comparable: the run {limit}."), width, "  "));
         }
         for table in comparison.tables.iter().filter(|table| table.run == run.run) {
-            text.push_str(&compared(table));
+            text.push_str(&compared(table, width));
         }
         let verified: Vec<&Verification> = comparison.verification.iter().filter(|row| row.run == run.run).collect();
         if !verified.is_empty() {
-            text.push_str(&verification(&verified));
+            text.push_str(&verification(&verified, width));
         }
         for curve in comparison.curves.iter().filter(|curve| curve.run == run.run) {
             writeln!(text, "\n  {}", curve.title).expect(WRITES);
@@ -45,14 +45,14 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
                 let cell = |rule: &str| point.ours.get(rule).map_or_else(|| "-".to_owned(), percent);
                 table.row(vec![point.x.to_string(), point.items.to_string(), cell("compat"), cell("boundary")]);
             }
-            text.push_str(&indent(&table.render()));
+            text.push_str(&indent(&table.render_within(inside(width))));
         }
     }
     text.push_str("\nLimitations\n");
     for caveat in &comparison.caveats {
         text.push_str(&wrap(caveat, width, "* "));
     }
-    text
+    wrap_lines(&text, width)
 }
 
 /// Renders a plan for a terminal of `width` columns.
@@ -80,7 +80,7 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
         }
         table.row(cells);
     }
-    text.push_str(&table.render());
+    text.push_str(&table.render_within(width));
     text.push('\n');
     for note in &plan.notes {
         text.push_str(&wrap(note, width, "* "));
@@ -99,7 +99,7 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
     text
 }
 
-fn published(table: &PublishedTable) -> String {
+fn published(table: &PublishedTable, width: usize) -> String {
     let mut names = vec!["published"];
     names.extend(table.columns.iter().map(String::as_str));
     let mut text = Table::with_left(1, names);
@@ -107,11 +107,11 @@ fn published(table: &PublishedTable) -> String {
         let value = |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
         text.row([row.model.clone()].into_iter().chain(row.values.iter().map(value)).collect());
     }
-    format!("\n{}\n{}", table.title, text.render())
+    format!("\n{}\n{}", table.title, text.render_within(width))
 }
 
 /// Correlations of published columns over models.
-fn correlations(all: &[PublishedCorrelation]) -> String {
+fn correlations(all: &[PublishedCorrelation], width: usize) -> String {
     if all.is_empty() {
         return String::new();
     }
@@ -122,15 +122,15 @@ fn correlations(all: &[PublishedCorrelation]) -> String {
                 Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", correlation.value),
                 None => format!("{:.2}", correlation.value),
             };
-            let p = if correlation.p < 0.001 { "<0.001".to_owned() } else { format!("{:.3}", correlation.p) };
+            let p = if correlation.p < 0.001 { "<0.001".to_owned() } else { p_decimals(correlation.p, 3) };
             table.row(vec![format!("{first} with {second}"), name.to_owned(), correlation.n.to_string(), value, p]);
         }
     }
-    format!("\nCorrelations of the published columns\n{}", table.render())
+    format!("\nCorrelations of the published columns\n{}", table.render_within(width))
 }
 
 /// Undetected errors of a run by task, in per cent.
-fn verification(rows: &[&Verification]) -> String {
+fn verification(rows: &[&Verification], width: usize) -> String {
     let names = ["task", "items", "wrong (p)", "both wrong", "p²", "same (q)", "p²q", "undetected"];
     let mut table = Table::with_left(1, names);
     let shown = |share: f64| format!("{:.1}", 100.0 * share);
@@ -147,10 +147,13 @@ fn verification(rows: &[&Verification]) -> String {
             percent(&row.undetected),
         ]);
     }
-    format!("\n  Section 3.2: errors that a second sample does not reveal\n{}", indent(&table.render()))
+    format!(
+        "\n  Section 3.2: errors that a second sample does not reveal\n{}",
+        indent(&table.render_within(inside(width)))
+    )
 }
 
-fn compared(table: &ComparedTable) -> String {
+fn compared(table: &ComparedTable, width: usize) -> String {
     let mut text = Table::with_left(1, ["task", "items", "published", "compat", "boundary", "difference", "reading"]);
     let mut doubts = Vec::new();
     for cell in &table.cells {
@@ -168,7 +171,7 @@ fn compared(table: &ComparedTable) -> String {
             reading(cell.reading).to_owned(),
         ]);
     }
-    format!("\n  {}\n{}{}", table.title, indent(&text.render()), doubts.concat())
+    format!("\n  {}\n{}{}", table.title, indent(&text.render_within(inside(width))), doubts.concat())
 }
 
 /// Label of a reading in tables.
@@ -184,10 +187,16 @@ pub(crate) fn reading(reading: Reading) -> &'static str {
 
 /// A difference in percentage points with its interval.
 pub(crate) fn points(value: &Interval) -> String {
-    format!("{:+.1} [{:+.1}, {:+.1}]", 100.0 * value.estimate, 100.0 * value.low, 100.0 * value.high)
+    let ends = ends((100.0 * value.low, 100.0 * value.high), 0.0, 1, true).join(", ");
+    format!("{:+.1} [{ends}]", 100.0 * value.estimate)
 }
 
-/// Indents every line by two columns.
+/// Columns inside [`indent`].
+pub(crate) fn inside(width: usize) -> usize {
+    width.saturating_sub(2)
+}
+
+/// Indents every line that is not empty by two columns.
 pub(crate) fn indent(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
 }

@@ -4,6 +4,9 @@
 
 pub mod anatomy;
 pub mod answer;
+mod counted;
 pub mod number;
 mod python;
 pub mod suite;
+
+pub use counted::{agreeing, counted, the_first};

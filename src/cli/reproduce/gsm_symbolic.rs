@@ -236,13 +236,12 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
         },
         false => (None, 0),
     };
-    let complete = if left_out == 0 { Exit::Success } else { Exit::FailedSamples };
     if let Some(shard) = args.shard {
         printer.message(&format!(
             "part {} of every run is finished; when all are, `earnest merge` joins them and the command without --shard shows the study",
             shard
         ));
-        return Ok(complete);
+        return Ok(ended(left_out, printer));
     }
     let collected = collect(args, executed.as_deref(), printer)?;
     let study = Study::new(collected.used, collected.evaluations, collected.numbers);
@@ -272,20 +271,30 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
             Some(WhichTables::All) => render_tables(&study, TableModels::All, printer.width()),
         })?;
     }
-    // The exit code says that an estimate is missing, and this line which.
-    let unnamed: Vec<&Analysis> = study.analyses.iter().filter(|analysis| analysis.glmm1.variant.is_none()).collect();
-    if unnamed.is_empty() {
-        return Ok(complete);
+    without_odds_ratio(&study, printer);
+    Ok(ended(left_out, printer))
+}
+
+/// The exit code of a study that so many models were left out of, with its sentence.
+fn ended(left_out: usize, printer: Printer) -> Exit {
+    if left_out == 0 {
+        return Exit::Success;
     }
+    let models = if left_out == 1 { "1 model was" } else { &format!("{left_out} models were") };
+    printer.warning(&format!("{models} left out, as said above, so the study is not complete and the exit code is 1"));
+    Exit::FailedSamples
+}
+
+/// Names the models and prompts that no odds ratio can be computed for: an outcome of the study, not a failure.
+fn without_odds_ratio(study: &Study, printer: Printer) {
+    let unnamed: Vec<&Analysis> = study.analyses.iter().filter(|analysis| analysis.glmm1.variant.is_none()).collect();
     for analysis in &unnamed {
         let why = analysis.glmm1.explanations.first().map_or("there is no fit", String::as_str);
-        printer.warning(&format!("{} on {} has no odds ratio: {why}", analysis.model, analysis.prompt));
+        printer.message(&format!("note: {} on {} has no odds ratio: {why}", analysis.model, analysis.prompt));
     }
-    let several = if unnamed.len() == 1 { "an estimate is" } else { "estimates are" };
-    printer.message(&format!(
-        "help: everything else is shown; {several} missing, so the exit code is 1. --prompts leaves prompts out, RUN names the runs to use"
-    ));
-    Ok(Exit::FailedSamples)
+    if !unnamed.is_empty() {
+        printer.message("everything else is shown; --prompts leaves prompts out, RUN names the runs to use");
+    }
 }
 
 /// True for a path whose ending names no other format than a page's.

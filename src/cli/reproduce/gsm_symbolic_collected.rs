@@ -1,4 +1,5 @@
 //! The rows that the GSM-Symbolic study is compared with: runs, their labels, what limits the comparison.
+use crate::cli::values::the_first;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -254,7 +255,7 @@ fn limits(run: &StoredRun, label: &str) -> Vec<String> {
         limits.push(format!("asks {}, not the paper's questions", settings.suite));
     }
     if let Some(limit) = settings.limit {
-        limits.push(format!("was limited to the first {limit} items"));
+        limits.push(format!("was limited to {}", the_first(limit, "item")));
     }
     let option = |name: &str| settings.suite_options.get(name).filter(|value| !value.is_null());
     if let Some(instances) = option("instances").and_then(serde_json::Value::as_u64).filter(|count| *count < 50) {

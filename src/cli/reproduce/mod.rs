@@ -18,7 +18,7 @@ pub use gsm_symbolic_collected::numbers_of;
 use clap::{Args, Subcommand};
 
 use super::Exit;
-use super::args::ResultsArgs;
+use super::args::{ResultsArgs, default_results};
 use super::error::CliError;
 use super::figures::FigureArgs;
 use super::printer::Printer;
@@ -77,7 +77,7 @@ fn is_of(run: &StoredRun, suite: &str) -> bool {
 }
 
 impl ComparedRuns {
-    /// Opens the runs to show. A folder without any is no error but is named: the published tables are shown alone.
+    /// Opens the runs to show. Results without any are no error but are named: the published tables are shown alone.
     fn shown(&self, suite: &str, printer: Printer) -> Result<Vec<StoredRun>, CliError> {
         let runs = self.open(suite)?;
         if runs.is_empty() {
@@ -89,11 +89,16 @@ impl ComparedRuns {
         Ok(runs)
     }
 
-    /// Opens the named runs, or all of a suite; none without a results folder.
+    /// Opens the named runs, or all of a suite; none without a results folder, unless the command line names one.
     fn open(&self, suite: &str) -> Result<Vec<StoredRun>, CliError> {
         let folder = &self.results.folder;
         if self.runs.is_empty() {
-            let all = if earnest_eval::results::exist(folder)? { StoredRun::all(folder)? } else { Vec::new() };
+            let is_default = *folder == default_results();
+            // A folder that somebody named and that is not there is a typing error.
+            let all = match is_default && !earnest_eval::results::exist(folder)? {
+                true => Vec::new(),
+                false => StoredRun::all(folder)?,
+            };
             let mut of_suite: Vec<StoredRun> = all.into_iter().filter(|run| is_of(run, suite)).collect();
             // Of a run that was scored again, only the copy with the new scores counts.
             let scored: Vec<bool> = of_suite

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::source::{EachRow, Source};
 use crate::cli::error::CliError;
+use crate::cli::values::counted;
 
 /// Maximum number of levels of a factor; more usually mean a wrong column or a malformed number.
 const MAX_LEVELS: usize = 64;
@@ -44,12 +45,33 @@ pub enum ColumnError {
     /// A run is named twice.
     #[error("--run names {run} twice")]
     Twice { run: String },
+    /// Columns hold nothing in the rows asked for.
+    #[error(
+        "{} {} of {from} {} no value in {rows}; leave {} out, or fill in the values",
+        if columns.len() == 1 { "column" } else { "columns" },
+        quoted(columns),
+        if columns.len() == 1 { "has" } else { "have" },
+        if columns.len() == 1 { "it" } else { "them" }
+    )]
+    NoValues { from: String, columns: Vec<String>, rows: String },
+    /// Every row lacks a value in some column.
+    #[error(
+        "no row of {from} has a value in every column: {missing} of {rows}; leave out a column, or fill in the values"
+    )]
+    NoCompleteRow { from: String, missing: String, rows: String },
+    /// There are no rows.
+    #[error("no rows to fit or compare: {reason}")]
+    NoRows { reason: String },
     /// Stored runs have no rows.
     #[error("{from} has no samples yet")]
     NoSamples { from: String },
     /// A name is ambiguous between kinds of columns.
     #[error("`{name}` is a {first} and a {second} of the samples; use {first}_{name} or {second}_{name}")]
     Alike { name: String, first: &'static str, second: &'static str },
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Type of a column.
@@ -91,6 +113,41 @@ pub(super) struct Survey {
     pub(super) missing: BTreeMap<String, usize>,
     /// Remarks on the source.
     pub(super) notes: Vec<String>,
+}
+
+impl Survey {
+    /// Checks that there are rows, that every wanted column has a value in one of them, and that a row is left if incomplete ones are
+    /// dropped. `asked` is the condition on the rows, or empty.
+    fn check(&self, from: &str, wanted: &[(&str, Kind)], asked: &str) -> Result<(), ColumnError> {
+        if self.rows == 0 {
+            let reason = match asked {
+                "" => format!("{from} has column names and nothing below them"),
+                asked => format!("no row has {asked} in {from}"),
+            };
+            return Err(ColumnError::NoRows { reason });
+        }
+        let rows = match asked {
+            "" => counted(self.rows, "row"),
+            asked => format!("{} with {asked}", counted(self.rows, "row")),
+        };
+        let from = from.to_owned();
+        let lacking = |name: &str| self.missing.get(name).copied().unwrap_or(0);
+        let mut empty: Vec<String> = Vec::new();
+        for (name, _) in wanted.iter().filter(|(name, _)| lacking(name) == self.rows) {
+            if !empty.iter().any(|known| known == name) {
+                empty.push((*name).to_owned());
+            }
+        }
+        if !empty.is_empty() {
+            return Err(ColumnError::NoValues { from, columns: empty, rows });
+        }
+        if self.dropped == self.rows {
+            let counts: Vec<String> =
+                self.missing.iter().map(|(name, count)| format!("`{name}` lacks {count}")).collect();
+            return Err(ColumnError::NoCompleteRow { from, missing: counts.join(", "), rows });
+        }
+        Ok(())
+    }
 }
 
 /// Columns in the requested order.
@@ -139,10 +196,8 @@ pub(super) fn scan(
     let mut notes = Vec::new();
     let mut survey = decode(wanted, &conditions, missing, each, |row| source.walk(&names, &mut notes, row))?;
     survey.notes = notes;
-    if survey.rows == 0 && !source.only.is_empty() {
-        let asked: Vec<String> = source.only.iter().map(|pair| format!("{}={}", pair.column, pair.value)).collect();
-        survey.notes.push(format!("no row has {}", asked.join(" and ")));
-    }
+    let asked: Vec<String> = source.only.iter().map(|pair| format!("{}={}", pair.column, pair.value)).collect();
+    survey.check(&source.name(), wanted, &asked.join(" and "))?;
     Ok(survey)
 }
 
@@ -164,10 +219,13 @@ fn decode(
         }
         survey.rows += 1;
         let mut complete = true;
-        for (field, (name, _)) in fields.iter().zip(wanted) {
+        for (index, (field, (name, _))) in fields.iter().zip(wanted).enumerate() {
             if is_missing(field) {
                 complete = false;
-                *survey.missing.entry((*name).to_owned()).or_default() += 1;
+                // A column may be wanted twice, as a group and as an effect.
+                if !wanted[..index].iter().any(|(known, _)| known == name) {
+                    *survey.missing.entry((*name).to_owned()).or_default() += 1;
+                }
             }
         }
         if !complete && missing == Missing::DropRow {
@@ -339,5 +397,36 @@ mod tests {
         let error = read(&many, Kind::Either).unwrap_err();
         assert!(error.contains("line 66") && error.contains("more than 64 different labels"), "{error}");
         assert_eq!(read(&many, Kind::Label).unwrap().survey.labels[0].len(), 65);
+    }
+
+    #[test]
+    fn columns_and_rows_without_values_are_named() {
+        let checked = |text: &str, missing, asked: &str| {
+            let only: Vec<(&str, &str)> = asked.split_once('=').into_iter().collect();
+            let found = parse_where(text, &WANTED, missing, &only).unwrap();
+            found.survey.check("data.csv", &WANTED, asked).map_err(|error| error.to_string())
+        };
+        let table = "id,gamma,correct\na,NA,1\nb,,0\nb,null,1\n";
+        for missing in [Missing::DropRow, Missing::DropValue] {
+            assert_eq!(
+                checked(table, missing, "").unwrap_err(),
+                "column `gamma` of data.csv has no value in 3 rows; leave it out, or fill in the values"
+            );
+        }
+        let error = checked("id,gamma,correct\na,,NaN\nb,1,0\n", Missing::DropRow, "id=a").unwrap_err();
+        assert!(
+            error.starts_with("columns `correct`, `gamma` of data.csv have no value in 1 row with id=a"),
+            "{error}"
+        );
+        let error = checked("id,gamma,correct\na,1,\nb,,0\n,2,1\nc,3,NA\n", Missing::DropRow, "").unwrap_err();
+        assert_eq!(
+            error,
+            "no row of data.csv has a value in every column: `correct` lacks 2, `gamma` lacks 1, `id` lacks 1 of 4 rows; \
+             leave out a column, or fill in the values"
+        );
+        assert!(checked("id,gamma,correct\n", Missing::DropRow, "").unwrap_err().contains("nothing below them"));
+        assert!(checked(table, Missing::DropRow, "id=z").unwrap_err().contains("no row has id=z in data.csv"));
+        // Enough is there.
+        assert_eq!(checked("id,gamma,correct\na,1,1\n,,\n", Missing::DropRow, ""), Ok(()));
     }
 }

@@ -1,4 +1,6 @@
 //! `earnest stats compare`.
+use crate::cli::values::counted;
+use earnest_eval::report::ends;
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -84,7 +86,8 @@ impl CompareArgs {
         let count = self.source.runs.len();
         anyhow::ensure!(
             count == 2,
-            "--run names {count} runs; name two, or add --first and --second to compare two of their columns"
+            "--run names {}; name two, or add --first and --second to compare two of their columns",
+            counted(count, "run")
         );
         let wanted = [
             ("run", Kind::Label),
@@ -159,23 +162,22 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
     }
     writeln!(
         output,
-        "{} minus {}: {:+.4}, cluster-robust std. error {:.4}, {} % interval [{:+.4}, {:+.4}], p {}",
+        "{} minus {}: {:+.4}, cluster-robust std. error {:.4}, {} % interval [{}], p {}",
         second,
         first,
         difference.mean,
         difference.standard_error,
         (args.level * 1e6).round() / 1e4,
-        low,
-        high,
+        ends((low, high), 0.0, 4, true).join(", "),
         p_value(Some(difference.p()))
     )?;
     writeln!(
         output,
-        "{} pairs in {} clusters of `{}` ({} rows dropped), design effect {:.2}",
-        difference.observations,
-        difference.clusters,
+        "{} in {} of `{}` ({} dropped), design effect {:.2}",
+        counted(difference.observations, "pair"),
+        counted(difference.clusters, "cluster"),
         args.group(),
-        pairs.dropped,
+        counted(pairs.dropped, "row"),
         difference.design_effect
     )?;
     writeln!(

@@ -1,4 +1,5 @@
 //! `earnest stats correlate`.
+use crate::cli::values::counted;
 use std::io::Write;
 
 use clap::Args;
@@ -26,7 +27,7 @@ pub struct CorrelateArgs {
 
 pub(super) fn run(args: &CorrelateArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
     let [one, two] = args.columns.as_slice() else {
-        anyhow::bail!("--columns names {} columns, expected two", args.columns.len());
+        anyhow::bail!("--columns names {}, expected two", counted(args.columns.len(), "column"));
     };
     let wanted = [(one.as_str(), Kind::Number), (two.as_str(), Kind::Number)];
     let found = columns::read(&args.source.source(), &wanted, Missing::DropRow)?;

@@ -56,10 +56,6 @@ pub(super) fn choose(
     }
     let terms = effects(&frame, &named, fixed.is_empty());
     let fixed: Vec<String> = terms.variables.clone();
-    if frame.rows() == 0 {
-        // The simple model's error names what is wrong with the rows.
-        return Ok(Chosen::Simple(Simple { fixed, group: GROUPS[0].to_owned(), choice: Vec::new() }));
-    }
     let groups: Vec<&str> = GROUPS.into_iter().filter(|group| !fixed.iter().any(|name| name == group)).collect();
     let Ok((formula, notes)) = maximal_formula(&frame, response, &terms, &groups) else {
         return Ok(Chosen::Simple(Simple { fixed, group: GROUPS[0].to_owned(), choice: Vec::new() }));

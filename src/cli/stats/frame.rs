@@ -66,11 +66,12 @@ pub(super) fn kinds<'f>(formula: &'f Formula, factor: &[String]) -> Vec<(&'f str
     formula.variables().into_iter().map(|name| (name, kind(name))).collect()
 }
 
-/// True if the source has a column; errors but a missing column are passed on.
+/// True if the source has a column with values; errors but a missing or empty column are passed on.
 pub(super) fn has_column(source: &Source<'_>, name: &str) -> anyhow::Result<bool> {
     match columns::scan(source, &[(name, Kind::Label)], Missing::DropValue, &mut |_| {}) {
         Ok(_) => Ok(true),
-        Err(ColumnError::Missing { .. }) => Ok(false),
+        // A column without values tells no rows apart.
+        Err(ColumnError::Missing { .. } | ColumnError::NoValues { .. }) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -241,7 +241,7 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     let cross_check = cross_check(args.cross_check, &data, &fitted);
     if cross_check == CrossCheck::Done {
         let quadrature = fit(&data, &GlmmOptions::quadrature(25))?;
-        fitted.diagnoses.extend(disagreement(&fitted, &quadrature));
+        fitted.diagnoses.extend(disagreement(&fitted, &quadrature).map(Diagnosis::ApproximationsDisagree));
     }
     let converged = matches!(options.objective, Objective::Converged { .. });
     if converged {

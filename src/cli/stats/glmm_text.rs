@@ -1,4 +1,5 @@
 //! Text of a mixed model with one random intercept.
+use crate::cli::values::counted;
 use std::io::Write;
 
 use super::columns::Survey;
@@ -23,10 +24,10 @@ pub(super) fn print(report: &Report<'_>, survey: &Survey, output: &mut dyn Write
             .to_owned(),
     };
     writeln!(output, "{objective}")?;
-    write!(output, "{} rows in {} groups", fitted.rows, fitted.groups)?;
+    write!(output, "{} in {}", counted(fitted.rows, "row"), counted(fitted.groups, "group"))?;
     if survey.dropped > 0 {
         let by_column: Vec<String> = report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        write!(output, "; {} rows dropped with missing values ({})", survey.dropped, by_column.join(", "))?;
+        write!(output, "; {} dropped with missing values ({})", counted(survey.dropped, "row"), by_column.join(", "))?;
     }
     writeln!(output)?;
     for labels in &report.labels {

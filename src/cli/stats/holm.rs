@@ -80,8 +80,11 @@ impl HolmArgs {
         let mut notes = found.survey.notes;
         if found.survey.dropped > 0 {
             notes.push(format!(
-                "{} rows with missing values were dropped and are not in the family",
-                found.survey.dropped
+                "{} dropped and not in the family",
+                match found.survey.dropped {
+                    1 => "1 row with a missing value was".to_owned(),
+                    count => format!("{count} rows with missing values were"),
+                }
             ));
         }
         let labels = match found.values.get(1) {

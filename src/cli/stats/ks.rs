@@ -1,4 +1,5 @@
 //! `earnest stats ks`.
+use crate::cli::values::counted;
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
@@ -71,7 +72,7 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
             let first = found.values.pop().unwrap_or_default();
             ([one.clone(), two.clone()], first, second)
         }
-        (_, _, other) => anyhow::bail!("--columns names {} columns, expected two", other.len()),
+        (_, _, other) => anyhow::bail!("--columns names {}, expected two", counted(other.len(), "column")),
     };
     let method = match args.method {
         MethodChoice::Auto => KsMethod::Auto,

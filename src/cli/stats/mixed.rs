@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::columns::Survey;
 use super::frame::{self, ColumnOptions};
-use super::glmm::IntervalMethod;
+use super::glmm::{CROSS_CHECKED_ROWS, IntervalMethod};
 use super::mixed_text;
 use super::source::{Pair, Source};
 use crate::cli::Exit;
@@ -19,8 +19,8 @@ use earnest_eval::report::plot::{Forest, ForestRow, forest};
 use earnest_stats::glmm::wald_interval;
 use earnest_stats::mixed::{
     Contrast, Family, Formula, Frame, Marginal, MixedData, MixedError, MixedFit, MixedInterval, MixedOptions,
-    Prediction, TermTest, contrasts, factors, fit, marginal, method_paragraph, predictions, profile_interval,
-    small_errors, term_tests,
+    Prediction, TermTest, approximations_disagree, contrasts, factors, fit, marginal, method_paragraph, predictions,
+    profile_interval, small_errors, term_tests,
 };
 
 /// Standard deviation of the prior of a separated model's effects, in log odds for each standard deviation of a column.
@@ -181,6 +181,7 @@ pub(super) fn report(
     output: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     let Fitted { frame, survey, data, mut fit, choice } = fitted;
+    fit.diagnoses.extend(approximations_disagree(&data, &fit, CROSS_CHECKED_ROWS));
     fit.diagnoses.extend(small_errors(&data, &fit));
     let family = data.family();
     let intervals = intervals(&data, &fit, common)?;

@@ -1,4 +1,5 @@
 //! Text of a mixed model with a formula.
+use crate::cli::values::counted;
 use std::io::Write;
 
 use super::glmm::IntervalMethod;
@@ -22,10 +23,15 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
         Method::Restricted => "REML",
     };
     writeln!(output, "{method}")?;
-    write!(output, "{} rows, {} different", fitted.rows, fitted.cells)?;
+    write!(output, "{}, {} different", counted(fitted.rows, "row"), fitted.cells)?;
     if report.rows_dropped > 0 {
         let by_column: Vec<String> = report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        write!(output, "; {} rows dropped with missing values ({})", report.rows_dropped, by_column.join(", "))?;
+        write!(
+            output,
+            "; {} dropped with missing values ({})",
+            counted(report.rows_dropped, "row"),
+            by_column.join(", ")
+        )?;
     }
     writeln!(output)?;
     for (name, reference) in &report.references {

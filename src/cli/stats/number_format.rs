@@ -1,5 +1,5 @@
 //! Numbers in tables.
-use earnest_eval::report::Table;
+use earnest_eval::report::{Table, p_decimals};
 
 /// A number with four decimals, or `-`.
 pub(super) fn decimal(value: Option<f64>) -> String {
@@ -10,7 +10,7 @@ pub(super) fn decimal(value: Option<f64>) -> String {
 pub(super) fn p_value(value: Option<f64>) -> String {
     match value {
         Some(value) if value < 0.001 => "< 0.001".to_owned(),
-        Some(value) => format!("{value:.3}"),
+        Some(value) => p_decimals(value, 3),
         None => "-".to_owned(),
     }
 }

@@ -27,8 +27,8 @@ use earnest_eval::prompt::Prompter;
 use earnest_eval::report::page::ReportRun;
 use earnest_eval::run::{Rate, Shard};
 use earnest_eval::study::{
-    self, Decision, Estimate, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyOutcome, StudyPlan, StudyResults,
-    StudySettings, Watcher,
+    self, Decision, Estimate, MixedModel, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyOutcome, StudyPlan,
+    StudyResults, StudySettings, Watcher,
 };
 use earnest_tasks::suite::registry::Channel;
 
@@ -114,7 +114,7 @@ pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         return Ok(Exit::Success);
     }
     if !quiet {
-        printer.message(&screen::plan(&estimate, usize::MAX));
+        printer.message(&screen::plan(&estimate, printer.known_width().unwrap_or(usize::MAX)));
     }
     let outcome = if !quiet && std::io::stderr().is_terminal() {
         run(&plan, sessions, &mut LiveTable::new(printer, &plan))
@@ -194,9 +194,37 @@ fn finish(
     if let Some(error) = failure(plan, outcome, printer) {
         return Err(error);
     }
-    let unanswered = results.runs.iter().any(|run| run.totals.is_some_and(|totals| totals.failed > 0));
-    let unfitted = results.mixed_models.iter().any(|model| !model.outcome.has_estimate());
-    Ok(if unanswered || unfitted { Exit::FailedSamples } else { Exit::Success })
+    Ok(exit(&results, printer))
+}
+
+/// The exit code of a study whose runs are finished, with a sentence for all that it lacks. A model that the answers allow no estimate of
+/// is an outcome; one that cannot be fitted at all is a failure.
+fn exit(results: &StudyResults, printer: Printer) -> Exit {
+    let mut exit = Exit::Success;
+    let unanswered: usize = results.runs.iter().filter_map(|run| run.totals).map(|totals| totals.failed as usize).sum();
+    if unanswered > 0 {
+        let (have, them) = if unanswered == 1 { ("has", "it") } else { ("have", "them") };
+        printer.warning(&format!(
+            "{} {have} no answer, so the exit code is 1; `earnest samples RUN --wrong` shows {them}, and the same command asks again",
+            counted(unanswered, "sample")
+        ));
+        exit = Exit::FailedSamples;
+    }
+    for model in &results.mixed_models {
+        let formula = &model.formula;
+        match &model.outcome {
+            MixedModel::Impossible { problem } => {
+                printer
+                    .warning(&format!("the mixed model {formula} cannot be fitted, so the exit code is 1: {problem}"));
+                exit = Exit::FailedSamples;
+            }
+            found if !found.has_estimate() => {
+                printer.message(&format!("note: the mixed model {formula} has no estimate; the screen says why"));
+            }
+            _ => {}
+        }
+    }
+    exit
 }
 
 /// The error that ended a study before its last run.

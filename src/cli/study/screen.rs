@@ -1,7 +1,7 @@
 //! Tables of a study: its plan and its results.
 use crate::cli::progress::clock;
 use crate::cli::values::counted;
-use earnest_eval::report::{Table, p_sentence, p_text, wrap};
+use earnest_eval::report::{Table, ends, p_sentence, p_text, wrap, wrap_lines};
 use earnest_eval::run::Shard;
 use earnest_eval::study::{
     Adjustment, Coordinates, Dimension, Estimate, Family, MixedModel, MixedModelResult, RunEstimate, StudyResults,
@@ -35,7 +35,8 @@ pub fn plan(estimate: &Estimate, width: usize) -> String {
     cells.extend([samples.to_string(), estimate.samples.to_string()]);
     cells.extend(costs(estimate.prompt_tokens, estimate.new_tokens, estimate.at_most, estimate.seconds));
     table.row(cells);
-    let mut text = format!("{}: {}\n\n{}", estimate.study, counted(estimate.runs.len(), "run"), table.render());
+    let mut text =
+        format!("{}: {}\n\n{}", estimate.study, counted(estimate.runs.len(), "run"), table.render_within(width));
     plan_remarks(estimate).iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));
     text
 }
@@ -102,7 +103,7 @@ fn problem(run: &RunEstimate) -> Option<String> {
 
 /// The results: accuracies, differences, mixed models.
 pub fn results(results: &StudyResults, shard: Option<Shard>, width: usize) -> String {
-    let mut text = format!("{}\n\n{}", results.study, accuracies(results));
+    let mut text = format!("{}\n\n{}", results.study, accuracies(results, width));
     let mut remarks =
         vec!["Accuracies in per cent with 95 % intervals that are robust to clusters of items.".to_owned()];
     if let Some(shard) = shard {
@@ -122,10 +123,10 @@ pub fn results(results: &StudyResults, shard: Option<Shard>, width: usize) -> St
         text.push('\n');
         results.notes.iter().for_each(|note| text.push_str(&wrap(note, width, "* ")));
     }
-    text
+    wrap_lines(&text, width)
 }
 
-fn accuracies(results: &StudyResults) -> String {
+fn accuracies(results: &StudyResults, width: usize) -> String {
     let prompts = several(results.runs.iter().map(|run| run.place.prompt.as_str()));
     let mut names = vec!["task"];
     names.extend(prompts.then_some("prompt"));
@@ -155,7 +156,7 @@ fn accuracies(results: &StudyResults) -> String {
         }
         table.row(cells);
     }
-    table.render()
+    table.render_within(width)
 }
 
 fn differences(family: &Family, width: usize) -> String {
@@ -183,7 +184,9 @@ fn differences(family: &Family, width: usize) -> String {
             format!("{:.1}", 100.0 * found.baseline),
             format!("{:.1}", 100.0 * found.run),
             format!("{:+.1}", 100.0 * found.difference),
-            found.interval.map_or_else(dash, |(low, high)| format!("[{:+.1}, {:+.1}]", 100.0 * low, 100.0 * high)),
+            found.interval.map_or_else(dash, |(low, high)| {
+                format!("[{}]", ends((100.0 * low, 100.0 * high), 0.0, 1, true).join(", "))
+            }),
             found.p.map_or_else(dash, p_text),
         ]);
         cells.extend(adjusted.then(|| found.p_holm.map_or_else(dash, p_text)));
@@ -191,7 +194,7 @@ fn differences(family: &Family, width: usize) -> String {
         table.row(cells);
     }
     let between = Dimension::NAMES.iter().find(|(_, one)| *one == family.between).map_or("", |(name, _)| *name);
-    let mut text = format!("\nPaired differences between {between}\n\n{}", table.render());
+    let mut text = format!("\nPaired differences between {between}\n\n{}", table.render_within(width));
     let tests = family.differences.iter().filter(|one| one.difference.p.is_some()).count();
     let holm = match (adjusted, tests) {
         (true, 2..) => format!(" Holm's method adjusts for the {tests} tests of this table."),
@@ -226,11 +229,11 @@ fn mixed_model(model: &MixedModelResult, width: usize) -> String {
     for (one, found) in fit.coefficients.iter().zip(intervals) {
         table.row(coefficient(one, *found));
     }
-    text.push_str(&table.render());
+    text.push_str(&table.render_within(width));
     let mut remarks = Vec::new();
     if let MixedModel::Fitted { rows, dropped, variance_p, .. } = &model.outcome {
         let without = if *dropped > 0 { format!("; {dropped} without a value in some column") } else { String::new() };
-        remarks.push(format!("{} in {} groups{without}.", counted(*rows, "row"), fit.groups));
+        remarks.push(format!("{} in {}{without}.", counted(*rows, "row"), counted(fit.groups, "group")));
         if let Some(sd) = fit.random_sd {
             let p = variance_p.map_or_else(String::new, |p| format!(", {} (likelihood ratio)", p_sentence(p)));
             remarks.push(format!("Random intercepts: SD {sd:.4}{p}."));
@@ -257,10 +260,10 @@ fn maximal(model: &MixedModel, width: usize) -> String {
             one.z.map_or_else(dash, |z| format!("{z:.2}")),
             one.p.map_or_else(dash, p_text),
             decimal(one.estimate.map(f64::exp)),
-            found.map_or_else(dash, |(low, high)| format!("[{low:.4}, {high:.4}]")),
+            found.map_or_else(dash, |(low, high)| format!("[{}]", ends((low, high), 0.0, 4, false).join(", "))),
         ]);
     }
-    let mut text = table.render();
+    let mut text = table.render_within(width);
     let differences: Vec<_> = marginal.iter().flat_map(|one| &one.differences).collect();
     if !differences.is_empty() {
         let mut table = Table::with_left(1, ["averaged over the random effects", "points", "95 % interval", "p Holm"]);
@@ -268,12 +271,12 @@ fn maximal(model: &MixedModel, width: usize) -> String {
             table.row(vec![
                 format!("{} - {}", one.level, one.against),
                 format!("{:+.1}", 100.0 * one.difference),
-                format!("[{:+.1}, {:+.1}]", 100.0 * one.low, 100.0 * one.high),
+                format!("[{}]", ends((100.0 * one.low, 100.0 * one.high), 0.0, 1, true).join(", ")),
                 p_text(one.holm),
             ]);
         }
         text.push('\n');
-        text.push_str(&table.render());
+        text.push_str(&table.render_within(width));
     }
     let without = if *dropped > 0 { format!("; {dropped} without a value in some column") } else { String::new() };
     let mut remarks = vec![format!("{}{without}. Intervals are in log odds.", counted(*rows, "row"))];
@@ -298,7 +301,7 @@ fn coefficient(one: &Coefficient, found: Option<(f64, f64)>) -> Vec<String> {
         one.z.map_or_else(dash, |z| format!("{z:.2}")),
         one.p.map_or_else(dash, p_text),
         decimal(one.estimate.map(f64::exp)),
-        found.map_or_else(dash, |(low, high)| format!("[{low:.4}, {high:.4}]")),
+        found.map_or_else(dash, |(low, high)| format!("[{}]", ends((low, high), 0.0, 4, false).join(", "))),
     ]
 }
 

@@ -1,4 +1,5 @@
 //! Comparison of other tools' logs where they lie, without a results folder.
+use earnest_tasks::{agreeing, counted};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -265,12 +266,17 @@ fn read(
         }
         left_out += refused.count;
         if let Some(first) = refused.first.first() {
-            warn(format!("{} samples of {} could not be read: {first}", refused.count, side.name));
+            warn(format!("{} of {} could not be read: {first}", counted(refused.count, "sample"), side.name));
         }
     }
     scores.normalise_questions();
     if scores.without_score > 0 {
-        warn(format!("{} samples of {} have no score and are in no comparison", scores.without_score, side.name));
+        warn(format!(
+            "{} of {} {} in no comparison",
+            counted(scores.without_score, "sample"),
+            side.name,
+            agreeing(scores.without_score, "has no score and is", "have no score and are")
+        ));
     }
     Ok((scores, left_out))
 }

@@ -3,6 +3,8 @@ mod asked;
 mod logs;
 mod pilot;
 
+use earnest_tasks::{agreeing, counted};
+
 use crate::import::no_field;
 use crate::report::{Comparison, Scores, compare};
 use crate::run::store::{Filter, RunRecord, Store};
@@ -90,10 +92,14 @@ pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> Ev
     let error = match (comparison.different_question, comparison.ambiguous) {
         (0, 0) => nothing(),
         (0, ambiguous) => EvalError::setting(format!(
-            "{one} and {other} have {ambiguous} questions in common, but several items with each of them"
+            "{one} and {other} have {} in common, but several items with {}",
+            counted(ambiguous, "question"),
+            agreeing(ambiguous, "it", "each of them")
         )),
         (count, _) => EvalError::setting(format!(
-            "{one} and {other} have {count} ids in common, but under each of them another question"
+            "{one} and {other} have {} in common, but under {} another question",
+            counted(count, "id"),
+            agreeing(count, "it", "each of them")
         )),
     };
     Err(error.hint(match comparison.of_logs {
@@ -225,7 +231,11 @@ fn scores(
         scores.add(&sample?);
     }
     if scores.without_score > 0 {
-        warn(format!("{} samples of {name} have no answer and are in no comparison", scores.without_score));
+        warn(format!(
+            "{} of {name} {} in no comparison",
+            counted(scores.without_score, "sample"),
+            agreeing(scores.without_score, "has no answer and is", "have no answer and are")
+        ));
     }
     Ok(scores)
 }

@@ -1,4 +1,5 @@
 //! Smallest detectable difference of a plan.
+use earnest_tasks::counted;
 use std::collections::HashMap;
 
 use earnest_stats::{PairedDesign, Rates};
@@ -31,16 +32,18 @@ pub(super) fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
         effect.filter(|&effect| effect < design.discordance).map(|effect| format!("{:.1} points", 100.0 * effect))
     };
     let own = if own > 0 { format!(" ({own} without a label, each its own)") } else { String::new() };
-    let of_clusters = if clusters < items { format!(" in {clusters} clusters{own}") } else { String::new() };
+    let of_clusters =
+        if clusters < items { format!(" in {}{own}", counted(clusters, "cluster")) } else { String::new() };
+    let items_said = counted(items, "item");
     let Some(apart) = effect(0.0) else {
-        return format!("{items} items{of_clusters}: too few to detect a difference between two models");
+        return format!("{items_said}{of_clusters}: too few to detect a difference between two models");
     };
     let alike = match effect(1.0) {
         _ if clusters == items => String::new(),
         Some(alike) => format!(" ({alike} if the items of a cluster are fully correlated)"),
         None => " (none if the items of a cluster are fully correlated)".to_owned(),
     };
-    format!("{items} items{of_clusters}: smallest detectable difference between two models: {apart}{alike}, 80 % power")
+    format!("{items_said}{of_clusters}: smallest detectable difference between two models: {apart}{alike}, 80 % power")
 }
 
 #[cfg(test)]

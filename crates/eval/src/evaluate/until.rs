@@ -1,4 +1,5 @@
 //! The other run of a condition ([`Until`]) and what its rows say about the items of a plan.
+use earnest_tasks::{agreeing, counted};
 use std::path::Path;
 
 use earnest_tasks::suite::Suite;
@@ -76,7 +77,9 @@ pub(super) fn decider(
     }
     if paired < all {
         reporter.event(&RunEvent::Warning(format!(
-            "{paired} of {all} items are in {}; the others are asked, but do not count for the decision",
+            "{paired} of {} {} in {}; the others are asked, but do not count for the decision",
+            counted(all, "item"),
+            agreeing(paired, "is", "are"),
             other.manifest.run
         )));
     }

@@ -4,6 +4,7 @@ mod completions;
 mod log;
 mod placement;
 
+use earnest_tasks::{agreeing, counted};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -146,8 +147,10 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let run = write(&store, manifest, suite, plan, &lines)?;
     if recorded < planned {
         reporter.event(&RunEvent::Warning(format!(
-            "{} of {planned} samples have no completion in the file",
-            planned - recorded
+            "{} of {} {} no completion in the file",
+            planned - recorded,
+            counted(planned, "sample"),
+            agreeing(planned - recorded, "has", "have")
         )));
     }
     Ok(Imported { store, run, planned, recorded })

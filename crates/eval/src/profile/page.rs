@@ -1,4 +1,5 @@
 //! The profile as a page: limits of all skills on one screen, then what went wrong.
+use earnest_tasks::counted;
 use std::fmt::Write;
 
 use earnest_stats::psychometric::Limit;
@@ -68,7 +69,7 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
         sections,
         tools: "",
         style: STYLE,
-        footer: &format!("{samples} samples"),
+        footer: &counted(samples, "sample"),
         tail: "",
     })
 }
@@ -81,13 +82,14 @@ fn facts(profiles: &[&NumeracyProfile], labels: &[&str]) -> String {
         let unfinished = if profile.finished { "" } else { ", <b>not finished: numbers will change</b>" };
         write!(
             html,
-            "<span class=\"swatch s{}\"></span><b>{}</b>: {} skills, {} questions, {} tokens, {:.0} s; {narrow} intervals as narrow as asked{unfinished}<br>",
+            "<span class=\"swatch s{}\"></span><b>{}</b>: {}, {}, {}, {:.0} s; {} as narrow as asked{unfinished}<br>",
             place % STYLES,
             escape(labels[place]),
-            asked.len(),
-            profile.answers,
-            profile.tokens,
+            counted(asked.len(), "skill"),
+            counted(profile.answers, "question"),
+            counted(profile.tokens as usize, "token"),
             profile.seconds,
+            counted(narrow, "interval"),
         )
         .expect(WRITES);
     }
@@ -291,10 +293,10 @@ fn numbers(profile: &NumeracyProfile) -> String {
         .expect(WRITES);
     }
     format!(
-        "<details class=\"part\"><summary>{}: {} skills, run {}</summary><div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>skill</th><th class=\"num\">asked</th><th class=\"num\">right</th>\
+        "<details class=\"part\"><summary>{}: {}, run {}</summary><div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>skill</th><th class=\"num\">asked</th><th class=\"num\">right</th>\
          <th class=\"num\">90 % limit</th><th class=\"num\">50 %</th><th class=\"num\">10 %</th><th></th></tr></thead><tbody>{rows}</tbody></table></div></details>",
         escape(&profile.model),
-        profile.skills.len(),
+        counted(profile.skills.len(), "skill"),
         escape(&profile.run)
     )
 }

@@ -1,4 +1,5 @@
 //! The profile as text for a terminal: one screen of at most 40 lines with the page and the next commands.
+use earnest_tasks::{agreeing, counted};
 use std::fmt::Write;
 
 use earnest_stats::psychometric::Limit;
@@ -8,7 +9,7 @@ use earnest_tasks::suite::profile::{Family, cap_text};
 use super::compare::label;
 use super::notations::can_tell;
 use super::{LimitDifference, NumeracyProfile, SkillProfile};
-use crate::report::{Table, wrap};
+use crate::report::{Table, p_decimals, wrap};
 
 const WRITES: &str = "writing to a String cannot fail";
 
@@ -40,7 +41,7 @@ pub fn limit_text(limit: &Limit, lengths: (usize, usize)) -> String {
 
 /// A p value with four digits after the point.
 pub(super) fn p_text(p: f64) -> String {
-    if p < 0.0001 { "<0.0001".to_owned() } else { format!("{p:.4}") }
+    if p < 0.0001 { "<0.0001".to_owned() } else { p_decimals(p, 4) }
 }
 
 fn cell(skill: &SkillProfile) -> String {
@@ -81,8 +82,11 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     let finished = if profile.finished { "" } else { " (unfinished)" };
     let asked: Vec<&SkillProfile> = profile.skills.iter().filter(|skill| skill.asked > 0).collect();
     let heading = format!(
-        "Numeracy profile of {}{finished}: {} questions, {} tokens, {:.0} s",
-        profile.model, profile.answers, profile.tokens, profile.seconds
+        "Numeracy profile of {}{finished}: {}, {}, {:.0} s",
+        profile.model,
+        counted(profile.answers, "question"),
+        counted(profile.tokens as usize, "token"),
+        profile.seconds
     );
     text += &wrap(&heading, width, "");
     if !asked.is_empty() {
@@ -106,10 +110,14 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     let wide = asked.iter().filter(|skill| skill.falls && !skill.narrow).count();
     let mut remarks = Vec::new();
     if wide > 0 {
-        remarks.push(format!("{wide} of {} skills ended by their budget", asked.len()));
+        remarks.push(format!(
+            "{wide} of {} ended by {} budget",
+            counted(asked.len(), "skill"),
+            agreeing(wide, "its", "their")
+        ));
     }
     if profile.failed > 0 {
-        remarks.push(format!("{} questions without an answer", profile.failed));
+        remarks.push(format!("{} without an answer", counted(profile.failed, "question")));
     }
     if !remarks.is_empty() {
         sentences.push(format!("{}.", remarks.join("; ")));
@@ -288,20 +296,38 @@ fn bench(skills: &[&SkillProfile], width: usize, fold: Fold, hidden: &mut Vec<St
     text
 }
 
+/// The table of differences that hold, with the names of the profiles as headings, or with A and B (and true) where they have no room.
+fn held(names: [&str; 2], rows: &[[String; 4]], width: usize) -> (String, bool) {
+    let table = |names: [&str; 2]| {
+        let mut table = Table::with_left(1, ["skill", names[0], names[1], "p (Holm)"]);
+        rows.iter().for_each(|row| table.row(row.to_vec()));
+        table
+    };
+    let named = table(names);
+    match named.width() <= width {
+        true => (named.render(), false),
+        false => (table(["A", "B"]).render_within(width), true),
+    }
+}
+
 /// Renders the differences of two models that hold, then a count of the others.
 pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDifference], width: usize) -> String {
-    let [first, second] = [0, 1].map(|place| label(&profiles, place));
+    let names = [0, 1].map(|place| label(&profiles, place));
     let said = |profile: &NumeracyProfile| if profile.finished { "" } else { " (unfinished)" };
-    let [first_end, second_end] = profiles.map(said);
-    let mut text = wrap(&format!("{first}{first_end} and {second}{second_end}: 50 % limits in digits"), width, "");
-    text.push('\n');
+    let ends = profiles.map(said);
     let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
-    let mut table = Table::with_left(1, ["skill", first, second, "p (Holm)"]);
-    for one in holding.iter().take(LINES) {
-        let Some(skill) = profiles[0].skill(&one.task) else { continue };
+    let row = |one: &&LimitDifference| {
+        let skill = profiles[0].skill(&one.task)?;
         let [first, second] = one.limits.map(|limit| limit_text(&limit, (skill.shortest, skill.longest)));
-        table.row(vec![name(skill), first, second, p_text(one.p_holm)]);
-    }
+        Some([name(skill), first, second, p_text(one.p_holm)])
+    };
+    let rows: Vec<[String; 4]> = holding.iter().take(LINES).filter_map(row).collect();
+    let (table, lettered) = held(names, &rows, width);
+    let [one, other] = if lettered && !rows.is_empty() { [" (A)", " (B)"] } else { ["", ""] };
+    let [first, second] = names;
+    let title = format!("{first}{one}{} and {second}{other}{}: 50 % limits in digits", ends[0], ends[1]);
+    let mut text = wrap(&title, width, "");
+    text.push('\n');
     if differences.is_empty() {
         text += &wrap("No skill with a limit is in both: there is nothing to compare.", width, "");
         return text;
@@ -309,19 +335,28 @@ pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDiff
     if holding.is_empty() {
         text += &wrap("No difference holds after Holm's adjustment.", width, "");
     } else {
-        text += &table.render();
+        text += &table;
     }
     text.push('\n');
     let more = holding.len().saturating_sub(LINES);
     if more > 0 {
-        text += &wrap(&format!("{more} more differences hold; the page has all of them."), width, "");
+        text += &wrap(
+            &format!(
+                "{} {}; the page has all of them.",
+                counted(more, "more difference"),
+                agreeing(more, "holds", "hold")
+            ),
+            width,
+            "",
+        );
     }
     text += &wrap(
         &format!(
-            "{} of {} differences hold after Holm's adjustment; p is of the likelihood ratio of one curve of success by length for both. \
+            "{} of {} {} after Holm's adjustment; p is of the likelihood ratio of one curve of success by length for both. \
              Skills that do not fall with the length in one of the models are not compared.",
             holding.len(),
-            differences.len()
+            counted(differences.len(), "difference"),
+            agreeing(holding.len(), "holds", "hold")
         ),
         width,
         "",
@@ -340,5 +375,17 @@ mod tests {
         assert_eq!(limit(0.0, 0.0, 0.0), "<1");
         assert_eq!(limit(0.0, 0.0, 1.5), "<1 (<1-1.5)");
         assert_eq!(limit(f64::INFINITY, 18.0, f64::INFINITY), ">20 (18->20)");
+    }
+
+    #[test]
+    fn the_table_of_differences_fits_whatever_the_profiles_are_called() {
+        let rows = vec![["count digits (integer)", "12.5 (11.9-13.0)", "<1 (<1-1.1)", "<0.0001"].map(str::to_owned); 3];
+        let long = ["profile-earnest-abacus-1.4m-48-8d3c9f01", "profile-earnest-abacus-1.4m-48-2e7a90bc"];
+        for width in [80, 100, 140] {
+            let (table, lettered) = held(long, &rows, width);
+            assert!(table.lines().all(|line| line.chars().count() <= width), "{width}: {table}");
+            assert_eq!(lettered, width < 140, "{width}: {table}");
+            assert_eq!(held(["small", "large"], &rows, width), (held(["small", "large"], &rows, 140).0, false));
+        }
     }
 }

@@ -62,6 +62,12 @@ impl Document {
         row.values.iter().find(|(name, _)| primary.contains(name))
     }
 
+    /// The row over all tasks; none where the suite has no such row.
+    pub fn overall(&self) -> Option<&SummaryRow> {
+        let rows = &self.summary.rows;
+        rows.last().filter(|row| row.n > 0 && (row.name == "all" || rows.len() == 1))
+    }
+
     /// Summarises rows with the items of the run's suite. Rows of unknown items are counted but not summarised.
     pub fn new(folder: &str, manifest: Manifest, suite: &dyn Suite, plan: Plan, samples: &[Sample]) -> Self {
         let items: HashMap<String, Item> =

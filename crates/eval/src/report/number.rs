@@ -13,9 +13,54 @@ pub fn with_commas(number: u64) -> String {
     text
 }
 
+/// Most decimals of a number that is beside a bound.
+const MOST_DECIMALS: usize = 12;
+
+/// A number with as many decimals as keep it on its side of a bound, at least `decimals`; `signed` numbers have a plus too.
+fn beside(value: f64, bound: f64, decimals: usize, signed: bool) -> String {
+    let text = |decimals: usize| if signed { format!("{value:+.decimals$}") } else { format!("{value:.decimals$}") };
+    let keeps = |text: &String| {
+        text.parse::<f64>().is_ok_and(|shown| (shown < bound) == (value < bound) && (shown > bound) == (value > bound))
+    };
+    (decimals..=MOST_DECIMALS).map(text).find(keeps).unwrap_or_else(|| text(decimals))
+}
+
+/// A p value with so many decimals, and with more where it would seem to be 5 %: what is below says so.
+pub fn p_decimals(p: f64, decimals: usize) -> String {
+    const LEVEL: f64 = 0.05;
+    if p < LEVEL { beside(p, LEVEL, decimals, false) } else { format!("{p:.decimals$}") }
+}
+
+/// The ends of an interval with so many decimals. An end has more of them where an interval without `neutral` would seem to touch it.
+pub fn ends((low, high): (f64, f64), neutral: f64, decimals: usize, signed: bool) -> [String; 2] {
+    let plain = |value: f64| if signed { format!("{value:+.decimals$}") } else { format!("{value:.decimals$}") };
+    [
+        if low > neutral { beside(low, neutral, decimals, signed) } else { plain(low) },
+        if high < neutral { beside(high, neutral, decimals, signed) } else { plain(high) },
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_below_five_per_cent_is_shown_below() {
+        let texts = [0.0496, 0.04996, 0.05, 0.0504, 0.012].map(|p| p_decimals(p, 3));
+        assert_eq!(texts, ["0.0496", "0.04996", "0.050", "0.050", "0.012"]);
+        assert_eq!([0.049_999_9, 0.2].map(|p| p_decimals(p, 2)), ["0.0499999", "0.20"]);
+    }
+
+    #[test]
+    fn an_interval_without_zero_does_not_touch_it() {
+        assert_eq!(ends((-35.0, -0.004), 0.0, 1, true), ["-35.0", "-0.004"]);
+        assert_eq!(ends((0.04, 7.25), 0.0, 1, true), ["+0.04", "+7.2"]);
+        assert_eq!(ends((-0.04, 3.0), 0.0, 1, true), ["-0.0", "+3.0"]);
+        assert_eq!(ends((0.0, 3.0), 0.0, 1, true), ["+0.0", "+3.0"]);
+        assert_eq!(ends((1.000_2, 3.0), 1.0, 2, false), ["1.0002", "3.00"]);
+        assert_eq!(ends((0.2, 0.996), 1.0, 2, false), ["0.20", "0.996"]);
+        assert_eq!(ends((f64::NEG_INFINITY, f64::INFINITY), 0.0, 1, true), ["-inf", "+inf"]);
+    }
 
     #[test]
     fn groups_of_three_digits() {

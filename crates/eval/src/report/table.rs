@@ -112,6 +112,50 @@ impl Table {
         })
     }
 
+    /// Renders the table in at most `width` columns. Columns that have no room beside the names of the rows follow below, in parts that
+    /// begin with the names again.
+    pub fn render_within(&self, width: usize) -> String {
+        if self.width() <= width {
+            return self.render();
+        }
+        let named = self.columns.iter().take_while(|(_, align)| *align == Align::Left).count().max(1);
+        let names: Vec<usize> = (0..named.min(self.columns.len())).collect();
+        // Names that leave no room for numbers: the first stands for the row, the others are columns like the rest.
+        let names = if self.part(&names).width() > width / 2 { vec![0] } else { names };
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for column in names.len()..self.columns.len() {
+            if let Some(last) = parts.last_mut() {
+                last.push(column);
+                if self.part(last).width() <= width {
+                    continue;
+                }
+                last.pop();
+            }
+            parts.push(names.iter().copied().chain([column]).collect());
+        }
+        let render = |columns: &Vec<usize>| {
+            let mut part = self.part(columns);
+            part.shorten_names(width);
+            part.render()
+        };
+        parts.iter().map(render).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The table with these columns only.
+    fn part(&self, columns: &[usize]) -> Table {
+        let cells = |row: &Row| match row {
+            Row::Rule => Row::Rule,
+            Row::Cells(cells) => {
+                Row::Cells(columns.iter().map(|&place| cells.get(place).cloned().unwrap_or_default()).collect())
+            }
+        };
+        Table {
+            columns: columns.iter().map(|&place| self.columns[place].clone()).collect(),
+            rows: self.rows.iter().map(cells).collect(),
+            headed: self.headed,
+        }
+    }
+
     /// Renders the table. Columns are separated by two spaces; lines have no trailing spaces.
     pub fn render(&self) -> String {
         let mut widths: Vec<usize> = self
@@ -210,6 +254,36 @@ mod tests {
             "task      right  failed\n-----------------------\naddition   50.0       0\n-----------------------\nall\n"
         );
         assert_eq!(table.fit(1, ["items", "failed"]), ["items", "failed"]);
+    }
+
+    #[test]
+    fn a_wide_table_is_folded_and_loses_nothing() {
+        let mut table = Table::with_left(1, ["task", "items", "right in per cent", "cut off", "failed"]);
+        table.row(vec!["addition".into(), "12".into(), "50.0".into(), "3".into(), "0".into()]);
+        table.rule();
+        table.row(vec!["all".into(), "1012".into()]);
+        let wide = table.width();
+        assert_eq!(table.render_within(wide), table.render());
+        assert_eq!(
+            table.render_within(wide - 1),
+            "                    right\n                   in per  cut\n\
+             task      items    cent  off\n----------------------------\naddition     12    50.0    3\n\
+             ----------------------------\nall        1012\n\n\
+             task      failed\n----------------\naddition       0\n----------------\nall\n"
+        );
+        for width in [18, 22, 25] {
+            let folded = table.render_within(width);
+            assert!(folded.lines().all(|line| line.chars().count() <= width), "{width}: {folded}");
+            assert!(["1012", "50.0", "3", "0"].iter().all(|cell| folded.contains(cell)), "{width}: {folded}");
+        }
+        // Several names of a row stand in every part, unless they leave no room.
+        let mut table = Table::with_left(2, ["model", "prompt", "a number", "another number"]);
+        table.row(vec!["one".into(), "plain".into(), "1.00".into(), "2.00".into()]);
+        assert_eq!(table.render_within(20).matches("one    plain").count(), 2, "{}", table.render_within(20));
+        let mut table = Table::with_left(2, ["model", "prompt", "a", "b"]);
+        table.row(vec!["a_very_long_name_of_a_model".into(), "plain".into(), "1.00".into(), "2.00".into()]);
+        let folded = table.render_within(24);
+        assert!(folded.lines().all(|line| line.chars().count() <= 24) && folded.contains('…'), "{folded}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! Results of a run as text for a terminal.
+use earnest_tasks::{agreeing, counted};
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -104,8 +105,7 @@ pub(super) fn line(text: &str, width: usize) -> String {
 
 /// Share of right answers over all tasks, with the rules that find another share; none where the suite has no such number.
 pub(super) fn headline(document: &Document) -> Option<String> {
-    let rows = &document.summary.rows;
-    let all = rows.last().filter(|row| row.n > 0 && (row.name == "all" || rows.len() == 1))?;
+    let all = document.overall()?;
     let (name, value) = document.main_value(all)?;
     // A sum over some of the answers, as over the perturbed questions alone, is no share of all.
     let scored = document.readings.as_ref().map_or(all.n, |readings| readings.samples);
@@ -406,25 +406,28 @@ pub fn warnings(document: &Document) -> Vec<String> {
     }
     if totals.truncated > 0 {
         warnings.push(format!(
-            "{} of {answered} completions ({:.1} %) were cut off by the token budget{}.",
+            "{} of {} ({:.1} %) {} cut off by the token budget{}.",
             totals.truncated,
+            counted(answered, "completion"),
             100.0 * totals.truncated as f64 / answered.max(1) as f64,
+            agreeing(totals.truncated, "was", "were"),
             if document.manifest.settings.is_log() { "" } else { "; --max-tokens raises it" },
         ));
     }
     if totals.clipped > 0 {
         warnings.push(format!(
-            "{} of {answered} samples had less than the suite's token budget, because the model's context is {} tokens \
+            "{} of {} had less than the suite's token budget, because the model's context is {} tokens \
              (`max_tokens` below `budget`).",
-            totals.clipped, document.manifest.model.context,
+            totals.clipped,
+            counted(answered, "sample"),
+            document.manifest.model.context,
         ));
     }
     for group in &document.failures {
         warnings.push(format!(
-            "{} sample{} failed and {} excluded from accuracies. The first, {}: {}.",
-            group.count,
-            plural(group.count),
-            if group.count == 1 { "is" } else { "are" },
+            "{} failed and {} excluded from accuracies. The first, {}: {}.",
+            counted(group.count, "sample"),
+            agreeing(group.count, "is", "are"),
             group.item,
             group.message,
         ));
@@ -506,9 +509,29 @@ pub fn wrap(text: &str, width: usize, mark: &str) -> String {
     lines
 }
 
+/// Wraps the lines of a text that are wider than `width`, between words; what they continue with stands under their beginning.
+pub fn wrap_lines(text: &str, width: usize) -> String {
+    let wrapped = |line: &str| {
+        if line.chars().count() <= width {
+            return format!("{line}\n");
+        }
+        let own = line.trim_start_matches(' ');
+        let mark = if own.starts_with("* ") { 2 } else { 0 };
+        wrap(&own[mark..], width, &line[..line.len() - own.len() + mark])
+    };
+    text.lines().map(wrapped).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lines_are_wrapped_under_their_beginning() {
+        let text = "short\n\n  one two three\n* four five six\n";
+        assert_eq!(wrap_lines(text, 20), text);
+        assert_eq!(wrap_lines(text, 11), "short\n\n  one two\n  three\n* four five\n  six\n");
+    }
 
     #[test]
     fn results_line_up() {

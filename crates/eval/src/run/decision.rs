@@ -1,4 +1,5 @@
 //! The decision to end a run early, by the confidence sequence of its difference to another run.
+use crate::report::ends;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -67,11 +68,10 @@ impl Decision {
 /// Formats an estimate: `+3.1 points, 95 % anytime-valid interval +0.4 to +5.9`.
 pub(crate) fn estimate_text(estimate: &SequentialEstimate) -> String {
     format!(
-        "{:+.1} points, {:.0} % anytime-valid interval {:+.1} to {:+.1} (asymptotic)",
+        "{:+.1} points, {:.0} % anytime-valid interval {} (asymptotic)",
         100.0 * estimate.difference,
         100.0 * estimate.level,
-        100.0 * estimate.low,
-        100.0 * estimate.high
+        ends((100.0 * estimate.low, 100.0 * estimate.high), 0.0, 1, true).join(" to ")
     )
 }
 

@@ -341,7 +341,7 @@ fn model(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]) 
     let mut fitted = fit(&data, &GlmmOptions::quadrature(1)).map_err(|error| error.to_string())?;
     if !fitted.diagnoses.iter().any(Diagnosis::is_fatal) && data.cells() <= CROSS_CHECKED_ROWS {
         let quadrature = fit(&data, &GlmmOptions::quadrature(25)).map_err(|error| error.to_string())?;
-        fitted.diagnoses.extend(disagreement(&fitted, &quadrature));
+        fitted.diagnoses.extend(disagreement(&fitted, &quadrature).map(Diagnosis::ApproximationsDisagree));
     }
     let variance_p = variance_ratio(&data, &fitted).ok().map(|ratio| ratio.p);
     Ok((fitted, references, variance_p))

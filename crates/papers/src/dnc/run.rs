@@ -1,4 +1,5 @@
 //! Stored runs of the suite, summarised in the shape of the paper's tables.
+use earnest_tasks::{counted, the_first};
 use serde::Serialize;
 
 use super::defence::DefenceTables;
@@ -217,13 +218,13 @@ fn limits(run: &EvaluatedRun, options: &Options) -> Vec<String> {
         limits.push("does not use the test split alone".to_owned());
     }
     if let Some(limit) = run.manifest.settings.limit {
-        limits.push(format!("was limited to the first {limit} items"));
+        limits.push(format!("was limited to {}", the_first(limit, "item")));
     }
     if run.manifest.status != Status::Finished {
         limits.push("is not finished".to_owned());
     }
     if run.failed > 0 {
-        limits.push(format!("has {} samples without an answer", run.failed));
+        limits.push(format!("has {} without an answer", counted(run.failed, "sample")));
     }
     limits
 }

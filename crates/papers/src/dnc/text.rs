@@ -4,15 +4,15 @@ use std::fmt::Write;
 use super::defence::render_defence;
 use super::run::{DncComparison, RunTable};
 use super::tables::ComparedTable;
-use crate::text::{WRITES, indent};
-use earnest_eval::report::{Table, percent, wrap};
+use crate::text::{WRITES, indent, inside};
+use earnest_eval::report::{Table, percent, wrap, wrap_lines};
 use earnest_tasks::suite::dnc::published::PublishedTable;
 
 /// Renders a comparison for a terminal of `width` columns.
 pub fn render(comparison: &DncComparison, width: usize) -> String {
     let mut text = format!("{}\n", wrap(comparison.paper, width, "").trim_end());
     for table in &comparison.published {
-        text.push_str(&published(table));
+        text.push_str(&published(table, width));
     }
     text.push_str("\nTable 12, recomputed from Tables 3 and 10 (percentage points; relative in per cent)\n");
     let mut means = Table::with_left(1, ["mean over", "cells", "printed", "absolute", "relative"]);
@@ -25,7 +25,7 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
             format!("{:+.2}", row.relative),
         ]);
     }
-    text.push_str(&means.render());
+    text.push_str(&means.render_within(width));
     if comparison.runs.is_empty() {
         text.push_str(
             "\nNo stored runs to compare. Start one: earnest run dnc --data DIR --model M --prompt equation --kinds all\n",
@@ -40,7 +40,7 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
             text.push_str(&compared(table, width));
         }
         for table in comparison.ours.iter().filter(|table| table.run == run.run) {
-            text.push_str(&results(table));
+            text.push_str(&results(table, width));
         }
     }
     if !comparison.compared.is_empty() {
@@ -65,10 +65,10 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
     for caveat in &comparison.caveats {
         text.push_str(&wrap(caveat, width, "* "));
     }
-    text
+    wrap_lines(&text, width)
 }
 
-fn published(table: &PublishedTable) -> String {
+fn published(table: &PublishedTable, width: usize) -> String {
     let mut names = vec!["published"];
     names.extend(table.columns.iter().map(String::as_str));
     let mut text = Table::with_left(1, names);
@@ -78,7 +78,7 @@ fn published(table: &PublishedTable) -> String {
         text.row([name].into_iter().chain(row.values.iter().map(value)).collect());
     }
     let unit = if table.unit_in_title { String::new() } else { format!(" ({})", table.unit) };
-    format!("\nTable {}: {}{unit}\n{}", table.table, table.title, text.render())
+    format!("\nTable {}: {}{unit}\n{}", table.table, table.title, text.render_within(width))
 }
 
 /// Our values, then for each system the published value and the difference; as many systems side by side as fit.
@@ -113,12 +113,12 @@ pub(super) fn compared(table: &ComparedTable, width: usize) -> String {
             rows.row(cells);
         }
         text.push('\n');
-        text.push_str(&indent(&rows.render()));
+        text.push_str(&indent(&rows.render_within(inside(width))));
     }
     text
 }
 
-fn results(table: &RunTable) -> String {
+fn results(table: &RunTable, width: usize) -> String {
     let mut names = vec!["ours", "n"];
     names.extend(table.columns.iter().map(String::as_str));
     let mut text = Table::with_left(1, names);
@@ -126,5 +126,5 @@ fn results(table: &RunTable) -> String {
         let cells = row.values.iter().map(|value| value.as_ref().map_or_else(|| "-".to_owned(), percent));
         text.row([row.name.clone(), row.n.to_string()].into_iter().chain(cells).collect());
     }
-    format!("\n  {}\n{}", table.title, indent(&text.render()))
+    format!("\n  {}\n{}", table.title, indent(&text.render_within(inside(width))))
 }

@@ -132,7 +132,8 @@ pub(super) fn fit_columns(columns: &Columns) -> ModelFit {
     let quadrature = (!fatal).then(|| fitted(&GlmmOptions::quadrature(POINTS)));
     let lme4 = (!fatal).then(|| fitted(&GlmmOptions::lme4()));
     let mut diagnoses = laplace.diagnoses.clone();
-    diagnoses.extend(quadrature.as_ref().and_then(|quadrature| disagreement(&laplace, quadrature)));
+    let differ = quadrature.as_ref().and_then(|quadrature| disagreement(&laplace, quadrature));
+    diagnoses.extend(differ.map(Diagnosis::ApproximationsDisagree));
     let variant = |fit: &GlmmFit| Effect::of(fit.coefficient("variant"));
     let gamma = |fit: &GlmmFit| Effect::of(fit.coefficient("gamma_c"));
     ModelFit {

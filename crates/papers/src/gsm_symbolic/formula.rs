@@ -1,4 +1,5 @@
 //! The default mixed model of each model over all its prompts, beside the paper's.
+use earnest_tasks::{agreeing, counted};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -61,8 +62,10 @@ fn scarce(right: usize, wrong: usize) -> Option<String> {
     let (few, kind) = if right <= wrong { (right, "right") } else { (wrong, "wrong") };
     (few < FEW).then(|| {
         format!(
-            "only {few} answers are {kind}: with fewer than {FEW}, Laplace's approximation and its intervals are not to be trusted, \
-             whereas the paired difference in accuracy is"
+            "only {} {} {kind}: with fewer than {FEW}, Laplace's approximation and its intervals are not to be trusted, \
+             whereas the paired difference in accuracy is",
+            counted(few, "answer"),
+            agreeing(few, "is", "are")
         )
     })
 }

@@ -6,8 +6,9 @@ use super::drawing::drawn;
 use super::models::paper_tables;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
-use super::text::{HARDER_COLUMNS, artefacts, harder_rows, ours, printed, ratio};
+use super::text::{HARDER_COLUMNS, artefacts, harder_rows, ours, p_value, printed, ratio, with_ends};
 use crate::text::WRITES;
+use earnest_eval::report::ends;
 use earnest_eval::report::page::{APPENDIX, Frame, Sections, framed};
 use earnest_eval::report::plot::escape;
 use earnest_tasks::suite::Interval;
@@ -21,9 +22,9 @@ tbody th { font-weight: 400; } tr.own > * { background: color-mix(in srgb, var(-
 #figures figcaption { font-weight: 400; } #figures svg { max-width: 100%; } #figures svg .tick { paint-order: stroke; stroke: var(--ground); stroke-width: 3px; }
 #formulas td:nth-child(2), #formulas td:last-child, #claims tbody th { white-space: normal; } #formulas td:nth-child(2) { min-width: 16rem; max-width: 28rem; }
 #formulas td:last-child { min-width: 13rem; } .says { margin: .2rem 0 0; max-width: 110ch; }
-#tables th, #tables td { padding-left: .4rem; padding-right: .4rem; } #tables thead th { min-width: 3.1rem; }
+#results th, #results td { padding-left: .4rem; padding-right: .4rem; } #tables th, #tables td { padding-left: .28rem; padding-right: .28rem; } #tables thead th { min-width: 3.1rem; }
 @media (max-width: 560px) { #results tbody th, #artefacts tbody th { min-width: 9rem; } #claims tbody th { min-width: 11rem; position: static; } }
-@media print { table { font-size: .74em; } .num { white-space: nowrap; overflow-wrap: normal; } th, td { padding: .15rem .22rem; } thead { display: table-header-group; } tbody th { min-width: 6rem; overflow-wrap: break-word; }
+@media print { table { font-size: .74em; } .num { white-space: nowrap; } th, td { padding: .15rem .22rem; }
   h3, .of { break-after: avoid; break-inside: avoid; } #figures .figures { display: block; } #figures figure { display: inline-block; width: 48%; vertical-align: top; margin: 0 1% .6rem 0; } }
 ";
 
@@ -135,9 +136,9 @@ fn artefact(study: &Study) -> String {
             analysis.model.clone(),
             analysis.prompt.to_string(),
             ratio(&converged),
-            ours(converged.p, 3),
+            p_value(converged.p),
             lme4.variant.map_or_else(missing, |effect| ratio(&effect)),
-            lme4.variant.map_or_else(missing, |effect| ours(effect.p, 3)),
+            lme4.variant.map_or_else(missing, |effect| p_value(effect.p)),
             if lme4.degenerate { "artefact" } else { "no artefact" }.to_owned(),
         ])
     });
@@ -184,7 +185,7 @@ fn missing() -> String {
 }
 
 fn points(value: Option<Interval>) -> String {
-    value.map_or_else(missing, |at| format!("{:+.1} [{:+.1}, {:+.1}]", at.estimate, at.low, at.high))
+    value.map_or_else(missing, with_ends)
 }
 
 fn results(study: &Study) -> String {
@@ -220,8 +221,8 @@ fn results(study: &Study) -> String {
             effect
                 .map_or_else(|| analysis.glmm1.problem().map_or_else(missing, str::to_owned), |effect| ratio(&effect)),
             analysis.glmm1.quadrature.map_or_else(missing, |log| ours(log.exp(), 2)),
-            effect.map_or_else(missing, |effect| ours(effect.p, 3)),
-            study.holm(analysis).map_or_else(missing, |p| ours(p, 3)),
+            effect.map_or_else(missing, |effect| p_value(effect.p)),
+            study.holm(analysis).map_or_else(missing, p_value),
         ];
         let of_paper = || {
             printed(analysis)
@@ -311,8 +312,10 @@ fn formulas(study: &Study) -> String {
             fit.model.clone(),
             fit.formula.clone(),
             fit.rows.to_string(),
-            fit.odds_ratio.map_or_else(missing, |at| format!("{:.2} [{:.2}, {:.2}]", at.estimate, at.low, at.high)),
-            fit.p.map_or_else(missing, |p| ours(p, 3)),
+            fit.odds_ratio.map_or_else(missing, |at| {
+                format!("{:.2} [{}]", at.estimate, ends((at.low, at.high), 1.0, 2, false).join(", "))
+            }),
+            fit.p.map_or_else(missing, p_value),
             points(fit.points),
             by_prompt.join("; "),
         ]

@@ -1,4 +1,5 @@
 //! The paper's counts of significant effects, and discrepancies between paper, code and arithmetic.
+use earnest_eval::report::p_decimals;
 use serde::Serialize;
 
 use super::analysis::Analysis;
@@ -52,7 +53,7 @@ fn named(found: &[String]) -> String {
 }
 
 fn p_text(p: f64) -> String {
-    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {}", p_decimals(p, 3)) }
 }
 
 /// `1 model`, `5 models`.

@@ -1,4 +1,5 @@
 //! The study and its plan as text.
+use earnest_tasks::counted;
 use std::fmt::Write;
 
 use super::analysis::Analysis;
@@ -7,7 +8,8 @@ use super::plan::StudyPlan;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
 use crate::text::WRITES;
-use earnest_eval::report::{Align, Table, wrap};
+use earnest_eval::report::{Align, Table, ends, p_decimals, wrap, wrap_lines};
+use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::gsm_symbolic::published::{Printed, odds_ratios};
 
 /// Figures shown as text: those whose data are not in a table.
@@ -51,7 +53,7 @@ pub fn render_summary(study: &Study, width: usize) -> String {
     }
     let room = LINES.saturating_sub(displayed(&head, width) + displayed(&rest, width));
     let results = if study.analyses.is_empty() { String::new() } else { results(study, width, room) };
-    head + &results + &rest
+    wrap_lines(&(head + &results + &rest), width)
 }
 
 /// Lines that a text takes on a terminal of `width` columns.
@@ -59,7 +61,7 @@ fn displayed(text: &str, width: usize) -> usize {
     text.lines().map(|line| line.chars().count().div_ceil(width.max(1)).max(1)).sum()
 }
 
-/// Renders all tables, and the figures whose data they do not have, for a terminal of `width` columns; tables may be wider.
+/// Renders all tables, and the figures whose data they do not have, for a terminal of `width` columns.
 pub fn render_tables(study: &Study, models: TableModels, width: usize) -> String {
     let mut text = heading(study, width);
     text.push_str(&harder(study, width, usize::MAX));
@@ -87,7 +89,7 @@ pub fn render_tables(study: &Study, models: TableModels, width: usize) -> String
     for recommendation in &study.recommendations {
         text.push_str(&wrap(recommendation, width, "* "));
     }
-    text
+    wrap_lines(&text, width)
 }
 
 fn of_model(study: &Study, name: &str) -> bool {
@@ -133,8 +135,8 @@ fn results(study: &Study, width: usize, room: usize) -> String {
                 share(accuracies.variants),
                 difference(accuracies),
                 effect.map_or_else(|| analysis.glmm1.problem().unwrap_or("-").to_owned(), |at| ratio(&at)),
-                effect.map_or_else(|| "-".to_owned(), |at| ours(at.p, 3)),
-                study.holm(analysis).map_or_else(|| "-".to_owned(), |p| ours(p, 3)),
+                effect.map_or_else(|| "-".to_owned(), |at| p_value(at.p)),
+                study.holm(analysis).map_or_else(|| "-".to_owned(), p_value),
             ];
             cells.extend(has_printed.then(|| {
                 printed_ratio(analysis).map_or_else(|| "-".to_owned(), |row| format!("{:.2}", row.odds_ratio))
@@ -143,9 +145,9 @@ fn results(study: &Study, width: usize, room: usize) -> String {
         }
         // A narrow terminal has no room for both accuracies and their difference.
         let least: &[&str] = if width < 100 { &["paper's OR", "base", "variants"] } else { &["paper's OR"] };
-        table.fit(width, least.iter().copied());
+        let left_out = table.fit(width, least.iter().copied());
         table.shorten_names(width);
-        table.render()
+        table.render_within(width) + &left_out_text(&left_out, width)
     };
     let frame = |rows: usize| {
         let title = "Variants against originals, % right (GLMM 1, converged; Holm over the models of a prompt)";
@@ -166,6 +168,14 @@ fn results(study: &Study, width: usize, room: usize) -> String {
     frame(rows)
 }
 
+/// Names the columns that a narrow terminal has no room for.
+fn left_out_text(columns: &[&str], width: usize) -> String {
+    if columns.is_empty() {
+        return String::new();
+    }
+    wrap(&format!("A wider terminal and --json also have: {}.", columns.join(", ")), width, "")
+}
+
 /// Renders what the designs could have found.
 fn reach(study: &Study, width: usize) -> String {
     let reach = study.analyses.iter().filter_map(|analysis| analysis.accuracies.detectable);
@@ -182,9 +192,14 @@ fn reach(study: &Study, width: usize) -> String {
 /// A difference in points, with its interval where there is one.
 fn difference(accuracies: &super::Accuracies) -> String {
     match (accuracies.difference, accuracies.interval) {
-        (_, Some(at)) => format!("{:+.1} [{:+.1}, {:+.1}]", at.estimate, at.low, at.high),
+        (_, Some(at)) => with_ends(at),
         (difference, None) => difference.map_or_else(|| "-".to_owned(), |points| format!("{points:+.1}")),
     }
+}
+
+/// Points with their interval.
+pub(super) fn with_ends(at: Interval) -> String {
+    format!("{:+.1} [{}]", at.estimate, ends((at.low, at.high), 0.0, 1, true).join(", "))
 }
 
 /// Renders the default mixed model of every model.
@@ -199,16 +214,15 @@ fn formulas(study: &Study, width: usize) -> String {
             fit.rows.to_string(),
             fit.odds_ratio.map_or_else(
                 || "no estimate".to_owned(),
-                |at| format!("{:.2} [{:.2}, {:.2}]", at.estimate, at.low, at.high),
+                |at| format!("{:.2} [{}]", at.estimate, ends((at.low, at.high), 1.0, 2, false).join(", ")),
             ),
-            fit.p.map_or_else(|| "-".to_owned(), |p| ours(p, 3)),
-            fit.points
-                .map_or_else(|| "-".to_owned(), |at| format!("{:+.1} [{:+.1}, {:+.1}]", at.estimate, at.low, at.high)),
+            fit.p.map_or_else(|| "-".to_owned(), p_value),
+            fit.points.map_or_else(|| "-".to_owned(), with_ends),
         ]);
     }
     table.shorten_names(width);
     let title = "One mixed model for all prompts of a model, by formula: earnest's default beside the paper's GLMM";
-    let mut text = format!("\n{}{}", wrap(title, width, ""), table.render());
+    let mut text = format!("\n{}{}", wrap(title, width, ""), table.render_within(width));
     if study.formulas.len() > FEW {
         writeln!(text, "and {} more, on the page", study.formulas.len() - FEW).expect(WRITES);
     }
@@ -227,8 +241,8 @@ fn harder(study: &Study, width: usize, most: usize) -> String {
         table.row(row);
     }
     table.shorten_names(width);
-    let mut text =
-        format!("\nHarder sets against the originals of their templates (the paper has none)\n{}", table.render());
+    let title = "Harder sets against the originals of their templates (the paper has none)";
+    let mut text = format!("\n{title}\n{}", table.render_within(width));
     if left > 0 {
         writeln!(text, "and {left} more: --tables").expect(WRITES);
     }
@@ -307,8 +321,10 @@ fn claims(study: &Study, width: usize, spoken: bool) -> String {
         }
         table.row(cells);
     }
-    table.fit(width, ["by lme4", "without artefacts"]);
-    let mut text = format!("\nThe paper's claims\n{}{}", table.render(), wrap(&artefacts(study), width, ""));
+    let left_out = table.fit(width, ["by lme4", "without artefacts"]);
+    let mut text = format!("\nThe paper's claims\n{}", table.render_within(width));
+    text.push_str(&left_out_text(&left_out, width));
+    text.push_str(&wrap(&artefacts(study), width, ""));
     for (conclusion, says) in study.said().into_iter().filter(|_| spoken) {
         text.push_str(&wrap(&format!("{conclusion}: {says}"), width, "* "));
     }
@@ -376,7 +392,7 @@ fn result_table(study: &Study, table: &ResultTable, width: usize) -> String {
     if let Some(identity) = study.identity().filter(|_| has_ours || study.is_in(table)) {
         text.push_str(&wrap(&identity, width, ""));
     }
-    text.push_str(&rows.render());
+    text.push_str(&rows.render_within(width));
     for remark in table.remarks() {
         text.push_str(&wrap(&remark, width, "* "));
     }
@@ -400,9 +416,17 @@ pub(super) fn ours(value: f64, decimals: usize) -> String {
     if decimals > 1 && value > 0.0 && value < smallest { format!("<{smallest}") } else { format!("{value:.decimals$}") }
 }
 
+/// A p value with three decimals, as the paper has it.
+pub(super) fn p_value(p: f64) -> String {
+    if p < 0.001 { ours(p, 3) } else { p_decimals(p, 3) }
+}
+
 /// An odds ratio with its interval.
 pub(super) fn ratio(effect: &Effect) -> String {
     let [estimate, low, high] = [effect.estimate, effect.low, effect.high].map(|value| ours(value.exp(), 2));
+    let [least, most] = ends((effect.low.exp(), effect.high.exp()), 1.0, 2, false);
+    let low = if low.starts_with('<') { low } else { least };
+    let high = if high.starts_with('<') { high } else { most };
     format!("{estimate} [{low}, {high}]")
 }
 
@@ -412,7 +436,7 @@ fn listing(study: &Study, width: usize) -> String {
         let (intercept, variant) = (format!("{:.6}", row.intercept), format!("{:.7}", row.is_variant));
         table.row(vec![row.prompt.to_string(), row.optimiser.clone(), intercept, variant]);
     }
-    let mut text = format!("\nAppendix: estimates across optimisers (published)\n{}", table.render());
+    let mut text = format!("\nAppendix: estimates across optimisers (published)\n{}", table.render_within(width));
     for row in &study.listing_6.ours {
         let mut table = Table::with_left(1, ["objective", "optimiser", "intercept", "variant", "-2 log L"]);
         for end in &row.ends {
@@ -426,7 +450,7 @@ fn listing(study: &Study, width: usize) -> String {
             ]);
         }
         writeln!(text, "\nOurs: {} on {}", row.model, row.prompt).expect(WRITES);
-        text.push_str(&table.render());
+        text.push_str(&table.render_within(width));
         writeln!(
             text,
             "spread of the variant effect: {:.1e} on lme4's objective, {:.1e} on the converged one",
@@ -455,12 +479,13 @@ pub fn render_plan(plan: &StudyPlan, width: usize) -> String {
             format!("{:.3}", run.hours),
         ]);
     }
-    let mut text = table.render();
+    let mut text = table.render_within(width);
     let questions: usize = plan.runs.iter().map(|run| run.questions).sum();
     writeln!(
         text,
-        "\n{} runs, {questions} prompts, {} {:.1} hours",
-        plan.runs.len(),
+        "\n{}, {}, {} {:.1} hours",
+        counted(plan.runs.len(), "run"),
+        counted(questions, "prompt"),
         if plan.assumptions.measured { "about" } else { "at least" },
         plan.hours
     )

@@ -10,6 +10,7 @@ use earnest_tasks::suite::gsm_symbolic::published::{
     NumberEffectRow, Printed, deltas, flagged_glmm1, flagged_glmm2, number_effects, odds_ratios, reproductions,
     residual_effects, variant_effects,
 };
+use earnest_tasks::{agreeing, counted};
 
 const ARTEFACT: &str = "the published fit is an artefact of lme4's inner tolerance: its standard error, z and p are \
                         meaningless";
@@ -68,7 +69,11 @@ pub(super) fn remarks(glmm: u8, model: &str, prompt: Prompt, ours: Option<&Analy
         ));
     }
     if analysis.unanswered > 0 {
-        remarks.push(format!("{} questions have no answer of ours", analysis.unanswered));
+        remarks.push(format!(
+            "{} {} no answer of ours",
+            counted(analysis.unanswered, "question"),
+            agreeing(analysis.unanswered, "has", "have")
+        ));
     }
     remarks
 }

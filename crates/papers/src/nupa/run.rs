@@ -1,4 +1,5 @@
 //! A run to compare with the paper.
+use earnest_tasks::{agreeing, counted, the_first};
 use std::fmt;
 
 use earnest_eval::run::{Manifest, Sample, Status};
@@ -42,7 +43,7 @@ impl Limit {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Limit::FirstItems(count) => write!(f, "was limited to the first {count} items"),
+            Limit::FirstItems(count) => write!(f, "was limited to {}", the_first(*count, "item")),
             Limit::Other(text) => f.write_str(text),
         }
     }
@@ -105,12 +106,19 @@ impl EvaluatedRun {
             self.manifest.shard.map_or_else(String::new, |shard| format!("is shard {shard} of a run")),
         );
         add(self.manifest.status != Status::Finished, "is not finished".to_owned());
-        add(self.failed > 0, format!("has {} samples without an answer, most likely the longest", self.failed));
+        add(
+            self.failed > 0,
+            format!(
+                "has {} without an answer, most likely {}",
+                counted(self.failed, "sample"),
+                agreeing(self.failed, "a long one", "the longest")
+            ),
+        );
         add(
             !matches!(self.options.shots, 0 | 5),
-            format!("shows {} worked examples; the paper none or five", self.options.shots),
+            format!("shows {}; the paper none or five", counted(self.options.shots, "worked example")),
         );
-        add(self.damaged > 0, format!("has {} samples with a damaged score, which are left out", self.damaged));
+        add(self.damaged > 0, format!("has {} with a damaged score, left out", counted(self.damaged, "sample")));
         limits.extend(settings.limit.map(Limit::FirstItems));
         limits
     }

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use super::document::{FigureMetric, NupaCell, NupaComparison, NupaFigure, NupaRun, NupaTable, Quantity};
 use super::figures::{numbers, value};
 use super::plan::{NupaPlan, NupaPlanRow};
-use crate::text::{WRITES, indent};
+use crate::text::{WRITES, indent, inside};
 use crate::{PublishedTable, Reading};
-use earnest_eval::report::{Table, grid_text, wrap};
+use earnest_eval::report::{Table, grid_text, wrap, wrap_lines};
 use earnest_tasks::suite::nupa::{LengthRange, Representation, TaskId};
 use earnest_tasks::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Unit};
 
@@ -36,7 +36,7 @@ pub fn render(comparison: &NupaComparison, published: bool, width: usize) -> Str
     for caveat in &comparison.caveats {
         text.push_str(&wrap(caveat, width, "* "));
     }
-    text
+    wrap_lines(&text, width)
 }
 
 fn compared_run(run: &NupaRun, width: usize) -> String {
@@ -111,7 +111,7 @@ fn published_table(table: &PublishedTable, width: usize) -> String {
             shown.row(cells);
         }
         text.push('\n');
-        text.push_str(&shown.render());
+        text.push_str(&shown.render_within(width));
     }
     text
 }
@@ -140,7 +140,7 @@ fn compared(table: &NupaTable, width: usize) -> String {
         rows.row(shown.iter().map(|&place| std::mem::take(&mut line[place])).collect());
     }
     let mut text = format!("\n{}", wrap(&table.title, width, "  "));
-    text.push_str(&indent(&rows.render()));
+    text.push_str(&indent(&rows.render_within(inside(width))));
     let other = table.cells.len() - same - differs;
     text.push_str(&wrap(
         &format!(
@@ -294,7 +294,7 @@ pub fn render_plan(plan: &NupaPlan, width: usize) -> String {
         }));
         table.row(cells);
     }
-    text.push_str(&table.render());
+    text.push_str(&table.render_within(width));
     text.push('\n');
     for note in &plan.notes {
         text.push_str(&wrap(note, width, "* "));

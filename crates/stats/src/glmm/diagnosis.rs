@@ -46,18 +46,34 @@ pub enum Diagnosis {
     IndefiniteHessian,
     /// Laplace and quadrature differ by more than a tenth of a standard error, or a tenth of the random SD: trust the
     /// quadrature.
-    ApproximationsDisagree {
-        coefficient: String,
-        standard_errors: f64,
-        laplace_sd: f64,
-        quadrature_sd: f64,
-        points: usize,
-    },
+    ApproximationsDisagree(Disagreement),
     /// Standard errors below 0.01 or equal across coefficients: the finite-difference Hessian straddles a jump of the
     /// lme4-compatible objective and the errors mean nothing (specification, section 6.1).
     DegenerateErrors { standard_error: f64, jump: f64 },
     /// The groups' scatter says that a standard error is too small: something varies between groups that the model holds equal.
     SmallErrors { coefficient: String, model: f64, robust: f64 },
+}
+
+/// How far Laplace's approximation is from a quadrature of the same model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Disagreement {
+    /// The coefficient that moves most, in standard errors of the quadrature.
+    pub coefficient: String,
+    pub standard_errors: f64,
+    pub laplace_sd: f64,
+    pub quadrature_sd: f64,
+    pub points: usize,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "Laplace and {}-point quadrature disagree: {} moves by {:.2} standard errors, the random SD from {:.3} to {:.3}; \
+             report the quadrature",
+            self.points, self.coefficient, self.standard_errors, self.laplace_sd, self.quadrature_sd
+        )
+    }
 }
 
 impl Diagnosis {
@@ -81,7 +97,7 @@ impl Diagnosis {
             Diagnosis::Singular => "singular",
             Diagnosis::NotConverged { .. } => "not-converged",
             Diagnosis::IndefiniteHessian => "indefinite-hessian",
-            Diagnosis::ApproximationsDisagree { .. } => "approximations-disagree",
+            Diagnosis::ApproximationsDisagree(_) => "approximations-disagree",
             Diagnosis::DegenerateErrors { .. } => "degenerate-errors",
             Diagnosis::SmallErrors { .. } => "small-errors",
         }
@@ -145,13 +161,7 @@ impl fmt::Display for Diagnosis {
             Diagnosis::IndefiniteHessian => {
                 write!(formatter, "the Hessian at the optimum is not positive definite: no standard errors")
             }
-            Diagnosis::ApproximationsDisagree { coefficient, standard_errors, laplace_sd, quadrature_sd, points } => {
-                write!(
-                    formatter,
-                    "Laplace and {points}-point quadrature disagree: {coefficient} moves by {standard_errors:.2} standard \
-                     errors, the random SD from {laplace_sd:.3} to {quadrature_sd:.3}; report the quadrature"
-                )
-            }
+            Diagnosis::ApproximationsDisagree(found) => write!(formatter, "{found}"),
             Diagnosis::SmallErrors { coefficient, model, robust } => write!(
                 formatter,
                 "standard error too small: {coefficient} has {model:.4} by the model and {robust:.4} by the scatter of the \

@@ -1,6 +1,6 @@
 //! Fitting: what can be estimated, the optimum, its standard errors, what to know about them.
 use super::data::GlmmData;
-use super::diagnosis::{Diagnosis, SeparationKind, Unbounded};
+use super::diagnosis::{Diagnosis, Disagreement, SeparationKind, Unbounded};
 use super::error::GlmmError;
 use super::likelihood::Likelihood;
 use super::quadrature::LARGEST_POINTS;
@@ -248,7 +248,7 @@ fn fit_overlapping(data: &GlmmData, points: usize, options: &GlmmOptions) -> Glm
 
 /// Compares a Laplace fit with a quadrature fit of the same data: a diagnosis if they differ by more than a tenth of a
 /// standard error in a coefficient or a tenth of the random SD.
-pub fn disagreement(laplace: &GlmmFit, quadrature: &GlmmFit) -> Option<Diagnosis> {
+pub fn disagreement(laplace: &GlmmFit, quadrature: &GlmmFit) -> Option<Disagreement> {
     let Objective::Converged { points } = quadrature.objective else { return None };
     let (laplace_sd, quadrature_sd) = (laplace.random_sd?, quadrature.random_sd?);
     let (coefficient, standard_errors) = laplace
@@ -261,13 +261,7 @@ pub fn disagreement(laplace: &GlmmFit, quadrature: &GlmmFit) -> Option<Diagnosis
         })
         .max_by(|left, right| left.1.total_cmp(&right.1))?;
     let differs = standard_errors > 0.1 || (laplace_sd - quadrature_sd).abs() > 0.1 * laplace_sd.max(quadrature_sd);
-    differs.then_some(Diagnosis::ApproximationsDisagree {
-        coefficient,
-        standard_errors,
-        laplace_sd,
-        quadrature_sd,
-        points,
-    })
+    differs.then_some(Disagreement { coefficient, standard_errors, laplace_sd, quadrature_sd, points })
 }
 
 /// Minus twice the marginal log-likelihood at given parameters (caller's units), with any number of quadrature points up

@@ -20,7 +20,7 @@ mod search;
 pub(crate) mod separation;
 
 pub use data::{GlmmData, INTERCEPT};
-pub use diagnosis::{Diagnosis, SeparationKind, Unbounded};
+pub use diagnosis::{Diagnosis, Disagreement, SeparationKind, Unbounded};
 pub use error::GlmmError;
 pub use fit::{FEW_GROUPS, SINGULAR, disagreement, fit, minus_two_log_likelihood};
 pub use likelihood::MODE_TOLERANCE;

@@ -62,7 +62,9 @@ pub fn maximal_formula(
         } else if let Some((wider, _)) = kept.iter().find(|(_, codes)| same_groups(codes, &labels.codes)) {
             notes.push(format!("{group} and {wider} are the same groups"));
         } else if (repeated as f64) < PART * labels.levels.len() as f64 {
-            notes.push(format!("most of {group} have one row only, so their variation cannot be told from chance"));
+            notes.push(format!(
+                "most groups of {group} have one row only, so their variation cannot be told from chance"
+            ));
         } else {
             if let Some((wider, _)) = kept.iter().find(|(_, codes)| is_nested(&labels.codes, codes)) {
                 notes.push(format!("{group} is nested in {wider}"));
@@ -224,7 +226,10 @@ fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<(Formula, String)> {
                         continue;
                     }
                     next.random.remove(place);
-                    return Some((next, format!("{group} do not vary and are left out")));
+                    return Some((
+                        next,
+                        format!("the groups of {group} do not vary, so its random effect is left out"),
+                    ));
                 }
                 let (name, rest) = without_effect(&own.effects, term)?;
                 own.effects = rest;
@@ -253,7 +258,10 @@ fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<(Formula, String)> {
         if formula.random.len() > 1 && formula.random[place].effects.terms.is_empty() {
             let mut next = formula.clone();
             next.random.remove(place);
-            return Some((next, format!("{group} are nearly all right or all wrong and are left out")));
+            return Some((
+                next,
+                format!("nearly every group of {group} is all right or all wrong, so its random effect is left out"),
+            ));
         }
     }
     None

@@ -1,4 +1,5 @@
 //! `earnest stats power design`.
+use crate::cli::values::counted;
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -175,11 +176,11 @@ impl Source {
                 )
             }
             Source::Pilot(pilot) => format!(
-                "Pilot: {} against {}, {} questions in {} templates, difference {:+.1} points\n",
+                "Pilot: {} against {}, {} in {}, difference {:+.1} points\n",
                 pilot.runs[1],
                 pilot.runs[0],
-                pilot.questions,
-                pilot.templates,
+                counted(pilot.questions, "question"),
+                counted(pilot.templates, "template"),
                 100.0 * pilot.difference
             ),
         }
@@ -252,13 +253,11 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
     let chosen = if args.is_fixed() { "This design" } else { "The cheapest design" };
     writeln!(
         text,
-        "\n{chosen}: {} templates x {} question{} x {} sample{}, {} answers of each condition, cost {cost}",
-        size.templates,
-        size.questions,
-        plural(size.questions),
-        size.samples,
-        plural(size.samples),
-        size.answers()
+        "\n{chosen}: {} x {} x {}, {} of each condition, cost {cost}",
+        counted(size.templates, "template"),
+        counted(size.questions, "question"),
+        counted(size.samples, "sample"),
+        counted(size.answers(), "answer")
     )?;
     writeln!(
         text,
@@ -287,10 +286,6 @@ impl DesignArgs {
     fn is_fixed(&self) -> bool {
         self.templates.is_some() && self.questions.is_some()
     }
-}
-
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 fn largest(limits: Limits) -> DesignSize {

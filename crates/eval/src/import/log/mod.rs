@@ -5,6 +5,7 @@ mod convert;
 mod settings;
 mod write;
 
+use earnest_tasks::{agreeing, counted};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -295,10 +296,22 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
         LogStatus::Finished | LogStatus::Unknown => {}
     }
     if written.renamed > 0 {
-        warn(format!("{name}: {} documents have the id of an earlier one; they are numbered (ID#2)", written.renamed));
+        warn(format!(
+            "{name}: {} the id of an earlier one; {} numbered (ID#2)",
+            if written.renamed == 1 {
+                "1 document has".to_owned()
+            } else {
+                format!("{} documents have", written.renamed)
+            },
+            agreeing(written.renamed, "it is", "they are")
+        ));
     }
     if chosen.answers.is_some() && written.without_answer > 0 {
-        warn(format!("{name}: {} completions have no expected answer and no score", written.without_answer));
+        warn(format!(
+            "{name}: {} {} no expected answer and no score",
+            counted(written.without_answer, "completion"),
+            agreeing(written.without_answer, "has", "have")
+        ));
     }
     if written.labelled > 0 && written.without_label > 0 {
         let field = chosen.cluster.unwrap_or(usual::CLUSTER);

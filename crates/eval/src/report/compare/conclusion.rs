@@ -1,6 +1,8 @@
 //! The conclusion of a comparison in words.
 use super::{Comparison, Sequential};
+use crate::report::number::{ends, p_decimals};
 use crate::run::SettingChange;
+use earnest_tasks::counted;
 
 impl Comparison {
     /// Returns the conclusion in plain words, with its limits, and how the runs were asked where that differs.
@@ -20,10 +22,12 @@ impl Comparison {
         }
         let (Some(p), Some((low, high))) = (overall.p_holm, overall.simultaneous_interval) else {
             if self.gained + self.lost == 0 {
+                let (all, do_not) = match self.items {
+                    1 => ("the only item".to_owned(), "this item does not"),
+                    count => (format!("all {count} items"), "these items do not"),
+                };
                 return format!(
-                    "The runs agree on all {} items. This does not show that the models are equal, only that these items do not \
-                     distinguish them.",
-                    self.items
+                    "The runs agree on {all}. This does not show that the models are equal, only that {do_not} distinguish them."
                 );
             }
             let exact = overall.mcnemar_p.map_or_else(String::new, |p| {
@@ -56,8 +60,8 @@ impl Comparison {
             ),
         };
         let span = match overall.shares {
-            true => format!("{:+.1} to {:+.1} points{together}", 100.0 * low, 100.0 * high),
-            false => format!("{low:+.3} to {high:+.3}{together}"),
+            true => format!("{} points{together}", ends((100.0 * low, 100.0 * high), 0.0, 1, true).join(" to ")),
+            false => format!("{}{together}", ends((low, high), 0.0, 3, true).join(" to ")),
         };
         if p < 0.05 {
             format!(
@@ -73,6 +77,13 @@ impl Comparison {
                 Some(size) => {
                     format!("Smallest detectable difference with these items: {} (80 % power).", points(size))
                 }
+                None if overall.has_few_differing() => format!(
+                    "Only {}, too few to say what difference these items would detect.",
+                    match overall.differing {
+                        1 => "1 item differs".to_owned(),
+                        count => format!("{count} items differ"),
+                    }
+                ),
                 None => "These items cannot detect any difference, not even the largest possible one.".to_owned(),
             };
             format!(
@@ -98,8 +109,9 @@ impl Comparison {
         }
         if self.different_prompts > 0 {
             caveats.push(format!(
-                "{runs} saw different prompts for {} of {} questions, so a difference need not be the models'",
-                self.different_prompts, self.items
+                "{runs} saw different prompts for {} of {}, so a difference need not be the models'",
+                self.different_prompts,
+                counted(self.items, "question")
             ));
         }
         caveats
@@ -127,9 +139,8 @@ impl Comparison {
                 .to_owned();
         };
         let span = format!(
-            "the 95 % anytime-valid interval of the true difference is {:+.1} to {:+.1} points (asymptotic)",
-            100.0 * estimate.low,
-            100.0 * estimate.high
+            "the 95 % anytime-valid interval of the true difference is {} points (asymptotic)",
+            ends((100.0 * estimate.low, 100.0 * estimate.high), 0.0, 1, true).join(" to ")
         );
         if estimate.low <= 0.0 && estimate.high >= 0.0 {
             return format!(
@@ -161,7 +172,7 @@ pub fn p_text(p: f64) -> String {
         format!("< {SMALLEST_P}")
     } else if p < 0.1 {
         let digits = (1.0 - p.log10().floor()) as usize;
-        format!("{p:.digits$}")
+        p_decimals(p, digits)
     } else {
         format!("{p:.2}")
     }
@@ -173,8 +184,8 @@ mod tests {
 
     #[test]
     fn p_values_for_people() {
-        let texts: Vec<String> = [0.5, 0.049, 0.0012, 0.00001, 1.0].map(p_text).to_vec();
-        assert_eq!(texts, ["0.50", "0.049", "0.0012", "< 0.0001", "1.00"]);
+        let texts: Vec<String> = [0.5, 0.049, 0.0012, 0.00001, 1.0, 0.049_6, 0.050_4].map(p_text).to_vec();
+        assert_eq!(texts, ["0.50", "0.049", "0.0012", "< 0.0001", "1.00", "0.0496", "0.050"]);
         assert_eq!([0.00001, 0.012].map(p_sentence), ["p < 0.0001", "p = 0.012"]);
     }
 }

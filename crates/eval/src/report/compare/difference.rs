@@ -7,6 +7,10 @@ use super::pairing::Pair;
 use earnest_stats::clustered::ClusteredMean;
 use earnest_stats::{PairedCounts, PairedDesign, Rates, mcnemar, paired_difference, t_reach};
 
+/// Differing pairs below which nothing is said of the differences that could be detected: McNemar's exact test of five that all
+/// differ in one direction has p = 0.0625.
+const FEWEST_DIFFERING: usize = 6;
+
 /// A difference of accuracies, `run - baseline`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
@@ -31,9 +35,11 @@ pub struct Difference {
     pub simultaneous_interval: Option<(f64, f64)>,
     /// McNemar's exact p value, where every item was asked once in both runs; assumes independent items.
     pub mcnemar_p: Option<f64>,
+    /// Number of pairs with different outcomes, or different shares.
+    pub differing: usize,
     /// Smallest detectable difference (80 % power, 5 % level) of the t test with clusters - 1 degrees of freedom, from the
-    /// observed standard error. None without a standard error, or if it exceeds the largest difference possible from the
-    /// baseline.
+    /// observed standard error. None without a standard error, if fewer than six pairs differ, or if it exceeds the largest
+    /// difference possible from the baseline.
     pub detectable: Option<f64>,
     /// Smallest detectable difference at the Bonferroni-adjusted level of the family.
     pub detectable_in_family: Option<f64>,
@@ -55,13 +61,24 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Returns the smallest detectable difference at these rates, if one is possible.
+    /// Returns the smallest detectable difference at these rates, if one is possible and enough pairs differ to say.
     pub(super) fn smallest_detectable(&self, rates: Rates) -> Option<f64> {
+        // A standard error of a few differing pairs is no measure of what others would show.
+        self.reached(rates).filter(|_| self.differing >= FEWEST_DIFFERING)
+    }
+
+    /// The difference that the observed standard error reaches at these rates, if it is possible.
+    fn reached(&self, rates: Rates) -> Option<f64> {
         // A zero error only means that nothing differed in this sample.
         let error = self.robust?.standard_error;
         let size = t_reach(self.clusters as f64, rates.alpha, rates.power) * error;
         let most = if self.shares { self.baseline.max(1.0 - self.baseline) } else { f64::INFINITY };
         (error > 0.0 && size <= most).then_some(size)
+    }
+
+    /// True if a difference could be reached, but fewer pairs differ than the exact test needs to find one at 5 % at all.
+    pub fn has_few_differing(&self) -> bool {
+        self.differing < FEWEST_DIFFERING && self.reached(Rates::default()).is_some()
     }
 
     /// Returns the cluster-robust interval at a confidence level, clipped to -1 and 1.
@@ -75,11 +92,12 @@ impl Difference {
         if self.shares { format!("{:.1} points", 100.0 * value) } else { format!("{value:.3}") }
     }
 
-    /// Returns the smallest detectable difference in points for a table: `-` without a standard error, `none` if no difference
-    /// is detectable.
+    /// Returns the smallest detectable difference in points for a table: `-` without a standard error, `few` if too few pairs differ to
+    /// say, `none` if no difference is detectable.
     pub fn detectable_text(&self) -> String {
         match (self.interval, self.detectable) {
             (None, _) => "-".to_owned(),
+            (Some(_), None) if self.has_few_differing() => "few".to_owned(),
             (Some(_), None) => "none".to_owned(),
             (Some(_), Some(size)) if self.shares => format!("{:.1}", 100.0 * size),
             (Some(_), Some(size)) => format!("{size:.3}"),
@@ -123,6 +141,7 @@ pub(super) fn difference(name: &str, pairs: &[&Pair<'_>]) -> Difference {
         family: 1,
         simultaneous_interval: None,
         mcnemar_p: (once && !pairs.is_empty()).then(|| mcnemar(&counts).exact_p),
+        differing: changes.iter().filter(|change| **change != 0.0).count(),
         detectable: None,
         detectable_in_family: None,
         disagreement: mean(&changes),

@@ -55,6 +55,10 @@ pub struct Comparison {
     pub different_prompts: usize,
     /// True if a run is another tool's log.
     pub of_logs: bool,
+    /// True if no field of the questions says what belongs together.
+    pub without_clusters: bool,
+    /// Number of questions that several tasks ask; all answers to one are a cluster.
+    pub shared_questions: usize,
     /// Settings besides the model in which the runs differ; see [`differing_settings`].
     pub settings: Vec<SettingChange>,
     /// Sentence on runs of which one was asked by its chat template and the other raw, with the command that asks both alike.
@@ -153,6 +157,8 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         ambiguous: pairing.ambiguous,
         different_prompts,
         of_logs,
+        without_clusters: pairs.iter().all(Pair::is_own_cluster),
+        shared_questions: shared_questions(pairs),
         settings: Vec::new(),
         asked_differently: None,
         sequential,
@@ -166,6 +172,15 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         lost: pairs.iter().filter(|pair| pair.change() < 0.0).count(),
         flips,
     }
+}
+
+/// Number of clusters that are nothing but one question in several tasks.
+fn shared_questions(pairs: &[Pair<'_>]) -> usize {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for pair in pairs.iter().filter(|pair| pair.is_own_cluster()) {
+        *counts.entry(pair.cluster()).or_default() += 1;
+    }
+    counts.values().filter(|count| **count > 1).count()
 }
 
 /// Returns the items of two runs with the same id and question, with their answers.
@@ -526,5 +541,20 @@ mod tests {
         assert_eq!((found.overall.detectable, found.overall.detectable_before), (None, None));
         assert_eq!(found.overall.detectable_text(), "none");
         assert!(found.conclusion().contains("cannot detect any difference"), "{}", found.conclusion());
+    }
+
+    #[test]
+    fn few_differing_items_say_nothing_of_what_could_be_found() {
+        let first = many(|_| true);
+        for (differing, said) in [(1, "Only 1 item differs, too few"), (5, "Only 5 items differ, too few")] {
+            let found = compare(&names(2), &[first.clone(), many(|n| n % 12 != 0 || n / 12 >= differing)]).remove(0);
+            assert_eq!((found.overall.differing, found.overall.detectable), (differing, None));
+            assert_eq!(found.overall.detectable_text(), "few");
+            let conclusion = found.conclusion();
+            assert!(conclusion.contains(said) || conclusion.contains("unlikely to be chance"), "{conclusion}");
+            assert!(!conclusion.contains("Smallest detectable"), "{conclusion}");
+        }
+        let found = compare(&names(2), &[many(|n| n % 5 != 0), many(|n| n % 5 != 1)]).remove(0);
+        assert!(found.overall.detectable.is_some() && found.conclusion().contains("Smallest detectable difference"));
     }
 }

@@ -1,4 +1,5 @@
 //! Mixed models of comparisons: the maximal one that the paired items support.
+use crate::report::number::ends;
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
@@ -79,17 +80,16 @@ impl PairedModel {
         match self {
             PairedModel::NotFitted { reason } => format!("No mixed model: {reason}."),
             PairedModel::Fitted(model) => {
-                let (low, high) = model.odds_ratio_interval;
                 let (least, most) = model.interval;
+                let points = ends((100.0 * least, 100.0 * most), 0.0, 1, true).join(", ");
                 let mut text = format!(
-                    "Mixed model {}: odds ratio {:.3} [{low:.3}, {high:.3}], {}; {:+.1} points [{:+.1}, {:+.1}] averaged over the \
+                    "Mixed model {}: odds ratio {:.3} [{}], {}; {:+.1} points [{points}] averaged over the \
                      random effects.",
                     model.formula,
                     model.odds_ratio,
+                    ends(model.odds_ratio_interval, 1.0, 3, false).join(", "),
                     p_sentence(model.p),
                     100.0 * model.difference,
-                    100.0 * least,
-                    100.0 * most,
                 );
                 if !model.left_out.is_empty() {
                     text.push_str(&format!(" Simpler than the maximal model: {}.", model.left_out.join("; ")));

@@ -42,6 +42,11 @@ impl<'a> Pair<'a> {
             && second.is_none_or(|second| !self.of_logs || second.is_own_cluster)
     }
 
+    /// True if no field says to which others the items belong.
+    pub(super) fn is_own_cluster(&self) -> bool {
+        self.first.iter().chain(&self.second).all(|score| score.is_own_cluster)
+    }
+
     /// True if both prompts are known and differ; none if one is not known.
     pub(super) fn prompts_differ(&self) -> Option<bool> {
         Some(self.first.first()?.prompt? != self.second.first()?.prompt?)

@@ -7,6 +7,7 @@ use super::sections;
 use super::{Chapter, ReportRun};
 use crate::report::Comparison;
 use crate::report::plot::{AREAS, DARK, LIGHT, RULES, STYLES, escape};
+use earnest_tasks::counted;
 use earnest_tasks::suite::registry::task_label;
 
 const STYLE: &str = include_str!("page.css");
@@ -151,7 +152,7 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
         sections: body,
         tools: APPENDIX,
         style: "",
-        footer: &format!("{samples} samples"),
+        footer: &counted(samples, "sample"),
         tail: &format!(
             "<script type=\"text/plain\" id=\"rows\">{}</script>\n<script type=\"text/plain\" id=\"texts\">{}</script>\n<script>{SCRIPT}</script>",
             pack(&rows),

@@ -127,6 +127,16 @@ impl Store {
 }
 
 impl Store {
+    /// True if a sample of the run has the text of its completion; rows of outcome files have none.
+    pub fn has_completions(&self, run: &RunRecord) -> Result<bool, RunError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM texts WHERE key >= ? AND key < ? AND completion <> '')";
+        let exists = self
+            .connection()
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row([key(run.id, 0), key(run.id + 1, 0)], |row| row.get(0)));
+        exists.map_err(|source| self.error("read", source))
+    }
+
     /// True if a rule of this name scored a sample of the run.
     pub fn has_rule(&self, run: &RunRecord, rule: &str) -> Result<bool, RunError> {
         let Some(stored) = stored_name(run, rule) else { return Ok(false) };

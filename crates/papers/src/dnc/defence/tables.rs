@@ -1,4 +1,5 @@
 //! Attack and trained defence as in Tables 3, 9 and 10, and the differences between them, paired by question.
+use earnest_tasks::counted;
 use serde::Serialize;
 
 use super::results::{DefenceResults, ModelOutcomes};
@@ -239,7 +240,7 @@ fn settings(results: &DefenceResults) -> Vec<String> {
     let splits: Vec<&str> = results.splits.iter().map(|split| split.name()).collect();
     let examples = match results.demonstrations {
         0 => String::new(),
-        count => format!(", {count} worked examples before each"),
+        count => format!(", {} before each", counted(count, "worked example")),
     };
     let mut lines = vec![
         format!(

@@ -3,8 +3,8 @@ use std::fmt::Write;
 
 use super::tables::DefenceTables;
 use crate::dnc::text::compared;
-use crate::text::{WRITES, indent};
-use earnest_eval::report::{Table, p_text, percent, wrap};
+use crate::text::{WRITES, indent, inside};
+use earnest_eval::report::{Table, p_text, percent, wrap, wrap_lines};
 
 /// Renders the tables for a terminal of `width` columns.
 pub fn render_defence(defence: &DefenceTables, width: usize) -> String {
@@ -38,7 +38,7 @@ pub fn render_defence(defence: &DefenceTables, width: usize) -> String {
                 p_value(effect.cost_p),
             ]);
         }
-        text.push_str(&indent(&rows.render()));
+        text.push_str(&indent(&rows.render_within(inside(width))));
     }
     for table in &defence.compared {
         text.push_str(&compared(table, width));
@@ -54,7 +54,7 @@ pub fn render_defence(defence: &DefenceTables, width: usize) -> String {
     ] {
         text.push_str(&wrap(&note.split_whitespace().collect::<Vec<_>>().join(" "), width, "* "));
     }
-    text
+    wrap_lines(&text, width)
 }
 
 fn p_value(p: f64) -> String {

@@ -2,8 +2,8 @@
 use std::fmt::Write;
 
 use super::document::{Section3, Section3Cell, Section3Figure, Section3Finding, XAxis};
-use crate::text::{WRITES, indent, points, reading};
-use earnest_eval::report::{Table, wrap};
+use crate::text::{WRITES, indent, inside, points, reading};
+use earnest_eval::report::{Table, p_decimals, wrap, wrap_lines};
 use earnest_train::experiment::{Metric, SeedMean};
 
 /// Terminal width from which tables show all columns.
@@ -45,7 +45,7 @@ pub fn render_section_3(section: &Section3, published: bool, width: usize) -> St
         text.push_str(&one_table(section, table, title, published || section.models == 0, width));
     }
     for figure in section.figures.iter().filter(|figure| figure.x == XAxis::Digits) {
-        text.push_str(&by_length(figure, &section.in_train));
+        text.push_str(&by_length(figure, &section.in_train, width));
     }
     let courses = section.figures.iter().filter(|figure| figure.x != XAxis::Digits).count();
     if courses > 0 {
@@ -57,7 +57,7 @@ pub fn render_section_3(section: &Section3, published: bool, width: usize) -> St
     for caveat in &section.caveats {
         text.push_str(&wrap(caveat, width, "* "));
     }
-    text
+    wrap_lines(&text, width)
 }
 
 /// Formats a mean: shares in per cent, dlength in digits.
@@ -121,12 +121,12 @@ fn contrasts<'a>(findings: impl Iterator<Item = &'a Section3Finding>, width: usi
         row.push(finding.outcome.label().to_owned());
         table.row(row);
     }
-    indent(&table.render())
+    indent(&table.render_within(inside(width)))
 }
 
 /// Formats a p value.
 fn p_value(p: f64) -> String {
-    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
+    if p < 0.001 { "<0.001".to_owned() } else { p_decimals(p, 3) }
 }
 
 fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize) -> String {
@@ -185,7 +185,7 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
             rows.row(row);
         }
     }
-    text.push_str(&indent(&rows.render()));
+    text.push_str(&indent(&rows.render_within(inside(width))));
     if !readings {
         let reason =
             shown.iter().find_map(|cell| cell.reason.as_deref()).map_or(String::new(), |why| format!(": {why}"));
@@ -203,7 +203,7 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
     text
 }
 
-fn by_length(figure: &Section3Figure, in_train: &[usize]) -> String {
+fn by_length(figure: &Section3Figure, in_train: &[usize], width: usize) -> String {
     let numbers: Vec<String> = figure.figures.iter().map(u8::to_string).collect();
     let unit = if figure.measured == Metric::Dlength { "digits" } else { "%" };
     let mut text = format!("\nFigure {}: {}, {unit}\n", numbers.join(" and "), figure.title);
@@ -222,6 +222,6 @@ fn by_length(figure: &Section3Figure, in_train: &[usize]) -> String {
         }));
         table.row(row);
     }
-    text.push_str(&indent(&table.render()));
+    text.push_str(&indent(&table.render_within(inside(width))));
     text
 }

@@ -3,6 +3,7 @@ use super::score::{BOUNDARY, COMPAT, LAST_NUMBER, WITH_THINKING, rules};
 use super::table::{Group, ItemScores, gather};
 use super::{Options, Profile, Task, baseline};
 use crate::suite::{FailureClass, Interval, Scored, Series, Summary, SummaryRow};
+use crate::{agreeing, counted};
 
 /// Summarises any subset of the items, with any number of samples each.
 ///
@@ -182,7 +183,11 @@ fn general_notes(items: &[ItemScores<'_>], left_out: usize, thinking: bool) -> V
         );
     }
     if left_out > 0 {
-        notes.push(format!("{left_out} samples name no task of this suite or have no length and are left out."));
+        notes.push(format!(
+            "{} of no task of this suite or without a length {} left out.",
+            counted(left_out, "sample"),
+            agreeing(left_out, "is", "are")
+        ));
     }
     notes
 }

@@ -1,4 +1,5 @@
 //! Questions of DNC from the user's folder: found by name, pinned by content in the manifest, and read again with a stored run.
+use crate::{agreeing, counted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -89,9 +90,10 @@ impl Files {
         self.malformed.extend(read.malformed.into_iter().map(|row| (pinned.name.clone(), row)));
         if read.other_questions > 0 {
             let note = format!(
-                "{}: {} questions are of other kinds than {} has.",
+                "{}: {} {} than {} has.",
                 pinned.name,
-                read.other_questions,
+                counted(read.other_questions, "question"),
+                agreeing(read.other_questions, "is of another kind", "are of other kinds"),
                 options.dataset.title()
             );
             self.data.notes.push(note);

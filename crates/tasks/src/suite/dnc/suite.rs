@@ -1,4 +1,5 @@
 //! The suite: questions, their perturbations, and worked examples before them.
+use crate::{agreeing, counted};
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -393,7 +394,12 @@ impl Dnc {
                     .filter(|((of, _), _)| *of == kind)
                     .map(|((_, reason), count)| format!("{count}: {reason}"))
                     .collect();
-                notes.push(format!("{kind}: {count} of {total} questions are eligible ({}).", reasons.join("; ")));
+                notes.push(format!(
+                    "{kind}: {count} of {} {} eligible ({}).",
+                    counted(total, "question"),
+                    agreeing(count, "is", "are"),
+                    reasons.join("; ")
+                ));
             }
         }
         let left: Vec<&str> = self
@@ -408,14 +414,19 @@ impl Dnc {
         }
         for (kind, count) in &self.identical {
             notes.push(format!(
-                "{kind}: {count} prompts equal the original's byte for byte once numbers are replaced and are not asked: no \
-                 change there is a construction, not robustness."
+                "{kind}: {} the original's byte for byte once numbers are replaced and {} not asked: no change there is a \
+                 construction, not robustness.",
+                if *count == 1 { "1 prompt equals".to_owned() } else { format!("{count} prompts equal") },
+                agreeing(*count, "is", "are")
             ));
         }
         let drafts = self.data.annotations.iter().filter(|annotation| annotation.is_draft()).count();
         if drafts > 0 && self.options.kinds.iter().any(|kind| kind.is_annotated()) {
             notes.push(format!(
-                "{drafts} annotations of logic and order are drafts, not the authors': they need a second reader."
+                "{} of logic and order {}, not the authors': {} a second reader.",
+                counted(drafts, "annotation"),
+                agreeing(drafts, "is a draft", "are drafts"),
+                agreeing(drafts, "it needs", "they need")
             ));
         }
         if self.options.mode == Mode::Reference {

@@ -1,4 +1,5 @@
 //! Tables: what each perturbation changes, question by question.
+use crate::{agreeing, counted};
 use std::collections::BTreeMap;
 
 use super::effects::{Effect, effects};
@@ -272,7 +273,12 @@ fn general_notes(options: &Options, rows: &[SummaryRow], outcomes: &[Outcome], u
         notes.push("Holm p adjusts the perturbations of one prompt together.".to_owned());
     }
     if unpaired > 0 {
-        notes.push(format!("{unpaired} samples have no partner in these results and are in no delta."));
+        notes.push(format!(
+            "{} {} no partner in these results and {} in no delta.",
+            counted(unpaired, "sample"),
+            agreeing(unpaired, "has", "have"),
+            agreeing(unpaired, "is", "are")
+        ));
     }
     let originals = outcomes.iter().filter(|outcome| outcome.cell == Cell::Original);
     let (count, right) = originals.fold((0usize, 0.0), |(n, sum), outcome| (n + 1, sum + outcome.correct()));

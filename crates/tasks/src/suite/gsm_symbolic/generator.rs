@@ -1,4 +1,5 @@
 //! `earnest generate gsm-symbolic`: fresh variants from templates, as JSON lines.
+use crate::{agreeing, counted};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
@@ -99,15 +100,17 @@ impl Lines for Drawn {
     }
 
     fn sentence(&self, place: &str) -> String {
-        let mut sentence = format!("{} questions of {} templates{place}", self.rows.len(), self.templates);
+        let (questions, templates) = (counted(self.rows.len(), "question"), counted(self.templates, "template"));
+        let mut sentence = format!("{questions} of {templates}{place}");
         let negative: Vec<&DrawnRow> = self.rows.iter().filter(|row| has_negative_answer(&row.row.answer)).collect();
         if let Some(first) = negative.first() {
             let mut ids: Vec<String> = negative.iter().map(|row| row.row.id.to_string()).collect();
             ids.dedup();
             sentence.push_str(&format!(
-                "; {} of them (template {}) have a negative answer, which may make no sense: the first is instance {} of template {}",
+                "; {} of them (template {}) {} a negative answer, which may make no sense: the first is instance {} of template {}",
                 negative.len(),
                 ids.join(", "),
+                agreeing(negative.len(), "has", "have"),
                 first.row.instance,
                 first.row.id
             ));

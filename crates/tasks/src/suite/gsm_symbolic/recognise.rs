@@ -1,4 +1,5 @@
 //! Are these the published sets? Nobody may commit them, but facts about them are known.
+use crate::counted;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
@@ -61,7 +62,7 @@ fn base(rows: &[Row]) -> String {
 fn size(rows: &[Row]) -> String {
     let mut templates: Vec<u32> = rows.iter().map(|row| row.id).collect();
     templates.dedup();
-    format!("{} questions of {} templates", rows.len(), templates.len())
+    format!("{} of {}", counted(rows.len(), "question"), counted(templates.len(), "template"))
 }
 
 fn content(rows: &[Row]) -> String {
@@ -139,8 +140,10 @@ impl Identity {
         }
         let comparable = "accuracies are not those of the published questions";
         format!(
-            "The variants are not the published GSM-Symbolic main set: {matching} of {known} known questions agree, {rows} \
-             rows of {templates} templates{distance}; {comparable}."
+            "The variants are not the published GSM-Symbolic main set: {matching} of {known} known questions agree, {} of \
+             {}{distance}; {comparable}.",
+            counted(*rows, "row"),
+            counted(*templates, "template")
         )
     }
 }
@@ -225,7 +228,7 @@ mod tests {
         assert!(said[1].starts_with("p1 has 2 questions of 2 templates; nothing is known"), "{said:?}");
         assert_eq!(
             said[2],
-            "p2 is not the published set (1 questions of 1 templates); its accuracies are not comparable."
+            "p2 is not the published set (1 question of 1 template); its accuracies are not comparable."
         );
         assert!(
             said.iter().all(|sentence| describes_questions(sentence)) && !describes_questions("Answers are scored.")

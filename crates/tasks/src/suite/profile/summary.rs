@@ -1,4 +1,5 @@
 //! Limits of every skill from the scored answers.
+use crate::{agreeing, counted};
 use std::collections::BTreeMap;
 
 use earnest_stats::psychometric::{Measured, Posterior, Procedure};
@@ -141,9 +142,11 @@ fn notes(options: &ProfileOptions, found: &[SkillResult]) -> Vec<String> {
     let wide = found.iter().filter(asked).filter(|one| one.measured.falls && !one.measured.narrow).count();
     if wide > 0 {
         notes.push(format!(
-            "{wide} of {} skills ended by their budget of {} questions before their interval was as narrow as a factor of {}.",
-            found.iter().filter(asked).count(),
-            options.budget,
+            "{wide} of {} ended by {} budget of {} before {} interval was as narrow as a factor of {}.",
+            counted(found.iter().filter(asked).count(), "skill"),
+            agreeing(wide, "its", "their"),
+            counted(options.budget, "question"),
+            agreeing(wide, "its", "their"),
             if options.width == WIDTH { WIDTH.to_string() } else { options.width.to_string() },
         ));
     }

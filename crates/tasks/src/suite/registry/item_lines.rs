@@ -1,4 +1,5 @@
 //! A suite's items as rows of a file of questions, which a task of the user's can ask.
+use crate::counted;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -33,7 +34,7 @@ impl Lines for ItemLines {
     }
 
     fn sentence(&self, place: &str) -> String {
-        let whole = format!("{} questions of {}{place}", self.written, self.suite.name());
+        let whole = format!("{} of {}{place}", counted(self.written, "question"), self.suite.name());
         // Later ones depend on the answers to these.
         if self.suite.chooser().is_some() { format!("{whole}: its first round") } else { whole }
     }

@@ -1,4 +1,5 @@
 //! The pass over all rows before a run: every row becomes an item once, so that what is wrong is said before a model is loaded.
+use crate::counted;
 use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
@@ -154,7 +155,7 @@ impl Passed {
         if self.left_out == 0 || (skip && !self.order.is_empty()) {
             return Ok(());
         }
-        let mut message = format!("{} of {} questions cannot be asked:", self.left_out, rows.len());
+        let mut message = format!("{} of {} cannot be asked:", self.left_out, counted(rows.len(), "question"));
         for problem in &self.problems {
             message += "\n  ";
             message += problem;

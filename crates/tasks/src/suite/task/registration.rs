@@ -1,4 +1,5 @@
 //! Registration of all tasks of the user.
+use crate::counted;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -371,7 +372,12 @@ impl Choice for Configured {
         let mut notes = left_out(self.rows.as_ref(), &self.passed);
         if let texts @ 1.. = self.passed.texts {
             let all = self.passed.order.len();
-            notes.push(format!("{texts} of {all} answers are not numbers; they are compared as texts"));
+            let (are, they) = if texts == 1 {
+                ("is not a number", "it is compared as text")
+            } else {
+                ("are not numbers", "they are compared as texts")
+            };
+            notes.push(format!("{texts} of {} {are}; {they}", counted(all, "answer")));
         }
         notes
     }

@@ -1,8 +1,10 @@
 //! Paired differences to the first run.
+use earnest_tasks::{agreeing, counted};
 use std::fmt::Write;
 
 use super::WRITES;
 use super::summary::key;
+use crate::report::ends;
 use crate::report::page::ReportRun;
 use crate::report::page::differences::{holds, rows};
 use crate::report::plot::escape;
@@ -56,9 +58,10 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
         if one.only_baseline + one.only_run > 0 {
             write!(
                 html,
-                "<p data-run=\"{}\">{} items are in both runs; {} of {} and {} of {} are compared with nothing.</p>",
+                "<p data-run=\"{}\">{} {} in both runs; {} of {} and {} of {} are compared with nothing.</p>",
                 place(one),
-                one.items,
+                counted(one.items, "item"),
+                agreeing(one.items, "is", "are"),
                 one.only_baseline,
                 escape(&one.baseline),
                 one.only_run,
@@ -79,11 +82,12 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
         let open = if shown <= UNFOLDED { " open" } else { "" };
         write!(
             html,
-            "<details data-run=\"{}\"{open}><summary>{}: {} of {} tasks differ</summary>{}</details>",
+            "<details data-run=\"{}\"{open}><summary>{}: {} of {} {}</summary>{}</details>",
             place(one),
             escape(&one.run),
             held.len(),
-            tasks(one).len(),
+            counted(tasks(one).len(), "task"),
+            agreeing(held.len(), "differs", "differ"),
             table(&held, &base.label, &one.run)
         )
         .expect(WRITES);
@@ -107,7 +111,13 @@ fn cells(one: &Difference) -> String {
     let number = |value: f64| if one.shares { format!("{:+.1}", 100.0 * value) } else { format!("{value:+.3}") };
     let interval = one.interval.map_or_else(
         || "<small>no interval</small>".to_owned(),
-        |(low, high)| format!("<small>[{}, {}]</small>", number(low), number(high)),
+        |(low, high)| {
+            let ends = match one.shares {
+                true => ends((100.0 * low, 100.0 * high), 0.0, 1, true),
+                false => ends((low, high), 0.0, 3, true),
+            };
+            format!("<small>[{}]</small>", ends.join(", "))
+        },
     );
     let p = one.p_holm.map_or_else(|| "–".to_owned(), |p| escape(&p_text(p)));
     let class = if holds(one) { "num holds" } else { "num" };
