@@ -208,6 +208,7 @@ fn manifest(name: &str, suite: &Questions) -> Manifest {
         samples: 1,
         model_files: vec![FileRecord { name: "model".into(), size: 1, sha256: "0".repeat(64) }],
         weights: None,
+        pre_tokenizer: None,
         prompt_mode: Mode::Raw,
         system: earnest_eval::prompt::SystemPlace::Own,
         generation: Generation {

@@ -164,6 +164,12 @@ impl Reporter for EventFile {
             RunEvent::Preparing(Stage::LoadingWeights) => {
                 self.write("preparing", json!({ "stage": "loading_weights" }))
             }
+            RunEvent::Preparing(Stage::ProbingEndpoint(endpoint)) => {
+                self.write("preparing", json!({ "stage": "probing_endpoint", "endpoint": endpoint }));
+            }
+            RunEvent::Preparing(Stage::AskingEndpoint(endpoint)) => {
+                self.write("preparing", json!({ "stage": "asking_endpoint", "endpoint": endpoint }));
+            }
             RunEvent::Started { run, planned, progress, card, .. } => self.write(
                 "started",
                 json!({ "run": run, "planned": planned, "recorded": progress.settled(), "engine": card }),

@@ -22,6 +22,10 @@ const LONG_PLAN: usize = 20_000;
 const MEASURED: Duration = Duration::from_secs(60);
 /// Seconds left after [`MEASURED`] from which they are said in a line of their own.
 const LONG: f64 = 300.0;
+/// Seconds of generation after which its speed says when the first answer may be there.
+const FIRST_SPEED: f64 = 3.0;
+/// Seconds for a first answer from which they are said.
+const LONG_FIRST: f64 = 60.0;
 /// Seconds without a finished sample below which the time left is not doubted.
 const STRAGGLING: f64 = 5.0;
 
@@ -34,12 +38,27 @@ pub struct Progress {
     failure_shown: bool,
     /// The time that a long run takes was said, or it is not long.
     time_said: bool,
+    /// The time that the first answer may take was said, or one is there.
+    first_said: bool,
 }
 
 enum Show {
     Bar(ProgressBar),
     Plain,
     Nothing,
+}
+
+/// Returns what is said of a stage.
+pub(super) fn stage_text(stage: &Stage) -> String {
+    match stage {
+        Stage::OpeningCheckpoint => "opening the checkpoint".to_owned(),
+        Stage::HashingFiles { done, total } => {
+            format!("checking the model's files: {:.0} %", 100.0 * *done as f64 / (*total).max(1) as f64)
+        }
+        Stage::LoadingWeights => "loading the weights".to_owned(),
+        Stage::ProbingEndpoint(address) => format!("connecting to the endpoint at {address}"),
+        Stage::AskingEndpoint(address) => format!("asking the endpoint at {address}"),
+    }
 }
 
 /// Counts behind the figures.
@@ -56,7 +75,11 @@ pub(super) struct Tally {
     pub(super) correct: usize,
     truncated: usize,
     failed: usize,
-    pub(super) statistics: Statistics,
+    statistics: Statistics,
+    /// Tokens after which the first answer has ended; 0 if it is not known.
+    budget: usize,
+    /// When the first tokens were generated, and how many they were.
+    generating: Option<(Instant, u64)>,
 }
 
 impl Progress {
@@ -80,6 +103,7 @@ impl Progress {
             last_shown: now,
             failure_shown: false,
             time_said: false,
+            first_said: false,
         }
     }
 
@@ -104,28 +128,25 @@ impl Progress {
         self.aside(|| self.printer.warning(text));
     }
 
-    fn preparing(&mut self, stage: Stage) {
-        let text = match stage {
-            Stage::OpeningCheckpoint => "opening the checkpoint".to_owned(),
-            Stage::HashingFiles { done, total } => {
-                let percent = 100.0 * done as f64 / total.max(1) as f64;
-                format!("checking the model's files: {percent:.0} %")
-            }
-            Stage::LoadingWeights => "loading the weights".to_owned(),
-        };
+    fn preparing(&mut self, stage: &Stage) {
+        let text = stage_text(stage);
         match &self.show {
             Show::Bar(bar) => bar.set_message(text),
-            // One line when hashing starts is enough, and a checkpoint is open before the line is read.
-            Show::Plain if matches!(stage, Stage::HashingFiles { done: 0, .. } | Stage::LoadingWeights) => {
-                self.printer.message(&text);
-            }
-            Show::Plain | Show::Nothing => {}
+            Show::Plain => match stage {
+                Stage::HashingFiles { done: 0, .. } | Stage::LoadingWeights | Stage::AskingEndpoint(_) => {
+                    self.printer.message(&text);
+                }
+                // One line when hashing starts is enough, and a model is open before the line is read.
+                Stage::HashingFiles { .. } | Stage::OpeningCheckpoint | Stage::ProbingEndpoint(_) => {}
+            },
+            Show::Nothing => {}
         }
     }
 
-    fn started(&mut self, run: &str, planned: usize, adaptive: bool, progress: &RunProgress) {
+    fn started(&mut self, run: &str, planned: usize, adaptive: bool, progress: &RunProgress, budget: usize) {
         let recorded = progress.settled();
-        self.tally = Tally { adaptive, ..Tally::of(planned, progress) };
+        self.tally = Tally { adaptive, budget, ..Tally::of(planned, progress) };
+        self.first_said = false;
         let most = if adaptive { "at most " } else { "" };
         let samples = with_commas(planned as u64);
         let every = if matches!(self.show, Show::Plain) { ", progress every 10 s" } else { "" };
@@ -179,8 +200,28 @@ impl Progress {
         }
     }
 
+    /// Says how long the first answer may take, once the speed of generation is known: until then a run looks as if it stood still.
+    fn say_first(&mut self) {
+        self.first_said |= self.tally.finished > 0;
+        if self.first_said {
+            return;
+        }
+        let Some((seconds, each)) = self.tally.first_answer() else { return };
+        self.first_said = true;
+        if seconds >= LONG_FIRST {
+            let (budget, running) = (with_commas(self.tally.budget as u64), self.tally.statistics.running);
+            let together = if running > 1 { format!(", {running} at a time") } else { String::new() };
+            self.line(&format!(
+                "an answer may have {budget} tokens, which take {} at {each:.1} tokens/s each{together}. --max-tokens lowers the budget; \
+                 Ctrl-C stops, and the same command continues",
+                long_time(seconds)
+            ));
+        }
+    }
+
     fn refresh(&mut self) {
         self.say_time();
+        self.say_first();
         let period = if matches!(self.show, Show::Bar(_)) { DRAW_PERIOD } else { PLAIN_PERIOD };
         if self.last_shown.elapsed() < period {
             return;
@@ -200,12 +241,12 @@ impl Progress {
 impl Reporter for Progress {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
-            RunEvent::Preparing(stage) => self.preparing(*stage),
-            RunEvent::Started { run, planned, adaptive, progress, .. } => {
-                self.started(run, *planned, *adaptive, progress);
+            RunEvent::Preparing(stage) => self.preparing(stage),
+            RunEvent::Started { run, planned, adaptive, progress, budget, .. } => {
+                self.started(run, *planned, *adaptive, progress, *budget);
             }
             RunEvent::Progress { statistics, .. } => {
-                self.tally.statistics = *statistics;
+                self.tally.count(*statistics);
                 self.refresh();
             }
             RunEvent::Sample(sample) => {
@@ -247,6 +288,8 @@ impl Tally {
             truncated: 0,
             failed: 0,
             statistics: Statistics::default(),
+            budget: 0,
+            generating: None,
         }
     }
 
@@ -258,6 +301,26 @@ impl Tally {
             failed: progress.failed(),
             ..Tally::new(planned, progress.settled(), Instant::now())
         }
+    }
+
+    /// Takes the engine's counters.
+    pub(super) fn count(&mut self, statistics: Statistics) {
+        self.statistics = statistics;
+        if self.generating.is_none() && statistics.decoded_tokens > 0 {
+            self.generating = Some((Instant::now(), statistics.decoded_tokens));
+        }
+    }
+
+    /// Seconds that an answer of the whole budget takes, and tokens per second of each; none until the speed is known.
+    fn first_answer(&self) -> Option<(f64, f64)> {
+        let (since, before) = self.generating.filter(|_| self.budget > 0 && self.statistics.running > 0)?;
+        let seconds = since.elapsed().as_secs_f64();
+        let generated = self.statistics.decoded_tokens.saturating_sub(before);
+        if seconds < FIRST_SPEED || generated == 0 {
+            return None;
+        }
+        let each = generated as f64 / self.statistics.running as f64 / seconds;
+        Some((self.budget as f64 / each, each))
     }
 
     pub(super) fn add(&mut self, sample: &Sample) {
@@ -305,6 +368,10 @@ impl Tally {
         let left = self.left();
         let waited = self.last.elapsed().as_secs_f64();
         let mut parts = vec![match self.seconds_left() {
+            // The only sign of life while no answer has ended.
+            None if statistics.decoded_tokens > 0 => {
+                format!("{} tokens, no answer has ended yet", with_commas(statistics.decoded_tokens))
+            }
             None => "ETA -".to_owned(),
             // The last answers of a run are its longest: what the others took says nothing about them.
             Some(expected) if left > 0 && waited > expected.max(STRAGGLING) => {
@@ -317,7 +384,7 @@ impl Tally {
             parts.push(format!("accuracy {value:.1} % [{low:.1}, {high:.1}]"));
         }
         parts.extend((self.failed > 0).then(|| format!("failed {}", self.failed)));
-        parts.push(format!("{rate:.2} samples/s"));
+        parts.extend((self.finished > 0 || statistics.decoded_tokens == 0).then(|| format!("{rate:.2} samples/s")));
         // Nothing is generated where given continuations are scored.
         parts.push(match statistics.decoded_tokens {
             0 if computed > 0.0 => format!("{computed:.0} tok/s in"),
@@ -411,6 +478,29 @@ mod tests {
         assert_eq!(tally.figures(0), "last 2, 0:08 so far");
         tally.adaptive = true;
         assert!(!tally.figures(200).contains("accuracy"));
+    }
+
+    #[test]
+    fn tokens_are_shown_while_no_answer_has_ended() {
+        let started = Instant::now() - Duration::from_secs(10);
+        let mut tally = Tally { budget: 2048, ..Tally::new(120, 0, started) };
+        let counted = |tokens, running| Statistics { decoded_tokens: tokens, running, ..Statistics::default() };
+        assert_eq!(tally.first_answer(), None);
+        tally.count(counted(120, 120));
+        assert_eq!(tally.first_answer(), None);
+        tally.generating = Some((Instant::now() - Duration::from_secs(4), 120));
+        tally.count(counted(120 + 120 * 8, 120));
+        assert_eq!(tally.generating.unwrap().1, 120);
+        // Two tokens a second for each of 120 answers.
+        let (seconds, each) = tally.first_answer().unwrap();
+        assert!((1.9..=2.0).contains(&each) && (1024.0..1100.0).contains(&seconds), "{seconds} {each}");
+        let figures = tally.figures(200);
+        assert!(figures.starts_with("1,080 tokens, no answer has ended yet | 108 tok/s out"), "{figures}");
+        assert!(!figures.contains("samples/s") && !figures.contains("ETA"), "{figures}");
+        tally.finished = 1;
+        assert!(tally.figures(200).contains("samples/s"));
+        // Nothing is generated, or the budget is unknown.
+        assert_eq!(Tally { budget: 0, ..tally }.first_answer(), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Exit;
 use super::catalogue::suite_error;
 use super::error::CliError;
-use super::models::{HubArgs, locate};
+use super::models::{HubArgs, locate, open};
 use super::printer::Printer;
 use earnest_eval::report::{Align, Table};
 use earnest_tasks::suite::nupa::{self, RuleReach, TASKS, TaskId, rule, rule_reach, ruled_tasks};
@@ -74,7 +74,7 @@ pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError>
         rule(task).map_err(suite_error)?;
     }
     let chosen = locate(&args.model, &args.hub, Default::default(), printer)?;
-    let checkpoint = model::open(&chosen)?;
+    let checkpoint = open(&chosen, printer)?;
     let count = |text: &str| checkpoint.tokenizer.encode(text, false).map_or(UNREADABLE, |ids| ids.len());
     let measure = |task: TaskId| rule_reach(task, args.context, args.questions as usize, args.seed, &count);
     let reaches = Reaches {

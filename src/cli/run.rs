@@ -167,7 +167,10 @@ struct Announced<'a> {
 
 impl Reporter for Announced<'_> {
     fn event(&mut self, event: &RunEvent<'_>) {
-        if matches!(event, RunEvent::Preparing(Stage::LoadingWeights) | RunEvent::Started { .. }) {
+        if matches!(
+            event,
+            RunEvent::Preparing(Stage::LoadingWeights | Stage::AskingEndpoint(_)) | RunEvent::Started { .. }
+        ) {
             for notice in std::mem::take(&mut self.notices) {
                 self.reporters.event(&RunEvent::Message(notice.clone()));
             }

@@ -8,7 +8,7 @@ use super::Exit;
 use super::args::EngineArgs;
 use super::error::CliError;
 use super::interrupt::stop_on_signal;
-use super::models::{HubArgs, locate};
+use super::models::{HubArgs, locate, open};
 use super::printer::Printer;
 use super::values::ByteSize;
 use earnest_serve::{Limits, ServeError, Server, Settings};
@@ -83,7 +83,7 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         return Err(CliError::usage(message));
     }
     let chosen = locate(&args.model, &args.hub, Default::default(), printer)?;
-    let checkpoint = model::open(&chosen)?;
+    let checkpoint = open(&chosen, printer)?;
     // Bound first: a port in use is reported before the weights are loaded.
     let server = Server::bind(&args.host, args.port).map_err(failed)?;
     server.check_key(key.as_deref()).map_err(failed)?;

@@ -66,6 +66,7 @@ impl ShowArgs {
 /// Prints the prompt of one item.
 pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
     let preview = preview(&args.settings())?;
+    preview.warnings.iter().for_each(|warning| printer.warning(warning));
     if args.json {
         printer.json(&preview)?;
     } else {
@@ -85,7 +86,11 @@ fn screen(shown: &Preview) -> String {
     let stops: Vec<String> = shown.stop_strings.iter().map(|stop| format!("{stop:?}{kept}")).collect();
     let ends: Vec<String> =
         shown.eos_tokens.iter().map(|token| format!("{} = {}", token.id, visible(&token.piece))).collect();
-    let ends = ends.into_iter().chain(stops).collect::<Vec<_>>().join(", ");
+    // A suite may have dozens, such as a line break after each digit.
+    const SHOWN: usize = 6;
+    let more = stops.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let ends = ends.into_iter().chain(stops.into_iter().take(SHOWN)).chain(more).collect::<Vec<_>>().join(", ");
     let asked = match shown.continuations.len() {
         0 => format!(
             "budget    {} new tokens, {} for thinking models; context {} tokens\nstops     {ends}",

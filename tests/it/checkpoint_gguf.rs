@@ -233,7 +233,7 @@ fn every_type_is_dequantised() {
 #[test]
 fn metadata_that_changes_the_maths_is_refused_by_name() {
     let cases: Vec<(&str, Value, Vec<&str>)> = vec![
-        ("general.architecture", Value::String("mamba".into()), vec!["mamba", "llama", "gemma3"]),
+        ("general.architecture", Value::String("mamba".into()), vec!["mamba", "docs/models.md"]),
         ("general.type", Value::String("adapter".into()), vec!["adapter", "whole models"]),
         ("split.count", Value::U16(2), vec!["split.count", "merge"]),
         ("llama.logit_scale", Value::F32(0.5), vec!["llama.logit_scale", "0.5", "not known"]),
@@ -280,6 +280,86 @@ fn metadata_that_changes_the_maths_is_refused_by_name() {
     assert_same(&gguf, &source, source.config.clone());
     gguf.set("llama.attention.head_count_kv", Value::Array(vec![Value::U32(2), Value::U32(4), Value::U32(2)]));
     assert!(gguf.open().unwrap_err().to_string().contains("head_count_kv"));
+}
+
+/// Opens a file with `--allow-config` options.
+fn open_allowing(gguf: &Gguf, allow: &[&str]) -> Result<Checkpoint, CheckpointError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.gguf");
+    gguf.write(&path);
+    Checkpoint::open_allowing(&path, &allow.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_missing_or_unknown_pre_tokenizer_is_named_by_the_user() {
+    let text = "is 12345  + 6\n";
+    let (named, _) = convert("llama", "llama");
+    let expected = named.open().unwrap().tokenizer.encode(text, false).unwrap();
+    let mut unknown = convert("llama", "llama").0;
+    unknown.set("tokenizer.ggml.pre", Value::String("mystery".into()));
+    let mut missing = convert("llama", "llama").0;
+    missing.metadata.remove("tokenizer.ggml.pre");
+    for (gguf, words) in [(&missing, "tokenizer.ggml.pre is missing"), (&unknown, "tokenizer.ggml.pre is mystery")] {
+        let error = gguf.open().unwrap_err();
+        let said = error.to_string();
+        for part in [words, "m.gguf", "smollm", "llama-bpe", "digit by digit", "up to three digits"] {
+            assert!(said.contains(part), "{part:?} is not in: {said}");
+        }
+        assert!(error.help().unwrap().contains("`--allow-config tokenizer.ggml.pre="), "{said}");
+        let checkpoint = open_allowing(gguf, &["tokenizer.ggml.pre=smollm"]).unwrap();
+        assert_eq!(checkpoint.tokenizer.encode(text, false).unwrap(), expected);
+        let supplied = checkpoint.pre_tokenizer.unwrap();
+        assert_eq!(supplied.option().as_deref(), Some("tokenizer.ggml.pre=smollm"));
+        assert!(supplied.note.starts_with(words) && supplied.note.contains("smollm is used"), "{}", supplied.note);
+        let said = open_allowing(gguf, &["tokenizer.ggml.pre=nosuch"]).unwrap_err().to_string();
+        assert!(said.contains("nosuch") && said.contains("llama-bpe, llama3"), "{said}");
+    }
+    // What the file says itself stays.
+    let said = open_allowing(&named, &["tokenizer.ggml.pre=llama-bpe"]).unwrap_err().to_string();
+    assert!(
+        said.contains("is smollm in the file") && said.contains("llama-bpe") && said.contains("leave it out"),
+        "{said}"
+    );
+    assert!(named.open().unwrap().pre_tokenizer.is_none());
+    let mut wrong = convert("llama", "llama").0;
+    wrong.set("tokenizer.ggml.pre", Value::U32(3));
+    assert!(wrong.open().unwrap_err().to_string().contains("not a string"));
+    // A vocabulary by scores is not split.
+    let mut scored = sentencepiece(None);
+    scored.metadata.remove("tokenizer.ggml.pre");
+    assert!(scored.open().unwrap().pre_tokenizer.is_none());
+}
+
+/// Adds a token and the merge that makes it, in the place of a padding token.
+fn add_merged(gguf: &mut Gguf, left: &str, right: &str) {
+    let Some(Value::Array(tokens)) = gguf.metadata.get_mut("tokenizer.ggml.tokens") else { panic!("no tokens") };
+    let id = tokens.iter().position(|token| token.to_string().is_ok_and(|token| token.starts_with("[PAD"))).unwrap();
+    tokens[id] = Value::String(format!("{left}{right}"));
+    let Some(Value::Array(kinds)) = gguf.metadata.get_mut("tokenizer.ggml.token_type") else { panic!("no kinds") };
+    kinds[id] = Value::I32(1);
+    let Some(Value::Array(merges)) = gguf.metadata.get_mut("tokenizer.ggml.merges") else { panic!("no merges") };
+    merges.push(Value::String(format!("{left} {right}")));
+}
+
+#[test]
+fn a_vocabulary_that_only_one_scheme_could_make_names_it() {
+    let (mut gguf, _) = convert("llama", "llama");
+    gguf.metadata.remove("tokenizer.ggml.pre");
+    for (left, right) in [("1", "2"), ("3", "4"), ("12", "34"), ("Ġ", "1234")] {
+        add_merged(&mut gguf, left, right);
+    }
+    let checkpoint = gguf.open().unwrap_or_else(|error| panic!("{error}"));
+    let supplied = checkpoint.pre_tokenizer.as_ref().unwrap();
+    assert_eq!((supplied.name.as_str(), supplied.by_user, supplied.option()), ("gpt-2", false, None));
+    assert!(supplied.note.contains("gpt-2 is used, because"), "{}", supplied.note);
+    assert_eq!(checkpoint.tokenizer.encode("12345", false).unwrap().len(), 2);
+    // A name that is not known says that it is another one.
+    gguf.set("tokenizer.ggml.pre", Value::String("mystery".into()));
+    let said = gguf.open().unwrap_err().to_string();
+    assert!(said.contains("mystery") && said.contains("gpt-2") && !said.contains("llama-bpe"), "{said}");
+    // One that the vocabulary contradicts is used with a warning.
+    let note = open_allowing(&gguf, &["tokenizer.ggml.pre=smollm"]).unwrap().pre_tokenizer.unwrap().note;
+    assert!(note.contains("\"12\"") && note.contains("may be the wrong one"), "{note}");
 }
 
 #[test]

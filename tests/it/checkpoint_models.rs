@@ -97,6 +97,25 @@ fn smollm2_from_gguf() {
 }
 
 #[test]
+fn smollm2_is_known_without_its_pre_tokenizer() {
+    let file = "SmolLM2-135M-Instruct.Q4_1.gguf";
+    let Some(c) = open(file) else { return };
+    let mut bytes = std::fs::read(&c.source).unwrap();
+    let key = b"tokenizer.ggml.pre";
+    let at = bytes.windows(key.len()).position(|part| part == key).unwrap();
+    bytes[at + key.len() - 3..at + key.len()].copy_from_slice(b"old");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(file);
+    std::fs::write(&path, bytes).unwrap();
+    let silent = Checkpoint::open(&path).unwrap();
+    let supplied = silent.pre_tokenizer.unwrap();
+    assert_eq!((supplied.name.as_str(), supplied.by_user), ("smollm", false), "{}", supplied.note);
+    assert!(supplied.note.contains("its tokens are those of SmolLM"), "{}", supplied.note);
+    let text = "What is 12345 + 67?  It's 12412.";
+    assert_eq!(silent.tokenizer.encode(text, false).unwrap(), c.tokenizer.encode(text, false).unwrap());
+}
+
+#[test]
 fn gemma3_from_gguf() {
     let Some(c) = open("gemma-3-270m-q4_k_m.gguf") else { return };
     assert_eq!(c.format, Format::Gguf { quantisation: "Q4_K_M".into() });

@@ -17,6 +17,7 @@ fn earnest(folder: &Path, endpoint: &str, words: &[&str]) -> Output {
     command.current_dir(folder).stdin(Stdio::null()).args(words);
     for name in [
         "EARNEST_MODEL",
+        "EARNEST_MODELS",
         "EARNEST_MODELS_TOML",
         "EARNEST_RESULTS",
         "EARNEST_DATA",
@@ -42,6 +43,17 @@ fn earnest(folder: &Path, endpoint: &str, words: &[&str]) -> Output {
 
 fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+}
+
+/// True if a table has a row of this name.
+fn has_row(text: &str, name: &str) -> bool {
+    text.lines().any(|line| line.split_whitespace().next() == Some(name) && line.contains("  "))
+}
+
+/// True if a model is in the table of those that are not here.
+fn is_left_out(text: &str, name: &str) -> bool {
+    let table = text.split_once("left out, not on this machine:\n").map_or("", |(_, table)| table);
+    has_row(table.split("\n* ").next().unwrap_or(""), name)
 }
 
 /// Questions of our own templates in the layout of the published data set.
@@ -153,7 +165,7 @@ fn a_paper_s_models_are_fetched_as_far_as_they_are_there_and_the_study_goes_on_w
     let study = |models: &str| study_with(models, ["-o", "study.html"]);
     let run = study("tiny-moved,tiny-llama");
     let text = said(&run);
-    assert!(text.contains("tiny-moved is left out") && text.contains("models fetch"), "{text}");
+    assert!(is_left_out(&text, "tiny-moved") && text.contains("`earnest models fetch tiny-moved`"), "{text}");
     assert!(text.contains("Variants against originals"), "{text}");
     let page = std::fs::read_to_string(folder.path().join("study.html")).unwrap();
     assert!(
@@ -271,14 +283,11 @@ fn a_study_goes_on_with_what_is_there_and_says_what_is_missing() {
     let run = study(all, &["-o", "study.html"]);
     let text = said(&run);
     assert_eq!(run.status.code(), Some(1), "{text}");
-    for part in [
-        "tiny-gated is left out",
-        "tiny-moved is left out",
-        "tiny-absent is left out",
-        "Variants against originals",
-        "3 models were left out",
-    ] {
+    for part in ["Variants against originals", "3 models were left out"] {
         assert!(text.contains(part), "{part}: {text}");
+    }
+    for name in ["tiny-gated", "tiny-moved", "tiny-absent"] {
+        assert!(is_left_out(&text, name), "{name}: {text}");
     }
     assert!(std::fs::read_to_string(folder.path().join("study.html")).unwrap().contains("tiny-llama"));
     assert!(hub.seen().is_empty(), "a run opens no connection");
@@ -311,10 +320,11 @@ fn a_study_fetches_what_it_lacks() {
         "4 models are not here",
         "1 with a licence to accept",
         "without --dry-run",
-        "SmolLM2-135M-Instruct would be fetched",
+        "4 models would be fetched",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    assert!(has_row(&text, "SmolLM2-135M-Instruct"), "{text}");
     assert!(hub.seen().is_empty());
     let run = study(&[]);
     let text = said(&run);
@@ -323,16 +333,18 @@ fn a_study_fetches_what_it_lacks() {
     let open = format!("SmolLM2-135M-Instruct is now {OPEN}@{COMMIT}");
     for part in [
         "tiny-gated was not fetched: tiny-org/gated is gated",
-        "tiny-gated is left out",
         "tiny-org/moved has moved to tiny-org/tiny-llama",
         &absent,
-        "tiny-absent is left out",
         &open,
         "Variants against originals",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(!text.contains("tiny-moved is left out") && !text.contains("SmolLM2-135M-Instruct is left out"), "{text}");
+    for (name, left_out) in
+        [("tiny-gated", true), ("tiny-absent", true), ("tiny-moved", false), ("SmolLM2-135M-Instruct", false)]
+    {
+        assert_eq!(is_left_out(&text, name), left_out, "{name}: {text}");
+    }
     // Again: what is here is not asked for.
     hub.forget();
     assert_eq!(study(&[]).status.code(), Some(1));
@@ -468,4 +480,35 @@ fn fresh_questions_and_harder_sets_are_part_of_the_study() {
     assert!(text.contains("Harder sets against the originals"), "{text}");
     let page = std::fs::read_to_string(folder.path().join("study.html")).unwrap();
     assert!(page.contains("GSM-P1 and GSM-P2") && page.contains(">p1<"));
+}
+
+#[test]
+fn models_that_are_not_here_are_one_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = |models: &str| {
+        let words = ["reproduce", "gsm-symbolic", "--run", "--models", models, "--suite", "gsm-mini"];
+        earnest(folder.path(), "http://127.0.0.1:9", &words)
+    };
+    let paper = study("paper");
+    let said = String::from_utf8_lossy(&paper.stderr).into_owned();
+    assert_eq!(paper.status.code(), Some(2), "{said}");
+    assert!(said.contains("20 models left out, not on this machine:") && said.lines().count() <= 32, "{said}");
+    let (table, _) = said.split_once("error: ").unwrap();
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{said}");
+    for name in ["phi-2", "gemma-2b", "Meta-Llama-3-8B"] {
+        assert!(is_left_out(&said, name), "{name}: {said}");
+    }
+    assert!(said.contains("4.7 GiB") && said.contains("gemma, to accept") && said.contains("HF_TOKEN"), "{said}");
+    let small = study("small");
+    let said = String::from_utf8_lossy(&small.stderr).into_owned();
+    assert_eq!(small.status.code(), Some(2), "{said}");
+    assert!(is_left_out(&said, "SmolLM2-135M-Instruct") && said.contains("scripts/fetch-models.sh all"), "{said}");
+    // A file of that name with another content is none of the two.
+    std::fs::create_dir(folder.path().join("models")).unwrap();
+    std::fs::write(folder.path().join("models/gemma-3-270m-q4_k_m.gguf"), "other").unwrap();
+    let said = String::from_utf8_lossy(&study("small").stderr).into_owned();
+    assert!(
+        said.contains("models/gemma-3-270m-q4_k_m.gguf has SHA-256") && said.contains("fetch-models.sh --to models"),
+        "{said}"
+    );
 }

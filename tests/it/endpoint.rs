@@ -109,6 +109,35 @@ fn answers_are_those_of_the_native_engine() {
 }
 
 #[test]
+fn an_endpoint_is_asked_and_nothing_is_said_that_it_does_not_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &tiny(), None);
+    let url = format!("http://{}/v1", server.address);
+    let words =
+        ["run", "arithmetic-bench", "--tasks", "add", "--lengths", "1", "--per-length", "1", "--max-tokens", "4"];
+    let base =
+        ["--prompt", "raw", "--engine", "openai", "--base-url", &url, "--results", "r", "--events", "events.jsonl"];
+    let output = earnest(folder.path(), &[&words[..], &base].concat()).output().unwrap();
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains(&format!("asking the endpoint at {url}")), "{said}");
+    for wrong in ["loading the weights", "opening the checkpoint", "not told"] {
+        assert!(!said.contains(wrong), "{wrong}: {said}");
+    }
+    let events = std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+    assert!(events.contains("probing_endpoint") && events.contains("asking_endpoint"), "{events}");
+    assert!(!events.contains("loading_weights") && !events.contains("opening_checkpoint"), "{events}");
+    // Texts that a model continues end with the line of their answer.
+    let run = Store::open(&folder.path().join("r")).unwrap().runs().unwrap().remove(0);
+    assert_eq!(run.manifest.settings.suite_options["ends"], "answer_line");
+    let page =
+        earnest(folder.path(), &["report", "--results", "r", "-o", "page.html", &run.manifest.run]).output().unwrap();
+    assert!(page.status.success(), "{}", text(&page));
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(!page.contains("weights not told") && !page.contains("context 0"));
+}
+
+#[test]
 fn endpoints_are_read_by_their_final_answer() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &tiny(), None);

@@ -63,6 +63,7 @@ mod packed_weights;
 mod papers;
 mod perturb_compare;
 mod plan_size;
+mod pre_tokenizer;
 mod profile;
 mod profiles;
 mod program;

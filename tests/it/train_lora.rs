@@ -131,7 +131,7 @@ fn settings(name: &str) -> LoraSettings {
     let path = tiny(name);
     let files = Base::open(&path, Retrofit::default()).unwrap().digests().unwrap();
     LoraSettings {
-        base: BaseRecord { model: name.to_owned(), path, files },
+        base: BaseRecord { model: name.to_owned(), path, files, allow_config: Vec::new() },
         retrofit: Retrofit::default(),
         adapters: AdapterSettings { dropout: 0.1, ..adapters() },
         data: LoraData::Questions {

@@ -84,6 +84,9 @@ pub struct Preview {
     pub continuations: Vec<(String, Vec<Token>)>,
     /// Context length of the checkpoint, in tokens.
     pub context: usize,
+    /// Warnings about the model.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
     /// End-of-sequence tokens of the checkpoint.
     #[serde(skip)]
     pub eos_tokens: Vec<Token>,
@@ -146,6 +149,7 @@ pub fn preview(settings: &PreviewSettings) -> Result<Preview, EvalError> {
             .map(|(text, one)| (text, one.ids().iter().copied().map(token).collect()))
             .collect(),
         context: checkpoint.config.max_positions,
+        warnings: checkpoint.pre_tokenizer.iter().map(|supplied| supplied.note.clone()).collect(),
         eos_tokens: checkpoint.generation.eos_ids.iter().copied().map(token).collect(),
     })
 }

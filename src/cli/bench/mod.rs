@@ -4,14 +4,14 @@ mod engine;
 mod latency;
 mod questions;
 
-use earnest_eval::model::{self, BUILT_IN, DEFAULT_BATCH, EngineSettings, LocatedModel};
+use earnest_eval::model::{BUILT_IN, DEFAULT_BATCH, EngineSettings, LocatedModel};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use super::Exit;
 use super::error::CliError;
-use super::models::{HubArgs, WeightArgs, locate};
+use super::models::{HubArgs, WeightArgs, locate, open};
 use super::printer::Printer;
 use earnest_engine::bench::BenchError;
 use earnest_models::checkpoint::Checkpoint;
@@ -38,7 +38,7 @@ impl BenchModel {
 
     /// Opens the checkpoint.
     pub(super) fn open(&self, printer: Printer) -> Result<Checkpoint, CliError> {
-        Ok(model::open(&self.locate(printer)?)?)
+        open(&self.locate(printer)?, printer)
     }
 }
 

@@ -16,13 +16,12 @@ pub struct HubArgs {
     #[arg(long, value_name = "FILE", env = "EARNEST_MODELS_TOML", hide_env_values = true, help_heading = "Model")]
     pub models: Option<PathBuf>,
 
-    /// Connect to this machine only: nothing is fetched (only `earnest models` ever does), and an endpoint must be local
+    /// Connect to this machine only; an endpoint must be local
     #[arg(long, help_heading = "Model")]
     pub offline: bool,
 
-    /// Key of config.json that this program does not know and that changes nothing; may be given several times. The error about
-    /// such a key names this option, so help pages need not
-    #[arg(long, value_name = "KEY", help_heading = "Model", hide = true)]
+    /// Unknown key of config.json to let through, or tokenizer.ggml.pre=NAME
+    #[arg(long, value_name = "KEY", help_heading = "Model")]
     pub allow_config: Vec<String>,
 }
 

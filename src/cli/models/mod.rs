@@ -17,8 +17,8 @@ pub(super) use list::of_paper;
 
 use std::path::Path;
 
-use earnest_eval::model::LocatedModel;
-use earnest_models::checkpoint::{ElementType, WeightFormat};
+use earnest_eval::model::{self, LocatedModel};
+use earnest_models::checkpoint::{Checkpoint, ElementType, WeightFormat};
 use earnest_models::hub::Entry;
 
 use super::Exit;
@@ -43,6 +43,15 @@ pub fn locate(model: &Path, hub: &HubArgs, weights: WeightFormat, printer: Print
         printer.warning(note);
     }
     Ok(located)
+}
+
+/// Opens a model that a command loads, and says how its texts are split where its file does not.
+pub fn open(located: &LocatedModel, printer: Printer) -> Result<Checkpoint, CliError> {
+    let checkpoint = model::open(located)?;
+    if let Some(supplied) = &checkpoint.pre_tokenizer {
+        printer.warning(&supplied.note);
+    }
+    Ok(checkpoint)
 }
 
 /// Runs the subcommand.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::args::QuantCheckArgs;
-use super::locate;
+use super::{locate, open};
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};
@@ -39,7 +39,7 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
     let chosen = catalogue::choose(args.suite.name, &args.suite.options, args.seed.seed, &prompts)?;
     let plain = locate(&args.model, &args.hub, WeightFormat::default(), printer)?;
     let changed = LocatedModel::find(&args.model, &args.hub.settings(), format)?;
-    let checkpoint = model::open(&plain)?;
+    let checkpoint = open(&plain, printer)?;
     let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_else(|| chosen.default_mode()))?;
     let suite = chosen.suite(catalogue::Channel::local(prompter.mode()))?;
     let max_tokens = args.max_tokens as usize;

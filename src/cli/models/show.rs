@@ -1,5 +1,5 @@
 //! `earnest models show`.
-use earnest_eval::model::{self, LocatedModel};
+use earnest_eval::model::LocatedModel;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::args::ShowArgs;
 use super::list::{Memory, billions};
-use super::{estimate, files};
+use super::{estimate, files, open};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use earnest_models::checkpoint::{Checkpoint, ElementType, MemoryEstimate};
+use earnest_models::checkpoint::{Checkpoint, ElementType, Format, MemoryEstimate};
 use earnest_models::hub::{
     Cache, CachedCommit, CommitReference, Entry, Environment, HubError, Listing, Reference, Remote,
 };
@@ -34,6 +34,9 @@ struct Shown {
     /// Name of the quantisation of a local checkpoint's own weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     quantisation: Option<String>,
+    /// How the engine holds a local checkpoint's matrices.
+    #[serde(skip)]
+    held: &'static str,
     cached: Option<CachedCommit>,
     /// Files of the commit, from the hub or as fetched.
     listing: Option<Listing>,
@@ -42,7 +45,7 @@ struct Shown {
 
 /// Shows.
 pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
-    let shown = gather(args)?;
+    let shown = gather(args, printer)?;
     if args.json {
         printer.json(&shown)?;
     } else {
@@ -51,7 +54,7 @@ pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
+fn gather(args: &ShowArgs, printer: Printer) -> Result<Shown, CliError> {
     let text = args.model.as_str();
     // An entry without a commit can be shown but not run.
     if !Path::new(text).exists()
@@ -68,12 +71,13 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
     }
     let Some(target) = CommitReference::find(text, &args.hub.settings())? else {
         let chosen = LocatedModel::find(Path::new(text), &args.hub.settings(), Default::default())?;
-        let checkpoint = model::open(&chosen)?;
+        let checkpoint = open(&chosen, printer)?;
         let files = checkpoint.files().iter().map(|path| path.display().to_string()).collect();
         return Ok(Shown {
             model: text.to_owned(),
             here: Some(checkpoint.memory()),
             quantisation: checkpoint.quantisation().map(str::to_owned),
+            held: held(&checkpoint),
             files: Some(files),
             ..Shown::default()
         });
@@ -93,13 +97,29 @@ fn gather(args: &ShowArgs) -> Result<Shown, CliError> {
     shown.listing = listing;
     if found.files + found.missing.len() > 0 {
         let ready = cache.checkpoint_folder(&target.repo, &target.commit, text).ok();
-        if let Some(checkpoint) = ready.and_then(|folder| Checkpoint::open(&folder).ok()) {
+        if let Some(checkpoint) =
+            ready.and_then(|folder| Checkpoint::open_allowing(&folder, &args.hub.allow_config).ok())
+        {
             shown.here = Some(checkpoint.memory());
             shown.quantisation = checkpoint.quantisation().map(str::to_owned);
+            shown.held = held(&checkpoint);
         }
         shown.cached = Some(found);
     }
     Ok(shown)
+}
+
+/// Returns how the engine holds a checkpoint's matrices on a CPU, for a sentence.
+fn held(checkpoint: &Checkpoint) -> &'static str {
+    let mxfp4 = |name: &str| name.to_ascii_lowercase().contains("mxfp4");
+    match checkpoint.quantisation() {
+        // GPT-OSS's own experts count as its family's, not as a quantisation.
+        None if checkpoint.config.architecture == "GptOssForCausalLM" => "on a CPU, MXFP4 widened to bf16",
+        None => "in these files' type",
+        Some(name) if mxfp4(name) => "on a CPU, MXFP4 widened to bf16",
+        Some(_) if matches!(checkpoint.format, Format::Gguf { .. }) => "on a CPU, packed as in the file",
+        Some(_) => "on a CPU, widened to f32",
+    }
 }
 
 fn of_entry(entry: Entry) -> Shown {
@@ -149,7 +169,10 @@ fn screen(shown: &Shown) -> String {
     }
     if let Some(memory) = &shown.memory {
         let (f32, half) = (human_bytes(memory.f32), human_bytes(memory.bf16));
-        lines.push(("memory", format!("{half} in bf16 or f16, {f32} in f32 or quantised at load (held in f32)")));
+        lines.push((
+            "memory",
+            format!("{half} in bf16 or f16, {f32} in f32; with --quant in its scheme's bits (nf4: widened)"),
+        ));
     }
     if let Some(bytes) = shown.kv_per_token.or(shown.here.map(|here| here.kv_per_token)) {
         lines.push(("context", format!("{} of keys and values per token", human_bytes(bytes))));
@@ -158,11 +181,7 @@ fn screen(shown: &Shown) -> String {
         lines.push(("quantised", quantisation.clone()));
     }
     if let Some(here) = shown.here {
-        let held = match shown.quantisation {
-            Some(_) => "as the engine holds them (quantised ones may be widened)",
-            None => "in these files' type",
-        };
-        lines.push(("here", format!("{} of weights {held}", human_bytes(here.weights))));
+        lines.push(("here", format!("{} of weights {}", human_bytes(here.weights), shown.held)));
     }
     if let Some(cached) = &shown.cached {
         lines.push((

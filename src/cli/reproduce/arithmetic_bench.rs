@@ -1,5 +1,4 @@
 //! `earnest reproduce arithmetic-bench`.
-use earnest_eval::model;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,7 +8,7 @@ use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::figures::FigureArgs;
-use crate::cli::models::{HubArgs, locate};
+use crate::cli::models::{HubArgs, locate, open};
 use crate::cli::printer::Printer;
 use crate::cli::values::Prompts;
 use earnest_eval::prompt::Prompter;
@@ -103,7 +102,7 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
     let plan = match args.measure.model(args.model.as_ref(), args.measure.measure || args.prompt.is_some())? {
         None => plan(None),
         Some(path) => {
-            let checkpoint = model::open(&locate(&path, &args.hub, args.measure.weights(), printer)?)?;
+            let checkpoint = open(&locate(&path, &args.hub, args.measure.weights(), printer)?, printer)?;
             let prompts = args.prompt.clone().unwrap_or_default();
             if let Some(name) = prompts.names.first() {
                 return Err(

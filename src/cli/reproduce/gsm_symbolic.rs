@@ -10,7 +10,7 @@ use super::gsm_symbolic_runs::{self, StudyModel};
 use super::{ComparedRuns, device};
 use crate::cli::args::{EngineArgs, GenerationArgs, SeedArgs};
 use crate::cli::error::CliError;
-use crate::cli::models::{HubArgs, WeightArgs, locate};
+use crate::cli::models::{HubArgs, WeightArgs, locate, open};
 use crate::cli::pdf::Browser;
 use crate::cli::printer::Printer;
 use crate::cli::stored::write_file;
@@ -86,7 +86,8 @@ pub struct GsmSymbolicArgs {
     #[arg(long, value_name = "PROMPTS", value_delimiter = ',')]
     pub prompts: Vec<Prompt>,
 
-    /// With --run: models to evaluate: `paper` (the 20 of the study, by commit), `small` (two that fit any machine), names of `earnest
+    /// With --run: models to evaluate: `paper` (the 20 of the study, by commit), `small` (the two files of
+    /// scripts/fetch-models.sh in ./models or EARNEST_MODELS, else two of the list; they fit any machine), names of `earnest
     /// models list`, or a study file, whose models, engines, endpoints and weight formats are taken; separated by commas. Models that are
     /// not on this machine are named and left out
     #[arg(long, value_name = "MODELS", value_delimiter = ',', requires = "run")]
@@ -150,8 +151,8 @@ pub struct GsmSymbolicArgs {
     #[arg(long, help_heading = "Model")]
     pub offline: bool,
 
-    /// Key of config.json that this program does not know and that changes nothing
-    #[arg(long, value_name = "KEY", help_heading = "Model", hide = true)]
+    /// Unknown key of config.json to let through, or tokenizer.ggml.pre=NAME
+    #[arg(long, value_name = "KEY", help_heading = "Model")]
     pub allow_config: Vec<String>,
 }
 
@@ -315,7 +316,7 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
     let counted = match &model {
         Some(path) => {
             // Said once, not for every prompt.
-            locate(path, &args.hub(), weights, printer)?;
+            open(&locate(path, &args.hub(), weights, printer)?, printer)?;
             Some(args.chosen_prompts().into_iter().map(|prompt| count(args, path, prompt)).collect::<Result<_, _>>()?)
         }
         None => None,

@@ -12,9 +12,9 @@ use crate::cli::printer::Printer;
 use crate::cli::study::{cost_table, measure_missing};
 use earnest_eval::EvalError;
 use earnest_eval::model;
-use earnest_eval::report::wrap;
+use earnest_eval::report::{Align, Table, wrap};
 use earnest_eval::study::{Estimate, Sessions, StudyPlan};
-use earnest_models::hub::{Entry, Gate};
+use earnest_models::hub::{Entry, Gate, HubError};
 use earnest_models::memory::human_bytes;
 
 /// A model that is not on this machine.
@@ -26,25 +26,80 @@ pub(super) struct MissingModel {
 }
 
 impl MissingModel {
-    /// Says why the model is left out, and what getting it takes; `fetched` if the command without --dry-run fetches it.
-    pub(super) fn warn(&self, fetched: bool, printer: Printer) {
-        let mut needs = Vec::new();
-        if let Some(entry) = &self.entry {
-            needs.extend(download_bytes(entry).map(|bytes| format!("about {}", human_bytes(bytes))));
-            if entry.gate == Gate::Licence {
-                let licence = entry.licence.as_deref().unwrap_or("its own");
-                let page = format!("https://huggingface.co/{}", entry.repo);
-                needs.push(format!("licence {licence}, to be accepted at {page} first, with HF_TOKEN set"));
+    /// True for a model of the list that only has to be fetched, so that a row of a table says everything.
+    fn is_to_fetch(&self) -> bool {
+        let absent = matches!(self.error, EvalError::Hub(HubError::NotCached { .. } | HubError::Unresolved { .. }));
+        self.entry.is_some() && absent
+    }
+}
+
+/// What is said of models that are not on this machine.
+pub(super) struct Missing<'a> {
+    pub(super) models: &'a [MissingModel],
+    /// The command without --dry-run fetches them.
+    pub(super) fetched: bool,
+}
+
+impl Missing<'_> {
+    /// Says why models that no row of the table explains are left out.
+    pub(super) fn warn(&self, printer: Printer) {
+        for model in self.models.iter().filter(|model| !model.is_to_fetch()) {
+            printer.warning(&format!("{} is left out: {}", model.name, model.error));
+            if let Some(help) = model.error.help() {
+                printer.message(&format!("help: {help}"));
             }
         }
-        let needs = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join("; ")) };
-        if fetched && self.entry.is_some() {
-            return printer.message(&format!("{} would be fetched{needs}", self.name));
+    }
+
+    /// A table of what getting the models takes; with the hours of each if `per_parameter` seconds are known.
+    fn table(&self, per_parameter: Option<f64>, width: usize) -> String {
+        let models: Vec<&MissingModel> = self.models.iter().filter(|model| model.is_to_fetch()).collect();
+        let Some(first) = models.first() else { return String::new() };
+        let count = match models.as_slice() {
+            [_] => "1 model".to_owned(),
+            several => format!("{} models", several.len()),
+        };
+        let end = if self.fetched { "would be fetched" } else { "left out, not on this machine" };
+        let hours = per_parameter.map(|_| ("hours", Align::Right));
+        let columns =
+            [Some(("model", Align::Left)), Some(("download", Align::Right)), hours, Some(("licence", Align::Left))];
+        let mut table = Table::new(columns.into_iter().flatten().map(|(name, align)| (name.to_owned(), align)));
+        let mut gated = None;
+        for model in &models {
+            let Some(entry) = &model.entry else { continue };
+            let licence = entry.licence.as_deref().unwrap_or("unknown");
+            let licence = match entry.gate {
+                Gate::Licence => {
+                    gated.get_or_insert(&entry.repo);
+                    format!("{licence}, to accept")
+                }
+                Gate::None | Gate::Unknown => licence.to_owned(),
+            };
+            let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            let mut cells = vec![model.name.clone(), known(download_bytes(entry).map(human_bytes))];
+            if let Some(seconds) = per_parameter {
+                let hours = |count: u64| format!("{:.1}", seconds * count as f64 / 3600.0);
+                cells.push(known(entry.parameters.map(hours)));
+            }
+            cells.push(licence);
+            table.row(cells);
         }
-        printer.warning(&format!("{} is left out: {}{needs}", self.name, self.error));
-        if let Some(help) = self.error.help() {
-            printer.message(&format!("help: {help}"));
+        table.shorten_names(width);
+        let mut text = format!("{count} {end}:\n{}", table.render());
+        if let Some(repo) = gated {
+            let accept = format!(
+                "A licence to accept is on the model's page, e.g. https://huggingface.co/{repo}; fetching then needs HF_TOKEN."
+            );
+            text.push_str(&wrap(&accept, width, "* "));
         }
+        if !self.fetched {
+            let command = if models.len() == 1 { first.name.as_str() } else { "NAME" };
+            let fetch = format!(
+                "--fetch in the same command fetches what is missing, `earnest models fetch {command}` one of them."
+            );
+            text.push_str(&wrap(&fetch, width, "* "));
+        }
+        text
     }
 }
 
@@ -81,11 +136,15 @@ pub(super) fn show(
     args: &GsmSymbolicArgs,
     plan: &StudyPlan,
     sessions: &mut Sessions,
-    missing: &[MissingModel],
+    missing: &Missing<'_>,
     quiet: bool,
     printer: Printer,
 ) -> Result<(), CliError> {
     if quiet && !args.dry_run {
+        let names: Vec<&str> = missing.models.iter().map(|model| model.name.as_str()).collect();
+        if !names.is_empty() {
+            printer.warning(&format!("left out, not on this machine: {}", names.join(", ")));
+        }
         return Ok(());
     }
     let mut reporters = Reporters::on_terminal(printer, quiet);
@@ -109,8 +168,9 @@ pub(super) fn show(
         Err(error) => printer.warning(&format!("the cost is not known: {error}")),
     }
     text.push_str(&questions_line(args, printer.width()));
-    if !missing.is_empty() {
-        text.push_str(&wrap(&summary(missing, rate), printer.width(), "* "));
+    if !missing.models.is_empty() {
+        text.push_str(&wrap(&summary(missing.models, rate.clone()), printer.width(), "* "));
+        say_left_out(missing, rate.map(|(seconds, _)| seconds), printer);
     }
     match args.dry_run {
         true => printer.result(&text)?,
@@ -119,17 +179,27 @@ pub(super) fn show(
     Ok(())
 }
 
+/// Says on stderr which models are left out, and what getting them takes.
+pub(super) fn say_left_out(missing: &Missing<'_>, per_parameter: Option<f64>, printer: Printer) {
+    missing.warn(printer);
+    let table = missing.table(per_parameter, printer.width());
+    if !table.is_empty() {
+        printer.message(table.trim_end());
+    }
+}
+
 /// Prints what is missing where nothing can be asked yet: no model is here, or no questions are.
 pub(super) fn show_missing(
     args: &GsmSymbolicArgs,
     here: usize,
-    missing: &[MissingModel],
+    missing: &Missing<'_>,
     printer: Printer,
 ) -> Result<(), CliError> {
     let width = printer.width();
     let mut text = questions_line(args, width);
-    if !missing.is_empty() {
-        text.push_str(&wrap(&summary(missing, None), width, "* "));
+    if !missing.models.is_empty() {
+        text.push_str(&wrap(&summary(missing.models, None), width, "* "));
+        say_left_out(missing, None, printer);
     }
     let hours = match here {
         0 => "The hours are known when a model is here: by its earlier runs, or by --measure.".to_owned(),

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::gsm_symbolic::GsmSymbolicArgs;
-use super::gsm_symbolic_cost::{self, MissingModel, entry_of};
+use super::gsm_symbolic_cost::{self, Missing, MissingModel, entry_of, say_left_out};
 use super::gsm_symbolic_fetch::{self, Questions, questions};
 use super::gsm_symbolic_fresh::fresh_questions;
+use super::gsm_symbolic_small;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_flag;
 use crate::cli::models::of_paper;
@@ -68,16 +69,25 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
     if args.fetch && !args.dry_run {
         gsm_symbolic_fetch::execute(args, quiet, printer)?;
     }
-    let (models, missing) = models(args, printer)?;
+    let (models, all) = models(args)?;
+    let missing = Missing { models: &all, fetched: args.fetch && args.dry_run };
     if args.dry_run && (models.is_empty() || matches!(questions(args), Questions::Missing)) {
         gsm_symbolic_cost::show_missing(args, models.len(), &missing, printer)?;
         return Ok(None);
     }
     if models.is_empty() {
-        return Err(match missing.len() {
+        say_left_out(&missing, None, printer);
+        return Err(match all.len() {
             0 => CliError::usage("--run needs models").help("--models paper, --models small, or --with NAME=MODEL"),
-            all => CliError::usage(format!("none of the {all} models is on this machine"))
-                .help("add --fetch to the same command, or `earnest models fetch --paper gsm-symbolic` for those of the paper"),
+            count => CliError::usage(format!("none of the {count} models is on this machine")).help(
+                match args.models.iter().any(|word| word == "small") {
+                    true => format!("{}; --fetch fetches their namesakes from the hub", gsm_symbolic_small::ADVICE),
+                    false => {
+                        "add --fetch to the same command, or `earnest models fetch --paper gsm-symbolic` for those of the paper"
+                            .to_owned()
+                    }
+                },
+            ),
         });
     }
     let settings = StudySettings {
@@ -122,7 +132,7 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
     }
     match failures.into_iter().next() {
         Some((_, error)) => Err(error.into()),
-        None => Ok(Some(Ended { runs: executed, left_out: missing.len() })),
+        None => Ok(Some(Ended { runs: executed, left_out: all.len() })),
     }
 }
 
@@ -142,9 +152,6 @@ pub(super) struct Executed {
     pub(super) run: String,
 }
 
-/// The models of `small`: of both kinds, and small enough for any machine.
-const SMALL: [&str; 2] = ["SmolLM2-135M-Instruct", "gemma-3-270m-it"];
-
 /// The models of --models, wherever they are.
 pub(super) fn wanted(args: &GsmSymbolicArgs) -> Result<Vec<ModelDefinition>, CliError> {
     let engine = args.engine.settings()?;
@@ -159,8 +166,8 @@ pub(super) fn wanted(args: &GsmSymbolicArgs) -> Result<Vec<ModelDefinition>, Cli
                 }
             }
             "small" => {
-                for name in SMALL {
-                    wanted.push(defined(args, name, Path::new(name), place())?);
+                for (name, path) in gsm_symbolic_small::models()? {
+                    wanted.push(defined(args, &name, &path, place())?);
                 }
             }
             file if Path::new(file).extension().is_some_and(|ending| ending == "toml") => {
@@ -195,7 +202,7 @@ fn defined(args: &GsmSymbolicArgs, name: &str, path: &Path, place: String) -> Re
 }
 
 /// The models of --with and --models that are on this machine, under their names in the tables, and the others.
-fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<(Vec<ModelDefinition>, Vec<MissingModel>), CliError> {
+fn models(args: &GsmSymbolicArgs) -> Result<(Vec<ModelDefinition>, Vec<MissingModel>), CliError> {
     let with = args.with.iter().map(|named| defined(args, &named.name, &named.path, format!("--with {}", named.name)));
     let mut models: Vec<ModelDefinition> = with.collect::<Result<_, _>>()?;
     let wanted = wanted(args)?;
@@ -208,9 +215,7 @@ fn models(args: &GsmSymbolicArgs, printer: Printer) -> Result<(Vec<ModelDefiniti
                     ModelReference::Native { model, .. } => entry_of(args, model),
                     ModelReference::Mistralrs(_) | ModelReference::Endpoint(_) => None,
                 };
-                let model = MissingModel { name: definition.name, error, entry };
-                model.warn(args.fetch && args.dry_run, printer);
-                missing.push(model);
+                missing.push(MissingModel { name: definition.name, error, entry });
             }
         }
     }

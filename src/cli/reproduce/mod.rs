@@ -12,6 +12,7 @@ mod gsm_symbolic_cost;
 mod gsm_symbolic_fetch;
 mod gsm_symbolic_fresh;
 mod gsm_symbolic_runs;
+mod gsm_symbolic_small;
 
 pub use gsm_symbolic_collected::numbers_of;
 

@@ -10,7 +10,7 @@ use crate::cli::Exit;
 use crate::cli::catalogue;
 use crate::cli::error::CliError;
 use crate::cli::figures::FigureArgs;
-use crate::cli::models::{HubArgs, locate};
+use crate::cli::models::{HubArgs, locate, open};
 use crate::cli::printer::Printer;
 use crate::cli::stored::StoredRun;
 use crate::cli::values::Prompts;
@@ -164,7 +164,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
             }
             let mode = prompts.mode.unwrap_or_default();
             let chosen = locate(&path, &args.hub, args.measure.weights(), printer)?;
-            let checkpoint = model::open(&chosen)?;
+            let checkpoint = open(&chosen, printer)?;
             let mut options = format!("--model {}", device::shell_word(&path));
             // Counted before the measurement, which takes minutes: a template may fail.
             let counted = count(&checkpoint, mode)?;

@@ -5,11 +5,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
-use crate::cli::progress::{Tally, columns};
+use crate::cli::progress::{Tally, columns, stage_text};
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::Evaluated;
 use earnest_eval::report::Table;
-use earnest_eval::run::{Reporter, RunEvent, Stage};
+use earnest_eval::run::{Reporter, RunEvent};
 use earnest_eval::study::{PlannedRun, StudyPlan, Watcher};
 
 /// Interval of redraws.
@@ -152,14 +152,7 @@ impl Watcher for LiveTable {
 impl Reporter for LiveTable {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
-            RunEvent::Preparing(Stage::OpeningCheckpoint) => self.draw("opening the checkpoint"),
-            RunEvent::Preparing(Stage::HashingFiles { done, total }) => {
-                self.draw(&format!(
-                    "checking the model's files: {:.0} %",
-                    100.0 * *done as f64 / (*total).max(1) as f64
-                ));
-            }
-            RunEvent::Preparing(Stage::LoadingWeights) => self.draw("loading the weights"),
+            RunEvent::Preparing(stage) => self.draw(&stage_text(stage)),
             RunEvent::Started { planned, progress, .. } => {
                 // Until here a signal may end the process at once: nothing would be lost.
                 if let Err(error) = stop_on_signal() {
@@ -169,7 +162,7 @@ impl Reporter for LiveTable {
             }
             RunEvent::Progress { statistics, .. } => {
                 if let Some(tally) = &mut self.tally {
-                    tally.statistics = *statistics;
+                    tally.count(*statistics);
                 }
                 self.progress();
             }

@@ -60,7 +60,7 @@ pub fn execute(args: &MergeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     let adapters = args.adapter.as_deref().map(AdapterFolder::open).transpose()?;
     let retrofit = adapters.as_ref().and_then(AdapterFolder::settings).map(|settings| settings.retrofit);
     let path = locate(&args.model, &args.hub, WeightFormat::default(), printer)?.path().to_owned();
-    let base = Base::open(&path, retrofit.unwrap_or_default())?;
+    let base = Base::open_allowing(&path, &args.hub.allow_config, retrofit.unwrap_or_default())?;
     if !quiet {
         printer.message(&format!("writing {} parameters", base.checkpoint().config.parameter_count()));
     }

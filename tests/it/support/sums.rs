@@ -76,6 +76,7 @@ pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
         until: None,
         model_files: vec![FileRecord { name: "model".into(), size: 3, sha256: "ab".repeat(32) }],
         weights: None,
+        pre_tokenizer: None,
         prompt_mode: Mode::Raw,
         system: earnest_eval::prompt::SystemPlace::Own,
         generation: Generation {

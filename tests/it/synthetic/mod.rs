@@ -46,6 +46,7 @@ pub fn manifest(name: &str, model: &str, suite: &dyn Suite) -> Manifest {
         until: None,
         model_files: vec![FileRecord { name: format!("{model}.gguf"), size: 1, sha256: "00".repeat(32) }],
         weights: None,
+        pre_tokenizer: None,
         prompt_mode: Mode::Raw,
         system: earnest_eval::prompt::SystemPlace::Own,
         generation: Generation {

@@ -9,7 +9,7 @@ use super::body::Form;
 use super::client::Client;
 use super::probe::{ProbeError, fingerprint, probe};
 use super::reply::{Answer, answer};
-use super::{Address, Api, Dialect, ExchangeError, Retry, Secret, Server};
+use super::{Address, Api, Dialect, ExchangeError, NOT_TOLD, Retry, Secret, Server};
 use crate::{
     Card, Completion, Engine, EngineError, Event, FinishReason, Input, Logprobs, Rejected, Request, RequestId,
     Statistics, Timings,
@@ -473,9 +473,12 @@ impl Engine for EndpointEngine {
         }
         Card {
             engine: "openai".into(),
-            version: format!("{} {}", dialect.name(), version.as_deref().unwrap_or("(version not told)")),
+            version: match version {
+                Some(version) => format!("{} {version}", dialect.name()),
+                None => dialect.name().to_owned(),
+            },
             devices: vec![name],
-            weights_dtype: "not told".into(),
+            weights_dtype: NOT_TOLD.into(),
             context: self.context.unwrap_or(0),
             weight_bytes: 0,
             kv_bytes: 0,

@@ -18,3 +18,6 @@ pub use client::ExchangeError;
 pub use engine::{Concurrency, ConnectError, EndpointEngine, EndpointError, Options, Silence};
 pub use probe::{Dialect, Server};
 pub use retry::Retry;
+
+/// What a record has for a property of a model that its endpoint does not tell.
+pub const NOT_TOLD: &str = "not told";

@@ -109,9 +109,10 @@ impl Reporter for OneSession<'_> {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Started { .. } if self.started => {}
-            RunEvent::Started { run, progress, card, .. } => {
+            RunEvent::Started { run, progress, card, budget, .. } => {
                 self.started = true;
-                self.reporter.event(&RunEvent::Started { run, planned: self.most, adaptive: true, progress, card });
+                let (planned, budget) = (self.most, *budget);
+                self.reporter.event(&RunEvent::Started { run, planned, adaptive: true, progress, card, budget });
             }
             RunEvent::Ended(Some(_)) => {}
             other => self.reporter.event(other),

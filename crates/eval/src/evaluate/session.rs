@@ -33,7 +33,7 @@ pub struct Evaluated {
 /// [`EvalError`]; [`EvalError::Interrupted`] and [`EvalError::TooManyFailures`] leave a run that can be continued.
 pub fn evaluate(settings: &EvaluationSettings, reporter: &mut dyn Reporter) -> Result<Evaluated, EvalError> {
     settings.check()?;
-    reporter.event(&RunEvent::Preparing(Stage::OpeningCheckpoint));
+    reporter.event(&RunEvent::Preparing(settings.model.opening()));
     let mut model = ModelSession::open(settings)?;
     for warning in model.warnings() {
         reporter.event(&RunEvent::Warning(warning));
@@ -294,7 +294,10 @@ impl Session<'_> {
     }
 
     fn load(&self, reporter: &mut dyn Reporter) -> Result<LoadedEngine, EvalError> {
-        reporter.event(&RunEvent::Preparing(Stage::LoadingWeights));
+        reporter.event(&RunEvent::Preparing(match &self.settings.endpoint {
+            Some(endpoint) => Stage::AskingEndpoint(endpoint.base_url.clone()),
+            None => Stage::LoadingWeights,
+        }));
         let mut loaded = LoadedEngine::timed(self.model)?;
         for note in std::mem::take(&mut loaded.notes) {
             reporter.event(&RunEvent::Warning(note));
@@ -419,6 +422,7 @@ pub(super) fn resolve_settings(
         until,
         model_files,
         weights: model.weights(),
+        pre_tokenizer: model.pre_tokenizer(),
         prompt_mode: prompter.mode(),
         system: if has_system_message(suite) { prompter.system() } else { SystemPlace::Own },
         generation,

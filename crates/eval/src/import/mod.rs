@@ -172,6 +172,7 @@ fn manifest(settings: &ImportSettings, suite: &dyn Suite, mode: Mode, plan: Plan
         until: None,
         model_files: vec![FileRecord { name, size, sha256 }],
         weights: None,
+        pre_tokenizer: None,
         prompt_mode: mode,
         system: SystemPlace::Own,
         generation: Generation {

@@ -2,7 +2,9 @@
 use std::path::{Path, PathBuf};
 
 use earnest_digest::DigestCache;
-use earnest_models::checkpoint::{Checkpoint, CheckpointError, Format, METADATA_FILES};
+use earnest_models::checkpoint::{
+    Checkpoint, CheckpointError, Format, METADATA_FILES, PRE_TOKENIZER_KEY, SuppliedPreTokenizer,
+};
 use earnest_models::hub::Expected;
 
 use super::LocatedModel;
@@ -59,7 +61,7 @@ fn open_with(
 }
 
 /// Refuses options that change nothing, under which a run would be stored as another model's.
-fn check_options(located: &LocatedModel, checkpoint: &Checkpoint) -> Result<(), EvalError> {
+pub(super) fn check_options(located: &LocatedModel, checkpoint: &Checkpoint) -> Result<(), EvalError> {
     // Of a model that runs elsewhere, nothing is known.
     if checkpoint.is_foreign() {
         return Ok(());
@@ -73,15 +75,35 @@ fn check_options(located: &LocatedModel, checkpoint: &Checkpoint) -> Result<(), 
         ))
         .hint("leave it out, or take another model"));
     }
-    let allowed = &checkpoint.passed_keys.allowed;
+    let allowed = allowed_config(checkpoint);
     let matches = |key: &String| allowed.iter().any(|name| name == key || name.rsplit('.').next() == Some(key));
     match located.allow_config.iter().find(|key| !matches(key)) {
+        Some(key) if key.split('=').next() == Some(PRE_TOKENIZER_KEY) => {
+            let message = format!(
+                "--allow-config {key}: {}",
+                match key.contains('=') {
+                    true =>
+                        "only a GGUF file with merges of bytes (tokenizer.ggml.model gpt2) has a pre-tokenizer to name",
+                    false => "the name is missing",
+                }
+            );
+            Err(EvalError::setting(message).hint(match key.contains('=') {
+                true => "leave it out",
+                false => "write --allow-config tokenizer.ggml.pre=NAME, for a file that names none or an unknown one",
+            }))
+        }
         Some(key) => {
             Err(EvalError::setting(format!("--allow-config {key}: the configuration has no unknown key of this name"))
                 .hint("leave it out"))
         }
         None => Ok(()),
     }
+}
+
+/// Returns what `--allow-config` let through.
+fn allowed_config(checkpoint: &Checkpoint) -> Vec<String> {
+    let named = checkpoint.pre_tokenizer.as_ref().and_then(SuppliedPreTokenizer::option);
+    checkpoint.passed_keys.allowed.iter().cloned().chain(named).collect()
 }
 
 /// Returns the manifest's record of a checkpoint.
@@ -105,7 +127,7 @@ pub fn record(located: &LocatedModel, checkpoint: &Checkpoint) -> ModelRecord {
         chat_template_sha256: checkpoint.chat_template.as_ref().map(|template| template.sha256()),
         pinned: located.pinned.clone(),
         weights: checkpoint.weight_record(),
-        allowed_config: checkpoint.passed_keys.allowed.iter().cloned().collect(),
+        allowed_config: allowed_config(checkpoint),
     }
 }
 

@@ -2,10 +2,10 @@
 use std::time::Duration;
 
 use earnest_engine::Input;
-use earnest_engine::endpoint::{Address, Api, Concurrency, EndpointEngine, Options, Retry, Secret, Server};
+use earnest_engine::endpoint::{Address, Api, Concurrency, EndpointEngine, NOT_TOLD, Options, Retry, Secret, Server};
 use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 
-use super::checkpoint::{hash_files, record};
+use super::checkpoint::{check_options, hash_files, record};
 use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
 use crate::EvalError;
@@ -143,8 +143,13 @@ impl EndpointModel {
 
 /// Opens a tokenizer's folder, which needs no weights.
 fn open_tokenizer(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
-    Checkpoint::open_without_weights(located.path(), &located.allow_config)
-        .map_err(|error| EvalError::model(format!("cannot use the tokenizer: {error}")))
+    let opened = Checkpoint::open_without_weights(located.path(), &located.allow_config);
+    let checkpoint = opened.map_err(|error| {
+        let failed = EvalError::model(format!("cannot use the tokenizer: {error}"));
+        error.help().into_iter().fold(failed, EvalError::hint)
+    })?;
+    check_options(located, &checkpoint)?;
+    Ok(checkpoint)
 }
 
 fn options(
@@ -201,6 +206,10 @@ impl OpenModel for EndpointModel {
         self.tokenizer.as_ref().map(Checkpoint::weight_format).filter(|format| !format.is_plain())
     }
 
+    fn pre_tokenizer(&self) -> Option<String> {
+        self.tokenizer.as_ref()?.pre_tokenizer.as_ref().map(|supplied| supplied.name.clone())
+    }
+
     fn endpoint(&self) -> Option<EndpointSettings> {
         Some(EndpointSettings {
             base_url: self.source.address.as_str().to_owned(),
@@ -219,12 +228,12 @@ impl OpenModel for EndpointModel {
             name: self.server.model.rsplit('/').find(|part| !part.is_empty()).unwrap_or("endpoint").to_owned(),
             path: here.as_ref().map_or_else(|| url.to_owned(), |here| here.path.clone()),
             format: "endpoint".to_owned(),
-            architecture: here.as_ref().map_or_else(|| "not told".to_owned(), |here| here.architecture.clone()),
+            architecture: here.as_ref().map_or_else(|| NOT_TOLD.to_owned(), |here| here.architecture.clone()),
             context: self.source.context.or(here.as_ref().map(|here| here.context)).unwrap_or(0),
             chat_template_sha256: here.as_ref().and_then(|here| here.chat_template_sha256.clone()),
-            pinned: here.and_then(|here| here.pinned),
+            pinned: here.as_ref().and_then(|here| here.pinned.clone()),
             weights: None,
-            allowed_config: Vec::new(),
+            allowed_config: here.map(|here| here.allowed_config).unwrap_or_default(),
         }
     }
 

@@ -282,6 +282,7 @@ pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) 
             list(&passed.allowed)
         ));
     }
+    warnings.extend(checkpoint.pre_tokenizer.iter().map(|supplied| supplied.note.clone()));
     if let Some((commit, files)) = unverifiable(checkpoint) {
         warnings.push(format!(
             "no local digest to check {} of {commit} against; `earnest models verify --remote {commit}` asks the hub",
@@ -314,6 +315,10 @@ impl OpenModel for LocalModel {
 
     fn weights(&self) -> Option<WeightFormat> {
         Some(self.checkpoint.weight_format()).filter(|format| !format.is_plain())
+    }
+
+    fn pre_tokenizer(&self) -> Option<String> {
+        self.checkpoint.pre_tokenizer.as_ref().map(|supplied| supplied.name.clone())
     }
 
     fn record(&self) -> ModelRecord {

@@ -17,7 +17,7 @@ pub struct LocatedModel {
     pub(super) path: PathBuf,
     pub(super) pinned: Option<Pinned>,
     pub(super) weights: WeightFormat,
-    /// Unknown keys of config.json that are let through.
+    /// As in [`HubSettings::allow_config`].
     pub(super) allow_config: Vec<String>,
     /// Sampling that the list of models recommends.
     pub(super) decoding: Option<Decoding>,

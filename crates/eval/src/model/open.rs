@@ -13,7 +13,7 @@ use super::process::{MISTRALRS, ProcessModel};
 use super::{CheckpointDefaults, Device, DeviceNote, EndpointSource, EngineSettings, LocatedModel, TrafficSettings};
 use crate::EvalError;
 use crate::prompt::PromptSource;
-use crate::run::{EndpointSettings, EngineRecord, FileRecord, ModelRecord, RunSettings};
+use crate::run::{EndpointSettings, EngineRecord, FileRecord, ModelRecord, RunSettings, Stage};
 
 /// Source of completions.
 #[derive(Debug, Clone)]
@@ -67,6 +67,14 @@ impl ModelSource {
         }
     }
 
+    /// Returns the stage of [`ModelSource::open`].
+    pub(crate) fn opening(&self) -> Stage {
+        match self {
+            ModelSource::Endpoint(source) => Stage::ProbingEndpoint(source.address.as_str().to_owned()),
+            ModelSource::Local { .. } | ModelSource::Mistralrs(_) => Stage::OpeningCheckpoint,
+        }
+    }
+
     /// Opens the checkpoint or probes the endpoint; loads no weights.
     pub fn open(
         &self,
@@ -114,6 +122,11 @@ pub trait OpenModel {
 
     /// Returns the weight format, if weights are converted at load.
     fn weights(&self) -> Option<WeightFormat>;
+
+    /// Returns the pre-tokenizer, if the model's files do not name it themselves.
+    fn pre_tokenizer(&self) -> Option<String> {
+        None
+    }
 
     /// Returns the endpoint's part of a run's settings.
     fn endpoint(&self) -> Option<EndpointSettings> {

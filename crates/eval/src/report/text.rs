@@ -9,8 +9,10 @@ use super::profile::{bars_below, profile};
 use super::{Align, Document, Table, grid};
 use crate::import::card_of;
 use crate::logs::LogCard;
-use crate::run::Status;
+use crate::prompt::Mode;
+use crate::run::{Manifest, Status};
 use earnest_engine::Sampling;
+use earnest_engine::endpoint::NOT_TOLD;
 use earnest_tasks::suite::log::Reported;
 use earnest_tasks::suite::registry::task_label;
 use earnest_tasks::suite::{Interval, Readings, RuleReading, SummaryRow};
@@ -169,7 +171,13 @@ pub(super) fn heading(document: &Document) -> String {
     let manifest = &document.manifest;
     let settings = &manifest.settings;
     let generation = &settings.generation;
-    let dtype = manifest.engine.as_ref().map_or_else(String::new, |engine| format!(", {}", engine.card.weights_dtype));
+    let dtype = manifest.engine.as_ref().map(|engine| engine.card.weights_dtype.as_str());
+    let told: Vec<&str> = [Some(manifest.model.architecture.as_str()), dtype]
+        .into_iter()
+        .flatten()
+        .filter(|one| *one != NOT_TOLD)
+        .collect();
+    let told = if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) };
     let status = match manifest.status {
         Status::Finished => String::new(),
         Status::Running | Status::Interrupted => {
@@ -197,11 +205,10 @@ pub(super) fn heading(document: &Document) -> String {
         format!("{} prompts, {}", settings.prompt_mode, sampling(&generation.sampling))
     };
     format!(
-        "{} {} on {} ({}{dtype}){status}\n{asked}, {} item{} x {} sample{}\n",
+        "{} {} on {}{told}{status}\n{asked}, {} item{} x {} sample{}\n",
         settings.suite,
         settings.suite_version,
         manifest.model.name,
-        manifest.model.architecture,
         document.totals.planned / (settings.samples.max(1) as usize),
         plural(document.totals.planned / (settings.samples.max(1) as usize)),
         settings.samples,
@@ -411,7 +418,7 @@ pub fn warnings(document: &Document) -> Vec<String> {
             counted(answered, "completion"),
             100.0 * totals.truncated as f64 / answered.max(1) as f64,
             agreeing(totals.truncated, "was", "were"),
-            if document.manifest.settings.is_log() { "" } else { "; --max-tokens raises it" },
+            advice_on_cut(manifest, totals.truncated as f64 / answered.max(1) as f64),
         ));
     }
     if totals.clipped > 0 {
@@ -433,6 +440,31 @@ pub fn warnings(document: &Document) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Share of completions that are cut from which a model that continues a text is one that does not end its answers.
+const NEARLY_ALL: f64 = 0.9;
+
+/// Returns what helps against completions that are cut off, as a sentence's end.
+fn advice_on_cut(manifest: &Manifest, share: f64) -> &'static str {
+    let settings = &manifest.settings;
+    if settings.is_log() {
+        return "";
+    }
+    if settings.prompt_mode == Mode::Chat || settings.imported() || share < NEARLY_ALL {
+        return "; --max-tokens raises it";
+    }
+    // A base model writes on after its answer, so more tokens only take more time.
+    match manifest.model.chat_template_sha256 {
+        Some(_) => {
+            ": asked by raw prompts, the model goes on after its answers, and more tokens would not end them; --prompt chat asks it \
+             as its chat template does, with which it ends them"
+        }
+        None => {
+            ": the model goes on after its answers, and more tokens would not end them; worked examples (`--shots`) or the `stop` of a \
+             task file do, and a model with a chat template ends its own"
+        }
+    }
 }
 
 /// Describes time, throughput and prefix cache.

@@ -15,7 +15,8 @@ pub enum RunEvent<'a> {
     /// A preparation before the first sample.
     Preparing(Stage),
     /// Start of generation: number of samples in the plan, and the progress of earlier sessions. An adaptive run has at most so many.
-    Started { run: &'a str, planned: usize, adaptive: bool, progress: &'a RunProgress, card: &'a Card },
+    /// `budget` is the largest number of new tokens that all of the first answers may have; 0 where nothing is generated.
+    Started { run: &'a str, planned: usize, adaptive: bool, progress: &'a RunProgress, card: &'a Card, budget: usize },
     /// An engine step.
     Progress { prefilled: usize, decoded: usize, statistics: Statistics },
     /// A finished sample; it may have failed.
@@ -33,7 +34,7 @@ pub enum RunEvent<'a> {
 }
 
 /// A stage of preparation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
     /// Config, tokenizer and chat template.
     OpeningCheckpoint,
@@ -41,6 +42,10 @@ pub enum Stage {
     HashingFiles { done: u64, total: u64 },
     /// The engine loads the weights.
     LoadingWeights,
+    /// The endpoint at this address is asked which models and APIs it has.
+    ProbingEndpoint(String),
+    /// The endpoint at this address gets the questions.
+    AskingEndpoint(String),
 }
 
 /// Ignores all events.

@@ -40,6 +40,9 @@ pub struct RunSettings {
     /// Conversion of the weights at load, if any. A quantised model is another model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<WeightFormat>,
+    /// Pre-tokenizer of a GGUF file that names none that is known, by the user's name or because its vocabulary leaves no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_tokenizer: Option<String>,
     pub prompt_mode: Mode,
     /// Position of the suite's system message, unless it is a separate message.
     #[serde(default, skip_serializing_if = "SystemPlace::is_own")]
@@ -303,7 +306,7 @@ pub struct ModelRecord {
     /// Converted weights, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<WeightRecord>,
-    /// Unknown keys of its configuration that the user let through.
+    /// Unknown keys of its configuration that the user let through, and the pre-tokenizer that the user named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_config: Vec<String>,
 }

@@ -13,7 +13,7 @@ use super::{
     SAMPLE_FORMAT, Sample, SampleFailure,
 };
 use crate::prompt::{Continuation, Prompter, Rendered, Wire};
-use earnest_engine::{Completion, Engine, Event, Input, Logprobs, Request, RequestId};
+use earnest_engine::{Card, Completion, Engine, Event, Input, Logprobs, Request, RequestId};
 use earnest_tasks::answer::opened_by;
 use earnest_tasks::suite::{Item, Suite};
 
@@ -75,7 +75,9 @@ impl Runner<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<Ended, RunError> {
         let planned = self.plan.len(self.suite);
-        reporter.event(&RunEvent::Started { run: self.run, planned, adaptive: false, progress, card: &engine.card() });
+        let card = engine.card();
+        let budget = self.first_budget(&card);
+        reporter.event(&RunEvent::Started { run: self.run, planned, adaptive: false, progress, card: &card, budget });
         let mut tally = Tally { failures: 0, most_failures: self.fail_on_error.map(|f| f * planned as f64), decider };
         // Completed answers are written even if the suite panics.
         let outcome = std::thread::scope(|scope| {
@@ -106,6 +108,13 @@ impl Runner<'_> {
         let outcome = if decided { Ok(Ended::Decided) } else { outcome };
         reporter.event(&RunEvent::Ended(outcome.as_ref().ok().copied()));
         outcome
+    }
+
+    /// Returns the tokens after which the first of the answers that come together has ended, whatever the model does.
+    fn first_budget(&self, card: &Card) -> usize {
+        let first = self.suite.items().take(card.in_flight.clamp(1, 1024));
+        let budgets = first.filter(|item| item.continuations.is_empty());
+        budgets.map(|item| self.generation.room(item.budget, 0, usize::MAX).max_tokens).min().unwrap_or(0)
     }
 
     fn session(

@@ -31,8 +31,8 @@ pub enum CheckpointError {
     #[error("{}: {what}", path.display())]
     Feature { path: PathBuf, what: String, architecture: String },
     /// The architecture is not supported.
-    #[error("{}: architecture {found} is not supported; supported architectures: {supported}", path.display())]
-    UnknownArchitecture { path: PathBuf, found: String, supported: String },
+    #[error("{}: architecture {found} is not supported{}; docs/models.md lists those that are", path.display(), of_near(near))]
+    UnknownArchitecture { path: PathBuf, found: String, near: Vec<&'static str> },
     /// A tensor that the configuration implies is missing.
     #[error("tensor {tensor} ({parameter}) is missing from {}: the checkpoint is incomplete, or its configuration describes another model", path.display())]
     TensorMissing { tensor: String, parameter: String, path: PathBuf },
@@ -45,6 +45,9 @@ pub enum CheckpointError {
     /// The tokenizer cannot be built or does not fit the model.
     #[error("tokenizer of {}: {what}", path.display())]
     Tokenizer { path: PathBuf, what: String },
+    /// A GGUF file does not say how texts are split before merging, or in a way that is not known.
+    #[error("{}: {what}", path.display())]
+    PreTokenizer { path: PathBuf, what: String, example: &'static str },
     /// A weight cannot be quantised at load.
     #[error("{parameter} cannot be quantised to {scheme}: {what}")]
     Quantise { parameter: String, scheme: &'static str, what: String },
@@ -61,6 +64,30 @@ pub enum CheckpointError {
     TemplateLimit { template: String, what: String },
 }
 
+/// Returns a sentence's part on the supported architectures of similar names.
+fn of_near(near: &[&str]) -> String {
+    if near.is_empty() { String::new() } else { format!(", the nearest that are: {}", near.join(", ")) }
+}
+
+/// Returns the supported architectures whose names are most like that of one that is not, at most three.
+pub(super) fn nearest(found: &str, supported: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    const AT_MOST: usize = 3;
+    // What all names share would make all of them alike.
+    let own = |name: &str| {
+        let own = name.split("For").next().unwrap_or(name);
+        own.to_lowercase().replace(['_', '-', '.'], "")
+    };
+    let wanted = own(found);
+    let likeness = |name: &str| {
+        let name = own(name);
+        let shared = wanted.chars().zip(name.chars()).take_while(|(one, other)| one == other).count();
+        (shared >= 4.min(wanted.chars().count())).then(|| strsim::normalized_levenshtein(&wanted, &name))
+    };
+    let mut alike: Vec<(f64, &str)> = supported.filter_map(|name| Some((likeness(name)?, name))).collect();
+    alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    alike.into_iter().take(AT_MOST).map(|(_, name)| name).collect()
+}
+
 impl CheckpointError {
     /// Returns the next step for the user, where the message does not have it.
     pub fn help(&self) -> Option<String> {
@@ -72,6 +99,10 @@ impl CheckpointError {
                 let folder = path.parent().unwrap_or(path).display().to_string();
                 Some(super::elsewhere::next_step(&folder, family))
             }
+            CheckpointError::PreTokenizer { example, .. } => Some(format!(
+                "name the one that the model was trained with, as its publisher's tokenizer or a newer GGUF file of it has it, e.g. \
+                 `--allow-config tokenizer.ggml.pre={example}`; the manifest records it, and a model with another one is another model"
+            )),
             _ => None,
         }
     }
@@ -83,5 +114,38 @@ impl CheckpointError {
         } else {
             CheckpointError::Read { path: path.to_path_buf(), source }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_architecture_is_answered_by_the_nearest_ones() {
+        let known = [
+            "Qwen2ForCausalLM",
+            "Qwen3ForCausalLM",
+            "Qwen3MoeForCausalLM",
+            "Gemma4ForConditionalGeneration",
+            "PhiForCausalLM",
+        ];
+        let near = |found: &str| nearest(found, known.into_iter());
+        assert_eq!(near("Qwen3NextForCausalLM"), ["Qwen3ForCausalLM", "Qwen3MoeForCausalLM", "Qwen2ForCausalLM"]);
+        assert_eq!(near("Gemma5ForCausalLM"), ["Gemma4ForConditionalGeneration"]);
+        assert!(near("MambaForCausalLM").is_empty());
+        assert!(near("(none named)").is_empty());
+        let error = |found: &str| CheckpointError::UnknownArchitecture {
+            path: "m/config.json".into(),
+            found: found.to_owned(),
+            near: near(found),
+        };
+        let text = error("Qwen3NextForCausalLM").to_string();
+        assert!(text.contains("nearest that are: Qwen3ForCausalLM") && text.len() < 250, "{text}");
+        let text = error("MambaForCausalLM").to_string();
+        assert_eq!(
+            text,
+            "m/config.json: architecture MambaForCausalLM is not supported; docs/models.md lists those that are"
+        );
     }
 }

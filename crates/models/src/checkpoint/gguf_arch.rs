@@ -1,5 +1,6 @@
 //! Architectures of GGUF files (`general.architecture`).
 use super::CheckpointError;
+use super::error::nearest;
 use super::gguf_file::GgufFile;
 
 /// A supported architecture.
@@ -76,7 +77,7 @@ impl GgufArchitecture {
         known.ok_or_else(|| CheckpointError::UnknownArchitecture {
             path: file.path.clone(),
             found: found.to_string(),
-            supported: NAMES.map(|(name, _)| name).join(", "),
+            near: nearest(found, NAMES.into_iter().map(|(name, _)| name)),
         })
     }
 

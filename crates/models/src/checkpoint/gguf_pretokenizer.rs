@@ -31,9 +31,120 @@ const UNNAMED: [&str; 4] = [
     r"[0-9][0-9][0-9]",
 ];
 
-const SUPPORTED: &str = "default, gpt-2, phi-2, olmo, mpt, exaone4, granite-docling, smollm, starcoder, refact, command-r, codeshell, \
-     exaone, llama-bpe, llama3, falcon3, pixtral, dbrx, smaug-bpe, chatglm-bpe, glm4, qwen2, deepseek-r1-qwen, stablelm2, hunyuan, megrez, \
-     qwen35, tekken, gpt-4o, llama4, deepseek-v3, hunyuan-dense and tiny_aya";
+/// How the pre-tokenizer of a scheme splits a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Splitting {
+    /// GPT-2's own expression.
+    Gpt2,
+    /// Every digit alone, then GPT-2's expression.
+    DigitsThenGpt2,
+    /// These expressions, one after another.
+    Expressions(&'static [&'static str]),
+}
+
+/// What a scheme leaves together of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Numbers {
+    DigitByDigit,
+    UpToThree,
+    UpToThreeFromTheRight,
+    Whole,
+}
+
+impl Numbers {
+    fn words(self) -> &'static str {
+        match self {
+            Numbers::DigitByDigit => "digit by digit",
+            Numbers::UpToThree => "in groups of up to three digits",
+            Numbers::UpToThreeFromTheRight => "in groups of three digits from the right",
+            Numbers::Whole => "not at all",
+        }
+    }
+}
+
+/// A scheme and the names that it has in files.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NamedScheme {
+    names: &'static [&'static str],
+    splitting: Splitting,
+    numbers: Numbers,
+    whole_words_first: bool,
+    adds_bos: bool,
+}
+
+impl NamedScheme {
+    const fn plain(names: &'static [&'static str], splitting: Splitting, numbers: Numbers) -> Self {
+        NamedScheme { names, splitting, numbers, whole_words_first: false, adds_bos: false }
+    }
+
+    /// A scheme whose vocabulary has words that no merge makes.
+    const fn whole_words(self) -> Self {
+        NamedScheme { whole_words_first: true, ..self }
+    }
+
+    const fn with_bos(self) -> Self {
+        NamedScheme { adds_bos: true, ..self }
+    }
+}
+
+use Numbers::{DigitByDigit, UpToThree, UpToThreeFromTheRight, Whole};
+use Splitting::{DigitsThenGpt2, Expressions, Gpt2};
+
+static SCHEMES: [NamedScheme; 12] = [
+    NamedScheme::plain(&[FALLBACK], Expressions(&UNNAMED), UpToThree),
+    NamedScheme::plain(&["gpt-2", "phi-2", "olmo", "mpt", "exaone4", "granite-docling"], Gpt2, Whole),
+    NamedScheme::plain(
+        &["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone"],
+        DigitsThenGpt2,
+        DigitByDigit,
+    ),
+    NamedScheme::plain(&["llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"], Expressions(&[LLAMA3]), UpToThree)
+        .whole_words()
+        .with_bos(),
+    NamedScheme::plain(&["dbrx", "smaug-bpe", "chatglm-bpe"], Expressions(&[LLAMA3]), UpToThree),
+    NamedScheme::plain(&["glm4"], Expressions(&[LLAMA3]), UpToThree).whole_words(),
+    NamedScheme::plain(
+        &["qwen2", "deepseek-r1-qwen", "stablelm2", "hunyuan", "megrez"],
+        Expressions(&[QWEN2]),
+        DigitByDigit,
+    ),
+    NamedScheme::plain(&["qwen35"], Expressions(&[QWEN35]), DigitByDigit),
+    NamedScheme::plain(&["tekken"], Expressions(&[TEKKEN]), DigitByDigit).whole_words().with_bos(),
+    NamedScheme::plain(&["gpt-4o", "llama4"], Expressions(&[GPT4O]), UpToThree),
+    NamedScheme::plain(&["deepseek-v3", "hunyuan-dense"], Expressions(&DEEPSEEK3), UpToThree),
+    NamedScheme::plain(&["tiny_aya"], Expressions(&[DIGITS_FROM_THE_RIGHT, GPT4O]), UpToThreeFromTheRight),
+];
+
+/// The name under which llama.cpp splits what names no scheme; no model was trained with it.
+const FALLBACK: &str = "default";
+
+/// Returns the scheme of this name.
+pub(super) fn named(name: &str) -> Option<&'static NamedScheme> {
+    SCHEMES.iter().find(|scheme| scheme.names.contains(&name))
+}
+
+/// Returns the schemes that models were trained with.
+pub(super) fn candidates() -> impl Iterator<Item = &'static NamedScheme> {
+    SCHEMES.iter().filter(|scheme| scheme.names != [FALLBACK])
+}
+
+/// Returns every known name, for messages.
+pub(super) fn known_names() -> String {
+    SCHEMES.iter().flat_map(|scheme| scheme.names).copied().collect::<Vec<_>>().join(", ")
+}
+
+/// Returns these schemes' names, by what becomes of a number.
+pub(super) fn described(schemes: &[&NamedScheme]) -> String {
+    let mut kinds: Vec<Numbers> = schemes.iter().map(|scheme| scheme.numbers).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let part = |kind: &Numbers| {
+        let names = schemes.iter().filter(|scheme| scheme.numbers == *kind).flat_map(|scheme| scheme.names).copied();
+        format!("{} ({})", names.collect::<Vec<_>>().join(", "), kind.words())
+    };
+    let parts: Vec<String> = kinds.iter().map(part).collect();
+    parts.join("; ")
+}
 
 /// A pre-tokenizer and the settings that come with it.
 pub(super) struct Scheme {
@@ -44,31 +155,38 @@ pub(super) struct Scheme {
     pub(super) adds_bos: bool,
 }
 
-/// Returns the scheme of this name.
-pub(super) fn scheme(name: &str) -> Result<Scheme, String> {
-    let plain = |pre_tokenizer| Scheme { pre_tokenizer, whole_words_first: false, adds_bos: false };
-    Ok(match name {
-        "default" => plain(splits(&UNNAMED)?),
-        "gpt-2" | "phi-2" | "olmo" | "mpt" | "exaone4" | "granite-docling" => {
-            plain(ByteLevel::new(false, false, true).into())
-        }
-        "smollm" | "starcoder" | "refact" | "command-r" | "codeshell" | "exaone" => {
-            let digits = Digits::new(true).into();
-            plain(Sequence::new(vec![digits, ByteLevel::new(false, false, true).into()]).into())
-        }
-        "llama-bpe" | "llama3" | "llama-v3" | "falcon3" | "pixtral" => {
-            Scheme { pre_tokenizer: splits(&[LLAMA3])?, whole_words_first: true, adds_bos: true }
-        }
-        "dbrx" | "smaug-bpe" | "chatglm-bpe" => plain(splits(&[LLAMA3])?),
-        "glm4" => Scheme { whole_words_first: true, ..plain(splits(&[LLAMA3])?) },
-        "qwen2" | "deepseek-r1-qwen" | "stablelm2" | "hunyuan" | "megrez" => plain(splits(&[QWEN2])?),
-        "qwen35" => plain(splits(&[QWEN35])?),
-        "tekken" => Scheme { pre_tokenizer: splits(&[TEKKEN])?, whole_words_first: true, adds_bos: true },
-        "gpt-4o" | "llama4" => plain(splits(&[GPT4O])?),
-        "deepseek-v3" | "hunyuan-dense" => plain(splits(&DEEPSEEK3)?),
-        "tiny_aya" => plain(splits(&[DIGITS_FROM_THE_RIGHT, GPT4O])?),
-        other => return Err(format!("tokenizer.ggml.pre is {other}; supported values are {SUPPORTED}")),
-    })
+impl NamedScheme {
+    /// The first of the scheme's names.
+    pub(super) fn name(&self) -> &'static str {
+        self.names[0]
+    }
+
+    /// How it splits a text.
+    pub(super) fn splitting(&self) -> Splitting {
+        self.splitting
+    }
+
+    /// True if it keeps no two digits together.
+    pub(super) fn splits_digits(&self) -> bool {
+        self.numbers == DigitByDigit
+    }
+
+    /// Builds the scheme.
+    pub(super) fn build(&self) -> Result<Scheme, String> {
+        let (whole_words_first, adds_bos) = (self.whole_words_first, self.adds_bos);
+        Ok(Scheme { pre_tokenizer: self.splitting.build()?, whole_words_first, adds_bos })
+    }
+}
+
+impl Splitting {
+    fn build(self) -> Result<PreTokenizerWrapper, String> {
+        let gpt2 = || PreTokenizerWrapper::from(ByteLevel::new(false, false, true));
+        Ok(match self {
+            Gpt2 => gpt2(),
+            DigitsThenGpt2 => Sequence::new(vec![Digits::new(true).into(), gpt2()]).into(),
+            Expressions(expressions) => splits(expressions)?,
+        })
+    }
 }
 
 fn splits(expressions: &[&str]) -> Result<PreTokenizerWrapper, String> {
@@ -87,9 +205,13 @@ mod tests {
     use super::*;
     use tokenizers::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
 
+    fn scheme(name: &str) -> Scheme {
+        named(name).unwrap().build().unwrap()
+    }
+
     fn split(name: &str, text: &str) -> Vec<String> {
         let mut pieces = PreTokenizedString::from(text);
-        scheme(name).unwrap().pre_tokenizer.pre_tokenize(&mut pieces).unwrap();
+        scheme(name).pre_tokenizer.pre_tokenize(&mut pieces).unwrap();
         let all = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
         all.into_iter().map(|(piece, ..)| piece.replace('Ġ', " ").replace('Ċ', "\n")).collect()
     }
@@ -116,7 +238,7 @@ mod tests {
         assert_eq!(split("qwen2", "e\u{301}t 12").len(), 5);
         for glm in ["glm4", "chatglm-bpe", "dbrx"] {
             assert_eq!(split(glm, "I'M 12345"), ["I", "'M", " ", "123", "45"]);
-            assert!(!scheme(glm).unwrap().adds_bos);
+            assert!(!scheme(glm).adds_bos);
         }
         assert_eq!(split("exaone4", "is 12345"), ["is", " 12345"]);
         assert_eq!(split("llama4", "isn't HelloWorld 12345"), ["isn't", " Hello", "World", " ", "123", "45"]);
@@ -124,12 +246,28 @@ mod tests {
         assert_eq!(split("deepseek-v3", "x.y (1234)"), ["x", ".y", " (", "123", "4", ")"]);
         assert_eq!(split("hunyuan-dense", "a\n\n b"), ["a", "\n\n", " b"]);
         assert_eq!(split("tiny_aya", "is 12345"), ["is", " ", "12", "345"]);
-        assert!(scheme("glm4").unwrap().whole_words_first && !scheme("chatglm-bpe").unwrap().whole_words_first);
+        assert!(scheme("glm4").whole_words_first && !scheme("chatglm-bpe").whole_words_first);
     }
 
     #[test]
-    fn an_unknown_scheme_is_refused_by_name() {
-        let error = scheme("mystery").err().unwrap();
-        assert!(error.contains("mystery") && error.contains("llama-bpe"), "{error}");
+    fn names_are_known_once_and_an_unknown_one_is_none() {
+        assert!(named("mystery").is_none());
+        let names: Vec<&str> = SCHEMES.iter().flat_map(|scheme| scheme.names).copied().collect();
+        assert!(names.iter().all(|name| names.iter().filter(|other| *other == name).count() == 1));
+        assert!(known_names().contains("llama-bpe, llama3"));
+    }
+
+    #[test]
+    fn the_words_on_numbers_are_those_of_the_expressions() {
+        let pieces = |scheme: &NamedScheme| split(scheme.names[0], "12345");
+        for scheme in &SCHEMES {
+            let expected = match scheme.numbers {
+                DigitByDigit => vec!["1", "2", "3", "4", "5"],
+                UpToThree => vec!["123", "45"],
+                UpToThreeFromTheRight => vec!["12", "345"],
+                Whole => vec!["12345"],
+            };
+            assert_eq!(pieces(scheme), expected, "{:?}", scheme.names);
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Conversion of a GGUF file's tokenizer to one of the `tokenizers` crate.
 use super::gguf_file::{GgufFile, GgufValue};
-use super::gguf_pretokenizer;
+use super::gguf_missing_pre::{self, Merged};
+use super::gguf_pretokenizer::{self, NamedScheme};
 use super::isolation::on_thread;
 use super::sentencepiece_merges::merges_from_scores;
-use super::token_pieces::byte_token;
+use super::token_pieces::{byte_alphabet, byte_token};
 use super::tokenizer::{SpecialToken, TokenizerSettings};
 use super::{CheckpointError, Tokenizer};
 use tokenizers::decoders::byte_fallback::ByteFallback;
@@ -26,6 +27,28 @@ pub(super) enum TokenKind {
     Byte,
 }
 
+/// Key of the pre-tokenizer of a byte-level vocabulary.
+pub const PRE_TOKENIZER_KEY: &str = "tokenizer.ggml.pre";
+
+/// A pre-tokenizer that a GGUF file does not name, or by a name that is not known here. Tokens depend on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuppliedPreTokenizer {
+    /// Name, as files have it.
+    pub name: String,
+    /// True if the user named it, false if the vocabulary leaves no other.
+    pub by_user: bool,
+    /// Sentence for the user.
+    pub note: String,
+}
+
+impl SuppliedPreTokenizer {
+    /// Returns the option that names it, as in [`Checkpoint::open_allowing`](super::Checkpoint::open_allowing); none unless the user
+    /// gave it.
+    pub fn option(&self) -> Option<String> {
+        self.by_user.then(|| format!("{PRE_TOKENIZER_KEY}={}", self.name))
+    }
+}
+
 /// The vocabulary of a file.
 struct Vocabulary<'a> {
     file: &'a GgufFile,
@@ -33,22 +56,37 @@ struct Vocabulary<'a> {
     kinds: Vec<TokenKind>,
 }
 
-/// Builds the tokenizer; `embeddings` is the number of rows of the embedding table.
+/// Builds the tokenizer; `embeddings` is the number of rows of the embedding table. `tokenizer.ggml.pre=NAME` in `allow` names the
+/// pre-tokenizer of a file that does not.
 ///
 /// In this process and without a trial: the file names one of our own pre-tokenizers and decoders, so that its texts reach the library
 /// as tokens and merges only, in proportion to the file.
-pub(super) fn build(file: &GgufFile, embeddings: usize) -> Result<Tokenizer, CheckpointError> {
-    on_thread(|| build_here(file, embeddings)).unwrap_or_else(|panic| {
+pub(super) fn build(
+    file: &GgufFile,
+    embeddings: usize,
+    allow: &[String],
+) -> Result<(Tokenizer, Option<SuppliedPreTokenizer>), CheckpointError> {
+    let named = allow.iter().find_map(|entry| entry.strip_prefix(PRE_TOKENIZER_KEY)?.strip_prefix('='));
+    on_thread(|| build_here(file, embeddings, named)).unwrap_or_else(|panic| {
         let what = format!("building the tokenizer panicked: {panic}");
         Err(CheckpointError::Tokenizer { path: file.path.clone(), what })
     })
 }
 
-fn build_here(file: &GgufFile, embeddings: usize) -> Result<Tokenizer, CheckpointError> {
+fn build_here(
+    file: &GgufFile,
+    embeddings: usize,
+    named: Option<&str>,
+) -> Result<(Tokenizer, Option<SuppliedPreTokenizer>), CheckpointError> {
     let vocabulary = Vocabulary::read(file)?;
     let model = file.text("tokenizer.ggml.model").unwrap_or("(none named)");
+    let mut supplied = None;
     let (mut tokenizer, adds_bos) = match model {
-        "gpt2" => vocabulary.byte_level()?,
+        "gpt2" => {
+            let scheme;
+            (scheme, supplied) = vocabulary.pre_tokenizer(named)?;
+            vocabulary.byte_level(scheme)?
+        }
         "llama" => (vocabulary.sentencepiece()?, true),
         "gemma4" => (vocabulary.spaced()?, true),
         other => {
@@ -69,7 +107,7 @@ fn build_here(file: &GgufFile, embeddings: usize) -> Result<Tokenizer, Checkpoin
         bos,
         eos: id("eos").map(SpecialToken::Id),
     };
-    Tokenizer::new(file.path.clone(), tokenizer, settings, embeddings)
+    Ok((Tokenizer::new(file.path.clone(), tokenizer, settings, embeddings)?, supplied))
 }
 
 impl<'a> Vocabulary<'a> {
@@ -129,12 +167,94 @@ impl<'a> Vocabulary<'a> {
             .ok_or_else(|| self.fail("a merge does not have two parts".into()))
     }
 
+    /// Returns the scheme by which texts are split before merging, and how it was chosen if the file does not name it: by the user's
+    /// name, or because the vocabulary leaves no other.
+    fn pre_tokenizer(
+        &self,
+        named: Option<&str>,
+    ) -> Result<(&'static NamedScheme, Option<SuppliedPreTokenizer>), CheckpointError> {
+        let in_file = match self.file.metadata.get(PRE_TOKENIZER_KEY) {
+            None => None,
+            Some(GgufValue::Text(name)) => Some(name.as_str()),
+            Some(_) => return Err(self.fail(format!("{PRE_TOKENIZER_KEY} is not a string"))),
+        };
+        if let Some(scheme) = in_file.and_then(gguf_pretokenizer::named) {
+            return match named {
+                None => Ok((scheme, None)),
+                Some(named) => Err(self.fail(format!(
+                    "{PRE_TOKENIZER_KEY} is {} in the file, and `--allow-config {PRE_TOKENIZER_KEY}={named}` is for files \
+                     that name none or an unknown one: leave it out",
+                    in_file.unwrap_or_default()
+                ))),
+            };
+        }
+        let merged = self.merged()?;
+        if let Some(named) = named {
+            let scheme = gguf_pretokenizer::named(named).ok_or_else(|| {
+                let names = gguf_pretokenizer::known_names();
+                self.fail(format!(
+                    "`--allow-config {PRE_TOKENIZER_KEY}={named}`: this name is not known; known are {names}"
+                ))
+            })?;
+            let mut note = match in_file {
+                None => format!("{PRE_TOKENIZER_KEY} is missing in the file"),
+                Some(name) => format!("{PRE_TOKENIZER_KEY} is {name} in the file, which is not known here"),
+            };
+            note.push_str(&format!(": {named} is used, as --allow-config says, and recorded"));
+            if let Some(token) = merged.broken_by(scheme).map_err(|e| self.fail(e))? {
+                note.push_str(&format!(
+                    "; it splits tokens of the vocabulary, such as {token:?}, so it may be the wrong one"
+                ));
+            }
+            return Ok((scheme, Some(SuppliedPreTokenizer { name: named.to_owned(), by_user: true, note })));
+        }
+        let allowed = merged.allowed().map_err(|e| self.fail(e))?;
+        // A name that is not known says that it is none of those.
+        if in_file.is_none() {
+            let architecture = self.file.text("general.architecture").unwrap_or_default();
+            if let Some((name, why)) = gguf_missing_pre::without_doubt(&allowed, architecture, self.tokens)
+                && let Some(scheme) = gguf_pretokenizer::named(name)
+            {
+                let note = format!(
+                    "{PRE_TOKENIZER_KEY} is missing in the file: {name} is used, because {why}, and recorded; \
+                     `--allow-config {PRE_TOKENIZER_KEY}=NAME` names another"
+                );
+                return Ok((scheme, Some(SuppliedPreTokenizer { name: name.to_owned(), by_user: false, note })));
+            }
+        }
+        let what = match in_file {
+            None => format!("{PRE_TOKENIZER_KEY} is missing, so how the model splits texts and numbers is not known"),
+            Some(name) => {
+                format!("{PRE_TOKENIZER_KEY} is {name}, a way to split texts and numbers that is not known here")
+            }
+        };
+        let may = match allowed.is_empty() {
+            false => {
+                format!("by its tokens, the vocabulary may split numbers as {}", gguf_pretokenizer::described(&allowed))
+            }
+            true => format!(
+                "each of those known here splits tokens of the vocabulary: {}",
+                gguf_pretokenizer::described(&gguf_pretokenizer::candidates().collect::<Vec<_>>())
+            ),
+        };
+        let example = allowed.first().map_or("llama-bpe", |scheme| scheme.name());
+        Err(CheckpointError::PreTokenizer { path: self.file.path.clone(), what: format!("{what}; {may}"), example })
+    }
+
+    /// Returns the texts of the tokens that merges make; parts of a character are left out.
+    fn merged(&self) -> Result<Merged, CheckpointError> {
+        let alphabet = byte_alphabet();
+        let text = |(left, right): &(String, String)| {
+            let bytes = left.chars().chain(right.chars()).map(|letter| alphabet.get(&letter).copied());
+            String::from_utf8(bytes.collect::<Option<Vec<u8>>>()?).ok()
+        };
+        Ok(Merged::new(self.merges()?.iter().filter_map(text)))
+    }
+
     /// Builds a byte-level BPE as GPT-2's: bytes as characters, merges by rank. Also returns whether its texts begin with BOS.
-    fn byte_level(&self) -> Result<(tokenizers::Tokenizer, bool), CheckpointError> {
+    fn byte_level(&self, scheme: &NamedScheme) -> Result<(tokenizers::Tokenizer, bool), CheckpointError> {
         let merges = self.merges()?;
-        // Files older than the key lack it.
-        let name = self.file.text("tokenizer.ggml.pre").unwrap_or("default");
-        let scheme = gguf_pretokenizer::scheme(name).map_err(|e| self.fail(e))?;
+        let scheme = scheme.build().map_err(|e| self.fail(e))?;
         let model = BPE::builder()
             .vocab_and_merges(self.ids(), merges)
             .ignore_merges(scheme.whole_words_first)

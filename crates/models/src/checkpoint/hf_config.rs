@@ -3,6 +3,7 @@
 //! Semantics and defaults are those of the configuration classes of `transformers` 5; the older spelling of the same
 //! fields (`rope_theta` and `rope_scaling` instead of `rope_parameters`, no `layer_types`) is read as that library
 //! reads it. Every key of the file is translated, listed here as irrelevant to inference, or rejected by name.
+use super::error::nearest;
 use super::hf_experts;
 use super::hf_family::{Family, SUPPORTED};
 use super::hf_keys;
@@ -119,7 +120,7 @@ fn family(path: &Path, fields: &Fields, text: Option<&Fields>) -> Result<Family,
     family.ok_or_else(|| CheckpointError::UnknownArchitecture {
         path: path.to_path_buf(),
         found: found.to_string(),
-        supported: SUPPORTED.to_string(),
+        near: nearest(found, SUPPORTED.into_iter()),
     })
 }
 

@@ -9,8 +9,8 @@ use super::hf_weights::HfWeights;
 use super::random::RandomWeights;
 use super::{
     BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, KvType, MemoryEstimate,
-    Parameter, PassedKeys, Tensor, Tokenizer, WeightFormat, WeightRecord, elsewhere, gguf_tokenizer, hf_config,
-    json_fields, mistralrs_knows,
+    Parameter, PassedKeys, SuppliedPreTokenizer, Tensor, Tokenizer, WeightFormat, WeightRecord, elsewhere,
+    gguf_tokenizer, hf_config, json_fields, mistralrs_knows,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,8 @@ pub struct Checkpoint {
     pub(super) quantisation: Option<Quantisation>,
     /// Configuration keys that are not part of the decoder.
     pub passed_keys: PassedKeys,
+    /// Pre-tokenizer that the file does not name in a way that is known here.
+    pub pre_tokenizer: Option<SuppliedPreTokenizer>,
     pub(super) shapes: HashMap<Parameter, Vec<usize>>,
     pub(super) metadata_files: Vec<PathBuf>,
     pub(super) weights: Weights,
@@ -92,7 +94,8 @@ impl Checkpoint {
     }
 
     /// Opens a checkpoint as [`Checkpoint::open`] does, and lets the configuration keys of `allow` through if they are unknown:
-    /// [`Checkpoint::passed_keys`] says which.
+    /// [`Checkpoint::passed_keys`] says which. `tokenizer.ggml.pre=NAME` among them names the pre-tokenizer of a GGUF file that
+    /// names none.
     ///
     /// # Errors
     /// [`CheckpointError`].
@@ -181,6 +184,7 @@ impl Checkpoint {
             chat_template,
             generation,
             passed_keys: PassedKeys::default(),
+            pre_tokenizer: None,
             metadata_files: METADATA_FILES.iter().map(|f| folder.join(f)).filter(|f| f.is_file()).collect(),
             weights: Weights::Absent,
             weight_format: WeightFormat::default(),
@@ -191,7 +195,7 @@ impl Checkpoint {
         let file = GgufFile::open(path)?;
         let arch = GgufArchitecture::of(&file)?;
         let (config, passed) = gguf_config::read(&file, arch, gguf_weights::rope_tensors(&file)?, allow)?;
-        let tokenizer = gguf_tokenizer::build(&file, config.vocab_size)?;
+        let (tokenizer, pre_tokenizer) = gguf_tokenizer::build(&file, config.vocab_size, allow)?;
         let generation = GenerationDefaults::from_gguf(&file).complete(path, &tokenizer, config.vocab_size)?;
         let template = file.text("tokenizer.chat_template").map(|source| {
             let text = |id: Option<u32>| id.and_then(|id| tokenizer.token(id));
@@ -211,6 +215,7 @@ impl Checkpoint {
             chat_template: template,
             generation,
             passed_keys: passed,
+            pre_tokenizer,
             metadata_files: Vec::new(),
             weight_format: WeightFormat::default(),
         })

@@ -234,6 +234,7 @@ impl Checkpoint {
             tokenizer,
             chat_template: None,
             passed_keys: PassedKeys::default(),
+            pre_tokenizer: None,
             metadata_files: vec![],
             weight_format: WeightFormat::default(),
         })

@@ -173,7 +173,7 @@ pub(super) fn byte_token(token: &str) -> Option<u8> {
 }
 
 /// Returns GPT-2's alphabet: printable Latin-1 characters map to themselves, characters from U+0100 on to the other bytes.
-fn byte_alphabet() -> HashMap<char, u8> {
+pub(super) fn byte_alphabet() -> HashMap<char, u8> {
     let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut next = 0x100u32;
     (0..=u8::MAX)

@@ -12,7 +12,7 @@ pub struct HubSettings {
     pub list: Option<PathBuf>,
     /// No connections except to this machine.
     pub offline: bool,
-    /// Unknown keys of config.json that are let through.
+    /// Unknown keys of config.json that are let through, and `tokenizer.ggml.pre=NAME` for a GGUF file that names none.
     pub allow_config: Vec<String>,
 }
 

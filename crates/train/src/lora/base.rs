@@ -37,7 +37,15 @@ impl Base {
     /// # Errors
     /// [`TrainError::Checkpoint`]; [`TrainError::Architecture`] for one that cannot be adapted with these retrofits.
     pub fn open(path: &Path, retrofit: Retrofit) -> Result<Self, TrainError> {
-        let mut checkpoint = Checkpoint::open(path)?;
+        Self::open_allowing(path, &[], retrofit)
+    }
+
+    /// Opens a checkpoint as [`Base::open`] does, with what the user allowed ([`Checkpoint::open_allowing`]).
+    ///
+    /// # Errors
+    /// As [`Base::open`].
+    pub fn open_allowing(path: &Path, allow: &[String], retrofit: Retrofit) -> Result<Self, TrainError> {
+        let mut checkpoint = Checkpoint::open_allowing(path, allow)?;
         // A checkpoint that could not be written is refused before training.
         let family = family(&checkpoint.config)?;
         if retrofit.nope {

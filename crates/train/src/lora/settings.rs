@@ -39,6 +39,9 @@ pub struct BaseRecord {
     pub path: PathBuf,
     /// SHA-256 of the files, by name.
     pub files: BTreeMap<String, String>,
+    /// Unknown keys of its configuration that the user let through, and the pre-tokenizer that the user named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_config: Vec<String>,
 }
 
 /// Training data.

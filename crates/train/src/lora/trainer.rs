@@ -75,7 +75,7 @@ impl LoraTrainer {
     pub fn open(settings: LoraSettings, folder: &Path) -> Result<Self, TrainError> {
         settings.check()?;
         check_pairs(&settings.data)?;
-        let base = Base::open(&settings.base.path, settings.retrofit)?;
+        let base = Base::open_allowing(&settings.base.path, &settings.base.allow_config, settings.retrofit)?;
         check_base(&base, &settings.base)?;
         let positions = base.checkpoint().config.max_positions;
         if settings.context > positions {

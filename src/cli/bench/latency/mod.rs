@@ -16,6 +16,7 @@ use crate::cli::args::EngineArgs;
 use crate::cli::catalogue::suite_error;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
+use crate::cli::models::open;
 use crate::cli::printer::Printer;
 use crate::cli::values::{Lengths, Prompts};
 use earnest_engine::bench::{BenchError, Ended, LatencyPlan, LatencyResults, measure_latency};
@@ -109,7 +110,7 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let engine_settings = super::with_batch(args.engine.settings()?, largest)?;
     let options = options(args, &modes)?;
     let chosen = args.model.locate(printer)?;
-    let checkpoint = model::open(&chosen)?;
+    let checkpoint = open(&chosen, printer)?;
     let defaults = model::checkpoint_defaults(&chosen, &checkpoint);
     let context = checkpoint.config.max_positions;
     let window = args.context.map_or(2000.min(context), |context| context as usize);

@@ -304,7 +304,12 @@ impl LoraArgs {
         let path = std::path::absolute(&path).unwrap_or(path);
         let retrofit = Retrofit { nope: self.nope, single_digits: self.single_digits };
         let mut settings = LoraSettings {
-            base: BaseRecord { model: given.display().to_string(), path, files: Default::default() },
+            base: BaseRecord {
+                model: given.display().to_string(),
+                path,
+                files: Default::default(),
+                allow_config: self.hub.allow_config.clone(),
+            },
             retrofit,
             adapters: AdapterSettings {
                 rank: self.rank,
@@ -335,7 +340,7 @@ impl LoraArgs {
             context: self.context.unwrap_or(DEFAULT_CONTEXT),
         };
         settings.check()?;
-        let base = Base::open(&settings.base.path, retrofit)?;
+        let base = Base::open_allowing(&settings.base.path, &settings.base.allow_config, retrofit)?;
         if self.context.is_none() {
             settings.context = settings.context.min(base.checkpoint().config.max_positions);
         }

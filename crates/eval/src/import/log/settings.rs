@@ -162,6 +162,7 @@ pub(crate) fn settings(card: &LogCard, options: Value, samples: u32) -> RunSetti
         samples,
         model_files: Vec::new(),
         weights: None,
+        pre_tokenizer: None,
         prompt_mode: Mode::Raw,
         system: SystemPlace::Own,
         generation: Generation {

@@ -70,11 +70,12 @@ pub fn run(
         return Err(EvalError::model(message).hint(hint).into());
     }
     let path = located.path().to_owned();
-    let base = Base::open(&path, Retrofit::default()).map_err(failed)?;
+    let base = Base::open_allowing(&path, &settings.hub.allow_config, Retrofit::default()).map_err(failed)?;
     let record = BaseRecord {
         model: experiment.model.clone(),
         path: std::path::absolute(&path).unwrap_or(path),
         files: base.digests().map_err(failed)?,
+        allow_config: settings.hub.allow_config.clone(),
     };
     let base = BaseModel { record, positions: base.checkpoint().config.max_positions };
     let name = short_name(located.path());

@@ -190,7 +190,8 @@ pub(super) fn merge_adapters(
     if part.exists() {
         std::fs::remove_dir_all(&part).map_err(io)?;
     }
-    let base = Base::open(&base.record.path, Retrofit::default()).map_err(failed)?;
+    let base =
+        Base::open_allowing(&base.record.path, &base.record.allow_config, Retrofit::default()).map_err(failed)?;
     let adapters = AdapterFolder::open(&folders.adapters).map_err(failed)?;
     merge(&base, Some(&adapters), &part, experiment.training.store).map_err(failed)?;
     std::fs::rename(&part, &folders.merged).map_err(io)

@@ -5,12 +5,16 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::draw::Cell;
-use super::{Options, OptionsError, Profile, Question, Task, score, summary};
+use super::{Ends, Options, OptionsError, Profile, Question, Task, score, summary};
 use crate::suite::item_order::spread;
 use crate::suite::{Answered, Budget, Item, ItemOrder, Score, Scored, Segments, Suite, Summary};
 
-/// Version of items and scoring: the first number changes with the items or their order, the second with the scoring.
-pub const VERSION: &str = "2.1";
+/// Version of items and scoring: the first number changes with the items, their order or the end of completions, the second with the
+/// scoring.
+pub const VERSION: &str = "3.1";
+
+/// Version with [`Ends::Model`], that of conversations, which end as they did.
+pub const CHAT_VERSION: &str = "2.1";
 
 /// Version of questions and scoring, and of the suite with [`ItemOrder::One`].
 pub const QUESTIONS_VERSION: &str = "1.1";
@@ -104,9 +108,12 @@ impl ArithmeticBench {
             covariates,
             segments: Segments::question(question.prompt()),
             gold: question.answer(),
-            budget: budget(task, length),
-            stop_strings: Vec::new(),
-            keep_stop: false,
+            budget: match self.options.ends {
+                Ends::Model => budget(task, length),
+                Ends::AnswerLine => Budget { answer: line_budget(task, length), ..budget(task, length) },
+            },
+            stop_strings: if self.options.ends.is_model() { Vec::new() } else { ends_of_answer_line() },
+            keep_stop: !self.options.ends.is_model(),
             continuations: Vec::new(),
         }
     }
@@ -119,6 +126,20 @@ impl ArithmeticBench {
 /// operands, work in columns and repeat the result; the budget depends on the cell alone, never on the drawn numbers.
 fn budget(task: Task, length: usize) -> Budget {
     Budget { answer: if task.longest_answer(length) > 128 { 4_096 } else { 2_048 }, thinking: 16_384 }
+}
+
+/// Tokens of a line with the answer: some models never end it. Room for the question again and the answer, twice over at a token a
+/// character.
+fn line_budget(task: Task, length: usize) -> usize {
+    64 + 8 * (length + task.longest_answer(length))
+}
+
+/// Ends of a line that holds an answer, and of a question in the form of the suite's. They stay in the completion, whose digit the
+/// answer may need. The ends that come up most are first: some endpoints take only four.
+fn ends_of_answer_line() -> Vec<String> {
+    let after_digits = |end: &'static str| ('0'..='9').map(move |digit| format!("{digit}{end}"));
+    let others = ["=?\n", ")\n"].map(str::to_owned).into_iter();
+    others.chain(after_digits("\n")).chain(after_digits(".\n")).chain(after_digits(" \n")).collect()
 }
 
 /// The lengths in the first order: positions with their bits reversed. It begins with the shortest.
@@ -134,9 +155,10 @@ impl Suite for ArithmeticBench {
     }
 
     fn version(&self) -> &'static str {
-        match self.options.order {
-            ItemOrder::One => QUESTIONS_VERSION,
-            ItemOrder::Two => VERSION,
+        match (self.options.order, self.options.ends) {
+            (ItemOrder::One, _) => QUESTIONS_VERSION,
+            (ItemOrder::Two, Ends::Model) => CHAT_VERSION,
+            (ItemOrder::Two, Ends::AnswerLine) => VERSION,
         }
     }
 
@@ -290,6 +312,36 @@ mod tests {
             let length = item.covariates["length"].as_u64().unwrap() as usize;
             assert!(item.gold.len() <= item.task.parse::<Task>().unwrap().longest_answer(length), "{}", item.id);
             assert!(item.budget.answer >= 12 * item.gold.len() && item.budget.thinking == 16_384);
+        }
+    }
+
+    #[test]
+    fn texts_to_continue_end_with_the_line_of_the_answer() {
+        let chat = bench(|o| o.per_length = 1);
+        let raw = bench(|o| (o.per_length, o.ends) = (1, Ends::AnswerLine));
+        assert_eq!((chat.version(), raw.version(), &raw.options()["ends"]), ("2.1", "3.1", &json!("answer_line")));
+        assert_eq!(serde_json::from_value::<Options>(raw.options()).unwrap(), raw.options);
+        for (one, other) in chat.items().zip(raw.items()) {
+            assert!(one.stop_strings.is_empty() && !one.keep_stop && other.keep_stop, "{}", other.id);
+            assert!(other.budget.answer < one.budget.answer, "{}", other.id);
+            let (length, gold) = (other.segments.question.len(), other.gold.len());
+            assert!(other.budget.answer >= 64 + gold && other.budget.answer + 64 >= length, "{}", other.id);
+            assert_eq!((one.id, one.segments, one.gold), (other.id, other.segments, other.gold));
+        }
+        let stops = ends_of_answer_line();
+        let end = |text: &str| stops.iter().filter_map(|stop| text.find(stop.as_str()).map(|at| at + stop.len())).min();
+        let cut = |text: &'static str| end(text).map_or(text, |at| &text[..at]);
+        for (text, kept) in [
+            // As base models answer.
+            ("\n\nThe answer is: 10\n\nWhat is the answer to this puzzle?", "\n\nThe answer is: 10\n"),
+            ("\n\n434*1=434\n\n434=434\n", "\n\n434*1=434\n"),
+            ("\n\n346+351=?\n\n346+351=?\n", "\n\n346+351=?\n"),
+            (" (5)\nHow many digits are in", " (5)\n"),
+            (" 23.\n\nThe number 23 is a prime number.", " 23.\n"),
+            (" 46 \n13+4=?", " 46 \n"),
+            ("\n\nAnswer:\n\n697", "\n\nAnswer:\n\n697"),
+        ] {
+            assert_eq!(cut(text), kept);
         }
     }
 

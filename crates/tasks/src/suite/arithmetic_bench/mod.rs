@@ -16,8 +16,8 @@ mod table;
 mod task;
 
 pub use baseline::{Baseline, baseline};
-pub use bench::{ArithmeticBench, QUESTIONS_VERSION, VERSION};
-pub use options::{Lengths, LengthsError, Options, OptionsError, Profile};
+pub use bench::{ArithmeticBench, CHAT_VERSION, QUESTIONS_VERSION, VERSION};
+pub use options::{Ends, Lengths, LengthsError, Options, OptionsError, Profile};
 pub(crate) use question::prompt;
 pub use question::{OperandError, Question};
 pub use registration::Registration;

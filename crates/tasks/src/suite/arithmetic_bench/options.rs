@@ -42,6 +42,25 @@ impl Profile {
     }
 }
 
+/// End of a completion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ends {
+    /// The model ends it, or the budget does: conversations, and texts of runs before version 3.
+    #[default]
+    Model,
+    /// The line that holds the answer ends it, or a question of the model's own: texts that a model continues. A base model would go
+    /// on to the budget.
+    AnswerLine,
+}
+
+impl Ends {
+    /// True for the end that stored options do not name.
+    pub fn is_model(&self) -> bool {
+        *self == Ends::Model
+    }
+}
+
 /// Options that determine the items, and the rule that decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +78,9 @@ pub struct Options {
     /// Order of the questions, of which `--limit` takes the beginning.
     #[serde(default = "ItemOrder::first", skip_serializing_if = "ItemOrder::is_first")]
     pub order: ItemOrder,
+    /// End of a completion.
+    #[serde(default, skip_serializing_if = "Ends::is_model")]
+    pub ends: Ends,
     /// The primary rule.
     #[serde(default, skip_serializing_if = "Profile::is_boundary")]
     pub profile: Profile,
@@ -74,6 +96,7 @@ impl Default for Options {
             set: 1,
             seed: 1,
             order: ItemOrder::default(),
+            ends: Ends::default(),
             profile: Profile::default(),
         }
     }

@@ -1,11 +1,11 @@
 //! Registration of Arithmetic-Bench.
 use serde_json::Value;
 
-use super::{ArithmeticBench, Lengths, Options, Profile, QUESTIONS_VERSION, Task, VERSION};
-use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
+use super::{ArithmeticBench, CHAT_VERSION, Ends, Lengths, Options, Profile, QUESTIONS_VERSION, Task, VERSION};
+use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, Mode, OptionError, OptionSpec, OptionValues};
 use crate::suite::{LengthList, Suite, check_lengths};
 
-const OPTIONS: [OptionSpec; 6] = [
+const OPTIONS: [OptionSpec; 7] = [
     OptionSpec::list(
         "tasks",
         "TASKS",
@@ -32,6 +32,10 @@ const OPTIONS: [OptionSpec; 6] = [
         "Rule that decides what is right, of final, boundary, compat and last_number; all are stored [default: final for \
          chat prompts and endpoints, else boundary]",
     ),
+    OptionSpec::flag(
+        "no-stop-at-newline",
+        "Let raw completions go on after the line that holds their answer, and within the budget of conversations",
+    ),
 ];
 
 /// Registration of the suite.
@@ -41,7 +45,7 @@ impl BuiltIn for Registration {
     fn card(&self) -> Card {
         Card {
             options: &OPTIONS,
-            reordered: Some(QUESTIONS_VERSION),
+            alike: &[QUESTIONS_VERSION, CHAT_VERSION],
             renamed_rules: &[
                 ("1.0", "final", "last_number"),
                 ("1.0", "final_with_thinking", "last_number_with_thinking"),
@@ -70,7 +74,7 @@ impl BuiltIn for Registration {
 
     fn configure(&self, values: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
         let profile = values.profile(self.card().name, &Profile::NAMES)?;
-        Ok(Box::new(Chosen { options: options(values)?, profile }))
+        Ok(Box::new(Chosen { options: options(values)?, goes_on: values.has("no-stop-at-newline"), profile }))
     }
 
     fn primary(&self, options: &Value) -> Vec<String> {
@@ -88,6 +92,8 @@ fn read(options: &Value) -> Result<Options, OptionError> {
 
 struct Chosen {
     options: Options,
+    /// Raw completions go on after their answer.
+    goes_on: bool,
     /// As asked for.
     profile: Option<Profile>,
 }
@@ -95,7 +101,17 @@ struct Chosen {
 impl Choice for Chosen {
     fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
         let profile = channel.profile(self.profile, Profile::Final, Profile::Boundary);
-        let options = Options { profile, ..self.options.clone() };
+        let ends = match (channel.mode, self.goes_on) {
+            (Mode::Chat, true) => {
+                return Err(OptionError::usage(
+                    "--no-stop-at-newline concerns raw prompts, and these are chats, which end by themselves",
+                )
+                .help("leave the option out, or ask with --prompt raw"));
+            }
+            (Mode::Chat, false) | (Mode::Raw, true) => Ends::Model,
+            (Mode::Raw, false) => Ends::AnswerLine,
+        };
+        let options = Options { ends, profile, ..self.options.clone() };
         Ok(Box::new(ArithmeticBench::new(options).map_err(OptionError::usage)?))
     }
 }

@@ -83,7 +83,7 @@ impl BuiltIn for Registration {
         Card {
             options: &OPTIONS,
             prompts: &PROMPTS,
-            reordered: Some(QUESTIONS_VERSION),
+            alike: &[QUESTIONS_VERSION],
             ..Card::new(
                 "dnc",
                 VERSION,

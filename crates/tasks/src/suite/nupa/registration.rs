@@ -96,7 +96,7 @@ impl BuiltIn for Registration {
     fn card(&self) -> Card {
         Card {
             options: &OPTIONS,
-            reordered: Some(QUESTIONS_VERSION),
+            alike: &[QUESTIONS_VERSION],
             tables: &["exact_match", "digit_match", "dlength", "digits"],
             ..Card::new(
                 "nupa",

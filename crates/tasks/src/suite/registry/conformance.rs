@@ -96,7 +96,8 @@ fn check_options(options: &[OptionSpec]) -> Result<(), ConformanceError> {
 
 fn check_items(registration: &dyn BuiltIn, suite: &dyn Suite) -> Result<(), ConformanceError> {
     let card = registration.card();
-    if (suite.name(), suite.version()) != (card.name, card.version) {
+    let is_known = suite.version() == card.version || card.alike.contains(&suite.version());
+    if suite.name() != card.name || !is_known {
         return Err(ConformanceError::Identity { name: suite.name().to_owned(), version: suite.version().to_owned() });
     }
     if suite.chooser().is_some() != card.adaptive {

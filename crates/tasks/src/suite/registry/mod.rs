@@ -58,8 +58,8 @@ pub struct Card {
     pub name: &'static str,
     /// Version of items, their order and scoring; a change that moves a score changes it.
     pub version: &'static str,
-    /// Earlier version that has the same items, scored alike, in another order.
-    pub reordered: Option<&'static str>,
+    /// Other versions that score the same items alike: they come in another order, or their completions end otherwise.
+    pub alike: &'static [&'static str],
     /// Heading of its options in help texts.
     pub title: &'static str,
     /// Source.
@@ -95,7 +95,7 @@ impl Card {
         Card {
             name,
             version,
-            reordered: None,
+            alike: &[],
             title,
             paper,
             about,
@@ -130,9 +130,12 @@ pub fn is_adaptive(name: &str, options: &Value) -> bool {
 
 /// True if two versions of a suite score an item alike.
 pub fn scores_alike(suite: &str, one: &str, other: &str) -> bool {
-    let reordered = |version: &str| find(suite).is_some_and(|suite| suite.card().reordered == Some(version));
-    let is_today = |version: &str| find(suite).is_some_and(|suite| suite.card().version == version);
-    one == other || (reordered(one) && is_today(other)) || (is_today(one) && reordered(other))
+    let known = |version: &str| {
+        find(suite)
+            .map(|suite| suite.card())
+            .is_some_and(|card| card.version == version || card.alike.contains(&version))
+    };
+    one == other || (known(one) && known(other))
 }
 
 /// Registration of a suite: implemented in its folder, on a type without fields.

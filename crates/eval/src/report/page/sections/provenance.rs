@@ -5,6 +5,7 @@ use super::WRITES;
 use super::summary::facts as counted;
 use crate::report::page::ReportRun;
 use crate::report::plot::escape;
+use earnest_engine::endpoint::NOT_TOLD;
 
 /// Renders the provenance of the runs: settings, model files, host, engine and first prompt.
 pub fn provenance(runs: &[ReportRun]) -> String {
@@ -20,10 +21,14 @@ pub fn provenance(runs: &[ReportRun]) -> String {
                 "model",
                 match settings.is_log() {
                     true => format!("{}, from the log {}", manifest.model.name, manifest.model.path),
-                    false => format!(
-                        "{} ({}, {}, context {})",
-                        manifest.model.name, manifest.model.architecture, manifest.model.format, manifest.model.context
-                    ),
+                    false => {
+                        let model = &manifest.model;
+                        let architecture = Some(model.architecture.as_str()).filter(|one| *one != NOT_TOLD);
+                        let context = Some(model.context).filter(|length| *length > 0);
+                        let parts = [architecture.map(str::to_owned), Some(model.format.clone())];
+                        let parts = parts.into_iter().chain([context.map(|length| format!("context {length}"))]);
+                        format!("{} ({})", model.name, parts.flatten().collect::<Vec<_>>().join(", "))
+                    }
                 },
             ),
             ("earnest", settings.earnest.clone()),
@@ -46,13 +51,10 @@ pub fn provenance(runs: &[ReportRun]) -> String {
             let card = &engine.card;
             facts.push((
                 "engine",
-                format!(
-                    "{} {}, weights {}, {}",
-                    card.engine,
-                    card.version,
-                    card.weights_dtype,
-                    card.devices.join(", ")
-                ),
+                match card.weights_dtype.as_str() {
+                    NOT_TOLD => format!("{} {}, {}", card.engine, card.version, card.devices.join(", ")),
+                    dtype => format!("{} {}, weights {dtype}, {}", card.engine, card.version, card.devices.join(", ")),
+                },
             ));
         }
         facts.extend(counted(&run.document));
