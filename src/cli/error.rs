@@ -167,12 +167,13 @@ mod tests {
     #[test]
     fn candidates_are_commands() {
         let runs = ["nupa-a-12".to_owned(), "nupa-b-34".to_owned()];
+        let labels = ["samples 1".to_owned(), "samples 2".to_owned()];
         let words = |text: &str| text.split('|').map(str::to_owned).collect::<Vec<_>>().into_iter();
-        let help = candidates("nupa", &runs, words("runs|show|nupa|--results|my results"));
-        assert!(help.ends_with("\n  earnest runs show nupa-a-12 --results 'my results'\n  earnest runs show nupa-b-34 --results 'my results'"), "{help}");
-        let help = candidates("nupa", &runs, words("compare|other/nupa"));
-        assert!(help.ends_with("\n  nupa-a-12\n  nupa-b-34"), "{help}");
-        assert!(candidates("a'b", &runs, words("show|a'b|it's")).contains(r"'it'\''s'"));
+        let help = candidates("nupa", &runs, &labels, words("runs|show|nupa|--results|my results"));
+        assert!(help.ends_with("\n  earnest runs show nupa-a-12 --results 'my results'  # samples 1\n  earnest runs show nupa-b-34 --results 'my results'  # samples 2"), "{help}");
+        let help = candidates("nupa", &runs, &labels, words("compare|other/nupa"));
+        assert!(help.ends_with("\n  nupa-a-12  # samples 1\n  nupa-b-34  # samples 2"), "{help}");
+        assert!(candidates("a'b", &runs, &labels, words("show|a'b|it's")).contains(r"'it'\''s'"));
     }
 
     #[test]
