@@ -33,8 +33,7 @@ pub enum RunsCommand {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Intervals are over all samples of a run and robust to clusters of items. `earnest runs show` and reports have \
-the suite's own, which are stratified by task and length and can be narrower."
+    after_help = "Intervals are those of the runs' own screens: the suite's over all samples, else robust to clusters of items."
 )]
 pub struct ListArgs {
     #[command(flatten)]

@@ -18,8 +18,8 @@ use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::registry::task_label;
 
 /// Note on the intervals of the list.
-const INTERVALS: &str = "Intervals are over all samples of a run and robust to clusters of items. `earnest runs show` and reports have the \
-                         suite's own, which are stratified by task and length and can be narrower.";
+const INTERVALS: &str =
+    "Intervals are those of the runs' own screens: the suite's over all samples, else robust to clusters of items.";
 
 /// Runs the subcommand.
 pub fn execute(args: &RunsArgs, printer: Printer) -> Result<Exit, CliError> {

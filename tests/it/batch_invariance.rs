@@ -205,6 +205,7 @@ fn tiny(folder: &Path) {
     compare(&checkpoint, &settings, &requests);
 }
 
+/// A minute and a half by itself: 200 requests, once one by one and then in every setting, of a model with the shapes of real ones.
 #[test]
 fn smollm2() {
     let Some(folder) = std::env::var_os("EARNEST_MODELS") else {

@@ -35,6 +35,7 @@ fn run(folder: &Path, words: &[&str], amx: Option<&str>) -> std::process::Output
     command.output().unwrap()
 }
 
+/// Half a minute by itself on CPUs without bf16, where its products are written out.
 #[test]
 fn threads_and_batches_do_not_show() {
     let (one, device) = answers(&["--threads", "1", "--max-batch", "1"], None);

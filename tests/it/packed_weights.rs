@@ -107,6 +107,7 @@ fn packed_weights_have_the_bits_of_dequantised_ones() {
     }
 }
 
+/// Half a minute by itself: two real models are loaded and asked packed and dequantised, and real blocks are what no synthetic file has.
 #[test]
 fn real_files_have_the_bits_of_dequantised_ones() {
     let Some(models) = std::env::var_os("EARNEST_MODELS").map(PathBuf::from) else {

@@ -67,6 +67,7 @@ fn compare(file: &str, golden: &str) {
     eprintln!("{file}: {exact} of {finished} continuations are identical to transformers'");
 }
 
+/// Half a minute by itself, as the next one: texts of transformers, which only the whole model gives.
 #[test]
 fn smollm2_continues_as_in_transformers() {
     compare("SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2_135m_greedy.json");

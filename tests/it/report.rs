@@ -208,6 +208,7 @@ fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
     ReportRun::new(name, manifest, &suite, samples)
 }
 
+/// A minute by itself: its limits are of time and size, which fewer samples do not show.
 #[test]
 fn fifty_thousand_word_problems_fit_into_eight_megabytes() {
     let begin = Instant::now();

@@ -23,6 +23,7 @@ fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
 }
 
+/// A minute by itself: a dozen commands on the whole study, some with its mixed models.
 #[test]
 fn every_command_of_the_page_works_as_written() {
     let folder = tempfile::tempdir().unwrap();
