@@ -1,5 +1,5 @@
 //! `earnest samples`.
-use super::values::the_first;
+use super::values::{counted, the_first};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -177,7 +177,7 @@ fn card(
             // Imported completions come without ids.
             let tokens = match completion.tokens() {
                 0 => String::new(),
-                tokens => format!("{tokens} tokens, "),
+                tokens => format!("{}, ", counted(tokens, "token")),
             };
             if !finish.is_empty() {
                 row("", &format!("[{tokens}{finish}{clipped}]"));

@@ -39,7 +39,7 @@ if (await page.$("#heat .heat svg")) {
     const boxes = [...document.querySelectorAll("#heat .heat svg")].filter((svg) => svg.checkVisibility()).map((svg) => svg.getBoundingClientRect());
     return [(Math.max(...boxes.map((box) => box.right)) - Math.min(...boxes.map((box) => box.left))) / innerWidth, Math.min(...boxes.map((box) => box.top))];
   });
-  check(`the heat map takes ${Math.round(100 * used)} % of the width`, used > 0.8 && used <= 1, used);
+  check(`the heat map takes ${Math.round(100 * used)} % of the width`, used > 0.6 && used <= 1, used);
   check("the heat map begins on the first screen", bottom < 700, bottom);
 }
 if ((await page.$$(".tabs > label")).length > 1) {

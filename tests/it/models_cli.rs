@@ -833,7 +833,7 @@ fn published_quantisations_are_named() {
     ] {
         let model = golden.join(name);
         let model = model.to_str().unwrap();
-        assert_says(&place.run(&["models", "show", model]), 0, &["quantised", quantisation, "may be widened"]);
+        assert_says(&place.run(&["models", "show", model]), 0, &["quantised", quantisation, "widened to f32"]);
         let output = place.run(&[&ASK[..], &["--model", model, "--results", name]].concat());
         assert_eq!(code(&output), 0, "{}", text(&output));
         assert_eq!(

@@ -159,7 +159,12 @@ fn the_usual_rule_is_spelt_as_in_runs_of_before() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let first = document(&output);
     let options = &first["manifest"]["settings"]["suite_options"];
-    assert_eq!(options.to_string(), r#"{"lengths":"1","order":2,"per_length":1,"seed":1,"set":1,"tasks":["add"]}"#);
+    let spelt = r#"{"ends":"answer_line","lengths":"1","order":2,"per_length":1,"seed":1,"set":1,"tasks":["add"]}"#;
+    assert_eq!(options.to_string(), spelt);
+    // Completions that go on are spelt as in runs of before.
+    let goes_on = document(&tiny_run(at, &[&words[..], &["--no-stop-at-newline"]].concat()));
+    let options_of_before = goes_on["manifest"]["settings"]["suite_options"].to_string();
+    assert_eq!(options_of_before, spelt.replace(r#""ends":"answer_line","#, ""));
     // The same with its name is the same run, and `score --profile` spells it so too.
     let named = document(&tiny_run(at, &[&words[..], &["--profile", "boundary"]].concat()));
     assert_eq!(named["manifest"]["run"], first["manifest"]["run"]);

@@ -305,6 +305,11 @@ fn prompts_are_crossed_with_models_and_compared() {
     assert!(stderr(&output).contains("1 of 2 runs did not finish"), "{}", stderr(&output));
 }
 
+/// Standard output without its line breaks.
+fn flat(output: &std::process::Output) -> String {
+    stdout(output).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A study of a model with a chat template and one without.
 fn mixed(folder: &Path, prompts: &str) {
     let text = "[models.chats]\nmodel = \"copy\"\n[models.plain]\nmodel = \"built-in\"\n[tasks.sums]\nsuite = \"arithmetic-bench\"\n\
@@ -329,29 +334,32 @@ fn all_models_are_asked_alike_unless_the_study_says_otherwise() {
     mixed(folder.path(), "");
     let said = "all models are asked raw, because plain has no chat template";
     let planned = run_in(folder.path(), &["study", "study.toml", "--dry-run"]);
-    assert!(stdout(&planned).contains(said), "{}{}", stdout(&planned), stderr(&planned));
+    assert!(flat(&planned).contains(said), "{}{}", stdout(&planned), stderr(&planned));
     let screen = study(folder.path(), &[]);
-    assert!(stdout(&screen).replace('\n', " ").contains(said), "{}", stdout(&screen));
+    assert!(flat(&screen).contains(said), "{}", stdout(&screen));
     let results = document(&study(folder.path(), &["--json", "-q"]));
     assert_eq!(forms(&results), ["raw", "raw"]);
+    let both =
+        |results: &Value| ["chats", "plain"].map(|model| name(results, model, "sums").as_str().unwrap().to_owned());
+    let [chats, plain] = both(&results);
+    let alike = document(&run_in(folder.path(), &["compare", &chats, &plain, "--json"]));
+    assert!(alike[0].get("asked_differently").is_none(), "{alike}");
 
     mixed(folder.path(), "prompts = \"auto\"");
     let results = document(&study(folder.path(), &["--json", "-q"]));
     assert_eq!(forms(&results), ["chat", "raw"]);
     assert!(!results["notes"].to_string().contains("asked raw"), "{results}");
     // The verdict on two such runs says it, with the command for the one that was asked by chat, on whichever side it stands.
-    let names = [name(&results, "chats", "sums"), name(&results, "plain", "sums")].map(|name| name.as_str().unwrap());
-    for (runs, letters) in [(names, ["A", "B"]), ([names[1], names[0]], ["B", "A"])] {
+    let [chats, plain] = both(&results);
+    for (runs, letters) in [([&chats, &plain], ["A", "B"]), ([&plain, &chats], ["B", "A"])] {
         let said = format!("asked differently, {} by its chat template and {} raw", letters[0], letters[1]);
         let command = "`earnest run arithmetic-bench --model copy --prompt raw`";
         let screen = run_in(folder.path(), &["compare", runs[0], runs[1]]);
-        let text = stdout(&screen).replace('\n', " ");
+        let text = flat(&screen);
         assert!(text.contains(&said) && text.contains(command), "{text}");
         let found = document(&run_in(folder.path(), &["compare", runs[0], runs[1], "--json"]));
         assert!(found[0]["asked_differently"].as_str().unwrap().contains(&said), "{found}");
     }
-    let alike = document(&run_in(folder.path(), &["compare", names[1], names[1], "--json"]));
-    assert!(alike[0].get("asked_differently").is_none(), "{alike}");
 }
 
 #[test]
@@ -363,5 +371,5 @@ fn an_endpoint_without_raw_prompts_leaves_each_model_its_own_form() {
     write(folder.path(), &text.replace("[models.chats]\nmodel = \"copy\"\n", endpoint));
     let planned = run_in(folder.path(), &["study", "study.toml", "--dry-run"]);
     let said = "plain is asked raw and chats by its chat template, because plain has none and the endpoint of chats takes no raw prompts";
-    assert!(stdout(&planned).replace('\n', " ").contains(said), "{}{}", stdout(&planned), stderr(&planned));
+    assert!(flat(&planned).contains(said), "{}{}", stdout(&planned), stderr(&planned));
 }

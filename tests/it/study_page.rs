@@ -57,7 +57,10 @@ fn a_name_of_several_runs_is_answered_with_commands() {
     assert_eq!(found.status.code(), Some(2), "{text}");
     let commands: Vec<&str> = text.lines().filter(|line| line.starts_with("  earnest runs show nupa-")).collect();
     assert!(commands.len() >= 2, "{text}");
-    let words: Vec<&str> = commands[0].split_whitespace().skip(1).collect();
+    // What tells the runs apart is a comment behind each command.
+    let (command, label) = commands[0].split_once("  # ").unwrap();
+    assert!(!label.is_empty(), "{text}");
+    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
     assert_eq!(earnest(&words, None).status.code(), Some(0), "{}", commands[0]);
 }
 

@@ -194,7 +194,7 @@ fn tasks_are_begun_and_checked() {
     assert_eq!(found.status.code(), Some(1));
     let text = String::from_utf8_lossy(&found.stdout).into_owned();
     assert!(
-        text.contains("questions without a usable answer: 1\n  bad.jsonl, line 2: answer: there is none"),
+        text.contains("questions without a usable answer: 1\n  bad.jsonl, line 2: answer: the column answer has none"),
         "{text}"
     );
     assert!(

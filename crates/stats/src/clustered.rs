@@ -16,7 +16,7 @@ pub enum ClusterError {
     #[error("{values} values but {clusters} cluster labels")]
     Length { values: usize, clusters: usize },
     /// A variance between clusters needs two.
-    #[error("{clusters} clusters: a cluster-robust error needs at least two")]
+    #[error("a cluster-robust error needs at least two clusters, and these rows have {clusters}")]
     TooFewClusters { clusters: usize },
     /// A value is NaN or infinite.
     #[error("value {value} at position {position}; drop missing values first")]

@@ -116,11 +116,7 @@ fn lines_without_filters_are_refused_where_the_results_do_not_confirm_them() {
         &|text| lines(&text)[..9].join("\n"),
         "documents stand 1 to 2 times, where the results have 2 filters",
     );
-    refused(
-        ".jsonl",
-        &|text| lines(&text)[..5].join("\n"),
-        "documents stand 1 times, where the results have 2 filters",
-    );
+    refused(".jsonl", &|text| lines(&text)[..5].join("\n"), "documents stand once, where the results have 2 filters");
     refused(".jsonl", &|text| format!("{text}{}", lines(&text)[0]), "documents stand 2 to 3 times");
     refused(".jsonl", &|text| text.replacen("\"doc_id\": 4", "\"filter\": \"strict\", \"doc_id\": 4", 1), "others do");
     refused(

@@ -266,9 +266,9 @@ mod tests {
         assert_eq!(table.render_within(wide), table.render());
         assert_eq!(
             table.render_within(wide - 1),
-            "                    right\n                   in per  cut\n\
-             task      items    cent  off\n----------------------------\naddition     12    50.0    3\n\
-             ----------------------------\nall        1012\n\n\
+            "                 right\n                    in\n                   per  cut\n\
+             task      items   cent  off\n---------------------------\naddition     12   50.0    3\n\
+             ---------------------------\nall        1012\n\n\
              task      failed\n----------------\naddition       0\n----------------\nall\n"
         );
         for width in [18, 22, 25] {

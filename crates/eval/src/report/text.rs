@@ -10,7 +10,7 @@ use super::{Align, Document, Table, grid};
 use crate::import::card_of;
 use crate::logs::LogCard;
 use crate::prompt::Mode;
-use crate::run::{Manifest, Status};
+use crate::run::Status;
 use earnest_engine::Sampling;
 use earnest_engine::endpoint::NOT_TOLD;
 use earnest_tasks::suite::log::Reported;
@@ -418,7 +418,7 @@ pub fn warnings(document: &Document) -> Vec<String> {
             counted(answered, "completion"),
             100.0 * totals.truncated as f64 / answered.max(1) as f64,
             agreeing(totals.truncated, "was", "were"),
-            advice_on_cut(manifest, totals.truncated as f64 / answered.max(1) as f64),
+            advice_on_cut(document, totals.truncated as f64 / answered.max(1) as f64),
         ));
     }
     if totals.clipped > 0 {
@@ -446,23 +446,28 @@ pub fn warnings(document: &Document) -> Vec<String> {
 const NEARLY_ALL: f64 = 0.9;
 
 /// Returns what helps against completions that are cut off, as a sentence's end.
-fn advice_on_cut(manifest: &Manifest, share: f64) -> &'static str {
-    let settings = &manifest.settings;
+fn advice_on_cut(document: &Document, share: f64) -> &'static str {
+    let (manifest, settings) = (&document.manifest, &document.manifest.settings);
     if settings.is_log() {
         return "";
     }
     if settings.prompt_mode == Mode::Chat || settings.imported() || share < NEARLY_ALL {
         return "; --max-tokens raises it";
     }
-    // A base model writes on after its answer, so more tokens only take more time.
+    // Where completions are right although they are cut, the answers stand before the cut: the model writes on, and more tokens only
+    // take more time.
+    let last = document.summary.rows.last().and_then(|row| document.main_value(row));
+    if !last.is_some_and(|(_, value)| value.estimate > 0.0) {
+        return "; --max-tokens raises it, which helps unless the model goes on after its answers (`earnest samples` shows them)";
+    }
     match manifest.model.chat_template_sha256 {
         Some(_) => {
             ": asked by raw prompts, the model goes on after its answers, and more tokens would not end them; --prompt chat asks it \
              as its chat template does, with which it ends them"
         }
         None => {
-            ": the model goes on after its answers, and more tokens would not end them; worked examples (`--shots`) or the `stop` of a \
-             task file do, and a model with a chat template ends its own"
+            ": the model goes on after its answers, and more tokens would not end them; a model with a chat template ends its own, and \
+             the `stop` of a task file ends any"
         }
     }
 }

@@ -316,7 +316,12 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
     if written.labelled > 0 && written.without_label > 0 {
         let field = chosen.cluster.unwrap_or(usual::CLUSTER);
         let count = written.without_label;
-        warn(format!("{name}: {count} documents have no {field}, each of them is a cluster of its own"));
+        warn(format!(
+            "{name}: {} {} no {field}, {} a cluster of its own",
+            counted(count, "document"),
+            agreeing(count, "has", "have"),
+            agreeing(count, "which is", "each of them is")
+        ));
     }
     for (scorer, text) in &written.texts {
         warn(format!("{name}: scores of {scorer} are texts, such as \"{text}\": they are kept, and in no mean"));

@@ -59,9 +59,13 @@ impl Filters {
         let names = self.names.join(", ");
         let [fewest, most] = index.lines_per_document();
         if fewest != self.names.len() || most != fewest {
-            let times = if fewest == most { format!("{most}") } else { format!("{fewest} to {most}") };
+            let times = match (fewest, most) {
+                (1, 1) => "once".to_owned(),
+                _ if fewest == most => format!("{most} times"),
+                _ => format!("{fewest} to {most} times"),
+            };
             return Err(refused(format!(
-                "documents stand {times} times, where the results have {} filters ({names})",
+                "documents stand {times}, where the results have {} filters ({names})",
                 self.names.len()
             ))
             .hint(again));

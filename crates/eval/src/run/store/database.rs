@@ -8,6 +8,7 @@ use super::read::{Filter, Samples};
 use super::write::SampleWriter;
 use super::{RunLock, names, row, schema};
 use crate::run::{MANIFEST_FORMAT, Manifest, RunError, Status};
+use earnest_tasks::agreeing;
 
 /// Columns of a run's row in the order of its seal.
 const RUN_COLUMNS: &str = "id, name, settings_sha256, suite, model, status, started, ended, manifest, planned, summary";
@@ -179,7 +180,12 @@ impl Store {
         if with.len() == 1 {
             let names: Vec<&str> = without.iter().map(|run| run.manifest.run.as_str()).collect();
             if let Some(listener) = &self.listener {
-                listener(&format!("{name} is read as {}: {} has no answers", with[0].manifest.run, names.join(", ")));
+                let lack = agreeing(names.len(), "has", "have");
+                listener(&format!(
+                    "{name} is read as {}: {} {lack} no answers",
+                    with[0].manifest.run,
+                    names.join(", ")
+                ));
             }
             return Ok(with.remove(0));
         }

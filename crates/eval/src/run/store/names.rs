@@ -7,14 +7,15 @@ const LONG: usize = 4;
 const SUGGESTED: usize = 3;
 
 /// Returns the runs that a name may mean: those that begin with it, else those that end with it, else those that contain it. An end or a
-/// middle begins with a part of the run's name, and a short one is made of whole parts: `b` is no name of `arithmetic-bench-llama-1f2e3d4c`.
+/// middle begins with a part of the run's name, and a short one is made of whole parts, as is a single letter: neither `a` nor `b` is a name of
+/// `arithmetic-bench-llama-1f2e3d4c`.
 pub(super) fn meant<'a>(name: &str, runs: &'a [String]) -> Vec<&'a str> {
     if name.is_empty() {
         return Vec::new();
     }
     // The end is tried before the middle, because copies (`-scored`) and repeats (`.2`) have the hash in the middle.
     let matchers: [&dyn Fn(&str) -> bool; 3] = [
-        &|run| run.starts_with(name),
+        &|run| run.starts_with(name) && (name.chars().count() > 1 || begins_part(run, name.len())),
         &|run| run.ends_with(name) && begins_part(run, run.len() - name.len()),
         &|run| {
             let fits = |at: usize| {
@@ -97,7 +98,7 @@ mod tests {
             ("nupa", &[1, 2, 3]),
             ("0.5B", &[3]),
             ("\u{6570}\u{5b66}", &[4]),
-            ("a", &[0]),
+            ("a", &[]),
             ("b", &[]),
             ("e", &[]),
             ("ben", &[]),

@@ -95,7 +95,8 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
     if shown == 0 {
         write!(
             html,
-            "<p>No task's difference holds after the adjustment for {family} tests. That does not show that the models are equal.</p>"
+            "<p>No task's difference holds after the adjustment for {}. That does not show that the models are equal.</p>",
+            counted(family, "test")
         )
         .expect(WRITES);
     }
