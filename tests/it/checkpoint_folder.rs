@@ -151,8 +151,8 @@ fn bad_json_is_located() {
 fn an_unknown_architecture_is_named_beside_the_nearest_ones() {
     let error = refusal(&with_config("llama", json!({"architectures": ["MambaForCausalLM"]})));
     assert_says(&error, &["MambaForCausalLM", "docs/models.md"]);
-    let slip = refusal(&with_config("llama", json!({"architectures": ["LamaForCausalLM"]})));
-    assert_says(&slip, &["LamaForCausalLM", "LlamaForCausalLM"]);
+    let later = refusal(&with_config("llama", json!({"architectures": ["Llama9ForCausalLM"]})));
+    assert_says(&later, &["Llama9ForCausalLM", "LlamaForCausalLM"]);
     let by_type = with_config("llama", json!({"architectures": null}));
     assert_eq!(Checkpoint::open(by_type.path()).unwrap().config.architecture, "LlamaForCausalLM");
     assert_says(&refusal(&with_config("llama", json!({"architectures": null, "model_type": null}))), &["none named"]);

@@ -56,7 +56,7 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
             let labels = &found.survey.labels[1];
             let [one, two] = labels.as_slice() else {
                 let notes: String = found.survey.notes.iter().map(|note| format!(" ({note})")).collect();
-                anyhow::bail!("column `{by}` has {}, expected two{notes}", counted(labels.len(), "label"));
+                anyhow::bail!("column `{by}` has {}, expected two{notes}", counted(labels.len(), "different label"));
             };
             let part = |label: f64| -> Vec<f64> {
                 let pairs = found.values[0].iter().zip(&found.values[1]);
