@@ -201,7 +201,7 @@ fn finish(
 /// is an outcome; one that cannot be fitted at all is a failure.
 fn exit(results: &StudyResults, printer: Printer) -> Exit {
     let mut exit = Exit::Success;
-    let unanswered: usize = results.runs.iter().filter_map(|run| run.totals).map(|totals| totals.failed as usize).sum();
+    let unanswered: usize = results.runs.iter().filter_map(|run| run.totals).map(|totals| totals.failed).sum();
     if unanswered > 0 {
         let (have, them) = if unanswered == 1 { ("has", "it") } else { ("have", "them") };
         printer.warning(&format!(

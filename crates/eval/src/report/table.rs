@@ -279,7 +279,7 @@ mod tests {
         // Several names of a row stand in every part, unless they leave no room.
         let mut table = Table::with_left(2, ["model", "prompt", "a number", "another number"]);
         table.row(vec!["one".into(), "plain".into(), "1.00".into(), "2.00".into()]);
-        assert_eq!(table.render_within(20).matches("one    plain").count(), 2, "{}", table.render_within(20));
+        assert_eq!(table.render_within(28).matches("one    plain").count(), 2, "{}", table.render_within(28));
         let mut table = Table::with_left(2, ["model", "prompt", "a", "b"]);
         table.row(vec!["a_very_long_name_of_a_model".into(), "plain".into(), "1.00".into(), "2.00".into()]);
         let folded = table.render_within(24);

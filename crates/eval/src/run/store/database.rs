@@ -154,7 +154,7 @@ impl Store {
         self.select("ORDER BY started, id", [])
     }
 
-    /// Returns the run with this name, or the only one that it means ([`names::meant`]). Runs without rows do not count where another
+    /// Returns the run with this name, or the only one that it means. Runs without rows do not count where another
     /// matches.
     pub fn run(&self, name: &str) -> Result<RunRecord, RunError> {
         if let Some(exact) = self.exactly(name)? {
