@@ -315,7 +315,7 @@ fn at_temperature(temperature: f32, day: &str, lengths: std::ops::RangeInclusive
 }
 
 #[test]
-fn a_report_says_what_was_compared_when_and_with_what_verdict() {
+fn a_report_says_what_was_compared_when_and_with_what_conclusion() {
     let mut runs = vec![at_temperature(0.0, "2026-02-03", 1..=6), at_temperature(1.5, "2026-02-05", 1..=6)];
     ReportRun::distinguish(&mut runs);
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();

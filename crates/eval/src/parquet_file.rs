@@ -49,7 +49,7 @@ fn name_of(codec: Compression) -> String {
 /// Calls the library, which panics on some damaged files and rare types.
 ///
 /// # Errors
-/// What it says.
+/// The library's message, or that of its panic.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(|error| error.to_string()),

@@ -19,5 +19,5 @@ pub use engine::{Concurrency, ConnectError, EndpointEngine, EndpointError, Optio
 pub use probe::{Dialect, Server};
 pub use retry::Retry;
 
-/// What a record has for a property of a model that its endpoint does not tell.
+/// Word in a record for a property of a model that its endpoint does not tell.
 pub const NOT_TOLD: &str = "not told";

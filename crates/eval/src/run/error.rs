@@ -55,7 +55,7 @@ pub enum RunError {
     AmbiguousRun {
         name: String,
         runs: Vec<String>,
-        /// What differs between them, by run.
+        /// Differences between them, by run.
         labels: Vec<String>,
     },
     /// A file of a later version.

@@ -19,7 +19,7 @@ fn is_left_out(setting: &str) -> bool {
         || last.contains("sha256")
 }
 
-/// What a setting says of a run; nothing of a prompt that it does not have.
+/// Words of a setting of a run; none for a prompt that it does not have.
 fn said(name: &str, value: &Value) -> Option<String> {
     // Each of a suite's prompts has its digest under its name.
     if let Some((_, prompt)) = name.split_once("prompt_sha256.") {

@@ -47,7 +47,7 @@ struct Transcript {
     content: Option<HashMap<String, Value>>,
 }
 
-/// Whether a record has scores.
+/// Scores of a record, without their values.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Scored {
     #[serde(default)]

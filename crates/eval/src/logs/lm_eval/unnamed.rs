@@ -9,7 +9,7 @@ use super::line::Line;
 use super::results::Aggregate;
 use crate::EvalError;
 
-/// What the results say of a task's filters.
+/// Filters of a task, as the results have them.
 #[derive(Debug, Default)]
 pub(super) struct Filters {
     /// In the order in which the tool applies them.

@@ -8,10 +8,10 @@ impl Comparison {
     /// Returns the conclusion in plain words, with its limits, and how the runs were asked where that differs.
     pub fn conclusion(&self) -> String {
         let asked = self.asked_differently.iter().filter(|_| self.items > 0).map(String::as_str);
-        [self.verdict().as_str()].into_iter().chain(asked).collect::<Vec<_>>().join(" ")
+        [self.main_sentence().as_str()].into_iter().chain(asked).collect::<Vec<_>>().join(" ")
     }
 
-    fn verdict(&self) -> String {
+    fn main_sentence(&self) -> String {
         let overall = &self.overall;
         let points = |value: f64| overall.size(value.abs());
         if self.items == 0 {
