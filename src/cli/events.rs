@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::interrupt::stop_on_signal;
 use super::printer::Printer;
 use super::progress::Progress;
-use earnest_eval::run::{Ended, Reporter, RunEvent, Stage, timestamp};
+use earnest_eval::run::{Ended, Expected, Reporter, RunEvent, Stage, timestamp};
 
 /// Version of the line format.
 const EVENT_FORMAT: u32 = 1;
@@ -169,6 +169,9 @@ impl Reporter for EventFile {
             }
             RunEvent::Preparing(Stage::AskingEndpoint(endpoint)) => {
                 self.write("preparing", json!({ "stage": "asking_endpoint", "endpoint": endpoint }));
+            }
+            RunEvent::Expected(Expected { seconds, at_most, source }) => {
+                self.write("expected", json!({ "seconds": seconds, "at_most": at_most, "source": source }));
             }
             RunEvent::Started { run, planned, progress, card, .. } => self.write(
                 "started",

@@ -9,7 +9,7 @@ use super::printer::Printer;
 use earnest_engine::Statistics;
 use earnest_eval::report::with_commas;
 use earnest_eval::run::store::RunProgress;
-use earnest_eval::run::{Reporter, RunEvent, Sample, Stage};
+use earnest_eval::run::{Budgets, Expected, Reporter, RunEvent, Sample, Stage};
 use earnest_stats::{Z95, wilson};
 
 /// Interval of plain lines.
@@ -62,6 +62,7 @@ pub(super) fn stage_text(stage: &Stage) -> String {
 }
 
 /// Counts behind the figures.
+#[derive(Clone)]
 pub(super) struct Tally {
     pub(super) planned: usize,
     /// Earlier answers choose the questions: shares of right answers say nothing.
@@ -75,9 +76,13 @@ pub(super) struct Tally {
     pub(super) correct: usize,
     truncated: usize,
     failed: usize,
+    /// Counters since the beginning of this session.
     statistics: Statistics,
-    /// Tokens after which the first answer has ended; 0 if it is not known.
-    budget: usize,
+    /// The engine's counters at its beginning.
+    earlier: Statistics,
+    budgets: Budgets,
+    /// Tokens of the answers that have ended in this session.
+    answered: u64,
     /// When the first tokens were generated, and how many they were.
     generating: Option<(Instant, u64)>,
 }
@@ -143,9 +148,17 @@ impl Progress {
         }
     }
 
-    fn started(&mut self, run: &str, planned: usize, adaptive: bool, progress: &RunProgress, budget: usize) {
-        let recorded = progress.settled();
-        self.tally = Tally { adaptive, budget, ..Tally::of(planned, progress) };
+    /// Says how long a long run takes by the speed of an earlier one: before the first tokens nothing else does.
+    fn expected(&self, Expected { seconds, at_most, source }: &Expected) {
+        if *seconds >= LONG_FIRST {
+            let most = if *at_most { "at most" } else { "about" };
+            self.line(&format!("expected to take {most} {} ({source})", long_time(*seconds)));
+        }
+    }
+
+    fn started(&mut self, run: &str, adaptive: bool, tally: Tally) {
+        let Tally { planned, recorded, .. } = tally;
+        self.tally = Tally { adaptive, ..tally };
         self.first_said = false;
         let most = if adaptive { "at most " } else { "" };
         let samples = with_commas(planned as u64);
@@ -209,7 +222,7 @@ impl Progress {
         let Some((seconds, each)) = self.tally.first_answer() else { return };
         self.first_said = true;
         if seconds >= LONG_FIRST {
-            let (budget, running) = (with_commas(self.tally.budget as u64), self.tally.statistics.running);
+            let (budget, running) = (with_commas(self.tally.budgets.least as u64), self.tally.statistics.running);
             let together = if running > 1 { format!(", {running} at a time") } else { String::new() };
             self.line(&format!(
                 "an answer may have {budget} tokens, which take {} at {each:.1} tokens/s each{together}. --max-tokens lowers the budget; \
@@ -242,8 +255,9 @@ impl Reporter for Progress {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Preparing(stage) => self.preparing(stage),
-            RunEvent::Started { run, planned, adaptive, progress, budget, .. } => {
-                self.started(run, *planned, *adaptive, progress, *budget);
+            RunEvent::Expected(expected) => self.expected(expected),
+            RunEvent::Started { run, planned, adaptive, progress, budgets, statistics, .. } => {
+                self.started(run, *adaptive, Tally::of(*planned, progress, *budgets, *statistics));
             }
             RunEvent::Progress { statistics, .. } => {
                 self.tally.count(*statistics);
@@ -288,45 +302,56 @@ impl Tally {
             truncated: 0,
             failed: 0,
             statistics: Statistics::default(),
-            budget: 0,
+            earlier: Statistics::default(),
+            budgets: Budgets::default(),
+            answered: 0,
             generating: None,
         }
     }
 
-    /// Counts of a run that begins or goes on now.
-    pub(super) fn of(planned: usize, progress: &RunProgress) -> Self {
+    /// Counts of a run that begins or goes on now, with the engine's counters so far.
+    pub(super) fn of(planned: usize, progress: &RunProgress, budgets: Budgets, earlier: Statistics) -> Self {
         Tally {
             scored: progress.scored(),
             correct: progress.correct(),
             failed: progress.failed(),
+            budgets,
+            earlier,
             ..Tally::new(planned, progress.settled(), Instant::now())
         }
     }
 
     /// Takes the engine's counters.
-    pub(super) fn count(&mut self, statistics: Statistics) {
-        self.statistics = statistics;
-        if self.generating.is_none() && statistics.decoded_tokens > 0 {
-            self.generating = Some((Instant::now(), statistics.decoded_tokens));
+    pub(super) fn count(&mut self, counters: Statistics) {
+        let Statistics { prefilled_tokens, cached_tokens, decoded_tokens, .. } = self.earlier;
+        self.statistics = Statistics {
+            prefilled_tokens: counters.prefilled_tokens.saturating_sub(prefilled_tokens),
+            cached_tokens: counters.cached_tokens.saturating_sub(cached_tokens),
+            decoded_tokens: counters.decoded_tokens.saturating_sub(decoded_tokens),
+            ..counters
+        };
+        if self.generating.is_none() && self.statistics.decoded_tokens > 0 {
+            self.generating = Some((Instant::now(), self.statistics.decoded_tokens));
         }
     }
 
     /// Seconds that an answer of the whole budget takes, and tokens per second of each; none until the speed is known.
     fn first_answer(&self) -> Option<(f64, f64)> {
-        let (since, before) = self.generating.filter(|_| self.budget > 0 && self.statistics.running > 0)?;
+        let (since, before) = self.generating.filter(|_| self.budgets.least > 0 && self.statistics.running > 0)?;
         let seconds = since.elapsed().as_secs_f64();
         let generated = self.statistics.decoded_tokens.saturating_sub(before);
         if seconds < FIRST_SPEED || generated == 0 {
             return None;
         }
         let each = generated as f64 / self.statistics.running as f64 / seconds;
-        Some((self.budget as f64 / each, each))
+        Some((self.budgets.least as f64 / each, each))
     }
 
     pub(super) fn add(&mut self, sample: &Sample) {
         self.finished += 1;
         self.last = Instant::now();
         self.truncated += usize::from(sample.truncated());
+        self.answered += sample.completion.as_ref().map_or(0, |completion| completion.tokens() as u64);
         match &sample.score {
             Some(score) => {
                 self.scored += 1;
@@ -345,10 +370,18 @@ impl Tally {
         self.planned.saturating_sub(self.done())
     }
 
-    /// Seconds that the samples left take at the speed so far; none before the first sample.
+    /// Seconds that the samples left take at the speed so far; none before the first sample. By the samples that have ended, and no
+    /// more than the tokens that the others may still have: the first samples of many that began together come late.
     fn seconds_left(&self) -> Option<f64> {
-        let rate = self.finished as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
-        (rate > 0.0).then(|| self.left() as f64 / rate)
+        let elapsed = self.started.elapsed().as_secs_f64().max(1e-3);
+        let rate = self.finished as f64 / elapsed;
+        let by_samples = (rate > 0.0).then(|| self.left() as f64 / rate)?;
+        let generated = self.statistics.decoded_tokens as f64;
+        let under_way = generated - self.answered as f64;
+        let tokens = (self.left() as f64 * self.budgets.mean - under_way).max(0.0);
+        let by_tokens =
+            (self.budgets.mean > 0.0 && under_way >= 0.0 && generated > 0.0).then(|| tokens * elapsed / generated);
+        Some(by_tokens.map_or(by_samples, |by_tokens| by_samples.min(by_tokens)))
     }
 
     /// Maximum width of the line before the figures.
@@ -483,7 +516,7 @@ mod tests {
     #[test]
     fn tokens_are_shown_while_no_answer_has_ended() {
         let started = Instant::now() - Duration::from_secs(10);
-        let mut tally = Tally { budget: 2048, ..Tally::new(120, 0, started) };
+        let mut tally = Tally { budgets: Budgets { least: 2048, mean: 2048.0 }, ..Tally::new(120, 0, started) };
         let counted = |tokens, running| Statistics { decoded_tokens: tokens, running, ..Statistics::default() };
         assert_eq!(tally.first_answer(), None);
         tally.count(counted(120, 120));
@@ -500,7 +533,27 @@ mod tests {
         tally.finished = 1;
         assert!(tally.figures(200).contains("samples/s"));
         // Nothing is generated, or the budget is unknown.
-        assert_eq!(Tally { budget: 0, ..tally }.first_answer(), None);
+        assert_eq!(Tally { budgets: Budgets::default(), ..tally }.first_answer(), None);
+    }
+
+    #[test]
+    fn the_time_left_is_no_more_than_the_tokens_left() {
+        // 120 answers began together; one has ended after 100 of at most 500 tokens, the others have 100 too.
+        let started = Instant::now() - Duration::from_secs(50);
+        let budgets = Budgets { least: 500, mean: 500.0 };
+        let early = Tally { budgets, finished: 1, answered: 100, ..Tally::new(120, 0, started) };
+        let left = |tally: &Tally, decoded_tokens| {
+            let statistics = Statistics { decoded_tokens, ..Statistics::default() };
+            let counted = Tally { statistics, last: Instant::now(), ..tally.clone() };
+            counted.seconds_left().unwrap().round()
+        };
+        // 400 tokens each are left at 240 tokens/s; the samples alone would say 5,950 s.
+        assert_eq!(left(&early, 12_000), 198.0);
+        // Most have ended, early: the samples say it better than the budget.
+        assert_eq!(left(&Tally { finished: 100, answered: 10_000, ..early.clone() }, 12_000), 10.0);
+        // Endpoints that count no tokens, and likelihoods, which have none.
+        assert_eq!(left(&early, 0), 5_950.0);
+        assert_eq!(left(&Tally { budgets: Budgets::default(), ..early }, 12_000), 5_950.0);
     }
 
     #[test]

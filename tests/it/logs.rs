@@ -235,7 +235,7 @@ fn tools_and_own_runs_are_compared_by_the_text_of_their_questions() {
     let output = run_in(at, &["compare", arith, of("arith"), "--cluster", "topic"]);
     assert_eq!(code(&output), 2);
     assert!(
-        stderr(&output).contains("has no field topic") && stderr(&output).contains("template"),
+        stderr(&output).contains("has no value in topic") && stderr(&output).contains("template"),
         "{}",
         stderr(&output)
     );
@@ -772,10 +772,16 @@ fn a_question_without_a_label_is_its_own_cluster() {
     let output = run_in(at, &[&["import", "a.csv", "--model-name", "c", "--cluster", "tmplate"][..], &table].concat());
     assert_eq!(code(&output), 2);
     assert!(
-        stderr(&output).contains("has no field tmplate") && stderr(&output).contains("template"),
+        stderr(&output).contains("has no value in tmplate") && stderr(&output).contains("template"),
         "{}",
         stderr(&output)
     );
+    // And so is one that is blank or missing in all.
+    std::fs::write(at.join("blank.csv"), "id,text,right,template\n1,What is 1?,1,\n2,What is 2?,0,NA\n").unwrap();
+    let blank = ["import", "blank.csv", "--model-name", "d", "--cluster", "template"];
+    let output = run_in(at, &[&blank[..], &table].concat());
+    assert_eq!((code(&output), stdout(&output).as_str()), (2, ""));
+    assert!(stderr(&output).contains("has no value in template, and no other has one"), "{}", stderr(&output));
 }
 
 #[test]

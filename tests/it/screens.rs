@@ -367,6 +367,18 @@ fn events_are_lines_of_json() {
     assert_eq!((named("started"), named("sample"), named("ended")), (1, 16, 1));
     assert!(named("preparing") == 3 && named("progress") >= 1);
     assert!(events.iter().all(|event| event["format"] == 1 && event["at"].is_string()));
+    assert_eq!(named("expected"), 0, "there is no earlier run to go by");
+
+    // The speed of the first run says how long a second takes, and it is given before the first token.
+    let words: Vec<&str> = words.iter().map(|word| if *word == "1" { "2" } else { *word }).collect();
+    assert!(screen(folder.path(), &words).starts_with("exit 0"));
+    let text = std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+    let events: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let at = |name: &str| events.iter().rposition(|event| event["event"] == name);
+    let expected = &events[at("expected").unwrap()];
+    assert!(expected["seconds"].as_f64().unwrap() > 0.0 && expected["at_most"] == false, "{expected}");
+    assert!(expected["source"].as_str().unwrap().starts_with("measured in run "), "{expected}");
+    assert!(at("expected") < at("started"));
 }
 
 #[test]

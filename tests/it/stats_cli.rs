@@ -323,6 +323,33 @@ fn a_column_without_values_is_named_by_every_command() {
 }
 
 #[test]
+fn a_row_without_a_cluster_label_is_its_own_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = file(&folder, "one,two,t\n1,0,a\n1,1,a\n0,0,b\n1,0,b\n0,1,\n1,1,NA\n0,1,N/A\n,1,b\n");
+    let command = ["compare", &data, "--first", "one", "--second", "two", "--group", "t"];
+    let (_, text) = stats(&command).unwrap();
+    assert!(text.contains("7 pairs in 5 clusters of `t` (1 row dropped)"), "{text}");
+    assert!(text.contains("warning: 3 rows have no `t`; each is a cluster of its own"), "{text}");
+    let (_, text) = stats(&[&command[..], &["--json"]].concat()).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&value["difference"]["clusters"], &value["rows_dropped"]), (&5.into(), &1.into()));
+    assert_eq!(value["notes"][0], "3 rows have no `t`; each is a cluster of its own");
+}
+
+#[test]
+fn a_column_that_varies_only_in_rows_left_out_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = file(&folder, "a,b,x,t\n1,,1,s\n0,NA,2,s\n1,1,0,s\n0,2,0,t\n1,3,0,t\n0,4,0,t\n");
+    for command in [
+        &["glmm", &data, "--formula", "a ~ x + b + (1|t)"][..],
+        &["glmm", &data, "--response", "a", "--fixed", "x,b", "--group", "t"],
+    ] {
+        let error = stats(command).unwrap_err();
+        assert!(error.contains("`x`") && error.contains("2 of 6 rows were left out: `b` lacks 2"), "{error}");
+    }
+}
+
+#[test]
 fn the_small_tests_answer() {
     let (_, text) = stats(&["holm", "0.01", "0.04", "0.03"]).unwrap();
     assert_eq!(

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 
+use earnest_tasks::suite::task::usual::is_missing;
 use thiserror::Error;
 
 use super::source::{EachRow, Source};
@@ -83,6 +84,8 @@ pub(super) enum Kind {
     Binary,
     /// Any text; encoded as the index of its first appearance.
     Label,
+    /// Labels of clusters; a row without one is a cluster of its own.
+    Cluster,
     /// Numbers or labels, decided by the first value; all others must be of the same kind.
     Either,
     /// Labels, at most [`MAX_LEVELS`] different ones.
@@ -116,6 +119,24 @@ pub(super) struct Survey {
 }
 
 impl Survey {
+    /// Sentence on the rows without a label of this cluster column.
+    pub(super) fn without_label(&self, column: &str) -> Option<String> {
+        let count = self.missing.get(column).copied().filter(|count| *count > 0)?;
+        let verbs = if count == 1 { "has no `" } else { "have no `" };
+        let each = if count == 1 { "it is" } else { "each is" };
+        Some(format!("{} {verbs}{column}`; {each} a cluster of its own", counted(count, "row")))
+    }
+
+    /// What a failed fit's message says of the rows: remarks on the source, and the rows left out.
+    pub(super) fn remarks(&self) -> String {
+        let lacking: Vec<String> = self.missing.iter().map(|(name, count)| format!("`{name}` lacks {count}")).collect();
+        let left_out = (self.dropped > 0).then(|| {
+            let were = if self.dropped == 1 { "was" } else { "were" };
+            format!("{} of {} {were} left out: {}", self.dropped, counted(self.rows, "row"), lacking.join(", "))
+        });
+        self.notes.iter().chain(&left_out).map(|remark| format!(" ({remark})")).collect()
+    }
+
     /// Checks that there are rows, that every wanted column has a value in one of them, and that a row is left if incomplete ones are
     /// dropped. `asked` is the condition on the rows, or empty.
     fn check(&self, from: &str, wanted: &[(&str, Kind)], asked: &str) -> Result<(), ColumnError> {
@@ -163,11 +184,6 @@ impl Columns {
     pub(super) fn groups(&self, column: usize) -> Vec<u64> {
         self.values[column].iter().map(|index| *index as u64).collect()
     }
-}
-
-/// True for fields that count as missing: empty, or as R, pandas and JSON write it.
-fn is_missing(field: &str) -> bool {
-    matches!(field, "" | "NA" | "na" | "N/A" | "NaN" | "nan" | "null" | "None")
 }
 
 /// Reads these columns in one pass.
@@ -221,7 +237,7 @@ fn decode(
         let mut complete = true;
         for (index, (field, (name, _))) in fields.iter().zip(wanted).enumerate() {
             if is_missing(field) {
-                complete = false;
+                complete &= wanted[index].1 == Kind::Cluster;
                 // A column may be wanted twice, as a group and as an effect.
                 if !wanted[..index].iter().any(|(known, _)| known == name) {
                     *survey.missing.entry((*name).to_owned()).or_default() += 1;
@@ -233,7 +249,10 @@ fn decode(
             return Ok(());
         }
         for ((value, field), decoder) in values.iter_mut().zip(fields).zip(&mut decoders) {
-            *value = if is_missing(field) { f64::NAN } else { decoder.value(field, place)? };
+            *value = match is_missing(field) {
+                true => decoder.missing(),
+                false => decoder.value(field, place)?,
+            };
         }
         each(&values);
         Ok(())
@@ -258,10 +277,19 @@ impl<'w> Decoder<'w> {
     fn new(name: &'w str, kind: Kind) -> Self {
         let is_label = match kind {
             Kind::Number | Kind::Binary => Some(false),
-            Kind::Label | Kind::Factor => Some(true),
+            Kind::Label | Kind::Cluster | Kind::Factor => Some(true),
             Kind::Either => None,
         };
         Decoder { name, kind, is_label, index_of: HashMap::new(), labels: Vec::new() }
+    }
+
+    /// Value of a missing field.
+    fn missing(&mut self) -> f64 {
+        if self.kind != Kind::Cluster {
+            return f64::NAN;
+        }
+        self.labels.push(String::new());
+        (self.labels.len() - 1) as f64
     }
 
     fn value(&mut self, field: &str, place: &dyn Fn() -> String) -> Result<f64, ColumnError> {
@@ -275,7 +303,7 @@ impl<'w> Decoder<'w> {
         match self.kind {
             Kind::Number => number().ok_or_else(|| wrong("a finite number".into())),
             Kind::Binary => binary(field).ok_or_else(|| wrong("0 or 1".into())),
-            Kind::Label | Kind::Factor => self.label(field, place),
+            Kind::Label | Kind::Cluster | Kind::Factor => self.label(field, place),
             Kind::Either => {
                 let numeric = field.parse::<f64>().is_ok();
                 let name = self.name;
@@ -300,7 +328,7 @@ impl<'w> Decoder<'w> {
             return Ok(index as f64);
         }
         let index = self.labels.len();
-        if self.kind != Kind::Label && index == MAX_LEVELS {
+        if !matches!(self.kind, Kind::Label | Kind::Cluster) && index == MAX_LEVELS {
             return Err(ColumnError::TooManyLevels {
                 place: place(),
                 column: self.name.to_owned(),
@@ -365,6 +393,17 @@ mod tests {
         assert_eq!((ragged.values[0].len(), ragged.survey.dropped), (3, 0));
         let some = parse_where(text, &WANTED[..1], Missing::DropRow, &[("id", "a")]).unwrap();
         assert_eq!((some.values[0].as_slice(), some.survey.rows), ([1.0, 0.0].as_slice(), 2));
+    }
+
+    #[test]
+    fn a_row_without_a_cluster_is_its_own_and_a_row_without_a_value_is_dropped() {
+        let wanted = [("right", Kind::Binary), ("t", Kind::Cluster)];
+        let found = parse("right,t\n1,a\n0,NA\n1,\n0,a\n,b\n", &wanted, Missing::DropRow).unwrap();
+        assert_eq!(found.groups(1), [0, 1, 2, 0]);
+        assert_eq!((found.survey.rows, found.survey.dropped), (5, 1));
+        assert_eq!(found.survey.without_label("t").unwrap(), "2 rows have no `t`; each is a cluster of its own");
+        assert_eq!(found.survey.without_label("right").unwrap(), "1 row has no `right`; it is a cluster of its own");
+        assert_eq!(found.survey.remarks(), " (1 of 5 rows was left out: `right` lacks 1, `t` lacks 2)");
     }
 
     #[test]

@@ -62,9 +62,11 @@ impl CompareArgs {
         match (&self.first, &self.second) {
             (Some(first), Some(second)) => {
                 let wanted =
-                    [(first.as_str(), Kind::Binary), (second.as_str(), Kind::Binary), (self.group(), Kind::Label)];
+                    [(first.as_str(), Kind::Binary), (second.as_str(), Kind::Binary), (self.group(), Kind::Cluster)];
                 let mut found = columns::read(&self.source.source(), &wanted, Missing::DropRow)?;
                 let clusters = found.groups(2);
+                let mut notes = std::mem::take(&mut found.survey.notes);
+                notes.extend(found.survey.without_label(self.group()));
                 found.values.truncate(2);
                 let second_values = found.values.pop().unwrap_or_default();
                 Ok(Pairs {
@@ -73,7 +75,7 @@ impl CompareArgs {
                     second: second_values,
                     clusters,
                     dropped: found.survey.dropped,
-                    notes: found.survey.notes,
+                    notes,
                 })
             }
             _ => self.pairs_of_runs(),
@@ -95,7 +97,7 @@ impl CompareArgs {
             ("sample", Kind::Label),
             ("gold", Kind::Label),
             (self.response.as_str(), Kind::Binary),
-            (self.group(), Kind::Label),
+            (self.group(), Kind::Cluster),
         ];
         let mut baseline: HashMap<[u64; 3], (f64, u64)> = HashMap::new();
         let (mut first, mut second, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
@@ -119,7 +121,9 @@ impl CompareArgs {
             !first.is_empty(),
             "{one} and {two} have no item in common; `earnest compare` pairs perturbed items with their originals too"
         );
+        let without_label = survey.without_label(self.group());
         let mut notes = survey.notes;
+        notes.extend(without_label);
         if source.differ_in_questions()? {
             notes.push(
                 "the runs' options differ, so items with the same id and answer may be different questions; `earnest compare` pairs by \

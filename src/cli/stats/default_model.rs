@@ -3,6 +3,7 @@ use super::columns::{Kind, Survey};
 use super::frame::{self, ColumnOptions};
 use super::mixed::{Common, Fitted};
 use super::source::Source;
+use anyhow::Context;
 use earnest_stats::mixed::{Column, Family, Formula, Frame, RandomTerm, Terms, fit_stepping_down, maximal_formula};
 
 /// Columns that are conditions where they vary, in this order, if no fixed effects are named.
@@ -63,7 +64,8 @@ pub(super) fn choose(
     if let Some(group) = simple(&formula) {
         return Ok(Chosen::Simple(Simple { fixed, group, choice: notes }));
     }
-    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial)?;
+    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial)
+        .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
     let choice: Vec<String> = notes.into_iter().chain(chosen.steps).collect();
     if let Some(group) = simple(&chosen.formula) {
         return Ok(Chosen::Simple(Simple { fixed, group, choice }));

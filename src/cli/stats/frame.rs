@@ -2,7 +2,7 @@
 
 use super::columns::{self, ColumnError, Kind, Missing, Survey};
 use super::source::{Pair, Source};
-use earnest_stats::mixed::{Family, Formula, Frame};
+use earnest_stats::mixed::{Family, Formula, Frame, MixedError};
 
 /// Options on single columns.
 #[derive(Debug, Clone, Copy)]
@@ -33,10 +33,8 @@ pub(super) fn read(
     let columns = columns::read(source, &wanted, Missing::DropRow)?;
     let mut survey = columns.survey;
     let mut frame = Frame::new();
-    let fits = |error: earnest_stats::mixed::MixedError| {
-        let notes: String = survey.notes.iter().map(|note| format!(" ({note})")).collect();
-        anyhow::Error::from(error).context(format!("cannot fit {}{notes}", source.name()))
-    };
+    let remarks = survey.remarks();
+    let fits = |error: MixedError| anyhow::Error::from(error).context(format!("cannot fit {}{remarks}", source.name()));
     for (index, ((name, _), values)) in wanted.iter().zip(columns.values).enumerate() {
         if survey.is_label[index] {
             let labels = std::mem::take(&mut survey.labels[index]);

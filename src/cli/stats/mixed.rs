@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -167,7 +168,8 @@ pub(super) fn run(
     let kinds = frame::kinds(&formula, common.factor);
     let options = ColumnOptions { family, factor: common.factor, reference: common.reference };
     let (frame, survey) = frame::read(source, &formula.response, &kinds, options)?;
-    let data = MixedData::new(&formula, &frame, family)?;
+    let data = MixedData::new(&formula, &frame, family)
+        .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
     let fit = fit(&data, &MixedOptions { restricted: !args.ml, prior: None })?;
     report(args, common, Fitted { frame, survey, data, fit, choice: Vec::new() }, runs, output)
 }

@@ -88,11 +88,9 @@ impl<'a> Formula<'a> {
             // A table with more than u32::MAX different labels would not fit into memory.
             rows.push(row[0], 1.0, &row[2..], row[1] as u32);
         })?;
-        let terms = self.terms(&survey).with_context(|| format!("cannot fit {}", source.name()))?;
-        let data = rows.finish(&terms).with_context(|| {
-            let notes: String = survey.notes.iter().map(|note| format!(" ({note})")).collect();
-            format!("cannot fit {}{notes}", source.name())
-        })?;
+        let cannot = || format!("cannot fit {}{}", source.name(), survey.remarks());
+        let terms = self.terms(&survey).with_context(cannot)?;
+        let data = rows.finish(&terms).with_context(cannot)?;
         Ok(Model { data, terms, survey })
     }
 

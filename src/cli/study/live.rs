@@ -153,12 +153,12 @@ impl Reporter for LiveTable {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Preparing(stage) => self.draw(&stage_text(stage)),
-            RunEvent::Started { planned, progress, .. } => {
+            RunEvent::Started { planned, progress, budgets, statistics, .. } => {
                 // Until here a signal may end the process at once: nothing would be lost.
                 if let Err(error) = stop_on_signal() {
                     self.bar.suspend(|| self.printer.warning(&error.message));
                 }
-                self.tally = Some(Tally::of(*planned, progress));
+                self.tally = Some(Tally::of(*planned, progress, *budgets, *statistics));
             }
             RunEvent::Progress { statistics, .. } => {
                 if let Some(tally) = &mut self.tally {
@@ -174,7 +174,7 @@ impl Reporter for LiveTable {
             }
             RunEvent::Warning(text) | RunEvent::Notice(text) => self.bar.suspend(|| self.printer.warning(text)),
             RunEvent::Stopping => self.bar.suspend(|| self.printer.message("stopping; writing finished samples")),
-            RunEvent::Message(_) | RunEvent::Ended(_) => {}
+            RunEvent::Expected(_) | RunEvent::Message(_) | RunEvent::Ended(_) => {}
         }
     }
 }

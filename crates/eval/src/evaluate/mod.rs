@@ -6,6 +6,7 @@
 mod begin;
 mod detectable;
 mod generation;
+mod past;
 mod rounds;
 mod session;
 mod settings;
@@ -13,6 +14,7 @@ mod survey;
 mod until;
 
 pub use generation::{EndOfSequence, GenerationSettings};
+pub(crate) use past::Past;
 pub use session::{Evaluated, ModelSession, evaluate};
 pub use settings::{Decoding, EvaluationSettings, Questions, RunChoice};
 pub use survey::Survey;

@@ -109,10 +109,11 @@ impl Reporter for OneSession<'_> {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Started { .. } if self.started => {}
-            RunEvent::Started { run, progress, card, budget, .. } => {
+            RunEvent::Started { run, progress, card, budgets, statistics, .. } => {
                 self.started = true;
-                let (planned, budget) = (self.most, *budget);
-                self.reporter.event(&RunEvent::Started { run, planned, adaptive: true, progress, card, budget });
+                let (planned, budgets, statistics) = (self.most, *budgets, *statistics);
+                let started = RunEvent::Started { run, planned, adaptive: true, progress, card, budgets, statistics };
+                self.reporter.event(&started);
             }
             RunEvent::Ended(Some(_)) => {}
             other => self.reporter.event(other),

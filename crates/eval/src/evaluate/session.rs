@@ -7,7 +7,9 @@ use earnest_tasks::suite::registry::{Channel, OptionError, ProgramsRecord};
 
 use super::begin::{Claimed, claim};
 use super::detectable::detectable;
+use super::past::Past;
 use super::rounds::Rounds;
+use super::survey::SampleTokens;
 use super::until::{decider, resolved};
 use super::{Decoding, EvaluationSettings, Questions, RunChoice};
 use crate::EvalError;
@@ -16,8 +18,8 @@ use crate::prompt::{Mode, ModeRequest, PromptError, Prompter, SystemPlace};
 use crate::results;
 use crate::run::store::{RunProgress, RunRecord, Store};
 use crate::run::{
-    Decider, Ended, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter, RunEvent, RunSettings,
-    Runner, Stage, Status, Until, by_cluster, timestamp,
+    Decider, Ended, Expected, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter, RunEvent,
+    RunSettings, Runner, Stage, Status, Until, by_cluster, timestamp,
 };
 use crate::suites::start_programs;
 
@@ -165,6 +167,9 @@ impl Session<'_> {
                 if earlier.is_none() && !self.chooses {
                     reporter.event(&RunEvent::Message(detectable(self.suite, &self.evaluation.plan)));
                 }
+                if let Some(expected) = self.expected(store, &progress)? {
+                    reporter.event(&RunEvent::Expected(expected));
+                }
                 let (run, ended) = self.generate(engine, store, &name, earlier, &progress, reporter)?;
                 self.check_end(ended, store, &run)?;
                 self.keep_document(store, &run)?;
@@ -172,6 +177,18 @@ impl Session<'_> {
                 Ok(run)
             }
         }
+    }
+
+    /// Returns the time that the samples left take, if an earlier run of the model says it.
+    fn expected(&self, store: &Store, progress: &RunProgress) -> Result<Option<Expected>, EvalError> {
+        let left = self.planned.saturating_sub(progress.settled());
+        let (plan, generation) = (&self.evaluation.plan, &self.settings.generation);
+        let context = self.model.record().context;
+        let tokens = SampleTokens::of_first(plan, self.suite, self.prompter, generation, context)?;
+        let expected = Past::new(Some(store))?.expected(&self.settings, left, &tokens)?;
+        // An adaptive suite may ask fewer, and a condition may be met early.
+        let fewer = self.chooses || self.settings.until.is_some();
+        Ok(expected.map(|expected| Expected { at_most: expected.at_most || fewer, ..expected }))
     }
 
     /// Stores the summary of a finished run.

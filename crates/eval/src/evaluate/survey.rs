@@ -2,9 +2,10 @@
 use super::session::{ModelSession, resolve_settings, suite};
 use super::{Decoding, EvaluationSettings};
 use crate::EvalError;
-use crate::prompt::Prompter;
+use crate::prompt::{PromptError, Prompter};
 use crate::run::store::Store;
-use crate::run::{Reporter, RunSettings};
+use crate::run::{Generation, Plan, Reporter, RunSettings};
+use earnest_tasks::suite::Suite;
 
 /// Items whose prompts are counted. The first ones of a suite are a small picture of all, so they are like the others.
 const COUNTED: usize = 64;
@@ -53,22 +54,8 @@ impl ModelSession {
             Decoding::Asked(_) => &run_settings.generation,
             Decoding::Stored(stored) => stored,
         };
-        let context = Some(model.record().context).filter(|context| *context > 0).unwrap_or(usize::MAX);
-        let counted = source.tokenises();
-        let (mut items, mut prompts, mut most) = (0_usize, 0.0, 0.0);
-        for (_, item) in settings.plan.asked(suite).take(COUNTED) {
-            let rendered = prompter.render(&item.segments)?;
-            let estimate = rendered.text.len() as f64 / BYTES_PER_TOKEN;
-            let tokens = if counted { rendered.ids.len() as f64 } else { estimate.ceil() };
-            items += 1;
-            prompts += tokens;
-            if item.continuations.is_empty() {
-                most += generation.room(item.budget, tokens as usize, context).max_tokens as f64;
-            } else {
-                // Continuations are read, not generated.
-                prompts += item.continuations.iter().map(|text| text.len() as f64 / BYTES_PER_TOKEN).sum::<f64>();
-            }
-        }
+        let context = model.record().context;
+        let tokens = SampleTokens::of_first(&settings.plan, suite, &prompter, generation, context)?;
         let planned = settings.plan.len(suite);
         let stored = match store {
             Some(store) => store.with_settings(&run_settings.sha256())?,
@@ -84,9 +71,47 @@ impl ModelSession {
             run: run.map(|run| run.manifest.run),
             planned,
             settled,
-            prompt_tokens: prompts / items.max(1) as f64,
-            most_new_tokens: most / items.max(1) as f64,
-            counted,
+            prompt_tokens: tokens.prompt,
+            most_new_tokens: tokens.most_new,
+            counted: source.tokenises(),
         })
+    }
+}
+
+/// Mean tokens of a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SampleTokens {
+    /// Tokens of its prompt.
+    pub(super) prompt: f64,
+    /// Limit of its new tokens.
+    pub(super) most_new: f64,
+}
+
+impl SampleTokens {
+    /// Counts the tokens of a plan's first items in a context of so many tokens (0: unknown).
+    pub(super) fn of_first(
+        plan: &Plan,
+        suite: &dyn Suite,
+        prompter: &Prompter<'_>,
+        generation: &Generation,
+        context: usize,
+    ) -> Result<Self, PromptError> {
+        let context = if context == 0 { usize::MAX } else { context };
+        let (mut items, mut prompt, mut most_new) = (0_usize, 0.0, 0.0);
+        for (_, item) in plan.asked(suite).take(COUNTED) {
+            let rendered = prompter.render(&item.segments)?;
+            let estimate = rendered.text.len() as f64 / BYTES_PER_TOKEN;
+            let tokens = if prompter.source().tokenises() { rendered.ids.len() as f64 } else { estimate.ceil() };
+            items += 1;
+            prompt += tokens;
+            if item.continuations.is_empty() {
+                most_new += generation.room(item.budget, tokens as usize, context).max_tokens as f64;
+            } else {
+                // Continuations are read, not generated.
+                prompt += item.continuations.iter().map(|text| text.len() as f64 / BYTES_PER_TOKEN).sum::<f64>();
+            }
+        }
+        let mean = |sum: f64| sum / items.max(1) as f64;
+        Ok(SampleTokens { prompt: mean(prompt), most_new: mean(most_new) })
     }
 }

@@ -108,7 +108,7 @@ impl<'a> Prompter<'a> {
     }
 
     /// Returns the tokenizer and chat template.
-    pub(super) fn source(&self) -> &dyn PromptSource {
+    pub(crate) fn source(&self) -> &dyn PromptSource {
         self.source
     }
 

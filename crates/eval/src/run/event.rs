@@ -14,9 +14,19 @@ pub trait Reporter {
 pub enum RunEvent<'a> {
     /// A preparation before the first sample.
     Preparing(Stage),
+    /// Time that the samples left take, where an earlier run of the model says it.
+    Expected(Expected),
     /// Start of generation: number of samples in the plan, and the progress of earlier sessions. An adaptive run has at most so many.
-    /// `budget` is the largest number of new tokens that all of the first answers may have; 0 where nothing is generated.
-    Started { run: &'a str, planned: usize, adaptive: bool, progress: &'a RunProgress, card: &'a Card, budget: usize },
+    Started {
+        run: &'a str,
+        planned: usize,
+        adaptive: bool,
+        progress: &'a RunProgress,
+        card: &'a Card,
+        budgets: Budgets,
+        /// Counters of the engine, which goes on counting from run to run.
+        statistics: Statistics,
+    },
     /// An engine step.
     Progress { prefilled: usize, decoded: usize, statistics: Statistics },
     /// A finished sample; it may have failed.
@@ -31,6 +41,26 @@ pub enum RunEvent<'a> {
     Stopping,
     /// End of the session; none after an error.
     Ended(Option<Ended>),
+}
+
+/// Time that samples take, after an earlier run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expected {
+    pub seconds: f64,
+    /// True if every answer is taken to need its whole budget.
+    pub at_most: bool,
+    /// The earlier run, for people.
+    pub source: String,
+}
+
+/// Numbers of new tokens that the first answers of a plan may have; 0 where nothing is generated. The first items of a suite are a
+/// small picture of all.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Budgets {
+    /// The smallest: after so many tokens the first of the answers that come together has ended.
+    pub least: usize,
+    /// The mean.
+    pub mean: f64,
 }
 
 /// A stage of preparation.

@@ -30,7 +30,7 @@ pub use code_runner::SandboxRunner;
 pub(crate) use decision::estimate_text;
 pub use decision::{Decider, Decision, Reason};
 pub use error::RunError;
-pub use event::{Reporter, RunEvent, Stage};
+pub use event::{Budgets, Expected, Reporter, RunEvent, Stage};
 pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
 pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};

@@ -9,7 +9,7 @@ use super::prompt_queue::{Next, PendingSample, PromptQueue};
 use super::scorers::{ScoredSample, Scorers, Unscored};
 use super::store::{RunProgress, SampleWriter};
 use super::{
-    Decider, FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent,
+    Budgets, Decider, FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent,
     SAMPLE_FORMAT, Sample, SampleFailure,
 };
 use crate::prompt::{Continuation, Prompter, Rendered, Wire};
@@ -76,8 +76,9 @@ impl Runner<'_> {
     ) -> Result<Ended, RunError> {
         let planned = self.plan.len(self.suite);
         let card = engine.card();
-        let budget = self.first_budget(&card);
-        reporter.event(&RunEvent::Started { run: self.run, planned, adaptive: false, progress, card: &card, budget });
+        let budgets = self.budgets(&card);
+        let (run, card, statistics) = (self.run, &card, engine.statistics());
+        reporter.event(&RunEvent::Started { run, planned, adaptive: false, progress, card, budgets, statistics });
         let mut tally = Tally { failures: 0, most_failures: self.fail_on_error.map(|f| f * planned as f64), decider };
         // Completed answers are written even if the suite panics.
         let outcome = std::thread::scope(|scope| {
@@ -110,11 +111,14 @@ impl Runner<'_> {
         outcome
     }
 
-    /// Returns the tokens after which the first of the answers that come together has ended, whatever the model does.
-    fn first_budget(&self, card: &Card) -> usize {
+    /// Returns the budgets of the answers that come together first.
+    fn budgets(&self, card: &Card) -> Budgets {
         let first = self.suite.items().take(card.in_flight.clamp(1, 1024));
-        let budgets = first.filter(|item| item.continuations.is_empty());
-        budgets.map(|item| self.generation.room(item.budget, 0, usize::MAX).max_tokens).min().unwrap_or(0)
+        let generated = first.filter(|item| item.continuations.is_empty());
+        let budgets: Vec<usize> =
+            generated.map(|item| self.generation.room(item.budget, 0, usize::MAX).max_tokens).collect();
+        let mean = budgets.iter().sum::<usize>() as f64 / budgets.len().max(1) as f64;
+        Budgets { least: budgets.into_iter().min().unwrap_or(0), mean }
     }
 
     fn session(

@@ -1,16 +1,13 @@
 //! Cost of a study before it runs.
-use std::collections::HashMap;
-
 use serde::Serialize;
 
 use super::execute::Sessions;
 use super::outcome::Scope;
 use super::{PlannedRun, StudyPlan};
 use crate::EvalError;
-use crate::evaluate::Survey;
+use crate::evaluate::{Past, Survey};
 use crate::results;
-use crate::run::store::{RunRecord, Store};
-use crate::run::{Host, Rate, Reporter, RunSettings, Totals};
+use crate::run::{Rate, Reporter};
 
 /// Cost of a study.
 #[derive(Debug, Serialize)]
@@ -190,71 +187,4 @@ impl Estimate {
         self.at_most = able().any(|run| run.at_most);
         self.seconds = able().map(|run| run.seconds).sum();
     }
-}
-
-/// Stored runs of a machine, the newest last.
-struct Past<'s> {
-    store: Option<&'s Store>,
-    runs: Vec<RunRecord>,
-    /// Sums by run.
-    totals: HashMap<i64, Totals>,
-}
-
-impl<'s> Past<'s> {
-    fn new(store: Option<&'s Store>) -> Result<Self, EvalError> {
-        let here = Host::probe();
-        let mut runs = store.map(Store::runs).transpose()?.unwrap_or_default();
-        // Rates of other machines do not count; those of endpoints depend on the endpoint alone.
-        let comparable =
-            |run: &RunRecord| run.manifest.settings.endpoint.is_some() || run.manifest.host.is_as_fast_as(&here);
-        runs.retain(|run| run.manifest.generation_s > 0.0 && comparable(run));
-        Ok(Past { store, runs, totals: HashMap::new() })
-    }
-
-    /// Result of `read` for the newest run of a model that it can use.
-    fn newest<T>(
-        &mut self,
-        settings: &RunSettings,
-        mut read: impl FnMut(&RunRecord, &Totals) -> Option<T>,
-    ) -> Result<Option<T>, EvalError> {
-        let Past { store: Some(store), runs, totals } = self else { return Ok(None) };
-        for run in runs.iter().rev().filter(|run| is_of(&run.manifest.settings, settings)) {
-            let sums = match totals.get(&run.id) {
-                Some(known) => *known,
-                None => {
-                    let sums = store.aggregate(run)?.totals;
-                    totals.insert(run.id, sums);
-                    sums
-                }
-            };
-            if let Some(found) = read(run, &sums) {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
-    }
-
-    fn rate(&mut self, settings: &RunSettings) -> Result<Option<Rate>, EvalError> {
-        self.newest(settings, |run, totals| Rate::measured(&run.manifest, totals))
-    }
-
-    /// Mean new tokens of a sample in the newest run of the same suite, prompt mode and thinking.
-    fn new_tokens(&mut self, settings: &RunSettings) -> Result<Option<f64>, EvalError> {
-        self.newest(settings, |run, totals| {
-            let other = &run.manifest.settings;
-            let alike = other.suite == settings.suite
-                && other.prompt_mode == settings.prompt_mode
-                && other.generation.thinking == settings.generation.thinking;
-            let answered = totals.recorded - totals.failed;
-            (alike && answered > 0).then(|| totals.completion_tokens as f64 / answered as f64)
-        })
-    }
-}
-
-/// True for runs of one model on one engine.
-fn is_of(one: &RunSettings, other: &RunSettings) -> bool {
-    one.engine == other.engine
-        && one.model_files == other.model_files
-        && one.weights == other.weights
-        && one.endpoint == other.endpoint
 }

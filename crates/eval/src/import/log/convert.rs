@@ -212,7 +212,7 @@ impl Converter<'_> {
     }
 }
 
-/// The error of a field that a document does not have.
+/// The error of a cluster's field in which no document has a label: none has the field, or it is blank in all.
 pub(crate) fn no_field(thing: &str, field: &str, document: &Map<String, Value>) -> EvalError {
     let fields: Vec<&str> =
         document.iter().filter(|(_, value)| usual::label(value).is_some()).map(|(name, _)| name.as_str()).collect();
@@ -220,7 +220,8 @@ pub(crate) fn no_field(thing: &str, field: &str, document: &Map<String, Value>) 
         true => "it has no fields".to_owned(),
         false => format!("it has {}", fields.join(", ")),
     };
-    EvalError::setting(format!("{thing} has no field {field}")).hint(format!("--cluster names a field; {known}"))
+    EvalError::setting(format!("{thing} has no value in {field}, and no other has one"))
+        .hint(format!("--cluster names a field; {known}"))
 }
 
 /// A field of a document, or of the covariates that earnest writes into one.

@@ -16,14 +16,18 @@ pub const PERTURBATION: &str = "perturbation";
 /// Value of [`PERTURBATION`] for a question that was left as it was.
 pub const NOT_PERTURBED: &str = "none";
 
-/// The label of a cluster: a text, a number or a truth value. None where there is none: null, lists and objects, blank texts, and `NaN`,
-/// as Python writes a missing label.
+/// True for a text that stands for a missing value: blank, or as R, pandas, spreadsheets, JSON and Python write it.
+pub fn is_missing(text: &str) -> bool {
+    let text = text.trim();
+    text.eq_ignore_ascii_case("nan")
+        || matches!(text, "" | "NA" | "na" | "N/A" | "n/a" | "#N/A" | "<NA>" | "null" | "NULL" | "None")
+}
+
+/// The label of a cluster: a text, a number or a truth value. None where there is none: null, lists and objects, and texts that stand
+/// for a missing value.
 pub fn label(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => {
-            let is_missing = text.trim().is_empty() || text.trim().eq_ignore_ascii_case("nan");
-            (!is_missing).then(|| text.clone())
-        }
+        Value::String(text) => (!is_missing(text)).then(|| text.clone()),
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(truth) => Some(truth.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
@@ -63,13 +67,19 @@ mod tests {
     #[test]
     fn what_is_missing_is_no_label() {
         use serde_json::json;
-        for missing in
-            [json!(null), json!(""), json!(" \t\u{a0}"), json!("NaN"), json!("nan"), json!([1]), json!({"a": 1})]
-        {
+        for missing in [json!(null), json!([1]), json!({"a": 1})] {
             assert_eq!(label(&missing), None, "{missing}");
         }
-        for (value, name) in [(json!("a b"), "a b"), (json!(0), "0"), (json!(false), "false"), (json!("none"), "none")]
-        {
+        for missing in ["", " \t\u{a0}", "NaN", "nan", "NA", " NA ", "N/A", "#N/A", "<NA>", "null", "NULL", "None"] {
+            assert_eq!(label(&json!(missing)), None, "{missing}");
+        }
+        for (value, name) in [
+            (json!("a b"), "a b"),
+            (json!(0), "0"),
+            (json!(false), "false"),
+            (json!("none"), "none"),
+            (json!("Na"), "Na"),
+        ] {
             assert_eq!(label(&value).as_deref(), Some(name));
         }
         let own = own_cluster("7");
