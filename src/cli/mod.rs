@@ -41,6 +41,7 @@ pub mod stats;
 mod stored;
 mod study;
 mod suites;
+mod tally;
 mod tasks;
 mod train;
 mod values;

@@ -5,7 +5,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
-use crate::cli::progress::{Tally, columns, stage_text};
+use crate::cli::progress::{columns, stage_text};
+use crate::cli::tally::Tally;
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::Evaluated;
 use earnest_eval::report::Table;

@@ -1,5 +1,5 @@
 //! Tables of a study: its plan and its results.
-use crate::cli::progress::clock;
+use crate::cli::tally::clock;
 use crate::cli::values::counted;
 use earnest_eval::report::{Table, ends, p_sentence, p_text, wrap, wrap_lines};
 use earnest_eval::run::Shard;

@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::cli::printer::Printer;
-use crate::cli::progress::{bar_style, clock, columns};
+use crate::cli::progress::{bar_style, columns};
+use crate::cli::tally::clock;
 use crate::cli::values::counted;
 use earnest_engine::bench::{PassEvent, PassStage};
 
