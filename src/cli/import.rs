@@ -11,6 +11,7 @@ use super::{Exit, catalogue, results};
 use earnest_eval::import::{ImportSettings, Imported, ImportedLogs, LogImportSettings, import, import_logs};
 use earnest_eval::report::{Align, Table, percent, wrap};
 use earnest_tasks::suite::{Interval, SummaryRow};
+use earnest_tasks::{agreeing, counted};
 
 impl ImportArgs {
     fn settings(&self) -> ImportSettings {
@@ -49,6 +50,9 @@ struct Entry {
     /// Documents and samples that were stored.
     items: usize,
     samples: usize,
+    /// Samples without any score, and those of them that failed in the tool.
+    without_score: usize,
+    failed: usize,
     /// Samples that could not be read.
     refused: usize,
     /// Documents without a label of their cluster, where others have one: each is its own.
@@ -58,6 +62,28 @@ struct Entry {
     mean: Option<f64>,
     #[serde(skip)]
     score: String,
+}
+
+impl Entry {
+    /// Says how many samples have no score, where the others have one.
+    fn without_scores(&self) -> Option<String> {
+        let count = self.without_score;
+        if count == 0 || self.primary.is_none() {
+            return None;
+        }
+        let failed = match self.failed {
+            0 => String::new(),
+            1 if count == 1 => ": it failed in the tool".to_owned(),
+            failed if failed == count => ": they failed in the tool".to_owned(),
+            failed => format!(": {failed} of them failed in the tool"),
+        };
+        Some(format!(
+            "{}: {count} of {} {} no score{failed}.",
+            self.run,
+            counted(self.samples, "sample"),
+            agreeing(count, "has", "have")
+        ))
+    }
 }
 
 /// The JSON document of an import.
@@ -123,6 +149,8 @@ fn outcome(found: &ImportedLogs) -> Result<Outcome, CliError> {
             task: manifest.settings.suite.clone(),
             items: log.items,
             samples: log.samples,
+            without_score: log.without_score,
+            failed: log.failed,
             refused: log.refused,
             without_label: log.without_label,
             mean: mean.as_ref().map(|(mean, _)| *mean),
@@ -173,9 +201,11 @@ fn screen(outcome: &Outcome, width: usize) -> String {
         text += &table.render();
         text.push('\n');
         text += &wrap("Scores are the tools' own; shares are in per cent.", width, "* ");
+        for sentence in outcome.imported.iter().filter_map(Entry::without_scores) {
+            text += &wrap(&sentence, width, "* ");
+        }
     }
-    let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let imported = count(outcome.imported.len(), "log");
+    let imported = counted(outcome.imported.len(), "log");
     write!(text, "{imported} imported").expect("writing to a String cannot fail");
     if !outcome.known.is_empty() {
         write!(text, ", {} already known", outcome.known.len()).expect("writing to a String cannot fail");
@@ -184,4 +214,36 @@ fn screen(outcome: &Outcome, width: usize) -> String {
         write!(text, ", {} left out", outcome.refused.len()).expect("writing to a String cannot fail");
     }
     text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_without_a_score_are_counted_in_words() {
+        let said = |samples: usize, without_score: usize, failed: usize| {
+            let entry = Entry {
+                run: "r".to_owned(),
+                tool: "a table",
+                model: "m".to_owned(),
+                task: "t".to_owned(),
+                items: samples,
+                samples,
+                without_score,
+                failed,
+                refused: 0,
+                without_label: 0,
+                primary: Some("right".to_owned()),
+                mean: None,
+                score: "-".to_owned(),
+            };
+            entry.without_scores()
+        };
+        assert_eq!(said(4, 0, 0), None);
+        assert_eq!(said(4, 1, 0).unwrap(), "r: 1 of 4 samples has no score.");
+        assert_eq!(said(4, 1, 1).unwrap(), "r: 1 of 4 samples has no score: it failed in the tool.");
+        assert_eq!(said(4, 2, 2).unwrap(), "r: 2 of 4 samples have no score: they failed in the tool.");
+        assert_eq!(said(1234, 3, 1).unwrap(), "r: 3 of 1234 samples have no score: 1 of them failed in the tool.");
+    }
 }

@@ -311,8 +311,13 @@ fn a_missing_or_unknown_pre_tokenizer_is_named_by_the_user() {
         let supplied = checkpoint.pre_tokenizer.unwrap();
         assert_eq!(supplied.option().as_deref(), Some("tokenizer.ggml.pre=smollm"));
         assert!(supplied.note.starts_with(words) && supplied.note.contains("smollm is used"), "{}", supplied.note);
-        let said = open_allowing(gguf, &["tokenizer.ggml.pre=nosuch"]).unwrap_err().to_string();
-        assert!(said.contains("nosuch") && said.contains("llama-bpe, llama3"), "{said}");
+        for (names, said, help) in [
+            (&["tokenizer.ggml.pre=nosuch"][..], "there is no pre-tokenizer nosuch", "llama-bpe, llama3"),
+            (&["tokenizer.ggml.pre=smollm", "tokenizer.ggml.pre=llama3"], "twice", "leave one out"),
+        ] {
+            let error = open_allowing(gguf, names).unwrap_err();
+            assert!(error.to_string().contains(said) && error.help().unwrap().contains(help), "{error}");
+        }
     }
     // What the file says itself stays.
     let said = open_allowing(&named, &["tokenizer.ggml.pre=llama-bpe"]).unwrap_err().to_string();
@@ -320,18 +325,20 @@ fn a_missing_or_unknown_pre_tokenizer_is_named_by_the_user() {
         said.contains("is smollm in the file") && said.contains("llama-bpe") && said.contains("leave it out"),
         "{said}"
     );
-    assert!(named.open().unwrap().pre_tokenizer.is_none());
+    let own = named.open().unwrap();
+    assert!(own.pre_tokenizer.is_none() && own.own_pre_tokenizer() == Some("smollm"));
     let mut wrong = convert("llama", "llama").0;
     wrong.set("tokenizer.ggml.pre", Value::U32(3));
     assert!(wrong.open().unwrap_err().to_string().contains("not a string"));
     // A vocabulary by scores is not split.
     let mut scored = sentencepiece(None);
     scored.metadata.remove("tokenizer.ggml.pre");
-    assert!(scored.open().unwrap().pre_tokenizer.is_none());
+    let scored = scored.open().unwrap();
+    assert!(scored.pre_tokenizer.is_none() && scored.own_pre_tokenizer().is_none());
 }
 
 /// Adds a token and the merge that makes it, in the place of a padding token.
-fn add_merged(gguf: &mut Gguf, left: &str, right: &str) {
+pub(crate) fn add_merged(gguf: &mut Gguf, left: &str, right: &str) {
     let Some(Value::Array(tokens)) = gguf.metadata.get_mut("tokenizer.ggml.tokens") else { panic!("no tokens") };
     let id = tokens.iter().position(|token| token.to_string().is_ok_and(|token| token.starts_with("[PAD"))).unwrap();
     tokens[id] = Value::String(format!("{left}{right}"));

@@ -880,3 +880,37 @@ fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+#[test]
+fn an_import_says_how_many_samples_have_no_score() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let rows = |scores: &[&str]| {
+        let rows = scores.iter().enumerate().map(|(number, score)| format!("q{number},text,{score}\n"));
+        "id,text,right\n".to_owned() + &rows.collect::<String>()
+    };
+    let table = ["--columns", "id=id,completion=text,score=right", "--task", "t"];
+    for (model, scores, without, sentence) in [
+        ("whole", &["1", "0", "1"][..], 0, None),
+        ("one", &["1", "", "0"], 1, Some("1 of 3 samples has no score.")),
+        ("several", &["1", "", "", "0"], 2, Some("2 of 4 samples have no score.")),
+    ] {
+        let file = format!("{model}.csv");
+        std::fs::write(at.join(&file), rows(scores)).unwrap();
+        let words = [&["import", &file, "--model-name", model][..], &table].concat();
+        let imported = document(&run_in(at, &[&words[..], &["--json", "--results", "json"]].concat()));
+        let entry = &imported["imported"][0];
+        assert_eq!((&entry["without_score"], &entry["failed"]), (&json!(without), &json!(0)), "{imported}");
+        let screen = done(at, &words).split_whitespace().collect::<Vec<_>>().join(" ");
+        match sentence {
+            Some(sentence) => assert!(screen.contains(sentence), "{screen}"),
+            None => assert!(!screen.contains("no score"), "{screen}"),
+        }
+    }
+    // Of Inspect's log the samples that failed.
+    let imported = import(at, "inspect", &["--results", "inspect"]);
+    let failed = |entry: &&Value| entry["failed"].as_u64().unwrap() > 0;
+    let entries = imported["imported"].as_array().unwrap();
+    assert!(entries.iter().filter(failed).count() > 0, "{imported}");
+    assert!(entries.iter().all(|entry| entry["without_score"].as_u64() >= entry["failed"].as_u64()), "{imported}");
+}

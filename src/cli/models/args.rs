@@ -28,7 +28,12 @@ pub struct HubArgs {
 impl HubArgs {
     /// The settings.
     pub fn settings(&self) -> HubSettings {
-        HubSettings { list: self.models.clone(), offline: self.offline, allow_config: self.allow_config.clone() }
+        HubSettings {
+            list: self.models.clone(),
+            offline: self.offline,
+            allow_config: self.allow_config.clone(),
+            ..HubSettings::default()
+        }
     }
 }
 

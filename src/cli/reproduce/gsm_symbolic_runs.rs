@@ -15,7 +15,7 @@ use crate::cli::study::{Lines, ended};
 use crate::cli::values::Prompts;
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
-use earnest_eval::model::{LocatedModel, TrafficSettings};
+use earnest_eval::model::{LocatedModel, TrafficSettings, checked_name};
 use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::study::{
     self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
@@ -60,6 +60,7 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
     if args.limit == Some(0) {
         return Err(CliError::usage("--limit 0 leaves nothing to ask"));
     }
+    checked_name(&args.allow_config)?;
     let chosen = args.chosen_prompts();
     let selects = args.select != "all";
     if selects && !chosen.contains(&Prompt::Gsm) {
@@ -197,6 +198,7 @@ fn defined(args: &GsmSymbolicArgs, name: &str, path: &Path, place: String) -> Re
         traffic: TrafficSettings::default(),
         generation: GenerationSettings { eos, ..args.generation.settings(args.seed.seed) },
         thinking_text: args.generation.thinking_text,
+        allow_config: Vec::new(),
         place: Place::key(place),
     })
 }
@@ -225,7 +227,7 @@ fn models(args: &GsmSymbolicArgs) -> Result<(Vec<ModelDefinition>, Vec<MissingMo
 /// Checks that a local model's files are here; endpoints and other engines say it themselves.
 fn here(args: &GsmSymbolicArgs, definition: &ModelDefinition) -> Result<(), EvalError> {
     if let ModelReference::Native { model, weights } = &definition.reference {
-        LocatedModel::find(model, &args.hub().settings(), *weights)?;
+        LocatedModel::find(model, &study::hub_of(definition, &args.hub().settings()), *weights)?;
     }
     Ok(())
 }

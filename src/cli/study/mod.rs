@@ -88,6 +88,8 @@ pub struct StudyArgs {
 
 /// Checks, estimates, executes and analyses a study.
 pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+    // Said once, not of every model.
+    model::checked_name(&args.hub.allow_config)?;
     let definition = StudyDefinition::read(&args.file, &args.engine.settings()?)?;
     let settings = StudySettings {
         results: args.results.folder.clone(),

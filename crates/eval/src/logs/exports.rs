@@ -18,7 +18,7 @@ use crate::EvalError;
 use crate::import::CHOICES;
 use crate::report::LogNames;
 use crate::report::export::{MANIFEST, formula};
-use crate::run::Manifest;
+use crate::run::{MANIFEST_FORMAT, Manifest};
 
 /// Columns that every export begins with.
 pub(super) const COLUMNS: [&str; 5] = ["run", "suite", "item", "sample", "task"];
@@ -51,6 +51,14 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         _ => None,
     };
     let manifest: Option<Value> = manifest.and_then(|text| serde_json::from_str(&text).ok());
+    let written = manifest.as_ref().and_then(|manifest| manifest.get("format")?.as_u64());
+    if let Some(format) = written.filter(|format| *format > u64::from(MANIFEST_FORMAT)) {
+        return Err(EvalError::log(
+            path,
+            format!("it is an export of a later earnest, in version {format} of its manifest; up to {MANIFEST_FORMAT} is read"),
+        )
+        .hint("import it with that earnest, or a newer one"));
+    }
     let of_manifest = manifest.as_ref().and_then(|manifest| {
         let manifest: Manifest = serde_json::from_value(manifest.clone()).ok()?;
         Some((manifest.run.clone(), LogNames::of(&manifest)?))

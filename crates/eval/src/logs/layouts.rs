@@ -171,7 +171,46 @@ fn unknown_layouts_of_inspect_are_refused_with_their_version() {
         &|log| renamed(log, "scores"),
         "scores by match, grades, but none of its samples has `scores`",
     );
-    refused("inspect-1", &|log| renamed(log, "score"), "is not known (version 1)");
+    refused("inspect-1", &|log| renamed(log, "score"), "in version 1 of its format, in a layout that is not known");
+    // A later version may have anything in it: its version is said all the same.
+    refused(
+        "inspect-2",
+        &|log| {
+            log["version"] = json!(3);
+            log["results"] = json!([1]);
+            log["eval"] = json!("changed");
+            log["samples"] = json!({"1": {}});
+        },
+        "version 3 of its format, which is not known",
+    );
+    let known = "in version 2 of its format, in a layout that is not known: ";
+    let odd = |change: &dyn Fn(&mut Value), reason: &str| refused("inspect-2", change, &format!("{known}{reason}"));
+    odd(
+        &|log| {
+            for sample in log["samples"].as_array_mut().unwrap() {
+                let scores: Vec<Value> = sample["scores"].as_object().unwrap().values().cloned().collect();
+                sample["scores"] = scores.into();
+            }
+        },
+        "in its samples `scores` is a list, not an object by scorer",
+    );
+    odd(
+        &|log| log["samples"][0]["scores"] = json!({"match": 1.0}),
+        "in its samples the score of match is a number, not an object with a `value`",
+    );
+    odd(&|log| log["results"]["scores"] = json!({"match": {}}), "its `results.scores` is an object, not a list");
+    odd(&|log| log["results"] = json!([]), "its `results` are a list, not an object");
+    odd(&|log| log["results"]["scores"][0]["metrics"] = json!([0.5]), "its `results` are not of the expected form");
+    odd(&|log| log["eval"] = json!([]), "its header is not of the expected form");
+    odd(&|log| log["samples"] = json!({"1": {"id": 1}}), "its `samples` are no list");
+    let first = "in version 1 of its format, in a layout that is not known: ";
+    let early = |scorer: Value, reason: &str| {
+        let change = move |log: &mut Value| log["results"]["scorer"] = scorer.clone();
+        refused("inspect-1", &change, &format!("{first}{reason}"));
+    };
+    early(json!([{"name": "match"}]), "its `results.scorer` is a list, not an object with a `name`");
+    early(json!({}), "its `results.scorer` has no `name`");
+    early(json!("match"), "its `results.scorer` is a text, not an object with a `name`");
     // A log that failed before anything was scored is read as it is.
     let (_folder, path) = changed("inspect-2", ".json", |text| {
         let mut log: Value = serde_json::from_str(&text).unwrap();
@@ -181,6 +220,50 @@ fn unknown_layouts_of_inspect_are_refused_with_their_version() {
         log.to_string()
     });
     assert_eq!(read(&path).unwrap().1.len(), 2);
+}
+
+#[test]
+fn unknown_layouts_in_archives_of_inspect_are_named_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.eval");
+    let header = |version: u32, results: &str| {
+        format!(
+            r#"{{"version": {version}, "status": "success", "eval": {{"model": "m", "task": "t"}}, "results": {results}}}"#
+        )
+    };
+    let none = r#"{"scores": []}"#;
+    let good = r#"{"id": "a", "epoch": 1, "input": "q", "scores": {"s": {"value": "C"}}}"#;
+    let listed = r#"{"id": "a", "epoch": 1, "input": "q", "scores": [{"value": "C"}]}"#;
+    let begin = "it is a log of Inspect in version";
+    for (header, sample, reason) in [
+        (header(7, "[]"), good, format!("{begin} 7 of its format, which is not known")),
+        (
+            header(2, r#"{"scorer": []}"#),
+            good,
+            format!("{begin} 2 of its format, in a layout that is not known: its `results.scorer` is"),
+        ),
+        (
+            header(2, r#"{"scores": [{}]}"#),
+            good,
+            format!("{begin} 2 of its format, in a layout that is not known: its header.json is"),
+        ),
+        (
+            header(2, none),
+            listed,
+            format!("{begin} 2 of its format, in a layout that is not known: in its samples `scores` is a list"),
+        ),
+    ] {
+        let entries = [("header.json", header.as_bytes()), ("samples/a_epoch_1.json", sample.as_bytes())];
+        fs::write(&path, super::zip::tests::archive(&entries)).unwrap();
+        let (error, help) = refusal(&path);
+        assert!(error.contains(&reason) && help.contains("inspect log convert"), "{error}: {help}");
+    }
+    fs::write(&path, super::zip::tests::archive(&[("start.json", b"{}")])).unwrap();
+    let (error, help) = refusal(&path);
+    assert!(
+        error.contains("an archive of Inspect, but it has neither header.json") && help.contains("logs.md"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -197,8 +280,108 @@ fn an_unknown_layout_ends_the_import_of_a_folder_of_known_ones() {
 }
 
 #[test]
-fn earlier_details_of_lighteval_are_named() {
-    let schema = "message m { required binary full_prompt (UTF8); required binary num_effective_few_shots (UTF8); required binary metrics (UTF8); }";
+fn what_lm_eval_0_3_wrote_is_named_and_a_table_where_its_columns_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = json!([
+        {"doc_id": 0, "prompt_0": "1 + 1 =", "logit_0": -0.5, "truth": " 2", "acc": "1.0", "acc_norm": "0.0"},
+        {"doc_id": 1, "prompt_0": "1 + 2 =", "logit_0": -2.5, "truth": " 3", "acc": "0.0", "acc_norm": "0.0"},
+    ]);
+    let path = folder.path().join("sums_write_out_info.json");
+    fs::write(&path, serde_json::to_string_pretty(&rows).unwrap()).unwrap();
+    for place in [folder.path(), &path] {
+        let (error, help) = refusal(place);
+        assert!(
+            error.contains("a write-out file of lm-evaluation-harness 0.3") && error.contains("sums_write_out"),
+            "{error}"
+        );
+        assert!(help.contains("0.4.6 or later") && help.contains("--columns id=doc_id"), "{help}");
+    }
+    let name = |name: &str| Some(name.to_owned());
+    let columns = TableColumns {
+        id: name("doc_id"),
+        prompt: name("prompt_0"),
+        target: name("truth"),
+        scores: vec!["acc".into()],
+        ..TableColumns::default()
+    };
+    let options =
+        FindOptions { columns: Some(columns), model: name("m"), task: name("sums"), ..FindOptions::default() };
+    let found = find(std::slice::from_ref(&path), &options).unwrap();
+    let mut scores = Vec::new();
+    found.logs[0]
+        .samples(&mut |sample| {
+            scores.extend(sample.scores.iter().map(|score| score.number().unwrap()));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(scores, [1.0, 0.0]);
+    // Its results say that there are no samples, and not to ask for them in a way that it does not have.
+    fs::remove_file(&path).unwrap();
+    let path = folder.path().join("results.json");
+    let results = json!({"results": {"sums": {"acc": 0.5, "acc_stderr": 0.1}}, "versions": {"sums": 0}, "config": {"model": "hf-causal"}});
+    fs::write(&path, results.to_string()).unwrap();
+    let (error, help) = refusal(&path);
+    assert!(
+        error.contains("results of lm-evaluation-harness 0.3 or earlier") && help.contains("0.4.6"),
+        "{error}: {help}"
+    );
+}
+
+#[test]
+fn lines_without_the_scores_of_their_results_are_refused() {
+    const OLD: &str = "lm-eval-0.4.1-choice";
+    let nested = |text: String| {
+        let mut lines: Value = serde_json::from_str(&text).unwrap();
+        for line in lines.as_array_mut().unwrap() {
+            let line = line.as_object_mut().unwrap();
+            let scores: Vec<Value> = ["acc", "acc_norm"].into_iter().filter_map(|name| line.remove(name)).collect();
+            line.insert("scores".to_owned(), scores.into());
+        }
+        lines.to_string()
+    };
+    let (_folder, path) = changed(OLD, ".jsonl", nested);
+    let (error, help) = refusal(&path);
+    assert!(
+        error.contains("its results have scores by acc,none, acc_norm,none, but none of its lines has one of them"),
+        "{error}"
+    );
+    assert!(
+        error.contains("lm-evaluation-harness's samples that is not known") && help.contains("docs/logs.md"),
+        "{error}"
+    );
+    // Metrics with their values are no list of names.
+    let by_name = |text: String| {
+        let mut lines: Value = serde_json::from_str(&text).unwrap();
+        for line in lines.as_array_mut().unwrap() {
+            line["metrics"] = json!({"acc": 1.0});
+        }
+        lines.to_string()
+    };
+    let (_folder, path) = changed(OLD, ".jsonl", by_name);
+    let (error, _) = refusal(&path);
+    assert!(
+        error.contains("lm-evaluation-harness's samples that is not known") && error.contains("expected form"),
+        "{error}"
+    );
+}
+
+#[test]
+fn other_columns_of_lighteval_are_named_by_the_name_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, parquet("message m { required binary question (UTF8); required binary verdict (UTF8); }"))
+            .unwrap();
+        path
+    };
+    let (error, help) = refusal(&write("details_t_2024-05-02T08-00-00.000000.parquet"));
+    assert!(error.contains("a layout of lighteval that is not known") && help.contains("docs/logs.md"), "{error}");
+    let (error, _) = refusal(&write("details.parquet"));
+    assert!(error.contains("it is no log that earnest knows"), "{error}");
+}
+
+/// A Parquet file with one row of texts.
+fn parquet(schema: &str) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(WriterProperties::default())).unwrap();
     let mut group = writer.next_row_group().unwrap();
@@ -207,9 +390,15 @@ fn earlier_details_of_lighteval_are_named() {
         column.close().unwrap();
     }
     group.close().unwrap();
+    writer.into_inner().unwrap()
+}
+
+#[test]
+fn earlier_details_of_lighteval_are_named() {
+    let schema = "message m { required binary full_prompt (UTF8); required binary num_effective_few_shots (UTF8); required binary metrics (UTF8); }";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("details_t_2024-05-02T08-00-00.000000.parquet");
-    fs::write(&path, writer.into_inner().unwrap()).unwrap();
+    fs::write(&path, parquet(schema)).unwrap();
     for place in [folder.path(), &path] {
         let (error, help) = refusal(place);
         assert!(error.contains("lighteval's details in an earlier layout") && help.contains("--columns"), "{error}");

@@ -34,14 +34,10 @@ pub(super) fn are_earlier_details(columns: &[&str]) -> bool {
     EARLIER.iter().all(|wanted| columns.contains(wanted))
 }
 
-/// The error of such details.
-pub(super) fn earlier_details(path: &Path) -> EvalError {
-    EvalError::log(
-        path,
-        "it has lighteval's details in an earlier layout (columns full_prompt, metrics, predictions), which is not read; that with the \
-         columns doc, metric and model_response is",
-    )
-    .hint("evaluate again with a newer lighteval, or name the columns of its scores as those of a table: --columns id=...,score=...")
+/// True for the name that the tool gives to details: `details_TASK_TIME.parquet`.
+pub(super) fn is_name_of_details(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    name.starts_with("details_") && stamp(path).is_some()
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -282,7 +278,11 @@ impl Samples for Source {
 fn sample(mut row: Map<String, Value>, card: &LogCard, own_ids: bool) -> Result<LogSample, String> {
     let doc = take(&mut row, "doc");
     let response = take(&mut row, "model_response");
-    let Value::Object(mut metrics) = take(&mut row, "metric") else { return Err("it has no scores".to_owned()) };
+    let mut metrics = match take(&mut row, "metric") {
+        Value::Object(metrics) => metrics,
+        Value::Null => return Err("it has no scores".to_owned()),
+        _ => return Err("its `metric` is no object: a layout of lighteval's details that is not known".to_owned()),
+    };
     let specific = match doc.get("specific") {
         Some(Value::Object(specific)) => specific.clone(),
         _ => Map::new(),

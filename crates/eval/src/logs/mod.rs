@@ -22,6 +22,7 @@ mod search;
 mod secrets;
 mod table;
 mod time;
+mod unread;
 mod zip;
 
 pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};

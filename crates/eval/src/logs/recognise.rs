@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::parquet::ParquetFile;
 use super::scan::Scanner;
+use super::unread::{Unread, is_write_out};
 use super::zip::Zip;
 use super::{exports, inspect, lighteval};
 use crate::EvalError;
@@ -18,8 +19,8 @@ pub(super) enum Kind {
     InspectArchive,
     LightevalDetails,
     LightevalResults,
-    /// Details of lighteval in an earlier layout, which is not read; a table where its columns are named.
-    LightevalEarlier,
+    /// A file in a layout that is known and not read; a table where its columns are named.
+    Unread(Unread, Format),
     BatchRequests,
     BatchResponses,
     Export(Format),
@@ -53,9 +54,9 @@ pub(super) fn kind(path: &Path) -> Result<Kind, EvalError> {
     let head = Scanner::head(path, 4)?;
     if head.starts_with(b"PK\x03\x04") {
         let is_log = match Zip::open(path) {
-            Ok(zip) => inspect::is_log(&zip),
-            // Its directory is missing; the name must do.
-            Err(_) => path.extension().is_some_and(|end| end == "eval"),
+            Ok(zip) if inspect::is_log(&zip) => true,
+            // Its directory or its header is missing; the name must do.
+            _ => path.extension().is_some_and(|end| end == "eval"),
         };
         return Ok(if is_log { Kind::InspectArchive } else { Kind::Other });
     }
@@ -65,8 +66,11 @@ pub(super) fn kind(path: &Path) -> Result<Kind, EvalError> {
     if head == b"PAR1" {
         return Ok(match ParquetFile::open(path) {
             Ok(file) if lighteval::are_details(&file.columns()) => Kind::LightevalDetails,
-            Ok(file) if lighteval::are_earlier_details(&file.columns()) => Kind::LightevalEarlier,
+            Ok(file) if lighteval::are_earlier_details(&file.columns()) => {
+                Kind::Unread(Unread::LightevalEarlier, Format::Parquet)
+            }
             Ok(file) if exports::are_columns(&file.columns()) => Kind::Export(Format::Parquet),
+            Ok(_) if lighteval::is_name_of_details(path) => Kind::Unread(Unread::LightevalUnknown, Format::Parquet),
             Ok(_) => Kind::Table(Format::Parquet),
             // It was cut off; its name must do.
             Err(_) if name_of(path).starts_with("details_") => Kind::LightevalDetails,
@@ -131,6 +135,9 @@ fn kind_of(keys: &BTreeSet<String>) -> Option<Kind> {
     let any = |names: &[&str]| names.iter().any(|name| keys.contains(*name));
     if has("doc_id") && any(&["doc", "arguments", "resps", "filtered_resps"]) {
         return Some(Kind::LmEvalSamples);
+    }
+    if has("doc_id") && is_write_out(keys.iter().map(String::as_str)) {
+        return Some(Kind::Unread(Unread::LmEvalWriteOut, Format::Json));
     }
     if has("eval") && any(&["status", "plan", "samples"]) {
         return Some(Kind::InspectDocument);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::card::Tool;
 use super::find::{FindOptions, Found, Log};
 use super::lm_eval::{self, ResultsFile, stamp};
-use super::recognise::{Format, Kind, kind};
+use super::recognise::{Kind, kind};
 use super::{batch, exports, inspect, lighteval, table};
 use crate::EvalError;
 
@@ -70,13 +70,14 @@ impl Search<'_> {
         }
         if metadata.is_file() {
             let kind = self.kind(path)?;
-            if kind == Kind::LightevalEarlier {
-                return self.refuse(lighteval::earlier_details(path));
+            if let Kind::Unread(layout, _) = kind {
+                return self.refuse(layout.error(path));
             }
             if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
                 let error = EvalError::log(path, "it is no log that earnest knows");
-                return self
-                    .refuse(error.hint("for a table, name its columns: --columns id=...,completion=...,score=..."));
+                return self.refuse(error.hint(
+                    "docs/logs.md has the layouts that are read; for a table, name its columns: --columns id=...,completion=...,score=...",
+                ));
             }
             self.named.insert(path.to_owned());
             self.insert(kind, path.to_owned());
@@ -101,7 +102,7 @@ impl Search<'_> {
                     folders.push(path);
                 } else if metadata.is_file() {
                     match self.kind(&path) {
-                        Ok(Kind::LightevalEarlier) => self.refuse(lighteval::earlier_details(&path))?,
+                        Ok(Kind::Unread(layout, _)) => self.refuse(layout.error(&path))?,
                         Ok(Kind::Other) => others.push(path),
                         Ok(Kind::Table(_)) if self.options.columns.is_none() => others.push(path),
                         Ok(kind) => self.insert(kind, path),
@@ -123,9 +124,10 @@ impl Search<'_> {
 
     /// Kind of a file; any flat file is a table where the user names its columns.
     fn kind(&self, path: &Path) -> Result<Kind, EvalError> {
-        let kind = kind(path)?;
-        let is_table = kind == Kind::LightevalEarlier && self.options.columns.is_some();
-        Ok(if is_table { Kind::Table(Format::Parquet) } else { kind })
+        Ok(match kind(path)? {
+            Kind::Unread(_, format) if self.options.columns.is_some() => Kind::Table(format),
+            kind => kind,
+        })
     }
 
     fn insert(&mut self, kind: Kind, path: PathBuf) {
@@ -276,8 +278,16 @@ impl Search<'_> {
             self.push(log)?;
         }
         for (file, _) in results.into_iter().filter(|(_, used)| !used) {
-            let error = EvalError::log(&file.path, "it has no samples beside it");
-            self.without_samples(&file.path, error.hint("lm_eval writes them with --log_samples"))?;
+            let error = match file.results.is_before_samples() {
+                true => EvalError::log(
+                    &file.path,
+                    "it has results of lm-evaluation-harness 0.3 or earlier, which has no samples; its write-out files are not read",
+                )
+                .hint("evaluate again with lm_eval 0.4.6 or later and --log_samples"),
+                false => EvalError::log(&file.path, "it has no samples beside it")
+                    .hint("lm_eval writes them with --log_samples"),
+            };
+            self.without_samples(&file.path, error)?;
         }
         Ok(())
     }

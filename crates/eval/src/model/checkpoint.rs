@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use earnest_digest::DigestCache;
 use earnest_models::checkpoint::{
-    Checkpoint, CheckpointError, Format, METADATA_FILES, PRE_TOKENIZER_KEY, SuppliedPreTokenizer,
+    Checkpoint, CheckpointError, Format, METADATA_FILES, PRE_TOKENIZER_KEY, SuppliedPreTokenizer, is_pre_tokenizer,
 };
 use earnest_models::hub::Expected;
 
@@ -21,12 +21,30 @@ pub(super) fn open_for_mistralrs(located: &LocatedModel) -> Result<Checkpoint, E
     open_with(located, Checkpoint::open_for_mistralrs)
 }
 
+/// Opens a checkpoint with its own entries of `--allow-config`, and with those for several models. Of these, the name of a pre-tokenizer
+/// is only for a file that cannot be opened without it.
+pub(super) fn open_where_needed(
+    located: &LocatedModel,
+    open: fn(&Path, &[String]) -> Result<Checkpoint, CheckpointError>,
+) -> Result<Checkpoint, CheckpointError> {
+    let (names, keys): (Vec<&String>, Vec<&String>) =
+        located.shared_config.iter().partition(|entry| is_pre_tokenizer(entry));
+    let mut allow: Vec<String> = located.allow_config.iter().chain(keys).cloned().collect();
+    match open(&located.path, &allow) {
+        Err(CheckpointError::PreTokenizer { .. }) if !names.is_empty() => {
+            allow.extend(names.into_iter().cloned());
+            open(&located.path, &allow)
+        }
+        opened => opened,
+    }
+}
+
 fn open_with(
     located: &LocatedModel,
     open: fn(&Path, &[String]) -> Result<Checkpoint, CheckpointError>,
 ) -> Result<Checkpoint, EvalError> {
     let path = located.path.as_path();
-    let opened = open(path, &located.allow_config).map(|mut checkpoint| {
+    let opened = open_where_needed(located, open).map(|mut checkpoint| {
         checkpoint.set_weight_format(located.weights);
         checkpoint
     });
@@ -75,29 +93,56 @@ pub(super) fn check_options(located: &LocatedModel, checkpoint: &Checkpoint) -> 
         ))
         .hint("leave it out, or take another model"));
     }
+    if let Some((entry, token)) = checkpoint.pre_tokenizer.as_ref().and_then(|one| one.option().zip(one.splits.clone()))
+        && !located.allow_config.contains(&entry)
+    {
+        let message = format!(
+            "{}: --allow-config {entry} is for all models, and splits tokens of this one's vocabulary, such as {token}: it is not the one \
+             that the model was trained with",
+            short_name(&located.path)
+        );
+        return Err(EvalError::model(message).hint(format!(
+            "name this model's own in a study file: allow-config = [\"{PRE_TOKENIZER_KEY}=NAME\"] in its table (docs/studies.md)"
+        )));
+    }
     let allowed = allowed_config(checkpoint);
-    let matches = |key: &String| allowed.iter().any(|name| name == key || name.rsplit('.').next() == Some(key));
-    match located.allow_config.iter().find(|key| !matches(key)) {
-        Some(key) if key.split('=').next() == Some(PRE_TOKENIZER_KEY) => {
-            let message = format!(
-                "--allow-config {key}: {}",
-                match key.contains('=') {
-                    true =>
-                        "only a GGUF file with merges of bytes (tokenizer.ggml.model gpt2) has a pre-tokenizer to name",
-                    false => "the name is missing",
-                }
-            );
-            Err(EvalError::setting(message).hint(match key.contains('=') {
-                true => "leave it out",
-                false => "write --allow-config tokenizer.ggml.pre=NAME, for a file that names none or an unknown one",
-            }))
-        }
-        Some(key) => {
-            Err(EvalError::setting(format!("--allow-config {key}: the configuration has no unknown key of this name"))
-                .hint("leave it out"))
+    match located.allow_config.iter().find(|entry| !fits(entry, &allowed)) {
+        Some(entry) => {
+            let reason = if is_pre_tokenizer(entry) { NO_PRE_TOKENIZER } else { NO_KEY };
+            Err(EvalError::setting(format!("--allow-config {entry}: {reason}")).hint("leave it out"))
         }
         None => Ok(()),
     }
+}
+
+const NO_PRE_TOKENIZER: &str =
+    "only a GGUF file with merges of bytes (tokenizer.ggml.model gpt2) has a pre-tokenizer to name";
+const NO_KEY: &str = "the configuration has no unknown key of this name";
+
+/// True for an entry of `--allow-config` that let something through.
+fn fits(entry: &str, allowed: &[String]) -> bool {
+    allowed.iter().any(|name| name == entry || name.rsplit('.').next() == Some(entry))
+}
+
+/// Returns sentences on the entries of `--allow-config` for several models that do not fit this one.
+pub(super) fn left_out(located: &LocatedModel, checkpoint: &Checkpoint) -> Vec<String> {
+    if checkpoint.is_foreign() {
+        return Vec::new();
+    }
+    let allowed = allowed_config(checkpoint);
+    let reason = |entry: &str| {
+        if !is_pre_tokenizer(entry) {
+            return NO_KEY.to_owned();
+        }
+        match (checkpoint.own_pre_tokenizer(), &checkpoint.pre_tokenizer) {
+            (Some(own), _) => format!("the file itself names {own}"),
+            (None, Some(supplied)) => format!("its vocabulary leaves no doubt about {}", supplied.name),
+            (None, None) => NO_PRE_TOKENIZER.to_owned(),
+        }
+    };
+    let unfit = located.shared_config.iter().filter(|entry| !fits(entry, &allowed));
+    let name = short_name(&located.path);
+    unfit.map(|entry| format!("{name}: --allow-config {entry} is left out here, because {}", reason(entry))).collect()
 }
 
 /// Returns what `--allow-config` let through.

@@ -5,7 +5,7 @@ use earnest_engine::Input;
 use earnest_engine::endpoint::{Address, Api, Concurrency, EndpointEngine, NOT_TOLD, Options, Retry, Secret, Server};
 use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 
-use super::checkpoint::{check_options, hash_files, record};
+use super::checkpoint::{check_options, hash_files, left_out, open_where_needed, record};
 use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
 use crate::EvalError;
@@ -143,7 +143,7 @@ impl EndpointModel {
 
 /// Opens a tokenizer's folder, which needs no weights.
 fn open_tokenizer(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
-    let opened = Checkpoint::open_without_weights(located.path(), &located.allow_config);
+    let opened = open_where_needed(located, Checkpoint::open_without_weights);
     let checkpoint = opened.map_err(|error| {
         let failed = EvalError::model(format!("cannot use the tokenizer: {error}"));
         error.help().into_iter().fold(failed, EvalError::hint)
@@ -241,6 +241,7 @@ impl OpenModel for EndpointModel {
         let mut warnings: Vec<String> = self.exposed_key().into_iter().collect();
         if let Some(checkpoint) = &self.tokenizer {
             warnings.extend(checkpoint_warnings(checkpoint, self.thinks_anyway));
+            warnings.extend(self.source.tokenizer.iter().flat_map(|located| left_out(located, checkpoint)));
         }
         warnings
     }

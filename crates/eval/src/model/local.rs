@@ -4,7 +4,7 @@ use earnest_engine::cuda::{self, CudaEngine, CudaError, Peaks, Profiler};
 use earnest_models::checkpoint::{Checkpoint, Compute, WeightFormat};
 use earnest_models::memory::human_bytes;
 
-use super::checkpoint::{check_files, hash_files, open, record, unverifiable};
+use super::checkpoint::{check_files, hash_files, left_out, open, record, unverifiable};
 use super::device::{Device, DeviceChoice, DeviceNote, device_error};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
 use crate::EvalError;
@@ -327,6 +327,7 @@ impl OpenModel for LocalModel {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
+        warnings.extend(left_out(&self.located, &self.checkpoint));
         warnings.extend(self.located.note.clone());
         // Between the warnings about thinking and those about files.
         if let Some(note) = &self.note {

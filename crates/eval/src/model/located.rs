@@ -1,7 +1,7 @@
 //! Models on this machine.
 use std::path::{Path, PathBuf};
 
-use earnest_models::checkpoint::WeightFormat;
+use earnest_models::checkpoint::{WeightFormat, is_pre_tokenizer, named_pre_tokenizer};
 use earnest_models::hub::{CommitReference, Decoding, HubSettings};
 
 use super::built_in::{BUILT_IN, built_in_folder};
@@ -19,10 +19,20 @@ pub struct LocatedModel {
     pub(super) weights: WeightFormat,
     /// As in [`HubSettings::allow_config`].
     pub(super) allow_config: Vec<String>,
+    /// As in [`HubSettings::shared_config`], without what the model has of its own.
+    pub(super) shared_config: Vec<String>,
     /// Sampling that the list of models recommends.
     pub(super) decoding: Option<Decoding>,
     /// Note for the user on how the commit was chosen, if the reference does not name it.
     pub note: Option<String>,
+}
+
+/// Returns the pre-tokenizer that entries of `--allow-config` name.
+///
+/// # Errors
+/// Entries that no model could have.
+pub fn checked_name(allow: &[String]) -> Result<Option<&str>, EvalError> {
+    named_pre_tokenizer(allow).map_err(|error| EvalError::setting(error.to_string()).hint(error.help()))
 }
 
 impl LocatedModel {
@@ -53,6 +63,10 @@ impl LocatedModel {
     fn locate(given: &Path, hub: &HubSettings, weights: WeightFormat, with_weights: bool) -> Result<Self, EvalError> {
         let named = given.to_str().filter(|text| *text != BUILT_IN);
         let reference = named.map(|text| CommitReference::find(text, hub)).transpose()?.flatten();
+        let own = checked_name(&hub.allow_config)?;
+        checked_name(&hub.shared_config)?;
+        let shared_config = hub.shared_config.iter().filter(|entry| own.is_none() || !is_pre_tokenizer(entry));
+        let shared_config: Vec<String> = shared_config.cloned().collect();
         let allow_config = hub.allow_config.clone();
         let Some(reference) = reference else {
             let is_built_in = given == Path::new(BUILT_IN) && !given.exists();
@@ -63,6 +77,7 @@ impl LocatedModel {
                 pinned: None,
                 weights,
                 allow_config,
+                shared_config,
                 decoding: None,
                 note: None,
             });
@@ -75,7 +90,16 @@ impl LocatedModel {
             commit: reference.commit.to_string(),
             name: reference.entry.map(|entry| entry.name),
         };
-        Ok(LocatedModel { given: given.to_owned(), path, pinned: Some(pinned), weights, allow_config, decoding, note })
+        Ok(LocatedModel {
+            given: given.to_owned(),
+            path,
+            pinned: Some(pinned),
+            weights,
+            allow_config,
+            shared_config,
+            decoding,
+            note,
+        })
     }
 
     /// The folder or file.

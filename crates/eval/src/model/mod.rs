@@ -20,7 +20,7 @@ pub use device::{Device, DeviceChoice, DeviceNote, LARGER_THAN_A_GPU, device_err
 pub use endpoint::{EndpointSource, TrafficSettings, api_key};
 pub use endpoint_request::EndpointRequest;
 pub use local::{DEFAULT_BATCH, EngineSettings, load, load_cpu, load_on, load_profiled, measure_peaks};
-pub use located::LocatedModel;
+pub use located::{LocatedModel, checked_name};
 pub use open::{LoadedEngine, ModelSource, OpenModel, address};
 pub use process::LISTENING;
 pub use recommended::{CheckpointDefaults, checkpoint_defaults};

@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use earnest_engine::Engine;
 use earnest_engine::endpoint::Address;
-use earnest_models::checkpoint::WeightFormat;
+use earnest_models::checkpoint::{PRE_TOKENIZER_KEY, WeightFormat};
 use earnest_models::hub::HubSettings;
 
 use super::endpoint::EndpointModel;
 use super::local::LocalModel;
+use super::located::checked_name;
 use super::process::{MISTRALRS, ProcessModel};
 use super::{CheckpointDefaults, Device, DeviceNote, EndpointSource, EngineSettings, LocatedModel, TrafficSettings};
 use crate::EvalError;
@@ -41,6 +42,12 @@ impl ModelSource {
     ) -> Result<Self, EvalError> {
         let path = moved.unwrap_or_else(|| Path::new(&model.path));
         let mut hub = hub.clone();
+        if let (Some(given), Ok(Some(own))) = (checked_name(&hub.allow_config)?, checked_name(&model.allowed_config))
+            && given != own
+        {
+            let message = format!("--allow-config {PRE_TOKENIZER_KEY}={given}: the run was made with {own}");
+            return Err(EvalError::setting(message).hint("leave it out: a run with another one is another run"));
+        }
         hub.allow_config.extend(model.allowed_config.iter().cloned());
         let hub = &hub;
         if let Some(endpoint) = &settings.endpoint {

@@ -10,7 +10,7 @@ use earnest_engine::endpoint::{Address, Api, Concurrency, EndpointEngine, Option
 use earnest_engine::{Card, Engine, EngineError, Event, Rejected, Request, RequestId, Statistics};
 use earnest_models::checkpoint::{Checkpoint, WeightFormat};
 
-use super::checkpoint::{hash_files, open_for_mistralrs, record};
+use super::checkpoint::{hash_files, left_out, open_for_mistralrs, record};
 use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, TrafficSettings, checkpoint_defaults};
 use crate::EvalError;
@@ -87,6 +87,7 @@ impl OpenModel for ProcessModel {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
+        warnings.extend(left_out(&self.located, &self.checkpoint));
         warnings.extend(self.located.note.clone());
         let architecture = self.checkpoint.config.architecture.as_str();
         if self.checkpoint.is_foreign() {

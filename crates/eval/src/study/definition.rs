@@ -36,6 +36,8 @@ pub struct ModelDefinition {
     /// Decoding; the seed is the task's.
     pub generation: GenerationSettings,
     pub thinking_text: ThinkingText,
+    /// Entries of `--allow-config` for this model alone.
+    pub allow_config: Vec<String>,
     pub place: Place,
 }
 
@@ -144,6 +146,7 @@ mod tests {
             quant = "q4k"
             kv-memory = "1GiB"
             device = "cpu"
+            allow_config = ["twist", "tokenizer.ggml.pre=smollm"]
             generation = { temperature = 1 }
             [models.a]
             endpoint = "http://127.0.0.1:1/v1"
@@ -173,6 +176,7 @@ mod tests {
         assert_eq!((b.name.as_str(), b.place.line), ("b", Some(6)));
         assert_eq!((b.engine.threads, b.engine.kv_memory), (Some(3), Some(1 << 30)));
         assert_eq!((b.generation.temperature, b.generation.top_k), (Some(1.0), Some(5)));
+        assert_eq!((b.allow_config.join(" ").as_str(), a.allow_config.len()), ("twist tokenizer.ggml.pre=smollm", 0));
         assert!(matches!(&b.reference, ModelReference::Native { weights, .. } if weights.quant.is_some()));
         assert!(matches!(&a.reference, ModelReference::Endpoint(request) if request.model.as_deref() == Some("x")));
         assert_eq!((a.traffic.concurrency, a.generation.temperature), (2, Some(0.5)));

@@ -176,9 +176,15 @@ impl Reader<'_> {
                 false => ModelReference::Native { model, weights },
             }
         };
+        let allow_config = table.texts("allow-config").unwrap_or_default();
+        if !allow_config.is_empty()
+            && matches!(&reference, ModelReference::Endpoint(request) if request.tokenizer.is_none())
+        {
+            refuse(&table, "allow-config", "is for a model or tokenizer that is here, and the endpoint has none");
+        }
         let Decoding { generation, thinking_text } = generation(&mut table, decoding);
         table.finish();
-        ModelDefinition { name, reference, engine, traffic, generation, thinking_text, place }
+        ModelDefinition { name, reference, engine, traffic, generation, thinking_text, allow_config, place }
     }
 
     fn engine_settings(&self, table: &mut Table<'_>) -> EngineSettings {

@@ -27,4 +27,4 @@ pub use execute::{Condition, Decision, Sessions, Watcher, execute};
 pub use mistake::{Mistake, Place, StudyError};
 pub use mixed_model::{MixedModel, MixedModelResult};
 pub use outcome::{RunEnd, StudyOutcome};
-pub use plan::{PlannedRun, StudyPlan, StudySettings};
+pub use plan::{PlannedRun, StudyPlan, StudySettings, hub_of};

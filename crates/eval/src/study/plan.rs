@@ -62,7 +62,7 @@ impl StudyPlan {
         check_names(&definition, &mut mistakes);
         let mut sources = Vec::new();
         for model in &definition.models {
-            sources.push(locate(model, &settings.hub).unwrap_or_else(|error| {
+            sources.push(locate(model, &hub_of(model, &settings.hub)).unwrap_or_else(|error| {
                 mistakes.push(Mistake::of(&model.place, &error));
                 None
             }));
@@ -153,7 +153,7 @@ impl StudyPlan {
         let prompt = self.mode(run)?;
         let source = match (&model.reference, &self.sources[run.model]) {
             (ModelReference::Endpoint(request), _) => {
-                ModelSource::Endpoint(request.source(prompt, &self.settings.hub)?)
+                ModelSource::Endpoint(request.source(prompt, &hub_of(model, &self.settings.hub))?)
             }
             (_, Some(source)) => source.clone(),
             (_, None) => return Err(EvalError::setting(format!("{} was not located", model.name))),
@@ -192,6 +192,12 @@ fn configure(task: &TaskDefinition, prompts: &Prompts) -> Result<ConfiguredSuite
     suites::configure(&task.suite, &options)
 }
 
+/// Returns the settings for a model of a study: what it allows itself, and what the command allows for all models.
+pub fn hub_of(model: &ModelDefinition, hub: &HubSettings) -> HubSettings {
+    let shared_config = hub.allow_config.iter().chain(&hub.shared_config).cloned().collect();
+    HubSettings { allow_config: model.allow_config.clone(), shared_config, ..hub.clone() }
+}
+
 /// Locates a model; none for endpoints.
 fn locate(model: &ModelDefinition, hub: &HubSettings) -> Result<Option<ModelSource>, EvalError> {
     Ok(match &model.reference {
@@ -222,7 +228,7 @@ fn check_endpoints(
 ) {
     for model in &definition.models {
         if let ModelReference::Endpoint(request) = &model.reference
-            && let Err(error) = request.source(mode, hub)
+            && let Err(error) = request.source(mode, &hub_of(model, hub))
         {
             let mut mistake = Mistake::of(&model.place, &error);
             mistake.problem.message = format!("for {}: {}", task.name, mistake.problem.message);

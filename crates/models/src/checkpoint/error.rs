@@ -48,6 +48,9 @@ pub enum CheckpointError {
     /// A GGUF file does not say how texts are split before merging, or in a way that is not known.
     #[error("{}: {what}", path.display())]
     PreTokenizer { path: PathBuf, what: String, example: &'static str },
+    /// The keys that are to be let through are wrong for every checkpoint.
+    #[error(transparent)]
+    Allowed(#[from] super::AllowError),
     /// A weight cannot be quantised at load.
     #[error("{parameter} cannot be quantised to {scheme}: {what}")]
     Quantise { parameter: String, scheme: &'static str, what: String },
@@ -103,6 +106,7 @@ impl CheckpointError {
                 "name the one that the model was trained with, as its publisher's tokenizer or a newer GGUF file of it has it, e.g. \
                  `--allow-config tokenizer.ggml.pre={example}`; the manifest records it, and a model with another one is another model"
             )),
+            CheckpointError::Allowed(error) => Some(error.help()),
             _ => None,
         }
     }

@@ -128,9 +128,14 @@ pub(super) fn candidates() -> impl Iterator<Item = &'static NamedScheme> {
     SCHEMES.iter().filter(|scheme| scheme.names != [FALLBACK])
 }
 
+/// Returns every known name.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    SCHEMES.iter().flat_map(|scheme| scheme.names).copied()
+}
+
 /// Returns every known name, for messages.
 pub(super) fn known_names() -> String {
-    SCHEMES.iter().flat_map(|scheme| scheme.names).copied().collect::<Vec<_>>().join(", ")
+    names().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns these schemes' names, by what becomes of a number.

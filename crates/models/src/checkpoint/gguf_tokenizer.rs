@@ -1,4 +1,5 @@
 //! Conversion of a GGUF file's tokenizer to one of the `tokenizers` crate.
+use super::allowed::{AllowError, named_pre_tokenizer};
 use super::gguf_file::{GgufFile, GgufValue};
 use super::gguf_missing_pre::{self, Merged};
 use super::gguf_pretokenizer::{self, NamedScheme};
@@ -39,6 +40,8 @@ pub struct SuppliedPreTokenizer {
     pub by_user: bool,
     /// Sentence for the user.
     pub note: String,
+    /// Token of the vocabulary that the user's pre-tokenizer splits, in quotes: with it, it may be the wrong one.
+    pub splits: Option<String>,
 }
 
 impl SuppliedPreTokenizer {
@@ -66,7 +69,7 @@ pub(super) fn build(
     embeddings: usize,
     allow: &[String],
 ) -> Result<(Tokenizer, Option<SuppliedPreTokenizer>), CheckpointError> {
-    let named = allow.iter().find_map(|entry| entry.strip_prefix(PRE_TOKENIZER_KEY)?.strip_prefix('='));
+    let named = named_pre_tokenizer(allow)?;
     on_thread(|| build_here(file, embeddings, named)).unwrap_or_else(|panic| {
         let what = format!("building the tokenizer panicked: {panic}");
         Err(CheckpointError::Tokenizer { path: file.path.clone(), what })
@@ -190,23 +193,26 @@ impl<'a> Vocabulary<'a> {
         }
         let merged = self.merged()?;
         if let Some(named) = named {
-            let scheme = gguf_pretokenizer::named(named).ok_or_else(|| {
-                let names = gguf_pretokenizer::known_names();
-                self.fail(format!(
-                    "`--allow-config {PRE_TOKENIZER_KEY}={named}`: this name is not known; known are {names}"
-                ))
-            })?;
+            let scheme =
+                gguf_pretokenizer::named(named).ok_or_else(|| AllowError::UnknownName { name: named.to_owned() })?;
             let mut note = match in_file {
                 None => format!("{PRE_TOKENIZER_KEY} is missing in the file"),
                 Some(name) => format!("{PRE_TOKENIZER_KEY} is {name} in the file, which is not known here"),
             };
             note.push_str(&format!(": {named} is used, as --allow-config says, and recorded"));
-            if let Some(token) = merged.broken_by(scheme).map_err(|e| self.fail(e))? {
+            let broken = merged.broken_by(scheme).map_err(|e| self.fail(e))?;
+            if let Some(token) = &broken {
                 note.push_str(&format!(
                     "; it splits tokens of the vocabulary, such as {token:?}, so it may be the wrong one"
                 ));
             }
-            return Ok((scheme, Some(SuppliedPreTokenizer { name: named.to_owned(), by_user: true, note })));
+            let supplied = SuppliedPreTokenizer {
+                name: named.to_owned(),
+                by_user: true,
+                note,
+                splits: broken.map(|token| format!("{token:?}")),
+            };
+            return Ok((scheme, Some(supplied)));
         }
         let allowed = merged.allowed().map_err(|e| self.fail(e))?;
         // A name that is not known says that it is none of those.
@@ -219,7 +225,8 @@ impl<'a> Vocabulary<'a> {
                     "{PRE_TOKENIZER_KEY} is missing in the file: {name} is used, because {why}, and recorded; \
                      `--allow-config {PRE_TOKENIZER_KEY}=NAME` names another"
                 );
-                return Ok((scheme, Some(SuppliedPreTokenizer { name: name.to_owned(), by_user: false, note })));
+                let name = name.to_owned();
+                return Ok((scheme, Some(SuppliedPreTokenizer { name, by_user: false, note, splits: None })));
             }
         }
         let what = match in_file {

@@ -30,6 +30,7 @@ mod gguf_rope;
 mod gguf_names;
 mod gguf_order;
 mod gguf_weights;
+mod allowed;
 mod gguf_tokenizer;
 mod gguf_pretokenizer;
 mod gguf_missing_pre;
@@ -54,6 +55,7 @@ mod memory;
 mod elsewhere;
 mod error;
 
+pub use allowed::{AllowError, is_pre_tokenizer, named_pre_tokenizer};
 pub use chat_template::{ChatMessage, ChatTemplate};
 pub use config::{
     Activation, BlockLayout, DecoderConfig, ExpertPlacement, Experts, KeysValues, LayerConfig, Norm, Position, QkNorm,

@@ -9,8 +9,8 @@ use super::hf_weights::HfWeights;
 use super::random::RandomWeights;
 use super::{
     BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, KvType, MemoryEstimate,
-    Parameter, PassedKeys, SuppliedPreTokenizer, Tensor, Tokenizer, WeightFormat, WeightRecord, elsewhere,
-    gguf_tokenizer, hf_config, json_fields, mistralrs_knows,
+    PRE_TOKENIZER_KEY, Parameter, PassedKeys, SuppliedPreTokenizer, Tensor, Tokenizer, WeightFormat, WeightRecord,
+    elsewhere, gguf_tokenizer, hf_config, json_fields, mistralrs_knows, named_pre_tokenizer,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -48,6 +48,8 @@ pub struct Checkpoint {
     pub passed_keys: PassedKeys,
     /// Pre-tokenizer that the file does not name in a way that is known here.
     pub pre_tokenizer: Option<SuppliedPreTokenizer>,
+    /// The one that the file names.
+    pub(super) own_pre_tokenizer: Option<String>,
     pub(super) shapes: HashMap<Parameter, Vec<usize>>,
     pub(super) metadata_files: Vec<PathBuf>,
     pub(super) weights: Weights,
@@ -100,6 +102,7 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError`].
     pub fn open_allowing(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
+        named_pre_tokenizer(allow)?;
         let metadata = std::fs::metadata(path).map_err(|e| {
             let advice = match near(path) {
                 Some(near) => format!("did you mean {}?", near.display()),
@@ -185,6 +188,7 @@ impl Checkpoint {
             generation,
             passed_keys: PassedKeys::default(),
             pre_tokenizer: None,
+            own_pre_tokenizer: None,
             metadata_files: METADATA_FILES.iter().map(|f| folder.join(f)).filter(|f| f.is_file()).collect(),
             weights: Weights::Absent,
             weight_format: WeightFormat::default(),
@@ -204,6 +208,9 @@ impl Checkpoint {
         });
         template.as_ref().map_or(Ok(()), ChatTemplate::check)?;
         let quantisation = gguf_weights::quantisation(&file);
+        // Other vocabularies are not split.
+        let splits = file.text("tokenizer.ggml.model") == Some("gpt2");
+        let own_pre_tokenizer = file.text(PRE_TOKENIZER_KEY).filter(|_| splits).map(str::to_owned);
         Ok(Checkpoint {
             source: path.to_path_buf(),
             format: Format::Gguf { quantisation },
@@ -216,6 +223,7 @@ impl Checkpoint {
             generation,
             passed_keys: passed,
             pre_tokenizer,
+            own_pre_tokenizer,
             metadata_files: Vec::new(),
             weight_format: WeightFormat::default(),
         })
@@ -309,6 +317,11 @@ impl Checkpoint {
     /// True if the files' own weights are quantised.
     pub fn is_quantised(&self) -> bool {
         self.quantisation().is_some()
+    }
+
+    /// Name of the pre-tokenizer that a GGUF file gives itself; none of other files.
+    pub fn own_pre_tokenizer(&self) -> Option<&str> {
+        self.own_pre_tokenizer.as_deref()
     }
 
     /// Name of the quantisation of the files' own weights, e.g. `Q4_K_M` or `awq 4-bit, groups of 128`; none for floats.

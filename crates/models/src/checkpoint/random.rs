@@ -235,6 +235,7 @@ impl Checkpoint {
             chat_template: None,
             passed_keys: PassedKeys::default(),
             pre_tokenizer: None,
+            own_pre_tokenizer: None,
             metadata_files: vec![],
             weight_format: WeightFormat::default(),
         })

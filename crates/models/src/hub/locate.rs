@@ -14,6 +14,8 @@ pub struct HubSettings {
     pub offline: bool,
     /// Unknown keys of config.json that are let through, and `tokenizer.ggml.pre=NAME` for a GGUF file that names none.
     pub allow_config: Vec<String>,
+    /// Entries of the same kind that are given for several models: each counts for the models that it fits, the others leave it out.
+    pub shared_config: Vec<String>,
 }
 
 impl HubSettings {

@@ -69,6 +69,9 @@ pub struct ImportedLog {
     /// Documents and samples that were written.
     pub items: usize,
     pub samples: usize,
+    /// Samples without any score, and those of them that failed in the tool.
+    pub without_score: usize,
+    pub failed: usize,
     /// Samples that could not be read.
     pub refused: usize,
     /// The first errors of those.
@@ -228,6 +231,8 @@ fn import_log(
         tool: card.tool,
         items: written.items,
         samples: written.samples,
+        without_score: written.without_score,
+        failed: written.failed,
         without_label: if written.labelled > 0 { written.without_label } else { 0 },
         refused: written.refused.count,
         first: written.refused.first,

@@ -28,6 +28,9 @@ pub(super) struct Written {
     pub samples: usize,
     /// Documents with an id that an earlier one has.
     pub renamed: usize,
+    /// Samples without any score, and those of them that failed in the tool.
+    pub without_score: usize,
+    pub failed: usize,
     /// Samples with a completion and without an expected answer, and those with one.
     pub without_answer: usize,
     pub with_answer: usize,
@@ -221,6 +224,8 @@ impl<'a> Placing<'a> {
             self.written.items += 1;
         }
         self.written.samples += 1;
+        self.written.without_score += usize::from(row.score.is_none());
+        self.written.failed += usize::from(row.failure.is_some());
         self.written.without_answer += usize::from(row.completion.is_some() && row.gold.is_empty());
         self.written.with_answer += usize::from(!row.gold.is_empty());
         batch.rows.push((number * self.samples as usize + row.sample as usize, row));

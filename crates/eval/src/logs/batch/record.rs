@@ -90,7 +90,8 @@ impl Response {
             && self.error.is_null()
             && let Some(other) = ["result", "body", "output"].into_iter().find(|name| self.rest.contains_key(*name))
         {
-            return Err(format!("it has `{other}` in the place of `response`: {UNKNOWN}"));
+            let whose = if other == "result" { ", as Anthropic's batches have" } else { "" };
+            return Err(format!("it has `{other}` in the place of `response`{whose}: {UNKNOWN}"));
         }
         let answer = self.response.unwrap_or_default();
         let body = answer.body;
@@ -188,7 +189,7 @@ mod tests {
         for (line, reason) in [
             (
                 json!({"custom_id": "a", "result": {"type": "succeeded"}}),
-                "it has `result` in the place of `response`: a layout",
+                "it has `result` in the place of `response`, as Anthropic's batches have: a layout",
             ),
             (
                 json!({"custom_id": "a", "response": {"status_code": 200, "body": {"object": "list", "data": [1]}}}),

@@ -1,4 +1,5 @@
 //! The header of a log: settings, status and aggregates.
+use std::fmt::Display;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -80,7 +81,38 @@ struct Metric {
 /// Newest version of the format that is read.
 const NEWEST: u64 = 2;
 
-impl Header {
+/// Checks that results are in a layout of which all scorers are read.
+///
+/// # Errors
+/// What of them is not.
+pub(super) fn check_results(results: &Value) -> Result<(), String> {
+    let wrong = |name: &str, value: &Value, expected: &str| {
+        Err(format!("its `{name}` {} {}, not {expected}", if name == "results" { "are" } else { "is" }, kind_of(value)))
+    };
+    let members = match results {
+        Value::Null => return Ok(()),
+        Value::Object(members) => members,
+        other => return wrong("results", other, "an object"),
+    };
+    match members.get("scorer").unwrap_or(&Value::Null) {
+        Value::Null => {}
+        Value::Object(scorer) if scorer.get("name").is_some_and(Value::is_string) => {}
+        Value::Object(_) => return Err("its `results.scorer` has no `name`".to_owned()),
+        other => return wrong("results.scorer", other, "an object with a `name`"),
+    }
+    match members.get("scores").unwrap_or(&Value::Null) {
+        Value::Null | Value::Array(_) => Ok(()),
+        other => wrong("results.scores", other, "a list"),
+    }
+}
+
+/// Version of the format that a header declares, whatever else is in it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Declared {
+    pub version: Value,
+}
+
+impl Declared {
     /// Refuses a version of the format that is not known.
     pub fn check(&self, path: &Path) -> Result<(), EvalError> {
         match &self.version {
@@ -94,20 +126,50 @@ impl Header {
         }
     }
 
+    /// The error of a log in a layout that is not known: what of it is.
+    pub fn unknown(&self, path: &Path, what: impl Display) -> EvalError {
+        let version = match &self.version {
+            Value::Null => "without a version of its format".to_owned(),
+            version => format!("in version {version} of its format"),
+        };
+        EvalError::log(path, format!("it is a log of Inspect {version}, in a layout that is not known: {what}"))
+            .hint(AGAIN)
+    }
+}
+
+/// Next step with such a log.
+pub(super) const AGAIN: &str =
+    "docs/logs.md has the layouts that are read; `inspect log convert` writes that of the Inspect that is installed";
+
+/// The kind of a value, for a sentence.
+pub(super) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+impl Header {
+    /// Version of the format.
+    pub fn declared(&self) -> Declared {
+        Declared { version: self.version.clone() }
+    }
+
     /// The error of a log whose samples have none of the scores that its results are of.
     pub fn no_scores(&self, path: &Path) -> EvalError {
-        let version = if self.version.is_null() { String::new() } else { format!(" (version {})", self.version) };
         let scorers: Vec<String> =
             self.reported().iter().map(|one| one.scorer.clone().unwrap_or_else(|| one.name.clone())).collect();
-        EvalError::log(
+        self.declared().unknown(
             path,
             format!(
-                "its results have scores by {}, but none of its samples has `scores`, or `score` as in version 1: it is a layout of \
-                 Inspect's logs that is not known{version}",
+                "its results have scores by {}, but none of its samples has `scores`, or `score` as in version 1",
                 scorers.join(", ")
             ),
         )
-        .hint("`inspect log convert` writes the layout of the Inspect that is installed")
     }
 
     /// True if the results are those of scorers.

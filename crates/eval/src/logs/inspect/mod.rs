@@ -6,7 +6,7 @@ mod sample;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::batches::in_order;
 use super::card::{LogCard, LogSample};
@@ -16,8 +16,8 @@ use super::records::too_long;
 use super::scan::{Scanner, Taken};
 use super::zip::{Entry, Zip, leads_out, shown, unpack};
 use crate::EvalError;
-use header::Header;
-use sample::{Record, Scored};
+use header::{Declared, Header, check_results};
+use sample::Record;
 
 /// Samples of a JSON document.
 #[derive(Debug)]
@@ -57,6 +57,7 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
     let mut scanner = Scanner::open(path)?;
     let mut members = Map::new();
     let (mut samples, mut results) = (None, None);
+    let mut not_listed = false;
     let mut text = Vec::new();
     scanner.step(b'{')?;
     while let Some(key) = scanner.key()? {
@@ -73,6 +74,7 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
                         scanner.skip()?;
                     }
                 } else {
+                    not_listed = scanner.peek()? != Some(b'n');
                     scanner.skip()?;
                 }
             }
@@ -82,9 +84,7 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
                     return Err(EvalError::log_place(path, key, too_long(length, options.longest)));
                 }
                 // Apart, because an object of values does not keep the order of its members.
-                Taken::Whole if key == "results" => {
-                    results = parse(&text).map_err(|reason| EvalError::log_place(path, &key, reason))?;
-                }
+                Taken::Whole if key == "results" => results = Some(std::mem::take(&mut text)),
                 Taken::Whole => {
                     let value = parse(&text).map_err(|reason| EvalError::log_place(path, &key, reason))?;
                     members.insert(key, value);
@@ -92,17 +92,25 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
             },
         }
     }
-    let mut header: Header =
-        serde_json::from_value(members.into()).map_err(|error| EvalError::log(path, super::json::reason(&error)))?;
-    header.results = results;
-    header.check(path)?;
+    let declared = Declared { version: members.get("version").cloned().unwrap_or_default() };
+    declared.check(path)?;
+    let unknown =
+        |reason: &serde_json::Error| declared.unknown(path, format!("its header is {}", super::json::reason(reason)));
+    let mut header: Header = serde_json::from_value(members.into()).map_err(|error| unknown(&error))?;
+    if let Some(text) = results {
+        let results: Value = parse(&text).map_err(|reason| EvalError::log_place(path, "results", reason))?;
+        check_results(&results).map_err(|what| declared.unknown(path, what))?;
+        header.results =
+            parse(&text).map_err(|reason| declared.unknown(path, format!("its `results` are {reason}")))?;
+    }
+    if not_listed {
+        return Err(declared.unknown(path, "its `samples` are no list"));
+    }
     let samples = samples.ok_or_else(|| no_samples(path))?;
     let mut card = header.card(path)?;
     card.files = vec![path.to_owned()];
     let source = Document { path: path.to_owned(), longest: options.longest, samples, order: order(&header) };
-    if header.has_scorers() && source.lacks_scores()? {
-        return Err(header.no_scores(path));
-    }
+    source.check_scores(&header, path)?;
     finished(card, Box::new(source), options)
 }
 
@@ -111,11 +119,16 @@ pub(super) fn archive(path: &Path, options: &FindOptions) -> Result<Log, EvalErr
     let mut zip = Zip::open(path)?;
     let start = zip.entry("header.json").or_else(|| zip.entry("_journal/start.json")).cloned();
     let Some(start) = start else {
-        return Err(EvalError::log(path, "the zip archive is no log: it has no header.json"));
+        let what = "by its name it is an archive of Inspect, but it has neither header.json nor _journal/start.json: a layout that is not known";
+        return Err(EvalError::log(path, what).hint(header::AGAIN));
     };
     let text = zip.read(&start, options.longest)?;
-    let mut header: Header = parse(&text).map_err(|reason| EvalError::log_place(path, &start.name, reason))?;
-    header.check(path)?;
+    let whole: Value = parse(&text).map_err(|reason| EvalError::log_place(path, &start.name, reason))?;
+    let declared = Declared { version: whole.get("version").cloned().unwrap_or_default() };
+    declared.check(path)?;
+    check_results(whole.get("results").unwrap_or(&Value::Null)).map_err(|what| declared.unknown(path, what))?;
+    let mut header: Header =
+        parse(&text).map_err(|reason| declared.unknown(path, format!("its {} is {reason}", start.name)))?;
     if start.name != "header.json" && header.status.is_none() {
         header.status = Some("started".to_owned());
     }
@@ -144,9 +157,7 @@ pub(super) fn archive(path: &Path, options: &FindOptions) -> Result<Log, EvalErr
     }
     card.files = vec![path.to_owned()];
     let source = Archive { path: path.to_owned(), longest: options.longest, entries, order };
-    if header.has_scorers() && source.lacks_scores()? {
-        return Err(header.no_scores(path));
-    }
+    source.check_scores(&header, path)?;
     finished(card, Box::new(source), options)
 }
 
@@ -180,26 +191,25 @@ trait Records {
         each: &mut dyn FnMut(Result<T, EvalError>) -> Result<(), EvalError>,
     ) -> Result<(), EvalError>;
 
-    /// True if samples that did not fail are without a place for scores, all of them; reads up to the first one with scores.
-    fn lacks_scores(&self) -> Result<bool, EvalError> {
+    /// Checks where the samples have their scores; reads up to the first one with scores, of a log without scorers the first one.
+    ///
+    /// # Errors
+    /// Scores in a layout that is not known, and results by scorers of which no sample that did not fail has a place for scores.
+    fn check_scores(&self, header: &Header, path: &Path) -> Result<(), EvalError> {
         let mut found = None;
-        let walked = self.records(&|text| parse::<Scored>(text), &mut |record| {
+        let walked = self.records(&|text| parse::<Record>(text), &mut |record| {
             // Walking the samples says what is wrong with one.
-            match record.ok().and_then(|record| record.known()) {
-                Some(true) => {
-                    found = Some(true);
-                    Err(EvalError::setting("the first scores were found"))
-                }
-                known => {
-                    found = found.or(known);
-                    Ok(())
-                }
-            }
+            let Some(has) = record.ok().and_then(|record| record.has_scores()) else { return Ok(()) };
+            let last = has != Ok(false) || !header.has_scorers();
+            found = Some(has);
+            if last { Err(EvalError::setting("the scores were found")) } else { Ok(()) }
         });
         match found {
-            Some(true) => Ok(false),
-            Some(false) => walked.map(|()| true),
-            None => walked.map(|()| false),
+            Some(Ok(true)) => Ok(()),
+            Some(Err(what)) => Err(header.declared().unknown(path, what)),
+            Some(Ok(false)) if header.has_scorers() => walked.and_then(|()| Err(header.no_scores(path))),
+            Some(Ok(false)) => Ok(()),
+            None => walked,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! A sample record.
 use std::collections::HashMap;
+use std::fmt::Formatter;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::super::card::{LogCard, LogPrompt, LogSample, LogScore};
 use super::super::json::{Ordered, content, count, is_not_finite, messages, plain, texts};
+use super::header::kind_of;
 
 /// The parts of a record that are used; events, stores and the like are passed over.
 #[derive(Debug, Default, Deserialize)]
@@ -26,7 +28,7 @@ pub(super) struct Record {
     #[serde(default)]
     output: Option<Output>,
     #[serde(default)]
-    scores: Option<Ordered<Value>>,
+    scores: Option<Given>,
     /// That of the only scorer, in version 1.
     #[serde(default)]
     score: Option<Value>,
@@ -47,24 +49,72 @@ struct Transcript {
     content: Option<HashMap<String, Value>>,
 }
 
-/// Scores of a record, without their values.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Scored {
-    #[serde(default)]
-    scores: Option<IgnoredAny>,
-    #[serde(default)]
-    score: Option<IgnoredAny>,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
+/// What stands in the place of the scores: an object of them, or the kind of another value.
+#[derive(Debug)]
+enum Given {
+    ByScorer(Ordered<Value>),
+    Other(&'static str),
 }
 
-impl Scored {
-    /// True if it has a place for scores, which may be empty; none for a sample that failed before it could have one.
-    pub fn known(&self) -> Option<bool> {
-        let has = self.scores.is_some() || self.score.is_some();
-        (has || self.error.is_none()).then_some(has)
+impl<'de> Deserialize<'de> for Given {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Given;
+
+            fn expecting(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+                f.write_str("scores")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Given, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Given::ByScorer(Ordered(members)))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Given, A::Error> {
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Given::Other("a list"))
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Given, E> {
+                Ok(Given::Other("a text"))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Given, E> {
+                Ok(Given::Other("true or false"))
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Given, E> {
+                Ok(Given::Other("a number"))
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Given, E> {
+                Ok(Given::Other("a number"))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Given, E> {
+                Ok(Given::Other("a number"))
+            }
+        }
+        from.deserialize_any(Any)
     }
 }
+
+/// Checks that a score says its value, which may be null.
+fn check_score(name: &str, score: &Value) -> Result<(), String> {
+    match score {
+        Value::Null => Ok(()),
+        Value::Object(score) if score.contains_key("value") => Ok(()),
+        Value::Object(_) => Err(format!("{name} has no `value`")),
+        other => Err(format!("{name} is {}, not an object with a `value`", kind_of(other))),
+    }
+}
+
+/// Ends the reasons for leaving out a sample.
+const UNKNOWN: &str = "a layout of Inspect's logs that is not known";
 
 /// Name of the only scorer, where nothing names it.
 const UNNAMED: &str = "score";
@@ -131,6 +181,27 @@ fn attach(value: &mut Value, attachments: &HashMap<String, Value>) {
 }
 
 impl Record {
+    /// True if the record has a place for scores, which may be empty; none for a sample that failed before it could have one.
+    /// An error says what of the scores is in no layout that is known.
+    pub fn has_scores(&self) -> Option<Result<bool, String>> {
+        if let Err(what) = self.check_scores() {
+            return Some(Err(format!("in its samples {what}")));
+        }
+        let has = self.scores.is_some() || self.score.is_some();
+        (has || self.error.is_null()).then_some(Ok(has))
+    }
+
+    fn check_scores(&self) -> Result<(), String> {
+        match &self.scores {
+            Some(Given::Other(kind)) => Err(format!("`scores` is {kind}, not an object by scorer")),
+            Some(Given::ByScorer(scores)) => {
+                scores.0.iter().try_for_each(|(scorer, score)| check_score(&format!("the score of {scorer}"), score))
+            }
+            None => Ok(()),
+        }?;
+        self.score.iter().try_for_each(|score| check_score("`score`", score))
+    }
+
     /// The sample. `order` has the places of ids in the data set.
     ///
     /// # Errors
@@ -139,21 +210,20 @@ impl Record {
         if !matches!(self.id, Value::String(_) | Value::Number(_)) {
             return Err("the sample has no id".to_owned());
         }
-        match (self.score.take(), &self.scores) {
+        self.check_scores().map_err(|what| format!("{what}: {UNKNOWN}"))?;
+        let mut scores = match (self.score.take(), self.scores.take()) {
             (Some(_), Some(_)) => return Err("the sample has both `score` and `scores`".to_owned()),
-            (Some(score), None) => {
-                let scorer = card.scorers.first().map_or(UNNAMED, String::as_str).to_owned();
-                self.scores = Some(Ordered(vec![(scorer, score)]));
-            }
-            (None, _) => {}
-        }
+            (Some(score), None) => vec![(card.scorers.first().map_or(UNNAMED, String::as_str).to_owned(), score)],
+            (None, Some(Given::ByScorer(scores))) => scores.0,
+            (None, Some(Given::Other(_)) | None) => Vec::new(),
+        };
         let attachments = self.attachments.take().or_else(|| self.transcript.take()?.content);
         if let Some(attachments) = attachments.filter(|attachments| !attachments.is_empty()) {
             let outputs = self.output.iter_mut().flat_map(|output| {
                 let messages = output.choices.iter_mut().flatten().map(|choice| &mut choice.message);
                 messages.chain([&mut output.completion])
             });
-            let scores = self.scores.iter_mut().flat_map(|scores| scores.0.iter_mut().map(|(_, value)| value));
+            let scores = scores.iter_mut().map(|(_, value)| value);
             let metadata = self.metadata.iter_mut().flat_map(|metadata| metadata.values_mut());
             let own = [&mut self.input, &mut self.choices, &mut self.target, &mut self.messages, &mut self.error];
             own.into_iter().chain(outputs).chain(scores).chain(metadata).for_each(|value| attach(value, &attachments));
@@ -190,7 +260,6 @@ impl Record {
             document: self.metadata.unwrap_or_default(),
             ..LogSample::default()
         };
-        let mut scores = self.scores.unwrap_or_default().0;
         let place = |name: &String| card.scorers.iter().position(|known| known == name).unwrap_or(usize::MAX);
         scores.sort_by_key(|(name, _)| place(name));
         for (scorer, score) in scores {
@@ -283,10 +352,32 @@ mod tests {
         let card = LogCard::new(Tool::Inspect, "m".into(), "t".into(), LogStatus::Finished);
         let record: Record = serde_json::from_value(both).unwrap();
         assert_eq!(record.sample(&card, &HashMap::new()).unwrap_err(), "the sample has both `score` and `scores`");
-        let known = |record: Value| serde_json::from_value::<Scored>(record).unwrap().known();
-        assert_eq!(known(json!({"scores": {}})), Some(true));
-        assert_eq!(known(json!({"id": 1, "scores": null})), Some(false));
+        let known = |record: Value| serde_json::from_value::<Record>(record).unwrap().has_scores();
+        assert_eq!(known(json!({"scores": {}})), Some(Ok(true)));
+        assert_eq!(known(json!({"id": 1, "scores": null})), Some(Ok(false)));
         assert_eq!(known(json!({"error": {"message": "broke"}})), None);
+    }
+
+    #[test]
+    fn scores_in_another_layout_are_never_left_out_without_a_word() {
+        let card = LogCard::new(Tool::Inspect, "m".into(), "t".into(), LogStatus::Finished);
+        for (scores, reason) in [
+            (json!({"scores": [{"value": "C"}]}), "`scores` is a list, not an object by scorer"),
+            (json!({"scores": 0.5}), "`scores` is a number"),
+            (json!({"scores": "C"}), "`scores` is a text"),
+            (json!({"scores": {"z": 1.0}}), "the score of z is a number, not an object with a `value`"),
+            (json!({"scores": {"a": null, "z": {"answer": "b"}}}), "the score of z has no `value`"),
+            (json!({"score": [1]}), "`score` is a list"),
+            (json!({"score": {}}), "`score` has no `value`"),
+        ] {
+            let mut record = scores;
+            record["id"] = 1.into();
+            let read = || serde_json::from_value::<Record>(record.clone()).unwrap();
+            let said = read().has_scores().unwrap().unwrap_err();
+            assert!(said.starts_with(&format!("in its samples {reason}")), "{said}");
+            let said = read().sample(&card, &HashMap::new()).unwrap_err();
+            assert!(said.starts_with(reason) && said.ends_with("Inspect's logs that is not known"), "{said}");
+        }
     }
 
     #[test]

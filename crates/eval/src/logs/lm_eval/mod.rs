@@ -145,6 +145,8 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
     let source = Source { path: path.to_owned(), longest: options.longest, documents, names, filters };
     if card.scorers.is_empty() {
         card.scorers = source.scorers()?;
+    } else if card.tool == Tool::LmEval {
+        source.check_scores(&card)?;
     }
     Ok(Log { card, source: Box::new(source), keep_going: options.keep_going })
 }
@@ -165,6 +167,44 @@ fn scorer(card: &LogCard, metric: &str, filter: &str) -> String {
 }
 
 impl Source {
+    /// Checks that a line has a metric of the results, be it null; reads up to the first that has.
+    ///
+    /// # Errors
+    /// Lines of which none has one, in words.
+    fn check_scores(&self, card: &LogCard) -> Result<(), EvalError> {
+        let mut records = Records::open(&self.path, self.longest)?;
+        let mut found = None;
+        while let Some((_, read)) = records.next()? {
+            // Walking says what is wrong with a line that is none.
+            let Ok(()) = read else { continue };
+            let Ok(Key { doc_id, .. }) = parse::<Key>(&records.bytes) else { continue };
+            if doc_id.is_null() {
+                continue;
+            }
+            let line = match parse::<Line<false>>(&records.bytes) {
+                Ok(line) => line,
+                Err(reason) => {
+                    found.get_or_insert(format!("its lines are {reason}"));
+                    continue;
+                }
+            };
+            let listed = line.metrics.iter().flatten().map(String::as_str);
+            let known = card.scorers.iter().filter_map(|scorer| scorer.split(',').next());
+            if listed.chain(known).any(|metric| line.rest.contains_key(metric)) {
+                return Ok(());
+            }
+            found.get_or_insert_with(|| {
+                format!("its results have scores by {}, but none of its lines has one of them", card.scorers.join(", "))
+            });
+        }
+        let Some(what) = found else { return Ok(()) };
+        let version = card.tool_version.as_ref().map_or_else(String::new, |version| format!(" (version {version})"));
+        let message = format!("{what}: it is a layout of lm-evaluation-harness's samples that is not known{version}");
+        Err(EvalError::log(&self.path, message).hint(
+            "docs/logs.md has the layouts that are read; log the samples again with one of those versions, best with 0.4.6 or later",
+        ))
+    }
+
     /// Scorers of the lines, where no results name them.
     fn scorers(&self) -> Result<Vec<String>, EvalError> {
         let mut records = Records::open(&self.path, self.longest)?;

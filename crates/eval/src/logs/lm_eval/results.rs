@@ -56,6 +56,16 @@ impl Results {
         tasks
     }
 
+    /// True for results of versions before 0.4, which write no samples: tasks without configurations, metrics without filters.
+    pub fn is_before_samples(&self) -> bool {
+        let mut metrics = self.results.0.iter().flat_map(|(_, entries)| &entries.0).peekable();
+        self.configs.0.is_empty()
+            && self.shots.is_empty()
+            && !self.rest.contains_key("lm_eval_version")
+            && metrics.peek().is_some()
+            && metrics.all(|(key, _)| !key.contains(','))
+    }
+
     /// Number of documents behind a task's results; none where the document does not say.
     pub fn documents(&self, task: &str) -> Option<u64> {
         let length = self.results.get(task).and_then(|entries| entries.get("sample_len"));

@@ -63,6 +63,7 @@ pub(super) fn ask(
             traffic: TrafficSettings::default(),
             generation: GenerationSettings::default(),
             thinking_text: ThinkingText::default(),
+            allow_config: Vec::new(),
             place: Place::key("model"),
         }],
         tasks: vec![TaskDefinition {
