@@ -317,14 +317,27 @@ fn option(value: &Value) -> String {
     let all = |values: Vec<String>| if values.is_empty() { "none".to_owned() } else { values.join(", ") };
     match value {
         Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+        Value::String(text) if text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit()) => digest(text),
         Value::String(text) => task_label(text).replace('\n', "\\n").replace('\t', "\\t"),
-        Value::Array(values) => all(values.iter().map(option).collect()),
+        Value::Array(values) => match values.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>() {
+            Some(numbers) if !numbers.is_empty() => ranges(&numbers),
+            _ => all(values.iter().map(option).collect()),
+        },
         Value::Object(fields) => {
             format!("({})", all(fields.iter().map(|(name, value)| format!("{name} {}", option(value))).collect()))
         }
         Value::Null => "none".to_owned(),
         other => other.to_string(),
     }
+}
+
+/// Numbers with a dash between neighbours: `1-4, 6`.
+fn ranges(numbers: &[u64]) -> String {
+    let one = |run: &[u64]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run.iter().map(u64::to_string).collect(),
+    };
+    numbers.chunk_by(|one, next| one.checked_add(1) == Some(*next)).map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Rows of a log: what it says, and what it does not say.
@@ -527,6 +540,11 @@ mod tests {
         }
         assert!(!told.contains(['{', '[', '\n']), "{told}");
         assert_eq!(options(&json!({})), "none");
+        assert_eq!(
+            options(&json!({"few": [0.5, 1], "lengths": [1, 2, 3, 5, 9, 10]})),
+            "few 0.5, 1; lengths 1-3, 5, 9-10"
+        );
+        assert_eq!(options(&json!({"prompt": {"a": "0f".repeat(32)}})), "prompt (a sha256:0f0f0f0f0f0f)");
         assert_eq!(digest(&"ab".repeat(32)), "sha256:abababababab");
     }
 }
