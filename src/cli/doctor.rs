@@ -10,6 +10,7 @@ use super::args::ResultsArgs;
 use super::error::CliError;
 use super::printer::Printer;
 use super::sandbox_args::SandboxArgs;
+use super::values::named;
 use earnest_engine::cuda::{self, VARIANTS, VariantCard};
 use earnest_eval::run::{Host, available_memory};
 use earnest_models::hub::Environment;
@@ -107,7 +108,7 @@ pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.json {
         printer.json(&findings)?;
     } else {
-        printer.result(&screen(&findings))?;
+        printer.result(&screen(&findings, printer.known_width()))?;
     }
     Ok(Exit::Success)
 }
@@ -340,7 +341,8 @@ fn can_write(folder: &Path) -> bool {
     created
 }
 
-fn screen(findings: &Findings) -> String {
+/// The findings in lines, wrapped at a known width.
+fn screen(findings: &Findings, width: Option<usize>) -> String {
     let host = &findings.host;
     let unknown = || "unknown".to_owned();
     let mut lines: Vec<(String, String)> = vec![
@@ -382,10 +384,11 @@ fn screen(findings: &Findings) -> String {
     let widest = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for (name, value) in &lines {
-        writeln!(text, "{name:widest$}  {value}").expect("writing to a String cannot fail");
+        text += &named(name, widest + 2, value, width);
     }
     for advice in &findings.advice {
-        writeln!(text, "\n* {advice}").expect("writing to a String cannot fail");
+        text.push('\n');
+        text += &named("*", 2, advice, width);
     }
     text
 }
@@ -447,9 +450,27 @@ mod tests {
             Some(sandbox::Report { interpreter: "P 1".into(), confinement, reached: vec!["a UDP socket".into()] });
         let findings = examine(Path::new("."), sandbox);
         assert!(findings.advice.iter().any(|advice| advice.contains("container")));
-        let screen = screen(&findings);
+        let screen = screen(&findings, None);
         assert!(screen.contains("P 1") && screen.contains("a program can reach a UDP socket"), "{screen}");
         assert!(screen.contains("missing: an old kernel"), "{screen}");
+    }
+
+    #[test]
+    fn lines_are_wrapped_where_the_width_is_known() {
+        let mut findings = examine(Path::new("."), no_sandbox());
+        findings.cuda.libraries = vec!["a library that could not be opened".repeat(5)];
+        findings.advice = vec!["advice of many words ".repeat(10)];
+        // Paths of this machine may be longer than a line.
+        findings.folders.clear();
+        findings.environment.clear();
+        let whole = screen(&findings, None);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for width in [80, 100] {
+            let text = screen(&findings, Some(width));
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
+            assert_eq!(words(&text), words(&whole));
+        }
+        assert!(whole.lines().any(|line| line.starts_with("* advice") && line.chars().count() > 100), "{whole}");
     }
 
     #[test]

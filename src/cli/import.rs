@@ -32,10 +32,12 @@ pub fn execute(args: &ImportArgs, quiet: bool, printer: Printer) -> Result<Exit,
     let Imported { store, run, .. } = import(&args.settings(), &mut results::Messages(printer))?;
     results::present(results::document(&store, &run)?, args.json, None, printer)?;
     if !args.json && !quiet {
+        let wrong = results::has_wrong(&store, &run)?;
         let (run, option) = (&run.manifest.run, results::option(&args.results.folder));
         printer.message(&format!("page: earnest report {run}{option} writes it"));
-        printer.message(&format!("next: earnest samples {run}{option} --wrong"));
-        printer.message(&format!("      earnest compare OTHER {run}{option} (OTHER: a run of the same questions)"));
+        let wrong = wrong.then(|| results::wrong_samples(run, &option));
+        let commands = wrong.into_iter().chain([results::compare_with(run, &option)]);
+        results::next_lines(commands).iter().for_each(|line| printer.message(line));
     }
     Ok(Exit::Success)
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::error::CliError;
-use earnest_eval::report::wrap;
+use earnest_eval::report::wrap_lines;
 
 /// Printer of results and messages.
 #[derive(Debug, Clone, Copy)]
@@ -74,36 +74,82 @@ impl Printer {
 
     /// Prints a message for the user, wrapped at words on a terminal.
     pub fn message(&self, text: &str) {
-        self.write_message(&harmless(text));
+        Self::write_message("", text);
     }
 
-    /// Prints a message that may be styled.
-    fn write_message(&self, text: &str) {
-        let terminal = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
-        let width = terminal.filter(|&width| width >= 20).unwrap_or(usize::MAX);
-        let lines =
-            text.lines().map(|line| if line.chars().count() > width { wrap(line, width, "") } else { line.to_owned() });
-        let text = lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n");
+    /// Prints a message behind a beginning that may be styled. Only a terminal's lines are wrapped: programs read whole ones.
+    fn write_message(beginning: &str, text: &str) {
+        let text = harmless(text);
+        let text = match message_width() {
+            Some(width) => wrapped(beginning, &text, width),
+            None => format!("{beginning}{text}"),
+        };
         // Ignored: with stderr closed, there is nowhere to report to.
         writeln!(io::stderr().lock(), "{text}").ok();
     }
 
     /// Prints an error and its next step.
     pub fn error(&self, error: &CliError) {
-        self.write_message(&format!("{}: {}", self.styled("error", "1;31"), harmless(&error.message)));
+        Self::write_message(&self.beginning("error", "1;31"), &error.message);
         if let Some(help) = &error.help {
-            self.write_message(&format!("{}: {}", self.styled("help", "1;36"), harmless(help)));
+            Self::write_message(&self.beginning("help", "1;36"), help);
         }
     }
 
     /// Prints a warning.
     pub fn warning(&self, text: &str) {
-        self.write_message(&format!("{}: {}", self.styled("warning", "1;33"), harmless(text)));
+        Self::write_message(&self.beginning("warning", "1;33"), text);
+    }
+
+    fn beginning(&self, word: &str, code: &str) -> String {
+        format!("{}: ", self.styled(word, code))
     }
 
     fn styled(&self, text: &str, code: &str) -> String {
         if self.style { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
+}
+
+/// Width of the lines of messages: that of the terminal of standard error, else of the variable `COLUMNS`; none where no terminal shows
+/// them, or one that is too narrow for words.
+fn message_width() -> Option<usize> {
+    if !io::stderr().is_terminal() {
+        return None;
+    }
+    let terminal = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
+    let variable = || std::env::var("COLUMNS").ok()?.trim().parse::<usize>().ok();
+    terminal.filter(|&width| width > 0).or_else(variable).filter(|&width| width >= 20)
+}
+
+/// Wraps the lines of a message behind its beginning, whose styles take no room. What a line continues with stands under its own
+/// beginning; a command stays whole, so that it can be copied.
+fn wrapped(beginning: &str, text: &str, width: usize) -> String {
+    let plain = unstyled(beginning);
+    let wrapped = |(place, line): (usize, &str)| {
+        let whole = if place == 0 { format!("{plain}{line}") } else { line.to_owned() };
+        match whole.chars().count() <= width || is_command(line) {
+            true => whole,
+            false => wrap_lines(&whole, width).trim_end().to_owned(),
+        }
+    };
+    let text = text.lines().enumerate().map(wrapped).collect::<Vec<_>>().join("\n");
+    let (plain, styled) = (plain.trim_end(), beginning.trim_end());
+    text.strip_prefix(plain).map_or_else(|| text.clone(), |rest| format!("{styled}{rest}"))
+}
+
+/// A text without the marks of ANSI styles.
+fn unstyled(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.filter_map(|part| part.split_once('m')).map(|(_, rest)| rest).collect::<String>()
+}
+
+/// True of a line that is a command to be copied: `next: earnest samples RUN`.
+fn is_command(line: &str) -> bool {
+    let line = line.trim_start();
+    let line = line.strip_prefix("next: ").unwrap_or(line);
+    // A comment in parentheses is for people.
+    line.starts_with("earnest ") && !line.contains(" (")
 }
 
 /// A name as it stands in a line: without control characters and line ends.
@@ -133,6 +179,29 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_are_wrapped_and_commands_stay_whole() {
+        let styled = "\u{1b}[1;33mwarning\u{1b}[0m: ";
+        assert_eq!(unstyled(styled), "warning: ");
+        // The styles take no room: 20 columns are full.
+        assert_eq!(wrapped(styled, "one two six seven", 20), format!("{styled}one two six\nseven"));
+        assert_eq!(wrapped(styled, "one two six", 20), format!("{styled}one two six"));
+        assert_eq!(wrapped("", "", 20), "");
+        let long = "a_word_that_is_longer_than_a_line";
+        assert_eq!(wrapped("help: ", long, 20), format!("help:\n{long}"));
+        let text = "name a run, as one of these\n  earnest runs show nupa-00000001  # seed 1\n  and of many words";
+        assert_eq!(
+            wrapped("help: ", text, 20),
+            "help: name a run, as\none of these\n  earnest runs show nupa-00000001  # seed 1\n  and of many words"
+        );
+        assert_eq!(wrapped("", "  and of many words too", 20), "  and of many words\n  too");
+        let next = "next: earnest samples nupa-00000001 --wrong";
+        assert_eq!(wrapped("", next, 20), next);
+        let compare = "      earnest compare A B (A: a run of the same questions)";
+        let lines = wrapped("", compare, 40);
+        assert!(lines.lines().all(|line| line.chars().count() <= 40 && line.starts_with("      ")), "{lines}");
+    }
 
     #[test]
     fn control_characters_are_seen_and_do_nothing() {

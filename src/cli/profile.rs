@@ -199,8 +199,7 @@ fn next(found: &NumeracyProfile, option: &str) -> Vec<String> {
     let run = &found.run;
     let samples = class.map(|class| format!("earnest samples {run}{option} --error {class}"));
     let compare = format!("earnest profile --compare {run} OTHER{option} (OTHER: another profile)");
-    let lines = samples.into_iter().chain([compare]).enumerate();
-    lines.map(|(place, line)| format!("{}{line}", if place == 0 { "next: " } else { "      " })).collect()
+    results::next_lines(samples.into_iter().chain([compare]))
 }
 
 fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Printer) -> Result<Exit, CliError> {

@@ -6,7 +6,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use earnest_eval::report::{self, Detail, Document};
 use earnest_eval::results;
-use earnest_eval::run::store::Store;
+use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::run::{Reporter, RunEvent};
 
 pub use earnest_eval::results::{document, find_run, primary_rules};
@@ -62,4 +62,45 @@ pub fn option(folder: &Path) -> String {
 /// Path of the report that `earnest run` writes without being asked.
 pub fn page(folder: &Path, run: &str) -> PathBuf {
     folder.join(format!("{run}.html"))
+}
+
+/// True if `earnest samples RUN --wrong` shows something of a run: a wrong answer, or a sample without one.
+pub fn has_wrong(store: &Store, run: &RunRecord) -> Result<bool, CliError> {
+    let wrong = Filter { failed: true, of_log: run.manifest.settings.is_log(), ..Filter::default() };
+    Ok(store.samples(run, wrong).next().transpose()?.is_some())
+}
+
+/// The commands that may follow a run, a line each.
+pub fn next_lines(commands: impl IntoIterator<Item = String>) -> Vec<String> {
+    let begin = |place| if place == 0 { "next: " } else { "      " };
+    commands.into_iter().enumerate().map(|(place, command)| format!("{}{command}", begin(place))).collect()
+}
+
+/// The command that shows the wrong answers of a run; `option` names its results folder.
+pub fn wrong_samples(run: &str, option: &str) -> String {
+    format!("earnest samples {run}{option} --wrong")
+}
+
+/// The command that compares a run with one of the same questions.
+pub fn compare_with(run: &str, option: &str) -> String {
+    format!("earnest compare OTHER {run}{option} (OTHER: a run of the same questions)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_command_is_the_next_one() {
+        let wrong = wrong_samples("r", " --results x");
+        let lines = next_lines([wrong, compare_with("r", "")]);
+        assert_eq!(
+            lines,
+            [
+                "next: earnest samples r --results x --wrong",
+                "      earnest compare OTHER r (OTHER: a run of the same questions)"
+            ]
+        );
+        assert_eq!(next_lines([]), Vec::<String>::new());
+    }
 }

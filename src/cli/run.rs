@@ -131,8 +131,19 @@ impl Default for Ending {
 /// Samples of a run up to which its page is written without being asked for.
 const PAGE: usize = 20_000;
 
+/// A run that has just ended.
+struct EndedRun<'a> {
+    name: &'a str,
+    /// Samples with a row.
+    recorded: usize,
+    /// Whether a sample is not right.
+    wrong: bool,
+    folder: &'a Path,
+}
+
 /// Writes the page of a run and suggests the next commands.
-fn say_next(ending: &Ending, run: &str, recorded: usize, folder: &Path, quiet: bool, printer: Printer) {
+fn say_next(ending: &Ending, ended: &EndedRun<'_>, quiet: bool, printer: Printer) {
+    let EndedRun { name: run, recorded, wrong, folder } = *ended;
     // Scripts that evaluate quietly get no page for every run.
     if !ending.page || recorded == 0 || quiet && ending.asked.is_none() {
         return;
@@ -152,11 +163,12 @@ fn say_next(ending: &Ending, run: &str, recorded: usize, folder: &Path, quiet: b
         return;
     }
     printer.message(&page);
-    printer.message(&format!("next: earnest samples {run}{option} --wrong"));
-    printer.message(&match &ending.asked {
-        Some(suite) => format!("      earnest run {suite} --model MODEL (`earnest models list` names some)"),
-        None => format!("      earnest compare OTHER {run}{option} (OTHER: a run of the same questions)"),
-    });
+    let wrong = wrong.then(|| results::wrong_samples(run, &option));
+    let other = match &ending.asked {
+        Some(suite) => format!("earnest run {suite} --model MODEL (`earnest models list` names some)"),
+        None => results::compare_with(run, &option),
+    };
+    results::next_lines(wrong.into_iter().chain([other])).iter().for_each(|line| printer.message(line));
 }
 
 /// Says the notices once there is something to ask.
@@ -271,9 +283,11 @@ fn evaluate_and_show(
     let (failed, recorded) = (document.totals.failed, document.totals.recorded);
     results::present(document, session.json, session.table.metric.as_deref(), printer)?;
     if !session.json {
+        let wrong = results::has_wrong(&store, &run)?;
         // The page opens the results itself.
         drop(store);
-        say_next(&ending, &run.manifest.run, recorded, &settings.results, quiet, printer);
+        let ended = EndedRun { name: &run.manifest.run, recorded, wrong, folder: &settings.results };
+        say_next(&ending, &ended, quiet, printer);
     }
     Ok(if failed > 0 { Exit::FailedSamples } else { Exit::Success })
 }

@@ -1,5 +1,5 @@
 //! `earnest runs`.
-use super::values::{agreeing, counted};
+use super::values::{agreeing, counted, named};
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
@@ -53,11 +53,6 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
             );
             text += &wrap(&note, printer.width(), "* ");
         }
-        for entry in &entries {
-            if let Some(label) = &entry.label {
-                text += &wrap(&format!("{}: {label}; another run has the same log.", entry.run), printer.width(), "* ");
-            }
-        }
         for note in unsealed.filter_map(|entry| unsealed_note(&entry.run, entry.unsealed)) {
             text += &wrap(&note, printer.width(), "* ");
         }
@@ -92,6 +87,9 @@ fn cost(entry: &RunEntry) -> String {
     }
 }
 
+/// Column of the start.
+const STARTED: &str = "started (UTC)";
+
 /// Columns of the list, and those that a narrow terminal leaves out, the least important one first.
 const COLUMNS: [(&str, Align); 10] = [
     ("run", Align::Left),
@@ -103,21 +101,66 @@ const COLUMNS: [(&str, Align); 10] = [
     ("cut", Align::Right),
     ("new tokens", Align::Right),
     ("device seconds", Align::Right),
-    ("started (UTC)", Align::Left),
+    (STARTED, Align::Left),
 ];
-const LEFT_OUT: [&str; 5] = ["new tokens", "device seconds", "started (UTC)", "cut", "rule"];
+const LEFT_OUT: [&str; 5] = ["new tokens", "device seconds", STARTED, "cut", "rule"];
+
+/// Column of what tells runs of one suite and model apart; only a list that has such runs has it.
+const DIFFERENCE: &str = "what differs";
 
 /// Table of the runs with as many columns as fit; entries one below the other where none of its forms fits. A column of zeros is
-/// left out before others.
+/// left out before others. What tells runs apart is a column, or stands below each of them where a column of it does not fit.
 fn listed(entries: &[RunEntry], known_width: Option<usize>, width: usize) -> String {
+    let fits = |table: &Table| known_width.is_none_or(|known| table.width() <= known);
+    let plain = table(entries, false, known_width);
+    let labels = || entries.iter().filter_map(|entry| entry.label.as_deref());
+    // The column of the start says as much.
+    let is_said = plain.has(STARTED) && labels().all(|label| label.starts_with("begun "));
+    if is_said && fits(&plain) {
+        return plain.render();
+    }
+    let with_label = table(entries, true, known_width);
+    if labels().next().is_some() && fits(&with_label) {
+        return with_label.render();
+    }
+    if fits(&plain) { with_differences(&plain.render(), entries, width) } else { cards(entries, width) }
+}
+
+/// A table of so many columns as fit in a known width.
+fn table(entries: &[RunEntry], has_difference: bool, known_width: Option<usize>) -> Table {
     let rows: Vec<Vec<String>> = entries.iter().map(cells).collect();
-    let mut table = Table::new(COLUMNS.map(|(name, align)| (name.to_owned(), align)));
-    rows.iter().for_each(|row| table.row(row.clone()));
-    let Some(known_width) = known_width else { return table.render() };
-    let place = |name: &str| COLUMNS.iter().position(|(column, _)| *column == name);
-    let zeros = |name: &&str| place(name).is_some_and(|at| rows.iter().all(|row| row[at] == "0"));
-    table.fit(known_width, ["failed", "cut"].into_iter().filter(zeros).chain(LEFT_OUT));
-    if table.width() <= known_width { table.render() } else { cards(entries, width) }
+    let mut columns: Vec<(&str, Align)> = COLUMNS.to_vec();
+    if has_difference {
+        columns.insert(1, (DIFFERENCE, Align::Left));
+    }
+    let mut table = Table::new(columns.into_iter().map(|(name, align)| (name.to_owned(), align)));
+    for (row, entry) in rows.iter().zip(entries) {
+        let mut row = row.clone();
+        if has_difference {
+            row.insert(1, entry.label.clone().unwrap_or_default());
+        }
+        table.row(row);
+    }
+    if let Some(known_width) = known_width {
+        let place = |name: &str| COLUMNS.iter().position(|(column, _)| *column == name);
+        let zeros = |name: &&str| place(name).is_some_and(|at| rows.iter().all(|row| row[at] == "0"));
+        table.fit(known_width, ["failed", "cut"].into_iter().filter(zeros).chain(LEFT_OUT));
+    }
+    table
+}
+
+/// A table with what tells each run apart below its row.
+fn with_differences(table: &str, entries: &[RunEntry], width: usize) -> String {
+    let heading = table.lines().count() - entries.len();
+    let mut text = String::new();
+    for (place, line) in table.lines().enumerate() {
+        text.push_str(line);
+        text.push('\n');
+        if let Some(label) = place.checked_sub(heading).and_then(|row| entries[row].label.as_ref()) {
+            text += &wrap(label, width, "  ");
+        }
+    }
+    text
 }
 
 /// Cells of [`COLUMNS`].
@@ -173,7 +216,8 @@ fn cards(entries: &[RunEntry], width: usize) -> String {
             entry.truncated,
             tokens(entry)
         );
-        format!("{}\n{}", entry.run, wrap(&about, width, "  "))
+        let label = entry.label.as_ref().map_or_else(String::new, |label| wrap(label, width, "  "));
+        format!("{}\n{label}{}", entry.run, wrap(&about, width, "  "))
     };
     entries.iter().map(card).collect()
 }
@@ -196,19 +240,16 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut text = results::screen(document, args.table.metric.as_deref(), printer.width());
     let manifest = &run.manifest;
     let settings = &manifest.settings;
-    let files: Vec<String> = settings
-        .model_files
-        .iter()
-        .map(|file| format!("{} sha256:{}", file.name, &file.sha256[..12.min(file.sha256.len())]))
-        .collect();
-    let mut row =
-        |name: &str, value: String| writeln!(text, "{name:<10}{value}").expect("writing to a String cannot fail");
+    let files: Vec<String> =
+        settings.model_files.iter().map(|file| format!("{} {}", file.name, digest(&file.sha256))).collect();
+    let width = printer.known_width();
+    let mut row = |name: &str, value: String| text += &named(name, 10, &value, width);
     if let Some(card) = card_of(settings) {
         of_log(&card, &run.manifest, &mut row);
         printer.result(&text)?;
         return Ok(Exit::Success);
     }
-    row("options", with_labels(&settings.suite_options).to_string());
+    row("options", options(&settings.suite_options));
     if let Some(shard) = manifest.shard {
         row("part", shard.to_string());
     }
@@ -220,7 +261,9 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     if let Some(weights) = &manifest.model.weights {
         row("weights", weights.to_string());
     }
-    row("files", files.join(", "));
+    if !files.is_empty() {
+        row("files", files.join(", "));
+    }
     if let Some(engine) = &manifest.engine {
         let card = &engine.card;
         row("engine", format!("{} {} on {}", card.engine, card.version, card.devices.join(", ")));
@@ -248,19 +291,53 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     row("sessions", manifest.sessions.to_string());
     row("started", manifest.started.clone());
     row("ended", manifest.ended.clone().unwrap_or_else(|| "-".to_owned()));
-    row("settings", format!("sha256:{}", manifest.settings_sha256));
+    row("settings", digest(&manifest.settings_sha256));
     printer.result(&text)?;
     Ok(Exit::Success)
 }
 
-/// Options of a suite with the names of its tasks for people.
-fn with_labels(options: &Value) -> Value {
+/// The first digits of a SHA-256, as many as tell files apart; `--json` has all of them.
+fn digest(sha256: &str) -> String {
+    format!("sha256:{}", sha256.chars().take(12).collect::<String>())
+}
+
+/// Options of a suite by their names, without the marks of JSON, and with the names of its tasks for people.
+fn options(options: &Value) -> String {
     match options {
-        Value::String(text) => Value::from(task_label(text)),
-        Value::Array(values) => values.iter().map(with_labels).collect(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), with_labels(value))).collect(),
-        other => other.clone(),
+        Value::Object(fields) if !fields.is_empty() => {
+            fields.iter().map(|(name, value)| format!("{name} {}", option(value))).collect::<Vec<_>>().join("; ")
+        }
+        Value::Object(_) | Value::Null => "none".to_owned(),
+        other => option(other),
     }
+}
+
+/// A value of an option.
+fn option(value: &Value) -> String {
+    let all = |values: Vec<String>| if values.is_empty() { "none".to_owned() } else { values.join(", ") };
+    match value {
+        Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+        Value::String(text) if text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit()) => digest(text),
+        Value::String(text) => task_label(text).replace('\n', "\\n").replace('\t', "\\t"),
+        Value::Array(values) => match values.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>() {
+            Some(numbers) if !numbers.is_empty() => ranges(&numbers),
+            _ => all(values.iter().map(option).collect()),
+        },
+        Value::Object(fields) => {
+            format!("({})", all(fields.iter().map(|(name, value)| format!("{name} {}", option(value))).collect()))
+        }
+        Value::Null => "none".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Numbers with a dash between neighbours: `1-4, 6`.
+fn ranges(numbers: &[u64]) -> String {
+    let one = |run: &[u64]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run.iter().map(u64::to_string).collect(),
+    };
+    numbers.chunk_by(|one, next| one.checked_add(1) == Some(*next)).map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Rows of a log: what it says, and what it does not say.
@@ -299,8 +376,8 @@ fn of_log(card: &LogCard, manifest: &Manifest, row: &mut impl FnMut(&str, String
     row("started", card.started.clone().unwrap_or_else(unknown));
     row("ended", card.ended.clone().unwrap_or_else(unknown));
     row("log", manifest.model.path.clone());
-    row("content", format!("sha256:{}", text("sha256").unwrap_or_default()));
-    row("settings", format!("sha256:{}", manifest.settings_sha256));
+    row("content", digest(text("sha256").unwrap_or_default()));
+    row("settings", digest(&manifest.settings_sha256));
 }
 
 fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -375,4 +452,99 @@ fn verification_text(verification: &Verification, width: usize) -> String {
         text += &wrap(&note, width, "");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(run: &str, label: Option<&str>) -> RunEntry {
+        RunEntry {
+            run: run.into(),
+            status: "finished",
+            started: "2026-01-02T03:04:05Z".into(),
+            suite: "nupa".into(),
+            model: "m".into(),
+            recorded: 20,
+            planned: Some(20),
+            failed: 0,
+            truncated: 0,
+            correct: 10,
+            scored: 20,
+            primary: vec!["strict".into()],
+            adaptive: false,
+            accuracy: Some(0.5),
+            low: Some(0.3),
+            high: Some(0.7),
+            standard_error: None,
+            prompt_tokens: 100,
+            completion_tokens: 100,
+            device_seconds: 12.0,
+            unsealed: 0,
+            label: label.map(str::to_owned),
+            imported: false,
+        }
+    }
+
+    #[test]
+    fn what_tells_runs_apart_is_a_column_or_below_them() {
+        let long = "tasks add_Integer, sub_Integer, max_Integer and a dozen more, temperature 0.7, most tokens 128";
+        let entries = [
+            entry("nupa-earnest-abacus-1.4m-00000001", Some("seed 1")),
+            entry("nupa-earnest-abacus-1.4m-00000002", Some("seed 2")),
+            entry("arithmetic-bench-other-00000003", None),
+        ];
+        for width in [None, Some(140), Some(100)] {
+            let text = listed(&entries, width, width.unwrap_or(100));
+            assert!(text.split("---").next().unwrap().contains("differs"), "{text}");
+            let rows: Vec<&str> = text.lines().filter(|line| line.contains("finished")).collect();
+            assert!(rows[0].contains("seed 1") && rows[1].contains("seed 2") && !rows[2].contains("seed"), "{text}");
+        }
+        let text = listed(&entries, Some(80), 80);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let below = |run: &str| lines[lines.iter().position(|line| line.starts_with(run)).unwrap() + 1];
+        assert_eq!((below(&entries[0].run), below(&entries[1].run)), ("  seed 1", "  seed 2"));
+        assert!(lines.last().unwrap().starts_with("arithmetic-bench-other"), "{text}");
+        // Long labels, at every width.
+        let entries = [entry("nupa-m-00000001", Some(long)), entry("nupa-m-00000002", Some("seed 2"))];
+        for width in [50, 80, 100, 140] {
+            let text = listed(&entries, Some(width), width);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(long), "{text}");
+        }
+        // The start is said once where its column has room.
+        let entries = ["nupa-m-00000001", "nupa-m-00000001.2"].map(|run| entry(run, Some("begun 2026-01-02 03:04:05")));
+        for width in [None, Some(140), Some(80)] {
+            let text = listed(&entries, width, 80);
+            assert_eq!(text.matches("2026-01-02 03:04:05").count(), 2, "{text}");
+            assert_eq!(text.contains("begun"), width == Some(80), "{text}");
+        }
+        // Nothing to tell apart: no column, and nothing below.
+        let entries = [entry("nupa-m-00000001", None)];
+        for width in [None, Some(80), Some(140)] {
+            let text = listed(&entries, width, 80);
+            assert!(!text.contains("differs") && text.trim_end().lines().last().unwrap().starts_with("nupa-m"));
+        }
+    }
+
+    #[test]
+    fn options_are_words() {
+        let told = options(&json!({
+            "tasks": ["add_Integer", "x"], "seed": 1, "limit": null, "stop": ["\n"], "log": {"a": true, "b": []}, "empty": ""
+        }));
+        for part in ["seed 1", "limit none", "stop \\n", "log (a true, b none)", "empty \"\""] {
+            assert!(told.split("; ").any(|one| one == part), "{part}: {told}");
+        }
+        assert!(!told.contains(['{', '[', '\n']), "{told}");
+        assert_eq!(options(&json!({})), "none");
+        assert_eq!(
+            options(&json!({"few": [0.5, 1], "lengths": [1, 2, 3, 5, 9, 10]})),
+            "few 0.5, 1; lengths 1-3, 5, 9-10"
+        );
+        assert_eq!(options(&json!({"prompt": {"a": "0f".repeat(32)}})), "prompt (a sha256:0f0f0f0f0f0f)");
+        assert_eq!(digest(&"ab".repeat(32)), "sha256:abababababab");
+    }
 }

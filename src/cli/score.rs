@@ -6,6 +6,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ScoreArgs;
 use super::{Exit, results};
+use earnest_eval::report::wrap_lines;
 use earnest_eval::rescore::{NewRule, RescoreSettings, Rescored, rescore};
 use earnest_tasks::suite::FINAL;
 
@@ -21,7 +22,8 @@ pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.json {
         printer.json(&changes)?;
     } else {
-        printer.result(&screen(&changes))?;
+        let text = screen(&changes);
+        printer.result(&printer.known_width().map_or_else(|| text.clone(), |width| wrap_lines(&text, width)))?;
     }
     Ok(Exit::Success)
 }

@@ -1,10 +1,22 @@
 //! Types and parsers of option values.
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use earnest_eval::report::wrap;
+
 pub use earnest_eval::prompt::Prompts;
 pub use earnest_models::memory::ByteSize;
 pub use earnest_tasks::suite::LengthList as Lengths;
 pub use earnest_tasks::{agreeing, counted, the_first};
+
+/// A line with a name, padded to so many columns, and its value. Wrapped at a known width; what it continues with stands under the
+/// value's beginning.
+pub fn named(name: &str, columns: usize, value: &str, width: Option<usize>) -> String {
+    let name = format!("{name:<columns$}");
+    match width {
+        Some(width) if name.chars().count() + value.chars().count() > width => wrap(value, width, &name),
+        _ => format!("{name}{value}\n"),
+    }
+}
 
 /// Parser of an option that takes one of a few names: each with its help (or none) and its value.
 pub fn one_of<T: Copy + Send + Sync + 'static>(

@@ -670,3 +670,111 @@ fn names_with_a_slip_are_answered_with_the_nearest_runs() {
     let command = run_in(at, &["rnu", "nupa"]);
     assert!(stderr(&command).contains("'run'") && !stderr(&command).contains("'runs'"), "{}", stderr(&command));
 }
+
+#[test]
+fn runs_of_one_model_are_told_apart_in_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let list = |columns: Option<usize>| {
+        let mut command = earnest(at);
+        match columns {
+            Some(columns) => command.env("COLUMNS", columns.to_string()),
+            None => command.env_remove("COLUMNS"),
+        };
+        stdout(&command.args(["runs", "list"]).output().unwrap())
+    };
+    assert_eq!(code(&tiny_run(at, &SMALL)), 0);
+    let json = || document(&run_in(at, &["runs", "list", "--json"]));
+    assert!(json()[0].get("label").is_none() && !list(None).contains("what differs"), "{}", list(None));
+    for words in [&["--seed", "2"][..], &["--seed", "2", "--temperature", "0.5"], &["--new"]] {
+        assert_eq!(code(&tiny_run(at, &[&SMALL[..], words].concat())), 0);
+    }
+    let json = json();
+    let labels: Vec<&str> = json.as_array().unwrap().iter().map(|run| run["label"].as_str().unwrap()).collect();
+    assert_eq!(labels[1..3], ["temperature 0.0, seed 2", "temperature 0.5, seed 2"]);
+    for same in [labels[0], labels[3]] {
+        assert!(same.starts_with("temperature 0.0, seed 1, begun 20"), "{same}");
+    }
+    let piped = list(None);
+    let row = piped.lines().find(|line| line.contains("temperature 0.5, seed 2")).unwrap();
+    assert!(row.starts_with("arithmetic-bench-llama-") && row.contains("finished"), "{piped}");
+    for columns in [60, 80, 100, 140, 200] {
+        let screen = list(Some(columns));
+        assert!(screen.lines().all(|line| line.chars().count() <= columns), "{columns}\n{screen}");
+        let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(labels.iter().all(|label| words.contains(label)), "{columns}\n{screen}");
+    }
+    // The error for a name of several runs has the same labels.
+    let refused = stderr(&run_in(at, &["runs", "show", "llama"]));
+    assert!(labels.iter().all(|label| refused.contains(&format!("# {label}"))), "{refused}");
+}
+
+#[test]
+fn the_lines_of_a_run_are_no_wider_than_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    assert_eq!(code(&tiny_run(at, &SMALL)), 0);
+    let nupa = ["run", "nupa", "--model", tiny().to_str().unwrap(), "--max-tokens", "4", "--quiet"].map(str::to_owned);
+    for limit in ["3", "20"] {
+        let run = earnest(at).args(&nupa).args(["--limit", limit]).env("COLUMNS", "80").output().unwrap();
+        let screen = stdout(&run);
+        assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+    }
+    for run in store(at).runs().unwrap() {
+        for columns in [60, 80, 100] {
+            for metric in [&[][..], &["--metric", "all"]] {
+                let mut command = earnest(at);
+                command.args(["runs", "show", &run.manifest.run]).args(metric).env("COLUMNS", columns.to_string());
+                let screen = stdout(&command.output().unwrap());
+                // The path of the checkpoint on this machine may be longer than a line.
+                let wide = |line: &&str| line.chars().count() > columns && !line.contains(tiny().to_str().unwrap());
+                // The table of tasks of a suite without grids, and that of rules, is as wide as its columns on small screens.
+                let wide = screen.lines().filter(|_| columns >= 80).find(wide);
+                assert_eq!(wide, None, "{columns}\n{screen}");
+                for part in ["options   ", "tasks ", "cost      ", "settings  sha256:"] {
+                    assert!(screen.contains(part), "{part}: {screen}");
+                }
+                assert!(!screen.contains(['{', '}']), "{screen}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_answers_are_offered_where_there_are_some() {
+    use earnest_tasks::suite::Suite;
+    use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
+
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let options = Options {
+        tasks: vec!["add".parse().unwrap()],
+        lengths: "1".parse().unwrap(),
+        per_length: 2,
+        ..Options::default()
+    };
+    let suite = ArithmeticBench::new(options).unwrap();
+    let import = |name: &str, answer: &dyn Fn(usize, &str) -> String| {
+        let lines: String = suite
+            .items()
+            .enumerate()
+            .map(|(number, item)| {
+                let completion = answer(number, &item.gold);
+                format!("{}\n", serde_json::json!({"item": item.id, "completion": completion}))
+            })
+            .collect();
+        std::fs::write(at.join("answers.jsonl"), lines).unwrap();
+        let words = ["import", "arithmetic-bench", "--tasks", "add", "--lengths", "1", "--per-length", "2", "--name"];
+        let output = run_in(at, &[&words[..], &[name, "--completions", "answers.jsonl"]].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        stderr(&output)
+    };
+    let right = import("right", &|_, gold| gold.to_owned());
+    assert!(
+        right.contains("next: earnest compare OTHER arithmetic-bench-right-") && !right.contains("--wrong"),
+        "{right}"
+    );
+    let wrong = import("wrong", &|number, gold| if number == 0 { "none".to_owned() } else { gold.to_owned() });
+    assert!(wrong.contains("next: earnest samples arithmetic-bench-wrong-") && wrong.contains("--wrong"), "{wrong}");
+    assert!(wrong.contains("\n      earnest compare OTHER "), "{wrong}");
+}

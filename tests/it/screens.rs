@@ -59,7 +59,7 @@ fn settings() -> Settings {
     settings.add_filter(r"sha256:[0-9a-f]{12,64}", "sha256:[hash]");
     settings.add_filter(r"-[0-9a-f]{8}\b", "-[hash]");
     settings.add_filter(r"(samples of \d+ runs?), \d+\.\d KiB", "$1, [size] KiB");
-    settings.add_filter(r"(?m)^host .*$", "host [machine]");
+    settings.add_filter(r"(?m)^host .*$(\n {10}.*$)*", "host [machine]");
     settings.add_filter(r"earnest \d+\.\d+\.\d+", "earnest [version]");
     settings.add_filter(&regex::escape(&tiny().display().to_string()), "[tiny checkpoint]");
     settings

@@ -273,6 +273,28 @@ fn a_model_that_fails_does_not_keep_the_others_from_their_runs() {
 }
 
 #[test]
+fn a_study_with_nothing_to_compare_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let damaged = copy_of_tiny(folder.path());
+    std::fs::write(damaged.join("model.safetensors"), "no weights").unwrap();
+    write(
+        folder.path(),
+        &SMALL.replace("[models.int8]\nmodel = \"built-in\"\ncompute = \"int8\"", "[models.int8]\nmodel = \"copy\""),
+    );
+    let output = study(folder.path(), &[]);
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    let said =
+        "No differences between models: 2 of 4 runs are finished, and no two of them differ in their model alone";
+    assert!(flat(&output).contains(said) && !stdout(&output).contains("Paired differences"), "{}", stdout(&output));
+    let results = document(&study(folder.path(), &["--json", "-q"]));
+    assert_eq!(results["comparisons"][0]["differences"], Value::Array(Vec::new()));
+    // The page of the finished runs explains no differences either.
+    let page = std::fs::read_to_string(folder.path().join("earnest-results/small.html")).unwrap();
+    assert!(page.contains("plain on sums") && !page.contains("Differences are paired"));
+    assert!(!page.contains("<section id=\"differences\">"));
+}
+
+#[test]
 fn prompts_are_crossed_with_models_and_compared() {
     let folder = tempfile::tempdir().unwrap();
     let copy = copy_of_tiny(folder.path());

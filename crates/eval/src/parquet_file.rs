@@ -1,11 +1,15 @@
 //! Parquet files as they are opened everywhere: the codecs that are read, and the column that is damaged.
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::Type;
 
 /// Reader of a file.
 pub(crate) type Reader = SerializedFileReader<File>;
@@ -62,7 +66,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or("it holds what no reader expects").to_owned()
 }
 
-/// The reason for a failure with the column whose pages cannot be read, which the library does not name.
+/// The reason for a failure with the column whose pages or values cannot be read, which the library does not name.
 pub(crate) fn with_column(reader: &Reader, reason: String) -> String {
     for (number, group) in reader.metadata().row_groups().iter().enumerate() {
         for (place, chunk) in group.columns().iter().enumerate() {
@@ -72,18 +76,49 @@ pub(crate) fn with_column(reader: &Reader, reason: String) -> String {
                 Ok(())
             };
             if let Err(reason) = guarded(pages) {
-                let (column, codec) = (chunk.column_path().string(), name_of(chunk.compression()));
-                return format!("the pages of its column `{column}` (codec {codec}) cannot be read: {reason}");
+                return format!("the pages of its {} cannot be read: {reason}", described(&[chunk]));
             }
+        }
+    }
+    // Pages that are not compressed are handed on whatever they hold.
+    let schema = reader.metadata().file_metadata().schema();
+    for field in schema.get_fields() {
+        let values = || {
+            let only = Type::group_type_builder(schema.name()).with_fields(vec![Arc::clone(field)]).build()?;
+            for row in reader.get_row_iter(Some(only))? {
+                row?;
+            }
+            Ok(())
+        };
+        if let Err(reason) = guarded(values) {
+            let groups = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+            let is_of = |chunk: &&ColumnChunkMetaData| {
+                chunk.column_path().parts().first().is_some_and(|name| name == field.name())
+            };
+            let chunks: Vec<&ColumnChunkMetaData> = groups.filter(is_of).collect();
+            return format!("the values of its {} cannot be read: {reason}", described(&chunks));
         }
     }
     reason
 }
 
+/// A column by its name and codec. A codec of none is doubted where the sizes are those of compressed pages.
+fn described(chunks: &[&ColumnChunkMetaData]) -> String {
+    let Some(first) = chunks.first() else { return "column".to_owned() };
+    let parts = first.column_path().parts();
+    // Several chunks of a group: the group itself.
+    let paths: BTreeSet<String> = chunks.iter().map(|chunk| chunk.column_path().string()).collect();
+    let column = if paths.len() == 1 { first.column_path().string() } else { parts[..1].concat() };
+    let codecs: BTreeSet<String> = chunks.iter().map(|chunk| name_of(chunk.compression())).collect();
+    let plain = |chunk: &&&ColumnChunkMetaData| chunk.compression() == Compression::UNCOMPRESSED;
+    let lies = chunks.iter().filter(plain).any(|chunk| chunk.compressed_size() != chunk.uncompressed_size());
+    let doubt = if lies { ", but its sizes are those of compressed pages" } else { "" };
+    format!("column `{column}` (codec {}{doubt})", codecs.into_iter().collect::<Vec<_>>().join(" and "))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::sync::Arc;
 
     use parquet::data_type::{ByteArray, ByteArrayType};
     use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -167,6 +202,36 @@ mod tests {
     fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
         let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
         [&bytes[..at], to, &bytes[at + from.len()..]].concat()
+    }
+
+    /// The same file, whose metadata name another codec for a column.
+    fn labelled(bytes: &[u8], column: &str, to: u8) -> Vec<u8> {
+        // The end of the path, then the fields of the codec and of the 300 values.
+        let field = |codec: u8| [column.as_bytes(), &[0x15, codec, 0x16, 0xd8, 0x04]].concat();
+        replaced(bytes, &field(0x0c), &field(to))
+    }
+
+    #[test]
+    fn a_codec_that_lies_is_named_with_its_column() {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            let bytes = written(Compression::ZSTD(Default::default()), version);
+            for column in ["id", "text"] {
+                let plain = labelled(&bytes, column, 0x00);
+                let reader = opened(&plain).unwrap();
+                assert!(reader.metadata().row_group(0).columns().iter().any(|chunk| {
+                    chunk.column_path().string() == column && chunk.compression() == Compression::UNCOMPRESSED
+                }));
+                let reason = rows(&reader).unwrap_err();
+                let expected = format!(
+                    "the values of its column `{column}` (codec UNCOMPRESSED, but its sizes are those of compressed pages) cannot be read: "
+                );
+                assert!(reason.starts_with(&expected), "{version:?} {reason}");
+                // Another codec than that of the pages.
+                let reason = rows(&opened(&labelled(&bytes, column, 0x02)).unwrap()).unwrap_err();
+                let expected = format!("the pages of its column `{column}` (codec SNAPPY) cannot be read: ");
+                assert!(reason.starts_with(&expected), "{version:?} {reason}");
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,6 @@ use earnest_stats::Estimate;
 use earnest_tasks::suite::Suite;
 
 use crate::EvalError;
-use crate::import::content_of;
 use crate::report::Document;
 use crate::results;
 use crate::run::store::{RunLock, RunRecord, RunSeal, Store};
@@ -52,7 +51,7 @@ pub struct RunEntry {
     /// Rows without a seal, written by an earlier version: edits of them are not noticed.
     #[serde(skip_serializing_if = "is_zero")]
     pub unsealed: usize,
-    /// What differs between this import of a log and others of the same log.
+    /// What tells this run from the others of its suite and model; none for the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// True for imported answers, whose tokens are unknown.
@@ -73,14 +72,13 @@ pub fn device_seconds(manifest: &Manifest) -> f64 {
 /// Lists the runs of a store, the newest last.
 pub fn list(store: &Store) -> Result<Vec<RunEntry>, EvalError> {
     let runs = store.runs()?;
-    let mut same_log: BTreeMap<String, Vec<&RunRecord>> = BTreeMap::new();
+    let mut alike: BTreeMap<(&str, &str), Vec<&RunRecord>> = BTreeMap::new();
     for run in &runs {
-        if let Some(content) = content_of(&run.manifest.settings) {
-            same_log.entry(content).or_default().push(run);
-        }
+        let manifest = &run.manifest;
+        alike.entry((&manifest.settings.suite, &manifest.model.name)).or_default().push(run);
     }
     let mut label_of: HashMap<i64, String> = HashMap::new();
-    for several in same_log.values().filter(|several| several.len() > 1) {
+    for several in alike.values().filter(|several| several.len() > 1) {
         let manifests: Vec<&Manifest> = several.iter().map(|run| &run.manifest).collect();
         label_of.extend(several.iter().map(|run| run.id).zip(labels(&manifests)));
     }

@@ -11,6 +11,7 @@ use super::{estimate, files, open};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
+use crate::cli::values::named;
 use earnest_models::checkpoint::{Checkpoint, ElementType, Format, MemoryEstimate};
 use earnest_models::hub::{
     Cache, CachedCommit, CommitReference, Entry, Environment, HubError, Listing, Reference, Remote,
@@ -49,7 +50,7 @@ pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.json {
         printer.json(&shown)?;
     } else {
-        printer.result(&screen(&shown))?;
+        printer.result(&screen(&shown, printer.known_width()))?;
     }
     Ok(Exit::Success)
 }
@@ -135,7 +136,8 @@ fn of_entry(entry: Entry) -> Shown {
     }
 }
 
-fn screen(shown: &Shown) -> String {
+/// Everything in lines, wrapped at a known width.
+fn screen(shown: &Shown, width: Option<usize>) -> String {
     let mut lines: Vec<(&str, String)> = vec![("model", shown.model.clone())];
     if let Some(entry) = &shown.entry {
         lines.push(("name", entry.name.clone()));
@@ -201,7 +203,7 @@ fn screen(shown: &Shown) -> String {
     let widest = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for (name, value) in &lines {
-        writeln!(text, "{name:widest$}  {value}").expect("writing to a String cannot fail");
+        text += &named(name, widest + 2, value, width);
     }
     if let Some(listing) = &shown.listing {
         text.push_str("\nfiles\n");
@@ -225,7 +227,8 @@ fn screen(shown: &Shown) -> String {
     }
     if let Some(entry) = shown.entry.as_ref().filter(|entry| entry.commit.is_none() && entry.not_runnable.is_none()) {
         let help = HubError::Unresolved { name: entry.name.clone(), repo: entry.repo.to_string() }.help();
-        writeln!(text, "\n{}", help.unwrap_or_default()).expect("writing to a String cannot fail");
+        text.push('\n');
+        text += &named("", 0, &help.unwrap_or_default(), width);
     }
     text
 }
@@ -237,4 +240,26 @@ fn decoding(entry: &Entry) -> String {
     parts.extend(recommended.top_k.map(|k| format!("top-k {k}")));
     parts.extend(recommended.repetition_penalty.map(|r| format!("repetition penalty {r}")));
     format!("{} recommended; runs are greedy unless --recommended is given", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_wrapped_where_the_width_is_known() {
+        let reason = "its architecture needs what no kernel of this engine computes ".repeat(3);
+        let shown = Shown {
+            model: "org/name".into(),
+            not_runnable: Some(reason),
+            kv_per_token: Some(1024),
+            ..Shown::default()
+        };
+        let whole = screen(&shown, None);
+        assert_eq!(whole.lines().count(), 3, "{whole}");
+        let text = screen(&shown, Some(80));
+        assert!(text.lines().all(|line| line.chars().count() <= 80) && text.lines().count() > 3, "{text}");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words(&text), words(&whole));
+    }
 }

@@ -114,7 +114,10 @@ pub fn results(results: &StudyResults, shard: Option<Shard>, width: usize) -> St
     }
     remarks.iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));
     for family in &results.comparisons {
-        text.push_str(&differences(family, width));
+        match family.differences.is_empty() {
+            true => text.push_str(&no_differences(results, family, width)),
+            false => text.push_str(&differences(family, width)),
+        }
     }
     for model in &results.mixed_models {
         text.push_str(&mixed_model(model, width));
@@ -159,6 +162,28 @@ fn accuracies(results: &StudyResults, width: usize) -> String {
     table.render_within(width)
 }
 
+/// Why there is no table of differences.
+fn no_differences(results: &StudyResults, family: &Family, width: usize) -> String {
+    let (between, one) = (dimension_name(family.between), singular(family.between));
+    let finished: Vec<&Coordinates> =
+        results.runs.iter().filter(|run| run.totals.is_some()).map(|run| &run.place).collect();
+    let (done, all) = (finished.len(), results.runs.len());
+    let has_baseline = |name: &str| finished.iter().any(|place| place.along(family.between) == name);
+    let apart = format!("differ in their {one} alone and have an item in common");
+    let why = match &family.baseline {
+        Some(name) if !has_baseline(name) => format!("no run of the {one} {name} is finished"),
+        _ if done == all => format!("no two runs {apart}"),
+        _ if done < 2 => format!("{done} of {all} runs is finished"),
+        _ => format!("{done} of {all} runs are finished, and no two of them {apart}"),
+    };
+    format!("\n{}", wrap(&format!("No differences between {between}: {why}."), width, "* "))
+}
+
+/// The word of a study's file for a dimension: `models`.
+fn dimension_name(wanted: Dimension) -> &'static str {
+    Dimension::NAMES.iter().find(|(_, one)| *one == wanted).map_or("", |(name, _)| *name)
+}
+
 fn differences(family: &Family, width: usize) -> String {
     let others: Vec<Dimension> =
         Dimension::NAMES.iter().map(|(_, other)| *other).filter(|other| *other != family.between).collect();
@@ -193,7 +218,7 @@ fn differences(family: &Family, width: usize) -> String {
         cells.push(found.mcnemar_p.map_or_else(dash, p_text));
         table.row(cells);
     }
-    let between = Dimension::NAMES.iter().find(|(_, one)| *one == family.between).map_or("", |(name, _)| *name);
+    let between = dimension_name(family.between);
     let mut text = format!("\nPaired differences between {between}\n\n{}", table.render_within(width));
     let tests = family.differences.iter().filter(|one| one.difference.p.is_some()).count();
     let holm = match (adjusted, tests) {
@@ -330,10 +355,60 @@ fn several<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use earnest_eval::run::Totals;
+    use earnest_eval::study::RunResult;
 
     #[test]
     fn counts_have_three_digits() {
         let texts = [0.0, 999.0, 1_234.0, 45_678.0, 4_210_000.0, 3.1e11].map(count);
         assert_eq!(texts, ["0", "999", "1.23 k", "45.7 k", "4.21 M", "310 G"]);
+    }
+
+    #[test]
+    fn a_comparison_of_nothing_says_why() {
+        let run = |model: &str, task: &str, finished: bool| RunResult {
+            place: Coordinates { model: model.into(), task: task.into(), prompt: "auto".into() },
+            status: if finished { "finished" } else { "failed" },
+            run: None,
+            error: None,
+            totals: finished.then(Totals::default),
+            accuracy: None,
+            low: None,
+            high: None,
+            scored: 0,
+        };
+        let said = |runs: Vec<RunResult>, baseline: Option<&str>| {
+            let family = Family {
+                between: Dimension::Models,
+                baseline: baseline.map(str::to_owned),
+                adjust: Adjustment::Holm,
+                differences: Vec::new(),
+            };
+            let found = StudyResults {
+                format: 1,
+                study: "small".into(),
+                runs,
+                comparisons: vec![family],
+                mixed_models: Vec::new(),
+                notes: Vec::new(),
+                report: None,
+            };
+            let text = results(&found, None, 80);
+            assert!(!text.contains("Paired differences") && !text.contains("McNemar"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            words.split_once("* No differences between models: ").unwrap().1.to_owned()
+        };
+        let failed = || run("broken", "sums", false);
+        assert_eq!(said(vec![run("a", "sums", true), failed()], None), "1 of 2 runs is finished.");
+        assert_eq!(
+            said(vec![run("a", "sums", true), failed()], Some("broken")),
+            "no run of the model broken is finished."
+        );
+        let apart = "differ in their model alone and have an item in common.";
+        let two = || vec![run("a", "sums", true), run("b", "copies", true)];
+        assert_eq!(said(two(), None), format!("no two runs {apart}"));
+        let three = two().into_iter().chain([failed()]).collect();
+        assert_eq!(said(three, None), format!("2 of 3 runs are finished, and no two of them {apart}"));
     }
 }

@@ -16,8 +16,8 @@ use earnest_tasks::suite::{Score, Suite, check_size};
 use self::completions::CompletionLine;
 pub use self::log::{Answers, ImportedLog, ImportedLogs, LogImportSettings, card_of, import_logs};
 pub(crate) use self::log::{
-    CHOICES, Chosen, Converted, Converter, content_of, log_manifest, no_answers, no_field, nothing_found, options,
-    primary, settings, with_own_names,
+    CHOICES, Chosen, Converted, Converter, log_manifest, no_answers, no_field, nothing_found, options, primary,
+    settings, with_own_names,
 };
 use crate::EvalError;
 use crate::prompt::{Mode, ModeRequest, SystemPlace};

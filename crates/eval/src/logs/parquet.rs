@@ -19,8 +19,9 @@ pub(crate) struct ParquetFile {
 }
 
 fn broken(path: &Path, reason: &str) -> EvalError {
-    EvalError::log(path, format!("it cannot be read as Parquet: {reason}"))
-        .hint("the file may be incomplete: copy it again")
+    EvalError::log(path, format!("it cannot be read as Parquet: {reason}")).hint(
+        "the file may be incomplete: copy it again; if it is as its tool wrote it, write it again with another codec",
+    )
 }
 
 impl ParquetFile {

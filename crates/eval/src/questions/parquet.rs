@@ -14,7 +14,7 @@ use crate::parquet_file::{self, Unread, guarded, with_column};
 
 fn broken(reason: &str) -> Refusal {
     Refusal::new(format!("it cannot be read as Parquet: {reason}"))
-        .help("the file may be incomplete, or no Parquet; `python3 -c \"import pandas; print(pandas.read_parquet('FILE'))\"` shows what it has")
+        .help("the file may be incomplete, wrongly written, or no Parquet; `python3 -c \"import pandas; print(pandas.read_parquet('FILE'))\"` shows what it has")
 }
 
 /// Reads a file of Parquet.

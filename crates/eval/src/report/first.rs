@@ -15,7 +15,8 @@ const NOTES: usize = 2;
 pub(super) fn first(document: &Document, width: usize) -> String {
     let mut top: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     top.push('\n');
-    let tasks = document.grids.first().filter(|grid| profile(grid).is_some()).cloned().or_else(|| curves(document));
+    let tasks =
+        document.grids.first().filter(|grid| profile(grid, width).is_some()).cloned().or_else(|| curves(document));
     let mut said = warnings(document);
     // The first note of a suite is the key of its table; without its own table, notes are about rows that are not shown.
     let notes = match document.grids.is_empty() && tasks.is_some() {
@@ -43,7 +44,7 @@ pub(super) fn first(document: &Document, width: usize) -> String {
     }
     if let Some(first) = document.grids.first() {
         top += if headline.is_some() { "\n" } else { "" };
-        return top + &grid::text(first) + &bottom;
+        return top + &grid::text(first, width) + &bottom;
     }
     let rows = &document.summary.rows;
     // A sum of one task says its row again, and the headline has said it.

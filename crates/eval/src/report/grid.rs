@@ -5,8 +5,17 @@ use earnest_stats::psychometric::Limit;
 use earnest_tasks::suite::profile::{LIMITS, skills};
 use earnest_tasks::suite::{Grid, GridCell, Interval, Unit};
 
-/// Renders a grid with its title and a heading for each group; empty columns are left out.
-pub fn text(grid: &Grid) -> String {
+/// Renders a grid with its title and a heading for each group, in at most `width` columns; empty columns are left out.
+pub fn text(grid: &Grid, width: usize) -> String {
+    format!("{}\n\n{}", grid.title, table(grid).render_within(width))
+}
+
+/// True if a grid has no more columns than that.
+pub(super) fn fits(grid: &Grid, width: usize) -> bool {
+    table(grid).width() <= width
+}
+
+fn table(grid: &Grid) -> Table {
     if grid.columns == LIMITS {
         return limits(grid);
     }
@@ -31,11 +40,11 @@ pub fn text(grid: &Grid) -> String {
             table.row(cells);
         }
     }
-    format!("{}\n\n{}", grid.title, table.render())
+    table
 }
 
 /// Limits of a profile as its own screen writes them, then the questions behind a row.
-fn limits(grid: &Grid) -> String {
+fn limits(grid: &Grid) -> Table {
     let heads = grid.columns.iter().map(|column| (column.clone(), Align::Right));
     let heads = [(String::new(), Align::Left)].into_iter().chain(heads);
     let mut table = Table::new(heads.chain([("questions".to_owned(), Align::Right)]));
@@ -58,7 +67,7 @@ fn limits(grid: &Grid) -> String {
             table.row([format!("  {}", row.name)].into_iter().chain(cells).chain([asked]).collect());
         }
     }
-    format!("{}\n\n{}", grid.title, table.render())
+    table
 }
 
 /// `83 [ 44,  97] 12`: parts of one width, so that columns line up.
@@ -123,7 +132,7 @@ mod tests {
             ..grid(Unit::Digits, Vec::new())
         };
         assert_eq!(
-            text(&grid).lines().skip(2).map(str::trim_end).collect::<Vec<_>>(),
+            text(&grid, 80).lines().skip(2).map(str::trim_end).collect::<Vec<_>>(),
             [
                 "                                    limit",
                 "                     limit 90 %      50 %      limit 10 %  questions",
@@ -146,7 +155,7 @@ mod tests {
             GridRow { name: "sub".into(), task: None, cells: vec![cell(f64::NAN, 0.0, 1.0, 0)] },
         ];
         assert_eq!(
-            text(&grid(Unit::Fraction, rows)),
+            text(&grid(Unit::Fraction, rows), 80),
             "Exact match, per cent\n\n\
              \x20                          S                    L\n\
              -------------------------------------------------\n\
@@ -161,7 +170,7 @@ mod tests {
     #[test]
     fn digits_have_a_decimal_and_may_be_unbounded() {
         let rows = vec![GridRow { name: "add".into(), task: None, cells: vec![cell(2.25, 0.0, f64::INFINITY, 1)] }];
-        assert!(text(&grid(Unit::Digits, rows)).contains(" 2.2 [ 0.0,  inf]    1"));
+        assert!(text(&grid(Unit::Digits, rows), 80).contains(" 2.2 [ 0.0,  inf]    1"));
         assert_eq!(number(Unit::Digits, 1234.5), "1234");
         let reach = GridCell { value: Interval { estimate: 12.0, low: 0.0, high: 100.0 }, n: 9 };
         assert_eq!(cell_text(Unit::Reach, reach), "12 [0-100]");

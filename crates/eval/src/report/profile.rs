@@ -1,11 +1,15 @@
 //! Profile of a run: the tasks of a grid on one screen, a bar for each column, groups side by side.
 use std::ops::RangeInclusive;
 
+use super::grid::{fits, text};
 use super::{Align, Document, Table};
 use earnest_tasks::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Series, Unit};
 
 /// Rows from which a grid is too long for a screen.
 const LONG: usize = 24;
+
+/// Lines of a grid that is wider than the screen, in parts one below the other, up to which it keeps its numbers.
+const FOLDED: usize = 30;
 
 /// Samples behind a bar below which their number is said.
 const FEW: usize = 100;
@@ -16,9 +20,11 @@ const RANGES: [RangeInclusive<usize>; 4] = [1..=3, 4..=10, 11..=30, 31..=usize::
 /// Bars of shares: nothing right, then eighths.
 const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Profile of a long grid of shares; none for a grid that fits a screen or holds other numbers.
-pub(super) fn profile(grid: &Grid) -> Option<String> {
-    if grid.unit != Unit::Fraction || named(grid).flat_map(|group| &group.rows).count() < LONG {
+/// Profile of a grid of shares that is long, or wider than the screen and too long in parts; none for one that fits or holds other numbers.
+pub(super) fn profile(grid: &Grid, width: usize) -> Option<String> {
+    let is_short = named(grid).flat_map(|group| &group.rows).count() < LONG;
+    let has_room = || fits(grid, width) || text(grid, width).lines().count() <= FOLDED;
+    if grid.unit != Unit::Fraction || is_short && has_room() {
         return None;
     }
     Some(bars_of(grid, usize::MAX))
@@ -223,7 +229,7 @@ mod tests {
 
     #[test]
     fn tasks_are_a_line_each_and_those_at_the_floor_one_together() {
-        let text = profile(&grid(12)).unwrap();
+        let text = profile(&grid(12), 100).unwrap();
         assert_eq!(
             text,
             "Bars for S, M, L (4 answers each), then all in per cent:\n\
@@ -274,7 +280,21 @@ mod tests {
 
     #[test]
     fn short_grids_and_other_units_keep_their_table() {
-        assert_eq!(profile(&grid(11)), None);
-        assert_eq!(profile(&Grid { unit: Unit::Digits, ..grid(40) }), None);
+        assert_eq!(profile(&grid(11), 80), None);
+        assert_eq!(profile(&Grid { unit: Unit::Digits, ..grid(40) }, 80), None);
+    }
+
+    #[test]
+    fn a_grid_that_is_wider_than_the_screen_is_bars_unless_its_parts_are_short() {
+        let wide = grid(9);
+        assert!(profile(&wide, 40).unwrap().starts_with("Bars for S, M, L"), "{:?}", profile(&wide, 40));
+        assert_eq!(profile(&Grid { unit: Unit::Digits, ..wide }, 40), None);
+        let parts = text(&grid(2), 50);
+        assert!(
+            parts.contains("100 [  0, 100]    4") && parts.lines().all(|line| line.chars().count() <= 50),
+            "{parts}"
+        );
+        assert!(!fits(&grid(2), 50) && fits(&grid(2), 80));
+        assert_eq!(profile(&grid(2), 50), None);
     }
 }

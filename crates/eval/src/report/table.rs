@@ -62,6 +62,11 @@ impl Table {
         self.render().lines().map(width).max().unwrap_or(0)
     }
 
+    /// True if the table has a column of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.columns.iter().any(|(column, _)| column == name)
+    }
+
     /// Leaves out columns, the least important one first, until the table is at most `width` columns wide. Returns their names.
     pub fn fit<'a>(&mut self, width: usize, least: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
         let mut left_out = Vec::new();
@@ -249,6 +254,7 @@ mod tests {
         assert_eq!(table.clone().fit(table.width(), ["failed"]), Vec::<&str>::new());
         let mut narrow = table.clone();
         assert_eq!(narrow.fit(table.width() - 1, ["nothing", "items", "failed"]), ["items"]);
+        assert!(table.has("items") && !narrow.has("items") && narrow.has("failed"));
         assert_eq!(
             narrow.render(),
             "task      right  failed\n-----------------------\naddition   50.0       0\n-----------------------\nall\n"

@@ -28,7 +28,7 @@ pub enum Detail {
     Tables,
 }
 
-/// Renders the results of a run. Prose is wrapped at `width` columns; tables are not.
+/// Renders the results of a run. Prose is wrapped at `width` columns, and tables of a suite are folded.
 pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     // The numbers of a log are those of its tool, which may mean anything.
     if detail == Detail::First && !document.manifest.settings.is_log() {
@@ -39,7 +39,7 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     let mut remarks: Vec<String> = Vec::new();
     let mut hidden: Vec<String> = Vec::new();
     let first = document.grids.first().filter(|_| detail != Detail::Tables);
-    let short = first.and_then(|grid| Some((grid, profile(grid)?)));
+    let short = first.and_then(|grid| Some((grid, profile(grid, width)?)));
     if let Some(said) = nothing(document) {
         text.push_str(&wrap(&said, width, ""));
     } else if let Some((grid, profile)) = &short {
@@ -58,7 +58,7 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
         }
         remarks.extend(about);
     } else {
-        let tables: Vec<String> = document.grids.iter().map(grid::text).collect();
+        let tables: Vec<String> = document.grids.iter().map(|grid| grid::text(grid, width)).collect();
         text.push_str(&tables.join("\n"));
         remarks.push("Brackets are 95 % intervals, a number after them the samples behind the cell.".to_owned());
     }

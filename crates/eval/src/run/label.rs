@@ -19,11 +19,26 @@ fn is_left_out(setting: &str) -> bool {
         || last.contains("sha256")
 }
 
+/// Characters of a path in a label.
+const LONGEST_PATH: usize = 40;
+
+/// The end of a long path, which tells files apart.
+fn end_of(path: &str) -> String {
+    let letters = path.chars().count();
+    if letters <= LONGEST_PATH {
+        return path.to_owned();
+    }
+    ['\u{2026}'].into_iter().chain(path.chars().skip(letters - LONGEST_PATH + 1)).collect()
+}
+
 /// Words of a setting of a run; none for a prompt that it does not have.
 fn said(name: &str, value: &Value) -> Option<String> {
     // Each of a suite's prompts has its digest under its name.
     if let Some((_, prompt)) = name.split_once("prompt_sha256.") {
         return (!value.is_null()).then(|| format!("prompt {prompt}"));
+    }
+    if let ("log" | "model", Some(path)) = (name, value.as_str()) {
+        return Some(format!("{name} {}", end_of(path)));
     }
     let setting = SettingChange { name: name.to_owned(), one: Value::Null, other: Value::Null };
     let is_absent = value.is_null() && setting.value(value) == shown(value);
@@ -31,8 +46,39 @@ fn said(name: &str, value: &Value) -> Option<String> {
 }
 
 /// A label of every run: its suite and model where those differ, then the settings in which it differs from the others, or else when it began.
-/// Empty for a run alone.
+/// No two are alike, unless the runs began in the same second with the same settings. Empty for a run alone.
 pub fn labels(runs: &[&Manifest]) -> Vec<String> {
+    if runs.len() < 2 {
+        return vec![String::new(); runs.len()];
+    }
+    let mut labels = by_settings(runs);
+    let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (place, label) in labels.iter().enumerate() {
+        alike.entry(label.clone()).or_default().push(place);
+    }
+    for (label, places) in alike.into_iter().filter(|(label, places)| places.len() > 1 || label.is_empty()) {
+        let more = match places.len() {
+            // Fewer settings differ between fewer runs, so that those left out above are said.
+            2.. if places.len() < runs.len() => {
+                self::labels(&places.iter().map(|&place| runs[place]).collect::<Vec<_>>())
+            }
+            _ => places.iter().map(|&place| begun(runs[place])).collect(),
+        };
+        for (place, more) in places.into_iter().zip(more) {
+            // A value that is cut short is the same text twice.
+            let is_said = label.is_empty() || more.starts_with(&label);
+            labels[place] = if is_said { more } else { format!("{label}, {more}") };
+        }
+    }
+    labels
+}
+
+fn begun(run: &Manifest) -> String {
+    format!("begun {}", run.started.trim_end_matches('Z').replace('T', " "))
+}
+
+/// The first settings in which each of several runs differs from the others; empty where it has none of them.
+fn by_settings(runs: &[&Manifest]) -> Vec<String> {
     let [first, others @ ..] = runs else { return Vec::new() };
     // Values by setting and run.
     let mut differing: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -48,25 +94,28 @@ pub fn labels(runs: &[&Manifest]) -> Vec<String> {
     if differing.contains_key("suite_options.seed") {
         differing.remove("generation.seed");
     }
-    let files: Vec<Value> = runs.iter().map(|run| run.model.path.as_str().into()).collect();
-    if runs.iter().all(|run| run.settings.is_log()) && files.iter().any(|file| *file != files[0]) {
-        differing.insert("log".to_owned(), files);
-    }
     let suites = runs.iter().any(|run| run.settings.suite != first.settings.suite);
     let models = runs.iter().any(|run| run.model.name != first.model.name);
+    let files: Vec<Value> = runs.iter().map(|run| run.model.path.as_str().into()).collect();
+    if files.iter().any(|file| *file != files[0]) {
+        let others = |run: &&Manifest| run.settings.model_files != first.settings.model_files;
+        if runs.iter().all(|run| run.settings.is_log()) {
+            differing.insert("log".to_owned(), files);
+        } else if !models && runs.iter().any(others) && runs.iter().all(|run| !run.settings.imported()) {
+            // Two files of one name.
+            differing.insert("model".to_owned(), files);
+        }
+    }
+    let parts: Vec<Value> = runs.iter().map(|run| run.shard.map(|shard| shard.to_string()).into()).collect();
+    if parts.iter().any(|part| *part != parts[0]) {
+        differing.insert("part".to_owned(), parts);
+    }
     let label = |(place, run): (usize, &&Manifest)| {
         let suite = suites.then(|| run.settings.suite.clone());
         let model = models.then(|| format!("model {}", run.model.name));
         let rest = differing.iter().filter_map(|(name, values)| said(name, &values[place]));
-        let parts: Vec<String> = suite.into_iter().chain(model).chain(rest).take(MOST).collect();
-        match parts.is_empty() {
-            true => format!("begun {}", run.started.trim_end_matches('Z').replace('T', " ")),
-            false => parts.join(", "),
-        }
+        suite.into_iter().chain(model).chain(rest).take(MOST).collect::<Vec<_>>().join(", ")
     };
-    if others.is_empty() {
-        return vec![String::new()];
-    }
     runs.iter().enumerate().map(label).collect()
 }
 
@@ -89,6 +138,14 @@ mod tests {
         ] {
             assert_eq!(said(name, &value).as_deref(), words, "{name} {value}");
         }
+        let long = format!("/home/{}/one/model.gguf", "folder/".repeat(9));
+        let label = said("model", &json!(long)).unwrap();
+        assert!(
+            label.starts_with("model \u{2026}") && label.ends_with("/one/model.gguf") && label.chars().count() == 46,
+            "{label}"
+        );
+        assert_eq!(said("model", &json!("a/b")).as_deref(), Some("model a/b"));
+        assert_eq!(said("part", &json!("1/2")).as_deref(), Some("part 1/2"));
         assert!(is_left_out("suite_options.task_file.sha256") && is_left_out("generation.stop_ids"));
         assert!(!is_left_out("suite_options.prompt_sha256.gsm"));
     }

@@ -257,7 +257,9 @@ fn figure_tables(figure: &NupaFigure, width: usize) -> String {
         let grid = Grid { name: figure.metric.name().to_owned(), title: title.clone(), unit, columns, groups };
         text.push('\n');
         text.extend(
-            grid_text(&grid).lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }),
+            grid_text(&grid, width.saturating_sub(2))
+                .lines()
+                .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }),
         );
     }
     text

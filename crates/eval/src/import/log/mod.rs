@@ -14,7 +14,7 @@ use serde_json::Value;
 pub use answers::Answers;
 pub(crate) use convert::{CHOICES, Converted, Converter, no_field};
 pub use settings::card_of;
-pub(crate) use settings::{Chosen, content_of, log_manifest, options, primary, settings, with_own_names};
+pub(crate) use settings::{Chosen, log_manifest, options, primary, settings, with_own_names};
 
 use crate::EvalError;
 use crate::logs::{self, FindOptions, Log, LogCard, LogStatus, Tool};

@@ -133,11 +133,6 @@ pub(super) fn identity(options: &Value) -> Option<String> {
     Some(Value::from(parts.map(|part| part.cloned().unwrap_or_default()).collect::<Vec<_>>()).to_string())
 }
 
-/// Identity of the log of a run, whatever the user chose; none for other runs.
-pub(crate) fn content_of(settings: &RunSettings) -> Option<String> {
-    content(&settings.suite_options).filter(|_| settings.is_log()).map(|(content, _)| content)
-}
-
 /// A user's choices for a log, by the names of the options.
 pub(super) type Choices = [(&'static str, Value); 3];
 

@@ -97,8 +97,8 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
     let differences = "Differences are paired by item: the same questions, minus the first model's result. Their intervals are \
          cluster-robust. Hatched and marked n.s.: the difference does not hold after Holm's adjustment, so these data do not show \
          one; that is not evidence that there is none.";
-    let lead = match runs {
-        [_] => "Lines are 95 % intervals.".to_owned(),
+    let lead = match comparisons {
+        [] => "Lines are 95 % intervals.".to_owned(),
         _ => format!("Lines are 95 % intervals. {differences}"),
     };
     body.part(
