@@ -79,11 +79,7 @@ impl Printer {
 
     /// Prints a message behind a beginning that may be styled. Only a terminal's lines are wrapped: programs read whole ones.
     fn write_message(beginning: &str, text: &str) {
-        let text = harmless(text);
-        let text = match message_width() {
-            Some(width) => wrapped(beginning, &text, width),
-            None => format!("{beginning}{text}"),
-        };
+        let text = wrapped(beginning, &harmless(text), message_width().unwrap_or(usize::MAX));
         // Ignored: with stderr closed, there is nowhere to report to.
         writeln!(io::stderr().lock(), "{text}").ok();
     }
@@ -127,10 +123,9 @@ fn wrapped(beginning: &str, text: &str, width: usize) -> String {
     let plain = unstyled(beginning);
     let wrapped = |(place, line): (usize, &str)| {
         let whole = if place == 0 { format!("{plain}{line}") } else { line.to_owned() };
-        match whole.chars().count() <= width || is_command(line) {
-            true => whole,
-            false => wrap_lines(&whole, width).trim_end().to_owned(),
-        }
+        let fits = whole.chars().count() <= width || is_command(line);
+        let lines = if fits { whole } else { wrap_lines(&whole, width) };
+        lines.trim_end().to_owned()
     };
     let text = text.lines().enumerate().map(wrapped).collect::<Vec<_>>().join("\n");
     let (plain, styled) = (plain.trim_end(), beginning.trim_end());
@@ -188,6 +183,7 @@ mod tests {
         assert_eq!(wrapped(styled, "one two six seven", 20), format!("{styled}one two six\nseven"));
         assert_eq!(wrapped(styled, "one two six", 20), format!("{styled}one two six"));
         assert_eq!(wrapped("", "", 20), "");
+        assert_eq!(wrapped(styled, "one \n\n  two\n", usize::MAX), format!("{styled}one\n\n  two"));
         let long = "a_word_that_is_longer_than_a_line";
         assert_eq!(wrapped("help: ", long, 20), format!("help:\n{long}"));
         let text = "name a run, as one of these\n  earnest runs show nupa-00000001  # seed 1\n  and of many words";
