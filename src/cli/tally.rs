@@ -1,5 +1,5 @@
 //! Counts of a run in progress: time left, accuracy and speed.
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use earnest_engine::Statistics;
 use earnest_eval::report::with_commas;
@@ -194,6 +194,8 @@ pub(super) fn clock(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
