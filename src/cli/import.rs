@@ -52,7 +52,7 @@ struct Entry {
     /// Documents and samples that were stored.
     items: usize,
     samples: usize,
-    /// Samples without any score, and those of them that failed in the tool.
+    /// Samples without a score by the primary scorer, and those of them that failed in the tool.
     without_score: usize,
     failed: usize,
     /// Samples that could not be read.
@@ -70,9 +70,7 @@ impl Entry {
     /// Says how many samples have no score, where the others have one.
     fn without_scores(&self) -> Option<String> {
         let count = self.without_score;
-        if count == 0 || self.primary.is_none() {
-            return None;
-        }
+        let primary = self.primary.as_deref().filter(|_| count > 0)?;
         let failed = match self.failed {
             0 => String::new(),
             1 if count == 1 => ": it failed in the tool".to_owned(),
@@ -80,7 +78,7 @@ impl Entry {
             failed => format!(": {failed} of them failed in the tool"),
         };
         Some(format!(
-            "{}: {count} of {} {} no score{failed}.",
+            "{}: {count} of {} {} no score by {primary}{failed}.",
             self.run,
             counted(self.samples, "sample"),
             agreeing(count, "has", "have")
@@ -243,9 +241,12 @@ mod tests {
             entry.without_scores()
         };
         assert_eq!(said(4, 0, 0), None);
-        assert_eq!(said(4, 1, 0).unwrap(), "r: 1 of 4 samples has no score.");
-        assert_eq!(said(4, 1, 1).unwrap(), "r: 1 of 4 samples has no score: it failed in the tool.");
-        assert_eq!(said(4, 2, 2).unwrap(), "r: 2 of 4 samples have no score: they failed in the tool.");
-        assert_eq!(said(1234, 3, 1).unwrap(), "r: 3 of 1234 samples have no score: 1 of them failed in the tool.");
+        assert_eq!(said(4, 1, 0).unwrap(), "r: 1 of 4 samples has no score by right.");
+        assert_eq!(said(4, 1, 1).unwrap(), "r: 1 of 4 samples has no score by right: it failed in the tool.");
+        assert_eq!(said(4, 2, 2).unwrap(), "r: 2 of 4 samples have no score by right: they failed in the tool.");
+        assert_eq!(
+            said(1234, 3, 1).unwrap(),
+            "r: 3 of 1234 samples have no score by right: 1 of them failed in the tool."
+        );
     }
 }

@@ -894,8 +894,8 @@ fn an_import_says_how_many_samples_have_no_score() {
     let table = ["--columns", "id=id,completion=text,score=right", "--task", "t"];
     for (model, scores, without, sentence) in [
         ("whole", &["1", "0", "1"][..], 0, None),
-        ("one", &["1", "", "0"], 1, Some("1 of 3 samples has no score.")),
-        ("several", &["1", "", "", "0"], 2, Some("2 of 4 samples have no score.")),
+        ("one", &["1", "", "0"], 1, Some("1 of 3 samples has no score by right.")),
+        ("several", &["1", "", "", "0"], 2, Some("2 of 4 samples have no score by right.")),
     ] {
         let file = format!("{model}.csv");
         std::fs::write(at.join(&file), rows(scores)).unwrap();
@@ -915,4 +915,84 @@ fn an_import_says_how_many_samples_have_no_score() {
     let entries = imported["imported"].as_array().unwrap();
     assert!(entries.iter().filter(failed).count() > 0, "{imported}");
     assert!(entries.iter().all(|entry| entry["without_score"].as_u64() >= entry["failed"].as_u64()), "{imported}");
+}
+
+/// A log of Inspect whose results are by these scorers, with the scores of its samples.
+fn inspect_log(scorers: &[&str], samples: &[Value]) -> String {
+    let scores: Vec<Value> = scorers
+        .iter()
+        .map(|name| json!({"name": name, "scorer": name, "metrics": {"accuracy": {"name": "accuracy", "value": 0.5}}}))
+        .collect();
+    let samples: Vec<Value> = samples
+        .iter()
+        .enumerate()
+        .map(|(number, scores)| json!({"id": format!("q{number}"), "epoch": 1, "input": "q", "target": "1", "scores": scores}))
+        .collect();
+    json!({
+        "version": 2, "status": "success", "eval": {"model": "m", "task": "t"},
+        "results": {"scores": scores}, "samples": samples,
+    })
+    .to_string()
+}
+
+#[test]
+fn a_log_whose_samples_have_other_scorers_than_its_results_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let (right, wrong) = (json!({"value": "C"}), json!({"value": "I"}));
+    let renamed = inspect_log(&["match"], &[json!({"other": right}), json!({"other": wrong})]);
+    std::fs::write(at.join("renamed.json"), renamed).unwrap();
+    let output = run_in(at, &["import", "renamed.json"]);
+    assert!(code(&output) != 0 && stdout(&output).is_empty(), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("its results have scores by match, but its samples by other"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!stdout(&run_in(at, &["runs", "list"])).contains("renamed"));
+
+    // One scorer of two, of one sample of two.
+    let partly = inspect_log(&["match", "f1"], &[json!({"match": right}), json!({"other": wrong})]);
+    std::fs::write(at.join("partly.json"), partly).unwrap();
+    let output = run_in(at, &["import", "partly.json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("no sample has a score by f1, which is in the log's results"),
+        "{}",
+        stderr(&output)
+    );
+    let said = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("1 of 2 samples has no score by match."), "{said}");
+}
+
+#[test]
+fn logs_without_scores_are_not_called_without_common_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let imported = import(at, "openai-batch", &[]);
+    let runs = names(&imported);
+    let output = run_in(at, &["compare", &runs[0], &runs[1]]);
+    assert_eq!(code(&output), 2);
+    let said = stderr(&output);
+    assert!(said.contains("none of its samples has a score") && said.contains("--answers FILE"), "{said}");
+}
+
+#[test]
+fn rows_of_a_later_earnest_are_refused_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("t.csv"), "id,text,right\nq1,text,1\nq2,text,0\n").unwrap();
+    let columns = ["--columns", "id=id,completion=text,score=right", "--task", "t", "--model-name", "m"];
+    let run = names(&document(&run_in(at, &[&["import", "t.csv", "--json"][..], &columns].concat()))).remove(0);
+    done(at, &["export", &run, "-o", "rows.jsonl"]);
+    let rows = std::fs::read_to_string(at.join("rows.jsonl")).unwrap();
+    assert!(rows.contains("\"format\":1"), "{rows}");
+    std::fs::write(at.join("later.jsonl"), rows.replace("\"format\":1", "\"format\":9")).unwrap();
+    let output = run_in(at, &["import", "later.jsonl", "--results", "other"]);
+    assert!(code(&output) != 0, "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("an export of a later earnest, in version 9 of its samples"),
+        "{}",
+        stderr(&output)
+    );
 }

@@ -108,8 +108,16 @@ pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> Ev
     }))
 }
 
-/// Refuses scorers that give no numbers; an object has parts that may be numbers.
+/// Refuses runs without scores, and scorers that give no numbers; an object has parts that may be numbers.
 pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), EvalError> {
+    let unscored = |scores: &Scores| scores.is_empty() && scores.without_score > 0 && scores.without_number == 0;
+    if let Some((name, scores)) = names.iter().zip(scores).find(|(_, scores)| unscored(scores)) {
+        let by =
+            if scores.primary.is_empty() { String::new() } else { format!(" by {}", scores.primary.join(" and ")) };
+        let message = format!("{name} has nothing to compare: none of its samples has a score{by}");
+        return Err(EvalError::setting(message)
+            .hint("`earnest import --answers FILE` scores completions of a log; --primary names another scorer"));
+    }
     let mut without = names.iter().zip(scores).filter(|(_, scores)| scores.is_empty() && scores.without_number > 0);
     let Some((name, scores)) = without.next() else { return Ok(()) };
     let scorer = scores.primary.join(" and ");

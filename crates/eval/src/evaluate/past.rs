@@ -4,7 +4,11 @@ use std::collections::HashMap;
 use super::survey::SampleTokens;
 use crate::EvalError;
 use crate::run::store::{RunRecord, Store};
-use crate::run::{Expected, Host, Rate, RunSettings, Totals};
+use crate::run::{Expected, Host, Rate, RunSettings, Status, Totals};
+
+/// Answers from which on an unfinished run says something: its time is also that of the answers which were dropped at its end, and its
+/// answers are the shortest.
+const ENOUGH: usize = 100;
 
 /// Stored runs of a machine, the newest last.
 pub(crate) struct Past<'s> {
@@ -42,7 +46,8 @@ impl<'s> Past<'s> {
                     sums
                 }
             };
-            if let Some(found) = read(run, &sums) {
+            let answered = sums.recorded - sums.failed;
+            if let Some(found) = says_enough(run.manifest.status, answered).then(|| read(run, &sums)).flatten() {
                 return Ok(Some(found));
             }
         }
@@ -86,6 +91,11 @@ impl<'s> Past<'s> {
     }
 }
 
+/// True if the speed and the lengths of a run with so many answers are those of others.
+fn says_enough(status: Status, answered: usize) -> bool {
+    status == Status::Finished || answered >= ENOUGH
+}
+
 /// True for runs of one model on one engine.
 fn is_of(one: &RunSettings, other: &RunSettings) -> bool {
     one.engine == other.engine
@@ -99,4 +109,15 @@ fn is_alike(one: &RunSettings, other: &RunSettings) -> bool {
     one.suite == other.suite
         && one.prompt_mode == other.prompt_mode
         && one.generation.thinking == other.generation.thinking
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_stopped_early_says_nothing() {
+        assert!(says_enough(Status::Finished, 1) && says_enough(Status::Interrupted, ENOUGH));
+        assert!(!says_enough(Status::Interrupted, 2) && !says_enough(Status::Running, 2));
+    }
 }

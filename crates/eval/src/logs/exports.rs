@@ -18,7 +18,7 @@ use crate::EvalError;
 use crate::import::CHOICES;
 use crate::report::LogNames;
 use crate::report::export::{MANIFEST, formula};
-use crate::run::{MANIFEST_FORMAT, Manifest};
+use crate::run::{MANIFEST_FORMAT, Manifest, SAMPLE_FORMAT};
 
 /// Columns that every export begins with.
 pub(super) const COLUMNS: [&str; 5] = ["run", "suite", "item", "sample", "task"];
@@ -53,11 +53,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
     let manifest: Option<Value> = manifest.and_then(|text| serde_json::from_str(&text).ok());
     let written = manifest.as_ref().and_then(|manifest| manifest.get("format")?.as_u64());
     if let Some(format) = written.filter(|format| *format > u64::from(MANIFEST_FORMAT)) {
-        return Err(EvalError::log(
-            path,
-            format!("it is an export of a later earnest, in version {format} of its manifest; up to {MANIFEST_FORMAT} is read"),
-        )
-        .hint("import it with that earnest, or a newer one"));
+        return Err(of_later(path, "manifest", format, MANIFEST_FORMAT));
     }
     let of_manifest = manifest.as_ref().and_then(|manifest| {
         let manifest: Manifest = serde_json::from_value(manifest.clone()).ok()?;
@@ -72,6 +68,9 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         let Some((run, suite)) = row.text("run").zip(row.text("suite")) else {
             return Err(file.error(&row, "it does not name its run and suite"));
         };
+        if let Some(format) = whole(&row, "format").filter(|format| *format > u64::from(SAMPLE_FORMAT)) {
+            return Err(of_later(path, "samples", format, SAMPLE_FORMAT));
+        }
         let known = runs.entry(run.into_owned()).or_default();
         known.suite = suite.into_owned();
         known.rows.push(number);
@@ -108,6 +107,15 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         logs.push(Log { card, source: Box::new(source), keep_going: options.keep_going });
     }
     Ok(logs)
+}
+
+/// The error of an export in a format that this version does not know.
+fn of_later(path: &Path, what: &str, format: u64, known: u32) -> EvalError {
+    EvalError::log(
+        path,
+        format!("it is an export of a later earnest, in version {format} of its {what}; up to {known} is read"),
+    )
+    .hint("import it with that earnest, or a newer one")
 }
 
 fn card(name: &str, run: &Run, manifest: Option<&Value>, options: &FindOptions) -> LogCard {

@@ -69,7 +69,7 @@ pub struct ImportedLog {
     /// Documents and samples that were written.
     pub items: usize,
     pub samples: usize,
-    /// Samples without any score, and those of them that failed in the tool.
+    /// Samples without a score by the primary scorer, and those of them that failed in the tool.
     pub without_score: usize,
     pub failed: usize,
     /// Samples that could not be read.
@@ -327,6 +327,11 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
             agreeing(count, "has", "have"),
             agreeing(count, "which is", "each of them is")
         ));
+    }
+    if !written.given.is_empty() {
+        for scorer in write::without_scores(card, &written.given) {
+            warn(format!("{name}: no sample has a score by {scorer}, which is in the log's results"));
+        }
     }
     for (scorer, text) in &written.texts {
         warn(format!("{name}: scores of {scorer} are texts, such as \"{text}\": they are kept, and in no mean"));

@@ -1,5 +1,5 @@
 //! Writing of a log as a run, in one transaction.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -7,8 +7,9 @@ use std::thread;
 use serde_json::Value;
 
 use super::convert::{Converted, Converter, no_field};
+use super::settings::own_name;
 use crate::EvalError;
-use crate::logs::{Log, LogPrompt, LogSample, Refused};
+use crate::logs::{Log, LogCard, LogPrompt, LogSample, Refused};
 use crate::report::LogSums;
 use crate::run::Sample;
 use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
@@ -28,9 +29,11 @@ pub(super) struct Written {
     pub samples: usize,
     /// Documents with an id that an earlier one has.
     pub renamed: usize,
-    /// Samples without any score, and those of them that failed in the tool.
+    /// Samples without a score by the primary scorer, and those of them that failed in the tool.
     pub without_score: usize,
     pub failed: usize,
+    /// Scorers of which a sample has a score.
+    pub given: BTreeSet<String>,
     /// Samples with a completion and without an expected answer, and those with one.
     pub without_answer: usize,
     pub with_answer: usize,
@@ -135,6 +138,28 @@ fn length(sample: &LogSample) -> usize {
     prompt + texts + sample.completions.iter().map(String::len).sum::<usize>()
 }
 
+/// True if a name is that of a scorer, or of one of its parts (`grades.form` of `grades`).
+fn is_of(name: &str, scorer: &str) -> bool {
+    name.strip_prefix(scorer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Scorers of a log's results by which no sample has a score.
+pub(super) fn without_scores<'a>(card: &'a LogCard, given: &'a BTreeSet<String>) -> impl Iterator<Item = &'a String> {
+    card.scorers.iter().filter(|scorer| !given.iter().any(|name| is_of(scorer, name)))
+}
+
+/// The error of a log whose samples have scores by none of the scorers of its results.
+fn other_scorers(card: &LogCard, given: &BTreeSet<String>) -> EvalError {
+    let others: Vec<&str> = given.iter().map(String::as_str).collect();
+    let message = format!(
+        "its results have scores by {}, but its samples by {}: it is a layout that is not known, or one of them was changed",
+        card.scorers.join(", "),
+        others.join(", ")
+    );
+    EvalError::log(card.files.first().cloned().unwrap_or_default(), message)
+        .hint("docs/logs.md has the layouts that are read; a table of the samples can be imported with --columns id=...,score=...")
+}
+
 /// A document of the log.
 struct Document {
     number: usize,
@@ -185,6 +210,11 @@ impl<'a> Placing<'a> {
             let thing = format!("the document {} of {}{file}", first.id, card.task);
             return Err(no_field(&thing, field, &first.covariates.into_iter().collect()).into());
         }
+        let Written { given, .. } = &self.written;
+        let card = self.converter.card;
+        if !given.is_empty() && !card.scorers.is_empty() && without_scores(card, given).count() == card.scorers.len() {
+            return Err(other_scorers(card, given).into());
+        }
         Ok(self.written)
     }
 
@@ -197,6 +227,7 @@ impl<'a> Placing<'a> {
                 self.written.texts.insert(score.scorer.clone(), text.to_owned());
             }
         }
+        let by_primary = self.take_names(&sample);
         let (id, epoch) = (sample.id.clone(), sample.epoch);
         let Converted { mut item, prompt, sample: mut row, labelled } = self.converter.convert(sample);
         let (name, number, is_next) = self.document(&id, epoch);
@@ -224,12 +255,26 @@ impl<'a> Placing<'a> {
             self.written.items += 1;
         }
         self.written.samples += 1;
-        self.written.without_score += usize::from(row.score.is_none());
+        self.written.without_score += usize::from(row.score.is_none() || by_primary == Some(false));
         self.written.failed += usize::from(row.failure.is_some());
         self.written.without_answer += usize::from(row.completion.is_some() && row.gold.is_empty());
         self.written.with_answer += usize::from(!row.gold.is_empty());
         batch.rows.push((number * self.samples as usize + row.sample as usize, row));
         Ok(())
+    }
+
+    /// Takes the names of the scorers that have a score of the sample; true if the primary one is among them, none if there is none.
+    fn take_names(&mut self, sample: &LogSample) -> Option<bool> {
+        let Converter { card, primary, .. } = self.converter;
+        let mut by_primary = false;
+        for score in sample.scores.iter().filter(|score| !score.value.is_null()) {
+            let (name, _) = own_name(card.tool, &score.scorer);
+            by_primary |= primary.is_some_and(|primary| is_of(primary, name));
+            if !self.written.given.contains(name) {
+                self.written.given.insert(name.to_owned());
+            }
+        }
+        primary.filter(|_| !card.scorers.is_empty()).map(|_| by_primary)
     }
 
     /// Id of the sample's document in the run, its number, and true for its first sample. A document that has this repeat already is
