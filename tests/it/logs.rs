@@ -264,7 +264,7 @@ fn completions_are_read_again_beside_the_tools_scores() {
     // The first run has no reading of its own.
     let output = run_in(at, &["compare", gemma, &saved, "--primary", "final"]);
     assert_eq!(code(&output), 2, "{}", stdout(&output));
-    assert!(stderr(&output).contains("no items in common"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("none of its samples has a score by final"), "{}", stderr(&output));
     let found = document(&run_in(at, &["compare", gemma, &saved, "--json"]))[0].clone();
     assert_eq!((&found["items"], &found["primary"]), (&json!(40), &json!([["exact_match,strict-match"], ["final"]])));
 }
@@ -969,8 +969,9 @@ fn a_log_whose_samples_have_other_scorers_than_its_results_is_refused() {
 fn logs_without_scores_are_not_called_without_common_questions() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let imported = import(at, "openai-batch", &[]);
-    let runs = names(&imported);
+    let batch = logs("openai-batch");
+    let output = run_in(at, &["import", batch.to_str().unwrap(), "--json"]);
+    let runs = names(&document(&output));
     let output = run_in(at, &["compare", &runs[0], &runs[1]]);
     assert_eq!(code(&output), 2);
     let said = stderr(&output);
@@ -984,7 +985,7 @@ fn rows_of_a_later_earnest_are_refused_in_every_format() {
     std::fs::write(at.join("t.csv"), "id,text,right\nq1,text,1\nq2,text,0\n").unwrap();
     let columns = ["--columns", "id=id,completion=text,score=right", "--task", "t", "--model-name", "m"];
     let run = names(&document(&run_in(at, &[&["import", "t.csv", "--json"][..], &columns].concat()))).remove(0);
-    done(at, &["export", &run, "-o", "rows.jsonl"]);
+    done(at, &["export", &run, "--format", "jsonl", "-o", "rows.jsonl"]);
     let rows = std::fs::read_to_string(at.join("rows.jsonl")).unwrap();
     assert!(rows.contains("\"format\":1"), "{rows}");
     std::fs::write(at.join("later.jsonl"), rows.replace("\"format\":1", "\"format\":9")).unwrap();

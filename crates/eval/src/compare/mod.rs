@@ -116,7 +116,7 @@ pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), E
             if scores.primary.is_empty() { String::new() } else { format!(" by {}", scores.primary.join(" and ")) };
         let message = format!("{name} has nothing to compare: none of its samples has a score{by}");
         return Err(EvalError::setting(message)
-            .hint("`earnest import --answers FILE` scores completions of a log; --primary names another scorer"));
+            .hint("--primary names another scorer; `earnest import --answers FILE` scores the completions of a log"));
     }
     let mut without = names.iter().zip(scores).filter(|(_, scores)| scores.is_empty() && scores.without_number > 0);
     let Some((name, scores)) = without.next() else { return Ok(()) };
