@@ -34,7 +34,7 @@ pub fn execute(args: &ImportArgs, quiet: bool, printer: Printer) -> Result<Exit,
     if !args.json && !quiet {
         let wrong = results::has_wrong(&store, &run)?;
         let (run, option) = (&run.manifest.run, results::option(&args.results.folder));
-        printer.message(&format!("page: earnest report {run}{option} writes it"));
+        printer.message(&format!("page: `earnest report {run}{option}` writes it"));
         let wrong = wrong.then(|| results::wrong_samples(run, &option));
         let commands = wrong.into_iter().chain([results::compare_with(run, &option)]);
         results::next_lines(commands).iter().for_each(|line| printer.message(line));

@@ -490,7 +490,7 @@ mod tests {
 
     #[test]
     fn what_tells_runs_apart_is_a_column_or_below_them() {
-        let long = "tasks add_Integer, sub_Integer, max_Integer and a dozen more, temperature 0.7, most tokens 128";
+        let long = "tasks add_Integer, sub_Integer, max_Integer and a dozen more, temperature 0.7, token limit 128";
         let entries = [
             entry("nupa-earnest-abacus-1.4m-00000001", Some("seed 1")),
             entry("nupa-earnest-abacus-1.4m-00000002", Some("seed 2")),
