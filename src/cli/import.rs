@@ -7,11 +7,11 @@ use super::error::CliError;
 use super::log_args::ImportLogsArgs;
 use super::printer::Printer;
 use super::result_args::ImportArgs;
+use super::values::{agreeing, card, counted};
 use super::{Exit, catalogue, results};
 use earnest_eval::import::{ImportSettings, Imported, ImportedLogs, LogImportSettings, import, import_logs};
 use earnest_eval::report::{Align, Table, percent, wrap};
 use earnest_tasks::suite::{Interval, SummaryRow};
-use earnest_tasks::{agreeing, counted};
 
 impl ImportArgs {
     fn settings(&self) -> ImportSettings {
@@ -34,7 +34,7 @@ pub fn execute(args: &ImportArgs, quiet: bool, printer: Printer) -> Result<Exit,
     if !args.json && !quiet {
         let wrong = results::has_wrong(&store, &run)?;
         let (run, option) = (&run.manifest.run, results::option(&args.results.folder));
-        printer.message(&format!("page: earnest report {run}{option} writes it"));
+        printer.message(&format!("page: `earnest report {run}{option}` writes it"));
         let wrong = wrong.then(|| results::wrong_samples(run, &option));
         let commands = wrong.into_iter().chain([results::compare_with(run, &option)]);
         results::next_lines(commands).iter().for_each(|line| printer.message(line));
@@ -113,7 +113,7 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
         printer.json(&outcome)?;
         return Ok(exit);
     }
-    printer.result(&screen(&outcome, printer.width()))?;
+    printer.result(&screen(&outcome, printer.known_width(), printer.width()))?;
     outcome.known.iter().for_each(|run| printer.message(&format!("{run} has this log already: skipped")));
     outcome.refused.iter().for_each(|error| printer.warning(&format!("left out: {error}")));
     let pair = outcome.imported.iter().enumerate().find_map(|(place, one)| {
@@ -176,29 +176,45 @@ fn mean_of(row: &SummaryRow, scorer: &str) -> Option<(f64, String)> {
     Some((mean, text))
 }
 
-fn screen(outcome: &Outcome, width: usize) -> String {
+/// Table of the imported logs; entries one below the other where it does not fit.
+fn listed(entries: &[Entry], known_width: Option<usize>, width: usize) -> String {
+    let head = [
+        ("run", Align::Left),
+        ("from", Align::Left),
+        ("documents", Align::Right),
+        ("samples", Align::Right),
+        ("score, 95 % interval", Align::Right),
+        ("by", Align::Left),
+    ];
+    let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
+    for entry in entries {
+        table.row(vec![
+            entry.run.clone(),
+            entry.tool.to_owned(),
+            entry.items.to_string(),
+            entry.samples.to_string(),
+            entry.score.clone(),
+            entry.primary.clone().unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    if known_width.is_none_or(|known| table.width() <= known) {
+        return table.render();
+    }
+    let entry_card = |entry: &Entry| {
+        let score = match &entry.primary {
+            Some(primary) => format!("score {} by {primary}", entry.score),
+            None => "no score".to_owned(),
+        };
+        let (documents, samples) = (counted(entry.items, "document"), counted(entry.samples, "sample"));
+        card(&entry.run, [format!("from {}, {documents}, {samples}, {score}", entry.tool)], width)
+    };
+    entries.iter().map(entry_card).collect()
+}
+
+fn screen(outcome: &Outcome, known_width: Option<usize>, width: usize) -> String {
     let mut text = String::new();
     if !outcome.imported.is_empty() {
-        let head = [
-            ("run", Align::Left),
-            ("from", Align::Left),
-            ("documents", Align::Right),
-            ("samples", Align::Right),
-            ("score, 95 % interval", Align::Right),
-            ("by", Align::Left),
-        ];
-        let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
-        for entry in &outcome.imported {
-            table.row(vec![
-                entry.run.clone(),
-                entry.tool.to_owned(),
-                entry.items.to_string(),
-                entry.samples.to_string(),
-                entry.score.clone(),
-                entry.primary.clone().unwrap_or_else(|| "-".to_owned()),
-            ]);
-        }
-        text += &table.render();
+        text += &listed(&outcome.imported, known_width, width);
         text.push('\n');
         text += &wrap("Scores are the tools' own; shares are in per cent.", width, "* ");
         for sentence in outcome.imported.iter().filter_map(Entry::without_scores) {
@@ -220,25 +236,63 @@ fn screen(outcome: &Outcome, width: usize) -> String {
 mod tests {
     use super::*;
 
+    fn entry(samples: usize, without_score: usize, failed: usize) -> Entry {
+        Entry {
+            run: "r".to_owned(),
+            tool: "a table",
+            model: "m".to_owned(),
+            task: "t".to_owned(),
+            items: samples,
+            samples,
+            without_score,
+            failed,
+            refused: 0,
+            without_label: 0,
+            primary: Some("right".to_owned()),
+            mean: None,
+            score: "-".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_logs_one_below_the_other() {
+        let logs = || Outcome {
+            imported: vec![
+                Entry {
+                    run: "arith_generate-EleutherAI_pythia-70m-0123abcd".to_owned(),
+                    tool: "lm-evaluation-harness",
+                    score: "50.0 [26.9,  73.1]".to_owned(),
+                    primary: Some("exact_match,flexible-extract".to_owned()),
+                    samples: 24,
+                    ..entry(12, 0, 0)
+                },
+                Entry { primary: None, ..entry(1, 0, 0) },
+            ],
+            known: Vec::new(),
+            refused: Vec::new(),
+        };
+        let wide = screen(&logs(), None, 100);
+        let table = wide.split("\n\n").next().unwrap();
+        assert!(
+            table.contains("documents") && table.lines().filter(|line| line.contains(" 12 ")).count() == 1,
+            "{wide}"
+        );
+        let widest = table.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(screen(&logs(), Some(widest), widest).starts_with(table));
+        for width in [60, 80, widest - 1] {
+            let text = screen(&logs(), Some(width), width);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let first = "arith_generate-EleutherAI_pythia-70m-0123abcd from lm-evaluation-harness, 12 documents, 24 samples, score \
+                         50.0 [26.9, 73.1] by exact_match,flexible-extract";
+            assert!(words.starts_with(&format!("{first} r from a table, 1 document, 1 sample, no score")), "{text}");
+        }
+    }
+
     #[test]
     fn samples_without_a_score_are_counted_in_words() {
         let said = |samples: usize, without_score: usize, failed: usize| {
-            let entry = Entry {
-                run: "r".to_owned(),
-                tool: "a table",
-                model: "m".to_owned(),
-                task: "t".to_owned(),
-                items: samples,
-                samples,
-                without_score,
-                failed,
-                refused: 0,
-                without_label: 0,
-                primary: Some("right".to_owned()),
-                mean: None,
-                score: "-".to_owned(),
-            };
-            entry.without_scores()
+            entry(samples, without_score, failed).without_scores()
         };
         assert_eq!(said(4, 0, 0), None);
         assert_eq!(said(4, 1, 0).unwrap(), "r: 1 of 4 samples has no score by right.");

@@ -118,13 +118,21 @@ fn message_width() -> Option<usize> {
 }
 
 /// Wraps the lines of a message behind its beginning, whose styles take no room. What a line continues with stands under its own
-/// beginning; a command stays whole, so that it can be copied.
+/// beginning; a command stays whole, so that it can be copied, with its comment below it where both have no room.
 fn wrapped(beginning: &str, text: &str, width: usize) -> String {
     let plain = unstyled(beginning);
     let wrapped = |(place, line): (usize, &str)| {
         let whole = if place == 0 { format!("{plain}{line}") } else { line.to_owned() };
-        let fits = whole.chars().count() <= width || is_command(line);
-        let lines = if fits { whole } else { wrap_lines(&whole, width) };
+        let lines = match comment(line) {
+            _ if whole.chars().count() <= width => whole,
+            Some("") => whole,
+            Some(comment) => {
+                let indent = " ".repeat(whole.find("earnest ").unwrap_or(0));
+                let command = whole.strip_suffix(comment).unwrap_or(&whole).trim_end();
+                format!("{command}\n{}", wrap_lines(&format!("{indent}{comment}"), width))
+            }
+            None => wrap_lines(&whole, width),
+        };
         lines.trim_end().to_owned()
     };
     let text = text.lines().enumerate().map(wrapped).collect::<Vec<_>>().join("\n");
@@ -139,12 +147,12 @@ fn unstyled(text: &str) -> String {
     first + &parts.filter_map(|part| part.split_once('m')).map(|(_, rest)| rest).collect::<String>()
 }
 
-/// True of a line that is a command to be copied: `next: earnest samples RUN`.
-fn is_command(line: &str) -> bool {
-    let line = line.trim_start();
-    let line = line.strip_prefix("next: ").unwrap_or(line);
-    // A comment in parentheses is for people.
-    line.starts_with("earnest ") && !line.contains(" (")
+/// The comment in parentheses, which is for people, behind a command to be copied: `next: earnest samples RUN (RUN: a run)`. Empty for a
+/// command alone; none for a line that is no command.
+fn comment(line: &str) -> Option<&str> {
+    let own = line.trim_start();
+    let own = own.strip_prefix("next: ").unwrap_or(own);
+    own.starts_with("earnest ").then(|| own.find(" (").map_or("", |place| &own[place + 1..]))
 }
 
 /// A name as it stands in a line: without control characters and line ends.
@@ -195,8 +203,16 @@ mod tests {
         let next = "next: earnest samples nupa-00000001 --wrong";
         assert_eq!(wrapped("", next, 20), next);
         let compare = "      earnest compare A B (A: a run of the same questions)";
-        let lines = wrapped("", compare, 40);
-        assert!(lines.lines().all(|line| line.chars().count() <= 40 && line.starts_with("      ")), "{lines}");
+        assert_eq!(
+            wrapped("", compare, 30),
+            "      earnest compare A B\n      (A: a run of the same\n      questions)"
+        );
+        assert_eq!(
+            wrapped("", "next: earnest compare A nupa-00000001 (A: a run)", 30),
+            "next: earnest compare A nupa-00000001\n      (A: a run)"
+        );
+        let said = "name its columns: `--columns id=..., score=...`";
+        assert_eq!(wrapped("help: ", said, 40), "help: name its columns:\n`--columns id=..., score=...`");
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
     if ["pdf", "png", "svg"].contains(&ending) {
         return Err(CliError::usage(format!("the report is an HTML page, and {} says {ending}", output.display()))
             .help(format!(
-                "-o report.html, which a browser prints; --figures DIR --figure-format {ending} writes the figures"
+                "-o report.html, which a browser prints; `--figures DIR --figure-format {ending}` writes the figures"
             )));
     }
     write(runs, results, output, Some((figures, *every_figure)))?.iter().for_each(|line| printer.message(line));

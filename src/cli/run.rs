@@ -151,7 +151,7 @@ fn say_next(ending: &Ending, ended: &EndedRun<'_>, quiet: bool, printer: Printer
     let output = results::page(folder, run);
     let option = results::option(folder);
     let page = if recorded > PAGE {
-        format!("page: earnest report {run}{option} writes it")
+        format!("page: `earnest report {run}{option}` writes it")
     } else {
         match report::write(&[run.to_owned()], folder, &output, None) {
             Ok(_) => format!("page: {}", output.display()),

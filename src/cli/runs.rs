@@ -1,5 +1,5 @@
 //! `earnest runs`.
-use super::values::{agreeing, counted, named};
+use super::values::{agreeing, card, counted, named};
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
@@ -187,7 +187,7 @@ fn cells(entry: &RunEntry) -> Vec<String> {
 
 /// The list for terminals that are too narrow for its table.
 fn cards(entries: &[RunEntry], width: usize) -> String {
-    let card = |entry: &RunEntry| {
+    let entry_card = |entry: &RunEntry| {
         let samples = match entry.planned {
             Some(planned) if planned != entry.recorded => {
                 format!("{} of {}", entry.recorded, counted(planned, "sample"))
@@ -216,10 +216,9 @@ fn cards(entries: &[RunEntry], width: usize) -> String {
             entry.truncated,
             tokens(entry)
         );
-        let label = entry.label.as_ref().map_or_else(String::new, |label| wrap(label, width, "  "));
-        format!("{}\n{label}{}", entry.run, wrap(&about, width, "  "))
+        card(&entry.run, entry.label.clone().into_iter().chain([about]), width)
     };
-    entries.iter().map(card).collect()
+    entries.iter().map(entry_card).collect()
 }
 
 fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
@@ -490,7 +489,7 @@ mod tests {
 
     #[test]
     fn what_tells_runs_apart_is_a_column_or_below_them() {
-        let long = "tasks add_Integer, sub_Integer, max_Integer and a dozen more, temperature 0.7, most tokens 128";
+        let long = "tasks add_Integer, sub_Integer, max_Integer and a dozen more, temperature 0.7, token limit 128";
         let entries = [
             entry("nupa-earnest-abacus-1.4m-00000001", Some("seed 1")),
             entry("nupa-earnest-abacus-1.4m-00000002", Some("seed 2")),

@@ -18,6 +18,11 @@ pub fn named(name: &str, columns: usize, value: &str, width: Option<usize>) -> S
     }
 }
 
+/// An entry of a list for terminals that are too narrow for its table: a name, and below it its paragraphs.
+pub fn card(name: &str, paragraphs: impl IntoIterator<Item = String>, width: usize) -> String {
+    paragraphs.into_iter().fold(format!("{name}\n"), |card, text| card + &wrap(&text, width, "  "))
+}
+
 /// Parser of an option that takes one of a few names: each with its help (or none) and its value.
 pub fn one_of<T: Copy + Send + Sync + 'static>(
     values: &'static [(&'static str, &'static str, T)],

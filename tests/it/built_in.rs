@@ -240,7 +240,7 @@ fn every_run_ends_with_one_screen_of_forty_lines() {
                 .unwrap();
             let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
             assert!(output.status.success(), "{words:?}: {err}");
-            let end = err.find("page: earnest").unwrap_or_else(|| panic!("{words:?}: no page: {err}"));
+            let end = err.find("page: ").unwrap_or_else(|| panic!("{words:?}: no page: {err}"));
             let screen = format!("{out}{}", &err[end..]);
             let rows = rows_at(columns as usize, &screen);
             assert!(rows <= 40, "{words:?} at {columns} columns, {rows} rows\n{screen}");

@@ -213,6 +213,35 @@ fn a_name_for_all_models_is_refused_where_a_vocabulary_contradicts_it() {
 }
 
 #[test]
+fn a_reason_of_several_models_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let mut gguf = convert("llama", "llama").0;
+    gguf.set("tokenizer.ggml.pre", Value::String("no-such".to_owned()));
+    gguf.write(&at.join("named.gguf"));
+    std::fs::write(at.join("study.toml"), STUDY.replace("silent.gguf", "named.gguf")).unwrap();
+    let words = ["study", "study.toml", "--threads", "1"];
+    let planned = earnest(at, &[&words[..], &["--dry-run"]].concat());
+    let table = String::from_utf8_lossy(&planned.stdout).into_owned();
+    let total: Vec<&str> = table.lines().find(|line| line.starts_with("all ")).unwrap().split_whitespace().collect();
+    assert_eq!(total, ["all", "0", "0", "0", "0", "0:00"], "{table}");
+    let run = earnest(at, &words);
+    let (said, screen) = (flat(&run), stderr(&run));
+    assert_eq!(run.status.code(), Some(3), "{said}");
+    assert!(said.contains("silent, named cannot be run: "), "{said}");
+    assert_eq!(said.matches("tokenizer.ggml.pre is no-such").count(), 1, "{screen}");
+    assert_eq!(said.matches(" failed, for the reason above").count(), 2, "{screen}");
+    assert_eq!(said.matches("name the one that the model was trained with").count(), 1, "{screen}");
+    // What the plan does not say is said of the first run.
+    let quiet = flat(&earnest(at, &[&words[..], &["--quiet"]].concat()));
+    assert_eq!(
+        (quiet.matches(" failed: ").count(), quiet.matches(", for the reason above").count()),
+        (1, 1),
+        "{quiet}"
+    );
+}
+
+#[test]
 fn a_key_for_all_models_is_for_those_that_have_it() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -317,7 +317,7 @@ fn comparisons_say_which_settings_differ() {
     let output = run_in(at, &["compare", &first, &third]);
     let said = stderr(&output);
     assert_eq!(code(&output), 0, "{said}");
-    for part in ["most tokens (6 in A, 9 in B)", "temperature (0.0 in A, 0.5 in B)", "weights (as stored in A, "] {
+    for part in ["token limit (6 in A, 9 in B)", "temperature (0.0 in A, 0.5 in B)", "weights (as stored in A, "] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(said.matches("warning: ").count(), 1, "{said}");

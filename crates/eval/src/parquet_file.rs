@@ -39,7 +39,7 @@ pub(crate) fn open(file: File) -> Result<Reader, Unread> {
         let (column, name) = (chunk.column_path().string(), name_of(chunk.compression()));
         return Err(Unread::Codec {
             message: format!("its column `{column}` is compressed with {name}; {READ}"),
-            help: "convert it: python3 -c \"import pandas; pandas.read_parquet('FILE').to_parquet('NEW.parquet', compression='snappy')\"",
+            help: "convert it by pandas: `python3 -c \"import pandas; pandas.read_parquet('FILE').to_parquet('NEW')\"`",
         });
     }
     Ok(reader)

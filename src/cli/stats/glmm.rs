@@ -207,7 +207,7 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     let unused = args.formula.unused();
     anyhow::ensure!(
         unused.is_empty(),
-        "{} need{} a formula; write the model as --formula '{} ~ {} + (1|{})'",
+        "{} need{} a formula; write the model as `--formula '{} ~ {} + (1|{})'`",
         unused.join(", "),
         if unused.len() == 1 { "s" } else { "" },
         formula.response,
@@ -226,7 +226,7 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     }
     anyhow::ensure!(
         args.formula.plot.is_none() && args.formula.predictions.is_none(),
-        "--plot and --predictions need a formula; write the model as --formula '{} ~ {} + (1|{})'",
+        "--plot and --predictions need a formula; write the model as `--formula '{} ~ {} + (1|{})'`",
         formula.response,
         if formula.fixed.is_empty() { "1".to_owned() } else { formula.fixed.join(" + ") },
         formula.group

@@ -1,4 +1,5 @@
 //! Progress of a study run by run: the display of `earnest run` for each.
+use super::reasons::Reasons;
 use crate::cli::events::Reporters;
 use crate::cli::printer::Printer;
 use earnest_eval::EvalError;
@@ -14,20 +15,20 @@ pub struct Lines {
     printer: Printer,
     quiet: bool,
     label: Label,
-    /// True if every finished run gets a line with its accuracy.
-    results: bool,
+    /// Reasons of failed runs that are said, if every run gets a line with its accuracy or its failure.
+    results: Option<Reasons>,
     /// Display of the run in progress.
     current: Option<Reporters>,
 }
 
 impl Lines {
     pub fn new(printer: Printer, quiet: bool, label: Label) -> Self {
-        Lines { printer, quiet, label, results: false, current: None }
+        Lines { printer, quiet, label, results: None, current: None }
     }
 
-    /// These lines and one with the accuracy of every finished run.
-    pub fn with_results(self) -> Self {
-        Lines { results: true, ..self }
+    /// These lines and one with the accuracy of every finished run, or the reason why it failed, where that is not said yet.
+    pub fn with_results(self, said: Reasons) -> Self {
+        Lines { results: Some(said), ..self }
     }
 
     fn say(&self, text: &str) {
@@ -46,9 +47,7 @@ impl Watcher for Lines {
     fn ends(&mut self, plan: &StudyPlan, run: PlannedRun, end: Result<&Evaluated, &EvalError>) {
         // The display ends before anything else is printed.
         drop(self.current.take());
-        if !self.results {
-            return;
-        }
+        let Some(said) = &mut self.results else { return };
         let label = (self.label)(plan, run);
         match end {
             Ok(evaluated) => {
@@ -58,7 +57,7 @@ impl Watcher for Lines {
             }
             // The command ends with this error.
             Err(EvalError::Interrupted { .. }) => {}
-            Err(error) => self.printer.warning(&format!("{label} failed: {error}")),
+            Err(error) => self.printer.warning(&said.failed(&label, error.to_string())),
         }
     }
 }

@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::reasons::Reasons;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use crate::cli::progress::{columns, stage_text};
@@ -24,6 +25,8 @@ pub struct LiveTable {
     current: Option<PlannedRun>,
     tally: Option<Tally>,
     last_drawn: Instant,
+    /// Reasons of failed runs that are said.
+    said: Reasons,
 }
 
 /// Cells of the table.
@@ -92,13 +95,13 @@ impl Grid {
 }
 
 impl LiveTable {
-    pub fn new(printer: Printer, plan: &StudyPlan) -> Self {
+    pub fn new(printer: Printer, plan: &StudyPlan, said: Reasons) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         let style = ProgressStyle::with_template("{msg}\n{spinner} {prefix}");
         bar.set_style(style.expect("the template is constant and valid"));
         bar.enable_steady_tick(DRAW_PERIOD);
-        let live =
-            LiveTable { printer, bar, grid: Grid::new(plan), current: None, tally: None, last_drawn: Instant::now() };
+        let (grid, last_drawn) = (Grid::new(plan), Instant::now());
+        let live = LiveTable { printer, bar, grid, current: None, tally: None, last_drawn, said };
         live.draw("");
         live
     }
@@ -140,7 +143,8 @@ impl Watcher for LiveTable {
             // The command ends with this error.
             Err(EvalError::Interrupted { .. }) => Cell::Waiting,
             Err(error) => {
-                self.bar.suspend(|| self.printer.warning(&format!("{} failed: {error}", plan.label(run))));
+                let failed = self.said.failed(&plan.label(run), error.to_string());
+                self.bar.suspend(|| self.printer.warning(&failed));
                 Cell::Failed
             }
         };

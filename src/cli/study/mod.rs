@@ -2,6 +2,7 @@
 
 mod lines;
 mod live;
+mod reasons;
 mod screen;
 
 use std::io::IsTerminal;
@@ -34,6 +35,7 @@ use earnest_tasks::suite::registry::Channel;
 
 pub(super) use lines::Lines;
 use live::LiveTable;
+use reasons::{Reasons, by_text};
 pub(super) use screen::plan as cost_table;
 
 #[derive(Debug, Args)]
@@ -115,14 +117,16 @@ pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         }
         return Ok(Exit::Success);
     }
+    let mut said = Reasons::default();
     if !quiet {
         printer.message(&screen::plan(&estimate, printer.known_width().unwrap_or(usize::MAX)));
+        said = Reasons::of(&estimate);
     }
     let outcome = if !quiet && std::io::stderr().is_terminal() {
-        run(&plan, sessions, &mut LiveTable::new(printer, &plan))
+        run(&plan, sessions, &mut LiveTable::new(printer, &plan, said))
     } else {
         let label = |plan: &StudyPlan, run: PlannedRun| plan.label(run);
-        run(&plan, sessions, &mut Lines::new(printer, quiet, Box::new(label)).with_results())
+        run(&plan, sessions, &mut Lines::new(printer, quiet, Box::new(label)).with_results(said))
     };
     finish(args, &plan, outcome, quiet, printer)
 }
@@ -240,7 +244,8 @@ pub(super) fn ended(plan: &StudyPlan, outcome: &mut StudyOutcome) -> Option<CliE
     })
 }
 
-/// Prints the failures of an ended study; the error has the exit code of the first.
+/// The error of an ended study with failed runs, whose reasons were said when they failed. It has the exit code of the first, and its next
+/// step if all have the same; others are printed before.
 fn failure(plan: &StudyPlan, outcome: StudyOutcome, printer: Printer) -> Option<CliError> {
     let (all, finished) = (outcome.runs.len(), outcome.finished().count());
     let failures = outcome.runs.into_iter().filter_map(|(run, end)| match end {
@@ -248,12 +253,13 @@ fn failure(plan: &StudyPlan, outcome: StudyOutcome, printer: Printer) -> Option<
         _ => None,
     });
     let failures: Vec<(PlannedRun, CliError)> = failures.collect();
-    for (run, error) in &failures {
-        let help = error.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
-        printer.warning(&format!("{} failed: {error}{help}", plan.label(*run)));
-    }
     let (_, first) = failures.first()?;
     let same = failures.iter().all(|(_, error)| error.help == first.help);
+    if !same {
+        let helps =
+            failures.iter().filter_map(|(run, error)| Some((plan.model(*run).name.as_str(), error.help.as_deref()?)));
+        by_text(helps, ": ").iter().for_each(|help| printer.message(help));
+    }
     let help = first.help.clone().filter(|_| same);
     let help = help.unwrap_or_else(|| "the same command runs them again and uses the finished ones".to_owned());
     Some(CliError::new(first.exit, format!("{} of {} did not finish", all - finished, counted(all, "run"))).help(help))

@@ -1,10 +1,11 @@
 //! Tables of a study: its plan and its results.
+use super::reasons::by_text;
 use crate::cli::tally::clock;
 use crate::cli::values::counted;
 use earnest_eval::report::{Table, ends, p_sentence, p_text, wrap, wrap_lines};
 use earnest_eval::run::Shard;
 use earnest_eval::study::{
-    Adjustment, Coordinates, Dimension, Estimate, Family, MixedModel, MixedModelResult, RunEstimate, StudyResults,
+    Adjustment, Coordinates, Dimension, Estimate, Family, MixedModel, MixedModelResult, StudyResults,
 };
 use earnest_stats::glmm::Coefficient;
 
@@ -88,17 +89,10 @@ fn plan_remarks(estimate: &Estimate) -> Vec<String> {
             });
         }
     }
-    // A model that cannot be opened has the same problem in each of its runs.
-    for problem in estimate.runs.iter().filter_map(problem) {
-        if !remarks.contains(&problem) {
-            remarks.push(problem);
-        }
-    }
+    // A model that cannot be opened has the same problem in each of its runs, and so have several of one file.
+    let problems = estimate.runs.iter().filter_map(|run| Some((run.model.as_str(), run.problem.as_deref()?)));
+    remarks.extend(by_text(problems, " cannot be run: "));
     remarks
-}
-
-fn problem(run: &RunEstimate) -> Option<String> {
-    Some(format!("{} cannot be run: {}", run.model, run.problem.as_ref()?))
 }
 
 /// The results: accuracies, differences, mixed models.

@@ -42,11 +42,11 @@ fn cell(row: &Row, column: Option<&str>) -> Option<String> {
 pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<Vec<Log>, EvalError> {
     let Some(columns) = &options.columns else {
         return Err(EvalError::log(path, "it is a table whose columns are not named")
-            .hint("name them: --columns id=...,completion=...,score=..."));
+            .hint("name them: `--columns id=...,completion=...,score=...`"));
     };
     if columns.id.is_none() && columns.question.is_none() {
         return Err(EvalError::setting("the columns have neither an id nor a question, so that nothing can be paired")
-            .hint("name one: --columns id=... or --columns question=..."));
+            .hint("name one: `--columns id=...` or `--columns question=...`"));
     }
     let file = RowsFile::read(path, format, options)?;
     let mut groups: BTreeMap<(String, String), Vec<u32>> = BTreeMap::new();

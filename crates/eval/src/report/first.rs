@@ -2,7 +2,8 @@
 use std::path::Path;
 
 use super::profile::{bars_below, bars_of, curves, profile};
-use super::text::{heading, headline, line, nothing, results, warnings, wrap, wrapped};
+use super::text::{heading, headline, line, nothing, results, warnings, wrapped};
+use super::wrap::wrap;
 use super::{Document, grid};
 
 /// Lines of the screen; what the program says about the page and the next command makes them 40.

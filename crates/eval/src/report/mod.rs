@@ -17,6 +17,7 @@ mod question;
 mod rows;
 mod table;
 mod text;
+mod wrap;
 
 pub use compare::{
     Comparison, Difference, FittedModel, Flip, PairedModel, RuleDifference, Scores, Sequential, compare,
@@ -31,4 +32,5 @@ pub(crate) use log_document::LogSums;
 pub use number::{ends, p_decimals, with_commas};
 pub use rows::{LogNames, Row, Rows, StoredRows, WithoutTexts};
 pub use table::{Align, Table};
-pub use text::{Detail, percent, render, warnings, wrap, wrap_lines};
+pub use text::{Detail, percent, render, warnings};
+pub use wrap::{wrap, wrap_lines};

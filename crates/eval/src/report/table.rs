@@ -1,5 +1,5 @@
 //! Tables of aligned text.
-use super::text::words;
+use super::wrap::words;
 
 /// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

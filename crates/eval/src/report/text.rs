@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::first::first;
 use super::profile::{bars_below, profile};
+use super::wrap::wrap;
 use super::{Align, Document, Table, grid};
 use crate::import::card_of;
 use crate::logs::LogCard;
@@ -47,7 +48,7 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
         text.extend(bars_below(grid).map(|text| wrap(&text, width, "")));
         text.push('\n');
         text.extend(profile.lines().map(|text| line(text, width)));
-        remarks.push(format!("With intervals: earnest runs show {} --metric {}.", document.manifest.run, grid.name));
+        remarks.push(format!("With intervals: `earnest runs show {} --metric {}`.", document.manifest.run, grid.name));
     } else if document.grids.is_empty() {
         let (table, about, left_out) = results(&document.summary.rows, width);
         hidden = left_out;
@@ -507,68 +508,9 @@ fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// Words between which a text may wrap: a number and its `%` are one.
-pub(super) fn words(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match words.last_mut() {
-            Some(last) if word.starts_with('%') => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
-        }
-    }
-    words
-}
-
-/// Wraps prose between words; the first line begins with `mark`, and the others are indented by its width.
-pub fn wrap(text: &str, width: usize, mark: &str) -> String {
-    let mut lines = String::new();
-    let mut column = 0;
-    for word in words(text) {
-        let length = word.chars().count();
-        if column == 0 {
-            lines.push_str(mark);
-            column = mark.chars().count();
-        } else if column + 1 + length > width {
-            lines.push('\n');
-            lines.push_str(&" ".repeat(mark.chars().count()));
-            column = mark.chars().count();
-        } else {
-            lines.push(' ');
-            column += 1;
-        }
-        lines.push_str(&word);
-        column += length;
-    }
-    lines.push('\n');
-    lines
-}
-
-/// Wraps the lines of a text that are wider than `width`, between words; what they continue with stands under their beginning.
-pub fn wrap_lines(text: &str, width: usize) -> String {
-    let wrapped = |line: &str| {
-        if line.chars().count() <= width {
-            return format!("{line}\n");
-        }
-        let own = line.trim_start_matches(' ');
-        let mark = if own.starts_with("* ") { 2 } else { 0 };
-        wrap(&own[mark..], width, &line[..line.len() - own.len() + mark])
-    };
-    text.lines().map(wrapped).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_lines_are_wrapped_under_their_beginning() {
-        let text = "short\n\n  one two three\n* four five six\n";
-        assert_eq!(wrap_lines(text, 20), text);
-        assert_eq!(wrap_lines(text, 11), "short\n\n  one two\n  three\n* four five\n  six\n");
-    }
 
     #[test]
     fn results_line_up() {
@@ -654,19 +596,6 @@ mod tests {
         assert!(remarks.is_empty() && left_out.is_empty());
         let (_, remarks, left_out) = results(&rows, 20);
         assert_eq!((remarks, left_out), (vec!["--json also has: original.".to_owned()], vec!["original".to_owned()]));
-    }
-
-    #[test]
-    fn prose_wraps_between_words() {
-        assert_eq!(wrap("one two three four", 10, "* "), "* one two\n  three\n  four\n");
-        assert_eq!(wrap("unbreakablelongword", 5, ""), "unbreakablelongword\n");
-        let said = "Right are 6.4 % of all (14 %), or 100\n%, and 5 more.";
-        for width in 1..60 {
-            let text = wrap(said, width, "* ");
-            assert!(text.lines().all(|line| !line.trim_start_matches(['*', ' ']).starts_with('%')), "{width}: {text}");
-            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            assert_eq!(words(&text)[1..], words(said), "nothing is lost");
-        }
     }
 
     #[test]

@@ -113,10 +113,22 @@ fn by_settings(runs: &[&Manifest]) -> Vec<String> {
     let label = |(place, run): (usize, &&Manifest)| {
         let suite = suites.then(|| run.settings.suite.clone());
         let model = models.then(|| format!("model {}", run.model.name));
-        let rest = differing.iter().filter_map(|(name, values)| said(name, &values[place]));
-        suite.into_iter().chain(model).chain(rest).take(MOST).collect::<Vec<_>>().join(", ")
+        let begin: Vec<String> = suite.into_iter().chain(model).collect();
+        let rest = telling(&differing, place, MOST.saturating_sub(begin.len()));
+        begin.into_iter().chain(rest).collect::<Vec<_>>().join(", ")
     };
     runs.iter().enumerate().map(label).collect()
+}
+
+/// Words of the settings that tell a run best from the others, in their order: those whose values it shares with the fewest of them.
+fn telling(differing: &BTreeMap<String, Vec<Value>>, place: usize, most: usize) -> Vec<String> {
+    let sharing = |values: &[Value]| values.iter().filter(|value| **value == values[place]).count();
+    let words = differing.iter().filter_map(|(name, values)| Some((sharing(values), said(name, &values[place])?)));
+    let mut words: Vec<(usize, (usize, String))> = words.enumerate().collect();
+    words.sort_by_key(|(_, (sharing, _))| *sharing);
+    words.truncate(most);
+    words.sort_by_key(|(order, _)| *order);
+    words.into_iter().map(|(_, (_, words))| words).collect()
 }
 
 #[cfg(test)]
@@ -135,6 +147,8 @@ mod tests {
             ("suite_options.cluster", json!("template"), Some("cluster template")),
             ("suite_options.cluster", Value::Null, Some("no cluster")),
             ("suite_options.seed", json!(2), Some("seed 2")),
+            ("generation.max_tokens", json!(20), Some("token limit 20")),
+            ("generation.max_tokens", Value::Null, Some("no token limit")),
         ] {
             assert_eq!(said(name, &value).as_deref(), words, "{name} {value}");
         }
@@ -148,5 +162,21 @@ mod tests {
         assert_eq!(said("part", &json!("1/2")).as_deref(), Some("part 1/2"));
         assert!(is_left_out("suite_options.task_file.sha256") && is_left_out("generation.stop_ids"));
         assert!(!is_left_out("suite_options.prompt_sha256.gsm"));
+    }
+
+    #[test]
+    fn a_run_is_told_apart_by_what_is_its_own() {
+        let differing = BTreeMap::from([
+            ("generation.max_tokens".to_owned(), vec![json!(20), Value::Null, Value::Null, Value::Null]),
+            ("generation.sampling.temperature".to_owned(), vec![json!(0.0), json!(0.0), json!(0.5), json!(0.5)]),
+            ("limit".to_owned(), vec![json!(5), json!(5), json!(5), json!(2)]),
+            ("samples".to_owned(), vec![json!(1), json!(1), json!(1), json!(3)]),
+        ]);
+        let said = |place, most| telling(&differing, place, most).join(", ");
+        assert_eq!(said(3, 3), "temperature 0.5, limit of items 2, samples per item 3");
+        assert_eq!(said(3, 2), "limit of items 2, samples per item 3");
+        assert_eq!(said(0, 3), "token limit 20, temperature 0.0, limit of items 5");
+        assert_eq!(said(1, 4), "no token limit, temperature 0.0, limit of items 5, samples per item 1");
+        assert_eq!(said(1, 0), "");
     }
 }

@@ -21,7 +21,7 @@ const NAMES: [(&str, &str); 28] = [
     ("samples", "samples per item"),
     ("system", "system message"),
     ("earnest", "version of earnest"),
-    ("max_tokens", "most tokens"),
+    ("max_tokens", "token limit"),
     ("stop_ids", "tokens that end an answer"),
     ("top_k", "top-k"),
     ("top_p", "top-p"),

@@ -182,9 +182,10 @@ impl Estimate {
         }
         let able = || self.runs.iter().filter(|run| run.problem.is_none());
         self.samples = able().map(|run| run.left).sum();
-        self.prompt_tokens = able().map(|run| run.prompt_tokens).sum();
-        self.new_tokens = able().map(|run| run.new_tokens).sum();
+        // The sum of nothing is -0.0.
+        self.prompt_tokens = able().map(|run| run.prompt_tokens).sum::<f64>() + 0.0;
+        self.new_tokens = able().map(|run| run.new_tokens).sum::<f64>() + 0.0;
         self.at_most = able().any(|run| run.at_most);
-        self.seconds = able().map(|run| run.seconds).sum();
+        self.seconds = able().map(|run| run.seconds).sum::<Option<f64>>().map(|seconds| seconds + 0.0);
     }
 }

@@ -28,7 +28,7 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
     text.push_str(&means.render_within(width));
     if comparison.runs.is_empty() {
         text.push_str(
-            "\nNo stored runs to compare. Start one: earnest run dnc --data DIR --model M --prompt equation --kinds all\n",
+            "\nNo stored runs to compare. Start one: `earnest run dnc --data DIR --model M --prompt equation --kinds all`\n",
         );
     }
     for run in &comparison.runs {

@@ -145,7 +145,7 @@ pub enum MemoryResultsError {
     #[error("it is not a file of memory results: {0}")]
     Json(#[from] serde_json::Error),
     /// Another version of the format.
-    #[error("it has format {0}, this program reads {MEMORY_FORMAT}; write it again with earnest train memory")]
+    #[error("it has format {0}, this program reads {MEMORY_FORMAT}; write it again with `earnest train memory`")]
     Format(u32),
     /// The file cannot be read.
     #[error("cannot read it: {0}")]

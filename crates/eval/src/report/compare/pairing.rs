@@ -91,7 +91,8 @@ impl<'a> Pair<'a> {
 }
 
 fn mean(scores: &[&ItemScore]) -> f64 {
-    scores.iter().map(|score| score.mean()).sum::<f64>() / scores.len().max(1) as f64
+    // The sum of nothing is -0.0.
+    (scores.iter().map(|score| score.mean()).sum::<f64>() + 0.0) / scores.len().max(1) as f64
 }
 
 /// Items of two runs in pairs, and the number of those without one.
