@@ -122,9 +122,10 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
         let others = &outcome.imported[place + 1..];
         Some((one, others.iter().find(|other| other.task == one.task && other.model != one.model)?))
     });
+    let option = results::option(&args.results.folder);
     match (pair, outcome.imported.first()) {
-        (Some((one, other)), _) => printer.message(&format!("next: earnest compare {} {}", one.run, other.run)),
-        (None, Some(one)) => printer.message(&format!("next: earnest runs show {}", one.run)),
+        (Some((one, other)), _) => printer.message(&format!("next: earnest compare {} {}{option}", one.run, other.run)),
+        (None, Some(one)) => printer.message(&format!("next: earnest runs show {}{option}", one.run)),
         (None, None) => {}
     }
     Ok(exit)

@@ -916,3 +916,43 @@ fn an_import_says_how_many_samples_have_no_score() {
     assert!(entries.iter().filter(failed).count() > 0, "{imported}");
     assert!(entries.iter().all(|entry| entry["without_score"].as_u64() >= entry["failed"].as_u64()), "{imported}");
 }
+
+#[test]
+fn the_list_has_the_start_that_a_log_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let inspect = std::fs::read_dir(logs("inspect").join("logs")).unwrap().map(|entry| entry.unwrap().path());
+    let json = inspect.filter(|path| path.extension().is_some_and(|ending| ending == "json")).next().unwrap();
+    let text = std::fs::read_to_string(json).unwrap();
+    let (utc, other) = ("2026-11-22T16:53:58+00:00", "2026-11-22T17:53:58+01:00");
+    assert!(text.contains(utc));
+    std::fs::write(at.join("utc.json"), &text).unwrap();
+    // Another log at the same moment, as another zone has it.
+    let edited = text.replace(utc, other).replace("gemma", "gemme").replace("SmolLM2", "SmolLM3");
+    std::fs::write(at.join("other.json"), edited).unwrap();
+    std::fs::write(at.join("silent.csv"), "id,text,right\nq0,text,1\nq1,text,0\n").unwrap();
+    let table = ["--columns", "id=id,completion=text,score=right", "--task", "t", "--model-name", "m"];
+    for words in [&["import", "utc.json"][..], &["import", "other.json"], &[&["import", "silent.csv"][..], &table].concat()] {
+        let output = run_in(at, &[words, &["--results", "r"]].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        // The command that is offered is of the same folder.
+        let said = stderr(&output);
+        let next = said.lines().find_map(|line| line.strip_prefix("next: earnest ")).unwrap();
+        done(at, &next.split_whitespace().collect::<Vec<_>>());
+    }
+    let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--results", "r", "--json"])).unwrap();
+    let mut started: Vec<Option<&str>> = listed.as_array().unwrap().iter().map(|run| run["started"].as_str()).collect();
+    started.sort();
+    assert_eq!(started, [None, Some("2026-11-22T16:53:58Z"), Some(other)]);
+    let screen = done(at, &["runs", "list", "--results", "r"]);
+    for (run, start) in listed.as_array().unwrap().iter().map(|run| (run["run"].as_str().unwrap(), &run["started"])) {
+        let shown = match start.as_str() {
+            None => "unknown",
+            Some(start) if start == other => "2026-11-22 17:53:58+01:00",
+            Some(_) => "2026-11-22 16:53:58",
+        };
+        let row = screen.lines().find(|line| line.starts_with(run)).unwrap();
+        assert!(row.trim_end().ends_with(shown), "{shown}: {screen}");
+        assert!(done(at, &["runs", "show", run, "--results", "r"]).contains(start.as_str().map_or("started   unknown", |_| "started   2026")));
+    }
+}
