@@ -69,9 +69,7 @@ impl From<RunError> for CliError {
             _ => Exit::Results,
         };
         let help = match &error {
-            RunError::AmbiguousRun { name, runs, labels } => {
-                Some(candidates(name, runs, labels, offered::words()))
-            }
+            RunError::AmbiguousRun { name, runs, labels } => Some(candidates(name, runs, labels, offered::words())),
             error => error.help(),
         };
         CliError { exit, message: error.to_string(), help }
@@ -237,11 +235,16 @@ mod tests {
         assert!(help.ends_with("\n  earnest runs show nupa-a-12 --results 'my results'  # samples 1\n  earnest runs show nupa-b-34 --results 'my results'  # samples 2"), "{help}");
         let help = candidates("nupa", &runs, &labels, words("compare|nupa|--all|nupa|--primary|nupa"));
         assert!(
-            help.ends_with("ended\n  earnest compare nupa-a-12 --all nupa-b-34 --primary nupa  # samples 1 | samples 2"),
+            help.ends_with(
+                "ended\n  earnest compare nupa-a-12 --all nupa-b-34 --primary nupa  # samples 1 | samples 2"
+            ),
             "{help}"
         );
         let three = words("compare|nupa|nupa|nupa");
-        assert!(candidates("nupa", &runs, &labels, three).ends_with("ended\n  nupa-a-12  # samples 1\n  nupa-b-34  # samples 2"));
+        assert!(
+            candidates("nupa", &runs, &labels, three)
+                .ends_with("ended\n  nupa-a-12  # samples 1\n  nupa-b-34  # samples 2")
+        );
         let help = candidates("nupa", &runs, &labels, words("run|--from|nupa"));
         assert!(help.ends_with("\n  earnest run --from nupa-b-34  # samples 2"), "{help}");
         let many: Vec<String> = (0..8).map(|number| format!("nupa-{number}")).collect();

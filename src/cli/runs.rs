@@ -127,7 +127,8 @@ fn listed(entries: &[RunEntry], known_width: Option<usize>, width: usize) -> Str
     let fits = |table: &Table| known_width.is_none_or(|known| table.width() <= known);
     let plain = table(entries, false, known_width);
     let labels = || entries.iter().filter_map(|entry| entry.label.as_deref());
-    let begun = |entry: &RunEntry| entry.label.as_ref().is_none_or(|label| *label == format!("begun {}", started(entry)));
+    let begun =
+        |entry: &RunEntry| entry.label.as_ref().is_none_or(|label| *label == format!("begun {}", started(entry)));
     // The column of the start says as much.
     let is_said = plain.has(STARTED) && entries.iter().all(begun);
     if is_said && fits(&plain) {
@@ -457,10 +458,12 @@ fn verification_text(verification: &Verification, width: usize) -> String {
     }
     text.push('\n');
     text += &wrap(
-        &offered::here("Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
+        &offered::here(
+            "Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
          answer of today's questions, and has the score that today's rules give its completion; that stored questions are those of \
          the suite, and stored results those of the rows; that the list of runs agrees with their manifests. To check that a model \
-         really gave these answers, ask it again: `earnest run --from RUN`."),
+         really gave these answers, ask it again: `earnest run --from RUN`.",
+        ),
         width,
         "",
     );

@@ -922,7 +922,7 @@ fn the_list_has_the_start_that_a_log_names() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let inspect = std::fs::read_dir(logs("inspect").join("logs")).unwrap().map(|entry| entry.unwrap().path());
-    let json = inspect.filter(|path| path.extension().is_some_and(|ending| ending == "json")).next().unwrap();
+    let json = { inspect }.find(|path| path.extension().is_some_and(|ending| ending == "json")).unwrap();
     let text = std::fs::read_to_string(json).unwrap();
     let (utc, other) = ("2026-11-22T16:53:58+00:00", "2026-11-22T17:53:58+01:00");
     assert!(text.contains(utc));
@@ -932,7 +932,9 @@ fn the_list_has_the_start_that_a_log_names() {
     std::fs::write(at.join("other.json"), edited).unwrap();
     std::fs::write(at.join("silent.csv"), "id,text,right\nq0,text,1\nq1,text,0\n").unwrap();
     let table = ["--columns", "id=id,completion=text,score=right", "--task", "t", "--model-name", "m"];
-    for words in [&["import", "utc.json"][..], &["import", "other.json"], &[&["import", "silent.csv"][..], &table].concat()] {
+    for words in
+        [&["import", "utc.json"][..], &["import", "other.json"], &[&["import", "silent.csv"][..], &table].concat()]
+    {
         let output = run_in(at, &[words, &["--results", "r"]].concat());
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         // The command that is offered is of the same folder.
@@ -953,6 +955,16 @@ fn the_list_has_the_start_that_a_log_names() {
         };
         let row = screen.lines().find(|line| line.starts_with(run)).unwrap();
         assert!(row.trim_end().ends_with(shown), "{shown}: {screen}");
-        assert!(done(at, &["runs", "show", run, "--results", "r"]).contains(start.as_str().map_or("started   unknown", |_| "started   2026")));
+        assert!(
+            done(at, &["runs", "show", run, "--results", "r"])
+                .contains(start.as_str().map_or("started   unknown", |_| "started   2026"))
+        );
     }
+    // Two logs of one file that say nothing are told apart by their imports, and nothing is said to have begun then.
+    std::fs::write(at.join("silent.csv"), "id,text,right\nq0,text,0\nq1,text,0\n").unwrap();
+    done(at, &[&["import", "silent.csv", "--results", "r"][..], &table].concat());
+    let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--results", "r", "--json"])).unwrap();
+    let silent: Vec<&Value> = listed.as_array().unwrap().iter().filter(|run| run["suite"] == "t").collect();
+    assert_eq!(silent.len(), 2);
+    assert!(silent.iter().all(|run| run["label"].as_str().unwrap().starts_with("imported 20")), "{listed}");
 }

@@ -803,6 +803,12 @@ fn offered_commands_name_the_folder_that_was_given() {
     assert_eq!((words[0], words.len()), ("compare", 5), "{said}");
     assert_ne!(words[1], words[2]);
     assert_eq!(code(&run_in(at, &words)), 0, "{said}");
+    // The table that a screen offers.
+    let words = ["run", "nupa", "--limit", "60", "--threads", "1", "--quiet"];
+    assert_eq!(code(&run_in(at, &[&words[..], &results].concat())), 0);
+    let screen = stdout(&run_in(at, &[&["runs", "show", "nupa"], &results[..]].concat()));
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(" --metric exact_match --results elsewhere. * "), "{screen}");
     // Without the option there is nothing to say.
     let plain = run_in(at, &["runs", "show", "no-such-run"]);
     assert!(!stderr(&plain).contains("--results elsewhere"), "{}", stderr(&plain));

@@ -230,7 +230,10 @@ mod tests {
         let field = |codec: u8| [b"id".as_slice(), &[0x15, codec, 0x16, 0xd8, 0x04]].concat();
         let other = replaced(&written(Compression::SNAPPY, WriterVersion::PARQUET_1_0), &field(0x02), &field(0x0c));
         let said = rows(&opened(&other).unwrap()).unwrap_err();
-        assert!(said.ends_with("not the Zstandard frames that were expected: they do not begin as such frames do"), "{said}");
+        assert!(
+            said.ends_with("not the Zstandard frames that were expected: they do not begin as such frames do"),
+            "{said}"
+        );
     }
 
     /// The same bytes with a field of a header replaced.

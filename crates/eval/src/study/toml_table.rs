@@ -336,7 +336,10 @@ mod tests {
         let said: Vec<String> = notes.into_mistakes().iter().map(|mistake| mistake.problem.to_string()).collect();
         assert_eq!(
             said,
-            ["expected a list of texts, and its element 2 is the number 3", "expected a list of texts, not the number 4"]
+            [
+                "expected a list of texts, and its element 2 is the number 3",
+                "expected a list of texts, not the number 4"
+            ]
         );
     }
 

@@ -146,7 +146,8 @@ fn entry(store: &Store, run: &RunRecord) -> Entry {
         model: manifest.model.name.clone(),
         details: details(run),
         status: "",
-        started: started(manifest).map_or_else(|| "unknown".to_owned(), |time| time.chars().take(16).collect::<String>().replace('T', " ")),
+        started: started(manifest)
+            .map_or_else(|| "unknown".to_owned(), |time| time.chars().take(16).collect::<String>().replace('T', " ")),
         recorded: 0,
         planned: run.planned.map(|planned| planned as u64),
         headline: None,
