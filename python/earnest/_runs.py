@@ -32,8 +32,8 @@ class Run:
     name: str
     #: ``finished``, ``interrupted``, ``working``, or ``partial`` for an import whose file lacked samples.
     status: str
-    #: Time of the start, UTC, ISO 8601.
-    started: str
+    #: Time of the start, UTC, ISO 8601; of a log as its tool wrote it, None if it says none.
+    started: Optional[str]
     suite: str
     model: str
     #: Results folder.

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::figures::write_figure;
 use super::printer::{Printer, harmless, one_line};
 use super::result_args::CompareArgs;
-use super::{Exit, results};
+use super::{Exit, offered, results};
 use earnest_eval::compare::{
     AskedOfBoth, CompareLogs, CompareSettings, LogComparisons, asked_of_both, compare_logs, compare_runs,
 };
@@ -165,7 +165,7 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
     }
     let left_out = table.fit(width, ["McNemar p", "detectable", "p"]);
     table.shorten_names(width);
-    text.push_str(&wrap(&harmless(&comparison.conclusion()), width, ""));
+    text.push_str(&wrap(&harmless(&offered::here(&comparison.conclusion())), width, ""));
     text.push('\n');
     text.push_str(&table.render());
     text.push('\n');
@@ -252,7 +252,7 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         remarks.push(format!("A wider terminal and --json also have: {}.", left_out.join("; ")));
     }
     for remark in &remarks {
-        text.push_str(&wrap(&harmless(remark), width, "* "));
+        text.push_str(&wrap(&harmless(&offered::here(remark)), width, "* "));
     }
     text.push_str(&rules(comparison, width));
     let (gained, lost) = (comparison.gained, comparison.lost);
@@ -359,7 +359,7 @@ fn rules(comparison: &Comparison, width: usize) -> String {
             comparison.run
         ),
     };
-    format!("\n{}{}", table.render(), wrap(&primary, width, "* "))
+    format!("\n{}{}", table.render(), wrap(&offered::here(&primary), width, "* "))
 }
 
 /// Power that could be expected before the runs, for all items together.

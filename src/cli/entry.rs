@@ -80,6 +80,7 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => {
+            let error = error.with_results();
             printer.error(&error);
             error.exit.into()
         }

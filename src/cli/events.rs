@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Exit;
 use super::error::CliError;
 use super::interrupt::stop_on_signal;
+use super::offered;
 use super::printer::Printer;
 use super::progress::Progress;
 use earnest_eval::run::{Ended, Expected, Reporter, RunEvent, Stage, timestamp};
@@ -64,8 +65,8 @@ impl Reporters {
 impl Reporter for Reporters {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
-            RunEvent::Message(text) if !self.quiet => self.aside(|| self.printer.message(text)),
-            RunEvent::Warning(text) => self.aside(|| self.printer.warning(text)),
+            RunEvent::Message(text) if !self.quiet => self.aside(|| self.printer.message(&offered::here(text))),
+            RunEvent::Warning(text) => self.aside(|| self.printer.warning(&offered::here(text))),
             // Until here a signal may end the process at once: nothing would be lost.
             RunEvent::Started { .. } => {
                 if let Err(error) = stop_on_signal() {

@@ -11,6 +11,7 @@ use super::values::{agreeing, card, counted};
 use super::{Exit, catalogue, results};
 use earnest_eval::import::{ImportSettings, Imported, ImportedLogs, LogImportSettings, import, import_logs};
 use earnest_eval::report::{Align, Table, percent, wrap};
+use earnest_eval::run::store::Filter;
 use earnest_tasks::suite::{Interval, SummaryRow};
 
 impl ImportArgs {
@@ -64,6 +65,9 @@ struct Entry {
     mean: Option<f64>,
     #[serde(skip)]
     score: String,
+    /// Id and expected answer of the first document: logs that share it are taken to be of the same questions.
+    #[serde(skip)]
+    first_item: Option<(String, String)>,
 }
 
 impl Entry {
@@ -116,13 +120,19 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
     printer.result(&screen(&outcome, printer.known_width(), printer.width()))?;
     outcome.known.iter().for_each(|run| printer.message(&format!("{run} has this log already: skipped")));
     outcome.refused.iter().for_each(|error| printer.warning(&format!("left out: {error}")));
+    // Runs that `compare` can compare: of two models, with scores, and of the same questions.
+    let is_pair = |one: &Entry, other: &Entry| {
+        let scored = one.mean.is_some() && other.mean.is_some();
+        scored && other.task == one.task && other.model != one.model && other.first_item == one.first_item
+    };
     let pair = outcome.imported.iter().enumerate().find_map(|(place, one)| {
-        let others = &outcome.imported[place + 1..];
-        Some((one, others.iter().find(|other| other.task == one.task && other.model != one.model)?))
+        let mut others = outcome.imported[place + 1..].iter();
+        Some((one, others.find(|other| is_pair(one, other))?))
     });
+    let option = results::option(&args.results.folder);
     match (pair, outcome.imported.first()) {
-        (Some((one, other)), _) => printer.message(&format!("next: earnest compare {} {}", one.run, other.run)),
-        (None, Some(one)) => printer.message(&format!("next: earnest runs show {}", one.run)),
+        (Some((one, other)), _) => printer.message(&format!("next: earnest compare {} {}{option}", one.run, other.run)),
+        (None, Some(one)) => printer.message(&format!("next: earnest runs show {}{option}", one.run)),
         (None, None) => {}
     }
     Ok(exit)
@@ -142,6 +152,7 @@ fn outcome(found: &ImportedLogs) -> Result<Outcome, CliError> {
         let primary = results::primary_rules(&found.store, &log.run)?.into_iter().next();
         let all = document.summary.rows.last();
         let mean = primary.as_deref().and_then(|primary| mean_of(all?, primary));
+        let first = found.store.samples(&log.run, Filter::default()).next().transpose()?;
         imported.push(Entry {
             run: manifest.run.clone(),
             tool: log.tool.title(),
@@ -156,6 +167,7 @@ fn outcome(found: &ImportedLogs) -> Result<Outcome, CliError> {
             mean: mean.as_ref().map(|(mean, _)| *mean),
             score: mean.map_or_else(|| "-".to_owned(), |(_, text)| text),
             primary,
+            first_item: first.map(|sample| (sample.item, sample.gold)),
         });
     }
     Ok(Outcome { imported, known: found.known.clone(), refused })

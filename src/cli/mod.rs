@@ -19,6 +19,7 @@ mod interrupt;
 mod log_args;
 mod merge;
 mod models;
+mod offered;
 mod pdf;
 mod perturb;
 mod printer;

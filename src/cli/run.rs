@@ -165,7 +165,7 @@ fn say_next(ending: &Ending, ended: &EndedRun<'_>, quiet: bool, printer: Printer
     printer.message(&page);
     let wrong = wrong.then(|| results::wrong_samples(run, &option));
     let other = match &ending.asked {
-        Some(suite) => format!("earnest run {suite} --model MODEL (`earnest models list` names some)"),
+        Some(suite) => format!("earnest run {suite} --model MODEL{option} (`earnest models list` names some)"),
         None => results::compare_with(run, &option),
     };
     results::next_lines(wrong.into_iter().chain([other])).iter().for_each(|line| printer.message(line));

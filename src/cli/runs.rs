@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
-use super::{Exit, catalogue, results};
+use super::{Exit, catalogue, offered, results};
 use earnest_eval::import::card_of;
 use earnest_eval::logs::LogCard;
 use earnest_eval::report::{Align, Table, percent, wrap};
@@ -64,12 +64,12 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
 /// Note on rows of a run that have no seal.
 fn unsealed_note(run: &str, count: usize) -> Option<String> {
     (count > 0).then(|| {
-        format!(
+        offered::here(&format!(
             "{run}: {} written by an earlier version of earnest and {} no seal, so edits are not noticed \
              here; `earnest runs verify` scores the completions again.",
             if count == 1 { "1 row was".to_owned() } else { format!("{count} rows were") },
             agreeing(count, "has", "have")
-        )
+        ))
     })
 }
 
@@ -89,6 +89,19 @@ fn cost(entry: &RunEntry) -> String {
 
 /// Column of the start.
 const STARTED: &str = "started (UTC)";
+
+/// Start of a run; that of a log as it says it, without fractions of a second, and local where it names no zone.
+fn started(entry: &RunEntry) -> String {
+    let Some(started) = &entry.started else { return "unknown".to_owned() };
+    let Some((moment, rest)) = started.split_at_checked("2026-11-27T07:00:00".len()) else { return started.clone() };
+    let zone = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+    let zone = match zone {
+        "Z" => "",
+        "" => " local",
+        zone => zone,
+    };
+    format!("{}{zone}", moment.replace('T', " "))
+}
 
 /// Columns of the list, and those that a narrow terminal leaves out, the least important one first.
 const COLUMNS: [(&str, Align); 10] = [
@@ -114,8 +127,10 @@ fn listed(entries: &[RunEntry], known_width: Option<usize>, width: usize) -> Str
     let fits = |table: &Table| known_width.is_none_or(|known| table.width() <= known);
     let plain = table(entries, false, known_width);
     let labels = || entries.iter().filter_map(|entry| entry.label.as_deref());
+    let begun =
+        |entry: &RunEntry| entry.label.as_ref().is_none_or(|label| *label == format!("begun {}", started(entry)));
     // The column of the start says as much.
-    let is_said = plain.has(STARTED) && labels().all(|label| label.starts_with("begun "));
+    let is_said = plain.has(STARTED) && entries.iter().all(begun);
     if is_said && fits(&plain) {
         return plain.render();
     }
@@ -181,7 +196,7 @@ fn cells(entry: &RunEntry) -> Vec<String> {
         entry.truncated.to_string(),
         tokens(entry),
         cost(entry),
-        entry.started.trim_end_matches('Z').replace('T', " "),
+        started(entry),
     ]
 }
 
@@ -204,7 +219,7 @@ fn cards(entries: &[RunEntry], width: usize) -> String {
             }
             _ => String::new(),
         };
-        let started = entry.started.trim_end_matches('Z').replace('T', " ");
+        let started = started(entry);
         let cost = match entry.device_seconds > 0.0 {
             true => format!(" in {} device-seconds", cost(entry)),
             false => String::new(),
@@ -254,6 +269,9 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     row("seed", settings.generation.seed.to_string());
     row("model", manifest.model.path.clone());
+    for (name, value) in supplied(manifest) {
+        row(name, value);
+    }
     if let Some(pinned) = &manifest.model.pinned {
         row("commit", format!("{}@{}", pinned.repo, pinned.commit));
     }
@@ -293,6 +311,16 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     row("settings", digest(&manifest.settings_sha256));
     printer.result(&text)?;
     Ok(Exit::Success)
+}
+
+/// Rows on what the user or earnest supplied where the model's files say nothing that is known here: the pre-tokenizer, and what
+/// `--allow-config` let through.
+fn supplied(manifest: &Manifest) -> Vec<(&'static str, String)> {
+    let pre_tokenizer = manifest.settings.pre_tokenizer.as_ref();
+    let pre_tokenizer = pre_tokenizer.map(|name| ("tokenizer", format!("pre-tokenizer {name}")));
+    let allowed = &manifest.model.allowed_config;
+    let allowed = (!allowed.is_empty()).then(|| ("allowed", allowed.join(", ")));
+    pre_tokenizer.into_iter().chain(allowed).collect()
 }
 
 /// The first digits of a SHA-256, as many as tell files apart; `--json` has all of them.
@@ -429,10 +457,12 @@ fn verification_text(verification: &Verification, width: usize) -> String {
     }
     text.push('\n');
     text += &wrap(
-        "Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
+        &offered::here(
+            "Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
          answer of today's questions, and has the score that today's rules give its completion; that stored questions are those of \
          the suite, and stored results those of the rows; that the list of runs agrees with their manifests. To check that a model \
          really gave these answers, ask it again: `earnest run --from RUN`.",
+        ),
         width,
         "",
     );
@@ -463,7 +493,7 @@ mod tests {
         RunEntry {
             run: run.into(),
             status: "finished",
-            started: "2026-01-02T03:04:05Z".into(),
+            started: Some("2026-01-02T03:04:05Z".into()),
             suite: "nupa".into(),
             model: "m".into(),
             recorded: 20,

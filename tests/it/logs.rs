@@ -972,6 +972,8 @@ fn logs_without_scores_are_not_called_without_common_questions() {
     let batch = logs("openai-batch");
     let output = run_in(at, &["import", batch.to_str().unwrap(), "--json"]);
     let runs = names(&document(&output));
+    let screen = run_in(at, &["import", batch.to_str().unwrap(), "--results", "other"]);
+    assert!(!stderr(&screen).contains("earnest compare"), "{}", stderr(&screen));
     let output = run_in(at, &["compare", &runs[0], &runs[1]]);
     assert_eq!(code(&output), 2);
     let said = stderr(&output);
@@ -996,4 +998,56 @@ fn rows_of_a_later_earnest_are_refused_in_every_format() {
         "{}",
         stderr(&output)
     );
+}
+
+#[test]
+fn the_list_has_the_start_that_a_log_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let inspect = std::fs::read_dir(logs("inspect").join("logs")).unwrap().map(|entry| entry.unwrap().path());
+    let json = { inspect }.find(|path| path.extension().is_some_and(|ending| ending == "json")).unwrap();
+    let text = std::fs::read_to_string(json).unwrap();
+    let (utc, other) = ("2026-11-22T16:53:58+00:00", "2026-11-22T17:53:58+01:00");
+    assert!(text.contains(utc));
+    std::fs::write(at.join("utc.json"), &text).unwrap();
+    // Another log at the same moment, as another zone has it.
+    let edited = text.replace(utc, other).replace("gemma", "gemme").replace("SmolLM2", "SmolLM3");
+    std::fs::write(at.join("other.json"), edited).unwrap();
+    std::fs::write(at.join("silent.csv"), "id,text,right\nq0,text,1\nq1,text,0\n").unwrap();
+    let table = ["--columns", "id=id,completion=text,score=right", "--task", "t", "--model-name", "m"];
+    for words in
+        [&["import", "utc.json"][..], &["import", "other.json"], &[&["import", "silent.csv"][..], &table].concat()]
+    {
+        let output = run_in(at, &[words, &["--results", "r"]].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        // The command that is offered is of the same folder.
+        let said = stderr(&output);
+        let next = said.lines().find_map(|line| line.strip_prefix("next: earnest ")).unwrap();
+        done(at, &next.split_whitespace().collect::<Vec<_>>());
+    }
+    let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--results", "r", "--json"])).unwrap();
+    let mut started: Vec<Option<&str>> = listed.as_array().unwrap().iter().map(|run| run["started"].as_str()).collect();
+    started.sort();
+    assert_eq!(started, [None, Some("2026-11-22T16:53:58Z"), Some(other)]);
+    let screen = done(at, &["runs", "list", "--results", "r"]);
+    for (run, start) in listed.as_array().unwrap().iter().map(|run| (run["run"].as_str().unwrap(), &run["started"])) {
+        let shown = match start.as_str() {
+            None => "unknown",
+            Some(start) if start == other => "2026-11-22 17:53:58+01:00",
+            Some(_) => "2026-11-22 16:53:58",
+        };
+        let row = screen.lines().find(|line| line.starts_with(run)).unwrap();
+        assert!(row.trim_end().ends_with(shown), "{shown}: {screen}");
+        assert!(
+            done(at, &["runs", "show", run, "--results", "r"])
+                .contains(start.as_str().map_or("started   unknown", |_| "started   2026"))
+        );
+    }
+    // Two logs of one file that say nothing are told apart by their imports, and nothing is said to have begun then.
+    std::fs::write(at.join("silent.csv"), "id,text,right\nq0,text,0\nq1,text,0\n").unwrap();
+    done(at, &[&["import", "silent.csv", "--results", "r"][..], &table].concat());
+    let listed: Value = serde_json::from_str(&done(at, &["runs", "list", "--results", "r", "--json"])).unwrap();
+    let silent: Vec<&Value> = listed.as_array().unwrap().iter().filter(|run| run["suite"] == "t").collect();
+    assert_eq!(silent.len(), 2);
+    assert!(silent.iter().all(|run| run["label"].as_str().unwrap().starts_with("imported 20")), "{listed}");
 }

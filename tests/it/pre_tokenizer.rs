@@ -50,7 +50,7 @@ fn a_run_names_the_pre_tokenizer_records_it_and_is_repeated_with_it() {
         let option = format!("tokenizer.ggml.pre={name}");
         let run = earnest(folder.path(), &[&ASK[..], &["--allow-config", &option]].concat());
         assert!(run.status.success(), "{}", stderr(&run));
-        assert!(stderr(&run).contains(&format!("{name} is used, as --allow-config says")), "{}", stderr(&run));
+        assert!(stderr(&run).contains(&format!("{name} is used, as allow-config says")), "{}", stderr(&run));
     }
     // Other tokens, another run; both know their own.
     let store = Store::open(&folder.path().join("r")).unwrap();
@@ -60,6 +60,10 @@ fn a_run_names_the_pre_tokenizer_records_it_and_is_repeated_with_it() {
         let manifest = &run.manifest;
         let name = manifest.settings.pre_tokenizer.clone().unwrap();
         assert_eq!(manifest.model.allowed_config, [format!("tokenizer.ggml.pre={name}")]);
+        let shown = earnest(folder.path(), &["runs", "show", &manifest.run, "--results", "r"]);
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(shown.contains(&format!("\ntokenizer pre-tokenizer {name}\n")), "{shown}");
+        assert!(shown.contains(&format!("\nallowed   tokenizer.ggml.pre={name}\n")), "{shown}");
     }
     let other = ["run", "--from", &runs[0].manifest.run, "--results", "r", "--allow-config", "tokenizer.ggml.pre=dbrx"];
     let refused = earnest(folder.path(), &other);
@@ -160,7 +164,7 @@ fn a_study_gives_the_name_to_the_files_that_need_it() {
     let run = study(STUDY, "shared", &["--allow-config", "tokenizer.ggml.pre=llama-bpe"]);
     let said = flat(&run);
     assert!(run.status.success(), "{said}");
-    assert!(said.contains("llama-bpe is used, as --allow-config says"), "{said}");
+    assert!(said.contains("llama-bpe is used, as allow-config says"), "{said}");
     let left_out =
         "named: --allow-config tokenizer.ggml.pre=llama-bpe is left out here, because the file itself names smollm";
     assert!(said.contains(left_out) && !said.contains("silent: --allow-config"), "{said}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::program::*;
-use earnest_eval::run::store::FILE_NAME;
+use earnest_eval::run::store::{FILE_NAME, Store};
 use serde_json::Value;
 
 /// Options of a small run.
@@ -777,4 +777,39 @@ fn wrong_answers_are_offered_where_there_are_some() {
     let wrong = import("wrong", &|number, gold| if number == 0 { "none".to_owned() } else { gold.to_owned() });
     assert!(wrong.contains("next: earnest samples arithmetic-bench-wrong-") && wrong.contains("--wrong"), "{wrong}");
     assert!(wrong.contains("\n      earnest compare OTHER "), "{wrong}");
+}
+
+#[test]
+fn offered_commands_name_the_folder_that_was_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let results = ["--results", "elsewhere"];
+    assert_eq!(code(&tiny_run(at, &[&SMALL[..], &results].concat())), 0);
+    let run = Store::open(&at.join("elsewhere")).unwrap().runs().unwrap().remove(0).manifest.run;
+    let again = run_in(at, &[&["resume", &run, "--threads", "1"], &results[..]].concat());
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    let repeats = format!("`earnest run --from {run} --results elsewhere` repeats it");
+    assert!(stderr(&again).contains(&repeats), "{}", stderr(&again));
+    let slip = run_in(at, &[&["runs", "show", "no-such-run"], &results[..]].concat());
+    assert!(stderr(&slip).contains("`earnest runs list --results elsewhere` lists them"), "{}", stderr(&slip));
+    // A name that both runs have, given for both.
+    assert_eq!(code(&tiny_run(at, &[&SMALL[..], &results, &["--new"]].concat())), 0);
+    let words = ["compare", "arithmetic-bench", "arithmetic-bench", "--results", "elsewhere"];
+    let ambiguous = run_in(at, &words);
+    assert_eq!(code(&ambiguous), 2, "{}", stderr(&ambiguous));
+    let said = stderr(&ambiguous);
+    let offered = said.lines().find_map(|line| line.strip_prefix("  earnest ")).unwrap();
+    let words: Vec<&str> = offered.split("  #").next().unwrap().split_whitespace().collect();
+    assert_eq!((words[0], words.len()), ("compare", 5), "{said}");
+    assert_ne!(words[1], words[2]);
+    assert_eq!(code(&run_in(at, &words)), 0, "{said}");
+    // The table that a screen offers.
+    let words = ["run", "nupa", "--limit", "60", "--threads", "1", "--quiet"];
+    assert_eq!(code(&run_in(at, &[&words[..], &results].concat())), 0);
+    let screen = stdout(&run_in(at, &[&["runs", "show", "nupa"], &results[..]].concat()));
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(" --metric exact_match --results elsewhere. * "), "{screen}");
+    // Without the option there is nothing to say.
+    let plain = run_in(at, &["runs", "show", "no-such-run"]);
+    assert!(!stderr(&plain).contains("--results elsewhere"), "{}", stderr(&plain));
 }

@@ -56,10 +56,27 @@ fn name_of(codec: Compression) -> String {
 /// The library's message, or that of its panic.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(|error| error.to_string()),
+        Ok(result) => result.map_err(in_words),
         Err(panic) => Err(said(&*panic)),
     }
 }
+
+/// The message of an error, without the library's name of its kind.
+fn in_words(error: ParquetError) -> String {
+    let message = match error {
+        ParquetError::General(message) | ParquetError::NYI(message) => message,
+        ParquetError::EOF(message) => format!("it ends too early: {message}"),
+        ParquetError::IndexOutOfBound(place, count) => format!("it has no part {place}, of {count}"),
+        ParquetError::External(cause) => cause.to_string(),
+        ParquetError::NeedMoreData(_) | ParquetError::NeedMoreDataRange(_) => "it ends too early".to_owned(),
+        other => other.to_string(),
+    };
+    // Errors of values that the library reads stand in others as texts.
+    KINDS.iter().fold(message, |message, kind| message.replace(kind, ""))
+}
+
+/// Names of kinds, as the library writes them.
+const KINDS: [&str; 4] = ["Parquet error: ", "External: ", "EOF: ", "NYI: "];
 
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
@@ -195,7 +212,28 @@ mod tests {
             let reason = rows(&opened(&bytes).unwrap()).unwrap_err();
             let expected = format!("the pages of its column `text` (codec {}) cannot be read: ", name_of(codec));
             assert!(reason.starts_with(&expected), "{reason}");
+            assert!(KINDS.iter().all(|kind| !reason.contains(kind)), "{reason}");
         }
+    }
+
+    #[test]
+    fn errors_are_said_without_their_kinds() {
+        let external = |error: &str| ParquetError::External(error.into());
+        for (error, expected) in [
+            (external("snappy: corrupt input"), "snappy: corrupt input"),
+            (ParquetError::General("External: Parquet error: no footer".into()), "no footer"),
+            (ParquetError::EOF("4 bytes are missing".into()), "it ends too early: 4 bytes are missing"),
+        ] {
+            assert_eq!(in_words(error), expected);
+        }
+        // Snappy's pages, said to be those of Zstandard.
+        let field = |codec: u8| [b"id".as_slice(), &[0x15, codec, 0x16, 0xd8, 0x04]].concat();
+        let other = replaced(&written(Compression::SNAPPY, WriterVersion::PARQUET_1_0), &field(0x02), &field(0x0c));
+        let said = rows(&opened(&other).unwrap()).unwrap_err();
+        assert!(
+            said.ends_with("not the Zstandard frames that were expected: they do not begin as such frames do"),
+            "{said}"
+        );
     }
 
     /// The same bytes with a field of a header replaced.

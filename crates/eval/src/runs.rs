@@ -7,6 +7,7 @@ use earnest_stats::Estimate;
 use earnest_tasks::suite::Suite;
 
 use crate::EvalError;
+use crate::import::card_of;
 use crate::report::Document;
 use crate::results;
 use crate::run::store::{RunLock, RunRecord, RunSeal, Store};
@@ -19,7 +20,8 @@ pub struct RunEntry {
     pub run: String,
     /// `finished`, `interrupted`, `working`, or `partial` for an import whose file lacked samples.
     pub status: &'static str,
-    pub started: String,
+    /// When it began; of a log what the log says, none if it says nothing.
+    pub started: Option<String>,
     pub suite: String,
     pub model: String,
     /// Samples with a row.
@@ -69,6 +71,17 @@ pub fn device_seconds(manifest: &Manifest) -> f64 {
     manifest.generation_s * devices as f64
 }
 
+/// Returns when a run began. Of a log this is what the log says, and none if it says nothing: the manifest then has the time of the import.
+pub fn started(manifest: &Manifest) -> Option<String> {
+    if !manifest.settings.is_log() {
+        return Some(manifest.started.clone());
+    }
+    let said = card_of(&manifest.settings)?.started?;
+    // The manifest has times of UTC in its own form.
+    let is_same = said.get(..19).is_some_and(|moment| manifest.started.starts_with(moment));
+    Some(if is_same { manifest.started.clone() } else { said })
+}
+
 /// Lists the runs of a store, the newest last.
 pub fn list(store: &Store) -> Result<Vec<RunEntry>, EvalError> {
     let runs = store.runs()?;
@@ -83,10 +96,19 @@ pub fn list(store: &Store) -> Result<Vec<RunEntry>, EvalError> {
         label_of.extend(several.iter().map(|run| run.id).zip(labels(&manifests)));
     }
     let with_label = |run: RunRecord| {
-        let label = label_of.get(&run.id).cloned();
+        let label = label_of.get(&run.id).map(|label| as_imported(label, &run.manifest));
         entry(store, run).map(|entry| RunEntry { label, ..entry })
     };
     runs.into_iter().map(with_label).collect()
+}
+
+/// A label without a start that is the time of an import.
+fn as_imported(label: &str, manifest: &Manifest) -> String {
+    if started(manifest).as_ref() == Some(&manifest.started) {
+        return label.to_owned();
+    }
+    let time = manifest.started.trim_end_matches('Z').replace('T', " ");
+    label.replace(&format!("begun {time}"), &format!("imported {time}"))
 }
 
 fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
@@ -121,7 +143,7 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, EvalError> {
         adaptive,
         label: None,
         status,
-        started: run.manifest.started,
+        started: started(&run.manifest),
         suite: run.manifest.settings.suite,
         model: run.manifest.model.name,
         run: run.manifest.run,

@@ -8,6 +8,7 @@ use clap::Args;
 use super::columns::ColumnError;
 use super::run_columns::RunColumns;
 use crate::cli::args::ResultsArgs;
+use crate::cli::offered;
 use crate::cli::stored::StoredRun;
 use earnest_eval::report::Rows;
 use earnest_eval::run::Status;
@@ -136,7 +137,7 @@ fn walk_runs(
             return Err(ColumnError::Twice { run: name.clone() });
         }
         if run.manifest.status != Status::Finished {
-            notes.push(format!("{name} is not finished; `earnest resume {name}` continues it"));
+            notes.push(offered::here(&format!("{name} is not finished; `earnest resume {name}` continues it")));
         }
         // The walk's errors and those of `each` have different types.
         let mut stopped = None;

@@ -16,6 +16,7 @@ use super::error::CliError;
 use super::events::Reporters;
 use super::interrupt::stop_flag;
 use super::models::HubArgs;
+use super::offered;
 use super::printer::Printer;
 use super::reproduce::device::measured_rate;
 use super::sandbox_args::ConfinementArgs;
@@ -210,10 +211,10 @@ fn exit(results: &StudyResults, printer: Printer) -> Exit {
     let unanswered: usize = results.runs.iter().filter_map(|run| run.totals).map(|totals| totals.failed).sum();
     if unanswered > 0 {
         let (have, them) = if unanswered == 1 { ("has", "it") } else { ("have", "them") };
-        printer.warning(&format!(
+        printer.warning(&offered::here(&format!(
             "{} {have} no answer, so the exit code is 1; `earnest samples RUN --wrong` shows {them}, and the same command asks again",
             counted(unanswered, "sample")
-        ));
+        )));
         exit = Exit::FailedSamples;
     }
     for model in &results.mixed_models {

@@ -1,5 +1,6 @@
 //! Tables of a study: its plan and its results.
 use super::reasons::by_text;
+use crate::cli::offered;
 use crate::cli::tally::clock;
 use crate::cli::values::counted;
 use earnest_eval::report::{Table, ends, p_sentence, p_text, wrap, wrap_lines};
@@ -106,7 +107,7 @@ pub fn results(results: &StudyResults, shard: Option<Shard>, width: usize) -> St
              without --shard compares the runs."
         ));
     }
-    remarks.iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));
+    remarks.iter().for_each(|remark| text.push_str(&wrap(&offered::here(remark), width, "* ")));
     for family in &results.comparisons {
         match family.differences.is_empty() {
             true => text.push_str(&no_differences(results, family, width)),

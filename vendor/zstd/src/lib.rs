@@ -2,6 +2,7 @@
 
 /// Compression of whole buffers.
 pub mod bulk {
+    use std::error::Error;
     use std::io::{self, Cursor, Read};
 
     use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -69,11 +70,11 @@ pub mod bulk {
                         source = source.get(length as usize..).ok_or(io::ErrorKind::UnexpectedEof)?;
                         continue;
                     }
-                    Err(error) => return Err(io::Error::other(error)),
+                    Err(error) => return Err(in_words(&error)),
                 }
                 loop {
                     let some = BlockDecodingStrategy::UptoBytes(1 << 20);
-                    self.decoder.decode_blocks(&mut source, some).map_err(io::Error::other)?;
+                    self.decoder.decode_blocks(&mut source, some).map_err(|error| in_words(&error))?;
                     let left = room - (out.len() - start);
                     self.decoder.by_ref().take(left as u64 + 1).read_to_end(out)?;
                     if out.len() - start > room {
@@ -86,6 +87,19 @@ pub mod bulk {
             }
             Ok(())
         }
+    }
+
+    /// The cause of a decoder's error in words: the errors around it have the names of types.
+    fn in_words(error: &FrameDecoderError) -> io::Error {
+        use FrameDecoderError as Frame;
+        if let Frame::ReadFrameHeaderError(ReadFrameHeaderError::BadMagicNumber(_)) = error {
+            return io::Error::other("they do not begin as such frames do");
+        }
+        let mut cause: &dyn Error = error;
+        while let Some(next) = cause.source() {
+            cause = next;
+        }
+        io::Error::other(cause.to_string().lines().next().unwrap_or("they are damaged").trim_end().to_owned())
     }
 
     fn position(buffer: &Cursor<&mut Vec<u8>>) -> usize {
@@ -112,6 +126,10 @@ pub mod bulk {
             assert_eq!(read(text.len()).unwrap(), (text.len(), true));
             assert!(read(text.len() - 1).unwrap_err().to_string().ends_with("more than 11999 bytes"));
             assert_eq!(read(1 << 30).unwrap(), (text.len(), true));
+            let mut out = Vec::with_capacity(100);
+            let other = Decompressor::new().unwrap().decompress_to_buffer(b"no frames", &mut Cursor::new(&mut out));
+            let said = other.unwrap_err().to_string();
+            assert_eq!(said, "not the Zstandard frames that were expected: they do not begin as such frames do");
         }
     }
 }

@@ -278,7 +278,7 @@ pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) 
     }
     if !passed.allowed.is_empty() {
         warnings.push(format!(
-            "config.json sets {}, which is not known here: ignored, as --allow-config says, and recorded",
+            "config.json sets {}, which is not known here: ignored, as allow-config says, and recorded",
             list(&passed.allowed)
         ));
     }

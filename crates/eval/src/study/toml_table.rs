@@ -194,7 +194,13 @@ impl<'a> Table<'a> {
             _ => None,
         };
         match &texts {
-            None => self.wrong(&found, "a list of texts"),
+            None => match other_element(found.value) {
+                Some((number, element)) => {
+                    let message = format!("expected a list of texts, and its element {number} is {}", kind(element));
+                    self.add(Mistake::new(&found.place, message));
+                }
+                None => self.wrong(&found, "a list of texts"),
+            },
             Some(texts) if texts.is_empty() => self.add(Mistake::new(&found.place, "the list is empty")),
             Some(_) => {}
         }
@@ -290,6 +296,13 @@ fn edits(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
+/// The first element of a list that is no text, with its number from 1.
+fn other_element<'v>(value: &'v DeValue<'_>) -> Option<(usize, &'v DeValue<'v>)> {
+    let elements = value.as_array()?.iter().enumerate();
+    let mut elements = elements.map(|(place, element)| (place + 1, element.get_ref()));
+    elements.find(|(_, element)| element.as_str().is_none())
+}
+
 /// A value's type in words.
 pub(super) fn kind(value: &DeValue<'_>) -> String {
     match value {
@@ -310,6 +323,24 @@ mod tests {
     #[test]
     fn words_are_compared_by_their_letters() {
         assert_eq!((edits("sampels", "samples"), edits("", "abc"), edits("limit", "limit")), (2, 3, 0));
+    }
+
+    #[test]
+    fn the_element_that_is_no_text_is_named() {
+        let text = "allow-config = [\"twist\", 3]\nprompts = 4\n";
+        let document = DeTable::parse(text).unwrap();
+        let notes = Notes::new(text);
+        let mut file = Table::new(&notes, String::new(), 0, document.get_ref());
+        assert_eq!((file.texts("allow-config"), file.texts("prompts")), (None, None));
+        file.finish();
+        let said: Vec<String> = notes.into_mistakes().iter().map(|mistake| mistake.problem.to_string()).collect();
+        assert_eq!(
+            said,
+            [
+                "expected a list of texts, and its element 2 is the number 3",
+                "expected a list of texts, not the number 4"
+            ]
+        );
     }
 
     #[test]

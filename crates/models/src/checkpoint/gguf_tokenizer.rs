@@ -199,7 +199,7 @@ impl<'a> Vocabulary<'a> {
                 None => format!("{PRE_TOKENIZER_KEY} is missing in the file"),
                 Some(name) => format!("{PRE_TOKENIZER_KEY} is {name} in the file, which is not known here"),
             };
-            note.push_str(&format!(": {named} is used, as --allow-config says, and recorded"));
+            note.push_str(&format!(": {named} is used, as allow-config says, and recorded"));
             let broken = merged.broken_by(scheme).map_err(|e| self.fail(e))?;
             if let Some(token) = &broken {
                 note.push_str(&format!(

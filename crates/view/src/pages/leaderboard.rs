@@ -7,6 +7,7 @@ use earnest_eval::compare::{CompareSettings, compare_runs};
 use earnest_eval::report::{Document, differing_settings, own_settings};
 use earnest_eval::run::store::{RunRecord, Store};
 use earnest_eval::run::{Reporter, RunEvent, SettingChange};
+use earnest_eval::runs::started;
 use earnest_tasks::suite::registry::rows_of_tasks;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -145,7 +146,8 @@ fn entry(store: &Store, run: &RunRecord) -> Entry {
         model: manifest.model.name.clone(),
         details: details(run),
         status: "",
-        started: manifest.started.chars().take(16).collect::<String>().replace('T', " "),
+        started: started(manifest)
+            .map_or_else(|| "unknown".to_owned(), |time| time.chars().take(16).collect::<String>().replace('T', " ")),
         recorded: 0,
         planned: run.planned.map(|planned| planned as u64),
         headline: None,

@@ -119,7 +119,7 @@ fn facts(document: &earnest_eval::report::Document, status: &str) -> Vec<(&'stat
         ("prompts", settings.prompt_mode.to_string()),
         ("no answer", totals.failed.to_string()),
         ("cut off", totals.truncated.to_string()),
-        ("started", manifest.started.clone()),
+        ("started", earnest_eval::runs::started(manifest).unwrap_or_else(|| "unknown".to_owned())),
     ];
     if totals.completion_tokens > 0 {
         facts.push(("tokens", totals.completion_tokens.to_string()));

@@ -5,6 +5,7 @@ use super::WRITES;
 use super::summary::facts as counted;
 use crate::report::page::ReportRun;
 use crate::report::plot::escape;
+use crate::runs::started;
 use earnest_engine::endpoint::NOT_TOLD;
 
 /// Renders the provenance of the runs: settings, model files, host, engine and first prompt.
@@ -32,7 +33,7 @@ pub fn provenance(runs: &[ReportRun]) -> String {
                 },
             ),
             ("earnest", settings.earnest.clone()),
-            ("started", manifest.started.clone()),
+            ("started", started(manifest).unwrap_or_else(|| "unknown".to_owned())),
             ("ended", manifest.ended.clone().unwrap_or_else(|| "–".into())),
             (
                 "host",

@@ -10,6 +10,7 @@ use crate::report::plot::{STYLES, escape, number};
 use crate::report::text::{sampling, tool, warnings};
 use crate::report::{Comparison, Document};
 use crate::run::Status;
+use crate::runs::started;
 use earnest_tasks::suite::Interval;
 
 /// Renders the main result of every run, the best first.
@@ -40,8 +41,9 @@ pub fn title(runs: &[ReportRun]) -> String {
 /// Renders when the runs were made, and the verdict of each comparison in the words of `earnest compare`.
 pub fn verdicts(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
     // The day is that of the runs, so that a report does not change with the day on which it is written.
-    let day = |run: &ReportRun| run.document.manifest.started.chars().take(10).collect::<String>();
-    let days: BTreeSet<String> = runs.iter().map(day).filter(|day| !day.is_empty()).collect();
+    let day = |run: &ReportRun| started(&run.document.manifest)?.get(..10).map(str::to_owned);
+    let is_day = |day: &String| day.chars().all(|c| c.is_ascii_digit() || c == '-');
+    let days: BTreeSet<String> = runs.iter().filter_map(day).filter(is_day).collect();
     let date = match (days.first(), days.last()) {
         (Some(first), Some(last)) if first != last => format!("Runs of {first} to {last} (UTC)."),
         (Some(day), _) => format!("{} of {day} (UTC).", if runs.len() == 1 { "Run" } else { "Runs" }),
