@@ -263,6 +263,7 @@ mod tests {
             primary: Some("right".to_owned()),
             mean: None,
             score: "-".to_owned(),
+            first_item: None,
         }
     }
 
