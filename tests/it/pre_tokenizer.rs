@@ -186,6 +186,7 @@ fn a_study_gives_the_name_to_the_files_that_need_it() {
     let said = flat(&run);
     assert_eq!(run.status.code(), Some(2), "{said}");
     assert!(said.contains("models.silent") && said.contains("did you mean tokenizer.ggml.pre=smollm?"), "{said}");
+    assert!(said.contains("allow-config tokenizer.ggml.pre=smolm: ") && !said.contains("--allow-config"), "{said}");
     let remote =
         STUDY.replace("model = \"named.gguf\"", "endpoint = \"http://127.0.0.1:1/v1\"\nallow-config = [\"twist\"]");
     let run = study(&remote, "remote", &[]);

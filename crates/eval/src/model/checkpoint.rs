@@ -109,7 +109,7 @@ pub(super) fn check_options(located: &LocatedModel, checkpoint: &Checkpoint) -> 
     match located.allow_config.iter().find(|entry| !fits(entry, &allowed)) {
         Some(entry) => {
             let reason = if is_pre_tokenizer(entry) { NO_PRE_TOKENIZER } else { NO_KEY };
-            Err(EvalError::setting(format!("--allow-config {entry}: {reason}")).hint("leave it out"))
+            Err(EvalError::setting(format!("allow-config {entry}: {reason}")).hint("leave it out"))
         }
         None => Ok(()),
     }

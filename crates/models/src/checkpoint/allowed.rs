@@ -2,22 +2,20 @@
 use super::gguf_pretokenizer;
 use super::gguf_tokenizer::PRE_TOKENIZER_KEY;
 
-/// Mistakes in the entries of `--allow-config`, which no checkpoint could mend.
+/// Mistakes in the entries of `--allow-config`, or of `allow-config` in a study file, which no checkpoint could mend.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllowError {
     /// Two entries name the pre-tokenizer differently.
-    #[error(
-        "--allow-config names the pre-tokenizer twice: {PRE_TOKENIZER_KEY}={first} and {PRE_TOKENIZER_KEY}={second}"
-    )]
+    #[error("allow-config names the pre-tokenizer twice: {PRE_TOKENIZER_KEY}={first} and {PRE_TOKENIZER_KEY}={second}")]
     Twice { first: String, second: String },
     /// The key has no name behind it.
-    #[error("--allow-config {entry}: the name is missing")]
+    #[error("allow-config {entry}: the name is missing")]
     NoName { entry: String },
     /// Another key than that of the pre-tokenizer has a name behind it, or is spelt like it.
-    #[error("--allow-config {entry}: {key} {what}")]
+    #[error("allow-config {entry}: {key} {what}")]
     Key { entry: String, key: String, what: &'static str, value: Option<String> },
     /// No pre-tokenizer has this name.
-    #[error("--allow-config {PRE_TOKENIZER_KEY}={name}: there is no pre-tokenizer {name}")]
+    #[error("allow-config {PRE_TOKENIZER_KEY}={name}: there is no pre-tokenizer {name}")]
     UnknownName { name: String },
 }
 

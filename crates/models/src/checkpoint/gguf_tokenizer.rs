@@ -185,7 +185,7 @@ impl<'a> Vocabulary<'a> {
             return match named {
                 None => Ok((scheme, None)),
                 Some(named) => Err(self.fail(format!(
-                    "{PRE_TOKENIZER_KEY} is {} in the file, and `--allow-config {PRE_TOKENIZER_KEY}={named}` is for files \
+                    "{PRE_TOKENIZER_KEY} is {} in the file, and `{PRE_TOKENIZER_KEY}={named}` of allow-config is for files \
                      that name none or an unknown one: leave it out",
                     in_file.unwrap_or_default()
                 ))),
