@@ -2,7 +2,7 @@
 use super::{Exit, args, offered};
 use earnest_eval::EvalError;
 use earnest_eval::prompt::PromptError;
-use earnest_eval::report::ReportError;
+use earnest_eval::report::{ReportError, quoted};
 use earnest_eval::run::RunError;
 use earnest_eval::study::StudyError;
 use earnest_models::hub::HubError;
@@ -92,7 +92,7 @@ fn candidates(name: &str, runs: &[String], labels: &[String], arguments: impl It
     let mut lines: Vec<String> = Vec::new();
     for choice in choices.iter().take(most) {
         let chosen = |at: usize| places.iter().position(|&place| place == at).map(|number| &runs[choice[number]]);
-        let replaced = words.iter().enumerate().map(|(at, word)| offered::quoted(chosen(at).unwrap_or(word)));
+        let replaced = words.iter().enumerate().map(|(at, word)| quoted(chosen(at).unwrap_or(word)));
         let said: Vec<&str> = choice.iter().map(|&run| labels.get(run).map_or("", String::as_str)).collect();
         lines.push(format!("\n  earnest {}  # {}", replaced.collect::<Vec<_>>().join(" "), said.join(" | ")));
     }

@@ -8,16 +8,6 @@ pub fn words() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// A word as a shell reads it.
-pub fn quoted(word: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+".contains(c);
-    if !word.is_empty() && word.chars().all(safe) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 /// The option that names the results folder of this command; nothing if it was given none, or the one that is found without it.
 pub fn given() -> String {
     option(words())

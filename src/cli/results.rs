@@ -5,7 +5,7 @@ use super::args::default_results;
 use super::error::CliError;
 use super::offered;
 use super::printer::Printer;
-use earnest_eval::report::{self, Detail, Document, wrap};
+use earnest_eval::report::{self, Detail, Document, results_option};
 use earnest_eval::results;
 use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::run::{Reporter, RunEvent};
@@ -52,39 +52,12 @@ pub fn screen(mut document: Document, metric: Option<&str>, width: usize) -> Str
         Some(wanted) => document.grids.retain(|grid| grid.name == wanted),
     }
     let detail = if metric.is_none() { Detail::Screen } else { Detail::Tables };
-    with_folder(&report::render(&document, width, detail), &offered::given(), width)
-}
-
-/// Beginning of the remark that offers the table with intervals.
-const INTERVALS: &str = "* With intervals: ";
-
-/// A screen whose remark on the table with intervals names the results folder.
-fn with_folder(screen: &str, option: &str, width: usize) -> String {
-    let mut lines = screen.split_inclusive('\n').peekable();
-    let mut text = String::new();
-    while let Some(line) = lines.next() {
-        let Some(begun) = line.strip_prefix(INTERVALS.trim_end()).filter(|_| !option.is_empty()) else {
-            text.push_str(line);
-            continue;
-        };
-        let mut remark = begun.to_owned();
-        while let Some(more) = lines.next_if(|line| line.starts_with("  ")) {
-            remark.push_str(more);
-        }
-        let command = remark.split_whitespace().collect::<Vec<_>>().join(" ");
-        let command = command.trim_end_matches('.');
-        text += &wrap(&format!("{}{command}{option}.", INTERVALS.trim_start_matches("* ")), width, "* ");
-    }
-    text
+    report::render(&document, width, detail)
 }
 
 /// The option that names a results folder in a suggested command; nothing for the one that commands find without being told.
 pub fn option(folder: &Path) -> String {
-    if folder == default_results() {
-        String::new()
-    } else {
-        format!(" --results {}", offered::quoted(&folder.display().to_string()))
-    }
+    if folder == default_results() { String::new() } else { results_option(folder) }
 }
 
 /// Path of the report that `earnest run` writes without being asked.
@@ -117,20 +90,6 @@ pub fn compare_with(run: &str, option: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_table_with_intervals_is_offered_from_its_folder() {
-        let screen =
-            "Right\n\n* With intervals: earnest runs show\n  nupa-1 --metric exact_match.\n* Another.\n\n  a\n";
-        let expected = "Right\n\n* With intervals: earnest runs show nupa-1 --metric exact_match --results r.\n* Another.\n\n  a\n";
-        assert_eq!(with_folder(screen, " --results r", 100), expected);
-        assert_eq!(with_folder(screen, "", 100), screen);
-        let narrow = with_folder(screen, " --results r", 40);
-        assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
-        assert!(
-            narrow.split_whitespace().collect::<Vec<_>>().join(" ").contains("exact_match --results r. * Another.")
-        );
-    }
 
     #[test]
     fn the_first_command_is_the_next_one() {

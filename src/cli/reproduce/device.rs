@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use earnest_eval::report::quoted;
 
 use crate::cli::Exit;
 use crate::cli::error::CliError;
@@ -104,9 +105,7 @@ pub(super) fn engine_options(engine: &EngineSettings) -> String {
 
 /// A path quoted for a shell.
 pub(super) fn shell_word(path: &std::path::Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./@:+,=".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    quoted(&path.display().to_string())
 }
 
 /// Device of the measurement, for commands without the engine's options.

@@ -1,9 +1,11 @@
 //! A run's results as one JSON document: the output of `--json`.
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::offered::results_option;
 use crate::run::store::{RunRecord, Store};
 use crate::run::{FailureKind, Manifest, Plan, RunError, Sample, SampleFailure, Totals};
 use earnest_stats::{Estimate, Z95, wilson};
@@ -48,6 +50,12 @@ pub struct FailureGroup {
 }
 
 impl Document {
+    /// The option that names the results folder in commands; nothing for the folder that they find without being told.
+    pub(super) fn results_option(&self) -> String {
+        let folder = Path::new(&self.folder).parent().unwrap_or(Path::new(""));
+        if folder == Path::new("earnest-results") { String::new() } else { results_option(folder) }
+    }
+
     /// Returns the main value of a row: the first, of a log that of its primary scorer, which may have no numbers. An adaptive run has
     /// none.
     pub fn main_value<'a>(&self, row: &'a SummaryRow) -> Option<&'a (String, Interval)> {

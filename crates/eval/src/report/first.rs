@@ -1,5 +1,4 @@
 //! First screen of a finished run: a headline, the tasks, what must be known to read them, and where the rest is.
-use std::path::Path;
 
 use super::profile::{bars_below, bars_of, curves, profile};
 use super::text::{heading, headline, line, nothing, results, warnings, wrapped};
@@ -86,11 +85,7 @@ fn more(document: &Document, notes: usize, width: usize) -> String {
     if !document.grids.is_empty() {
         command += " --metric all";
     }
-    // What a command finds without being told.
-    let folder = Path::new(&document.folder).parent().unwrap_or(Path::new(""));
-    if folder != Path::new("earnest-results") {
-        command += &format!(" --results {}", folder.display());
-    }
+    command += &document.results_option();
     let adds = match notes {
         0 => "all numbers".to_owned(),
         1 => "all numbers, 1 more note".to_owned(),

@@ -48,7 +48,8 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
         text.extend(bars_below(grid).map(|text| wrap(&text, width, "")));
         text.push('\n');
         text.extend(profile.lines().map(|text| line(text, width)));
-        remarks.push(format!("With intervals: `earnest runs show {} --metric {}`.", document.manifest.run, grid.name));
+        let (run, option) = (&document.manifest.run, document.results_option());
+        remarks.push(format!("With intervals: `earnest runs show {run} --metric {}{option}`.", grid.name));
     } else if document.grids.is_empty() {
         let (table, about, left_out) = results(&document.summary.rows, width);
         hidden = left_out;
