@@ -808,7 +808,7 @@ fn offered_commands_name_the_folder_that_was_given() {
     assert_eq!(code(&run_in(at, &[&words[..], &results].concat())), 0);
     let screen = stdout(&run_in(at, &[&["runs", "show", "nupa"], &results[..]].concat()));
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains(" --metric exact_match --results elsewhere. * "), "{screen}");
+    assert!(words.contains(" --metric exact_match --results elsewhere`. * "), "{screen}");
     // Without the option there is nothing to say.
     let plain = run_in(at, &["runs", "show", "no-such-run"]);
     assert!(!stderr(&plain).contains("--results elsewhere"), "{}", stderr(&plain));
