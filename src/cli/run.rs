@@ -136,7 +136,7 @@ struct EndedRun<'a> {
     name: &'a str,
     /// Samples with a row.
     recorded: usize,
-    /// Whether a sample is not right.
+    /// True if a sample is not right.
     wrong: bool,
     folder: &'a Path,
 }

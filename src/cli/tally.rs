@@ -20,7 +20,7 @@ pub(super) struct Tally {
     pub(super) adaptive: bool,
     pub(super) recorded: usize,
     pub(super) started: Instant,
-    /// When the last sample was finished.
+    /// End of the last sample.
     last: Instant,
     pub(super) finished: usize,
     pub(super) scored: usize,
@@ -34,7 +34,7 @@ pub(super) struct Tally {
     pub(super) budgets: Budgets,
     /// Tokens of the answers that have ended in this session.
     answered: u64,
-    /// When the first tokens were generated, and how many they were.
+    /// Time of the first tokens, and their number.
     generating: Option<(Instant, u64)>,
 }
 

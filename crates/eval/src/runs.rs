@@ -20,7 +20,7 @@ pub struct RunEntry {
     pub run: String,
     /// `finished`, `interrupted`, `working`, or `partial` for an import whose file lacked samples.
     pub status: &'static str,
-    /// When it began; of a log what the log says, none if it says nothing.
+    /// Start; that of a log as the log says it, none if it says nothing.
     pub started: Option<String>,
     pub suite: String,
     pub model: String,
@@ -53,7 +53,7 @@ pub struct RunEntry {
     /// Rows without a seal, written by an earlier version: edits of them are not noticed.
     #[serde(skip_serializing_if = "is_zero")]
     pub unsealed: usize,
-    /// What tells this run from the others of its suite and model; none for the only one.
+    /// Settings in which this run differs from the others of its suite and model; none for the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// True for imported answers, whose tokens are unknown.

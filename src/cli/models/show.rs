@@ -35,7 +35,7 @@ struct Shown {
     /// Name of the quantisation of a local checkpoint's own weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     quantisation: Option<String>,
-    /// How the engine holds a local checkpoint's matrices.
+    /// Format in which the engine holds a local checkpoint's matrices.
     #[serde(skip)]
     held: &'static str,
     cached: Option<CachedCommit>,

@@ -33,7 +33,7 @@ impl MissingModel {
     }
 }
 
-/// What is said of models that are not on this machine.
+/// Models that are not on this machine, for the plan's screen.
 pub(super) struct Missing<'a> {
     pub(super) models: &'a [MissingModel],
     /// The command without --dry-run fetches them.

@@ -26,7 +26,7 @@ const SMALL: [Small; 2] = [
     },
 ];
 
-/// How to get the files.
+/// Next step where the files are missing.
 pub(super) const ADVICE: &str = "`scripts/fetch-models.sh all` of the repository gets both files of `small` into ./models, \
      where they are found (or in the folder that EARNEST_MODELS names)";
 

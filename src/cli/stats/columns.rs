@@ -127,7 +127,7 @@ impl Survey {
         Some(format!("{} {verbs}{column}`; {each} a cluster of its own", counted(count, "row")))
     }
 
-    /// What a failed fit's message says of the rows: remarks on the source, and the rows left out.
+    /// Remarks for the message of a failed fit: those on the source, and the rows left out.
     pub(super) fn remarks(&self) -> String {
         let lacking: Vec<String> = self.missing.iter().map(|(name, count)| format!("`{name}` lacks {count}")).collect();
         let left_out = (self.dropped > 0).then(|| {

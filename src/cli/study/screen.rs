@@ -157,7 +157,7 @@ fn accuracies(results: &StudyResults, width: usize) -> String {
     table.render_within(width)
 }
 
-/// Why there is no table of differences.
+/// The reason for having no table of differences, in sentences.
 fn no_differences(results: &StudyResults, family: &Family, width: usize) -> String {
     let (between, one) = (dimension_name(family.between), singular(family.between));
     let finished: Vec<&Coordinates> =

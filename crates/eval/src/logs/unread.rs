@@ -6,7 +6,7 @@ use crate::EvalError;
 /// Layouts of files that are known and not read. Where the user names their columns, each is a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Unread {
-    /// What lm-evaluation-harness 0.3 wrote of each document (`--write_out`).
+    /// Write-out file of lm-evaluation-harness 0.3 (`--write_out`), a row for each document.
     LmEvalWriteOut,
     /// Details of lighteval before the columns `doc`, `metric` and `model_response`.
     LightevalEarlier,

@@ -121,9 +121,9 @@ fn by_settings(runs: &[&Manifest]) -> Vec<String> {
 }
 
 /// Words of the settings that tell a run best from the others, in their order: those whose values it shares with the fewest of them.
-fn telling(differing: &BTreeMap<String, Vec<Value>>, place: usize, most: usize) -> Vec<String> {
-    let sharing = |values: &[Value]| values.iter().filter(|value| **value == values[place]).count();
-    let words = differing.iter().filter_map(|(name, values)| Some((sharing(values), said(name, &values[place])?)));
+fn telling(differing: &BTreeMap<String, Vec<Value>>, run: usize, most: usize) -> Vec<String> {
+    let sharing = |values: &[Value]| values.iter().filter(|value| **value == values[run]).count();
+    let words = differing.iter().filter_map(|(name, values)| Some((sharing(values), said(name, &values[run])?)));
     let mut words: Vec<(usize, (usize, String))> = words.enumerate().collect();
     words.sort_by_key(|(_, (sharing, _))| *sharing);
     words.truncate(most);

@@ -39,7 +39,7 @@ const NAMES: [(&str, &str); 28] = [
 ];
 
 impl SettingChange {
-    /// What differs: `temperature`, `weights`.
+    /// Name of the setting: `temperature`, `weights`.
     pub fn what(&self) -> String {
         let name = plain(&self.name);
         let known = NAMES.iter().find(|(own, _)| *own == name).map(|(_, words)| (*words).to_owned());

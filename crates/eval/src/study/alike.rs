@@ -12,7 +12,7 @@ impl StudyPlan {
     /// Asks all models of a task in one form where neither study nor suite names one: raw, which every model has, if some have a
     /// chat template and some have none. Opens all models, loads none; those that cannot be opened are reported with their runs.
     ///
-    /// What was decided is in [`notes`](StudyPlan::notes).
+    /// [`notes`](StudyPlan::notes) has the decisions.
     pub fn ask_alike(&mut self, sessions: &mut Sessions, reporter: &mut dyn Reporter) {
         for task in 0..self.definition.tasks.len() {
             for prompt in 0..self.definition.tasks[task].prompts.len() {

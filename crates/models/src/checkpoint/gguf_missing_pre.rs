@@ -1,4 +1,4 @@
-//! Which pre-tokenizers a vocabulary of a GGUF file may have, for files that do not name one that is known here.
+//! Pre-tokenizers that a vocabulary of a GGUF file may have, for files that do not name one that is known here.
 //!
 //! Merges stay within the pieces of a text, so a token that a scheme splits was not made with that scheme. What is left is seldom one
 //! scheme; the tokens of a well-known family decide then, and otherwise the user has to.

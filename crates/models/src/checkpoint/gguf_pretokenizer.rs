@@ -31,7 +31,7 @@ const UNNAMED: [&str; 4] = [
     r"[0-9][0-9][0-9]",
 ];
 
-/// How the pre-tokenizer of a scheme splits a text.
+/// Splitting of a text by the pre-tokenizer of a scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Splitting {
     /// GPT-2's own expression.
@@ -42,7 +42,7 @@ pub(super) enum Splitting {
     Expressions(&'static [&'static str]),
 }
 
-/// What a scheme leaves together of a number.
+/// Digits of a number that a scheme leaves together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Numbers {
     DigitByDigit,
@@ -166,7 +166,7 @@ impl NamedScheme {
         self.names[0]
     }
 
-    /// How it splits a text.
+    /// Returns its splitting of a text.
     pub(super) fn splitting(&self) -> Splitting {
         self.splitting
     }

@@ -54,7 +54,7 @@ pub enum Diagnosis {
     SmallErrors { coefficient: String, model: f64, robust: f64 },
 }
 
-/// How far Laplace's approximation is from a quadrature of the same model.
+/// Distance of Laplace's approximation from a quadrature of the same model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Disagreement {
     /// The coefficient that moves most, in standard errors of the quadrature.

@@ -84,7 +84,7 @@ const NEWEST: u64 = 2;
 /// Checks that results are in a layout of which all scorers are read.
 ///
 /// # Errors
-/// What of them is not.
+/// A sentence on the part in another layout.
 pub(super) fn check_results(results: &Value) -> Result<(), String> {
     let wrong = |name: &str, value: &Value, expected: &str| {
         Err(format!("its `{name}` {} {}, not {expected}", if name == "results" { "are" } else { "is" }, kind_of(value)))

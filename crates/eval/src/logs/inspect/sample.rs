@@ -49,7 +49,7 @@ struct Transcript {
     content: Option<HashMap<String, Value>>,
 }
 
-/// What stands in the place of the scores: an object of them, or the kind of another value.
+/// Value of `scores`: an object by scorer, or the kind of another value.
 #[derive(Debug)]
 enum Given {
     ByScorer(Ordered<Value>),

@@ -179,7 +179,7 @@ const COUNTING: [&str; 18] = [
     "every", "several", "many", "some",
 ];
 
-/// What is called by its amount behind any word: `the $50 note`.
+/// Things that are called by their amount behind any word: `the $50 note`.
 const CALLED: [&str; 14] = [
     "note",
     "notes",
