@@ -370,6 +370,22 @@ fn several_writers_of_different_runs_share_a_new_file() {
 }
 
 #[test]
+fn a_file_that_several_make_at_once_is_a_store_for_each_of_them() {
+    for _ in 0..40 {
+        let results = tempfile::tempdir().unwrap();
+        let begin = std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    begin.wait();
+                    Store::create(results.path()).unwrap();
+                });
+            }
+        });
+    }
+}
+
+#[test]
 fn rows_that_do_not_belong_are_found() {
     let results = tempfile::tempdir().unwrap();
     let (store, run) = filled(results.path(), "run");

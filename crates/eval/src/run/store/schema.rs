@@ -217,6 +217,8 @@ fn open_to_write(results: &Path, create: bool) -> Result<(PathBuf, Connection), 
 fn identify(connection: &Connection, path: &Path) -> Result<u32, RunError> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let read = || -> rusqlite::Result<(i64, i64, i64)> {
+        // One state of the file: between two reads another process may make its tables.
+        let _snapshot = connection.unchecked_transaction()?;
         let tables = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
         Ok((number("application_id")?, number("user_version")?, tables))
     };
