@@ -13,7 +13,7 @@ use super::sandbox_args::ConfinementArgs;
 use earnest_tasks::suite::task::nearest;
 
 use super::{
-    bench, catalogue, compare, data, doctor, export, generate, import, merge, models, perturb, profile, report,
+    bench, catalogue, compare, data, doctor, export, generate, import, merge, models, offered, perturb, profile, report,
     reproduce, rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train, view,
 };
 
@@ -27,7 +27,7 @@ pub fn main() -> ExitCode {
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
     let cli = match Cli::from_arguments() {
         Ok(cli) => cli,
-        Err(error) => match catalogue::suite_usage_error(&error, args::definition(), std::env::args().skip(1)) {
+        Err(error) => match catalogue::suite_usage_error(&error, args::definition(), offered::words()) {
             Some(error) => {
                 printer.error(&error);
                 return error.exit.into();
@@ -111,7 +111,7 @@ fn with_names(mut error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
     }
-    let names = catalogue::names_at(args::definition(), std::env::args().skip(1));
+    let names = catalogue::names_at(args::definition(), offered::words());
     let near = match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(name)) => nearest(name, names.iter().map(String::as_str)).map(str::to_owned),
         _ => None,

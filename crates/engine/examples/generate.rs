@@ -7,7 +7,7 @@ use earnest_engine::{Engine, Event, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../../embedded/earnest-abacus-1.4m");
     let folder = arguments.next().unwrap_or_else(|| built_in.into());
     let prompt = arguments.next().unwrap_or_else(|| "12+34=?".into());

@@ -8,7 +8,7 @@ use crate::EvalError;
 
 use crate::results;
 use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
-use crate::run::{Manifest, Reporter, RunEvent, Sample, Status};
+use crate::run::{Manifest, Reporter, RunError, RunEvent, Sample, Status};
 use crate::suites::{self, start_programs};
 
 /// Number of differing samples that an error names.
@@ -137,9 +137,9 @@ fn same_file(one: &Store, other: &Store) -> bool {
 /// Copies a run, or the rows that the equal run lacks.
 fn copy(from: &Store, run: &RunRecord, to: &Store, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
     let manifest = &run.manifest;
-    let equal = to.with_settings(&manifest.settings_sha256)?;
+    let with_settings = || to.with_settings(&manifest.settings_sha256);
     if manifest.shard.is_some()
-        && let Some(whole) = equal.iter().find(|other| is_whole(other))
+        && let Some(whole) = with_settings()?.iter().find(|other| is_whole(other))
     {
         check_agreement(from, run, to, whole)?;
         on_event(MergeEvent::NothingToCopy {
@@ -150,22 +150,31 @@ fn copy(from: &Store, run: &RunRecord, to: &Store, on_event: &mut OnMerge<'_>) -
         });
         return Ok(());
     }
-    let same_shard = || equal.iter().filter(|other| other.manifest.shard == manifest.shard);
     // A copy got a numbered name if its own was taken; it has the original's start time.
     let numbered = format!("{}.", manifest.run);
     let copied_before =
         |other: &&RunRecord| other.manifest.run.starts_with(&numbered) && other.manifest.started == manifest.started;
-    let equal = same_shard()
-        .find(|other| other.manifest.run == manifest.run)
-        .or_else(|| same_shard().find(copied_before))
-        .cloned();
+    let equal = || -> Result<Option<RunRecord>, RunError> {
+        let all = with_settings()?;
+        let same_shard = || all.iter().filter(|other| other.manifest.shard == manifest.shard);
+        let same_name = same_shard().find(|other| other.manifest.run == manifest.run);
+        Ok(same_name.or_else(|| same_shard().find(copied_before)).cloned())
+    };
     let planned = run.planned.unwrap_or_default();
-    let (_lock, target) = match equal {
+    let (_lock, target) = match equal()? {
         Some(equal) => (to.lock(&equal.manifest.run)?, equal),
         None => {
-            let (lock, name) = results::free_name(to, &manifest.run)?;
-            let target = to.begin(&Manifest { run: name, ..manifest.clone() }, planned)?;
-            (lock, target)
+            let lock = to.lock(&manifest.run)?;
+            // Read again: another process may have copied it before we got the lock.
+            match equal()? {
+                Some(equal) if equal.manifest.run == manifest.run => (lock, equal),
+                Some(equal) => (to.lock(&equal.manifest.run)?, equal),
+                None if to.exactly(&manifest.run)?.is_none() => (lock, to.begin(manifest, planned)?),
+                None => {
+                    let (lock, name) = results::free_name(to, &manifest.run)?;
+                    (lock, to.begin(&Manifest { run: name, ..manifest.clone() }, planned)?)
+                }
+            }
         }
     };
     check_agreement(from, run, to, &target)?;
@@ -296,11 +305,9 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], on_event: &mut OnMerge<'_
         None => chosen.iter().map(|part| part.planned.unwrap_or_default()).sum(),
     };
     // An unfinished whole run takes the parts' rows in.
-    let begun = wholes.into_iter().find(|run| run.manifest.shard.is_none());
-    let (_lock, target) = match begun {
-        Some(run) => (store.lock(&run.manifest.run)?, run),
-        None => {
-            let (lock, name) = results::free_name(store, &base)?;
+    let (_lock, target) = match results::claim(store, &base, &first.manifest.settings_sha256, None)? {
+        results::Claimed::Equal(lock, run) => (lock, *run),
+        results::Claimed::New(lock, name) => {
             let manifest = Manifest {
                 run: name,
                 status: Status::Running,

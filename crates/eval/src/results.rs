@@ -1,6 +1,7 @@
 //! A results folder and the parts of a stored run: its document, suite, items and primary rules.
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use earnest_tasks::suite::registry::{OptionError, Programs};
 use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
@@ -9,8 +10,14 @@ use crate::EvalError;
 use crate::outcomes::results_of;
 use crate::report::Document;
 use crate::run::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, did_you_mean, legacy_folders};
-use crate::run::{Reporter, RunError, RunEvent, Status};
+use crate::run::{Reporter, RunError, RunEvent, Shard, Status};
 use crate::suites;
+
+/// Time for which an import waits for another one of the same log.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// Time between two tries to lock a run.
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// Returns true if the folder has results, also of earlier versions or as outcome files.
 pub fn exist(folder: &Path) -> Result<bool, EvalError> {
@@ -66,7 +73,57 @@ pub fn find_run(name: &str, folders: &[PathBuf], reporter: &mut dyn Reporter) ->
         .hint(format!("{}add the run's folder: --from FOLDER/RUN", did_you_mean(name, &known))))
 }
 
-/// Returns an unused name (`base`, `base.2`, `base.3`, ...) and its lock.
+/// A run that a process may write, and its lock.
+pub enum Claimed {
+    /// A run with the wanted settings is there already, possibly since a moment.
+    Equal(RunLock, Box<RunRecord>),
+    /// There is none, and the name is free.
+    New(RunLock, String),
+}
+
+/// Locks the run with these settings and this part of a plan, or a free name for a new one. Processes that begin the same run look under the
+/// lock of the same name, so that only one of them makes it.
+///
+/// # Errors
+/// [`RunError::Locked`] if another process is making or writing the run.
+pub fn claim(store: &Store, base: &str, settings_sha256: &str, shard: Option<Shard>) -> Result<Claimed, RunError> {
+    let equal = || -> Result<Option<RunRecord>, RunError> {
+        let all = store.with_settings(settings_sha256)?;
+        Ok(all.into_iter().rfind(|run| run.manifest.shard == shard))
+    };
+    let base_lock = match equal()? {
+        Some(_) => None,
+        None => Some(store.lock(base)?),
+    };
+    // Read again: another process may have made it before we got the lock.
+    match (equal()?, base_lock) {
+        (Some(run), Some(lock)) if run.manifest.run == base => Ok(Claimed::Equal(lock, Box::new(run))),
+        (Some(run), _) => {
+            let lock = store.lock(&run.manifest.run)?;
+            // And again, because another process may have finished it, or removed it.
+            match store.exactly(&run.manifest.run)? {
+                Some(run) => Ok(Claimed::Equal(lock, Box::new(run))),
+                None => Ok(Claimed::New(lock, run.manifest.run)),
+            }
+        }
+        (None, Some(lock)) if store.exactly(base)?.is_none() => Ok(Claimed::New(lock, base.to_owned())),
+        // Two hashes with the same first digits, or the equal run was deleted in this instant.
+        (None, _) => free_name(store, base).map(|(lock, name)| Claimed::New(lock, name)),
+    }
+}
+
+/// Claims a run as [`claim`] does, and waits while another process is writing it: for imports, which are short.
+pub fn claim_in_turn(store: &Store, base: &str, settings_sha256: &str) -> Result<Claimed, RunError> {
+    let begun = Instant::now();
+    loop {
+        match claim(store, base, settings_sha256, None) {
+            Err(RunError::Locked { .. }) if begun.elapsed() < LONGEST_WAIT => std::thread::sleep(BETWEEN_TRIES),
+            claimed => return claimed,
+        }
+    }
+}
+
+/// Returns an unused name (`base`, `base.2`, `base.3`, ...) and its lock: for runs that are made although there is an equal one.
 pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), RunError> {
     for number in 1_usize.. {
         let name = if number == 1 { base.to_owned() } else { format!("{base}.{number}") };

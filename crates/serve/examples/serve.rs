@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The checkpoint's tokenizer and chat template run in a process of their own, which is this program again.
     earnest_models::serve_if_worker();
     let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../../embedded/earnest-abacus-1.4m");
-    let folder = std::env::args().nth(1).unwrap_or_else(|| built_in.into());
+    let folder = std::env::args_os().nth(1).unwrap_or_else(|| built_in.into());
 
     let server = Server::bind("127.0.0.1", 0)?;
     let checkpoint = Checkpoint::open(Path::new(&folder))?;

@@ -8,7 +8,7 @@ use earnest_tasks::anatomy::{CALCULATIONS, ErrorClass, RandomWrong, random_rate,
 const LENGTHS: [usize; 7] = [1, 2, 3, 4, 6, 10, 20];
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let answers: usize = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(20_000);
     let seed: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1);
     println!("{answers} wrong answers a row, seed {seed}; per cent that fall into a class (0.00 is none).\n");

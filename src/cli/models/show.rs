@@ -58,10 +58,10 @@ pub fn execute(args: &ShowArgs, printer: Printer) -> Result<Exit, CliError> {
 fn gather(args: &ShowArgs, printer: Printer) -> Result<Shown, CliError> {
     let text = args.model.as_str();
     // An entry without a commit can be shown but not run.
-    if !Path::new(text).exists()
-        && let Reference::Name(name) = Reference::parse(text)?
+    if let Ok(Reference::Name(name)) = Reference::parse(text)
+        && let list = args.hub.settings().registry()?
+        && (!Path::new(text).exists() || list.find(&name).is_some())
     {
-        let list = args.hub.settings().registry()?;
         let entry = list.get(&name)?;
         if entry.commit.is_none() {
             if args.remote {

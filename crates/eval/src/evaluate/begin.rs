@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 
 use super::{EvaluationSettings, RunChoice};
 use crate::EvalError;
-use crate::results::free_name;
+use crate::results;
 use crate::run::store::{RunLock, RunRecord, Store};
 use crate::run::{Reporter, RunEvent, RunSettings, Status};
 
@@ -26,20 +26,33 @@ pub(super) fn claim(
 ) -> Result<Claimed, EvalError> {
     let sha256 = settings.sha256();
     let shard = evaluation.plan.shard;
-    let earlier = match &evaluation.run {
+    let mut base = settings.run_id(model);
+    if let Some(shard) = shard {
+        base = format!("{base}-{}of{}", shard.part, shard.of);
+    }
+    match &evaluation.run {
         RunChoice::Resume(run) => {
             if run.manifest.settings_sha256 != sha256 {
                 let differences = run.manifest.settings.differences(settings).iter().map(ToString::to_string).collect();
                 return Err(EvalError::SettingsChanged { run: run.manifest.run.clone(), differences });
             }
-            Some((**run).clone())
+            let lock = store.lock(&run.manifest.run)?;
+            // Read again, because another process may have finished it before we got the lock.
+            let name = run.manifest.run.clone();
+            let earlier = store.exactly(&name)?;
+            return Ok(Claimed { lock, name, earlier });
         }
         RunChoice::Continue | RunChoice::Gather => {
-            let equal = store.with_settings(&sha256)?;
             if shard.is_none() {
+                let equal = store.with_settings(&sha256)?;
                 check_parts(&equal, matches!(evaluation.run, RunChoice::Continue), reporter)?;
             }
-            equal.into_iter().rfind(|run| run.manifest.shard == shard)
+            return Ok(match results::claim(store, &base, &sha256, shard)? {
+                results::Claimed::Equal(lock, run) => {
+                    Claimed { lock, name: run.manifest.run.clone(), earlier: Some(*run) }
+                }
+                results::Claimed::New(lock, name) => Claimed { lock, name, earlier: None },
+            });
         }
         RunChoice::Repeat(manifest) => {
             if manifest.settings_sha256 != sha256 {
@@ -49,22 +62,10 @@ pub(super) fn claim(
                     manifest.run
                 )));
             }
-            None
         }
-        RunChoice::New => None,
-    };
-    if let Some(run) = earlier {
-        let lock = store.lock(&run.manifest.run)?;
-        // Read again, because another process may have finished it before we got the lock.
-        let name = run.manifest.run;
-        let earlier = store.exactly(&name)?;
-        return Ok(Claimed { lock, name, earlier });
+        RunChoice::New => {}
     }
-    let mut base = settings.run_id(model);
-    if let Some(shard) = shard {
-        base = format!("{base}-{}of{}", shard.part, shard.of);
-    }
-    let (lock, name) = free_name(store, &base)?;
+    let (lock, name) = results::free_name(store, &base)?;
     Ok(Claimed { lock, name, earlier: None })
 }
 

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use earnest_models::checkpoint::{WeightFormat, is_pre_tokenizer, named_pre_tokenizer};
-use earnest_models::hub::{CommitReference, Decoding, HubSettings};
+use earnest_models::hub::{CommitReference, Decoding, HubSettings, beside};
 
 use super::built_in::{BUILT_IN, built_in_folder};
 use crate::EvalError;
@@ -69,8 +69,10 @@ impl LocatedModel {
         let shared_config: Vec<String> = shared_config.cloned().collect();
         let allow_config = hub.allow_config.clone();
         let Some(reference) = reference else {
-            let is_built_in = given == Path::new(BUILT_IN) && !given.exists();
+            // Never a folder of that name, which is `./NAME`.
+            let is_built_in = given == Path::new(BUILT_IN);
             let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
+            let note = (is_built_in && given.exists()).then(|| beside(BUILT_IN));
             return Ok(LocatedModel {
                 given: given.to_owned(),
                 path,
@@ -79,7 +81,7 @@ impl LocatedModel {
                 allow_config,
                 shared_config,
                 decoding: None,
-                note: None,
+                note,
             });
         };
         let path = reference.folder(hub, with_weights)?;

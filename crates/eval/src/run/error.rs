@@ -7,6 +7,10 @@ use rusqlite::ErrorCode;
 use earnest_engine::EngineError;
 
 use crate::run::store::did_you_mean;
+use earnest_tasks::suite::dnc::shortened;
+
+/// Characters of a stranger's name in a message.
+const LONGEST_SHOWN: usize = 80;
 
 /// An error that ends a run; rows written before stay valid.
 #[derive(Debug, thiserror::Error)]
@@ -20,11 +24,14 @@ pub enum RunError {
     /// Another process is writing the run.
     #[error("another earnest process is writing the run {run}")]
     Locked { run: String },
+    /// A run whose name cannot name a file.
+    #[error("{} is no name for a run: it {reason}", shortened(run, LONGEST_SHOWN))]
+    Name { run: String, reason: String },
     /// A line before the last one is not a sample.
     #[error("{} is damaged at line {line}: {reason}", path.display())]
     Damaged { path: PathBuf, line: usize, reason: String },
     /// An unreadable manifest.
-    #[error("the manifest of {run} in {} cannot be read: {reason}", path.display())]
+    #[error("the manifest of {} in {} cannot be read: {reason}", shortened(run, LONGEST_SHOWN), path.display())]
     Manifest { path: PathBuf, run: String, reason: String },
     /// An unreadable part of a run's record.
     #[error("{part} of {run} in {} cannot be read: {reason}", path.display())]
@@ -136,6 +143,7 @@ impl RunError {
                 "delete line {line} of {} and repeat the command to generate that sample again, or start over with --new",
                 path.display()
             )),
+            RunError::Name { .. } => Some("choose another folder with --results".to_owned()),
             RunError::Manifest { .. } | RunError::OtherSettings { .. } => {
                 Some("start over with --new, or choose another folder with --results".to_owned())
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::store::Outcome;
+use super::store::{Outcome, check_name};
 use super::{Decision, Generation, Plan, Sample, Shard, Until};
 use crate::prompt::{Mode, Rendered, SystemPlace};
 use earnest_engine::endpoint::Api;
@@ -130,6 +130,8 @@ impl RunSettings {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
         // Other tools' tasks have names such as `gsm8k|5`.
         let suite: String = self.suite.chars().map(plain).take(120).collect();
+        // A name that begins with a dot would be hidden, and one with a dash an option.
+        let suite = if suite.starts_with(['.', '-']) { format!("_{}", &suite[1..]) } else { suite };
         let model: String = model_name.chars().map(plain).take(80).collect();
         format!("{suite}-{model}-{}", &self.sha256()[..8])
     }
@@ -224,7 +226,8 @@ pub struct FileRecord {
 pub struct Manifest {
     /// [`MANIFEST_FORMAT`] of the writer.
     pub format: u32,
-    /// Name of the run.
+    /// Name of the run, which names its lock and its page: [`check_name`] holds whoever wrote it.
+    #[serde(deserialize_with = "checked_name")]
     pub run: String,
     pub status: Status,
     /// Part of the plan; none for all of it.
@@ -254,6 +257,15 @@ pub struct Manifest {
     /// End of a finished run with a condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+}
+
+/// Reads the name of a run.
+fn checked_name<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    match check_name(&name) {
+        Ok(()) => Ok(name),
+        Err(reason) => Err(serde::de::Error::custom(format!("the run's name {reason}"))),
+    }
 }
 
 impl Manifest {

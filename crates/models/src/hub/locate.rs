@@ -108,6 +108,20 @@ pub fn resolved_file() -> Result<PathBuf, HubError> {
     config_folder().map(|folder| folder.join("resolved.toml")).ok_or(HubError::NoConfigFolder)
 }
 
+/// The list's entry of a name, and a note where a file or folder is called like it.
+fn listed(text: &str, hub: &HubSettings) -> Result<Option<(Entry, Option<String>)>, HubError> {
+    let path = Path::new(text);
+    // Malformed references that exist are paths.
+    let Ok(Reference::Name(name)) = Reference::parse(text) else { return Ok(None) };
+    let Some(entry) = hub.registry()?.find(&name).cloned() else { return Ok(None) };
+    Ok(Some((entry, path.exists().then(|| beside(text)))))
+}
+
+/// The note on a file or folder that is called like a model.
+pub fn beside(name: &str) -> String {
+    format!("{name} is the model of that name; the file or folder here is ./{name}")
+}
+
 impl CommitReference {
     fn from_entry(entry: &Entry) -> Result<CommitReference, HubError> {
         Ok(CommitReference {
@@ -126,11 +140,15 @@ impl CommitReference {
         CommitReference { repo, commit, entry, not_runnable, given: given.to_owned(), note: None }
     }
 
-    /// Returns the commit that a model reference names; none for a path. An existing file or folder takes precedence over a name.
+    /// Returns the commit that a model reference names; none for a path. A name of the list is never a path: a file or folder of that name
+    /// is `./NAME`. Anything else that exists is a path.
     ///
     /// # Errors
     /// The reference is malformed, not pinned or not in the list.
     pub fn find(text: &str, hub: &HubSettings) -> Result<Option<CommitReference>, HubError> {
+        if let Some((entry, beside)) = listed(text, hub)? {
+            return Ok(Some(CommitReference { note: beside, ..CommitReference::from_entry(&entry)? }));
+        }
         if Path::new(text).exists() {
             return Ok(None);
         }
@@ -157,10 +175,7 @@ impl CommitReference {
             }
             Reference::Name(name) => {
                 let list = hub.registry()?;
-                match list.find(&name) {
-                    Some(entry) => Ok(Some(CommitReference::from_entry(entry)?)),
-                    None => Err(HubError::UnknownModel { near: hub.near(&name, &list), name }),
-                }
+                Err(HubError::UnknownModel { near: hub.near(&name, &list), name })
             }
         }
     }
@@ -170,24 +185,21 @@ impl CommitReference {
     /// # Errors
     /// [`HubError::IsAPath`], and those of [`CommitReference::find`].
     pub fn require(text: &str, hub: &HubSettings) -> Result<CommitReference, HubError> {
-        // A folder with the same name does not matter here.
-        let reference = match Reference::parse(text)? {
-            Reference::Name(name) if Path::new(text).exists() => {
-                let list = hub.registry()?;
-                Some(CommitReference::from_entry(list.get(&name)?)?)
-            }
-            _ => CommitReference::find(text, hub)?,
-        };
-        reference.ok_or_else(|| HubError::IsAPath { text: text.to_owned() })
+        // A folder with a name that no list has does not matter here.
+        if let Reference::Name(name) = Reference::parse(text)?
+            && Path::new(text).exists()
+        {
+            return CommitReference::from_entry(hub.registry()?.get(&name)?);
+        }
+        CommitReference::find(text, hub)?.ok_or_else(|| HubError::IsAPath { text: text.to_owned() })
     }
 
-    /// Checks that the list does not mark the name or repository as not runnable, pinned or not. An existing file or folder always
-    /// passes.
+    /// Checks that the list does not mark the name or repository as not runnable, pinned or not. A path always passes.
     ///
     /// # Errors
     /// [`HubError::NotRunnable`].
     pub fn check_runnable(text: &str, hub: &HubSettings) -> Result<(), HubError> {
-        if Path::new(text).exists() {
+        if Path::new(text).exists() && listed(text, hub)?.is_none() {
             return Ok(());
         }
         let list = hub.registry()?;

@@ -23,7 +23,7 @@ pub use error::HubError;
 pub use expected::Expected;
 pub use fetch::{FetchEvent, FetchReport, fetch};
 pub use listing::{Hash, Listing, RemoteFile};
-pub use locate::{CommitReference, HubSettings, resolved_file};
+pub use locate::{CommitReference, HubSettings, beside, resolved_file};
 pub use name::{Commit, CommitError, Reference, RepoId};
 pub use registry::{Claim, Decoding, Entry, Gate, Kind, Registry, save_commit};
 pub use remote::{Remote, Revision};

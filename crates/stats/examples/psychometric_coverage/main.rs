@@ -62,7 +62,7 @@ struct Studied {
 const MOST: usize = 24;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).peekable();
+    let mut arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).peekable();
     if arguments.next_if(|first| first == "pairs").is_some() {
         return pairs::main(arguments);
     }

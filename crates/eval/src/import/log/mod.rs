@@ -191,7 +191,11 @@ fn import_log(
         .map_err(|error| EvalError::log(card.files.first().cloned().unwrap_or_default(), error))?;
         let settings = settings(card, options.clone(), samples);
         let mut manifest = log_manifest(card, settings);
-        let (_lock, name) = results::free_name(store, &manifest.run)?;
+        // Another process may be importing the same log.
+        let (_lock, name) = match results::claim_in_turn(store, &manifest.run, &manifest.settings_sha256)? {
+            results::Claimed::Equal(_, run) => return Ok(Found::Known(run.manifest.run)),
+            results::Claimed::New(lock, name) => (lock, name),
+        };
         manifest.run.clone_from(&name);
         let converter = Converter {
             run: name,

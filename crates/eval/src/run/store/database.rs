@@ -242,7 +242,12 @@ impl Store {
         rows.into_iter()
             .map(|(id, name, manifest, planned, seal)| {
                 let planned = planned.and_then(|planned| usize::try_from(planned).ok());
-                Ok(RunRecord { id, manifest: self.manifest(&name, &manifest)?, planned, seal })
+                let manifest = self.manifest(&name, &manifest)?;
+                if manifest.run != name {
+                    let reason = format!("it is of the run {}", manifest.run);
+                    return Err(RunError::Manifest { path: self.path.clone(), run: name, reason });
+                }
+                Ok(RunRecord { id, manifest, planned, seal })
             })
             .collect()
     }

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::names::check_name;
 use crate::run::RunError;
 
 /// Exclusive right to write a run: an advisory lock on `locks/<run>.lock`, released on drop and by the system when the process
@@ -31,7 +32,7 @@ impl RunLock {
 
     /// True if a process is writing the run.
     pub fn is_taken(results: &Path, run: &str) -> Result<bool, RunError> {
-        let path = path(results, run);
+        let path = path(results, run)?;
         // Opened for reading, so that another user's results can be read; unreadable locks count as free.
         let file = match File::open(&path) {
             Ok(file) => file,
@@ -48,8 +49,15 @@ impl RunLock {
     }
 
     fn attempt(results: &Path, run: &str) -> Result<Option<Self>, RunError> {
-        let path = path(results, run);
+        let path = path(results, run)?;
         let folder = path.parent().unwrap_or(results);
+        // A folder of somebody could have links in these places, which would make files elsewhere.
+        for made in [folder, &path] {
+            if std::fs::symlink_metadata(made).is_ok_and(|found| found.is_symlink()) {
+                let source = std::io::Error::other("it is a symbolic link, which earnest does not follow here");
+                return Err(RunError::io("use", made, source));
+            }
+        }
         std::fs::create_dir_all(folder).map_err(|source| RunError::io("create", folder, source))?;
         let file = OpenOptions::new()
             .create(true)
@@ -65,8 +73,13 @@ impl RunLock {
     }
 }
 
-fn path(results: &Path, run: &str) -> PathBuf {
-    results.join("locks").join(format!("{run}.lock"))
+/// Path of a run's lock.
+///
+/// # Errors
+/// [`RunError::Name`] for a name that could lead out of the folder.
+fn path(results: &Path, run: &str) -> Result<PathBuf, RunError> {
+    check_name(run).map_err(|reason| RunError::Name { run: run.to_owned(), reason })?;
+    Ok(results.join("locks").join(format!("{run}.lock")))
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub use aggregate::{Aggregate, TaskAggregate};
 pub use database::{RunProgress, RunRecord, RunSeal, Store};
 pub use legacy::legacy_folders;
 pub use lock::RunLock;
-pub use names::did_you_mean;
+pub use names::{LONGEST_NAME, check_name, did_you_mean};
 pub use outcome::Outcome;
 pub use pack::Pack;
 pub(crate) use pack::{Entry, PACK_ITEMS};

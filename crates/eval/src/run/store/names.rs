@@ -1,5 +1,24 @@
 //! Names of runs as people type them: a part of one, or one with a slip.
 
+/// Longest name of a run, in bytes: with an ending it still fits the 255 bytes of a file's name.
+pub const LONGEST_NAME: usize = 240;
+
+/// Checks the name of a run, which names files too: its lock and its page.
+///
+/// # Errors
+/// What is wrong with the name, as the end of a sentence about it.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ',');
+    let wrong = match name.chars().find(|&c| !fits(c)) {
+        _ if name.is_empty() => "is empty".to_owned(),
+        _ if name.len() > LONGEST_NAME => format!("has {} bytes, and at most {LONGEST_NAME} are allowed", name.len()),
+        _ if name.starts_with(['.', '-']) => "begins with a dot or a dash".to_owned(),
+        Some(c) => format!("has the character {c:?}; letters, digits and - _ . , are allowed"),
+        None => return Ok(()),
+    };
+    Err(wrong)
+}
+
 /// Characters from which on a name may end in the middle of a part: `1f2e` for `1f2e3d4c`.
 const LONG: usize = 4;
 
