@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use earnest_digest::{DigestCache, git_blob_sha1_file, hex, sha256, sha256_file};
+use earnest_digest::{DigestCache, git_blob_sha1_file, hex, input, sha256, sha256_file};
 
 /// A file with a modification time an hour ago: old enough to be cached.
 fn old_file(folder: &Path, text: &str) -> PathBuf {
@@ -97,4 +97,55 @@ fn threads_share_a_cache() {
     });
     let left: Vec<_> = std::fs::read_dir(folder.path().join("digests")).unwrap().collect();
     assert_eq!(left.len(), 1);
+}
+
+#[test]
+fn inputs_are_files_up_to_a_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("input");
+    std::fs::write(&path, "abc").unwrap();
+    assert_eq!(input::read(&path, 3).unwrap(), b"abc");
+    assert_eq!(input::read_text(&path, 3).unwrap(), "abc");
+    let refused = |path: &Path, most: u64| input::read(path, most).unwrap_err().to_string();
+    assert_eq!(refused(&path, 2), "it has 3 bytes, and such a file may have up to 2 bytes");
+    // Nothing of a sparse file is on the disk.
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 44).unwrap();
+    assert_eq!(refused(&path, 16 << 20), "it has 17592186044416 bytes, and such a file may have up to 16 MiB");
+    assert_eq!(refused(folder.path(), 9), "it is a folder");
+    assert_eq!(input::read_stream(&[0; 9][..], 9).unwrap().len(), 9);
+    assert!(input::read_stream(std::io::repeat(0), 9).unwrap_err().to_string().contains("up to 9 bytes"));
+    std::fs::write(&path, b"a\nb\xff").unwrap();
+    assert_eq!(input::read_text(&path, 9).unwrap_err().to_string(), "line 2 is not UTF-8 text");
+    assert_eq!(input::open(&folder.path().join("none")).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_and_pipes_with_names_are_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |path: &Path| input::open(path).unwrap_err().to_string();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(refused(&pipe).contains("a pipe with a name"), "{}", refused(&pipe));
+    let link = folder.path().join("link");
+    for (target, expected) in [("/dev/zero", "a device"), ("/proc/self/status", "of /proc or /sys"), ("pipe", "a pipe")]
+    {
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        assert!(refused(&link).contains(expected), "{target}: {}", refused(&link));
+        std::fs::remove_file(&link).unwrap();
+    }
+    std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
+    assert_eq!(refused(&folder.path().join("socket")), "it is a socket, not a file");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn pipes_of_the_shell_are_read() {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(b"rows").unwrap();
+    drop(writer);
+    let path = PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
+    assert_eq!(input::read(&path, 4).unwrap(), b"rows");
 }

@@ -27,7 +27,7 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 /// The file cannot be read.
 pub fn sha256_file(path: &Path, progress: impl FnMut(u64)) -> io::Result<String> {
     let mut hasher = Sha256::new();
-    for_each_piece(File::open(path)?, progress, |piece| hasher.update(piece))?;
+    for_each_piece(crate::input::open(path)?, progress, |piece| hasher.update(piece))?;
     Ok(hex(&hasher.finalize()))
 }
 
@@ -37,7 +37,7 @@ pub fn sha256_file(path: &Path, progress: impl FnMut(u64)) -> io::Result<String>
 /// # Errors
 /// The file cannot be read.
 pub fn git_blob_sha1_file(path: &Path, progress: impl FnMut(u64)) -> io::Result<String> {
-    let file = File::open(path)?;
+    let file = crate::input::open(path)?;
     let mut hasher = Sha1::new();
     hasher.update(format!("blob {}\0", file.metadata()?.len()));
     for_each_piece(file, progress, |piece| hasher.update(piece))?;
