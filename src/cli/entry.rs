@@ -13,8 +13,9 @@ use super::sandbox_args::ConfinementArgs;
 use earnest_tasks::suite::task::nearest;
 
 use super::{
-    bench, catalogue, compare, data, doctor, export, generate, import, merge, models, offered, perturb, profile, report,
-    reproduce, rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train, view,
+    bench, catalogue, compare, data, doctor, export, generate, import, merge, models, offered, perturb, profile,
+    report, reproduce, rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train,
+    view,
 };
 
 /// Parses the arguments, runs the command and prints its error.

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
+use super::output::{output_file, write_file};
 use super::printer::Printer;
 use super::reproduce::numbers_of;
-use super::stored::{StoredRun, write_file};
 use super::{Exit, results};
+use earnest_eval::StoredRun;
 use earnest_eval::outcomes::Outcomes;
 use earnest_eval::report::export::{CsvTexts, write_csv, write_jsonl, write_parquet};
 use earnest_eval::report::{Rows, WithoutTexts};
@@ -43,7 +44,7 @@ pub struct ExportArgs {
     pub format: ExportFormat,
 
     /// The file, or - for standard output, the default of jsonl and csv; for lm-eval a folder
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = output_file())]
     pub output: Option<PathBuf>,
 
     /// Leave out questions and prompts, e.g. if their licence forbids redistribution

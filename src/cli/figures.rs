@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
-use super::stored::write_file;
+use super::output::{self, write_file};
 use earnest_eval::report::ReportError;
 use earnest_eval::report::plot::{Figure, Format};
 
@@ -62,7 +62,7 @@ impl FigureArgs {
 pub fn figure_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match format_of(&path) {
-        Some(_) => Ok(path),
+        Some(_) => output::allowed(&path).map(|()| path).map_err(|error| error.to_string()),
         None => Err("a figure is a file that ends in .svg, .pdf or .png".to_owned()),
     }
 }

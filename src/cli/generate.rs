@@ -1,6 +1,5 @@
 //! `earnest generate`: items and training sets as JSON lines.
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,8 +9,10 @@ use super::Exit;
 use super::catalogue::{self, GeneratorCommand};
 use super::error::CliError;
 use super::interrupt::stop_on_signal;
+use super::output::{output_file, write_file};
 use super::printer::Printer;
 use super::values::Prompts;
+use earnest_eval::report::ReportError;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -24,7 +25,7 @@ pub struct GenerateArgs {
     pub seed: u64,
 
     /// Output file instead of standard output; it gets its name once it is complete
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = output_file())]
     pub output: Option<PathBuf>,
 
     /// Prompt format of items: `raw` or `chat`; for suites with several prompts also their names [default: the suite's, else raw]
@@ -41,7 +42,7 @@ pub fn execute(args: &GenerateArgs, quiet: bool, printer: Printer) -> Result<Exi
     let whole = match &args.output {
         None => printer.stream(|out| lines.write(out))?,
         Some(path) => {
-            write_file(path, |out| lines.write(out))?;
+            write(path, |out| lines.write(out))?;
             true
         }
     };
@@ -52,43 +53,25 @@ pub fn execute(args: &GenerateArgs, quiet: bool, printer: Printer) -> Result<Exi
     Ok(Exit::Success)
 }
 
-/// Writes to a temporary file and renames it, so that an interrupted command leaves no file that looks complete. A pipe or
-/// device is written to directly.
-fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
-    let failed = |error: io::Error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()));
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        let attempt = || -> io::Result<()> {
-            let mut out = BufWriter::with_capacity(1 << 18, File::options().write(true).open(path)?);
-            write(&mut out)?;
-            out.flush()
-        };
-        return attempt().map_err(failed);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
+/// Writes the file; an interrupted command leaves none.
+fn write(path: &Path, lines: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
     let stop = stop_on_signal()?;
-    let attempt = || -> io::Result<()> {
-        let file = Stoppable { file: File::create(&part)?, stop: &stop };
-        let mut out = BufWriter::with_capacity(1 << 18, file);
-        write(&mut out)?;
-        out.into_inner()?.file.sync_all()?;
-        std::fs::rename(&part, path)
-    };
-    attempt().map_err(|error| {
-        // Ignored: the temporary file may not exist.
-        let _ = std::fs::remove_file(&part);
+    write_file(path, |out| {
+        let mut out = Stoppable { out, stop: &stop };
+        lines(&mut out).map_err(|source| ReportError::Write { path: path.to_owned(), source })
+    })
+    .map_err(|error| {
         if stop.load(Ordering::Relaxed) {
             let message = format!("interrupted: {} was not written", path.display());
             return CliError::new(Exit::Interrupted, message);
         }
-        failed(error)
+        error.into()
     })
 }
 
-/// A file whose writes fail once the stop flag is set.
+/// A writer whose writes fail once the stop flag is set.
 struct Stoppable<'a> {
-    file: File,
+    out: &'a mut dyn Write,
     stop: &'a AtomicBool,
 }
 
@@ -98,10 +81,10 @@ impl Write for Stoppable<'_> {
             // Not `ErrorKind::Interrupted`, after which writers retry.
             return Err(io::Error::other("stopped"));
         }
-        self.file.write(bytes)
+        self.out.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.out.flush()
     }
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
+use super::output::{output_file, write_file};
 use super::printer::Printer;
-use super::stored::write_file;
 use super::values::counted;
 use super::{Exit, results};
 use earnest_eval::perturb::{PerturbSettings, PerturbedSet, QuestionSource, perturb};
@@ -60,7 +60,7 @@ pub struct PerturbArgs {
     pub malformed: MalformedArg,
 
     /// Write to this file instead of standard output; it appears under its name once it is complete
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = output_file())]
     pub output: Option<PathBuf>,
 
     /// Field with the id of a question (without it: @ID, id, uid or query_id, else a hash of the question)
@@ -148,9 +148,6 @@ impl PerturbArgs {
 /// Perturbs questions, writes the rows and prints how many there are.
 pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     let settings = args.settings()?;
-    if let Some(output) = &args.output {
-        settings.check_output(output)?;
-    }
     // Also with --quiet: a warning names the rows that are left out.
     let set = perturb(&settings, &mut results::Messages(printer))?;
     let complete = match &args.output {

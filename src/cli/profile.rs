@@ -10,8 +10,8 @@ use super::events::Reporters;
 use super::figures::FigureArgs;
 use super::interrupt::stop_flag;
 use super::models::{HubArgs, WeightArgs};
+use super::output::{output_file, write_file};
 use super::printer::Printer;
-use super::stored::write_file;
 use super::values::Prompts;
 use super::{Exit, catalogue, results};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
@@ -94,7 +94,7 @@ pub struct ProfileArgs {
     pub new: bool,
 
     /// The HTML page [default: RUN.html in the results folder; none with --compare]
-    #[arg(long, short, value_name = "FILE", help_heading = "Results")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Results", value_parser = output_file())]
     pub output: Option<PathBuf>,
 
     #[command(flatten, next_help_heading = "Results")]
@@ -110,7 +110,7 @@ pub struct ProfileArgs {
     pub results: ResultsArgs,
 
     /// File to append the run's events to, as JSON lines
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    #[arg(long, value_name = "FILE", help_heading = "Results", value_parser = output_file())]
     pub events: Option<PathBuf>,
 
     /// Print one JSON document instead of the text
@@ -175,7 +175,7 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         true => printer.json(&found)?,
         false => printer.result(&text(&found, printer.width()))?,
     }
-    let output = args.output.clone().unwrap_or_else(|| results::page(&args.results.folder, &found.run));
+    let output = args.output.clone().unwrap_or_else(|| results::new_page(&args.results.folder, &found.run));
     write(&[&found], &[], &output, &args.figures)?;
     if !quiet {
         printer.message(&format!("page: {}", output.display()));

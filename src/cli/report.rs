@@ -7,9 +7,10 @@ use clap::Args;
 use super::Exit;
 use super::error::CliError;
 use super::figures::FigureArgs;
+use super::output::{output_file, write_file};
 use super::printer::Printer;
-use super::stored::{StoredRun, write_file};
 use earnest_eval::EvalError;
+use earnest_eval::StoredRun;
 use earnest_eval::report::ReportError;
 use earnest_eval::report::page::{ReportRun, comparisons, figures, page};
 use earnest_models::memory::human_bytes;
@@ -26,7 +27,7 @@ pub struct ReportArgs {
     pub runs: Vec<String>,
 
     /// The HTML file
-    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    #[arg(long, short, value_name = "FILE", default_value = "report.html", value_parser = output_file())]
     pub output: PathBuf,
 
     #[command(flatten)]

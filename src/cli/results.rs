@@ -65,6 +65,17 @@ pub fn page(folder: &Path, run: &str) -> PathBuf {
     folder.join(format!("{run}.html"))
 }
 
+/// Path of such a report that is about to be written. A link in its place is removed: the folder may be a stranger's, and the link may lead
+/// anywhere.
+pub fn new_page(folder: &Path, run: &str) -> PathBuf {
+    let path = page(folder, run);
+    if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+        // What cannot be removed cannot be replaced either; writing says so.
+        std::fs::remove_file(&path).ok();
+    }
+    path
+}
+
 /// True if `earnest samples RUN --wrong` shows something of a run: a wrong answer, or a sample without one.
 pub fn has_wrong(store: &Store, run: &RunRecord) -> Result<bool, CliError> {
     let wrong = Filter { failed: true, of_log: run.manifest.settings.is_log(), ..Filter::default() };

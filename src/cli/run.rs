@@ -148,7 +148,7 @@ fn say_next(ending: &Ending, ended: &EndedRun<'_>, quiet: bool, printer: Printer
     if !ending.page || recorded == 0 || quiet && ending.asked.is_none() {
         return;
     }
-    let output = results::page(folder, run);
+    let output = results::new_page(folder, run);
     let option = results::option(folder);
     let page = if recorded > PAGE {
         format!("page: `earnest report {run}{option}` writes it")

@@ -141,7 +141,7 @@ fn standard_input_is_not_overwritten() {
     };
     for name in ["rows.jsonl", "link.jsonl"] {
         let (code, said) = piped(name);
-        assert!(code == Some(2) && said.contains("standard input, and -o would overwrite it"), "{code:?} {said}");
+        assert!(code == Some(2) && said.contains("standard input, and writing would overwrite it"), "{code:?} {said}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), rows);
     }
     let (code, said) = piped("other.jsonl");

@@ -2,9 +2,11 @@
 //!
 //! A file on a disk is read, and so is a pipe that the shell has opened for the program (`<(command)`, `/dev/stdin`). Devices
 //! have no end, and a pipe with a name keeps the program waiting for its writer, so both are refused.
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Largest file of settings, in bytes: study, task and experiment files, which people write.
 pub const MOST_SETTINGS: u64 = 16 << 20;
@@ -26,7 +28,24 @@ pub fn open(path: &Path) -> io::Result<File> {
     let file = open_at_once(path)?;
     // What the name leads to may have become something else.
     check(&file.metadata()?)?;
+    note(path);
     Ok(file)
+}
+
+/// Files that this process has read, so that it never writes in their place.
+static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn note(path: &Path) {
+    // A file that is gone again cannot be overwritten.
+    if let Ok(place) = std::fs::canonicalize(path) {
+        READ.lock().unwrap_or_else(PoisonError::into_inner).insert(place);
+    }
+}
+
+/// True if this process has opened the file that a path leads to with [`open`].
+pub fn was_read(path: &Path) -> bool {
+    let Ok(place) = std::fs::canonicalize(path) else { return false };
+    READ.lock().unwrap_or_else(PoisonError::into_inner).contains(&place)
 }
 
 /// Reads a file of at most `most` bytes.

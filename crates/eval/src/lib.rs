@@ -12,6 +12,7 @@ pub mod logs;
 pub mod merge;
 pub mod model;
 pub mod outcomes;
+pub mod output;
 mod parquet_file;
 pub mod perturb;
 pub mod preview;

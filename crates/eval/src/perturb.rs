@@ -131,25 +131,6 @@ impl PerturbSettings {
         }
     }
 
-    /// Refuses an output file that is also an input, by whatever name or link.
-    pub fn check_output(&self, output: &Path) -> Result<(), EvalError> {
-        let refused = |read: &str| {
-            let message = format!("{} is read{read}, and -o would overwrite it", output.display());
-            Err(EvalError::setting(message).hint("name another file with -o"))
-        };
-        let file = match &self.questions {
-            QuestionSource::File(path) => Some(path),
-            QuestionSource::StandardInput => None,
-        };
-        if file.into_iter().chain(&self.annotations).any(|input| is_same_file(input, output)) {
-            return refused("");
-        }
-        if self.questions == QuestionSource::StandardInput && is_standard_input(output) {
-            return refused(" as standard input");
-        }
-        Ok(())
-    }
-
     /// The seed of the authors' program.
     fn reference_seed(&self) -> Result<u32, EvalError> {
         match u32::try_from(self.seed) {
@@ -305,39 +286,6 @@ fn read_annotation_file(
         read_annotations(&bytes, question).map_err(|error| EvalError::setting(format!("{name}: {error}")))?;
     malformed.extend(bad.into_iter().map(|row| (name.clone(), row)));
     Ok(annotations)
-}
-
-/// Returns true if standard input is the file at this path.
-fn is_standard_input(path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::fd::AsFd;
-        use std::os::unix::fs::MetadataExt;
-        let input =
-            std::io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from).and_then(|file| file.metadata());
-        matches!((input, std::fs::metadata(path)), (Ok(input), Ok(output))
-            if input.is_file() && (input.dev(), input.ino()) == (output.dev(), output.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = path;
-        false
-    }
-}
-
-/// Returns true if two paths lead to one file, by whatever names or links.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    if matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other) {
-        return true;
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let number = |path: &Path| std::fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
-        matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
-    }
-    #[cfg(not(unix))]
-    false
 }
 
 #[cfg(test)]

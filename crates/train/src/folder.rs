@@ -80,7 +80,9 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
 pub fn lock_folder(folder: &Path) -> Result<File, TrainError> {
     std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
     let path = folder.join("lock");
-    let file = File::create(&path).map_err(|source| TrainError::File { path: path.clone(), source })?;
+    // Opened without emptying it: a folder that the user names may hold a file of this name.
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|source| TrainError::File { path: path.clone(), source })?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(TrainError::Busy { path: folder.to_owned() }),

@@ -1,4 +1,5 @@
 //! `earnest run` and `earnest resume` as clap reads them.
+use crate::cli::output::output_file;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Id};
@@ -141,7 +142,7 @@ pub struct SessionArgs {
     pub results: ResultsArgs,
 
     /// File to append the run's events to, as JSON lines
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    #[arg(long, value_name = "FILE", help_heading = "Results", value_parser = output_file())]
     pub events: Option<PathBuf>,
 
     /// Largest fraction of all samples that may fail in this session before it stops; 0 stops at the first failure. Repeating

@@ -11,9 +11,9 @@ use super::{ComparedRuns, device};
 use crate::cli::args::{EngineArgs, GenerationArgs, SeedArgs};
 use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, WeightArgs, locate, open};
+use crate::cli::output::{output_file, write_file};
 use crate::cli::pdf::Browser;
 use crate::cli::printer::Printer;
-use crate::cli::stored::write_file;
 use crate::cli::values::Prompts;
 use crate::cli::{Exit, catalogue};
 use earnest_eval::prompt::{Mode, ModeRequest, Prompter};
@@ -75,7 +75,7 @@ pub struct GsmSymbolicArgs {
 
     /// Write the study as one page too, HTML or PDF by its ending: all tables and figures with the published values beside ours. A PDF
     /// is printed by a Chromium or Chrome of this machine; EARNEST_BROWSER names another one
-    #[arg(long, short, value_name = "FILE", conflicts_with = "plan")]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "plan", value_parser = output_file())]
     pub output: Option<PathBuf>,
 
     /// Suite of the runs

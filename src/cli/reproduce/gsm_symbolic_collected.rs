@@ -8,7 +8,7 @@ use super::gsm_symbolic_runs::{Executed, StudyModel};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use crate::cli::stored::StoredRun;
+use earnest_eval::StoredRun;
 use earnest_eval::model;
 use earnest_eval::prompt::Mode;
 use earnest_eval::report::Rows;

@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use super::gsm_symbolic::GsmSymbolicArgs;
 use crate::cli::error::CliError;
+use crate::cli::output::write_file;
 use crate::cli::printer::Printer;
-use crate::cli::stored::write_file;
 use earnest_eval::report::ReportError;
 use earnest_eval::suites::LocalHost;
 use earnest_tasks::suite::registry::{OptionValues, find};

@@ -23,7 +23,7 @@ use super::args::{ResultsArgs, default_results};
 use super::error::CliError;
 use super::figures::FigureArgs;
 use super::printer::Printer;
-use super::stored::StoredRun;
+use earnest_eval::StoredRun;
 
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {

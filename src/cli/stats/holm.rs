@@ -10,7 +10,7 @@ use super::number_format::table;
 use super::source::{Origin, Pair, Source};
 use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
-use crate::cli::stored::StoredRun;
+use earnest_eval::StoredRun;
 use earnest_stats::glmm::{GlmmOptions, fit};
 use earnest_stats::multiplicity::holm;
 

@@ -14,7 +14,7 @@ use super::mixed_text;
 use super::source::{Pair, Source};
 use crate::cli::Exit;
 use crate::cli::figures::{figure_file, write_figure};
-use crate::cli::stored::write_file;
+use crate::cli::output::{output_file, write_file};
 use earnest_eval::report::ReportError;
 use earnest_eval::report::plot::{Forest, ForestRow, forest};
 use earnest_stats::glmm::wald_interval;
@@ -59,7 +59,7 @@ pub struct FormulaArgs {
     #[arg(long, value_name = "NAME=WEIGHT,...", requires = "formula")]
     contrast: Vec<String>,
     /// File for predictions of every different row, as CSV; `-` is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(super) predictions: Option<PathBuf>,
     /// File for a forest plot of the odds ratios: .svg, .pdf or .png
     #[arg(long, value_name = "FILE", value_parser = figure_file)]

@@ -9,7 +9,7 @@ use super::columns::ColumnError;
 use super::run_columns::RunColumns;
 use crate::cli::args::ResultsArgs;
 use crate::cli::offered;
-use crate::cli::stored::StoredRun;
+use earnest_eval::StoredRun;
 use earnest_eval::report::Rows;
 use earnest_eval::run::Status;
 

@@ -17,12 +17,13 @@ use super::events::Reporters;
 use super::interrupt::stop_flag;
 use super::models::HubArgs;
 use super::offered;
+use super::output::{self, output_file};
 use super::printer::Printer;
 use super::reproduce::device::measured_rate;
 use super::sandbox_args::ConfinementArgs;
-use super::stored::StoredRun;
 use super::values::counted;
 use super::{Exit, report, results};
+use earnest_eval::StoredRun;
 use earnest_eval::evaluate::Questions;
 use earnest_eval::model;
 use earnest_eval::prompt::Prompter;
@@ -81,7 +82,7 @@ pub struct StudyArgs {
     pub fail_on_error: Option<f64>,
 
     /// The HTML report [default: NAME.html in the results folder]
-    #[arg(long, short, value_name = "FILE", help_heading = "Results")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Results", value_parser = output_file())]
     pub output: Option<PathBuf>,
 
     /// Print one JSON document instead of the tables
@@ -102,6 +103,8 @@ pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         stop: stop_flag(),
     };
     let mut plan = StudyPlan::new(definition, settings)?;
+    // The files that the study names have been read now.
+    output::check(args.output.as_deref())?;
     let mut sessions = Sessions::default();
     let mut reporters = Reporters::on_terminal(printer, quiet);
     plan.ask_alike(&mut sessions, &mut reporters);
@@ -183,7 +186,7 @@ fn finish(
     let mut results = StudyResults::new(plan, &outcome, store.as_ref())?;
     let written = match plan.settings.shard {
         None if finished > 0 => {
-            let output = args.output.clone().unwrap_or_else(|| results::page(folder, &plan.definition.name));
+            let output = args.output.clone().unwrap_or_else(|| results::new_page(folder, &plan.definition.name));
             Some(write_report(plan, &outcome, &output).map(|lines| (output, lines)))
         }
         _ => None,

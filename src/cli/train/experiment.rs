@@ -7,6 +7,7 @@ use super::progress::Progress;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
+use crate::cli::output::{output_file, write_text};
 use crate::cli::printer::Printer;
 use earnest_eval::report::{Align, Table};
 use earnest_train::experiment::{
@@ -38,7 +39,7 @@ pub struct ExperimentArgs {
     pub plan: bool,
 
     /// JSON file for the results so far, for `earnest reproduce nupa --section 3 --experiment FILE`
-    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    #[arg(long, value_name = "FILE", conflicts_with = "plan", value_parser = output_file())]
     pub summary: Option<PathBuf>,
 
     /// Number of threads for evaluating the trained models [default: all cores]
@@ -98,9 +99,7 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
         }
     })?;
     if let Some(path) = &args.summary {
-        let text = ExperimentResults::gather(&experiment, &out)?.to_text();
-        std::fs::write(path, text)
-            .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))?;
+        write_text(path, &ExperimentResults::gather(&experiment, &out)?.to_text())?;
     }
     match gathered {
         ExperimentOutcome::Stopped => {

@@ -1,11 +1,12 @@
 //! `earnest train memory`.
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
+use crate::cli::output::{output_file, write_text};
 use crate::cli::printer::Printer;
 use earnest_eval::report::{Table, wrap};
 use earnest_train::experiment::SeedMean;
@@ -30,7 +31,7 @@ pub struct MemoryArgs {
     pub out: Option<PathBuf>,
 
     /// JSON file for all results so far
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub summary: Option<PathBuf>,
 
     /// Trainings at a time, one thread each [default: all cores]
@@ -61,7 +62,7 @@ pub fn execute(args: &MemoryArgs, quiet: bool, printer: Printer) -> Result<Exit,
     })?;
     let results = gather(&file, &out)?;
     if let Some(path) = &args.summary {
-        write(path, &results.to_text())?;
+        write_text(path, &results.to_text())?;
     }
     if !complete {
         return Err(CliError::new(Exit::Interrupted, "interrupted; finished trainings are kept")
@@ -69,11 +70,6 @@ pub fn execute(args: &MemoryArgs, quiet: bool, printer: Printer) -> Result<Exit,
     }
     printer.result(&tables(&results, printer.width()))?;
     Ok(Exit::Success)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    std::fs::write(path, text)
-        .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display())))
 }
 
 /// Message of an event; cycles have none.

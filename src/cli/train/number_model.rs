@@ -350,7 +350,9 @@ impl NumberModelArgs {
     /// The folder does not fit the options.
     fn settings(&self, rate: f64) -> Result<TrainSettings, CliError> {
         let in_folder = |name: &str| self.out.join(name);
-        let model = in_folder("model.safetensors").exists();
+        // A folder with a configuration that no training wrote is a model in several files.
+        let foreign = in_folder("config.json").exists() && !in_folder("training.json").exists();
+        let model = foreign || in_folder("model.safetensors").exists();
         // A training killed before it saved its first state leaves a log that ends early.
         let cut_off = in_folder("training.json").exists() && log_ends_early(&self.out)?;
         let unfinished = in_folder("state.json").exists() || (cut_off && (model || self.resume));

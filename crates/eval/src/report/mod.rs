@@ -4,7 +4,6 @@ mod compare;
 mod document;
 mod error;
 pub mod export;
-mod file;
 mod first;
 mod grid;
 mod kept;
@@ -27,7 +26,6 @@ pub use compare::{
 pub(crate) use compare::{adjust, pilot_items};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use error::ReportError;
-pub use file::write_file;
 pub use grid::text as grid_text;
 pub(crate) use log_document::LogSums;
 pub use number::{ends, p_decimals, with_commas};

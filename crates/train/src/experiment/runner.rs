@@ -139,7 +139,12 @@ pub fn run(
         };
         std::fs::create_dir_all(&folder).map_err(|error| io(&folder, error))?;
         let lock_path = folder.join("lock");
-        let lock = File::create(&lock_path).map_err(|error| io(&lock_path, error))?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(|error| io(&lock_path, error))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -1,6 +1,7 @@
 //! `earnest bench engine`: throughput on an evaluation's prompts.
 mod sweep;
 
+use crate::cli::output::{output_file, write_text};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +80,7 @@ pub struct BenchEngineArgs {
     pub shared: Vec<f64>,
 
     /// File for the prompts (text and token ids), to measure other engines on them
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub dump: Option<PathBuf>,
 
     #[command(flatten)]
@@ -143,7 +144,7 @@ pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<
     if let Some(path) = &args.dump {
         let failed = |error: String| CliError::new(Exit::Results, format!("cannot write {}: {error}", path.display()));
         let text = serde_json::to_string(&workloads).map_err(|error| failed(error.to_string()))?;
-        std::fs::write(path, text).map_err(|error| failed(error.to_string()))?;
+        write_text(path, &text)?;
         say(format!("prompts written to {}", path.display()));
     }
     workloads.iter().try_for_each(|workload| fits(workload, &checkpoint))?;

@@ -61,5 +61,6 @@ pub use pack::Pack;
 pub(crate) use pack::{Entry, PACK_ITEMS};
 pub use questions::{StoredItems, StoredQuestion, StoredQuestions};
 pub use read::{Filter, Named, Samples};
+pub(crate) use schema::APPLICATION_ID;
 pub use schema::{FILE_NAME, SCHEMA_VERSION};
 pub use write::{BULK_ROWS, SampleWriter};

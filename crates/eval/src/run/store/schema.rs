@@ -14,7 +14,7 @@ pub const FILE_NAME: &str = "earnest.sqlite";
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// The file's `application_id`: `earn` in ASCII.
-const APPLICATION_ID: i32 = 0x6561_726e;
+pub(crate) const APPLICATION_ID: i32 = 0x6561_726e;
 
 /// Timeout of waiting for another process's transaction. Transactions take milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::DefenceError;
 use super::file::{DefenceExperiment, TrainedModel, TrainingOptions};
 use earnest_eval::EvalError;
-use earnest_eval::report::{ReportError, write_file};
+use earnest_eval::output::write_file;
+use earnest_eval::report::ReportError;
 use earnest_tasks::suite::dnc::{Dataset, Kind, Split, Target};
 
 /// Version of [`DefenceResults`]' JSON format.

@@ -1,0 +1,122 @@
+//! Output files of commands: refused before any work where they would destroy something, and `-` for standard output.
+use std::ffi::OsString;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+
+use earnest_eval::output;
+use earnest_eval::report::ReportError;
+
+use super::error::CliError;
+
+/// Reads an option that names an output file.
+pub fn output_file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| allowed(&path).map(|()| path))
+}
+
+/// Checks an output file again, once a command has read its inputs: files that those name are inputs too.
+///
+/// # Errors
+/// As [`output::check`].
+pub fn check(path: Option<&Path>) -> Result<(), CliError> {
+    let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(()) };
+    output::check(path)
+        .map_err(|error| CliError::usage(format!("cannot write {}: {error}", path.display())).help("name another file"))
+}
+
+/// Checks that an output file destroys nothing and that no other argument names it.
+///
+/// # Errors
+/// What the file is, as the end of a sentence about it.
+pub fn allowed(path: &Path) -> io::Result<()> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    output::check(path)?;
+    let named = std::env::args_os().skip(1).filter(|word| names(word, path)).count();
+    let refused = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    if named > 1 {
+        return refused("another argument names it too, and writing would overwrite it");
+    }
+    if is_standard_input(path) {
+        return refused("it is standard input, and writing would overwrite it");
+    }
+    Ok(())
+}
+
+/// True if a word of the command line, or a part of one such as `--name=FILE` or `NAME=FILE,NAME=FILE`, leads to the file of an output.
+fn names(word: &OsString, path: &Path) -> bool {
+    let leads = |part: &str| !part.is_empty() && output::are_same(Path::new(part), path);
+    output::are_same(Path::new(word), path)
+        || word.to_str().is_some_and(|word| word.contains(['=', ',']) && word.split(['=', ',']).any(leads))
+}
+
+/// True if standard input is this file, by whatever name or link.
+#[cfg(unix)]
+fn is_standard_input(path: &Path) -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let input = io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from).and_then(|file| file.metadata());
+    matches!((input, std::fs::metadata(path)), (Ok(input), Ok(output))
+        if input.is_file() && (input.dev(), input.ino()) == (output.dev(), output.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_standard_input(_: &Path) -> bool {
+    false
+}
+
+/// Writes a file as [`output::write_file`] does; `-` is standard output.
+pub fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ReportError>,
+) -> Result<(), ReportError> {
+    if path != Path::new("-") {
+        return output::write_file(path, write);
+    }
+    let mut out = BufWriter::new(StandardOutput { reader_left: false });
+    write(&mut out)?;
+    out.flush().map_err(|source| ReportError::Write { path: path.to_owned(), source })
+}
+
+/// Standard output that discards everything once its reader is gone (`| head`).
+struct StandardOutput {
+    reader_left: bool,
+}
+
+impl Write for StandardOutput {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.reader_left {
+            return Ok(bytes.len());
+        }
+        match std::io::stdout().write(bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                self.reader_left = true;
+                Ok(bytes.len())
+            }
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.reader_left {
+            return Ok(());
+        }
+        match std::io::stdout().flush() {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                self.reader_left = true;
+                Ok(())
+            }
+            flushed => flushed,
+        }
+    }
+}
+
+/// Writes a text as [`write_file`] does.
+pub fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
+    write_file(path, |out| {
+        out.write_all(text.as_bytes()).map_err(|source| ReportError::Write { path: path.to_owned(), source })
+    })?;
+    Ok(())
+}
