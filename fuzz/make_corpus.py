@@ -250,6 +250,13 @@ def logs():
     log("deep", "json", b'{"a":' * 3000)
 
 
+def names():
+    good = ["nupa-earnest-abacus-1.4m-e8d63116", "nupa-earnest-abacus-1.4m-e8d63116.2", "a,b_c", "mine-\u6570\u5b66-00112233", "n" * 240]
+    bad = ["", ".", "..", "../x", "/x", "a/b", "a\\b", ".x", "-x", "a b", "a\0b", "a\nb", "a\u202eb", "n" * 241, "\u6570" * 81, "CON:"]
+    for number, name in enumerate(good + bad):
+        put("name", f"{'good' if name in good else 'bad'}-{number:02}", name)
+
+
 def tasks():
     for file in sorted((ROOT / "tasks").glob("*.toml")):
         put("task", file.name, file.read_bytes())
@@ -284,6 +291,7 @@ def main():
     bodies()
     stores(program)
     logs()
+    names()
     tasks()
     answers()
     total = 0

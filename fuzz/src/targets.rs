@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use earnest_eval::logs::{FindOptions, TableColumns, find};
-use earnest_eval::run::store::{FILE_NAME, Filter, Store};
+use earnest_eval::run::store::{FILE_NAME, Filter, RunLock, Store, check_name};
 use earnest_eval::run::{Manifest, RunError, Sample, read_jsonl};
 use earnest_eval::suites::LocalHost;
 use earnest_models::checkpoint::{ChatMessage, ChatTemplate, Checkpoint};
@@ -24,7 +24,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "gguf", run: gguf },
     Target { name: "safetensors", run: safetensors },
     Target { name: "index", run: index },
@@ -33,6 +33,7 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "template", run: template },
     Target { name: "http", run: http },
     Target { name: "rows", run: rows },
+    Target { name: "name", run: name },
     Target { name: "store", run: store },
     Target { name: "logs", run: logs },
     Target { name: "task", run: task },
@@ -44,6 +45,7 @@ const TOKENIZER: &[u8] = include_bytes!("../../tests/golden/engine/checkpoints/l
 const TOKENIZER_CONFIG: &[u8] = include_bytes!("../../tests/golden/engine/checkpoints/llama/tokenizer_config.json");
 const WEIGHTS: &[u8] = include_bytes!("../../tests/golden/engine/checkpoints/llama/model.safetensors");
 const TEMPLATE: &[u8] = include_bytes!("../../tests/chat_templates/llama31.jinja");
+const MANIFEST: &[u8] = include_bytes!("../corpus/rows/manifest.json");
 const QUESTIONS: &[u8] = include_bytes!("../../crates/tasks/src/suite/task/new.jsonl");
 
 /// A folder for the files of inputs, and what is the same for all of them.
@@ -186,6 +188,21 @@ fn http(scratch: &Scratch, data: &[u8]) {
 }
 
 /// A manifest, or rows as lines of JSON.
+/// A name of a run, as a stranger's results may have it: what is accepted stays in the folder of the locks.
+fn name(scratch: &Scratch, data: &[u8]) {
+    let Ok(name) = std::str::from_utf8(data) else { return };
+    let mut manifest: serde_json::Value = serde_json::from_slice(&MANIFEST[1..]).expect("the corpus has a manifest");
+    manifest["run"] = name.into();
+    let read = serde_json::from_value::<Manifest>(manifest);
+    assert_eq!(read.is_ok(), check_name(name).is_ok(), "a manifest is read if its name is good");
+    let results = scratch.path("name");
+    let locked = RunLock::take(&results, name);
+    assert_eq!(locked.is_ok(), read.is_ok(), "{:?}", locked.err());
+    let locks = std::fs::read_dir(results.join("locks")).map_or(0, Iterator::count);
+    assert_eq!(locks, usize::from(read.is_ok()), "a lock is in its folder or nowhere");
+    std::fs::remove_dir_all(&results).ok();
+}
+
 fn rows(scratch: &Scratch, data: &[u8]) {
     let Some((kind, data)) = choose(data, 2) else { return };
     if kind == 0 {

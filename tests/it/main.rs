@@ -71,6 +71,7 @@ mod real_checkpoints;
 mod report;
 mod results_cli;
 mod run;
+mod safe_files;
 mod screens;
 mod self_contained;
 mod serve_http;

@@ -878,9 +878,10 @@ fn a_list_of_ones_own() {
     assert_says(&place.run(&["models", "list", "--paper", "nonsense"]), 2, &["gsm-symbolic"]);
     let listed = json(&place.run(&["models", "list", "--models", "mine.toml", "--json"]));
     assert_eq!(listed.as_array().unwrap().len(), Registry::built_in().entries.len() + 1);
-    // A folder of a model's name is the folder.
+    // A folder of a model's name is `./NAME`; the name stays the model's.
     std::os::unix::fs::symlink(tiny(), place.at().join("phi-2")).unwrap();
-    assert_says(&place.run(&["show", "arithmetic-bench", "--model", "phi-2"]), 0, &["item"]);
+    assert_says(&place.run(&["show", "arithmetic-bench", "--model", "./phi-2"]), 0, &["item"]);
+    assert_says(&place.run(&["show", "arithmetic-bench", "--model", "phi-2"]), 3, &["earnest models fetch phi-2"]);
 }
 
 #[test]

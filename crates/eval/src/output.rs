@@ -42,7 +42,7 @@ pub fn check(path: &Path) -> io::Result<()> {
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let folder = place.parent().unwrap_or(Path::new(""));
     if there && ending == "lock" || folder.ends_with("locks") && folder.with_file_name(FILE_NAME).exists() {
-        return refused("it is a lock, which a process may hold");
+        return refused("it is a lock that processes hold, and nothing may replace it");
     }
     if is_of_checkpoint(&place, name, ending, there) {
         return refused("it is a file of a model, and nothing may replace it");
