@@ -257,6 +257,33 @@ def names():
         put("name", f"{'good' if name in good else 'bad'}-{number:02}", name)
 
 
+def eval_logs():
+    """First bytes: 0 and 1 are archives, 2 and 3 entries with zero bytes between them; the odd ones are read to their end."""
+    small = min((GOLDEN / "logs").glob("inspect/logs/*.eval"), key=lambda file: file.stat().st_size)
+    put("eval_log", "golden.eval", b"1" + small.read_bytes())
+    header = {
+        "version": 2, "status": "success", "eval": {"task": "t", "model": "m", "dataset": {"sample_ids": [1, 2]}, "config": {"epochs": 2}},
+        "results": {"scores": [{"name": "match", "scorer": "match", "reducer": "mean", "metrics": {"accuracy": {"value": 0.5}}}]},
+    }
+    name = "0123456789abcdef0123456789abcdef"
+    sample = {
+        "id": 1, "epoch": 1, "input": [{"role": "user", "content": "1+1=?"}], "target": ["2"], "choices": ["1", "2"],
+        "messages": [{"role": "user", "content": "attachment://" + name}, {"role": "assistant", "content": [{"type": "text", "text": "2"}]}],
+        "output": {"choices": [{"message": {"content": "2"}, "stop_reason": "stop"}], "completion": "2", "usage": {"input_tokens": 3}, "time": 0.5},
+        "scores": {"match": {"value": {"a": "C", "b": 0.5}, "answer": "2"}}, "attachments": {name: "x"}, "metadata": {"n": 1e99},
+    }
+    plain = sample | {"id": 2, "epoch": 2, "scores": {"match": {"value": "I"}}, "error": {"message": "it broke"}}
+    entries = lambda *parts: b"\0".join(json.dumps(part).encode() for part in parts)
+    put("eval_log", "entries", b"3" + entries(header, sample, plain))
+    put("eval_log", "version-1", b"2" + entries({"version": 1, "eval": header["eval"], "results": {"scorer": {"name": "match"}, "metrics": {"accuracy": {"value": 1}}}},
+                                                {"id": "a", "input": "q", "target": "t", "score": {"value": "P"}}))
+    put("eval_log", "nested", b"3" + entries(header) + b"\0" + b'{"id":1,"input":' + b"[" * 500)
+    put("eval_log", "members", b"3" + entries(header, {"id": 1, "scores": {"match": {"value": {str(n): n for n in range(300)}}}}))
+    put("eval_log", "numbers", b"3" + entries(header, sample | {"epoch": 2**32, "output": {"usage": {"input_tokens": 2**64 - 1, "input_tokens_cache_read": 2**64 - 1}},
+                                                                  "scores": {"match": {"value": float("inf")}, "other": {"value": 1e308}}}))
+    put("eval_log", "attachments", b"3" + entries(header, sample | {"input": ("attachment://" + name) * 50, "attachments": {name: "attachment://" + name}}))
+
+
 def tasks():
     for file in sorted((ROOT / "tasks").glob("*.toml")):
         put("task", file.name, file.read_bytes())
@@ -280,6 +307,7 @@ def answers():
 
 def main():
     program = os.path.abspath(sys.argv[1])
+    (CORPUS / "eval_log").mkdir(exist_ok=True)
     for target in CORPUS.iterdir():
         for file in target.iterdir():
             if not file.name.startswith("found-"):
@@ -292,6 +320,7 @@ def main():
     stores(program)
     logs()
     names()
+    eval_logs()
     tasks()
     answers()
     total = 0

@@ -24,7 +24,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "gguf", run: gguf },
     Target { name: "safetensors", run: safetensors },
     Target { name: "index", run: index },
@@ -36,6 +36,7 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "name", run: name },
     Target { name: "store", run: store },
     Target { name: "logs", run: logs },
+    Target { name: "eval_log", run: eval_log },
     Target { name: "task", run: task },
     Target { name: "answer", run: answer },
 ];
@@ -247,6 +248,11 @@ fn logs(scratch: &Scratch, data: &[u8]) {
     const ENDINGS: [&str; 7] = ["json", "jsonl", "eval", "csv", "parquet", "tsv", "json.gz"];
     let Some((kind, data)) = choose(data, 2 * ENDINGS.len()) else { return };
     let path = scratch.write(&format!("log.{}", ENDINGS[kind % ENDINGS.len()]), data);
+    read_log(path, kind >= ENDINGS.len(), kind % 2 == 0);
+}
+
+/// Finds a log and reads its samples.
+fn read_log(path: PathBuf, with_columns: bool, keep_going: bool) {
     let named = |name: &str| Some(name.to_owned());
     let columns = TableColumns {
         question: named("question"),
@@ -255,16 +261,71 @@ fn logs(scratch: &Scratch, data: &[u8]) {
         ..TableColumns::default()
     };
     let options = FindOptions {
-        columns: (kind >= ENDINGS.len()).then_some(columns),
+        columns: with_columns.then_some(columns),
         model: named("model"),
         task: named("task"),
-        keep_going: kind % 2 == 0,
+        keep_going,
         longest: 1 << 20,
     };
     let Ok(found) = find(&[path], &options) else { return };
     for log in &found.logs {
         let _ = log.samples(&mut |_| Ok(()));
     }
+}
+
+/// An archive of Inspect; or, after another first byte, the entries of one, with zero bytes between them: the header and the samples.
+fn eval_log(scratch: &Scratch, data: &[u8]) {
+    let Some((kind, data)) = choose(data, 4) else { return };
+    let (archive, keep_going) = (kind / 2 == 0, kind % 2 == 1);
+    let path = match archive {
+        true => scratch.write("fuzz.eval", data),
+        false => scratch.write("fuzz.eval", &archive_of(data)),
+    };
+    read_log(path, false, keep_going);
+}
+
+/// Returns a valid archive of Inspect whose entries, which are not packed, are the parts of an input between zero bytes.
+pub fn archive_of(data: &[u8]) -> Vec<u8> {
+    let (mut out, mut directory, mut count) = (Vec::new(), Vec::new(), 0u16);
+    for text in data.split(|byte| *byte == 0).take(1000) {
+        let name = match count {
+            0 => "header.json".to_owned(),
+            count => format!("samples/{count}_epoch_1.json"),
+        };
+        let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let size = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        for number in [crc32(text), size, size] {
+            common.extend(number.to_le_bytes());
+        }
+        common.extend((name.len() as u16).to_le_bytes());
+        common.extend([0; 2]);
+        directory.extend(b"PK\x01\x02\x14\x00");
+        directory.extend(&common);
+        directory.extend([0; 10]);
+        directory.extend((out.len() as u32).to_le_bytes());
+        directory.extend(name.as_bytes());
+        out.extend(b"PK\x03\x04");
+        out.extend(&common);
+        out.extend(name.as_bytes());
+        out.extend(text);
+        count += 1;
+    }
+    let start = out.len() as u32;
+    out.extend(&directory);
+    out.extend(b"PK\x05\x06\0\0\0\0");
+    out.extend(count.to_le_bytes());
+    out.extend(count.to_le_bytes());
+    out.extend((directory.len() as u32).to_le_bytes());
+    out.extend(start.to_le_bytes());
+    out.extend([0; 2]);
+    out
+}
+
+/// The checksum of zip archives.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |sum: u32, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
+    })
 }
 
 fn task(scratch: &Scratch, data: &[u8]) {

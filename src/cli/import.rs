@@ -10,7 +10,7 @@ use super::result_args::ImportArgs;
 use super::values::{agreeing, card, counted};
 use super::{Exit, catalogue, results};
 use earnest_eval::import::{ImportSettings, Imported, ImportedLogs, LogImportSettings, import, import_logs};
-use earnest_eval::report::{Align, Table, percent, wrap};
+use earnest_eval::report::{Align, Table, fixed, percent, wrap};
 use earnest_eval::run::store::Filter;
 use earnest_tasks::suite::{Interval, SummaryRow};
 
@@ -183,7 +183,7 @@ fn mean_of(row: &SummaryRow, scorer: &str) -> Option<(f64, String)> {
     let bounds = number(&format!("{scorer}, from")).zip(number(&format!("{scorer}, to")));
     let text = match bounds {
         Some((low, high)) => percent(&Interval { estimate: mean / 100.0, low: low / 100.0, high: high / 100.0 }),
-        None => format!("{mean:.3}"),
+        None => fixed(mean, 3),
     };
     Some((mean, text))
 }

@@ -5,7 +5,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 #[path = "../../fuzz/src/targets.rs"]
-mod targets;
+pub mod targets;
 
 use targets::{Scratch, TARGETS};
 
@@ -135,4 +135,9 @@ fn results() {
 #[test]
 fn texts() {
     run(&["http", "logs", "task", "answer"]);
+}
+
+#[test]
+fn archives() {
+    run(&["eval_log"]);
 }

@@ -49,6 +49,7 @@ mod interruptions;
 mod ks_scipy;
 mod likelihoods;
 mod logs;
+mod logs_hostile;
 mod loopback;
 mod models_cli;
 mod models_memory;

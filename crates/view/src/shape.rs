@@ -1,5 +1,5 @@
 //! Numbers, bars and addresses for templates.
-use earnest_eval::report::p_text;
+use earnest_eval::report::{fixed, p_text};
 use serde::Serialize;
 
 /// An estimate with its interval, as shares; bounds that are not known are the whole range.
@@ -12,7 +12,7 @@ pub(crate) struct Share {
 
 /// Per cent with one decimal, without the sign.
 pub(crate) fn percent(value: f64) -> String {
-    if value.is_finite() { format!("{:.1}", 100.0 * value) } else { "-".to_owned() }
+    if value.is_finite() { fixed(100.0 * value, 1) } else { "-".to_owned() }
 }
 
 /// Percentage points with a sign.

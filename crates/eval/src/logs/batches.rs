@@ -5,9 +5,9 @@ use rayon::prelude::*;
 
 use crate::EvalError;
 
-/// Records of a batch at most, and their bytes, so that memory is bounded.
+/// Records of a batch at most, and their bytes, so that memory is bounded: what a byte of JSON becomes may take a hundred.
 const RECORDS: usize = 256;
-const BYTES: u64 = 32 << 20;
+const BYTES: u64 = 4 << 20;
 
 /// Takes records with their sizes from `next` until there is none, and hands on what `parse` makes of them.
 pub(super) fn in_order<R: Send, P: Send>(

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
 use super::find::{FindOptions, Log};
 use super::json::{add, count, number, plain};
+use super::limits::{MOST_LOGS, check_name, check_scores};
 use super::parquet::ParquetFile;
 use super::rows::{RowsFile, Source};
 use super::secrets::without_secrets;
@@ -71,6 +72,9 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         if let Some(format) = whole(&row, "format").filter(|format| *format > u64::from(SAMPLE_FORMAT)) {
             return Err(of_later(path, "samples", format, SAMPLE_FORMAT));
         }
+        if runs.len() == MOST_LOGS && !runs.contains_key(run.as_ref()) {
+            return Err(file.error(&row, format!("it is of another run, and a file may have {MOST_LOGS} runs")));
+        }
         let known = runs.entry(run.into_owned()).or_default();
         known.suite = suite.into_owned();
         known.rows.push(number);
@@ -83,7 +87,9 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         }
         for (name, _) in scores(&row, known.log.as_ref()) {
             if name != CORRECT && !known.scorers.contains(&name) {
+                check_name("the name of a scorer", &name).map_err(|reason| file.error(&row, reason))?;
                 known.scorers.insert(name);
+                check_scores(known.scorers.len()).map_err(|reason| file.error(&row, format!("up to it, {reason}")))?;
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Search of files and folders for logs, which are recognised by their content.
 use std::path::PathBuf;
 
-use super::LogSample;
 use super::card::LogCard;
+use super::{LogSample, limits};
 use crate::EvalError;
 
 /// Longest record of a sample (a line, a zip entry, an element of a list) in bytes, unless [`FindOptions::longest`] says otherwise.
@@ -108,14 +108,20 @@ pub(super) trait Samples: std::fmt::Debug + Send + Sync {
 }
 
 impl Log {
-    /// Hands on the samples in the log's order, those of one document together.
+    /// Hands on the samples in the log's order, those of one document together. Every reader's samples pass here, where they are
+    /// compared with the limits of names, scores and numbers.
     ///
     /// # Errors
     /// The receiver's, those of files, and that of the first sample that cannot be read. With [`FindOptions::keep_going`] such
     /// samples are left out and counted.
     pub fn samples(&self, each: &mut dyn FnMut(LogSample) -> Result<(), EvalError>) -> Result<Refused, EvalError> {
         let mut refused = Refused::default();
-        self.source.walk(&self.card, &mut |sample| match sample {
+        let mut limits = limits::Samples::default();
+        let checked = |sample: Result<LogSample, EvalError>, limits: &mut limits::Samples| {
+            let mut sample = sample?;
+            limits.check(&self.card, &mut sample).map(|()| sample)
+        };
+        self.source.walk(&self.card, &mut |sample| match checked(sample, &mut limits) {
             Ok(sample) => each(sample),
             Err(error) if self.keep_going => {
                 refused.add(error);

@@ -6,15 +6,42 @@ use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// Parses a value. `NaN`, `Infinity` and `-Infinity` become texts, halves of surrogate pairs U+FFFD.
+use super::bounded::{Bounded, Memory, too_much};
+
+/// Parses a value of bounded memory. `NaN`, `Infinity` and `-Infinity` become texts, halves of surrogate pairs U+FFFD.
 ///
 /// # Errors
 /// The reason in words, without a line.
 pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    match serde_json::from_slice(text) {
+    parse_within(text, &Memory::of_record())
+}
+
+/// Parses facts of a whole log as [`parse`] does; a sentence stands for a text that is too long to be kept.
+///
+/// # Errors
+/// The reason in words, without a line.
+pub(super) fn parse_facts<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    parse_within(text, &Memory::of_facts())
+}
+
+/// Parses a value within the memory that is left.
+///
+/// # Errors
+/// The reason in words, without a line.
+pub(super) fn parse_within<T: DeserializeOwned>(text: &[u8], memory: &Memory) -> Result<T, String> {
+    let read = |text: &[u8], memory: &Memory| {
+        let mut reader = serde_json::Deserializer::from_slice(text);
+        let value = T::deserialize(Bounded { inner: &mut reader, memory })?;
+        reader.end().map(|()| value)
+    };
+    let before = memory.clone();
+    match read(text, memory) {
         Ok(value) => Ok(value),
-        Err(error) => match mended(text).filter(|_| error.is_syntax()) {
-            Some(mended) => serde_json::from_slice(&mended).map_err(|error| reason(&error)),
+        Err(error) => match Some(text).filter(|_| error.is_syntax()).and_then(mended) {
+            Some(mended) => {
+                memory.restore(&before);
+                read(&mended, memory).map_err(|error| reason(&error))
+            }
             None => Err(reason(&error)),
         },
     }
@@ -25,6 +52,7 @@ pub(super) fn reason(error: &serde_json::Error) -> String {
     let said = error.to_string();
     let what = said.split(" at line ").next().unwrap_or_default();
     match what {
+        what if what == too_much() => what.to_owned(),
         "recursion limit exceeded" => "lists and objects are nested more than 127 deep".to_owned(),
         _ if error.is_data() => format!("not of the expected form: {what}"),
         "EOF while parsing a string" => "it ends inside a text: the file was cut off".to_owned(),

@@ -9,8 +9,10 @@ use serde_json::{Map, Value};
 use super::card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
 use super::find::{Each, FindOptions, Log, Samples};
 use super::identity::short;
-use super::json::{Ordered, add, content, count, id_text, is_not_finite, messages, number, parse, plain, texts};
+use super::json::{Ordered, add, content, count, id_text, is_not_finite, messages, number, parse_facts, plain, texts};
+use super::limits::{Scorers, check_figures};
 use super::lm_eval::{question, stamp};
+use super::open::read_whole;
 use super::parquet::ParquetFile;
 use super::secrets::without_secrets;
 use crate::EvalError;
@@ -62,20 +64,20 @@ pub(super) struct ResultsFile {
 }
 
 impl ResultsFile {
-    pub fn read(path: &Path) -> Result<Self, EvalError> {
-        let text = std::fs::read(path).map_err(|error| EvalError::input(path.display(), error))?;
-        let results = parse(&text).map_err(|reason| EvalError::log(path, reason))?;
+    pub fn read(path: &Path, longest: u64) -> Result<Self, EvalError> {
+        let text = read_whole(path, longest)?;
+        let results = parse_facts(&text).map_err(|reason| EvalError::log(path, reason))?;
         Ok(ResultsFile { path: path.to_owned(), results })
     }
+}
 
-    /// True if details are of this run: of its time, and of its model where the folders say it.
-    pub fn is_of(&self, details: &Path) -> bool {
-        stamp(&self.path) == stamp(details)
-            && match (below(&self.path, "results"), below(details, "details")) {
-                (Some((_, mine)), Some((_, theirs))) => mine.parent() == theirs.parent().and_then(Path::parent),
-                _ => true,
-            }
-    }
+/// True if details are of the run of a results document: of its time, and of its model where the folders say it.
+pub(super) fn is_of(results: &Path, details: &Path) -> bool {
+    stamp(results) == stamp(details)
+        && match (below(results, "results"), below(details, "details")) {
+            (Some((_, mine)), Some((_, theirs))) => mine.parent() == theirs.parent().and_then(Path::parent),
+            _ => true,
+        }
 }
 
 /// The folder that has a folder of this name, and the path below that.
@@ -134,8 +136,9 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
     let status = if results.is_some() { LogStatus::Finished } else { LogStatus::Unknown };
     let mut card = LogCard::new(Tool::Lighteval, model, task, status);
     card.files = std::iter::once(path.to_owned()).chain(results.map(|file| file.path.clone())).collect();
+    let results_path = results.map(|file| file.path.clone()).unwrap_or_default();
     match of {
-        Some(results) => fill(&mut card, results),
+        Some(results) => fill(&mut card, results).map_err(|reason| EvalError::log(&results_path, reason))?,
         None => {
             card.notes.push("the results file is missing: settings and the tool's own figures are unknown".to_owned())
         }
@@ -148,11 +151,10 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
         ));
     }
     let metric = file.columns().into_iter().find(|column| column.trim_matches('_') == "metric").unwrap_or("metric");
-    for name in file.members(metric) {
-        if !card.scorers.iter().any(|scorer| scorer == name) {
-            card.scorers.push(name.to_owned());
-        }
-    }
+    let mut scorers = Scorers::default();
+    let mut names = card.scorers.iter().map(String::as_str).chain(file.members(metric));
+    names.try_for_each(|name| scorers.add(name)).map_err(|reason| EvalError::log(path, reason))?;
+    card.scorers = scorers.into_names();
     let rows = file.len();
     if let Some(counted) = card.planned.filter(|counted| rows < *counted) {
         card.notes.push(format!("the details have {rows} of the {counted} documents that the results are about"));
@@ -172,7 +174,11 @@ fn model_name(results: &Results) -> Option<String> {
     })
 }
 
-fn fill(card: &mut LogCard, results: &Results) {
+/// Fills in what the results say.
+///
+/// # Errors
+/// The reason, where they say too much.
+fn fill(card: &mut LogCard, results: &Results) -> Result<(), String> {
     let general = &results.config_general;
     let task = card.task.clone();
     card.tool_version =
@@ -216,11 +222,14 @@ fn fill(card: &mut LogCard, results: &Results) {
     let documents = of_task("effective_num_docs").and_then(Value::as_i64).and_then(|count| usize::try_from(count).ok());
     card.planned = documents.filter(|documents| *documents > 0);
     let entries = results.results.get(&task).map(|entries| entries.0.as_slice()).unwrap_or_default();
+    check_figures(entries.len())?;
+    let metrics: HashSet<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
+    let mut scorers = Scorers::default();
     for (metric, value) in entries {
-        let of = metric.strip_suffix("_stderr").filter(|of| entries.iter().any(|(name, _)| name == of));
+        let of = metric.strip_suffix("_stderr").filter(|of| metrics.contains(of));
         let scorer = of.unwrap_or(metric).to_owned();
-        if of.is_none() && !card.scorers.contains(metric) {
-            card.scorers.push(metric.clone());
+        if of.is_none() {
+            scorers.add(metric)?;
         }
         card.reported.push(Reported {
             scorer,
@@ -230,6 +239,8 @@ fn fill(card: &mut LogCard, results: &Results) {
             samples: card.planned,
         });
     }
+    card.scorers = scorers.into_names();
+    Ok(())
 }
 
 impl Source {

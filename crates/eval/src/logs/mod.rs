@@ -5,14 +5,18 @@
 
 mod batch;
 mod batches;
+mod bounded;
 mod card;
 mod exports;
 mod find;
+mod folder;
 mod identity;
 mod inspect;
 mod json;
+mod limits;
 mod lighteval;
 mod lm_eval;
+mod open;
 mod parquet;
 mod recognise;
 mod records;
@@ -27,6 +31,7 @@ mod zip;
 
 pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
 pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, find};
+pub(crate) use limits::{memory, memory_of};
 pub(crate) use parquet::ParquetFile;
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
 //! Rows of a Parquet file as JSON values.
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use parquet::record::{Field, Row};
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::{Map, Number, Value};
 
+use super::open::open;
 use crate::EvalError;
 use crate::parquet_file::{self, Reader, Unread, with_column};
 
@@ -30,8 +30,7 @@ impl ParquetFile {
     /// # Errors
     /// Files that are damaged or compressed in a way that is not read.
     pub fn open(path: &Path) -> Result<Self, EvalError> {
-        let file = File::open(path).map_err(|error| EvalError::input(path.display(), error))?;
-        match parquet_file::open(file) {
+        match parquet_file::open(open(path)?) {
             Ok(reader) => Ok(ParquetFile { reader }),
             Err(Unread::Broken(reason)) => Err(broken(path, &reason)),
             Err(Unread::Codec { message, help }) => Err(EvalError::log(path, message).hint(help)),

@@ -3,7 +3,21 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::open::open;
 use crate::EvalError;
+
+/// Size in bytes from which on a buffer grows by quarters, because doubling would take twice what a bound allows.
+const LARGE: usize = 16 << 20;
+
+fn append(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    if buffer.len() >= LARGE && buffer.capacity() - buffer.len() < bytes.len() {
+        buffer.reserve_exact(bytes.len().max(buffer.len() / 4));
+    }
+    buffer.extend_from_slice(bytes);
+}
+
+/// Longest name of a member in bytes.
+const LONGEST_KEY: u64 = 1 << 16;
 
 /// Reader of a JSON file. It finds where values begin and end; what is in them is for a parser.
 #[derive(Debug)]
@@ -23,7 +37,7 @@ pub(super) enum Taken {
 
 impl Scanner {
     pub fn open(path: &Path) -> Result<Self, EvalError> {
-        let file = File::open(path).map_err(|error| EvalError::input(path.display(), error))?;
+        let file = open(path)?;
         let mut scanner = Scanner { path: path.to_owned(), reader: BufReader::with_capacity(1 << 17, file), offset: 0 };
         // A byte order mark.
         if scanner.ready()?.starts_with(b"\xef\xbb\xbf") {
@@ -124,7 +138,9 @@ impl Scanner {
             self.step(b'"')?;
         }
         let mut name = Vec::new();
-        self.value(&mut name, 1 << 20)?;
+        if let Taken::TooLong(length) = self.value(&mut name, LONGEST_KEY)? {
+            return Err(self.wrong(format!("a name has {length} bytes; names of up to {LONGEST_KEY} are read")));
+        }
         self.step(b':')?;
         super::json::parse(&name).map(Some).map_err(|reason| self.wrong(reason))
     }
@@ -155,7 +171,7 @@ impl Scanner {
         self.walk(&mut |bytes| {
             length += bytes.len() as u64;
             if length <= longest {
-                into.extend_from_slice(bytes);
+                append(into, bytes);
             } else {
                 *into = Vec::new();
             }
@@ -234,7 +250,7 @@ impl Scanner {
             let text = &ready[..newline.unwrap_or(ready.len())];
             length += text.len() as u64;
             if length <= longest {
-                into.extend_from_slice(text);
+                append(into, text);
             } else {
                 *into = Vec::new();
             }
@@ -251,7 +267,7 @@ impl Scanner {
     pub fn head(path: &Path, count: u64) -> Result<Vec<u8>, EvalError> {
         let failed = |error| EvalError::input(path.display(), error);
         let mut head = Vec::new();
-        File::open(path).map_err(failed)?.take(count).read_to_end(&mut head).map_err(failed)?;
+        open(path)?.take(count).read_to_end(&mut head).map_err(failed)?;
         Ok(head)
     }
 }

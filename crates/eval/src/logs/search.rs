@@ -1,13 +1,13 @@
 //! Search of paths, and the files that belong to one log.
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::card::Tool;
 use super::find::{FindOptions, Found, Log};
 use super::lm_eval::{self, ResultsFile, stamp};
+use super::open::{NOT_REGULAR, is_regular};
 use super::recognise::{Kind, kind};
-use super::{batch, exports, inspect, lighteval, table};
+use super::{batch, exports, folder, inspect, lighteval, limits, table};
 use crate::EvalError;
 
 /// Files by what they are.
@@ -15,7 +15,13 @@ type Files = BTreeMap<Kind, BTreeSet<PathBuf>>;
 
 /// Finds logs; see [`super::find()`].
 pub(super) fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, EvalError> {
-    let mut search = Search { options, files: Files::new(), found: Found::default(), named: BTreeSet::new() };
+    let mut search = Search {
+        options,
+        files: Files::new(),
+        found: Found::default(),
+        named: BTreeSet::new(),
+        details: limits::MOST_DETAILS_OF_ALL,
+    };
     for path in paths {
         search.add(path)?;
     }
@@ -59,56 +65,47 @@ struct Search<'a> {
     found: Found,
     /// Files that were named themselves.
     named: BTreeSet<PathBuf>,
+    /// Bytes of details that may still be kept.
+    details: usize,
 }
 
 impl Search<'_> {
     /// Adds a file, or all files of a folder.
     fn add(&mut self, path: &Path) -> Result<(), EvalError> {
         let metadata = std::fs::metadata(path).map_err(|error| EvalError::input(path.display(), error))?;
-        if !metadata.is_dir() && !metadata.is_file() {
-            return Err(EvalError::log(path, "it is neither a file nor a folder"));
+        if metadata.is_dir() {
+            let files = folder::files(path)?;
+            self.found.notes.extend(files.notes());
+            return self.add_folder(files.found);
         }
-        if metadata.is_file() {
-            let kind = self.kind(path)?;
-            if let Kind::Unread(layout, _) = kind {
-                return self.refuse(layout.error(path));
-            }
-            if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
-                let error = EvalError::log(path, "it is no log that earnest knows");
-                return self.refuse(error.hint(
-                    "docs/logs.md has the layouts that are read; for a table, name its columns: `--columns id=...,completion=...,score=...`",
-                ));
-            }
-            self.named.insert(path.to_owned());
-            self.insert(kind, path.to_owned());
-            return Ok(());
+        if !is_regular(&metadata) {
+            return Err(EvalError::log(path, NOT_REGULAR));
         }
+        let kind = self.kind(path)?;
+        if let Kind::Unread(layout, _) = kind {
+            return self.refuse(layout.error(path));
+        }
+        if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
+            let error = EvalError::log(path, "it is no log that earnest knows");
+            return self.refuse(error.hint(
+                "docs/logs.md has the layouts that are read; for a table, name its columns: `--columns id=...,completion=...,score=...`",
+            ));
+        }
+        self.named.insert(path.to_owned());
+        self.insert(kind, path.to_owned());
+        Ok(())
+    }
+
+    /// Adds the logs among the files of a folder.
+    fn add_folder(&mut self, files: Vec<PathBuf>) -> Result<(), EvalError> {
         let mut others = Vec::new();
-        let mut folders = vec![path.to_owned()];
-        let mut seen = BTreeSet::new();
-        while let Some(folder) = folders.pop() {
-            let failed = |error| EvalError::input(folder.display(), error);
-            // A link to a folder above would never end.
-            if !seen.insert(std::fs::canonicalize(&folder).map_err(failed)?) {
-                continue;
-            }
-            for entry in std::fs::read_dir(&folder).map_err(failed)? {
-                let path = entry.map_err(failed)?.path();
-                if path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with('.')) {
-                    continue;
-                }
-                let Ok(metadata) = std::fs::metadata(&path) else { continue };
-                if metadata.is_dir() {
-                    folders.push(path);
-                } else if metadata.is_file() {
-                    match self.kind(&path) {
-                        Ok(Kind::Unread(layout, _)) => self.refuse(layout.error(&path))?,
-                        Ok(Kind::Other) => others.push(path),
-                        Ok(Kind::Table(_)) if self.options.columns.is_none() => others.push(path),
-                        Ok(kind) => self.insert(kind, path),
-                        Err(error) => self.refuse(error)?,
-                    }
-                }
+        for path in files {
+            match self.kind(&path) {
+                Ok(Kind::Unread(layout, _)) => self.refuse(layout.error(&path))?,
+                Ok(Kind::Other) => others.push(path),
+                Ok(Kind::Table(_)) if self.options.columns.is_none() => others.push(path),
+                Ok(kind) => self.insert(kind, path),
+                Err(error) => self.refuse(error)?,
             }
         }
         others.sort();
@@ -177,7 +174,8 @@ impl Search<'_> {
     }
 
     fn push(&mut self, log: Result<Log, EvalError>) -> Result<(), EvalError> {
-        match log {
+        let checked = log.and_then(|mut log| limits::check_log(&mut log, &mut self.details).map(|()| log));
+        match checked {
             Ok(log) => self.found.logs.push(log),
             Err(error) => self.refuse(error)?,
         }
@@ -203,36 +201,38 @@ impl Search<'_> {
                 _ => continue,
             };
             match logs {
-                Ok(logs) => self.found.logs.extend(logs),
+                Ok(logs) => logs.into_iter().try_for_each(|log| self.push(Ok(log)))?,
                 Err(error) => self.refuse(error)?,
             }
         }
         Ok(())
     }
 
-    /// Details with the results of the same time and model.
+    /// Details with the results of the same time and model. One results document is held at a time.
     fn lighteval(&mut self) -> Result<(), EvalError> {
-        let mut results = Vec::new();
+        let mut details = self.of(Kind::LightevalDetails);
         for path in self.of(Kind::LightevalResults) {
-            match lighteval::ResultsFile::read(&path) {
-                Ok(file) => results.push((file, false)),
-                Err(error) => self.refuse(error)?,
+            let own = take_where(&mut details, |other| lighteval::is_of(&path, other));
+            let file = match lighteval::ResultsFile::read(&path, self.options.longest) {
+                Ok(file) => file,
+                Err(error) => {
+                    self.refuse(error)?;
+                    // They are read without their results, as where these are missing.
+                    details.extend(own);
+                    continue;
+                }
+            };
+            if own.is_empty() {
+                let error =
+                    EvalError::log(&path, "it has no details").hint("lighteval writes them with --save-details");
+                self.without_samples(&path, error)?;
+            }
+            for path in own {
+                self.push(lighteval::log(&path, Some(&file), self.options))?;
             }
         }
-        for path in self.of(Kind::LightevalDetails) {
-            let own = results.iter().position(|(file, _)| file.is_of(&path));
-            let log = lighteval::log(&path, own.map(|at| &results[at].0), self.options);
-            if let Some(at) = own {
-                results[at].1 = true;
-            }
-            self.push(log)?;
-        }
-        for (file, _) in results.into_iter().filter(|(_, used)| !used) {
-            let error =
-                EvalError::log(&file.path, "it has no details").hint("lighteval writes them with --save-details");
-            self.without_samples(&file.path, error)?;
-        }
-        Ok(())
+        details.sort();
+        details.into_iter().try_for_each(|path| self.push(lighteval::log(&path, None, self.options)))
     }
 
     fn batches(&mut self) -> Result<(), EvalError> {
@@ -259,38 +259,45 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Samples with the results of the same time in their folder.
+    /// Samples with the results of the same time in their folder. One results document is held at a time.
     fn lm_eval(&mut self) -> Result<(), EvalError> {
-        let mut results = Vec::new();
-        for path in self.of(Kind::LmEvalResults) {
-            match ResultsFile::read(&path, self.options.longest) {
-                Ok(file) => results.push((file, false)),
-                Err(error) => self.refuse(error)?,
-            }
-        }
+        let mut samples: BTreeMap<_, Vec<PathBuf>> = BTreeMap::new();
+        let key = |path: &Path| (path.parent().map(Path::to_owned), stamp(path));
         for path in self.of(Kind::LmEvalSamples) {
-            let beside = |file: &ResultsFile| file.path.parent() == path.parent();
-            let same_time = results.iter().position(|(file, _)| beside(file) && stamp(&file.path) == stamp(&path));
-            let log = lm_eval::log(&path, same_time.map(|at| &results[at].0), self.options);
-            if let Some(at) = same_time {
-                results[at].1 = true;
-            }
-            self.push(log)?;
+            samples.entry(key(&path)).or_default().push(path);
         }
-        for (file, _) in results.into_iter().filter(|(_, used)| !used) {
-            let error = match file.results.is_before_samples() {
-                true => EvalError::log(
-                    &file.path,
-                    "it has results of lm-evaluation-harness 0.3 or earlier, which has no samples; its write-out files are not read",
-                )
-                .hint("evaluate again with lm_eval 0.4.6 or later and --log_samples"),
-                false => EvalError::log(&file.path, "it has no samples beside it")
-                    .hint("lm_eval writes them with --log_samples"),
+        for path in self.of(Kind::LmEvalResults) {
+            let file = match ResultsFile::read(&path, self.options.longest) {
+                Ok(file) => file,
+                Err(error) => {
+                    self.refuse(error)?;
+                    continue;
+                }
             };
-            self.without_samples(&file.path, error)?;
+            let own = samples.remove(&key(&path)).unwrap_or_default();
+            if own.is_empty() {
+                let error = match file.results.is_before_samples() {
+                    true => EvalError::log(
+                        &path,
+                        "it has results of lm-evaluation-harness 0.3 or earlier, which has no samples; its write-out files are not read",
+                    )
+                    .hint("evaluate again with lm_eval 0.4.6 or later and --log_samples"),
+                    false => EvalError::log(&path, "it has no samples beside it")
+                        .hint("lm_eval writes them with --log_samples"),
+                };
+                self.without_samples(&path, error)?;
+            }
+            for path in own {
+                self.push(lm_eval::log(&path, Some(&file), self.options))?;
+            }
         }
-        Ok(())
+        samples.into_values().flatten().try_for_each(|path| self.push(lm_eval::log(&path, None, self.options)))
     }
+}
+
+/// Takes the paths for which something is true out of a list.
+fn take_where(paths: &mut Vec<PathBuf>, mut is: impl FnMut(&Path) -> bool) -> Vec<PathBuf> {
+    paths.extract_if(.., |path| is(path)).collect()
 }
 
 /// Files of a kind in the folder of a file, of which the name fits.
@@ -300,6 +307,7 @@ fn beside(path: &Path, fits: &dyn Fn(&Path) -> bool, wanted: Kind) -> Vec<(Kind,
     let entries = std::fs::read_dir(listed).into_iter().flatten().flatten();
     // As the file itself is written: without a dot in front where it has none.
     let others = entries.map(|entry| folder.join(entry.file_name()));
-    let fitting = others.filter(|other| fits(other) && other.is_file() && kind(other).is_ok_and(|kind| kind == wanted));
+    let is_file = |other: &Path| std::fs::metadata(other).is_ok_and(|metadata| is_regular(&metadata));
+    let fitting = others.filter(|other| fits(other) && is_file(other) && kind(other).is_ok_and(|kind| kind == wanted));
     fitting.map(|other| (wanted, other)).collect()
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
 use super::find::{FindOptions, Log, TableColumns};
 use super::json::is_not_finite;
+use super::limits::MOST_LOGS;
 use super::rows::{RowsFile, Source};
 use crate::EvalError;
 
@@ -68,7 +69,12 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
                 .hint("name the model: --model-name NAME, or its column"));
         };
         let task = cell(&row, columns.task.as_deref()).or_else(|| options.task.clone());
-        groups.entry((model, task.unwrap_or_else(|| TASK.to_owned()))).or_default().push(number);
+        let log = (model, task.unwrap_or_else(|| TASK.to_owned()));
+        if groups.len() == MOST_LOGS && !groups.contains_key(&log) {
+            let reason = format!("it is of another model or task, and a table may have {MOST_LOGS} models and tasks");
+            return Err(file.error(&row, reason));
+        }
+        groups.entry(log).or_default().push(number);
         if let Some(epoch) = cell(&row, columns.epoch.as_deref()) {
             let epoch =
                 epoch.parse::<i64>().map_err(|_| file.error(&row, format!("the repeat {epoch} is no whole number")))?;

@@ -7,6 +7,7 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
+use super::open::open;
 use super::records::too_long;
 use crate::EvalError;
 
@@ -26,7 +27,7 @@ pub(super) struct Entry {
     method: u16,
     encrypted: bool,
     pub crc: u32,
-    packed: u64,
+    pub packed: u64,
     pub size: u64,
     offset: u64,
 }
@@ -36,6 +37,9 @@ const END_64: u32 = 0x0606_4b50;
 const LOCATOR_64: u32 = 0x0706_4b50;
 const DIRECTORY: u32 = 0x0201_4b50;
 const LOCAL: u32 = 0x0403_4b50;
+
+/// Longest directory in bytes: that of a million samples.
+const LONGEST_DIRECTORY: u64 = 128 << 20;
 
 /// Bytes of the end record without its comment.
 const END_LENGTH: usize = 22;
@@ -59,7 +63,7 @@ impl Zip {
     /// Archives that were cut off or damaged.
     pub fn open(path: &Path) -> Result<Self, EvalError> {
         let failed = |error| EvalError::input(path.display(), error);
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = open(path)?;
         let length = file.metadata().map_err(failed)?.len();
         let mut at = |offset: u64, count: u64| -> Result<Option<Vec<u8>>, EvalError> {
             if offset.checked_add(count).is_none_or(|end| end > length) {
@@ -92,6 +96,10 @@ impl Zip {
             (size, start) = (long(&record, 40), long(&record, 48));
         }
         let (size, start) = size.zip(start).ok_or_else(cut)?;
+        if size > LONGEST_DIRECTORY && start.checked_add(size).is_some_and(|end| end <= length) {
+            let message = format!("the directory of the zip archive has {size} bytes; up to {LONGEST_DIRECTORY} are read");
+            return Err(EvalError::log(path, message));
+        }
         let directory = at(start, size)?.ok_or_else(cut)?;
         let entries =
             entries(&directory).ok_or_else(|| EvalError::log(path, "the directory of the zip archive is damaged"))?;
@@ -110,7 +118,7 @@ impl Zip {
     /// Entries that are damaged, longer than allowed or than they say, encrypted, or packed by an unknown method.
     pub fn read(&mut self, entry: &Entry, longest: u64) -> Result<Vec<u8>, EvalError> {
         let packed = self.packed(entry, longest)?;
-        unpack(&packed, entry).map_err(|reason| self.refused(entry, reason))
+        unpack(packed, entry).map_err(|reason| self.refused(entry, reason))
     }
 
     fn refused(&self, entry: &Entry, reason: impl std::fmt::Display) -> EvalError {
@@ -123,7 +131,7 @@ impl Zip {
             return Err(self.refused(entry, too_long(entry.size.max(entry.packed), longest)));
         }
         let mut local = [0; 30];
-        let mut packed = Vec::new();
+        let mut packed = Vec::with_capacity(usize::try_from(entry.packed).unwrap_or(0));
         let mut read = || -> std::io::Result<bool> {
             self.file.seek(SeekFrom::Start(entry.offset))?;
             self.file.read_exact(&mut local)?;
@@ -149,24 +157,28 @@ const DAMAGED: &str = "it is damaged: the archive was cut off or changed";
 ///
 /// # Errors
 /// The reason, where they are damaged, more than they say, encrypted, or packed by an unknown method.
-pub(super) fn unpack(packed: &[u8], entry: &Entry) -> Result<Vec<u8>, String> {
+pub(super) fn unpack(packed: Vec<u8>, entry: &Entry) -> Result<Vec<u8>, String> {
     if entry.encrypted {
         return Err("it is encrypted".to_owned());
     }
-    let mut out = Vec::new();
-    // One more than it says, to see that it says too little.
+    // One more than it says, to see that it says too little; room for all of it at once, because growing takes twice as much.
     let most = entry.size + 1;
+    let room = || Vec::with_capacity(usize::try_from(most).unwrap_or(0));
     let unpacked = match entry.method {
-        0 => packed.take(most).read_to_end(&mut out).map_err(|error| error.to_string()),
-        8 => DeflateDecoder::new(packed).take(most).read_to_end(&mut out).map_err(|error| error.to_string()),
-        93 => unpack_zstandard(packed, most, &mut out),
+        0 => Ok(packed),
+        8 => {
+            let mut out = room();
+            let read = DeflateDecoder::new(packed.as_slice()).take(most).read_to_end(&mut out);
+            read.map(|_| out).map_err(|error| error.to_string())
+        }
+        93 => unpack_zstandard(&packed, most, room()),
         method => {
             return Err(format!(
                 "it is packed by method {method}, and earnest reads 0, 8 (deflate) and 93 (Zstandard)"
             ));
         }
     };
-    unpacked.map_err(|reason| format!("it cannot be unpacked: {reason}"))?;
+    let out = unpacked.map_err(|reason| format!("it cannot be unpacked: {reason}"))?;
     if out.len() as u64 != entry.size {
         return Err(format!("it does not have the {} bytes that the directory says", entry.size));
     }
@@ -176,13 +188,13 @@ pub(super) fn unpack(packed: &[u8], entry: &Entry) -> Result<Vec<u8>, String> {
 }
 
 /// Unpacks frames until there are as many bytes.
-fn unpack_zstandard(mut packed: &[u8], most: u64, out: &mut Vec<u8>) -> Result<usize, String> {
+fn unpack_zstandard(mut packed: &[u8], most: u64, mut out: Vec<u8>) -> Result<Vec<u8>, String> {
     while !packed.is_empty() && (out.len() as u64) < most {
         let mut decoder = StreamingDecoder::new(&mut packed).map_err(|error| error.to_string())?;
         let rest = most - out.len() as u64;
-        Read::by_ref(&mut decoder).take(rest).read_to_end(out).map_err(|error| error.to_string())?;
+        Read::by_ref(&mut decoder).take(rest).read_to_end(&mut out).map_err(|error| error.to_string())?;
     }
-    Ok(out.len())
+    Ok(out)
 }
 
 /// Entries of a directory; none if it is damaged.

@@ -55,7 +55,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed, Fault> {
         };
         return Err(Fault::at(bytes, first, reason));
     }
-    let mut numbers = Numbers { text, at: 0, changed: None };
+    let mut numbers = Numbers { text, at: 0, changed: None, left: MEMORY };
     let mut reader = serde_json::Deserializer::from_str(text);
     let row = Row(&mut numbers).deserialize(&mut reader);
     row.and_then(|row| reader.end().map(|()| row)).map_err(|error| fault(text, &error))
@@ -95,9 +95,26 @@ struct Numbers<'t> {
     at: usize,
     /// Written form of the last number, if JSON would print it otherwise.
     changed: Option<&'t str>,
+    /// Memory that the values of the row may still take.
+    left: u64,
 }
 
+/// Memory that the values of a row may take beside their texts, in bytes: a byte of JSON may take a hundred.
+const MEMORY: u64 = 64 << 20;
+
+/// Memory of an element of a list, of an object's first member, which is a node with room for eleven, and of the others.
+const ELEMENT: u64 = 64;
+const OBJECT: u64 = 640;
+const MEMBER: u64 = 112;
+
 impl<'t> Numbers<'t> {
+    /// Takes memory for a value.
+    fn take<E: serde::de::Error>(&mut self, bytes: u64) -> Result<(), E> {
+        let too_much = || E::custom(format!("its lists and objects take more than {} MiB of memory", MEMORY >> 20));
+        self.left = self.left.checked_sub(bytes).ok_or_else(too_much)?;
+        Ok(())
+    }
+
     fn next(&mut self) -> &'t str {
         let bytes = self.text.as_bytes();
         let mut quoted = false;
@@ -172,6 +189,7 @@ impl<'de> Visitor<'de> for Row<'_, '_> {
         let mut row = Parsed::default();
         while let Some(key) = new_key(&mut members, &row.values)? {
             numbers.changed = None;
+            numbers.take(MEMBER)?;
             let value = members.next_value_seed(Any { numbers: &mut *numbers, nested: false })?;
             if let Some(written) = numbers.changed.take() {
                 row.written.insert(key.clone(), written.to_owned());
@@ -245,6 +263,8 @@ impl<'de> Visitor<'de> for Any<'_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         while let Some(element) = elements.next_element_seed(Any { numbers: &mut *self.numbers, nested: true })? {
+            // The first takes room for four.
+            self.numbers.take(if list.is_empty() { 2 * ELEMENT } else { ELEMENT })?;
             list.push(element);
         }
         Ok(list.into())
@@ -253,6 +273,7 @@ impl<'de> Visitor<'de> for Any<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = new_key(&mut members, &object)? {
+            self.numbers.take(if object.is_empty() { OBJECT } else { MEMBER })?;
             let value = members.next_value_seed(Any { numbers: &mut *self.numbers, nested: true })?;
             object.insert(key, value);
         }
@@ -292,6 +313,16 @@ pub(super) mod tests {
         );
         let written: Vec<(&str, &str)> = row.written.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
         assert_eq!(written, [("a", "1.50"), ("d", "-0"), ("e", "1e3")]);
+    }
+
+    #[test]
+    fn the_memory_of_a_row_is_bounded() {
+        for piece in ["0,", "[],", "{\"\":0},", "{\"a\":{}},"] {
+            let text = format!("{{\"x\": [{}0]}}", piece.repeat(1_200_000));
+            assert_eq!(refused(text.as_bytes()).2, "its lists and objects take more than 64 MiB of memory", "{piece}");
+        }
+        let long = format!("{{\"x\": \"{}\"}}", "a".repeat(2_000_000));
+        assert!(parse(long.as_bytes()).is_ok());
     }
 
     #[test]

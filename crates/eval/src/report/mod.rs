@@ -28,7 +28,7 @@ pub use document::{Document, FailureGroup, REPORT_FORMAT};
 pub use error::ReportError;
 pub use grid::text as grid_text;
 pub(crate) use log_document::LogSums;
-pub use number::{ends, p_decimals, with_commas};
+pub use number::{ends, fixed, p_decimals, with_commas};
 pub use offered::{quoted, results_option};
 pub use rows::{LogNames, Row, Rows, StoredRows, WithoutTexts};
 pub use table::{Align, Table};

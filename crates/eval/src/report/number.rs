@@ -13,6 +13,14 @@ pub fn with_commas(number: u64) -> String {
     text
 }
 
+/// Number from which on its digits say less than its power of ten.
+const LONG: f64 = 1e15;
+
+/// A number with so many decimals, and a very large one by its power of ten.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    if value.abs() >= LONG && value.is_finite() { format!("{value:.3e}") } else { format!("{value:.decimals$}") }
+}
+
 /// Most decimals of a number that is beside a bound.
 const MOST_DECIMALS: usize = 12;
 
@@ -60,6 +68,12 @@ mod tests {
         assert_eq!(ends((1.000_2, 3.0), 1.0, 2, false), ["1.0002", "3.00"]);
         assert_eq!(ends((0.2, 0.996), 1.0, 2, false), ["0.20", "0.996"]);
         assert_eq!(ends((f64::NEG_INFINITY, f64::INFINITY), 0.0, 1, true), ["-inf", "+inf"]);
+    }
+
+    #[test]
+    fn large_numbers_are_short() {
+        let texts = [0.25, -12.0, 999_999_999_999.04, -1e300, 1e100].map(|value| fixed(value, 1));
+        assert_eq!(texts, ["0.2", "-12.0", "999999999999.0", "-1.000e300", "1.000e100"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::first::first;
+use super::number::fixed;
 use super::profile::{bars_below, profile};
 use super::wrap::wrap;
 use super::{Align, Document, Table, grid};
@@ -378,8 +379,8 @@ pub fn percent(interval: &Interval) -> String {
     if interval.estimate.is_nan() {
         return "-".to_owned();
     }
-    let [estimate, low, high] = [interval.estimate, interval.low, interval.high].map(|value| 100.0 * value);
-    format!("{estimate:.1} [{low:>4.1}, {high:>5.1}]")
+    let [estimate, low, high] = [interval.estimate, interval.low, interval.high].map(|value| fixed(100.0 * value, 1));
+    format!("{estimate} [{low:>4}, {high:>5}]")
 }
 
 fn plain(number: f64) -> String {
@@ -388,7 +389,7 @@ fn plain(number: f64) -> String {
     } else if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{number:.0}")
     } else if number.abs() >= 10.0 {
-        format!("{number:.1}")
+        fixed(number, 1)
     } else if number.abs() < 0.0005 {
         // `0.000` would be a p value of zero.
         if number > 0.0 { "<0.001".to_owned() } else { ">-0.001".to_owned() }

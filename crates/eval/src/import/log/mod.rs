@@ -315,6 +315,13 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
             agreeing(written.renamed, "it is", "they are")
         ));
     }
+    if written.without_prompt > 0 {
+        warn(format!(
+            "{name}: the {} of {} left out, because together with those before they are too long to be stored",
+            agreeing(written.without_prompt, "prompt", "prompts"),
+            counted(written.without_prompt, "document") + agreeing(written.without_prompt, " is", " are"),
+        ));
+    }
     if chosen.answers.is_some() && written.without_answer > 0 {
         warn(format!(
             "{name}: {} {} no expected answer and no score",

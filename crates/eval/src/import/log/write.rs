@@ -4,12 +4,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use serde_json::Value;
-
 use super::convert::{Converted, Converter, no_field};
 use super::settings::own_name;
 use crate::EvalError;
-use crate::logs::{Log, LogCard, LogPrompt, LogSample, Refused};
+use crate::logs::{Log, LogCard, LogPrompt, LogSample, Refused, memory, memory_of};
 use crate::report::LogSums;
 use crate::run::Sample;
 use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
@@ -19,8 +17,10 @@ use earnest_tasks::suite::{Item, Score, check_size};
 const BATCH: usize = 512;
 /// Bytes of their texts from which on fewer go at once.
 const BATCH_BYTES: usize = 4 << 20;
-/// Batches that wait between two threads.
-const WAITING: usize = 4;
+/// Batches that wait between two threads. One of them may be a single sample of many megabytes.
+const WAITING: usize = 1;
+/// Bytes of the prompts and questions of one pack, which is compressed as a whole.
+const PACK_BYTES: usize = 128 << 20;
 
 /// Counts of a written log.
 #[derive(Default)]
@@ -29,6 +29,8 @@ pub(super) struct Written {
     pub samples: usize,
     /// Documents with an id that an earlier one has.
     pub renamed: usize,
+    /// Documents whose prompts were left out, because those of their neighbours are too long.
+    pub without_prompt: usize,
     /// Samples without a score by the primary scorer, and those of them that failed in the tool.
     pub without_score: usize,
     pub failed: usize,
@@ -127,15 +129,16 @@ fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, E
     Ok(refused)
 }
 
-/// Bytes of a sample's longest texts.
+/// Memory of a sample: its texts, its document and its scores.
 fn length(sample: &LogSample) -> usize {
     let prompt = match &sample.prompt {
         None => 0,
         Some(LogPrompt::Text(text)) => text.len(),
         Some(LogPrompt::Chat(messages)) => messages.iter().map(|(_, text)| text.len()).sum(),
     };
-    let texts = sample.document.values().filter_map(Value::as_str).map(str::len).sum::<usize>();
-    prompt + texts + sample.completions.iter().map(String::len).sum::<usize>()
+    let scores: usize = sample.scores.iter().map(|score| 200 + memory_of(&score.value)).sum();
+    let lists = [&sample.completions, &sample.choices, &sample.targets].into_iter().flatten();
+    prompt + scores + memory(&sample.document) + lists.map(String::len).sum::<usize>()
 }
 
 /// True if a name is that of a scorer, or of one of its parts (`grades.form` of `grades`).
@@ -182,12 +185,14 @@ struct Placing<'a> {
     /// Documents by the hash of their id.
     known: HashMap<u64, Document>,
     entries: Vec<Entry>,
+    /// Bytes of the questions and prompts of `entries`.
+    bytes: usize,
     written: Written,
 }
 
 impl<'a> Placing<'a> {
     fn new(converter: &'a Converter<'a>, samples: u32) -> Self {
-        Placing { converter, samples, known: HashMap::new(), entries: Vec::new(), written: Written::default() }
+        Placing { converter, samples, known: HashMap::new(), entries: Vec::new(), bytes: 0, written: Written::default() }
     }
 
     fn convert_all(mut self, read: &Receiver<Vec<LogSample>>, to: &SyncSender<Batch>) -> Result<Written, Unwritten> {
@@ -251,6 +256,7 @@ impl<'a> Placing<'a> {
             if self.entries.len() == PACK_ITEMS {
                 self.pack(batch);
             }
+            let prompt = self.room(&item, prompt)?;
             self.entries.push(Entry { place: self.written.items, item, prompt });
             self.written.items += 1;
         }
@@ -307,7 +313,32 @@ impl<'a> Placing<'a> {
         }
     }
 
+    /// The prompt, if there is room for it in the pack.
+    ///
+    /// # Errors
+    /// A question for which there is none.
+    fn room(&mut self, item: &Item, prompt: Option<String>) -> Result<Option<String>, EvalError> {
+        let covariates = item.covariates.values().map(memory_of).sum::<usize>();
+        self.bytes += item.segments.question.len() + item.gold.len() + item.id.len() + covariates;
+        if self.bytes > PACK_BYTES {
+            let message = format!(
+                "the questions of up to {PACK_ITEMS} documents from the one before {} have more than {} MiB, which is what is stored",
+                item.id.chars().take(60).collect::<String>(),
+                PACK_BYTES >> 20
+            );
+            return Err(EvalError::log(self.converter.card.files.first().cloned().unwrap_or_default(), message));
+        }
+        let length = prompt.as_ref().map_or(0, String::len);
+        if self.bytes + length > PACK_BYTES {
+            self.written.without_prompt += 1;
+            return Ok(None);
+        }
+        self.bytes += length;
+        Ok(prompt)
+    }
+
     fn pack(&mut self, batch: &mut Batch) {
+        self.bytes = 0;
         if let Some(first) = self.entries.first() {
             batch.packs.push(Pack::of(first.place / PACK_ITEMS, &self.entries));
             self.entries.clear();

@@ -3,7 +3,7 @@
 mod files;
 mod record;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,12 @@ pub(super) struct Batch {
     /// Responses first, then errors.
     pub responses: Vec<PathBuf>,
 }
+
+/// Models of a batch that are named in the error of several.
+const FEW_MODELS: usize = 100;
+
+/// Settings in which requests differ that are collected for a note.
+const MOST_DIFFERENT: usize = 1_000;
 
 /// The task of a batch, whose files name none.
 const TASK: &str = "batch";
@@ -101,7 +107,7 @@ impl Source {
     /// Fills in the model, the number of requests and the settings that all of them share.
     fn settings(&self, card: &mut LogCard) -> Result<(), EvalError> {
         let mut settings: Option<Map<String, Value>> = None;
-        let mut different: Vec<String> = Vec::new();
+        let mut different: BTreeSet<String> = BTreeSet::new();
         let mut models: Vec<String> = Vec::new();
         let mut count = 0;
         let requests = self.batch.requests.as_deref();
@@ -120,6 +126,7 @@ impl Source {
             };
             let Some(body) = body.and_then(Value::as_object) else { continue };
             if let Some(model) = body.get("model").and_then(Value::as_str)
+                && models.len() < FEW_MODELS
                 && !models.iter().any(|known| known == model)
             {
                 models.push(model.to_owned());
@@ -135,13 +142,8 @@ impl Source {
             match &mut settings {
                 None => settings = Some(own),
                 Some(shared) => {
-                    for name in own
-                        .keys()
-                        .filter(|name| !shared.contains_key(*name) && !different.contains(name))
-                        .cloned()
-                        .collect::<Vec<_>>()
-                    {
-                        different.push(name);
+                    if different.len() < MOST_DIFFERENT {
+                        different.extend(own.keys().filter(|name| !shared.contains_key(*name)).cloned());
                     }
                     let changed = |name: &String, value: &Value| own.get(name) != Some(value);
                     let names: Vec<String> = shared
@@ -151,17 +153,15 @@ impl Source {
                         .collect();
                     for name in names {
                         shared.remove(&name);
-                        different.push(name);
+                        different.insert(name);
                     }
                 }
             }
         }
         card.generation = settings.unwrap_or_default();
         if !different.is_empty() {
-            different.sort();
-            different.dedup();
-            card.notes
-                .push(format!("requests differ in {}: no value is given for the whole log", different.join(", ")));
+            let names = different.into_iter().collect::<Vec<_>>().join(", ");
+            card.notes.push(format!("requests differ in {names}: no value is given for the whole log"));
         }
         if models.len() > 1 {
             return Err(EvalError::log(

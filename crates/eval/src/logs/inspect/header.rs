@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::card::{LogCard, LogStatus, Reported, Tool};
 use super::super::json::{Ordered, add, count, plain};
+use super::super::limits::{Scorers, check_figures, check_name};
 use super::super::secrets::{clean, without_secrets};
 use crate::EvalError;
 
@@ -77,6 +78,10 @@ struct Metric {
     #[serde(default)]
     value: Value,
 }
+
+/// Members of a document that are its header, the results apart.
+pub(super) const MEMBERS: [&str; 10] =
+    ["version", "status", "eval", "plan", "results", "stats", "error", "tags", "metadata", "invalidated"];
 
 /// Newest version of the format that is read.
 const NEWEST: u64 = 2;
@@ -261,7 +266,7 @@ impl Header {
             |key: &str| self.stats.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
         card.started = moment("started_at").or_else(|| text("created"));
         card.ended = moment("completed_at");
-        self.scores(&mut card);
+        self.scores(&mut card).map_err(|reason| EvalError::log(path, reason))?;
         if let Some(Results { total_samples: Some(total), completed_samples: Some(done), .. }) = &self.results {
             let counts = serde_json::json!({ "total_samples": total, "completed_samples": done });
             card.task_details.insert("counts".to_owned(), counts);
@@ -275,9 +280,13 @@ impl Header {
         Ok(card)
     }
 
-    fn scores(&self, card: &mut LogCard) {
+    /// Fills in the scorers and what the tool reports of them.
+    ///
+    /// # Errors
+    /// The reason, where there are too many.
+    fn scores(&self, card: &mut LogCard) -> Result<(), String> {
         let results = self.results.as_ref();
-        let mut scorers: Vec<String> = Vec::new();
+        let mut scorers = Scorers::default();
         let headline = results.and_then(|results| results.headline.as_ref()).map(|headline| headline.scorer.clone());
         let reported = self.reported();
         let of = |entry: &ScorerResults| entry.scorer.clone().unwrap_or_else(|| entry.name.clone());
@@ -289,14 +298,12 @@ impl Header {
         let named = headline.into_iter().chain(reported.iter().map(of));
         // Declared names are those of the code; the log makes them unique, so that they count only where it has no results.
         let named: Vec<String> = if reported.is_empty() { declared.collect() } else { named.collect() };
-        for name in named {
-            if !scorers.contains(&name) {
-                scorers.push(name);
-            }
-        }
-        card.scorers = scorers;
+        named.iter().try_for_each(|name| scorers.add(name))?;
+        card.scorers = scorers.into_names();
+        check_figures(reported.iter().map(|entry| entry.metrics.0.len()).sum())?;
         for entry in &reported {
             let scorer = of(entry);
+            check_name("the name of a scorer of its results", &entry.name)?;
             for (key, metric) in &entry.metrics.0 {
                 let metric_name = if entry.name == scorer { key.clone() } else { format!("{}/{key}", entry.name) };
                 card.reported.push(Reported {
@@ -308,5 +315,6 @@ impl Header {
                 });
             }
         }
+        Ok(())
     }
 }

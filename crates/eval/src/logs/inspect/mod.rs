@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::batches::in_order;
+use super::bounded::Memory;
 use super::card::{LogCard, LogSample};
 use super::find::{Each, FindOptions, Log, Samples};
-use super::json::parse;
+use super::json::{parse, parse_facts, parse_within};
+use super::limits::Scorers;
 use super::records::too_long;
 use super::scan::{Scanner, Taken};
 use super::zip::{Entry, Zip, leads_out, shown, unpack};
@@ -59,6 +61,7 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
     let (mut samples, mut results) = (None, None);
     let mut not_listed = false;
     let mut text = Vec::new();
+    let memory = Memory::of_facts();
     scanner.step(b'{')?;
     while let Some(key) = scanner.key()? {
         match key.as_str() {
@@ -78,7 +81,7 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
                     scanner.skip()?;
                 }
             }
-            "reductions" => scanner.skip()?,
+            key if !header::MEMBERS.contains(&key) => scanner.skip()?,
             _ => match scanner.value(&mut text, options.longest)? {
                 Taken::TooLong(length) => {
                     return Err(EvalError::log_place(path, key, too_long(length, options.longest)));
@@ -86,7 +89,7 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
                 // Apart, because an object of values does not keep the order of its members.
                 Taken::Whole if key == "results" => results = Some(std::mem::take(&mut text)),
                 Taken::Whole => {
-                    let value = parse(&text).map_err(|reason| EvalError::log_place(path, &key, reason))?;
+                    let value = parse_within(&text, &memory).map_err(|reason| EvalError::log_place(path, &key, reason))?;
                     members.insert(key, value);
                 }
             },
@@ -98,10 +101,10 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
         |reason: &serde_json::Error| declared.unknown(path, format!("its header is {}", super::json::reason(reason)));
     let mut header: Header = serde_json::from_value(members.into()).map_err(|error| unknown(&error))?;
     if let Some(text) = results {
-        let results: Value = parse(&text).map_err(|reason| EvalError::log_place(path, "results", reason))?;
+        let results: Value = parse_facts(&text).map_err(|reason| EvalError::log_place(path, "results", reason))?;
         check_results(&results).map_err(|what| declared.unknown(path, what))?;
         header.results =
-            parse(&text).map_err(|reason| declared.unknown(path, format!("its `results` are {reason}")))?;
+            parse_facts(&text).map_err(|reason| declared.unknown(path, format!("its `results` are {reason}")))?;
     }
     if not_listed {
         return Err(declared.unknown(path, "its `samples` are no list"));
@@ -123,12 +126,13 @@ pub(super) fn archive(path: &Path, options: &FindOptions) -> Result<Log, EvalErr
         return Err(EvalError::log(path, what).hint(header::AGAIN));
     };
     let text = zip.read(&start, options.longest)?;
-    let whole: Value = parse(&text).map_err(|reason| EvalError::log_place(path, &start.name, reason))?;
+    let whole: Value = parse_facts(&text).map_err(|reason| EvalError::log_place(path, &start.name, reason))?;
     let declared = Declared { version: whole.get("version").cloned().unwrap_or_default() };
     declared.check(path)?;
     check_results(whole.get("results").unwrap_or(&Value::Null)).map_err(|what| declared.unknown(path, what))?;
     let mut header: Header =
-        parse(&text).map_err(|reason| declared.unknown(path, format!("its {} is {reason}", start.name)))?;
+        parse_facts(&text).map_err(|reason| declared.unknown(path, format!("its {} is {reason}", start.name)))?;
+    drop((whole, text));
     if start.name != "header.json" && header.status.is_none() {
         header.status = Some("started".to_owned());
     }
@@ -164,16 +168,13 @@ pub(super) fn archive(path: &Path, options: &FindOptions) -> Result<Log, EvalErr
 /// The log; scorers that the header does not name are those of the first sample that has scores.
 fn finished(mut card: LogCard, source: Box<dyn Samples>, options: &FindOptions) -> Result<Log, EvalError> {
     if card.scorers.is_empty() {
-        let mut scorers = Vec::new();
+        let mut scorers = Scorers::default();
+        let file = card.files.first().cloned().unwrap_or_default();
         source.walk(&card, &mut |sample| {
-            for score in sample.into_iter().flat_map(|sample| sample.scores) {
-                if !scorers.contains(&score.scorer) {
-                    scorers.push(score.scorer);
-                }
-            }
-            Ok(())
+            let mut scores = sample.into_iter().flat_map(|sample| sample.scores);
+            scores.try_for_each(|score| scorers.add(&score.scorer)).map_err(|reason| EvalError::log(&file, reason))
         })?;
-        card.scorers = scorers;
+        card.scorers = scorers.into_names();
     }
     Ok(Log { card, source, keep_going: options.keep_going })
 }
@@ -272,10 +273,10 @@ impl Records for Archive {
                 true => Err(failed(entry, "its name leads out of the archive: it was made to do harm".to_owned())),
                 false => zip.packed(entry, self.longest),
             };
-            Ok(Some(((entry, packed), entry.size.min(self.longest))))
+            Ok(Some(((entry, packed), entry.size.max(entry.packed).min(self.longest))))
         };
         let parse = |(entry, packed): (&Entry, Result<Vec<u8>, EvalError>)| {
-            let text = packed.and_then(|packed| unpack(&packed, entry).map_err(|reason| failed(entry, reason)))?;
+            let text = packed.and_then(|packed| unpack(packed, entry).map_err(|reason| failed(entry, reason)))?;
             read(&text).map_err(|reason| failed(entry, reason))
         };
         in_order(next, parse, each)

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::super::card::{LogCard, LogPrompt, LogSample, LogScore};
+use super::super::limits::check_scores;
 use super::super::json::{Ordered, content, count, is_not_finite, messages, plain, texts};
 use super::header::kind_of;
 
@@ -143,8 +144,14 @@ struct Choice {
 /// Number of hexadecimal digits that name an attachment.
 const DIGITS: usize = 32;
 
-/// A text with its attachments in their places.
-fn attached(text: &str, attachments: &HashMap<String, Value>) -> Option<String> {
+/// Most bytes that attachments may add to a sample: one may be named in many places.
+const MOST_ATTACHED: usize = 64 << 20;
+
+/// A text with its attachments in their places; `left` is the number of bytes that they may still add.
+///
+/// # Errors
+/// The reason, where they are more.
+fn attached(text: &str, attachments: &HashMap<String, Value>, left: &mut usize) -> Result<Option<String>, String> {
     const SCHEME: &str = "attachment://";
     let mut out = String::new();
     let mut rest = text;
@@ -154,6 +161,9 @@ fn attached(text: &str, attachments: &HashMap<String, Value>) -> Option<String> 
         match after.get(..DIGITS).and_then(|name| attachments.get(name)).and_then(Value::as_str) {
             Some(attachment) => {
                 found = true;
+                *left = left.checked_sub(attachment.len()).ok_or_else(|| {
+                    format!("with its attachments it has more than the {} MiB of texts that are read", MOST_ATTACHED >> 20)
+                })?;
                 out.push_str(&rest[..at]);
                 out.push_str(attachment);
                 rest = &after[DIGITS..];
@@ -164,20 +174,22 @@ fn attached(text: &str, attachments: &HashMap<String, Value>) -> Option<String> 
             }
         }
     }
-    found.then(|| out + rest)
+    Ok(found.then(|| out + rest))
 }
 
-fn attach(value: &mut Value, attachments: &HashMap<String, Value>) {
+/// Puts attachments into the texts of a value; see [`attached`].
+fn attach(value: &mut Value, attachments: &HashMap<String, Value>, left: &mut usize) -> Result<(), String> {
     match value {
         Value::String(text) => {
-            if let Some(whole) = attached(text, attachments) {
+            if let Some(whole) = attached(text, attachments, left)? {
                 *text = whole;
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| attach(value, attachments)),
-        Value::Object(members) => members.values_mut().for_each(|value| attach(value, attachments)),
+        Value::Array(values) => values.iter_mut().try_for_each(|value| attach(value, attachments, left))?,
+        Value::Object(members) => members.values_mut().try_for_each(|value| attach(value, attachments, left))?,
         _ => {}
     }
+    Ok(())
 }
 
 impl Record {
@@ -217,6 +229,7 @@ impl Record {
             (None, Some(Given::ByScorer(scores))) => scores.0,
             (None, Some(Given::Other(_)) | None) => Vec::new(),
         };
+        check_scores(scores.len())?;
         let attachments = self.attachments.take().or_else(|| self.transcript.take()?.content);
         if let Some(attachments) = attachments.filter(|attachments| !attachments.is_empty()) {
             let outputs = self.output.iter_mut().flat_map(|output| {
@@ -226,7 +239,9 @@ impl Record {
             let scores = scores.iter_mut().map(|(_, value)| value);
             let metadata = self.metadata.iter_mut().flat_map(|metadata| metadata.values_mut());
             let own = [&mut self.input, &mut self.choices, &mut self.target, &mut self.messages, &mut self.error];
-            own.into_iter().chain(outputs).chain(scores).chain(metadata).for_each(|value| attach(value, &attachments));
+            let mut values = own.into_iter().chain(outputs).chain(scores).chain(metadata);
+            let mut left = MOST_ATTACHED;
+            values.try_for_each(|value| attach(value, &attachments, &mut left))?;
         }
         let id = plain(&self.id);
         let output = self.output.unwrap_or_default();
@@ -254,7 +269,7 @@ impl Record {
                 other => Some(plain(other)),
             },
             finish: choices.first().and_then(|choice| choice.stop_reason.clone()),
-            prompt_tokens: read[0].map(|_| read.iter().flatten().sum()),
+            prompt_tokens: read[0].map(|_| read.iter().flatten().fold(0u64, |sum, tokens| sum.saturating_add(*tokens))),
             completion_tokens: used("output_tokens"),
             seconds: output.time,
             document: self.metadata.unwrap_or_default(),

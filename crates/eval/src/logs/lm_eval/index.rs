@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::find::Each;
 use super::super::json::{id_text, parse};
+use super::super::limits::check_name;
 use super::super::records::{Place, Records};
 use super::line::Key;
 use crate::EvalError;
@@ -24,7 +25,16 @@ pub(super) struct Index {
     pub bad: usize,
     /// Places by filter and document; line 0 where there is none.
     places: Vec<Vec<Place>>,
+    /// Number of places, those without a line among them.
+    cells: usize,
 }
+
+/// Most filters of a task. Lines without names count as a filter for each time that a document stands there.
+const MOST_FILTERS: usize = 256;
+
+/// Number of places from which on a table of documents and filters may not be `SPARSE` times as large as the number of its lines.
+const FEW_CELLS: usize = 4 << 20;
+const SPARSE: usize = 8;
 
 /// Largest number up to which every whole number has a form of its own.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -39,6 +49,7 @@ impl Index {
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         let mut names: HashMap<String, usize> = HashMap::new();
         let mut ids: HashSet<u64> = HashSet::new();
+        let mut lines = 0;
         while let Some((place, read)) = records.next()? {
             let key =
                 match read.and_then(|()| parse::<Key>(&records.bytes).map_err(|reason| records.error(place, reason))) {
@@ -87,15 +98,30 @@ impl Index {
                 true => known.into_iter().find(|at| !is_taken(*at)),
                 false => known.into_iter().next(),
             };
-            let filter = known.unwrap_or_else(|| {
-                index.filters.push(filter);
-                index.places.push(Vec::new());
-                index.filters.len() - 1
-            });
+            let filter = match known {
+                Some(known) => known,
+                None => {
+                    index.check(&filter, lines).map_err(|reason| records.error(place, reason))?;
+                    index.filters.push(filter);
+                    index.places.push(Vec::new());
+                    index.filters.len() - 1
+                }
+            };
             let places = &mut index.places[filter];
             if places.len() <= document {
+                index.cells += document + 1 - places.len();
                 places.resize(document + 1, NOWHERE);
             }
+            lines += 1;
+            if index.cells > FEW_CELLS && index.cells / SPARSE > lines {
+                let (filters, documents) = (index.filters.len(), index.documents);
+                let reason = format!(
+                    "up to this line it has {lines} lines of {documents} documents and {filters} filters, of which each has a line of \
+                     nearly every document in the logs that are read"
+                );
+                return Err(records.error(place, reason));
+            }
+            let places = &mut index.places[filter];
             if places[document] != NOWHERE {
                 index.bad += 1;
                 let message = format!(
@@ -108,6 +134,18 @@ impl Index {
             places[document] = place;
         }
         Ok(index)
+    }
+
+    /// Checks that there may be another filter of this name.
+    fn check(&self, name: &str, lines: usize) -> Result<(), String> {
+        check_name("the name of its filter", name)?;
+        if self.filters.len() < MOST_FILTERS {
+            return Ok(());
+        }
+        Err(match name.is_empty() {
+            true => format!("its document stands more than {MOST_FILTERS} times in {lines} lines: that many filters are read"),
+            false => format!("it is of another filter than the {lines} lines before it, and a task may have {MOST_FILTERS} filters"),
+        })
     }
 
     /// The filter with fewest lines, their number and that of the filter with most, if they differ: every filter has a line for each

@@ -14,7 +14,9 @@ use serde_json::Value;
 use super::batches::in_order;
 use super::card::{LogCard, LogSample, LogScore, LogStatus, Tool};
 use super::find::{Each, FindOptions, Log, Samples};
-use super::json::{is_not_finite, parse};
+use super::json::{is_not_finite, parse, parse_facts};
+use super::limits::{Scorers, check_scores};
+use super::open::read_whole;
 use super::records::{self, Place, Records};
 use crate::EvalError;
 
@@ -23,6 +25,9 @@ pub(super) use line::question;
 use line::{Key, Line};
 pub(super) use results::Results;
 use unnamed::Filters;
+
+/// Most readers of a file at once, each with the file open.
+const READERS: usize = 24;
 
 /// Samples of a task.
 #[derive(Debug)]
@@ -46,12 +51,8 @@ pub(super) struct ResultsFile {
 
 impl ResultsFile {
     pub fn read(path: &Path, longest: u64) -> Result<Self, EvalError> {
-        let size = std::fs::metadata(path).map_err(|error| EvalError::input(path.display(), error))?.len();
-        if size > longest {
-            return Err(EvalError::log(path, super::records::too_long(size, longest)));
-        }
-        let text = std::fs::read(path).map_err(|error| EvalError::input(path.display(), error))?;
-        let results = parse(&text).map_err(|reason| EvalError::log(path, reason))?;
+        let text = read_whole(path, longest)?;
+        let results = parse_facts(&text).map_err(|reason| EvalError::log(path, reason))?;
         Ok(ResultsFile { path: path.to_owned(), results })
     }
 }
@@ -208,8 +209,8 @@ impl Source {
     /// Scorers of the lines, where no results name them.
     fn scorers(&self) -> Result<Vec<String>, EvalError> {
         let mut records = Records::open(&self.path, self.longest)?;
-        let mut scorers = Vec::new();
-        while let Some((_, read)) = records.next()? {
+        let mut scorers = Scorers::default();
+        while let Some((place, read)) = records.next()? {
             // Walking says what is wrong with it.
             let Ok(()) = read else { continue };
             let (Ok(key), Ok(line)) = (parse::<Key>(&records.bytes), parse::<Line<false>>(&records.bytes)) else {
@@ -222,12 +223,10 @@ impl Source {
                     Some(filter) => format!("{metric},{filter}"),
                     None => metric,
                 };
-                if !scorers.contains(&scorer) {
-                    scorers.push(scorer);
-                }
+                scorers.add(&scorer).map_err(|reason| records.error(place, format!("with this line, it has {reason}")))?;
             }
         }
-        Ok(scorers)
+        Ok(scorers.into_names())
     }
 }
 
@@ -237,8 +236,9 @@ fn line_scores<const FULL: bool>(
     filter: &str,
     line: &mut Line<FULL>,
     left_out: &mut Vec<String>,
-) -> Vec<LogScore> {
+) -> Result<Vec<LogScore>, String> {
     let answer = line.answer();
+    check_members(line)?;
     let metrics = match line.metrics.take() {
         Some(metrics) => metrics,
         // Older versions do not list them.
@@ -247,6 +247,7 @@ fn line_scores<const FULL: bool>(
             line.rest.keys().filter(known).cloned().collect()
         }
     };
+    check_scores(metrics.len())?;
     let mut scores = Vec::with_capacity(metrics.len());
     for metric in metrics {
         let Some(value) = line.rest.remove(&metric).filter(|value| !value.is_null()) else { continue };
@@ -257,7 +258,17 @@ fn line_scores<const FULL: bool>(
         let scorer = scorer(card, &metric, filter);
         scores.push(LogScore { scorer, value, answer: answer.clone(), explanation: None });
     }
-    scores
+    Ok(scores)
+}
+
+/// Most members of a line: its scores, and what else a task writes.
+const MOST_MEMBERS: usize = 10_000;
+
+fn check_members<const FULL: bool>(line: &Line<FULL>) -> Result<(), String> {
+    match line.rest.len() > MOST_MEMBERS {
+        true => Err(format!("it has {} members; lines with up to {MOST_MEMBERS} are read", line.rest.len())),
+        false => Ok(()),
+    }
 }
 
 impl Samples for Source {
@@ -266,8 +277,8 @@ impl Samples for Source {
         self.filters.name(&mut index, &self.path, self.longest)?;
         let rolling = card.task_details.get("output_type").and_then(Value::as_str) == Some("loglikelihood_rolling");
         let open = |_| Records::open(&self.path, self.longest);
-        // One a filter: the lines of a filter stand together.
-        let mut readers = index.filters.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        // One a filter, because the lines of a filter stand together; a few filters share one where there are many.
+        let mut readers = (0..index.filters.len().min(READERS)).map(open).collect::<Result<Vec<_>, _>>()?;
         let list = readers.first().is_some_and(Records::is_list);
         let order: HashMap<&str, usize> =
             card.scorers.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
@@ -275,15 +286,21 @@ impl Samples for Source {
         let next = || {
             let Some(document) = documents.next() else { return Ok(None) };
             let mut lines = Vec::new();
+            let mut size = 0;
             for (filter, place) in index.places(document) {
-                let records = &mut readers[filter];
+                let records = &mut readers[filter % READERS];
                 records.read(place)?;
+                size += records.bytes.len() as u64;
+                if size > self.longest {
+                    let reason = format!("the lines of its document {}", records::too_long(size, self.longest));
+                    return Ok(Some((Err(records.error(place, reason)), 0)));
+                }
                 lines.push((filter, place, std::mem::take(&mut records.bytes)));
             }
-            let size = lines.iter().map(|(.., bytes)| bytes.len() as u64).sum();
-            Ok(Some((lines, size)))
+            Ok(Some((Ok(lines), size)))
         };
-        let sample = |lines: Vec<(usize, Place, Vec<u8>)>| {
+        let sample = |lines: Result<Vec<(usize, Place, Vec<u8>)>, EvalError>| {
+            let lines = lines?;
             if card.tool == Tool::Earnest {
                 let line =
                     |(filter, place, bytes): (usize, Place, Vec<u8>)| (index.filters[filter].as_str(), place, bytes);
@@ -298,15 +315,14 @@ impl Samples for Source {
                 let filter = index.filters[filter].as_str();
                 let mut reasons = Vec::new();
                 let read = match sample {
-                    None => parse::<Line<true>>(&bytes).map(|mut line| {
-                        let scores = line_scores(card, filter, &mut line, &mut reasons);
+                    None => parse::<Line<true>>(&bytes).and_then(|mut line| {
+                        let scores = line_scores(card, filter, &mut line, &mut reasons)?;
                         let id = if index.own_ids { super::json::id_text(&line.doc["id"]) } else { None };
                         sample = Some(line.sample(id, rolling));
-                        scores
+                        Ok(scores)
                     }),
-                    Some(_) => {
-                        parse::<Line<false>>(&bytes).map(|mut line| line_scores(card, filter, &mut line, &mut reasons))
-                    }
+                    Some(_) => parse::<Line<false>>(&bytes)
+                        .and_then(|mut line| line_scores(card, filter, &mut line, &mut reasons)),
                 };
                 let failed = |reason: String| records::error(&self.path, list, place, reason);
                 scores.extend(read.map_err(failed)?);

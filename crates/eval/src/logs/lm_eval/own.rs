@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::super::card::{LogCard, LogSample, LogScore};
 use super::super::json::{id_text, parse, plain};
+use super::super::limits::check_scores;
 use super::super::records::Place;
 use super::line::Line;
 use crate::report::export::OWN;
@@ -28,6 +29,7 @@ pub(super) fn samples<'a>(
         let failed = |reason: String| (place, reason);
         let mut line = parse::<Line<true>>(&bytes).map_err(failed)?;
         let metrics = line.metrics.take().unwrap_or_default();
+        check_scores(metrics.len()).map_err(failed)?;
         let rest = std::mem::take(&mut line.rest);
         let filtered = line.filtered.take();
         if samples.is_empty() {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::super::card::{LogCard, LogStatus, Reported, Tool};
 use super::super::identity::{arguments, model_name};
 use super::super::json::{Ordered, add, count, plain};
+use super::super::limits::{MOST_SCORERS, Scorers, check_figures, check_scores};
 use super::super::secrets::{clean, without_secrets};
 use super::super::time::rfc_3339;
 use super::unnamed::Filters;
@@ -91,7 +92,7 @@ impl Results {
         let list = |name: &str| {
             config.and_then(|config| config.get(name)).and_then(Value::as_array).cloned().unwrap_or_default()
         };
-        let metrics = list("metric_list");
+        let metrics: Vec<Value> = list("metric_list").into_iter().take(MOST_SCORERS).collect();
         let is_mean = |metric: &str| {
             let of = metrics.iter().find(|one| one.get("metric").and_then(Value::as_str) == Some(metric));
             of.and_then(|of| of.get("aggregation")).and_then(Value::as_str).map(|aggregation| aggregation == "mean")
@@ -109,7 +110,8 @@ impl Results {
             }
         }
         let listed = list("filter_list");
-        let listed: Vec<&str> = listed.iter().filter_map(|filter| filter.get("name")?.as_str()).collect();
+        let names = listed.iter().filter_map(|filter| filter.get("name")?.as_str());
+        let listed: Vec<&str> = names.take(MOST_SCORERS).collect();
         let place = |name: &String| listed.iter().position(|listed| listed == name).unwrap_or(usize::MAX);
         filters.names.sort_by_key(place);
         filters
@@ -129,8 +131,12 @@ impl Results {
         // In files of earnest, documents without a score are not among the effective ones.
         let original = || self.counts.get(task).and_then(|counts| count(counts.get("original")));
         let planned = if ours { original() } else { self.effective(task) };
-        let mut scorers = Vec::new();
+        let mut scorers = Scorers::default();
         let mut reported = Vec::new();
+        let names = self.own_names(task);
+        let refused = |reason: String| EvalError::log_place(path, format!("the results of {task}"), reason);
+        check_scores(names.len()).map_err(refused)?;
+        check_figures(self.results.get(task).map_or(0, |entries| entries.0.len())).map_err(refused)?;
         for (key, value) in self.results.get(task).map(|entries| entries.0.as_slice()).unwrap_or_default() {
             if FACTS.contains(&key.as_str()) {
                 continue;
@@ -139,13 +145,13 @@ impl Results {
                 key.split_once(',').map_or((key.as_str(), None), |(metric, filter)| (metric, Some(filter)));
             let of = metric.strip_suffix("_stderr").unwrap_or(metric);
             let scorer = filter.map_or_else(|| of.to_owned(), |filter| format!("{of},{filter}"));
-            if of == metric && !scorers.contains(&scorer) {
-                scorers.push(scorer.clone());
+            if of == metric {
+                scorers.add(&scorer).map_err(refused)?;
             }
             let samples = planned.and_then(|planned| usize::try_from(planned).ok());
             reported.push(Reported { scorer, reducer: None, metric: metric.to_owned(), value: value.clone(), samples });
         }
-        let names = self.own_names(task);
+        let mut scorers = scorers.into_names();
         if !names.is_empty() {
             for one in &mut reported {
                 if let Some((_, name)) = names.iter().find(|(key, _)| *key == one.scorer) {

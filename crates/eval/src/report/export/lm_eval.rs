@@ -405,7 +405,23 @@ fn sanitized(name: &str) -> String {
         }
         replaced = unfit;
     }
-    safe
+    fitting(safe)
+}
+
+/// Longest part of a file's name that is a name of a model or task, in bytes: with the rest, systems allow 255.
+const LONGEST_PART: usize = 180;
+
+/// A part of a file's name that fits: a long one is cut, and the digits of its digest tell it from others.
+fn fitting(part: String) -> String {
+    match part.as_str() {
+        // The folder itself and the one above.
+        "." | ".." => part.replace('.', "_"),
+        _ if part.len() <= LONGEST_PART => part,
+        _ => {
+            let digest = hex(&sha256(part.as_bytes()));
+            format!("{}-{}", &part[..part.floor_char_boundary(LONGEST_PART - 9)], &digest[..8])
+        }
+    }
 }
 
 /// Fraction of the second in the names of files: manifests have whole seconds.
@@ -413,7 +429,7 @@ pub(super) const NO_FRACTION: &str = ".000000";
 
 /// Returns the start of the run in the format of the harness's file names.
 fn date(manifest: &Manifest) -> String {
-    format!("{}{NO_FRACTION}", manifest.started.trim_end_matches('Z').replace(':', "-"))
+    format!("{}{NO_FRACTION}", sanitized(&manifest.started.trim_end_matches('Z').replace(':', "-")))
 }
 
 /// Returns the seconds since 1970 of `YYYY-MM-DDThh:mm:ssZ`; 0 for anything else.

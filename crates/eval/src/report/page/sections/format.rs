@@ -1,9 +1,10 @@
 //! Numbers as markup.
+use crate::report::fixed;
 use earnest_tasks::suite::Interval;
 
 /// Formats a fraction in per cent.
 pub(super) fn percent(fraction: f64) -> String {
-    if fraction.is_finite() { format!("{:.1}", 100.0 * fraction) } else { "–".to_owned() }
+    if fraction.is_finite() { fixed(100.0 * fraction, 1) } else { "–".to_owned() }
 }
 
 /// Formats a fraction in per cent with its interval.

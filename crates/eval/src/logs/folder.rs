@@ -1,0 +1,89 @@
+//! Files of a folder and the folders in it: what is below it, and nothing else.
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::DirEntry;
+use std::path::{Path, PathBuf};
+
+use super::open::{is_of_kernel, is_regular};
+use crate::EvalError;
+
+/// Files of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub found: Vec<PathBuf>,
+    /// Links that lead out of the folder, or nowhere.
+    links: Vec<PathBuf>,
+    /// Pipes, devices and files of the kernel.
+    others: Vec<PathBuf>,
+}
+
+/// Finds the files in a folder and the folders below it, hidden ones excepted. A link is followed where it leads to something below the
+/// folder; the folder itself may be a link.
+///
+/// # Errors
+/// Folders that cannot be read.
+pub(super) fn files(path: &Path) -> Result<Files, EvalError> {
+    let failed = |path: &Path| {
+        let name = path.display().to_string();
+        move |error| EvalError::input(name, error)
+    };
+    let root = std::fs::canonicalize(path).map_err(failed(path))?;
+    let mut files = Files::default();
+    let mut folders = vec![path.to_owned()];
+    let mut seen = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        // A link to a folder above would never end.
+        if !seen.insert(std::fs::canonicalize(&folder).map_err(failed(&folder))?) {
+            continue;
+        }
+        for entry in std::fs::read_dir(&folder).map_err(failed(&folder))? {
+            let entry = entry.map_err(failed(&folder))?;
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with('.')) {
+                continue;
+            }
+            let path = entry.path();
+            if !is_below(&entry, &root) {
+                files.links.push(path);
+                continue;
+            }
+            match std::fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() && !is_of_kernel(&metadata) => folders.push(path),
+                Ok(metadata) if is_regular(&metadata) => files.found.push(path),
+                Ok(_) => files.others.push(path),
+                // It was removed meanwhile.
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// True for what is no link, and for a link to something below a folder.
+fn is_below(entry: &DirEntry, root: &Path) -> bool {
+    let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    !is_link || std::fs::canonicalize(entry.path()).is_ok_and(|target| target.starts_with(root))
+}
+
+impl Files {
+    /// Sentences about what was left out.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let sentence = |paths: &[PathBuf], [one, several]: [&str; 2]| {
+            let mut names: Vec<&OsStr> = paths.iter().map(|path| path.as_os_str()).collect();
+            names.sort_unstable();
+            let shown: Vec<String> = names.iter().take(3).map(|name| name.display().to_string()).collect();
+            let shown = shown.join(", ");
+            match names.len() {
+                0 => None,
+                1 => Some(format!("{shown} is left out: {one}")),
+                count @ 2..=3 => Some(format!("{count} {several} are left out: {shown}")),
+                count => Some(format!("{count} {several} are left out: {shown} and others")),
+            }
+        };
+        let links = sentence(
+            &self.links,
+            ["it is a link that does not lead to something in the folder", "links that do not lead to something in the folder"],
+        );
+        let others = sentence(&self.others, ["it is no regular file", "files that are no regular ones"]);
+        links.into_iter().chain(others)
+    }
+}
