@@ -1,7 +1,8 @@
 //! Stored runs and output files for the commands that read runs.
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
 
+use super::printer::Screen;
 use earnest_eval::report::{self, ReportError};
 
 pub use earnest_eval::StoredRun;
@@ -14,7 +15,8 @@ pub fn write_file(
     if path != Path::new("-") {
         return report::write_file(path, write);
     }
-    let mut out = BufWriter::new(StandardOutput { reader_left: false });
+    let is_terminal = std::io::stdout().is_terminal();
+    let mut out = BufWriter::new(Screen::new(StandardOutput { reader_left: false }, is_terminal));
     write(&mut out)?;
     out.flush().map_err(|source| ReportError::Write { path: path.to_owned(), source })
 }
