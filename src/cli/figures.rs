@@ -1,4 +1,5 @@
 //! Figures as files: options and writing.
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -39,16 +40,19 @@ pub struct FigureArgs {
 }
 
 impl FigureArgs {
-    /// Writes figures into a folder, in every format; returns the paths of each figure.
+    /// Writes figures into a folder, in every format; returns the paths of each figure. Figures of one name, such as those of the models
+    /// `a/b` and `a b`, get a number.
     pub fn write<'a>(
         &self,
         folder: &Path,
         figures: impl IntoIterator<Item = &'a Figure>,
     ) -> Result<Vec<Vec<PathBuf>>, CliError> {
         std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
+        let mut taken = HashSet::new();
         let one = |figure: &Figure| {
+            let name = free_name(&figure.name, &mut taken);
             let file = |format: Format| -> Result<PathBuf, CliError> {
-                let path = folder.join(format!("{}.{}", figure.name, format.ending()));
+                let path = folder.join(format!("{name}.{}", format.ending()));
                 put(&path, figure, format)?;
                 Ok(path)
             };
@@ -56,6 +60,13 @@ impl FigureArgs {
         };
         figures.into_iter().map(one).collect()
     }
+}
+
+/// Returns a name that is not taken yet, also where letters of both cases are one, and takes it.
+fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| taken.insert(name.to_ascii_lowercase())).unwrap_or_else(|| name.to_owned())
 }
 
 /// Reads the path of a figure, whose ending says the format; `-` is standard output.
@@ -85,4 +96,17 @@ fn put(path: &Path, figure: &Figure, format: Format) -> Result<(), CliError> {
         out.write_all(&content).map_err(|source| ReportError::Write { path: path.to_owned(), source })
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_one_name_are_several_files() {
+        let mut taken = HashSet::new();
+        let names =
+            ["heat-a-b", "heat-a-b", "heat-A-b", "heat-a-b-2", "heat-c"].map(|name| free_name(name, &mut taken));
+        assert_eq!(names, ["heat-a-b", "heat-a-b-2", "heat-A-b-3", "heat-a-b-2-2", "heat-c"]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Output files of commands: refused before any work where they would destroy something, and `-` for standard output.
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -9,6 +9,7 @@ use earnest_eval::output;
 use earnest_eval::report::ReportError;
 
 use super::error::CliError;
+use super::printer::Screen;
 
 /// Reads an option that names an output file.
 pub fn output_file() -> impl TypedValueParser<Value = PathBuf> {
@@ -75,7 +76,8 @@ pub fn write_file(
     if path != Path::new("-") {
         return output::write_file(path, write);
     }
-    let mut out = BufWriter::new(StandardOutput { reader_left: false });
+    let is_terminal = io::stdout().is_terminal();
+    let mut out = BufWriter::new(Screen::new(StandardOutput { reader_left: false }, is_terminal));
     write(&mut out)?;
     out.flush().map_err(|source| ReportError::Write { path: path.to_owned(), source })
 }

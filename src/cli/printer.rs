@@ -53,7 +53,7 @@ impl Printer {
 
     /// Streams a result that may be large; returns false if the reader closed the pipe (`| head`), which is no error.
     pub fn stream(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, CliError> {
-        let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout().lock());
+        let mut out = io::BufWriter::with_capacity(1 << 18, Screen::new(io::stdout().lock(), self.is_terminal()));
         match write(&mut out).and_then(|()| out.flush()) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -160,6 +160,45 @@ pub fn one_line(name: &str) -> String {
     harmless(&name.replace('\n', "\u{240a}").replace('\t', " ")).into_owned()
 }
 
+/// A writer of texts that are not our own: on a terminal their control characters are visible ones ([`harmless`]), elsewhere nothing changes.
+pub struct Screen<W> {
+    out: W,
+    is_terminal: bool,
+    /// The beginning of a character, or of the end of a line, whose rest is not written yet.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Screen<W> {
+    /// Wraps a writer, to a terminal or elsewhere.
+    pub fn new(out: W, is_terminal: bool) -> Screen<W> {
+        Screen { out, is_terminal, begun: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Screen<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_terminal {
+            return self.out.write(bytes);
+        }
+        let mut whole = std::mem::take(&mut self.begun);
+        whole.extend_from_slice(bytes);
+        let end = match std::str::from_utf8(&whole) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ if whole.ends_with(b"\r") => whole.len() - 1,
+            _ => whole.len(),
+        };
+        self.begun = whole.split_off(end);
+        // The lines of a CSV end so.
+        let text = String::from_utf8_lossy(&whole).replace("\r\n", "\n");
+        self.out.write_all(harmless(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Replaces control characters by visible ones, so that a model's text cannot move the cursor, change colours or hide other text.
 /// Line feeds and tabs stay.
 pub fn harmless(text: &str) -> Cow<'_, str> {
@@ -182,6 +221,26 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_screen_shows_control_characters_in_whatever_parts_they_come() {
+        let text = "a,\u{1b}]0;x\u{7}\u{9b}31m\u{202e}\u{e9}\u{1f600}\tb\r\nc\r\n";
+        let written = |is_terminal: bool, part: usize| {
+            let mut screen = Screen::new(Vec::new(), is_terminal);
+            text.as_bytes().chunks(part).for_each(|part| screen.write_all(part).unwrap());
+            screen.flush().unwrap();
+            String::from_utf8(screen.out).unwrap()
+        };
+        let shown = "a,\u{241b}]0;x\u{2407}<U+009B>31m<U+202E>\u{e9}\u{1f600}\tb\nc\n";
+        assert_eq!(written(true, text.len()), shown);
+        for part in 1..9 {
+            assert_eq!(written(false, part), text);
+            assert_eq!(written(true, part), shown, "{part}");
+        }
+        let mut screen = Screen::new(Vec::new(), true);
+        screen.write_all(b"a\xff\xfeb").unwrap();
+        assert_eq!(screen.out, "a\u{fffd}\u{fffd}b".as_bytes());
+    }
 
     #[test]
     fn messages_are_wrapped_and_commands_stay_whole() {

@@ -18,6 +18,20 @@ pub enum Input {
     Messages(Vec<ChatMessage>),
 }
 
+impl Input {
+    /// Returns the most tokens that it can have before a template is applied: its ids, or its bytes.
+    pub(crate) fn longest(&self) -> usize {
+        match self {
+            Input::Ids(ids) => ids.len(),
+            Input::Text(text) => text.len(),
+            Input::Messages(messages) => {
+                let lengths = messages.iter().map(|message| message.role.len() + message.content.len());
+                lengths.fold(0, usize::saturating_add)
+            }
+        }
+    }
+}
+
 /// Sampling parameters. The filters apply in the order of transformers' `generate`: repetition penalty,
 /// temperature, top-k, top-p, min-p.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,14 +1,116 @@
 //! One exchange with an endpoint.
+use std::io::Read;
+use std::ops::Deref;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use earnest_models::json::{self, Wanted};
 use serde_json::Value;
 use ureq::Agent;
 
 use super::retry::retry_after;
 use super::{Address, Secret};
+use crate::Request;
 
-/// The longest reply that is read.
-const LONGEST_REPLY: u64 = 64 << 20;
+/// Bytes of a reply from which on it is read, and held, with no other of this size: many replies are at hand at once.
+const LARGE_REPLY: usize = 1 << 20;
+/// Bytes of an error reply of which the message is taken.
+const LONGEST_ERROR: u64 = 64 << 10;
+/// Fields of the protocol that are read; all others of a reply are skipped.
+const FIELDS: [&str; 36] = [
+    "build_info",
+    "cached_tokens",
+    "choices",
+    "completion_tokens",
+    "content",
+    "data",
+    "detail",
+    "earnest_finish",
+    "error",
+    "finish_reason",
+    "id",
+    "logprob",
+    "logprobs",
+    "matched_stop",
+    "max_model_len",
+    "message",
+    "meta",
+    "model",
+    "n_ctx",
+    "owned_by",
+    "prompt_tokens",
+    "prompt_tokens_details",
+    "reasoning",
+    "reasoning_content",
+    "refusal",
+    "root",
+    "stop_reason",
+    "system_fingerprint",
+    "text",
+    "token",
+    "token_ids",
+    "token_logprobs",
+    "tokens",
+    "top_logprobs",
+    "usage",
+    "version",
+];
+
+/// Limits on a reply.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bounds {
+    /// Bytes.
+    pub bytes: u64,
+    /// Values that are kept of it.
+    pub values: usize,
+}
+
+impl Bounds {
+    /// Limits on the answer to a question about the server; the longest published lists of models have 2 MB.
+    pub const QUESTION: Bounds = Bounds { bytes: 16 << 20, values: 200_000 };
+
+    /// Limits on the reply to a request: what the tokens that it asks for can need, several times over.
+    pub fn of(request: &Request) -> Bounds {
+        // Servers may repeat the prompt and their settings.
+        const OF_ANY: usize = 1 << 20;
+        // The longest tokens of known vocabularies have 128 letters, and a mean of 4.
+        const OF_A_TOKEN: usize = 256;
+        // A name, a number and a list of bytes, with their own names.
+        const OF_A_LOGPROB: usize = 512;
+        const VALUES_OF_A_LOGPROB: usize = 16;
+        let prompt = request.input.longest();
+        let scored = if request.logprobs.prompt_from.is_some() { prompt } else { 0 };
+        let generated = request.max_tokens.saturating_add(1);
+        let each = if request.logprobs.top > 0 { request.logprobs.top.saturating_add(1) } else { 0 };
+        let logprobs = generated.saturating_mul(each).saturating_add(scored);
+        let bytes = OF_ANY
+            .saturating_add(prompt.saturating_mul(16))
+            .saturating_add(generated.saturating_mul(OF_A_TOKEN))
+            .saturating_add(logprobs.saturating_mul(OF_A_LOGPROB));
+        let values =
+            10_000_usize.saturating_add(generated).saturating_add(logprobs.saturating_mul(VALUES_OF_A_LOGPROB));
+        Bounds { bytes: (bytes as u64).min(LONGEST_REPLY), values: values.min(MOST_VALUES) }
+    }
+}
+
+/// The longest reply that is read, in bytes, whatever was asked for.
+const LONGEST_REPLY: u64 = 128 << 20;
+/// Most values that are kept of a reply, whatever was asked for.
+const MOST_VALUES: usize = 4_000_000;
+
+/// What is kept of a reply. A large one is the only large one at hand until it is dropped.
+pub(super) struct Document<'a> {
+    value: Value,
+    _alone: Option<MutexGuard<'a, ()>>,
+}
+
+impl Deref for Document<'_> {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.value
+    }
+}
 /// Time limit of questions about the server, which are answered at once; only completions have the user's.
 const LONGEST_QUESTION: Duration = Duration::from_secs(30);
 /// Characters of a server's own message that are repeated.
@@ -89,6 +191,8 @@ pub(super) struct Client {
     address: Address,
     key: Option<Secret>,
     timeout: Duration,
+    /// Held by the one large reply that is at hand.
+    large: Mutex<()>,
 }
 
 impl Client {
@@ -104,30 +208,36 @@ impl Client {
             .user_agent(concat!("earnest/", env!("CARGO_PKG_VERSION")));
         // What stays on this machine goes through no proxy.
         let config = if address.is_loopback() { config.proxy(None) } else { config };
-        Client { agent: config.build().into(), address, key, timeout }
+        Client { agent: config.build().into(), address, key, timeout, large: Mutex::default() }
     }
 
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    pub fn get(&self, url: &str) -> Result<Value, ExchangeError> {
+    /// Asks a question about the server.
+    pub fn get(&self, url: &str) -> Result<Document<'_>, ExchangeError> {
         let mut request = self.agent.get(url).config().timeout_global(Some(self.timeout.min(LONGEST_QUESTION))).build();
         if let Some(key) = &self.key {
             request = request.header("Authorization", key.authorization());
         }
-        self.read(request.call())
+        self.read(request.call(), Bounds::QUESTION)
     }
 
-    pub fn post(&self, path: &str, body: &Value) -> Result<Value, ExchangeError> {
+    /// Sends a body, whose reply has bounds.
+    pub fn post(&self, path: &str, body: &Value, bounds: Bounds) -> Result<Document<'_>, ExchangeError> {
         let mut request = self.agent.post(self.address.path(path)).header("Content-Type", "application/json");
         if let Some(key) = &self.key {
             request = request.header("Authorization", key.authorization());
         }
-        self.read(request.send(body.to_string().as_bytes()))
+        self.read(request.send(body.to_string().as_bytes()), bounds)
     }
 
-    fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Value, ExchangeError> {
+    fn read(
+        &self,
+        answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+        bounds: Bounds,
+    ) -> Result<Document<'_>, ExchangeError> {
         let mut response = answer.map_err(|error| self.broken(&error))?;
         let status = response.status().as_u16();
         let retry_after = response
@@ -135,18 +245,12 @@ impl Client {
             .get("retry-after")
             .and_then(|value| value.to_str().ok())
             .and_then(|value| retry_after(value, SystemTime::now()));
-        let bytes = response
-            .body_mut()
-            .with_config()
-            .limit(LONGEST_REPLY)
-            .read_to_vec()
-            .map_err(|error| self.broken(&error))?;
+        let reader = response.body_mut().as_reader();
         if status == 200 {
-            return serde_json::from_slice(&bytes).map_err(|error| {
-                let said = message(&bytes);
-                ExchangeError::Malformed(self.redact(&format!("the reply is not JSON ({error}): {said}")))
-            });
+            return self.document(reader, bounds);
         }
+        let mut bytes = Vec::new();
+        reader.take(LONGEST_ERROR).read_to_end(&mut bytes).map_err(|error| self.broken(&error.into()))?;
         let message = self.redact(&message(&bytes));
         Err(match status {
             408 | 409 | 425 | 429 | 500..=599 => ExchangeError::Busy { status, message, retry_after },
@@ -160,13 +264,35 @@ impl Client {
         })
     }
 
+    /// Reads a reply's body.
+    fn document(&self, mut reader: impl Read, bounds: Bounds) -> Result<Document<'_>, ExchangeError> {
+        let broken = |error: std::io::Error| self.broken(&error.into());
+        let mut bytes = Vec::new();
+        (&mut reader).take(LARGE_REPLY as u64).read_to_end(&mut bytes).map_err(broken)?;
+        let alone = (bytes.len() >= LARGE_REPLY).then(|| self.large.lock().unwrap_or_else(PoisonError::into_inner));
+        if alone.is_some() {
+            let rest = bounds.bytes.saturating_sub(LARGE_REPLY as u64);
+            reader.take(rest.saturating_add(1)).read_to_end(&mut bytes).map_err(broken)?;
+        }
+        if bytes.len() as u64 > bounds.bytes {
+            let limit = bounds.bytes;
+            return Err(ExchangeError::Malformed(format!(
+                "the reply is longer than {limit} bytes, the most that a reply to this request may have"
+            )));
+        }
+        match json::read(&bytes, Wanted { fields: &FIELDS, whole: &["top_logprobs"], values: bounds.values }) {
+            Ok(value) => Ok(Document { value, _alone: alone }),
+            Err(error) => {
+                let said = message(&bytes);
+                Err(ExchangeError::Malformed(self.redact(&format!("the reply cannot be read ({error}): {said}"))))
+            }
+        }
+    }
+
     fn broken(&self, error: &ureq::Error) -> ExchangeError {
         let what = match error {
             ureq::Error::Timeout(timeout) => {
                 return ExchangeError::Silent(format!("no answer in time ({timeout})"));
-            }
-            ureq::Error::BodyExceedsLimit(limit) => {
-                return ExchangeError::Malformed(format!("the reply is longer than {limit} bytes"));
             }
             other => other.to_string(),
         };
@@ -189,7 +315,9 @@ impl Client {
 
 /// The message of an error reply, in one line: OpenAI's schema, or the text itself.
 fn message(bytes: &[u8]) -> String {
-    let parsed: Option<Value> = serde_json::from_slice(bytes).ok();
+    let bytes = &bytes[..bytes.len().min(LONGEST_ERROR as usize)];
+    let wanted = Wanted { fields: &["error", "message", "detail"], whole: &[], values: 1000 };
+    let parsed = json::read(bytes, wanted).ok();
     let found = parsed.as_ref().and_then(|value| {
         let places = [&value["error"]["message"], &value["message"], &value["detail"], &value["error"]];
         places.into_iter().find_map(Value::as_str)
@@ -206,6 +334,25 @@ fn message(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reply_is_as_long_as_what_was_asked_for() {
+        let client = Client::new(Address::parse("http://127.0.0.1:1").unwrap(), None, Duration::from_secs(1));
+        let bounds = Bounds { bytes: 3 << 20, values: 100 };
+        let read = |text: &str| client.document(text.as_bytes(), bounds).map(|document| document.value.clone());
+        let said = |text: &str| read(text).unwrap_err().to_string();
+        // Large replies are read one after another, and what is not of the protocol is not held.
+        let unknown = format!("{{\"x\": [{}0], \"model\": \"m\"}}", "0,".repeat(1 << 20));
+        for _ in 0..2 {
+            assert_eq!(read(&unknown).unwrap(), serde_json::json!({"model": "m"}));
+        }
+        assert!(said(&format!("\"{}\"", "x".repeat(3 << 20))).contains("longer than 3145728 bytes"));
+        assert!(said(&format!("{{\"choices\": [{}0]}}", "[],".repeat(100))).contains("more than 100 values"));
+        let request = |tokens| Request::greedy(crate::RequestId(0), vec![1; 1000], tokens);
+        let of = |tokens| Bounds::of(&request(tokens));
+        assert!(of(64).bytes < 2 << 20 && of(1 << 20).bytes > 256 << 19 && of(usize::MAX).bytes == LONGEST_REPLY);
+        assert!(of(usize::MAX).values == MOST_VALUES && of(64).values < 20_000);
+    }
 
     #[test]
     fn messages_of_servers() {

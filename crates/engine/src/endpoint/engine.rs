@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::body::Form;
-use super::client::Client;
+use super::client::{Bounds, Client};
 use super::probe::{ProbeError, fingerprint, probe};
 use super::reply::{Answer, answer};
 use super::{Address, Api, Dialect, ExchangeError, NOT_TOLD, Retry, Secret, Server};
@@ -283,8 +283,9 @@ impl EndpointEngine {
         let request = Request { input: prompt, logprobs, ..Request::greedy(RequestId(0), Vec::new(), 0) };
         let form = options.form(server);
         let body = form.body(&request).map_err(|rejected| options.failed(rejected.to_string()))?;
-        let reply =
-            client.post(form.api.path(), &body).and_then(|reply| answer(&reply, &request, form.api, form.dialect));
+        let reply = client
+            .post(form.api.path(), &body, Bounds::of(&request))
+            .and_then(|reply| answer(&reply, &request, form.api, form.dialect));
         match reply {
             Ok(_) => Ok(()),
             Err(failure) => {
@@ -350,11 +351,12 @@ impl EndpointEngine {
         let Some(true) = self.requests.remove(&id) else { return None };
         Some(match reply {
             Reply::Answered(answer) => {
-                self.statistics.decoded_tokens += answer.generated;
                 let (prompt, cached) = (answer.completion.prompt_tokens, answer.completion.cached_tokens);
-                self.statistics.prompt_tokens += prompt as u64;
-                self.statistics.prefilled_tokens += prompt.saturating_sub(cached) as u64;
-                self.statistics.cached_tokens += cached as u64;
+                let all = &mut self.statistics;
+                all.decoded_tokens = all.decoded_tokens.saturating_add(answer.generated);
+                all.prompt_tokens = all.prompt_tokens.saturating_add(prompt as u64);
+                all.prefilled_tokens = all.prefilled_tokens.saturating_add(prompt.saturating_sub(cached) as u64);
+                all.cached_tokens = all.cached_tokens.saturating_add(cached as u64);
                 Event::Finished(Box::new(answer.completion))
             }
             Reply::Failed { failure, tries } => {
@@ -415,7 +417,7 @@ impl Engine for EndpointEngine {
         if let (true, Some(error)) = (events.is_empty(), &self.fatal) {
             return Err(error.clone().into());
         }
-        let since = |now: u64, before: u64| usize::try_from(now - before).unwrap_or(usize::MAX);
+        let since = |now: u64, before: u64| usize::try_from(now.saturating_sub(before)).unwrap_or(usize::MAX);
         events.push(Event::Progress {
             prefilled: since(self.statistics.prefilled_tokens, before.prefilled_tokens),
             decoded: since(self.statistics.decoded_tokens, before.decoded_tokens),
@@ -645,7 +647,7 @@ impl Shared {
     }
 
     fn exchange(&self, request: &Request, body: &serde_json::Value) -> Result<Answer, ExchangeError> {
-        let reply = self.client.post(self.form.api.path(), body)?;
+        let reply = self.client.post(self.form.api.path(), body, Bounds::of(request))?;
         let mut answer =
             answer(&reply, request, self.form.api, self.form.dialect).map_err(|failure| match failure {
                 ExchangeError::Malformed(message) => ExchangeError::Malformed(self.client.redact(&message)),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Api;
 use super::body::Form;
-use super::client::{Client, ExchangeError};
+use super::client::{Bounds, Client, ExchangeError};
 
 /// Extensions of the protocol that a server knows, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +106,15 @@ fn list(names: &[String]) -> String {
     }
 }
 
+/// Longest name of a model, in bytes; the longest published ones have about 150.
+const LONGEST_NAME: usize = 1000;
+
+/// A word that a server says of itself, cut where it is longer than such words are.
+pub(super) fn word(value: &Value) -> Option<String> {
+    const LONGEST: usize = 300;
+    value.as_str().map(|word| word.chars().take(LONGEST).collect())
+}
+
 /// Asks for the models and the version.
 pub(super) fn probe(client: &Client, asked: Option<&str>) -> Result<Server, ProbeError> {
     let entries = match client.get(&client.address().path("models")) {
@@ -129,7 +138,8 @@ pub(super) fn probe(client: &Client, asked: Option<&str>) -> Result<Server, Prob
         }
         Err(failure) => return Err(failure.into()),
     };
-    let id = |entry: &Value| entry["id"].as_str().map(str::to_owned);
+    // A name is part of every record of the run.
+    let id = |entry: &Value| entry["id"].as_str().filter(|id| id.len() <= LONGEST_NAME).map(str::to_owned);
     let known = || entries.iter().filter_map(id).collect::<Vec<_>>();
     let chosen = match asked {
         Some(asked) => entries
@@ -139,11 +149,12 @@ pub(super) fn probe(client: &Client, asked: Option<&str>) -> Result<Server, Prob
         None if entries.len() == 1 => &entries[0],
         None => return Err(ProbeError::SeveralModels { known: known() }),
     };
-    let model = id(chosen).ok_or(ExchangeError::Malformed("a model of the endpoint has no id".into()))?;
+    let model = id(chosen)
+        .ok_or(ExchangeError::Malformed(format!("a model of the endpoint has no id of 1 to {LONGEST_NAME} bytes")))?;
     let dialect = Dialect::of(chosen["owned_by"].as_str().unwrap_or_default());
     let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
     let context = count(&chosen["max_model_len"]).or_else(|| count(&chosen["meta"]["n_ctx"]));
-    let root = chosen["root"].as_str().filter(|root| *root != model).map(|root| client.redact(root));
+    let root = word(&chosen["root"]).filter(|root| *root != model).map(|root| client.redact(&root));
     let version = version(client, dialect);
     Ok(Server { dialect, version, model, root, fingerprint: None, context, listed: true })
 }
@@ -157,8 +168,8 @@ pub(super) fn fingerprint(client: &Client, form: &Form) -> Result<Option<String>
         Api::Chat => body["messages"] = json!([{"role": "user", "content": "1"}]),
     }
     body[form.budget_field()] = json!(1);
-    match client.post(form.api.path(), &body) {
-        Ok(reply) => Ok(reply["system_fingerprint"].as_str().map(|found| client.redact(found))),
+    match client.post(form.api.path(), &body, Bounds::QUESTION) {
+        Ok(reply) => Ok(word(&reply["system_fingerprint"]).map(|found| client.redact(&found))),
         Err(failure @ ExchangeError::Closed { .. }) => Err(failure),
         Err(_) => Ok(None),
     }
@@ -173,6 +184,5 @@ fn version(client: &Client, dialect: Dialect) -> Option<String> {
         Dialect::Unknown => return None,
     };
     let reply = client.get(&client.address().beside(path)).ok()?;
-    let version = reply[field].as_str()?;
-    Some(client.redact(&version.chars().take(100).collect::<String>()))
+    Some(client.redact(&word(&reply[field])?))
 }

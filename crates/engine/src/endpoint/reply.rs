@@ -3,6 +3,7 @@ use serde_json::Value;
 
 use super::client::ExchangeError;
 use super::echo::prompt_logprobs;
+use super::probe::word;
 use super::{Api, Dialect};
 use crate::{Completion, FinishReason, Request, Timings, TokenLogprobs};
 
@@ -38,7 +39,8 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
     if let Some(from) = request.logprobs.prompt_from {
         return scored(reply, choice, request, from);
     }
-    let generated = reply["usage"]["completion_tokens"].as_u64();
+    let usage = &reply["usage"];
+    let generated = count(&usage["completion_tokens"], (request.max_tokens as u64).saturating_add(BESIDE));
     let text = match api {
         Api::Completions => choice["text"].as_str().ok_or_else(|| malformed("no text"))?.to_owned(),
         // A filter leaves no text; that it was one is said below.
@@ -53,12 +55,12 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
         Some("length") => FinishReason::Length,
         Some("abort" | "error") => return Err(malformed("a completion that the endpoint gave up")),
         Some(other) => {
+            let other: String = other.chars().take(100).collect();
             return Err(ExchangeError::Refused { status: 200, message: format!("the completion ended by {other}") });
         }
         None => return Err(malformed("no finish_reason")),
     };
     let ids = ids(&choice["token_ids"])?.unwrap_or_default();
-    let usage = &reply["usage"];
     let generated = generated.unwrap_or(ids.len() as u64);
     if ids.len() > request.max_tokens.saturating_add(1) || (!ids.is_empty() && ids.len() as u64 != generated) {
         return Err(malformed(&format!(
@@ -68,13 +70,14 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
         )));
     }
     let counted_tokens = if ids.is_empty() { usize::try_from(generated).unwrap_or(0) } else { 0 };
+    let (prompt_tokens, cached_tokens) = prompt_counts(usage, request);
     let completion = Completion {
         id: request.id,
         counted_tokens,
         text,
         finish,
-        prompt_tokens: count(&usage["prompt_tokens"]),
-        cached_tokens: count(&usage["prompt_tokens_details"]["cached_tokens"]),
+        prompt_tokens,
+        cached_tokens,
         logprobs: if request.logprobs.top > 0 { logprobs(choice, api, &ids) } else { None },
         prompt_logprobs: None,
         logits_hashes: None,
@@ -85,25 +88,40 @@ pub(super) fn answer(reply: &Value, request: &Request, api: Api, dialect: Dialec
 }
 
 fn answer_of(reply: &Value, completion: Completion, generated: u64) -> Answer {
-    let word = |name: &str| reply[name].as_str().map(str::to_owned);
-    Answer { completion, generated, model: word("model"), fingerprint: word("system_fingerprint") }
+    Answer { completion, generated, model: word(&reply["model"]), fingerprint: word(&reply["system_fingerprint"]) }
 }
 
-fn count(value: &Value) -> usize {
-    value.as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+/// Tokens that a server may count beside those that were asked for: the one that ended the answer, marks of a channel.
+const BESIDE: u64 = 16;
+
+/// Tokens that a chat template, with what a provider puts before it, may add to a prompt.
+const OF_TEMPLATE: u64 = 1_000_000;
+
+/// A count of tokens; none where the server gives none, or more than there can be: it would be believed in every sum.
+fn count(value: &Value, most: u64) -> Option<u64> {
+    value.as_u64().filter(|&count| count <= most)
+}
+
+/// The counts of the prompt: its tokens, and those of them that were cached.
+fn prompt_counts(usage: &Value, request: &Request) -> (usize, usize) {
+    let most = (request.input.longest() as u64).saturating_add(OF_TEMPLATE);
+    let prompt = count(&usage["prompt_tokens"], most).unwrap_or(0);
+    let cached = count(&usage["prompt_tokens_details"]["cached_tokens"], prompt).unwrap_or(0);
+    // Both fit: there are not more than bytes of the prompt and a million.
+    (prompt as usize, cached as usize)
 }
 
 /// Reads the log-probabilities of a prompt; what was generated after it is dropped.
 fn scored(reply: &Value, choice: &Value, request: &Request, from: usize) -> Result<Answer, ExchangeError> {
-    let usage = &reply["usage"];
+    let (prompt_tokens, cached_tokens) = prompt_counts(&reply["usage"], request);
     let completion = Completion {
         id: request.id,
         ids: Vec::new(),
         counted_tokens: 0,
         text: String::new(),
         finish: FinishReason::Length,
-        prompt_tokens: count(&usage["prompt_tokens"]),
-        cached_tokens: count(&usage["prompt_tokens_details"]["cached_tokens"]),
+        prompt_tokens,
+        cached_tokens,
         logprobs: None,
         prompt_logprobs: Some(
             prompt_logprobs(choice, &request.input, from)?
@@ -230,6 +248,21 @@ mod tests {
             ("42", FinishReason::Eos, vec![7, 2])
         );
         assert_eq!((completion.prompt_tokens, completion.cached_tokens), (9, 4));
+    }
+
+    #[test]
+    fn counts_beyond_what_was_asked_for_are_left_out() {
+        // Five tokens were asked for, after a prompt of one.
+        let counts = |completion: u64, prompt: u64, cached: u64| {
+            let usage = json!({"prompt_tokens": prompt, "completion_tokens": completion, "prompt_tokens_details": {"cached_tokens": cached}});
+            let reply = json!({"choices": [{"text": "4", "finish_reason": "stop"}], "usage": usage});
+            let found = read(reply, Api::Completions, Dialect::Unknown).unwrap();
+            let Completion { counted_tokens, prompt_tokens, cached_tokens, .. } = found.completion;
+            (found.generated, counted_tokens, prompt_tokens, cached_tokens)
+        };
+        assert_eq!(counts(5 + BESIDE, 300, 299), (5 + BESIDE, 21, 300, 299));
+        assert_eq!(counts(6 + BESIDE, 300, 301), (0, 0, 300, 0));
+        assert_eq!(counts(u64::MAX, u64::MAX, u64::MAX), (0, 0, 0, 0));
     }
 
     #[test]

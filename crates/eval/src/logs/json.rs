@@ -2,6 +2,7 @@
 use std::fmt::Formatter;
 use std::marker::PhantomData;
 
+use earnest_models::json::mended;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -59,47 +60,6 @@ pub(super) fn reason(error: &serde_json::Error) -> String {
         _ if error.is_eof() => "it ends too early: the file was cut off".to_owned(),
         _ => format!("not JSON: {what} (character {})", error.column()),
     }
-}
-
-/// The text with what Python writes beyond JSON as JSON; none if it has nothing of the kind.
-fn mended(text: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() + 16);
-    let (mut at, mut quoted, mut changed) = (0, false, false);
-    while let Some(&byte) = text.get(at) {
-        let rest = &text[at..];
-        if quoted && byte == b'\\' {
-            let taken = match surrogate(rest) {
-                Some(0xd800..=0xdbff) if matches!(rest.get(6..).and_then(surrogate), Some(0xdc00..=0xdfff)) => 12,
-                Some(0xd800..=0xdfff) => {
-                    changed = true;
-                    out.extend_from_slice(b"\\ufffd");
-                    at += 6;
-                    continue;
-                }
-                _ => 2,
-            };
-            out.extend_from_slice(&rest[..taken.min(rest.len())]);
-            at += taken;
-            continue;
-        }
-        quoted ^= byte == b'"';
-        let word = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| rest.starts_with(word.as_bytes()));
-        if let (false, Some(word)) = (quoted, word) {
-            changed = true;
-            out.extend_from_slice(format!("\"{word}\"").as_bytes());
-            at += word.len();
-            continue;
-        }
-        out.push(byte);
-        at += 1;
-    }
-    changed.then_some(out)
-}
-
-/// The code unit of an escape `\uXXXX` at the beginning of a text.
-fn surrogate(text: &[u8]) -> Option<u32> {
-    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
-    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 /// True for the texts that stand for numbers which JSON cannot hold.

@@ -6,6 +6,9 @@ use crate::EvalError;
 /// Name of the built-in model on the command line, in manifests and reports.
 pub const BUILT_IN: &str = "earnest-abacus-1.4m";
 
+/// Word for the built-in model where models are listed: in study files and for `--with`.
+pub const BUILT_IN_WORD: &str = "built-in";
+
 macro_rules! file {
     ($name:literal) => {
         ($name, include_bytes!(concat!("../../../../embedded/earnest-abacus-1.4m/", $name)).as_slice())

@@ -14,7 +14,7 @@ mod open;
 mod process;
 mod recommended;
 
-pub use built_in::{BUILT_IN, built_in_folder};
+pub use built_in::{BUILT_IN, BUILT_IN_WORD, built_in_folder};
 pub use checkpoint::{hash_files, open, record, short_name, unverifiable};
 pub use device::{Device, DeviceChoice, DeviceNote, LARGER_THAN_A_GPU, device_error};
 pub use endpoint::{EndpointSource, TrafficSettings, api_key};

@@ -424,12 +424,12 @@ impl Totals {
     /// Adds a row; `completion` is its tokens, cached prompt tokens and truncation, none without a completion.
     fn count(&mut self, prompt_tokens: usize, clipped: bool, completion: Option<(usize, usize, bool)>) {
         self.recorded += 1;
-        self.prompt_tokens += prompt_tokens as u64;
+        self.prompt_tokens = self.prompt_tokens.saturating_add(prompt_tokens as u64);
         let Some((tokens, cached, cut)) = completion else { return };
         self.truncated += usize::from(cut);
         self.clipped += usize::from(clipped);
-        self.completion_tokens += tokens as u64;
-        self.cached_tokens += cached as u64;
+        self.completion_tokens = self.completion_tokens.saturating_add(tokens as u64);
+        self.cached_tokens = self.cached_tokens.saturating_add(cached as u64);
     }
 }
 

@@ -38,7 +38,7 @@ impl Rate {
     /// Rate of a stored run; `None` if it measured none. Prompt tokens from the prefix cache count as processed, because a plan counts
     /// them too and a similar run has a similar hit rate.
     pub fn measured(manifest: &Manifest, totals: &Totals) -> Option<Self> {
-        let tokens = (totals.prompt_tokens + totals.completion_tokens) as f64;
+        let tokens = totals.prompt_tokens.saturating_add(totals.completion_tokens) as f64;
         let tokens_per_second = tokens / manifest.generation_s;
         (tokens > 0.0 && tokens_per_second.is_finite()).then(|| {
             let (samples, seconds) = (totals.recorded - totals.failed, manifest.generation_s);

@@ -17,12 +17,9 @@ use super::mistake::{Mistake, Place, StudyError};
 use super::options::read_options;
 use super::toml_table::{Notes, Table, unknown};
 use crate::evaluate::{EndOfSequence, GenerationSettings};
-use crate::model::{BUILT_IN, EndpointRequest, EngineSettings, TrafficSettings};
+use crate::model::{BUILT_IN, BUILT_IN_WORD, EndpointRequest, EngineSettings, TrafficSettings};
 use crate::prompt::Prompts;
 use crate::run::ThinkingRequest;
-
-/// Name of the built-in model in study files.
-const BUILT_IN_WORD: &str = "built-in";
 
 impl StudyDefinition {
     /// Reads a study file. `engine` has the limits of models that do not set their own. Paths are relative to the file.

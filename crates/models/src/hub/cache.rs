@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::lock::BlobLock;
-use super::{Commit, Environment, HubError, Listing, RepoId};
+use super::{Commit, Environment, Hash, HubError, Listing, RemoteFile, RepoId, own};
 
 /// A folder of cached repositories.
 #[derive(Debug, Clone)]
@@ -94,8 +94,12 @@ impl Cache {
 
     /// Reads the listing of requested files; none unless `earnest` fetched the commit.
     pub fn listing(&self, repo: &RepoId, commit: &Commit) -> Option<Listing> {
-        let text = std::fs::read_to_string(self.listing_path(repo, commit)).ok()?;
-        serde_json::from_str(&text).ok().filter(|listing: &Listing| listing.commit == *commit)
+        let text = own::read_text(&self.listing_path(repo, commit)).ok()?;
+        // Digits name files below `blobs`, and paths files below the snapshot: neither may lead out of them.
+        let is_inside =
+            |file: &RemoteFile| Hash::from_etag(file.hash.digits()).is_some() && file.local_path(repo).is_ok();
+        let listing: Listing = serde_json::from_str(&text).ok()?;
+        (listing.commit == *commit && listing.files.iter().all(is_inside)).then_some(listing)
     }
 
     /// Returns the commits of a repository that have a snapshot.
@@ -221,7 +225,7 @@ impl Cache {
         let refs = self.repo_folder(repo).join("refs");
         for name in super::snapshot::files(&refs) {
             let path = refs.join(name);
-            if std::fs::read_to_string(&path).is_ok_and(|text| text.trim() == commit.as_str()) {
+            if own::read_text(&path).is_ok_and(|text| text.trim() == commit.as_str()) {
                 ignore_missing(&path, std::fs::remove_file(&path))?;
             }
         }

@@ -60,6 +60,9 @@ impl fmt::Display for OfflineReason {
     }
 }
 
+/// Largest file of a token, in bytes; tokens have about 40.
+const MAX_TOKEN: u64 = 64 << 10;
+
 /// The public hub.
 const ENDPOINT: &str = "https://huggingface.co";
 
@@ -89,7 +92,7 @@ impl Environment {
             .find_map(|name| set(name).and_then(|text| Token::new(&text)))
             .or_else(|| {
                 let file = path("HF_TOKEN_PATH").or_else(|| hf_home.map(|home| home.join("token")))?;
-                Token::new(&std::fs::read_to_string(file).ok()?)
+                Token::new(&super::own::read_at_most(&file, MAX_TOKEN).ok()?)
             });
         let on = |name: &str| {
             set(name).is_some_and(|value| ["1", "on", "yes", "true"].contains(&value.to_ascii_lowercase().as_str()))

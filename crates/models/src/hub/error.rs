@@ -3,6 +3,18 @@ use std::io;
 use std::path::PathBuf;
 
 use super::{CommitError, OfflineReason};
+use crate::address::AddressError;
+
+/// What is wrong with `HF_ENDPOINT`, without a secret that it may hold.
+fn of_endpoint(reason: &AddressError) -> String {
+    match reason {
+        AddressError::Malformed(text) => format!("is '{text}', which is not an http or https address"),
+        AddressError::Query => "ends in a query or a fragment, which an address of a hub has not".to_owned(),
+        AddressError::Credentials | AddressError::Key => {
+            "holds a user name or a password: a token belongs into HF_TOKEN".to_owned()
+        }
+    }
+}
 
 /// An error of the hub, its cache or the list of models. [`HubError::help`] is the next step.
 #[derive(Debug, thiserror::Error)]
@@ -61,9 +73,9 @@ pub enum HubError {
     /// A connection that offline mode forbids.
     #[error("{purpose} needs the network, which {reason} forbids")]
     Offline { purpose: String, reason: OfflineReason },
-    /// `HF_ENDPOINT` is not an address.
-    #[error("HF_ENDPOINT is '{endpoint}', which is not an http or https address")]
-    BadEndpoint { endpoint: String },
+    /// `HF_ENDPOINT` is not an address, or holds a secret.
+    #[error("HF_ENDPOINT {}", of_endpoint(reason))]
+    BadEndpoint { reason: AddressError },
     /// Files that need an accepted licence or a token.
     #[error("{repo} is gated{}: the hub answered {status}{}", if *certain { "" } else { ", private or missing" }, if *with_token { " although a token was sent" } else { " (no token was sent)" })]
     Gated { repo: String, status: u16, with_token: bool, page: String, certain: bool },
@@ -105,6 +117,9 @@ pub enum HubError {
     /// A revision without weights that the engine reads.
     #[error("{repo}@{revision} has no safetensors weights; it has {found}")]
     NoWeights { repo: String, revision: String, found: String },
+    /// A link, a folder or a device in the cache where a file or folder of earnest's is written.
+    #[error("{} is {what}: nothing is written through it", path.display())]
+    NotOurs { path: PathBuf, what: &'static str },
     /// A lock that another process holds.
     #[error("another process is fetching {file}: {} is locked", path.display())]
     Busy { file: String, path: PathBuf },
@@ -216,6 +231,9 @@ impl HubError {
             HubError::Cut { .. } => "repeat the command: it continues the download".into(),
             HubError::WrongHash { .. } => "the file was discarded; repeat the command".into(),
             HubError::NoWeights { .. } => "fetch one of its GGUF files with --file, or name another repository".into(),
+            HubError::NotOurs { .. } => {
+                "remove it if you did not put it there, or set HF_HUB_CACHE to another folder; a whole cache may be behind a link".into()
+            }
             HubError::Busy { .. } => "wait until it has finished and repeat the command".into(),
         })
     }

@@ -1,5 +1,5 @@
 //! Fetching a commit: each file is downloaded to its blob, resumed after interruptions, and checked by size and hash.
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::lock::BlobLock;
 use super::remote::Remote;
-use super::snapshot;
 use super::{Cache, Commit, HubError, Listing, RemoteFile, RepoId};
+use super::{own, snapshot};
 use earnest_digest::DigestCache;
 
 /// Consecutive attempts without a new byte after which a download fails.
@@ -75,7 +75,7 @@ pub fn fetch(
         if is_valid(&blob, file, digests, progress)? {
             report.present += 1;
         } else {
-            if blob.exists() {
+            if blob.symlink_metadata().is_ok() {
                 progress(FetchEvent::Damaged { file });
                 report.repaired += 1;
                 std::fs::remove_file(&blob).map_err(|source| HubError::io("remove", &blob, source))?;
@@ -85,8 +85,9 @@ pub fn fetch(
         }
         done += file.size;
         progress(FetchEvent::Progress { done });
-        let depth = path.components().count().saturating_sub(1);
-        snapshot::link_blob(&cache.snapshot(repo, commit).join(&path), &blob, depth)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        own::folders(&cache.repo_folder(repo), &Path::new("snapshots").join(commit.as_str()).join(folder))?;
+        snapshot::link_blob(&cache.snapshot(repo, commit).join(&path), &blob, folder.components().count())?;
         drop(lock);
     }
     Ok(report)
@@ -101,6 +102,7 @@ fn save_listing(cache: &Cache, repo: &RepoId, listing: &Listing) -> Result<(), H
         }
     }
     all.files.sort_by(|a, b| a.path.cmp(&b.path));
+    own::folders(&cache.repo_folder(repo), Path::new(".earnest"))?;
     let json = serde_json::to_vec_pretty(&all).expect("a listing has string keys only, so it serialises");
     snapshot::write_atomically(&cache.listing_path(repo, &listing.commit), &json)
 }
@@ -113,7 +115,7 @@ fn is_valid(
     progress: &mut dyn FnMut(FetchEvent<'_>),
 ) -> Result<bool, HubError> {
     let Ok(metadata) = std::fs::metadata(blob) else { return Ok(false) };
-    if metadata.len() != file.size {
+    if !metadata.is_file() || metadata.len() != file.size {
         return Ok(false);
     }
     if let (super::Hash::Sha256(digits), Some(known)) = (&file.hash, digests.get(blob)) {
@@ -179,8 +181,7 @@ impl Download<'_> {
     /// Downloads until the file has its size, over as many connections as needed.
     fn complete(&mut self, path: &Path) -> Result<(), HubError> {
         let failed = |source| HubError::io("write", path, source);
-        let mut out =
-            OpenOptions::new().create(true).truncate(false).write(true).read(true).open(path).map_err(failed)?;
+        let mut out = own::open_alone(path)?;
         let mut have = out.metadata().map_err(failed)?.len();
         if have > self.file.size {
             out.set_len(0).map_err(failed)?;

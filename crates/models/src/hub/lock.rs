@@ -1,5 +1,5 @@
 //! Locks of the cache, compatible with those of `huggingface_hub`, so that both may fetch at once.
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -39,12 +39,7 @@ impl BlobLock {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|source| HubError::io("create", folder, source))?;
         }
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)
-            .map_err(|source| HubError::io("open", path, source))?;
+        let file = super::own::open(path)?;
         match file.try_lock() {
             // Its previous holder may have removed the file meanwhile; a lock on an unlinked file excludes nobody.
             Ok(()) if !is_linked(&file, path) => BlobLock::try_acquire(path),
@@ -68,7 +63,7 @@ impl BlobLock {
 fn is_linked(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-    matches!((file.metadata().map(identity), std::fs::metadata(path).map(identity)), (Ok(a), Ok(b)) if a == b)
+    matches!((file.metadata().map(identity), std::fs::symlink_metadata(path).map(identity)), (Ok(a), Ok(b)) if a == b)
 }
 
 #[cfg(not(unix))]

@@ -12,6 +12,7 @@ mod cache;
 mod snapshot;
 mod locate;
 mod lock;
+mod own;
 mod remote;
 mod fetch;
 mod verify;

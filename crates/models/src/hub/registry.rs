@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Commit, HubError, RepoId};
+use super::{Commit, HubError, RepoId, own};
 
 /// The built-in list.
 const BUILT_IN: &str = include_str!("../../../../models.toml");
@@ -147,12 +147,12 @@ impl Registry {
         let mut registry = Registry::built_in();
         let files = defaults.iter().map(|path| (path.as_path(), false)).chain(named.map(|path| (path, true)));
         for (path, required) in files {
-            match std::fs::read_to_string(path) {
+            match own::read_text(path) {
                 Ok(text) => {
                     registry.add(&text, Some(path))?;
                     registry.files.push(path.to_owned());
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {}
+                Err(error) if own::is_absent(&error) && !required => {}
                 Err(source) => return Err(HubError::io("read", path, source)),
             }
         }
@@ -314,9 +314,9 @@ fn beginning(wanted: &str, name: &str) -> usize {
 /// [`HubError::Registry`], [`HubError::Io`].
 pub fn save_commit(path: &Path, name: &str, repo: &RepoId, commit: &Commit) -> Result<(), HubError> {
     let failed = |what: String| HubError::Registry { path: path.to_owned(), what };
-    let mut table: toml::Table = match std::fs::read_to_string(path) {
+    let mut table: toml::Table = match own::read_text(path) {
         Ok(text) => toml::from_str(&text).map_err(|error| failed(error.to_string()))?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => toml::Table::new(),
+        Err(error) if own::is_absent(&error) => toml::Table::new(),
         Err(source) => return Err(HubError::io("read", path, source)),
     };
     table.insert("format".into(), toml::Value::Integer(1));

@@ -4,12 +4,20 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::address::Address;
+use crate::json::{self, Wanted};
+
 use super::{Commit, Environment, Hash, HubError, Listing, RemoteFile, RepoId, Token};
 
 /// Timeout of a read from the hub.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// Largest accepted listing, in bytes.
 const MAX_LISTING_BYTES: u64 = 64 << 20;
+/// Most values of a listing that are kept: five a file, and a few.
+const MAX_LISTING_VALUES: usize = 1_000_000;
+/// Fields of a listing that are read.
+const LISTING_FIELDS: [&str; 11] =
+    ["id", "sha", "siblings", "rfilename", "size", "blobId", "lfs", "sha256", "gated", "cardData", "license"];
 
 /// A client of the hub. Cannot be created in offline mode.
 #[derive(Debug)]
@@ -76,10 +84,7 @@ impl Remote {
             return Err(HubError::Offline { purpose: purpose.to_owned(), reason });
         }
         let endpoint = environment.endpoint.clone();
-        let host = endpoint.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
-        if !(endpoint.starts_with("http://") || endpoint.starts_with("https://")) || host.is_empty() {
-            return Err(HubError::BadEndpoint { endpoint });
-        }
+        let address = Address::parse(&endpoint).map_err(|reason| HubError::BadEndpoint { reason })?;
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             // The token goes to the hub, never to the storage that it redirects to.
@@ -88,12 +93,11 @@ impl Remote {
             .timeout_connect(Some(Duration::from_secs(30)))
             .timeout_recv_response(Some(READ_TIMEOUT))
             .timeout_per_read(Some(READ_TIMEOUT))
-            .user_agent(concat!("earnest/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .new_agent();
+            .user_agent(concat!("earnest/", env!("CARGO_PKG_VERSION")));
+        // What stays on this machine goes through no proxy, which would see the token.
+        let agent = if address.is_loopback() { agent.proxy(None) } else { agent }.build().new_agent();
         // Without encryption, a token is sent to this machine only.
-        let local = ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host.starts_with(name));
-        let token = environment.token.clone().filter(|_| endpoint.starts_with("https://") || local);
+        let token = environment.token.clone().filter(|_| !address.exposes_keys());
         Ok(Remote { agent, endpoint, token })
     }
 
@@ -111,13 +115,17 @@ impl Remote {
         let mut response = self.get(&url, None)?;
         self.check(response.status().as_u16(), code(&response), repo, revision, None, &url)?;
         let malformed = |what: String| HubError::BadListing { url: url.clone(), what };
-        let text = response
-            .body_mut()
-            .with_config()
-            .limit(MAX_LISTING_BYTES)
-            .read_to_string()
-            .map_err(|error| malformed(error.to_string()))?;
-        let info: Info = serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+        let text = response.body_mut().with_config().limit(MAX_LISTING_BYTES).read_to_vec().map_err(|error| {
+            malformed(match error {
+                ureq::Error::BodyExceedsLimit(limit) => {
+                    format!("it is longer than {limit} bytes, the most that a listing may have")
+                }
+                other => other.to_string(),
+            })
+        })?;
+        let wanted = Wanted { fields: &LISTING_FIELDS, whole: &[], values: MAX_LISTING_VALUES };
+        let listing = json::read(&text, wanted).map_err(malformed)?;
+        let info: Info = serde_json::from_value(listing).map_err(|error| malformed(error.to_string()))?;
         let sha = info.sha.unwrap_or_default();
         let commit = Commit::parse(&sha).map_err(|_| malformed(format!("its commit is '{sha}'")))?;
         let hexadecimal = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
@@ -290,10 +298,30 @@ mod tests {
         };
         let sent = |endpoint: &str| Remote::new(&environment(endpoint), "x").unwrap().token.is_some();
         assert!(sent("https://huggingface.co") && sent("http://127.0.0.1:8000") && sent("http://localhost:1"));
-        assert!(!sent("http://mirror.example"));
-        assert!(
-            Remote::new(&environment("ftp://x"), "x").is_err() && Remote::new(&environment("https://"), "x").is_err()
-        );
+        assert!(sent("http://[::1]:80") && sent("https://localhost.evil.example"));
+        for elsewhere in [
+            "http://mirror.example",
+            "http://localhost.evil.example",
+            "http://localhost-evil.example",
+            "http://127.0.0.1.evil.example:80/localhost",
+            "http://[::ffff:10.0.0.1]",
+            "http://evil.example/http://localhost",
+        ] {
+            assert!(!sent(elsewhere), "{elsewhere}");
+        }
+        for wrong in [
+            "ftp://x",
+            "https://",
+            "HTTP://mirror.example",
+            "http://localhost@evil.example",
+            "http://a:hunter2@localhost",
+            "http://127.0.0.1:80.evil.example",
+            "http://[::1].evil.example",
+            "http://localhost#.evil.example",
+        ] {
+            let error = Remote::new(&environment(wrong), "x").unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{wrong}");
+        }
         assert!(!format!("{:?}", Remote::new(&environment("https://a.b"), "x").unwrap()).contains("hf_secret"));
     }
 

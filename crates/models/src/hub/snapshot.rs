@@ -33,11 +33,9 @@ pub(super) fn blob_name(pointer: &Path) -> Option<String> {
     inside.then(|| name.to_owned())
 }
 
-/// Links a file of a snapshot, `depth` folders deep, to its blob; by a hard link or copy where the system lacks symbolic links.
+/// Links a file of a snapshot, `depth` folders deep, to its blob; by a hard link or copy where the system lacks symbolic links. The folders
+/// are there.
 pub(super) fn link_blob(pointer: &Path, blob: &Path, depth: usize) -> Result<(), HubError> {
-    if let Some(folder) = pointer.parent() {
-        std::fs::create_dir_all(folder).map_err(|source| HubError::io("create", folder, source))?;
-    }
     let name = blob.file_name().unwrap_or_default();
     // snapshots/<commit>/<depth folders>/file -> blobs/name
     let mut target: PathBuf = std::iter::repeat_n("..", depth + 2).collect();
@@ -49,6 +47,8 @@ pub(super) fn link_blob(pointer: &Path, blob: &Path, depth: usize) -> Result<(),
     // A new link is renamed over the old one, so that readers always find a file.
     let temporary = temporary_name(pointer);
     let failed = |source| HubError::io("write", pointer, source);
+    // Left over from a process of the same number that was killed.
+    std::fs::remove_file(&temporary).ok();
     link(&target, blob, &temporary).map_err(failed)?;
     std::fs::rename(&temporary, pointer).inspect_err(|_| drop(std::fs::remove_file(&temporary))).map_err(failed)
 }
@@ -79,7 +79,9 @@ pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), HubError
         std::fs::create_dir_all(folder).map_err(|source| HubError::io("create", folder, source))?;
     }
     let temporary = temporary_name(path);
-    let written = std::fs::File::create(&temporary)
+    // Left over from a process of the same number that was killed. What is made now is new: no link to another file.
+    std::fs::remove_file(&temporary).ok();
+    let written = std::fs::File::create_new(&temporary)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .and_then(|()| std::fs::rename(&temporary, path));
     written.inspect_err(|_| drop(std::fs::remove_file(&temporary))).map_err(failed)
@@ -155,7 +157,7 @@ pub(super) fn missing_files(folder: &Path) -> Vec<String> {
     let mut missing: Vec<String> =
         TOKENIZER_FILES.iter().filter(|name| is_missing(name)).map(|&name| name.to_owned()).collect();
     if is_missing("model.safetensors") {
-        match std::fs::read_to_string(folder.join(INDEX)) {
+        match super::own::read_text(&folder.join(INDEX)) {
             Ok(text) => match shards(&text) {
                 // An index without weights.
                 named if named.is_empty() => missing.push("model.safetensors".to_owned()),

@@ -88,10 +88,19 @@ fn light_rules() -> String {
     rules.replace(r#"system-ui, -apple-system, "Segoe UI", sans-serif"#, FONTS)
 }
 
-/// Replaces everything but letters, digits, `-`, `_` and `.` by `-`.
+/// Longest name of a figure, in bytes: file systems have room for 255, with endings.
+const LONGEST_NAME: usize = 180;
+
+/// Replaces everything but letters, digits, `-`, `_` and `.` by `-`, and the end of a long name by a digest of all of it.
 pub(super) fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
-    name.chars().map(plain).collect()
+    let short: String = name.chars().take(LONGEST_NAME + 1).map(plain).collect();
+    if short.len() <= LONGEST_NAME {
+        return short;
+    }
+    const DIGITS: usize = 12;
+    let digest = earnest_digest::hex(&earnest_digest::sha256(name.as_bytes()));
+    format!("{}-{}", &short[..LONGEST_NAME - DIGITS - 1], &digest[..DIGITS])
 }
 
 /// Largest number of series whose areas can be told apart.

@@ -102,7 +102,7 @@ impl Store {
             let [prompt, budget, max_tokens]: [i64; 3] = [row.get(6)?, row.get(7)?, row.get(8)?];
             totals.recorded += 1;
             of_task.recorded += 1;
-            totals.prompt_tokens += prompt.unsigned_abs();
+            totals.prompt_tokens = totals.prompt_tokens.saturating_add(prompt.unsigned_abs());
             match row.get_ref(9)?.as_str_or_null()? {
                 None => totals.failed += usize::from(row.get_ref(17)?.as_str_or_null()?.is_some()),
                 Some(finish) => {
@@ -110,8 +110,9 @@ impl Store {
                     totals.truncated += usize::from(cut);
                     of_task.truncated += usize::from(cut);
                     totals.clipped += usize::from(max_tokens < budget);
-                    totals.completion_tokens += row.get::<_, i64>(10)?.unsigned_abs();
-                    totals.cached_tokens += row.get::<_, i64>(11)?.unsigned_abs();
+                    totals.completion_tokens =
+                        totals.completion_tokens.saturating_add(row.get::<_, i64>(10)?.unsigned_abs());
+                    totals.cached_tokens = totals.cached_tokens.saturating_add(row.get::<_, i64>(11)?.unsigned_abs());
                 }
             }
             let Some(correct) = row.get::<_, Option<bool>>(15)? else { continue };

@@ -1,4 +1,5 @@
-//! Address of an endpoint, and its key.
+//! Addresses of servers, an endpoint's or a hub's, and an endpoint's key: one reading of a host, so that what is taken for this machine
+//! is the same everywhere.
 use std::fmt;
 use std::net::IpAddr;
 
@@ -26,7 +27,7 @@ impl Secret {
     }
 
     /// The value of the `Authorization` header.
-    pub(super) fn authorization(&self) -> String {
+    pub fn authorization(&self) -> String {
         format!("Bearer {}", self.0)
     }
 
@@ -36,13 +37,13 @@ impl Secret {
     }
 
     /// A model's text without the key. Placeholders such as `EMPTY` or `none` are no secrets and may be words of a text.
-    pub(super) fn redact_text(&self, text: String) -> String {
+    pub fn redact_text(&self, text: String) -> String {
         const SHORTEST: usize = 8;
         if self.0.len() >= SHORTEST && text.contains(&self.0) { self.redact(&text) } else { text }
     }
 }
 
-/// An endpoint's address, e.g. `http://127.0.0.1:8000/v1`. It holds no secret: user names, passwords and queries are refused.
+/// A server's address, e.g. `http://127.0.0.1:8000/v1`. It holds no secret: user names, passwords and queries are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// Without a slash at the end.
@@ -87,6 +88,9 @@ impl Address {
         let (host, port) = match authority.strip_prefix('[') {
             Some(bracketed) => {
                 let (host, after) = bracketed.split_once(']').ok_or_else(malformed)?;
+                if !(after.is_empty() || after.starts_with(':')) {
+                    return Err(malformed());
+                }
                 (host, after.strip_prefix(':'))
             }
             None => match authority.split_once(':') {
@@ -107,12 +111,12 @@ impl Address {
     }
 
     /// The address of one of the protocol's paths, e.g. `models`.
-    pub(super) fn path(&self, path: &str) -> String {
+    pub fn path(&self, path: &str) -> String {
         format!("{}/{path}", self.base)
     }
 
     /// The address of a path beside the protocol's, e.g. `version`: of `http://host/v1` that is `http://host/version`.
-    pub(super) fn beside(&self, path: &str) -> String {
+    pub fn beside(&self, path: &str) -> String {
         format!("{}/{path}", self.base.strip_suffix("/v1").unwrap_or(&self.base))
     }
 
@@ -127,7 +131,7 @@ impl Address {
     }
 
     /// True for the provider whose newer models only take `max_completion_tokens`.
-    pub(super) fn is_openai(&self) -> bool {
+    pub fn is_openai(&self) -> bool {
         self.host == "api.openai.com"
     }
 }
@@ -160,6 +164,9 @@ mod tests {
             "http://h:99999",
             "http://a b",
             "http://[::1",
+            "http://[::1].example.com",
+            "http://[::1]x:80",
+            "http://127.0.0.1:80.example.com",
         ] {
             assert!(matches!(Address::parse(wrong), Err(AddressError::Malformed(_))), "{wrong}");
         }
