@@ -136,18 +136,29 @@ fn is_given_pipe(_: &Path, _: &Metadata) -> bool {
     false
 }
 
-/// True for a file on the systems `/proc` and `/sys`. Some of them never end, such as `/proc/kmsg`.
+/// True for a regular file on a disk: no pipe and no device, and none of the kernel's, whose size is no bound of what they give.
+pub fn is_regular(found: &Metadata) -> bool {
+    found.is_file() && !is_of_the_kernel(found)
+}
+
+/// Devices of the systems in which the kernel shows itself.
 #[cfg(unix)]
-fn is_of_the_kernel(found: &Metadata) -> bool {
+static KERNEL: std::sync::LazyLock<Vec<u64>> = std::sync::LazyLock::new(|| {
     use std::os::unix::fs::MetadataExt;
     let device = |folder: &str| std::fs::metadata(folder).map(|folder| folder.dev()).ok();
     // Such a folder is a part of the root where nothing is mounted on it.
     let root = device("/");
-    ["/proc", "/sys"].into_iter().filter_map(device).any(|device| device == found.dev() && Some(device) != root)
+    ["/proc", "/sys"].into_iter().filter_map(device).filter(|device| Some(*device) != root).collect()
+});
+
+/// True for a file or folder on the systems `/proc` and `/sys`. Some of their files never end, such as `/proc/kmsg`.
+#[cfg(unix)]
+pub fn is_of_the_kernel(found: &Metadata) -> bool {
+    KERNEL.contains(&std::os::unix::fs::MetadataExt::dev(found))
 }
 
 #[cfg(not(unix))]
-fn is_of_the_kernel(_: &Metadata) -> bool {
+pub fn is_of_the_kernel(_: &Metadata) -> bool {
     false
 }
 

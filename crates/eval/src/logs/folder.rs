@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
-use super::open::{is_of_kernel, is_regular};
 use crate::EvalError;
+use earnest_digest::input::{is_of_the_kernel, is_regular};
 
 /// Files of a folder.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ pub(super) fn files(path: &Path) -> Result<Files, EvalError> {
                 continue;
             }
             match std::fs::metadata(&path) {
-                Ok(metadata) if metadata.is_dir() && !is_of_kernel(&metadata) => folders.push(path),
+                Ok(metadata) if metadata.is_dir() && !is_of_the_kernel(&metadata) => folders.push(path),
                 Ok(metadata) if is_regular(&metadata) => files.found.push(path),
                 Ok(_) => files.others.push(path),
                 // It was removed meanwhile.
@@ -81,7 +81,10 @@ impl Files {
         };
         let links = sentence(
             &self.links,
-            ["it is a link that does not lead to something in the folder", "links that do not lead to something in the folder"],
+            [
+                "it is a link that does not lead to something in the folder",
+                "links that do not lead to something in the folder",
+            ],
         );
         let others = sentence(&self.others, ["it is no regular file", "files that are no regular ones"]);
         links.into_iter().chain(others)

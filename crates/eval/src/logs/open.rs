@@ -1,48 +1,18 @@
 //! Opening of a log's files: regular ones only, because reading others may never end.
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use super::records::too_long;
 use crate::EvalError;
-
-/// True for a regular file on a disk: no pipe and no device, and none of the kernel's files, whose size is no bound of what they give.
-pub(super) fn is_regular(metadata: &Metadata) -> bool {
-    metadata.is_file() && !is_of_kernel(metadata)
-}
-
-/// Devices of the file systems in which the kernel shows itself.
-#[cfg(unix)]
-static KERNEL: std::sync::LazyLock<Vec<u64>> = std::sync::LazyLock::new(|| {
-    use std::os::unix::fs::MetadataExt;
-    let device = |path: &str| std::fs::metadata(path).ok().map(|metadata| metadata.dev());
-    let root = device("/");
-    // Where nothing is mounted, the folder is one of the disk.
-    ["/proc", "/sys"].into_iter().filter_map(device).filter(|device| Some(*device) != root).collect()
-});
-
-/// True for what the kernel shows as a file or folder.
-#[cfg(unix)]
-pub(super) fn is_of_kernel(metadata: &Metadata) -> bool {
-    KERNEL.contains(&std::os::unix::fs::MetadataExt::dev(metadata))
-}
-
-#[cfg(not(unix))]
-pub(super) fn is_of_kernel(_: &Metadata) -> bool {
-    false
-}
+use earnest_digest::input;
 
 /// Opens a regular file.
 ///
 /// # Errors
 /// Files that cannot be opened, and what is no regular file.
 pub(super) fn open(path: &Path) -> Result<File, EvalError> {
-    let failed = |error| EvalError::input(path.display(), error);
-    // Before it is opened: opening a pipe waits for its other end.
-    if !is_regular(&std::fs::metadata(path).map_err(failed)?) {
-        return Err(EvalError::log(path, NOT_REGULAR));
-    }
-    File::open(path).map_err(failed)
+    input::open(path).map_err(|error| EvalError::input(path.display(), error))
 }
 
 /// Reason for not reading a pipe, a device or a file of the kernel.
@@ -77,10 +47,10 @@ mod tests {
         assert_eq!(read_whole(&path, 5).unwrap(), b"12345");
         let error = read_whole(&path, 4).unwrap_err().to_string();
         assert!(error.contains("5 bytes, more than the 4 bytes"), "{error}");
-        assert!(open(folder.path()).unwrap_err().to_string().contains("regular file"));
+        assert!(open(folder.path()).unwrap_err().to_string().contains("it is a folder"));
         #[cfg(target_os = "linux")]
-        for other in ["/dev/zero", "/proc/kmsg", "/proc/self/mem"] {
-            assert!(open(Path::new(other)).unwrap_err().to_string().contains("regular file"), "{other}");
+        for (other, kind) in [("/dev/zero", "a device"), ("/proc/kmsg", "/proc"), ("/proc/self/mem", "/proc")] {
+            assert!(open(Path::new(other)).unwrap_err().to_string().contains(kind), "{other}");
         }
     }
 }

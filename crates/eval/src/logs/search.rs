@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use super::card::Tool;
 use super::find::{FindOptions, Found, Log};
 use super::lm_eval::{self, ResultsFile, stamp};
-use super::open::{NOT_REGULAR, is_regular};
+use super::open::NOT_REGULAR;
 use super::recognise::{Kind, kind};
 use super::{batch, exports, folder, inspect, lighteval, limits, table};
 use crate::EvalError;
+use earnest_digest::input::is_regular;
 
 /// Files by what they are.
 type Files = BTreeMap<Kind, BTreeSet<PathBuf>>;

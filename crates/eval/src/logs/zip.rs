@@ -97,7 +97,8 @@ impl Zip {
         }
         let (size, start) = size.zip(start).ok_or_else(cut)?;
         if size > LONGEST_DIRECTORY && start.checked_add(size).is_some_and(|end| end <= length) {
-            let message = format!("the directory of the zip archive has {size} bytes; up to {LONGEST_DIRECTORY} are read");
+            let message =
+                format!("the directory of the zip archive has {size} bytes; up to {LONGEST_DIRECTORY} are read");
             return Err(EvalError::log(path, message));
         }
         let directory = at(start, size)?.ok_or_else(cut)?;

@@ -192,7 +192,14 @@ struct Placing<'a> {
 
 impl<'a> Placing<'a> {
     fn new(converter: &'a Converter<'a>, samples: u32) -> Self {
-        Placing { converter, samples, known: HashMap::new(), entries: Vec::new(), bytes: 0, written: Written::default() }
+        Placing {
+            converter,
+            samples,
+            known: HashMap::new(),
+            entries: Vec::new(),
+            bytes: 0,
+            written: Written::default(),
+        }
     }
 
     fn convert_all(mut self, read: &Receiver<Vec<LogSample>>, to: &SyncSender<Batch>) -> Result<Written, Unwritten> {

@@ -89,7 +89,8 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
                 // Apart, because an object of values does not keep the order of its members.
                 Taken::Whole if key == "results" => results = Some(std::mem::take(&mut text)),
                 Taken::Whole => {
-                    let value = parse_within(&text, &memory).map_err(|reason| EvalError::log_place(path, &key, reason))?;
+                    let value =
+                        parse_within(&text, &memory).map_err(|reason| EvalError::log_place(path, &key, reason))?;
                     members.insert(key, value);
                 }
             },

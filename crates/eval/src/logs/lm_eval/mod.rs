@@ -223,7 +223,9 @@ impl Source {
                     Some(filter) => format!("{metric},{filter}"),
                     None => metric,
                 };
-                scorers.add(&scorer).map_err(|reason| records.error(place, format!("with this line, it has {reason}")))?;
+                scorers
+                    .add(&scorer)
+                    .map_err(|reason| records.error(place, format!("with this line, it has {reason}")))?;
             }
         }
         Ok(scorers.into_names())
