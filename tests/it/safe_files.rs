@@ -272,3 +272,39 @@ fn a_log_imported_twice_at_once_is_one_run() {
     }
     assert_eq!(store(at).runs().unwrap().len(), 12);
 }
+
+#[test]
+fn a_training_replaces_no_files_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for name in ["config.json", "log.jsonl", "tokenizer.json"] {
+        let out = at.join(name.replace('.', "-"));
+        std::fs::create_dir(&out).unwrap();
+        std::fs::write(out.join(name), "mine").unwrap();
+        let words = [
+            "train",
+            "number-model",
+            "--tasks",
+            "add_Integer",
+            "--lengths",
+            "1",
+            "--steps",
+            "1",
+            "--out",
+            out.to_str().unwrap(),
+        ];
+        let output = run_in(at, &words);
+        assert!(code(&output) == 4 && stderr(&output).contains("did not write"), "{}", stderr(&output));
+        assert_eq!(content(&out).len(), 1, "{name}");
+        assert_eq!(std::fs::read_to_string(out.join(name)).unwrap(), "mine");
+    }
+    // The file of an experiment in its own folder, by another name of it.
+    let file = at.join("experiment.toml");
+    let text = "title = \"t\"\nseeds = [1]\nquestions = 1\n[training]\ntask = \"length_Integer\"\nsize = \"1,32,64,2,1\"\nlengths = \"2\"\n\
+        steps = 1\nbatch = 8\nvalidate_every = 1\nvalidation = 1\nwords = 64\nparts = 1\n[[grid]]\nname = \"one\"\n";
+    std::fs::write(&file, text).unwrap();
+    std::os::unix::fs::symlink(at, at.join("same")).unwrap();
+    let output = run_in(at, &["train", "experiment", "experiment.toml", "--out", at.join("same").to_str().unwrap()]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}

@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::output::{output_file, write_text};
 use crate::cli::printer::Printer;
+use earnest_eval::output::are_same;
 use earnest_eval::report::{Align, Table};
 use earnest_train::experiment::{
     CellEvent, CellState, EXPERIMENT_FILE, Experiment, ExperimentError, ExperimentOutcome, ExperimentResults, GridCell,
@@ -130,10 +131,11 @@ fn keep_file(args: &ExperimentArgs, out: &Path) -> Result<(), CliError> {
     };
     std::fs::create_dir_all(out).map_err(|error| failed(out, error))?;
     let kept = out.join(EXPERIMENT_FILE);
-    if args.file != kept {
-        std::fs::copy(&args.file, &kept).map_err(|error| failed(&kept, error))?;
+    // By whatever name or link: a file that is copied onto itself is empty afterwards.
+    if are_same(&args.file, &kept) {
+        return Ok(());
     }
-    Ok(())
+    write_text(&kept, &std::fs::read_to_string(&args.file).map_err(|error| failed(&args.file, error))?)
 }
 
 /// Table of memorisation: digits recalled by models trained on them; empty without such models.

@@ -350,9 +350,10 @@ impl NumberModelArgs {
     /// The folder does not fit the options.
     fn settings(&self, rate: f64) -> Result<TrainSettings, CliError> {
         let in_folder = |name: &str| self.out.join(name);
-        // A folder with a configuration that no training wrote is a model in several files.
-        let foreign = in_folder("config.json").exists() && !in_folder("training.json").exists();
-        let model = foreign || in_folder("model.safetensors").exists();
+        // Files that no training wrote: a model in several files, or a log of something else.
+        let names = ["config.json", "tokenizer.json", "generation_config.json", "log.jsonl"];
+        let foreign = !in_folder("training.json").exists() && names.iter().any(|name| in_folder(name).exists());
+        let model = in_folder("model.safetensors").exists();
         // A training killed before it saved its first state leaves a log that ends early.
         let cut_off = in_folder("training.json").exists() && log_ends_early(&self.out)?;
         let unfinished = in_folder("state.json").exists() || (cut_off && (model || self.resume));
@@ -366,6 +367,11 @@ impl NumberModelArgs {
         if unfinished {
             let message = format!("{} already holds an unfinished training", self.out.display());
             return Err(CliError::new(Exit::Results, message).help("continue it with --resume, or name another folder"));
+        }
+        if foreign {
+            let message =
+                format!("{} has files that this training did not write and would replace", self.out.display());
+            return Err(CliError::new(Exit::Results, message).help("name another folder"));
         }
         if model {
             let message = format!("{} already holds a model", self.out.display());

@@ -378,6 +378,11 @@ impl LoraArgs {
             let message = format!("{} already holds adapters or a model", self.out.display());
             return Err(CliError::new(Exit::Results, message).help("name another folder"));
         }
+        if in_folder("log.jsonl").exists() && !in_folder("training.json").exists() {
+            let message =
+                format!("{} has a log.jsonl that is of no training and would be replaced", self.out.display());
+            return Err(CliError::new(Exit::Results, message).help("name another folder"));
+        }
         self.new_settings(given, printer)
     }
 }
