@@ -52,7 +52,8 @@ fn lm_eval(folder: &Path, lines: &[Value], model: &str, scorers: &[&str]) {
     fs::create_dir_all(&log).unwrap();
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::write(log.join(format!("samples_t_{TIME}.jsonl")), text).unwrap();
-    let mut results = json!({"results": {"t": {"alias": "t"}}, "configs": {"t": {}}, "config": {"model": "hf"}, "model_name": model});
+    let mut results =
+        json!({"results": {"t": {"alias": "t"}}, "configs": {"t": {}}, "config": {"model": "hf"}, "model_name": model});
     for scorer in scorers {
         results["results"]["t"][scorer] = 0.5.into();
     }
@@ -118,7 +119,11 @@ fn values_that_take_more_memory_than_bytes_are_refused() {
     let text = fs::read_to_string(&results).unwrap();
     fs::write(&results, text.replacen('{', &format!("{{\"x\": {}, ", dense()), 1)).unwrap();
     refused(folder, &[words[0], "results_"]);
-    fs::write(&results, format!("{{\"config_general\": {{}}, \"results\": {{}}, \"versions\": {{\"x\": {}}}}}", dense())).unwrap();
+    fs::write(
+        &results,
+        format!("{{\"config_general\": {{}}, \"results\": {{}}, \"versions\": {{\"x\": {}}}}}", dense()),
+    )
+    .unwrap();
     refused(folder, &[words[0], "results_"]);
     fs::remove_dir_all(folder.join("log")).unwrap();
     fs::create_dir(folder.join("log")).unwrap();
@@ -143,18 +148,21 @@ fn scorers_filters_and_names_are_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let scores = |names: &[String]| -> Value {
-        let mut more: Value = names.iter().map(|name| (name.clone(), json!(1.0))).collect::<serde_json::Map<_, _>>().into();
+        let mut more: Value =
+            names.iter().map(|name| (name.clone(), json!(1.0))).collect::<serde_json::Map<_, _>>().into();
         more["metrics"] = json!(names);
         more
     };
-    let named = |count: usize, from: usize| -> Vec<String> { (0..count).map(|number| format!("m{}", from + number)).collect() };
+    let named =
+        |count: usize, from: usize| -> Vec<String> { (0..count).map(|number| format!("m{}", from + number)).collect() };
     // In one line, over many, and as parts of one score.
     lm_eval(folder, &[line(0, scores(&named(1_001, 0)))], "m", &["m0,none"]);
     refused(folder, &["samples_t", "1000 scorers"]);
     let lines: Vec<Value> = (0..11).map(|number| line(number, scores(&named(100, 100 * number)))).collect();
     lm_eval(folder, &lines, "m", &["m0,none"]);
     refused(folder, &["samples_t", "sample q10", "1000 scorers"]);
-    let parts: Value = named(1_001, 0).into_iter().map(|name| (name, json!(1))).collect::<serde_json::Map<_, _>>().into();
+    let parts: Value =
+        named(1_001, 0).into_iter().map(|name| (name, json!(1))).collect::<serde_json::Map<_, _>>().into();
     lm_eval(folder, &[line(0, json!({"acc": parts}))], "m", &["acc,none"]);
     refused(folder, &["samples_t", "sample q0", "1000 scorers"]);
     let many: Vec<String> = named(1_001, 0).iter().map(|name| format!("{name},none")).collect();
@@ -226,7 +234,10 @@ fn what_is_kept_of_settings_is_bounded_and_said() {
     let output = bounded(folder, &["import", "log"]);
     let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code(&output), 0, "{said}");
-    assert!(said.contains("left out of what is kept") && said.contains("1024 KiB") && said.contains("tags ("), "{said}");
+    assert!(
+        said.contains("left out of what is kept") && said.contains("1024 KiB") && said.contains("tags ("),
+        "{said}"
+    );
     assert!(fs::metadata(folder.join("earnest-results/earnest.sqlite")).unwrap().len() < 1 << 20);
     let shown = stdout(&run_in(folder, &["runs", "show", "t-m", "--json"]));
     assert!(shown.contains("left out: a text of 3145728 bytes") && shown.contains("\"kept\""), "{shown}");
@@ -253,7 +264,10 @@ fn a_folder_is_what_is_below_it() {
     let output = bounded(folder, &["import", "log"]);
     let said = (stdout(&output) + &stderr(&output)).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code(&output), 0, "{said}");
-    assert!(said.contains("1 log imported") && said.contains("5 links that do not lead to something in the folder"), "{said}");
+    assert!(
+        said.contains("1 log imported") && said.contains("5 links that do not lead to something in the folder"),
+        "{said}"
+    );
     assert!(said.contains("log/pipe.jsonl is left out: it is no regular file"), "{said}");
     // Those that are named themselves.
     for path in ["log/pipe.jsonl", "log/zero.json", "/proc/kmsg", "/proc"] {

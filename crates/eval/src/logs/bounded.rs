@@ -283,7 +283,8 @@ mod tests {
 
     #[test]
     fn long_texts_of_facts_are_replaced_by_a_sentence() {
-        let facts: Value = parse_facts(format!("{{\"a\": \"{}\", \"b\": \"x\"}}", "\\n".repeat(2 << 20)).as_bytes()).unwrap();
+        let facts: Value =
+            parse_facts(format!("{{\"a\": \"{}\", \"b\": \"x\"}}", "\\n".repeat(2 << 20)).as_bytes()).unwrap();
         assert_eq!(facts, serde_json::json!({"a": "(left out: a text of 2097152 bytes)", "b": "x"}));
         assert!(is_left_out(facts["a"].as_str().unwrap()));
     }

@@ -81,7 +81,10 @@ impl Files {
         };
         let links = sentence(
             &self.links,
-            ["it is a link that does not lead to something in the folder", "links that do not lead to something in the folder"],
+            [
+                "it is a link that does not lead to something in the folder",
+                "links that do not lead to something in the folder",
+            ],
         );
         let others = sentence(&self.others, ["it is no regular file", "files that are no regular ones"]);
         links.into_iter().chain(others)

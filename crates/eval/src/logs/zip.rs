@@ -38,8 +38,8 @@ const LOCATOR_64: u32 = 0x0706_4b50;
 const DIRECTORY: u32 = 0x0201_4b50;
 const LOCAL: u32 = 0x0403_4b50;
 
-/// Longest directory in bytes: that of a million samples.
-const LONGEST_DIRECTORY: u64 = 128 << 20;
+/// Longest directory in bytes: that of more than half a million samples.
+const LONGEST_DIRECTORY: u64 = 64 << 20;
 
 /// Bytes of the end record without its comment.
 const END_LENGTH: usize = 22;
@@ -97,7 +97,8 @@ impl Zip {
         }
         let (size, start) = size.zip(start).ok_or_else(cut)?;
         if size > LONGEST_DIRECTORY && start.checked_add(size).is_some_and(|end| end <= length) {
-            let message = format!("the directory of the zip archive has {size} bytes; up to {LONGEST_DIRECTORY} are read");
+            let message =
+                format!("the directory of the zip archive has {size} bytes; up to {LONGEST_DIRECTORY} are read");
             return Err(EvalError::log(path, message));
         }
         let directory = at(start, size)?.ok_or_else(cut)?;

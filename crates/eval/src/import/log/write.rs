@@ -7,7 +7,7 @@ use std::thread;
 use super::convert::{Converted, Converter, no_field};
 use super::settings::own_name;
 use crate::EvalError;
-use crate::logs::{Log, LogCard, LogPrompt, LogSample, Refused, memory, memory_of};
+use crate::logs::{Log, LogCard, LogSample, Refused, memory_of, some_of};
 use crate::report::LogSums;
 use crate::run::Sample;
 use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
@@ -15,12 +15,16 @@ use earnest_tasks::suite::{Item, Score, check_size};
 
 /// Samples that go from one thread to the next at once.
 const BATCH: usize = 512;
-/// Bytes of their texts from which on fewer go at once.
+/// Bytes of their memory from which on fewer go at once.
 const BATCH_BYTES: usize = 4 << 20;
 /// Batches that wait between two threads. One of them may be a single sample of many megabytes.
 const WAITING: usize = 1;
-/// Bytes of the prompts and questions of one pack, which is compressed as a whole.
-const PACK_BYTES: usize = 128 << 20;
+/// Bytes of the prompts and questions of one pack, which is held and compressed as a whole. Beyond them prompts are left out, and
+/// questions cut to so many bytes.
+const PACK_BYTES: usize = 192 << 20;
+const CUT_QUESTION: usize = 10_000;
+/// Bytes beyond them for what cannot be cut: ids, answers, choices.
+const PACK_RESERVE: usize = 32 << 20;
 
 /// Counts of a written log.
 #[derive(Default)]
@@ -31,6 +35,8 @@ pub(super) struct Written {
     pub renamed: usize,
     /// Documents whose prompts were left out, because those of their neighbours are too long.
     pub without_prompt: usize,
+    /// Documents whose questions were cut for the same reason.
+    pub cut_questions: usize,
     /// Samples without a score by the primary scorer, and those of them that failed in the tool.
     pub without_score: usize,
     pub failed: usize,
@@ -117,7 +123,7 @@ fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, E
     let gone = |_| EvalError::results(GONE);
     let (mut batch, mut bytes) = (Vec::with_capacity(BATCH), 0);
     let refused = log.samples(&mut |sample| {
-        bytes += length(&sample);
+        bytes += sample.memory();
         batch.push(sample);
         if batch.len() < BATCH && bytes < BATCH_BYTES {
             return Ok(());
@@ -127,18 +133,6 @@ fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, E
     })?;
     to.send(batch).map_err(gone)?;
     Ok(refused)
-}
-
-/// Memory of a sample: its texts, its document and its scores.
-fn length(sample: &LogSample) -> usize {
-    let prompt = match &sample.prompt {
-        None => 0,
-        Some(LogPrompt::Text(text)) => text.len(),
-        Some(LogPrompt::Chat(messages)) => messages.iter().map(|(_, text)| text.len()).sum(),
-    };
-    let scores: usize = sample.scores.iter().map(|score| 200 + memory_of(&score.value)).sum();
-    let lists = [&sample.completions, &sample.choices, &sample.targets].into_iter().flatten();
-    prompt + scores + memory(&sample.document) + lists.map(String::len).sum::<usize>()
 }
 
 /// True if a name is that of a scorer, or of one of its parts (`grades.form` of `grades`).
@@ -153,11 +147,10 @@ pub(super) fn without_scores<'a>(card: &'a LogCard, given: &'a BTreeSet<String>)
 
 /// The error of a log whose samples have scores by none of the scorers of its results.
 fn other_scorers(card: &LogCard, given: &BTreeSet<String>) -> EvalError {
-    let others: Vec<&str> = given.iter().map(String::as_str).collect();
     let message = format!(
         "its results have scores by {}, but its samples by {}: it is a layout that is not known, or one of them was changed",
-        card.scorers.join(", "),
-        others.join(", ")
+        some_of(card.scorers.iter()),
+        some_of(given.iter())
     );
     EvalError::log(card.files.first().cloned().unwrap_or_default(), message)
         .hint("docs/logs.md has the layouts that are read; a table of the samples can be imported with --columns id=...,score=...")
@@ -192,7 +185,14 @@ struct Placing<'a> {
 
 impl<'a> Placing<'a> {
     fn new(converter: &'a Converter<'a>, samples: u32) -> Self {
-        Placing { converter, samples, known: HashMap::new(), entries: Vec::new(), bytes: 0, written: Written::default() }
+        Placing {
+            converter,
+            samples,
+            known: HashMap::new(),
+            entries: Vec::new(),
+            bytes: 0,
+            written: Written::default(),
+        }
     }
 
     fn convert_all(mut self, read: &Receiver<Vec<LogSample>>, to: &SyncSender<Batch>) -> Result<Written, Unwritten> {
@@ -256,7 +256,7 @@ impl<'a> Placing<'a> {
             if self.entries.len() == PACK_ITEMS {
                 self.pack(batch);
             }
-            let prompt = self.room(&item, prompt)?;
+            let prompt = self.room(&mut item, prompt)?;
             self.entries.push(Entry { place: self.written.items, item, prompt });
             self.written.items += 1;
         }
@@ -313,23 +313,30 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// The prompt, if there is room for it in the pack.
+    /// The prompt, if there is room for it in the pack; a question for which there is none is cut.
     ///
     /// # Errors
-    /// A question for which there is none.
-    fn room(&mut self, item: &Item, prompt: Option<String>) -> Result<Option<String>, EvalError> {
+    /// Answers and choices for which there is no room.
+    fn room(&mut self, item: &mut Item, prompt: Option<String>) -> Result<Option<String>, EvalError> {
+        let question = &mut item.segments.question;
+        if self.bytes + question.len() > PACK_BYTES && question.len() > CUT_QUESTION {
+            question.truncate(question.floor_char_boundary(CUT_QUESTION));
+            question.push_str("...");
+            self.written.cut_questions += 1;
+        }
         let covariates = item.covariates.values().map(memory_of).sum::<usize>();
         self.bytes += item.segments.question.len() + item.gold.len() + item.id.len() + covariates;
-        if self.bytes > PACK_BYTES {
+        if self.bytes > PACK_BYTES + PACK_RESERVE {
             let message = format!(
-                "the questions of up to {PACK_ITEMS} documents from the one before {} have more than {} MiB, which is what is stored",
+                "the ids, answers and choices of the {} documents up to {} are too long: {} MiB of {PACK_ITEMS} documents are stored",
+                self.entries.len() + 1,
                 item.id.chars().take(60).collect::<String>(),
-                PACK_BYTES >> 20
+                (PACK_BYTES + PACK_RESERVE) >> 20
             );
             return Err(EvalError::log(self.converter.card.files.first().cloned().unwrap_or_default(), message));
         }
         let length = prompt.as_ref().map_or(0, String::len);
-        if self.bytes + length > PACK_BYTES {
+        if length > CUT_QUESTION && self.bytes + length > PACK_BYTES {
             self.written.without_prompt += 1;
             return Ok(None);
         }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::super::card::{LogCard, LogPrompt, LogSample, LogScore};
-use super::super::limits::check_scores;
 use super::super::json::{Ordered, content, count, is_not_finite, messages, plain, texts};
+use super::super::limits::check_scores;
 use super::header::kind_of;
 
 /// The parts of a record that are used; events, stores and the like are passed over.
@@ -162,7 +162,10 @@ fn attached(text: &str, attachments: &HashMap<String, Value>, left: &mut usize) 
             Some(attachment) => {
                 found = true;
                 *left = left.checked_sub(attachment.len()).ok_or_else(|| {
-                    format!("with its attachments it has more than the {} MiB of texts that are read", MOST_ATTACHED >> 20)
+                    format!(
+                        "with its attachments it has more than the {} MiB of texts that are read",
+                        MOST_ATTACHED >> 20
+                    )
                 })?;
                 out.push_str(&rest[..at]);
                 out.push_str(attachment);

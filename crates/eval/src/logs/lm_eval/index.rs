@@ -143,8 +143,12 @@ impl Index {
             return Ok(());
         }
         Err(match name.is_empty() {
-            true => format!("its document stands more than {MOST_FILTERS} times in {lines} lines: that many filters are read"),
-            false => format!("it is of another filter than the {lines} lines before it, and a task may have {MOST_FILTERS} filters"),
+            true => format!(
+                "its document stands more than {MOST_FILTERS} times in {lines} lines: that many filters are read"
+            ),
+            false => format!(
+                "it is of another filter than the {lines} lines before it, and a task may have {MOST_FILTERS} filters"
+            ),
         })
     }
 
