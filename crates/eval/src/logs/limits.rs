@@ -21,7 +21,7 @@ const MOST_FIGURES: usize = 10_000;
 /// Most logs of one table or export.
 pub(super) const MOST_LOGS: usize = 10_000;
 /// Most fields of a document.
-const MOST_FIELDS: usize = 10_000;
+const MOST_FIELDS: usize = 1_000;
 /// Most bytes of what a reader repeats, such as the answer that all scores of a sample share.
 const MOST_COPIED: usize = 128 << 20;
 /// Largest score: sums of squares over all samples stay numbers.

@@ -3,6 +3,7 @@
 mod answers;
 mod convert;
 mod settings;
+mod size;
 mod write;
 
 use earnest_tasks::{agreeing, counted};

@@ -6,11 +6,12 @@ use std::thread;
 
 use super::convert::{Converted, Converter, no_field};
 use super::settings::own_name;
+use super::size::{PackRoom, Rows};
 use crate::EvalError;
-use crate::logs::{Log, LogCard, LogSample, Refused, memory_of, some_of};
+use crate::logs::{Log, LogCard, LogSample, Refused, some_of};
 use crate::report::LogSums;
 use crate::run::Sample;
-use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
+use crate::run::store::{Entry, Filter, PACK_ITEMS, Pack, RunRecord, Store};
 use earnest_tasks::suite::{Item, Score, check_size};
 
 /// Samples that go from one thread to the next at once.
@@ -19,13 +20,6 @@ const BATCH: usize = 512;
 const BATCH_BYTES: usize = 4 << 20;
 /// Batches that wait between two threads. One of them may be a single sample of many megabytes.
 const WAITING: usize = 1;
-/// Bytes of the prompts and questions of one pack, which is held and compressed as a whole. Beyond them prompts are left out, and
-/// questions cut to so many bytes.
-const PACK_BYTES: usize = 192 << 20;
-const CUT_QUESTION: usize = 10_000;
-/// Bytes beyond them for what cannot be cut: ids, answers, choices.
-const PACK_RESERVE: usize = 32 << 20;
-
 /// Counts of a written log.
 #[derive(Default)]
 pub(super) struct Written {
@@ -33,9 +27,8 @@ pub(super) struct Written {
     pub samples: usize,
     /// Documents with an id that an earlier one has.
     pub renamed: usize,
-    /// Documents whose prompts were left out, because those of their neighbours are too long.
+    /// Documents whose prompts were left out and whose questions were cut, because those of their neighbours are too long.
     pub without_prompt: usize,
-    /// Documents whose questions were cut for the same reason.
     pub cut_questions: usize,
     /// Samples without a score by the primary scorer, and those of them that failed in the tool.
     pub without_score: usize,
@@ -178,8 +171,7 @@ struct Placing<'a> {
     /// Documents by the hash of their id.
     known: HashMap<u64, Document>,
     entries: Vec<Entry>,
-    /// Bytes of the questions and prompts of `entries`.
-    bytes: usize,
+    room: PackRoom,
     written: Written,
 }
 
@@ -190,7 +182,7 @@ impl<'a> Placing<'a> {
             samples,
             known: HashMap::new(),
             entries: Vec::new(),
-            bytes: 0,
+            room: PackRoom::default(),
             written: Written::default(),
         }
     }
@@ -220,6 +212,7 @@ impl<'a> Placing<'a> {
         if !given.is_empty() && !card.scorers.is_empty() && without_scores(card, given).count() == card.scorers.len() {
             return Err(other_scorers(card, given).into());
         }
+        (self.written.without_prompt, self.written.cut_questions) = (self.room.without_prompt, self.room.cut_questions);
         Ok(self.written)
     }
 
@@ -256,7 +249,9 @@ impl<'a> Placing<'a> {
             if self.entries.len() == PACK_ITEMS {
                 self.pack(batch);
             }
-            let prompt = self.room(&mut item, prompt)?;
+            let prompt = self.room.fit(&mut item, prompt).map_err(|reason| {
+                EvalError::log(self.converter.card.files.first().cloned().unwrap_or_default(), reason)
+            })?;
             self.entries.push(Entry { place: self.written.items, item, prompt });
             self.written.items += 1;
         }
@@ -313,39 +308,8 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// The prompt, if there is room for it in the pack; a question for which there is none is cut.
-    ///
-    /// # Errors
-    /// Answers and choices for which there is no room.
-    fn room(&mut self, item: &mut Item, prompt: Option<String>) -> Result<Option<String>, EvalError> {
-        let question = &mut item.segments.question;
-        if self.bytes + question.len() > PACK_BYTES && question.len() > CUT_QUESTION {
-            question.truncate(question.floor_char_boundary(CUT_QUESTION));
-            question.push_str("...");
-            self.written.cut_questions += 1;
-        }
-        let covariates = item.covariates.values().map(memory_of).sum::<usize>();
-        self.bytes += item.segments.question.len() + item.gold.len() + item.id.len() + covariates;
-        if self.bytes > PACK_BYTES + PACK_RESERVE {
-            let message = format!(
-                "the ids, answers and choices of the {} documents up to {} are too long: {} MiB of {PACK_ITEMS} documents are stored",
-                self.entries.len() + 1,
-                item.id.chars().take(60).collect::<String>(),
-                (PACK_BYTES + PACK_RESERVE) >> 20
-            );
-            return Err(EvalError::log(self.converter.card.files.first().cloned().unwrap_or_default(), message));
-        }
-        let length = prompt.as_ref().map_or(0, String::len);
-        if length > CUT_QUESTION && self.bytes + length > PACK_BYTES {
-            self.written.without_prompt += 1;
-            return Ok(None);
-        }
-        self.bytes += length;
-        Ok(prompt)
-    }
-
     fn pack(&mut self, batch: &mut Batch) {
-        self.bytes = 0;
+        self.room.empty();
         if let Some(first) = self.entries.first() {
             batch.packs.push(Pack::of(first.place / PACK_ITEMS, &self.entries));
             self.entries.clear();
@@ -377,16 +341,16 @@ fn store_batches(
             }
         }
     };
-    let mut writer: SampleWriter<'_> = store.writer(run).batches_of(BULK_ROWS);
+    let mut out = Rows::of(store, run);
     for Batch { rows, packs } in batches {
-        packs.into_iter().for_each(|pack| writer.push_pack(pack));
+        packs.into_iter().for_each(|pack| out.writer.push_pack(pack));
         for (place, row) in rows {
             row.score.iter().for_each(&mut note);
             sums.add(place, &row);
-            writer.push(place, row)?;
+            out.push(place, row)?;
         }
     }
-    writer.write()?;
+    out.writer.write()?;
     Ok((kinds, sums))
 }
 
@@ -398,7 +362,7 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, 
     if mixed.is_empty() {
         return Ok(false);
     }
-    let mut writer = store.writer(run).batches_of(BULK_ROWS);
+    let mut rows = Rows::of(store, run);
     for row in store.samples(run, Filter::default()).placed() {
         let (place, mut row) = row?;
         let Some(score) = &mut row.score else { continue };
@@ -410,9 +374,9 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, 
             }
         }
         if changed {
-            writer.push(place, row)?;
+            rows.push(place, row)?;
         }
     }
-    writer.write()?;
+    rows.writer.write()?;
     Ok(true)
 }
