@@ -234,3 +234,37 @@ impl LogScore {
         }
     }
 }
+
+impl LogSample {
+    /// Estimated memory of the sample in bytes: its texts, its document and its scores.
+    pub(crate) fn memory(&self) -> usize {
+        let prompt = match &self.prompt {
+            None => 0,
+            Some(LogPrompt::Text(text)) => text.len(),
+            Some(LogPrompt::Chat(messages)) => messages.iter().map(|(role, text)| 48 + role.len() + text.len()).sum(),
+        };
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let score =
+            |score: &LogScore| 200 + memory_of(&score.value) + length(&score.answer) + length(&score.explanation);
+        let scores: usize = self.scores.iter().map(score).sum();
+        let likelihoods: usize = self.likelihoods.iter().map(|one| 48 + length(&one.continuation)).sum();
+        let lists = [&self.completions, &self.choices, &self.targets].into_iter().flatten().map(|text| 24 + text.len());
+        let own = self.id.len() + length(&self.question) + length(&self.error);
+        own + prompt + scores + likelihoods + memory_of_members(&self.document) + lists.sum::<usize>()
+    }
+}
+
+/// Estimated memory of the members of an object.
+fn memory_of_members(members: &Map<String, Value>) -> usize {
+    members.iter().map(|(name, value)| 160 + name.len() + memory_of(value)).sum()
+}
+
+/// Estimated memory of a value in bytes beside its own place.
+pub(crate) fn memory_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(|value| 32 + memory_of(value)).sum(),
+        Value::Object(members) => memory_of_members(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
 use super::find::{FindOptions, Log};
 use super::json::{add, count, number, plain};
-use super::limits::{MOST_LOGS, check_name, check_scores};
+use super::limits::{MOST_LOGS, check_copies, check_name, check_scores};
 use super::parquet::ParquetFile;
 use super::rows::{RowsFile, Source};
 use super::secrets::without_secrets;
@@ -89,7 +89,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
             if name != CORRECT && !known.scorers.contains(&name) {
                 check_name("the name of a scorer", &name).map_err(|reason| file.error(&row, reason))?;
                 known.scorers.insert(name);
-                check_scores(known.scorers.len()).map_err(|reason| file.error(&row, format!("up to it, {reason}")))?;
+                check_scores(known.scorers.len()).map_err(|reason| file.error(&row, reason))?;
             }
         }
         Ok(())
@@ -351,7 +351,9 @@ fn sample(row: &Row, log: Option<&LogNames>) -> Result<LogSample, String> {
         let explanation = evidence.explanations.get(&scorer).cloned();
         LogScore { scorer, value, answer, explanation }
     };
-    let scores = scores(row, log).into_iter().map(score).collect();
+    let scores = scores(row, log);
+    check_copies("the answer", answer.as_ref().map_or(0, String::len), scores.len())?;
+    let scores = scores.into_iter().map(score).collect();
     Ok(LogSample {
         id,
         epoch: whole(row, "sample").and_then(|sample| u32::try_from(sample).ok()).unwrap_or(0),

@@ -10,7 +10,7 @@ use super::card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogSta
 use super::find::{Each, FindOptions, Log, Samples};
 use super::identity::short;
 use super::json::{Ordered, add, content, count, id_text, is_not_finite, messages, number, parse_facts, plain, texts};
-use super::limits::{Scorers, check_figures};
+use super::limits::{Scorers, check_copies, check_figures};
 use super::lm_eval::{question, stamp};
 use super::open::read_whole;
 use super::parquet::ParquetFile;
@@ -326,6 +326,7 @@ fn sample(mut row: Map<String, Value>, card: &LogCard, own_ids: bool) -> Result<
         })
         .collect();
     let answer = list("text_post_processed").first().and_then(Value::as_str).map(str::to_owned);
+    check_copies("the answer", answer.as_ref().map_or(0, String::len), card.scorers.len())?;
     let mut scores = Vec::new();
     for scorer in &card.scorers {
         match metrics.remove(scorer) {

@@ -20,6 +20,10 @@ pub(super) const MOST_SCORERS: usize = 1_000;
 const MOST_FIGURES: usize = 10_000;
 /// Most logs of one table or export.
 pub(super) const MOST_LOGS: usize = 10_000;
+/// Most fields of a document.
+const MOST_FIELDS: usize = 1_000;
+/// Most bytes of what a reader repeats, such as the answer that all scores of a sample share.
+const MOST_COPIED: usize = 128 << 20;
 /// Largest score: sums of squares over all samples stay numbers.
 const LARGEST_SCORE: f64 = 1e100;
 /// Most tokens that a sample is believed to have, and most seconds.
@@ -66,6 +70,38 @@ pub(super) fn check_scores(count: usize) -> Result<(), String> {
 pub(super) fn check_figures(count: usize) -> Result<(), String> {
     match count > MOST_FIGURES {
         true => Err(format!("its results have {count} figures; up to {MOST_FIGURES} are read")),
+        false => Ok(()),
+    }
+}
+
+/// Most names that a message has, and the longest of them in characters.
+const SHOWN: usize = 20;
+const SHOWN_LENGTH: usize = 100;
+
+/// The first of some names, for a message.
+pub(crate) fn some_of<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
+    let others = names.len().saturating_sub(SHOWN);
+    let shown: Vec<String> = names
+        .take(SHOWN)
+        .map(|name| match name.chars().nth(SHOWN_LENGTH) {
+            Some(_) => name.chars().take(SHOWN_LENGTH).chain("...".chars()).collect(),
+            None => name.clone(),
+        })
+        .collect();
+    let shown = shown.join(", ");
+    if others == 0 { shown } else { format!("{shown} and {others} others") }
+}
+
+/// Checks what a reader repeats: so many copies of so many bytes.
+///
+/// # Errors
+/// The reason with the limit.
+pub(super) fn check_copies(what: &str, bytes: usize, count: usize) -> Result<(), String> {
+    match bytes.saturating_mul(count) > MOST_COPIED {
+        true => Err(format!(
+            "{what} of {bytes} bytes would stand {count} times in the results, which may take {} MiB",
+            MOST_COPIED >> 20
+        )),
         false => Ok(()),
     }
 }
@@ -129,6 +165,11 @@ impl Samples {
 
     fn facts(&mut self, sample: &mut LogSample) -> Result<(), String> {
         check_scores(sample.scores.len())?;
+        let inner = sample.document.values().filter_map(Value::as_object).map(Map::len).max().unwrap_or(0);
+        let fields = sample.document.len().max(inner);
+        if fields > MOST_FIELDS {
+            return Err(format!("its document has {fields} fields; up to {MOST_FIELDS} are read"));
+        }
         for score in &sample.scores {
             if !self.scorers.contains_key(&score.scorer) {
                 check_name("the name of a scorer", &score.scorer)?;
@@ -247,6 +288,8 @@ fn trim(card: &mut LogCard, most: usize, left_out: &mut Vec<String>) -> usize {
     let maps = [&mut card.model_details, &mut card.task_details, &mut card.generation];
     let mut sizes: Vec<(usize, usize, String)> = Vec::new();
     for (place, map) in maps.iter().enumerate() {
+        let marked = map.iter().filter(|(_, value)| has_left_out(value));
+        left_out.extend(marked.map(|(name, _)| format!("a text in {name}")));
         sizes.extend(map.iter().map(|(name, value)| (name.len() + length(value) + 4, place, name.clone())));
     }
     kept += sizes.iter().map(|(size, ..)| size).sum::<usize>();
@@ -262,6 +305,16 @@ fn trim(card: &mut LogCard, most: usize, left_out: &mut Vec<String>) -> usize {
         left_out.push(format!("{shown} ({size} bytes)"));
     }
     kept
+}
+
+/// True for a value in which a text was left out.
+fn has_left_out(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_left_out(text),
+        Value::Array(values) => values.iter().any(has_left_out),
+        Value::Object(members) => members.values().any(has_left_out),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Bytes of a value as JSON.
@@ -288,20 +341,5 @@ fn cut(text: &mut String) {
     if text.len() > LONGEST_TEXT {
         text.truncate(text.floor_char_boundary(LONGEST_TEXT));
         text.push_str("...");
-    }
-}
-
-/// Estimated memory of the members of an object, so that those that wait between threads are bounded.
-pub(crate) fn memory(members: &Map<String, Value>) -> usize {
-    members.iter().map(|(name, value)| 160 + name.len() + memory_of(value)).sum()
-}
-
-/// Estimated memory of a value.
-pub(crate) fn memory_of(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(values) => values.iter().map(|value| 32 + memory_of(value)).sum(),
-        Value::Object(members) => memory(members),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }

@@ -29,9 +29,10 @@ mod time;
 mod unread;
 mod zip;
 
+pub(crate) use card::memory_of;
 pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
 pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, find};
-pub(crate) use limits::{memory, memory_of};
+pub(crate) use limits::some_of;
 pub(crate) use parquet::ParquetFile;
 
 #[cfg(test)]

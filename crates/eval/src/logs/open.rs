@@ -3,7 +3,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::records::too_long;
+use super::records::too_large;
 use crate::EvalError;
 use earnest_digest::input;
 
@@ -27,7 +27,7 @@ pub(super) fn read_whole(path: &Path, longest: u64) -> Result<Vec<u8>, EvalError
     let file = open(path)?;
     let size = file.metadata().map_err(failed)?.len();
     if size > longest {
-        return Err(EvalError::log(path, too_long(size, longest)));
+        return Err(EvalError::log(path, too_large(size, longest)));
     }
     let mut text = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     // It may grow while it is read.

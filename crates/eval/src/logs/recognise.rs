@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use super::find::LONGEST_SAMPLE;
 use super::parquet::ParquetFile;
 use super::scan::Scanner;
 use super::unread::{Unread, is_write_out};
@@ -93,7 +94,7 @@ pub(super) fn kind(path: &Path) -> Result<Kind, EvalError> {
         if let Some(kind) = kind_of(&keys) {
             return Ok(kind);
         }
-        if scanner.skip().is_err() || keys.len() > 1000 {
+        if !scanner.skip_short(LONGEST_SAMPLE).unwrap_or(false) || keys.len() > 1000 {
             whole = false;
             break;
         }

@@ -104,6 +104,11 @@ pub(super) fn too_long(length: u64, longest: u64) -> String {
     format!("the sample has {}, more than the {} that are read", megabytes(length), megabytes(longest))
 }
 
+/// The reason for not reading a file.
+pub(super) fn too_large(length: u64, longest: u64) -> String {
+    format!("it has {}, more than the {} that are read", megabytes(length), megabytes(longest))
+}
+
 fn megabytes(bytes: u64) -> String {
     if bytes < 10_000_000 { format!("{bytes} bytes") } else { format!("{} MB", bytes / 1_000_000) }
 }

@@ -161,7 +161,16 @@ impl Scanner {
 
     /// Steps over a value.
     pub fn skip(&mut self) -> Result<(), EvalError> {
-        self.walk(&mut |_| ())
+        self.walk(&mut |_| true).map(drop)
+    }
+
+    /// Steps over a value of at most so many bytes; false if it is longer, and was not stepped over.
+    pub fn skip_short(&mut self, longest: u64) -> Result<bool, EvalError> {
+        let mut length = 0;
+        self.walk(&mut |bytes| {
+            length += bytes.len() as u64;
+            length <= longest
+        })
     }
 
     /// Reads a value into a buffer, which it replaces.
@@ -175,11 +184,13 @@ impl Scanner {
             } else {
                 *into = Vec::new();
             }
+            true
         })?;
         Ok(if length > longest { Taken::TooLong(length) } else { Taken::Whole })
     }
 
-    fn walk(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<(), EvalError> {
+    /// Hands on the bytes of a value; ends early, with false, where the receiver wants no more.
+    fn walk(&mut self, each: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool, EvalError> {
         let Some(first) = self.peek()? else { return Err(self.ended()) };
         if matches!(first, b',' | b':' | b']' | b'}') {
             return Err(self.wrong(format!(
@@ -227,10 +238,10 @@ impl Scanner {
                 }
             }
             let used = end.unwrap_or(ready.len());
-            each(&ready[..used]);
+            let more = each(&ready[..used]);
             self.consume(used);
-            if end.is_some() {
-                return Ok(());
+            if end.is_some() || !more {
+                return Ok(more);
             }
         }
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
 use super::find::{FindOptions, Log, TableColumns};
 use super::json::is_not_finite;
-use super::limits::MOST_LOGS;
+use super::limits::{MOST_LOGS, check_copies};
 use super::rows::{RowsFile, Source};
 use crate::EvalError;
 
@@ -103,6 +103,7 @@ fn sample(row: &Row, columns: &TableColumns, first_epoch: i64) -> Result<LogSamp
     };
     let answer = cell(&columns.answer);
     let error = cell(&columns.error);
+    check_copies("the answer", answer.as_ref().map_or(0, String::len), columns.scores.len())?;
     let mut scores = Vec::new();
     for column in &columns.scores {
         let Some(value) = score(row, column)? else { continue };

@@ -38,8 +38,8 @@ const LOCATOR_64: u32 = 0x0706_4b50;
 const DIRECTORY: u32 = 0x0201_4b50;
 const LOCAL: u32 = 0x0403_4b50;
 
-/// Longest directory in bytes: that of a million samples.
-const LONGEST_DIRECTORY: u64 = 128 << 20;
+/// Longest directory in bytes: that of more than half a million samples.
+const LONGEST_DIRECTORY: u64 = 64 << 20;
 
 /// Bytes of the end record without its comment.
 const END_LENGTH: usize = 22;

@@ -3,6 +3,7 @@
 mod answers;
 mod convert;
 mod settings;
+mod size;
 mod write;
 
 use earnest_tasks::{agreeing, counted};
@@ -20,7 +21,7 @@ use crate::EvalError;
 use crate::logs::{self, FindOptions, Log, LogCard, LogStatus, Tool};
 use crate::report::LogSums;
 use crate::results;
-use crate::run::store::{RunRecord, Store};
+use crate::run::store::{PACK_ITEMS, RunRecord, Store};
 use crate::run::{Reporter, RunEvent, Status};
 use earnest_tasks::suite::check_size;
 use earnest_tasks::suite::log::LogSuite;
@@ -316,10 +317,20 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
         ));
     }
     if written.without_prompt > 0 {
+        let count = written.without_prompt;
         warn(format!(
-            "{name}: the {} of {} left out, because together with those before they are too long to be stored",
-            agreeing(written.without_prompt, "prompt", "prompts"),
-            counted(written.without_prompt, "document") + agreeing(written.without_prompt, " is", " are"),
+            "{name}: {} {} not stored, because those of {PACK_ITEMS} documents are too long together",
+            counted(count, "prompt"),
+            agreeing(count, "is", "are")
+        ));
+    }
+    if written.cut_questions > 0 {
+        let count = written.cut_questions;
+        warn(format!(
+            "{name}: {} {} stored without {} end, because those of {PACK_ITEMS} documents are too long together",
+            counted(count, "question"),
+            agreeing(count, "is", "are"),
+            agreeing(count, "its", "their")
         ));
     }
     if chosen.answers.is_some() && written.without_answer > 0 {

@@ -6,22 +6,20 @@ use std::thread;
 
 use super::convert::{Converted, Converter, no_field};
 use super::settings::own_name;
+use super::size::{PackRoom, Rows};
 use crate::EvalError;
-use crate::logs::{Log, LogCard, LogPrompt, LogSample, Refused, memory, memory_of};
+use crate::logs::{Log, LogCard, LogSample, Refused, some_of};
 use crate::report::LogSums;
 use crate::run::Sample;
-use crate::run::store::{BULK_ROWS, Entry, Filter, PACK_ITEMS, Pack, RunRecord, SampleWriter, Store};
+use crate::run::store::{Entry, Filter, PACK_ITEMS, Pack, RunRecord, Store};
 use earnest_tasks::suite::{Item, Score, check_size};
 
 /// Samples that go from one thread to the next at once.
 const BATCH: usize = 512;
-/// Bytes of their texts from which on fewer go at once.
+/// Bytes of their memory from which on fewer go at once.
 const BATCH_BYTES: usize = 4 << 20;
 /// Batches that wait between two threads. One of them may be a single sample of many megabytes.
 const WAITING: usize = 1;
-/// Bytes of the prompts and questions of one pack, which is compressed as a whole.
-const PACK_BYTES: usize = 128 << 20;
-
 /// Counts of a written log.
 #[derive(Default)]
 pub(super) struct Written {
@@ -29,8 +27,9 @@ pub(super) struct Written {
     pub samples: usize,
     /// Documents with an id that an earlier one has.
     pub renamed: usize,
-    /// Documents whose prompts were left out, because those of their neighbours are too long.
+    /// Documents whose prompts were left out and whose questions were cut, because those of their neighbours are too long.
     pub without_prompt: usize,
+    pub cut_questions: usize,
     /// Samples without a score by the primary scorer, and those of them that failed in the tool.
     pub without_score: usize,
     pub failed: usize,
@@ -117,7 +116,7 @@ fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, E
     let gone = |_| EvalError::results(GONE);
     let (mut batch, mut bytes) = (Vec::with_capacity(BATCH), 0);
     let refused = log.samples(&mut |sample| {
-        bytes += length(&sample);
+        bytes += sample.memory();
         batch.push(sample);
         if batch.len() < BATCH && bytes < BATCH_BYTES {
             return Ok(());
@@ -127,18 +126,6 @@ fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, E
     })?;
     to.send(batch).map_err(gone)?;
     Ok(refused)
-}
-
-/// Memory of a sample: its texts, its document and its scores.
-fn length(sample: &LogSample) -> usize {
-    let prompt = match &sample.prompt {
-        None => 0,
-        Some(LogPrompt::Text(text)) => text.len(),
-        Some(LogPrompt::Chat(messages)) => messages.iter().map(|(_, text)| text.len()).sum(),
-    };
-    let scores: usize = sample.scores.iter().map(|score| 200 + memory_of(&score.value)).sum();
-    let lists = [&sample.completions, &sample.choices, &sample.targets].into_iter().flatten();
-    prompt + scores + memory(&sample.document) + lists.map(String::len).sum::<usize>()
 }
 
 /// True if a name is that of a scorer, or of one of its parts (`grades.form` of `grades`).
@@ -153,11 +140,10 @@ pub(super) fn without_scores<'a>(card: &'a LogCard, given: &'a BTreeSet<String>)
 
 /// The error of a log whose samples have scores by none of the scorers of its results.
 fn other_scorers(card: &LogCard, given: &BTreeSet<String>) -> EvalError {
-    let others: Vec<&str> = given.iter().map(String::as_str).collect();
     let message = format!(
         "its results have scores by {}, but its samples by {}: it is a layout that is not known, or one of them was changed",
-        card.scorers.join(", "),
-        others.join(", ")
+        some_of(card.scorers.iter()),
+        some_of(given.iter())
     );
     EvalError::log(card.files.first().cloned().unwrap_or_default(), message)
         .hint("docs/logs.md has the layouts that are read; a table of the samples can be imported with --columns id=...,score=...")
@@ -185,8 +171,7 @@ struct Placing<'a> {
     /// Documents by the hash of their id.
     known: HashMap<u64, Document>,
     entries: Vec<Entry>,
-    /// Bytes of the questions and prompts of `entries`.
-    bytes: usize,
+    room: PackRoom,
     written: Written,
 }
 
@@ -197,7 +182,7 @@ impl<'a> Placing<'a> {
             samples,
             known: HashMap::new(),
             entries: Vec::new(),
-            bytes: 0,
+            room: PackRoom::default(),
             written: Written::default(),
         }
     }
@@ -227,6 +212,7 @@ impl<'a> Placing<'a> {
         if !given.is_empty() && !card.scorers.is_empty() && without_scores(card, given).count() == card.scorers.len() {
             return Err(other_scorers(card, given).into());
         }
+        (self.written.without_prompt, self.written.cut_questions) = (self.room.without_prompt, self.room.cut_questions);
         Ok(self.written)
     }
 
@@ -263,7 +249,9 @@ impl<'a> Placing<'a> {
             if self.entries.len() == PACK_ITEMS {
                 self.pack(batch);
             }
-            let prompt = self.room(&item, prompt)?;
+            let prompt = self.room.fit(&mut item, prompt).map_err(|reason| {
+                EvalError::log(self.converter.card.files.first().cloned().unwrap_or_default(), reason)
+            })?;
             self.entries.push(Entry { place: self.written.items, item, prompt });
             self.written.items += 1;
         }
@@ -320,32 +308,8 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// The prompt, if there is room for it in the pack.
-    ///
-    /// # Errors
-    /// A question for which there is none.
-    fn room(&mut self, item: &Item, prompt: Option<String>) -> Result<Option<String>, EvalError> {
-        let covariates = item.covariates.values().map(memory_of).sum::<usize>();
-        self.bytes += item.segments.question.len() + item.gold.len() + item.id.len() + covariates;
-        if self.bytes > PACK_BYTES {
-            let message = format!(
-                "the questions of up to {PACK_ITEMS} documents from the one before {} have more than {} MiB, which is what is stored",
-                item.id.chars().take(60).collect::<String>(),
-                PACK_BYTES >> 20
-            );
-            return Err(EvalError::log(self.converter.card.files.first().cloned().unwrap_or_default(), message));
-        }
-        let length = prompt.as_ref().map_or(0, String::len);
-        if self.bytes + length > PACK_BYTES {
-            self.written.without_prompt += 1;
-            return Ok(None);
-        }
-        self.bytes += length;
-        Ok(prompt)
-    }
-
     fn pack(&mut self, batch: &mut Batch) {
-        self.bytes = 0;
+        self.room.empty();
         if let Some(first) = self.entries.first() {
             batch.packs.push(Pack::of(first.place / PACK_ITEMS, &self.entries));
             self.entries.clear();
@@ -377,16 +341,16 @@ fn store_batches(
             }
         }
     };
-    let mut writer: SampleWriter<'_> = store.writer(run).batches_of(BULK_ROWS);
+    let mut out = Rows::of(store, run);
     for Batch { rows, packs } in batches {
-        packs.into_iter().for_each(|pack| writer.push_pack(pack));
+        packs.into_iter().for_each(|pack| out.writer.push_pack(pack));
         for (place, row) in rows {
             row.score.iter().for_each(&mut note);
             sums.add(place, &row);
-            writer.push(place, row)?;
+            out.push(place, row)?;
         }
     }
-    writer.write()?;
+    out.writer.write()?;
     Ok((kinds, sums))
 }
 
@@ -398,7 +362,7 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, 
     if mixed.is_empty() {
         return Ok(false);
     }
-    let mut writer = store.writer(run).batches_of(BULK_ROWS);
+    let mut rows = Rows::of(store, run);
     for row in store.samples(run, Filter::default()).placed() {
         let (place, mut row) = row?;
         let Some(score) = &mut row.score else { continue };
@@ -410,9 +374,9 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, 
             }
         }
         if changed {
-            writer.push(place, row)?;
+            rows.push(place, row)?;
         }
     }
-    writer.write()?;
+    rows.writer.write()?;
     Ok(true)
 }

@@ -89,10 +89,12 @@ pub(super) fn log(batch: &Batch, options: &FindOptions) -> Result<Log, EvalError
     let source = Source { batch: batch.clone(), longest: options.longest };
     let mut card = LogCard::new(Tool::OpenaiBatch, String::new(), String::new(), LogStatus::Unknown);
     card.files = batch.responses.iter().chain(&batch.requests).cloned().collect();
-    source.settings(&mut card)?;
+    let unread = source.settings(&mut card)?;
     if card.model.is_empty() {
         let Some(model) = &options.model else {
-            return Err(EvalError::log(first, "its records do not name the model").hint("name it: --model-name NAME"));
+            let unnamed =
+                || EvalError::log(first, "its records do not name the model").hint("name it: --model-name NAME");
+            return Err(unread.unwrap_or_else(unnamed));
         };
         card.model.clone_from(model);
     }
@@ -104,20 +106,28 @@ pub(super) fn log(batch: &Batch, options: &FindOptions) -> Result<Log, EvalError
 }
 
 impl Source {
-    /// Fills in the model, the number of requests and the settings that all of them share.
-    fn settings(&self, card: &mut LogCard) -> Result<(), EvalError> {
+    /// Fills in the model, the number of requests and the settings that all of them share; returns the error of the first record that
+    /// cannot be read.
+    fn settings(&self, card: &mut LogCard) -> Result<Option<EvalError>, EvalError> {
         let mut settings: Option<Map<String, Value>> = None;
         let mut different: BTreeSet<String> = BTreeSet::new();
         let mut models: Vec<String> = Vec::new();
         let mut count = 0;
         let requests = self.batch.requests.as_deref();
         let first = self.batch.responses.first().map(PathBuf::as_path);
-        let Some(path) = requests.or(first) else { return Ok(()) };
+        let Some(path) = requests.or(first) else { return Ok(None) };
         let mut records = Records::open(path, self.longest)?;
-        while let Some((_, read)) = records.next()? {
-            // Walking says what is wrong with it.
-            let Ok(value) = read.and_then(|()| parse::<Value>(&records.bytes).map_err(EvalError::results)) else {
-                continue;
+        let mut unread = None;
+        while let Some((place, read)) = records.next()? {
+            let read =
+                read.and_then(|()| parse::<Value>(&records.bytes).map_err(|reason| records.error(place, reason)));
+            let value = match read {
+                Ok(value) => value,
+                // Walking says what is wrong with it, where the others name the model.
+                Err(error) => {
+                    unread.get_or_insert(error);
+                    continue;
+                }
             };
             count += 1;
             let body = match requests {
@@ -172,7 +182,7 @@ impl Source {
         }
         card.model = models.pop().unwrap_or_default();
         card.planned = requests.map(|_| count);
-        Ok(())
+        Ok(unread)
     }
 }
 

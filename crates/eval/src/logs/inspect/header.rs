@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::card::{LogCard, LogStatus, Reported, Tool};
 use super::super::json::{Ordered, add, count, plain};
-use super::super::limits::{Scorers, check_figures, check_name};
+use super::super::limits::{Scorers, check_figures, check_name, some_of};
 use super::super::secrets::{clean, without_secrets};
 use crate::EvalError;
 
@@ -172,7 +172,7 @@ impl Header {
             path,
             format!(
                 "its results have scores by {}, but none of its samples has `scores`, or `score` as in version 1",
-                scorers.join(", ")
+                some_of(scorers.iter())
             ),
         )
     }

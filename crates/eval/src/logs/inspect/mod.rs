@@ -14,7 +14,7 @@ use super::card::{LogCard, LogSample};
 use super::find::{Each, FindOptions, Log, Samples};
 use super::json::{parse, parse_facts, parse_within};
 use super::limits::Scorers;
-use super::records::too_long;
+use super::records::{too_large, too_long};
 use super::scan::{Scanner, Taken};
 use super::zip::{Entry, Zip, leads_out, shown, unpack};
 use crate::EvalError;
@@ -84,7 +84,7 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, EvalEr
             key if !header::MEMBERS.contains(&key) => scanner.skip()?,
             _ => match scanner.value(&mut text, options.longest)? {
                 Taken::TooLong(length) => {
-                    return Err(EvalError::log_place(path, key, too_long(length, options.longest)));
+                    return Err(EvalError::log_place(path, key, too_large(length, options.longest)));
                 }
                 // Apart, because an object of values does not keep the order of its members.
                 Taken::Whole if key == "results" => results = Some(std::mem::take(&mut text)),

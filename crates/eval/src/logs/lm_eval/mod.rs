@@ -15,7 +15,7 @@ use super::batches::in_order;
 use super::card::{LogCard, LogSample, LogScore, LogStatus, Tool};
 use super::find::{Each, FindOptions, Log, Samples};
 use super::json::{is_not_finite, parse, parse_facts};
-use super::limits::{Scorers, check_scores};
+use super::limits::{Scorers, check_copies, check_scores, some_of};
 use super::open::read_whole;
 use super::records::{self, Place, Records};
 use crate::EvalError;
@@ -195,7 +195,10 @@ impl Source {
                 return Ok(());
             }
             found.get_or_insert_with(|| {
-                format!("its results have scores by {}, but none of its lines has one of them", card.scorers.join(", "))
+                format!(
+                    "its results have scores by {}, but none of its lines has one of them",
+                    some_of(card.scorers.iter())
+                )
             });
         }
         let Some(what) = found else { return Ok(()) };
@@ -223,9 +226,7 @@ impl Source {
                     Some(filter) => format!("{metric},{filter}"),
                     None => metric,
                 };
-                scorers
-                    .add(&scorer)
-                    .map_err(|reason| records.error(place, format!("with this line, it has {reason}")))?;
+                scorers.add(&scorer).map_err(|reason| records.error(place, reason))?;
             }
         }
         Ok(scorers.into_names())
@@ -240,6 +241,7 @@ fn line_scores<const FULL: bool>(
     left_out: &mut Vec<String>,
 ) -> Result<Vec<LogScore>, String> {
     let answer = line.answer();
+    check_scores(line.metrics.as_ref().map_or(0, Vec::len))?;
     check_members(line)?;
     let metrics = match line.metrics.take() {
         Some(metrics) => metrics,
@@ -250,6 +252,7 @@ fn line_scores<const FULL: bool>(
         }
     };
     check_scores(metrics.len())?;
+    check_copies("the answer", answer.as_ref().map_or(0, String::len), metrics.len())?;
     let mut scores = Vec::with_capacity(metrics.len());
     for metric in metrics {
         let Some(value) = line.rest.remove(&metric).filter(|value| !value.is_null()) else { continue };

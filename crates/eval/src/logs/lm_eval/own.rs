@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::super::card::{LogCard, LogSample, LogScore};
 use super::super::json::{id_text, parse, plain};
-use super::super::limits::check_scores;
+use super::super::limits::{check_copies, check_scores};
 use super::super::records::Place;
 use super::line::Line;
 use crate::report::export::OWN;
@@ -40,7 +40,7 @@ pub(super) fn samples<'a>(
             };
             (explanations, readings) = (objects("explanations"), objects("readings"));
             let id = if own_ids { id_text(&line.doc["id"]) } else { None };
-            samples = of_document(line, id, &list("samples"), &list("errors"));
+            samples = of_document(line, id, &list("samples"), &list("errors")).map_err(failed)?;
         }
         let mut leads = true;
         for metric in &metrics {
@@ -76,7 +76,15 @@ pub(super) fn samples<'a>(
 }
 
 /// The samples of a document without their scores; `numbers` are those of its repeats, where there are several.
-fn of_document(line: Line<true>, id: Option<String>, numbers: &[Value], errors: &[Value]) -> Vec<LogSample> {
+///
+/// # Errors
+/// The reason, where the document is too long to stand in as many samples.
+fn of_document(
+    line: Line<true>,
+    id: Option<String>,
+    numbers: &[Value],
+    errors: &[Value],
+) -> Result<Vec<LogSample>, String> {
     // In a list of their own, in order of the samples.
     let responses: Vec<Value> = match line.responses.get(0) {
         Some(Value::Array(responses)) => responses.clone(),
@@ -86,10 +94,11 @@ fn of_document(line: Line<true>, id: Option<String>, numbers: &[Value], errors: 
     document.document.remove("prompt_ids_sha256");
     let error = |at: usize| errors.get(at).filter(|error| !error.is_null()).map(plain);
     if numbers.len() < 2 {
-        return vec![LogSample { error: error(0), ..document }];
+        return Ok(vec![LogSample { error: error(0), ..document }]);
     }
     let likelihoods = std::mem::take(&mut document.likelihoods);
     let completions = std::mem::take(&mut document.completions);
+    check_copies("the document", document.memory(), numbers.len())?;
     let texts = completions.is_empty() || responses.len() == numbers.len();
     let one = |(at, number): (usize, &Value)| LogSample {
         epoch: number.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(0),
@@ -102,5 +111,5 @@ fn of_document(line: Line<true>, id: Option<String>, numbers: &[Value], errors: 
         error: error(at),
         ..document.clone()
     };
-    numbers.iter().enumerate().map(one).collect()
+    Ok(numbers.iter().enumerate().map(one).collect())
 }

@@ -17,9 +17,6 @@ const BATCH_TIME: Duration = Duration::from_secs(1);
 /// Rows per transaction of imports and merges. Ten times as many are slower, because they exceed the processor's caches.
 pub const BULK_ROWS: usize = 1_000;
 
-/// Bytes of completions from which on a batch is written, however few its rows.
-const BATCH_BYTES: usize = 16 << 20;
-
 /// Batch size from which rows are encoded in parallel.
 const PARALLEL_ROWS: usize = 256;
 
@@ -29,8 +26,6 @@ pub struct SampleWriter<'a> {
     run: i64,
     pending: Vec<(usize, Sample)>,
     packs: Vec<Pack>,
-    /// Bytes of the completions of pending rows.
-    bytes: usize,
     batch_rows: usize,
     last_write: Instant,
 }
@@ -43,7 +38,6 @@ impl<'a> SampleWriter<'a> {
             run,
             pending: Vec::new(),
             packs: Vec::new(),
-            bytes: 0,
             batch_rows: BATCH_ROWS,
             last_write: Instant::now(),
         }
@@ -61,10 +55,8 @@ impl<'a> SampleWriter<'a> {
 
     /// Adds the sample at this place of the plan; it replaces an earlier row.
     pub fn push(&mut self, place: usize, sample: Sample) -> Result<(), RunError> {
-        self.bytes += sample.completion.as_ref().map_or(0, |completion| completion.text.len());
         self.pending.push((place, sample));
-        let is_full = self.pending.len() >= self.batch_rows || self.bytes >= BATCH_BYTES;
-        if is_full { self.write() } else { self.write_if_due() }
+        if self.pending.len() >= self.batch_rows { self.write() } else { self.write_if_due() }
     }
 
     /// Writes pending rows if the last write is long ago.
@@ -111,7 +103,6 @@ impl<'a> SampleWriter<'a> {
         written.map_err(|source| self.store.error("write", source))?;
         self.pending.clear();
         self.packs.clear();
-        self.bytes = 0;
         Ok(())
     }
 }

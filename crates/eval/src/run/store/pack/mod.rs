@@ -4,13 +4,14 @@ mod prompts;
 mod questions;
 mod skeleton;
 
-use std::io::{Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
 
 use earnest_tasks::suite::Item;
 use prompts::Prompts;
@@ -32,6 +33,28 @@ pub struct Pack {
     pub(super) questions: Packed,
     /// None if the prompts are unknown.
     pub(super) prompts: Option<Packed>,
+}
+
+/// Bytes that are compressed at a time, so that the text of a pack is never held as a whole.
+const PIECE: usize = 1 << 18;
+
+/// Digest and compression of a text as it is written.
+#[derive(Debug)]
+struct Packing {
+    digest: Sha256,
+    encoder: DeflateEncoder<Vec<u8>>,
+}
+
+impl Write for Packing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.encoder.write_all(bytes)?;
+        self.digest.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Compressed content and its digest.
@@ -60,14 +83,10 @@ impl Pack {
 
     /// Packs items in ascending order of their places.
     pub(crate) fn of(number: usize, entries: &[Entry]) -> Self {
-        let questions = Questions::of(entries);
-        let prompts = Prompts::of(entries);
-        Pack {
-            number,
-            items: entries.len(),
-            questions: Packed::of(&questions),
-            prompts: prompts.map(|prompts| Packed::of(&prompts)),
-        }
+        // One after the other: each is another copy of the texts.
+        let questions = Packed::of(&Questions::of(entries));
+        let prompts = Prompts::of(entries).map(|prompts| Packed::of(&prompts));
+        Pack { number, items: entries.len(), questions, prompts }
     }
 }
 
@@ -115,10 +134,12 @@ impl Page {
 
 impl Packed {
     fn of(content: &impl Serialize) -> Self {
-        let json = serde_json::to_vec(content).expect("questions have string keys only, so they serialise");
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(LEVEL));
-        let bytes = encoder.write_all(&json).and_then(|()| encoder.finish()).expect("writing to a Vec cannot fail");
-        Packed { sha256: earnest_digest::sha256(&json), bytes }
+        let encoder = DeflateEncoder::new(Vec::new(), Compression::new(LEVEL));
+        let mut json = BufWriter::with_capacity(PIECE, Packing { digest: Sha256::new(), encoder });
+        serde_json::to_writer(&mut json, content).expect("questions have string keys only, so they serialise");
+        let Packing { digest, encoder } = json.into_inner().expect("writing to a Vec cannot fail");
+        let bytes = encoder.finish().expect("writing to a Vec cannot fail");
+        Packed { sha256: digest.finalize().into(), bytes }
     }
 
     /// Decompresses the content and checks its digest.
