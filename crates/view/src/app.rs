@@ -242,7 +242,7 @@ static STYLE: LazyLock<String> = LazyLock::new(|| {
         include_str!("../templates/view.css")
     )
 });
-static SCRIPT: LazyLock<String> = 
+static SCRIPT: LazyLock<String> =
     LazyLock::new(|| [SHARED, include_str!("../templates/copy.js"), include_str!("../templates/view.js")].concat());
 
 /// Makes a value for templates.
