@@ -38,6 +38,12 @@ const markdown = await page.$eval("html", (html) => html.dataset.copied);
 check("a table is copied as Markdown", markdown.startsWith("| model |") && markdown.split("\n").length >= 4, markdown);
 await page.click("section.board .copies [data-copy=csv]");
 check("and as CSV", (await page.$eval("html", (html) => html.dataset.copied)).startsWith("model,"));
+// Names are texts in the copies, whatever they look like.
+const hostile = [["model", "x"], ["=1+1", "-0.5"], ["+1.2 [0, 2]", "'@x"], ["<b>a_b|c](http://x)</b>", "\\input{x}~^"]];
+const formatted = await page.evaluate((rows) => Object.fromEntries(Object.entries(formats).map(([name, format]) => [name, format(rows)])), hostile);
+check("formulas are quoted in a CSV, numbers are not", formatted.csv === "model,x\n'=1+1,-0.5\n\"'+1.2 [0, 2]\",''@x\n<b>a_b|c](http://x)</b>,\\input{x}~^", formatted.csv);
+check("markup is text in Markdown", formatted.markdown.endsWith("| &lt;b&gt;a\\_b\\|c\\](http://x)&lt;/b&gt; | \\\\input{x}\\~^ |"), formatted.markdown);
+check("commands are text in LaTeX", formatted.latex.includes("\\textbackslash{}input\\{x\\}\\textasciitilde{}\\textasciicircum{}"), formatted.latex);
 await page.click("section.board .copies [data-copy=latex]");
 check("and as LaTeX", (await page.$eval("html", (html) => html.dataset.copied)).includes("\\begin{tabular}"));
 

@@ -96,6 +96,7 @@ mod train_lora_cli;
 mod unsafe_code;
 mod until;
 mod view;
+mod view_limits;
 mod view_links;
 
 // A subject uses a part of what the golden vectors' own program needs.

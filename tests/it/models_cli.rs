@@ -1035,3 +1035,55 @@ fn two_runs_on_other_files_of_one_name_are_told_apart() {
     let output = place.run(&["compare", &names[0], &names[1]]);
     assert_says(&output, 0, &["name their models alike (tiny)", "generation_config.json"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_or_removed_through_a_link_in_the_cache() {
+    use std::os::unix::fs::symlink;
+    let fetch = ["models", "fetch", &pinned()];
+    let victim = |place: &Place| {
+        let victim = place.at().join("victim");
+        std::fs::write(&victim, "mine").unwrap();
+        victim
+    };
+    // A download that would go on in a file elsewhere.
+    let place = Place::new();
+    let (mine, partial) = (victim(&place), format!("{}.incomplete", place.weights_blob().display()));
+    std::fs::create_dir_all(place.weights_blob().parent().unwrap()).unwrap();
+    symlink(&mine, &partial).unwrap();
+    assert_says(&place.run(&fetch), 3, &[&partial, "is a link"]);
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine");
+    // A folder of links that is elsewhere.
+    for folder in ["snapshots".to_owned(), format!("snapshots/{COMMIT}"), ".earnest".to_owned()] {
+        let place = Place::new();
+        let (elsewhere, link) = (place.at().join("elsewhere"), place.repo().join(folder));
+        std::fs::create_dir(&elsewhere).unwrap();
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(&elsewhere, &link).unwrap();
+        assert_says(&place.run(&fetch), 3, &[link.to_str().unwrap(), "is a link"]);
+        assert!(std::fs::read_dir(&elsewhere).unwrap().next().is_none());
+    }
+    // A listing whose digits are a path.
+    let place = Place::fetched();
+    let mine = victim(&place);
+    let listing = place.repo().join(".earnest").join(format!("{COMMIT}.json"));
+    let digits = sha256(&files()["model.safetensors"].bytes);
+    let text = std::fs::read_to_string(&listing).unwrap();
+    std::fs::write(&listing, text.replace(&digits, "../../../victim")).unwrap();
+    assert_eq!(code(&place.run(&["models", "remove", &pinned(), "--yes"])), 0);
+    assert!(mine.exists() && !place.snapshot().exists());
+    // The whole cache may be on another disk.
+    let place = Place::new();
+    std::fs::create_dir(place.at().join("disk")).unwrap();
+    symlink(place.at().join("disk"), place.at().join("hub")).unwrap();
+    assert_says(&place.run(&fetch), 0, &[]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_home_that_is_no_folder_has_no_list() {
+    let place = Place::new();
+    let mut list = place.command(&["models", "list"]);
+    let output = list.env("HOME", "/dev/null").env_remove("XDG_CONFIG_HOME").output().unwrap();
+    assert_says(&output, 0, &["built in"]);
+}

@@ -19,6 +19,36 @@ pub(crate) struct Access {
     hosts: Option<Vec<String>>,
 }
 
+/// Returns the hosts that a head names: that of its `Host`, and that of a request line with a whole address, which is the one that counts for
+/// proxies. Clients of HTTP/1.0 need not name one; browsers always do.
+///
+/// # Errors
+/// The reason why they are not what a client sends (status 400).
+pub fn hosts(head: &Parts) -> Result<Vec<Authority>, &'static str> {
+    let mut given = head.headers.get_all(HOST).iter();
+    let host = match given.next() {
+        Some(value) => {
+            let parsed = value.to_str().ok().and_then(|text| text.parse::<Authority>().ok());
+            Some(parsed.ok_or("the Host header is not a host")?)
+        }
+        None if head.version >= Version::HTTP_11 => return Err("the request has no Host header"),
+        None => None,
+    };
+    if given.next().is_some() {
+        return Err("the request has more than one Host header");
+    }
+    Ok(host.into_iter().chain(head.uri.authority().cloned()).collect())
+}
+
+/// True for `localhost` and the addresses of this machine, with any port. Only names can be made to resolve to another machine's address, and
+/// only `localhost` cannot.
+pub fn is_loopback(authority: &Authority) -> bool {
+    let host = authority.host().to_ascii_lowercase();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let loopback = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    !authority.as_str().contains('@') && loopback
+}
+
 impl Access {
     /// Creates the rules of a server at `address`. Elsewhere than on the loopback, the key that it needs there takes the place of names: the
     /// machine's own are not known.
@@ -42,25 +72,8 @@ impl Access {
     }
 
     fn check_host(&self, head: &Parts) -> Result<(), ApiError> {
-        let mut given = head.headers.get_all(HOST).iter();
-        let host = given.next();
-        if given.next().is_some() {
-            return Err(ApiError::transport(400, "the request has more than one Host header"));
-        }
-        let host = match host {
-            Some(value) => {
-                let parsed = value.to_str().ok().and_then(|text| text.parse::<Authority>().ok());
-                Some(parsed.ok_or_else(|| ApiError::transport(400, "the Host header is not a host"))?)
-            }
-            None if head.version >= Version::HTTP_11 => {
-                return Err(ApiError::transport(400, "the request has no Host header"));
-            }
-            // Clients of HTTP/1.0 need not say it; browsers always do.
-            None => None,
-        };
-        // A request line with a whole address has a host too, which is the one that counts for proxies.
-        for authority in host.iter().chain(head.uri.authority()) {
-            if !self.allows(authority) {
+        for authority in hosts(head).map_err(|reason| ApiError::transport(400, reason))? {
+            if !self.allows(&authority) {
                 return Err(ApiError::transport(
                     403,
                     format!(
@@ -90,11 +103,8 @@ impl Access {
     /// True for an address of the loopback and for an allowed name, with any port.
     fn allows(&self, authority: &Authority) -> bool {
         let Some(hosts) = &self.hosts else { return true };
-        let host = authority.host().to_ascii_lowercase();
-        // Only names can be made to resolve to another machine's address, and only `localhost` cannot.
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        let loopback = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-        !authority.as_str().contains('@') && (loopback || hosts.contains(&host))
+        let is_named = hosts.contains(&authority.host().to_ascii_lowercase());
+        is_loopback(authority) || (is_named && !authority.as_str().contains('@'))
     }
 
     /// True if the head has the key. Takes the same time however much of the key is right.

@@ -16,7 +16,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::connections::{Connections, Place};
-use super::error::ApiError;
 use super::timed_stream::TimedStream;
 
 /// Largest head of a request, in bytes.
@@ -26,7 +25,8 @@ const MAX_HEADERS: usize = 64;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Stages of a server's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
-pub(crate) enum Stage {
+pub enum Stage {
+    /// Requests are answered.
     Serving,
     /// New requests are refused; those in flight are finished.
     Draining,
@@ -34,24 +34,29 @@ pub(crate) enum Stage {
     Stopped,
 }
 
+/// What all connections of a server share.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// Table of the open connections.
+    pub connections: Arc<Connections>,
+    /// Timeout of a request's head, also while a connection is idle.
+    pub read_timeout: Duration,
+    /// Answer to a connection for which there is no place, and from which nothing is read: [`unavailable`].
+    pub refusal: Arc<str>,
+}
+
 /// Accepts and serves connections until the server drains; then waits for those that are open until a second after it has stopped.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    router: Router,
-    connections: Arc<Connections>,
-    read_timeout: Duration,
-    stage: watch::Receiver<Stage>,
-) {
+pub async fn serve(listener: TcpListener, router: Router, terms: Terms, stage: watch::Receiver<Stage>) {
     let mut stopping = stage.clone();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => start(stream, peer, &router, &connections, read_timeout, &stage),
+                Ok((stream, peer)) => start(stream, peer, &router, &terms, &stage),
                 // The client has left already.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
                 Err(_) => {
                     // Out of file descriptors: there are more connections than the system lets this process have.
-                    connections.evict_any();
+                    terms.connections.evict_any();
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             },
@@ -61,36 +66,28 @@ pub(crate) async fn serve(
     drop(listener);
     reached(&mut stopping, Stage::Stopped).await;
     for _ in 0..100 {
-        if connections.open() == 0 {
+        if terms.connections.open() == 0 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-fn start(
-    stream: TcpStream,
-    peer: SocketAddr,
-    router: &Router,
-    connections: &Arc<Connections>,
-    read_timeout: Duration,
-    stage: &watch::Receiver<Stage>,
-) {
-    let Some(place) = connections.admit(peer.ip()) else {
+fn start(stream: TcpStream, peer: SocketAddr, router: &Router, terms: &Terms, stage: &watch::Receiver<Stage>) {
+    let Some(place) = terms.connections.admit(peer.ip()) else {
         // A client that does not get it learns that from the closed connection.
-        let _ = stream.try_write(no_place().as_bytes());
+        let _ = stream.try_write(terms.refusal.as_bytes());
         return;
     };
     let place = Arc::new(place);
-    let connection = serve_one(stream, router.clone(), Arc::clone(&place), read_timeout, stage.clone());
+    let connection = serve_one(stream, router.clone(), Arc::clone(&place), terms.read_timeout, stage.clone());
     place.set_task(tokio::spawn(connection).abort_handle());
 }
 
-/// Returns the answer to a connection for which there is no place, and from which nothing is read.
-fn no_place() -> String {
-    let body = ApiError::transport(503, "too many connections are waiting for answers").json().to_string();
+/// Returns an answer of status 503 as it is sent, which asks to come back in a second.
+pub fn unavailable(content_type: &str, body: &str) -> String {
     format!(
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {}\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{body}",
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
 }

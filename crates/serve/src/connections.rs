@@ -11,7 +11,8 @@ use tokio::task::AbortHandle;
 ///
 /// A full table closes the connection that has been sending its request, or nothing, for longest, so that connections that are held open for nothing
 /// cannot keep others out. One whose request was received is never closed for another.
-pub(crate) struct Connections {
+#[derive(Debug)]
+pub struct Connections {
     /// Most connections.
     limit: usize,
     /// Most connections of one client.
@@ -23,12 +24,13 @@ pub(crate) struct Connections {
     pub refused: AtomicU64,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Table {
     next: u64,
     open: HashMap<u64, Entry>,
 }
 
+#[derive(Debug)]
 struct Entry {
     peer: IpAddr,
     /// Since when the client has been sending a request, or could; none while it waits for an answer.
@@ -37,18 +39,20 @@ struct Entry {
 }
 
 /// A place in the table, until it is dropped.
-pub(crate) struct Place {
+#[derive(Debug)]
+pub struct Place {
     connections: Arc<Connections>,
     id: u64,
 }
 
 impl Connections {
+    /// Makes an empty table for so many connections, and so many of one client.
     pub fn new(limit: usize, per_peer: usize) -> Connections {
         Connections { limit, per_peer, table: Mutex::default(), evicted: AtomicU64::new(0), refused: AtomicU64::new(0) }
     }
 
     /// Makes a place for a new connection, if need be by closing another; none if all are waiting for answers.
-    pub fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+    pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         let peer = client_of(peer);
         let mut table = self.lock();
         let of_peer = table.open.values().filter(|entry| entry.peer == peer).count();
@@ -80,6 +84,7 @@ impl Connections {
         true
     }
 
+    /// Number of open connections.
     pub fn open(&self) -> usize {
         self.lock().open.len()
     }
@@ -92,7 +97,7 @@ impl Connections {
 
 impl Place {
     /// Names the task that serves the connection.
-    pub fn set_task(&self, task: AbortHandle) {
+    pub(crate) fn set_task(&self, task: AbortHandle) {
         if let Some(entry) = self.connections.lock().open.get_mut(&self.id) {
             entry.task = Some(task);
         }

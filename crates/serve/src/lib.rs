@@ -6,7 +6,14 @@
 //! Every step from a socket to the engine has a bound, in this order: `connections` (how many, how long they may take to send and to read),
 //! `access` (key, Host and Origin, from the head alone), `body` and `budget` (bytes held for all requests together), `request` and the
 //! modules that it calls (fields, context), `queue` (completions in flight). `response` writes OpenAI's JSON, `metrics` Prometheus' text, and `routes` joins them.
-//! `examples/serve.rs` serves the built-in model.
+//! `examples/serve.rs` serves the built-in model. [`http`] is what `earnest view` shares.
+
+/// Connections and hosts as every server of earnest takes them: bounded in number and time, from this machine's own pages.
+pub mod http {
+    pub use crate::access::{hosts, is_loopback};
+    pub use crate::connection::{Stage, Terms, serve, unavailable};
+    pub use crate::connections::{Connections, Place};
+}
 
 mod access;
 mod body;

@@ -10,8 +10,9 @@ use tokio::sync::watch;
 
 use super::access::Access;
 use super::budget::Budget;
-use super::connection::{self, Stage};
+use super::connection::{self, Stage, Terms};
 use super::connections::Connections;
+use super::error::ApiError;
 use super::metrics::Metrics;
 use super::queue::EngineQueue;
 use super::request::ServedModel;
@@ -158,10 +159,14 @@ impl Server {
         let http = {
             let shared = Arc::clone(&shared);
             let serve = move || {
-                let connections = Arc::clone(&shared.connections);
-                let read_timeout = shared.limits.read_timeout;
+                let full = ApiError::transport(503, "too many connections are waiting for answers").json();
+                let terms = Terms {
+                    connections: Arc::clone(&shared.connections),
+                    read_timeout: shared.limits.read_timeout,
+                    refusal: connection::unavailable("application/json", &full.to_string()).into(),
+                };
                 let router = routes::router(shared);
-                runtime.block_on(connection::serve(listener, router, connections, read_timeout, watched));
+                runtime.block_on(connection::serve(listener, router, terms, watched));
                 // A prompt that is being tokenised need not be waited for.
                 runtime.shutdown_background();
             };

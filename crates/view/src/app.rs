@@ -1,13 +1,15 @@
 //! Routes, the token, and pages from templates.
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::uri::Authority;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{Html, IntoResponse, Response};
@@ -18,13 +20,16 @@ use earnest_eval::report::plot::{DARK, LIGHT, RULES};
 use earnest_eval::report::{p_sentence, with_commas};
 use earnest_eval::run::RunError;
 use earnest_eval::run::store::Store;
+use earnest_serve::http::{Connections, Place, hosts, is_loopback};
 use earnest_tasks::suite::registry::task_label;
 use minijinja::{Environment, Value};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::limits::PAGE_BYTES;
 use crate::pages::{compare, leaderboard, run, sample, samples};
 use crate::shape;
+use crate::work::{Asked, Kind, Threads};
 
 /// State shared by all requests.
 pub(crate) struct App {
@@ -32,6 +37,8 @@ pub(crate) struct App {
     /// Path before every page: `/TOKEN/`.
     pub base: String,
     pub environment: Environment<'static>,
+    pub threads: Threads,
+    pub connections: Arc<Connections>,
 }
 
 /// State of the routes.
@@ -71,6 +78,15 @@ impl Failed {
         Failed { hint: Some(hint.trim().to_owned()).filter(|hint| !hint.is_empty()), ..self }
     }
 
+    /// All threads are busy.
+    pub fn busy() -> Failed {
+        Failed {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            message: "the viewer is busy with other pages".to_owned(),
+            hint: Some("Reload in a moment. What a closed page was waiting for ends by itself.".to_owned()),
+        }
+    }
+
     pub fn bad_request(message: impl Into<String>) -> Failed {
         Failed { status: StatusCode::BAD_REQUEST, message: message.into(), hint: None }
     }
@@ -104,25 +120,56 @@ impl App {
     /// Reads the results on a thread for work that blocks, and renders the page.
     pub async fn page(
         self: &Arc<Self>,
-        make: impl FnOnce(&Store) -> Result<Page, Failed> + Send + 'static,
+        kind: Kind,
+        make: impl FnOnce(&Store, &Asked) -> Result<Page, Failed> + Send + 'static,
     ) -> Response {
         let app = Arc::clone(self);
-        let work = move || {
-            let made = Store::open(&app.results).map_err(Failed::from).and_then(|store| make(&store));
-            let rendered = made.and_then(|Page { template, context }| app.render(template, context));
-            match rendered {
-                Ok(html) => Html(html).into_response(),
-                Err(failed) => app.failure(failed),
-            }
+        let render = move |store: &Store, asked: &Asked| {
+            let Page { template, context } = make(store, asked)?;
+            asked.check()?;
+            app.render(template, context)
         };
-        match tokio::task::spawn_blocking(work).await {
-            Ok(response) => response,
-            // A panic; the thread has printed it.
-            Err(_) => self.failure(Failed {
+        match self.read(kind, render).await {
+            Ok(html) => Html(html).into_response(),
+            Err(failed) => self.failure(failed),
+        }
+    }
+
+    /// Reads the results on a thread for work that blocks, for as long as the client waits.
+    pub async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        kind: Kind,
+        read: impl FnOnce(&Store, &Asked) -> Result<T, Failed> + Send + 'static,
+    ) -> Result<T, Failed> {
+        let app = Arc::clone(self);
+        let work = move |asked: &Asked| {
+            app.make_room();
+            let store = Store::open(&app.results)?;
+            asked.reads(&store);
+            read(&store, asked)
+        };
+        // A panic; the thread has printed it.
+        self.threads.run(kind, work).await?.unwrap_or_else(|| {
+            Err(Failed {
                 status: StatusCode::INTERNAL_SERVER_ERROR,
                 message: "this page failed, which is an error in earnest".to_owned(),
                 hint: None,
-            }),
+            })
+        })
+    }
+
+    /// Closes idle connections until there are file descriptors for what a page opens: the results, their log and a lock, twice.
+    fn make_room(&self) {
+        const FILES: usize = 8;
+        // Connections close on the other thread.
+        const TRIES: usize = 200;
+        const PAUSE: Duration = Duration::from_millis(5);
+        let is_free = || (0..FILES).map(|_| File::open(&self.results)).collect::<io::Result<Vec<File>>>().is_ok();
+        for _ in 0..if cfg!(unix) { TRIES } else { 0 } {
+            if is_free() || !self.results.is_dir() || !self.connections.evict_any() {
+                return;
+            }
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -132,21 +179,58 @@ impl App {
         let results = Value::from(self.results.display().to_string());
         let shared = minijinja::context! { base, results };
         let shared = minijinja::value::merge_maps([context, shared]);
-        let rendered = self.environment.get_template(template).and_then(|template| template.render(shared));
-        rendered.map_err(|error| Failed {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            message: format!("the page cannot be made: {error:#}"),
-            hint: None,
-        })
+        let mut page = Bounded::default();
+        let rendered = self
+            .environment
+            .get_template(template)
+            .and_then(|template| template.render_captured_to(shared, &mut page).map(drop));
+        match rendered {
+            _ if page.is_full => Err(Failed {
+                status: StatusCode::UNPROCESSABLE_ENTITY,
+                message: format!("this page would be larger than {} MiB", PAGE_BYTES >> 20),
+                hint: Some("`earnest samples RUN` and `earnest export RUN` have all of it.".to_owned()),
+            }),
+            Ok(()) => Ok(String::from_utf8_lossy(&page.bytes).into_owned()),
+            Err(error) => Err(Failed {
+                status: StatusCode::INTERNAL_SERVER_ERROR,
+                message: format!("the page cannot be made: {error:#}"),
+                hint: None,
+            }),
+        }
     }
 
     fn failure(&self, failed: Failed) -> Response {
         let Failed { status, message, hint } = failed;
         let context = json!({"title": "Not available", "message": message, "hint": hint});
         match self.render("error.html", from_serialize(context)) {
+            Ok(html) if status == StatusCode::SERVICE_UNAVAILABLE => {
+                (status, [(RETRY_AFTER, "1")], Html(html)).into_response()
+            }
             Ok(html) => (status, Html(html)).into_response(),
             Err(failed) => (failed.status, failed.message).into_response(),
         }
+    }
+}
+
+/// A page while it is written, up to [`PAGE_BYTES`].
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + part.len() > PAGE_BYTES {
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -158,7 +242,8 @@ static STYLE: LazyLock<String> = LazyLock::new(|| {
         include_str!("../templates/view.css")
     )
 });
-static SCRIPT: LazyLock<String> = LazyLock::new(|| format!("{SHARED}{}", include_str!("../templates/view.js")));
+static SCRIPT: LazyLock<String> =
+    LazyLock::new(|| [SHARED, include_str!("../templates/copy.js"), include_str!("../templates/view.js")].concat());
 
 /// Makes a value for templates.
 fn from_serialize(value: impl Serialize) -> Value {
@@ -166,9 +251,15 @@ fn from_serialize(value: impl Serialize) -> Value {
 }
 
 /// Makes the routes of a viewer. Everything is below the token; what is not says nothing about the results.
-pub(crate) fn router(results: PathBuf, token: &str) -> Router {
+pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections>) -> Router {
     let base = format!("/{token}/");
-    let app = Arc::new(App { results, base: base.clone(), environment: environment() });
+    let app = Arc::new(App {
+        results,
+        base: base.clone(),
+        environment: environment(),
+        threads: Threads::default(),
+        connections,
+    });
     let at = |path: &str| format!("{base}{path}");
     let fixed = |kind: &'static str, content: &'static str| {
         get(async move || ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=600")], content))
@@ -192,13 +283,24 @@ pub(crate) fn router(results: PathBuf, token: &str) -> Router {
         .with_state(app)
 }
 
-/// Refuses names that a page of somebody else could have pointed at this machine.
+/// Refuses names that a page of somebody else could have pointed at this machine. While a page is made, its connection is not closed for
+/// another.
 async fn check_host(request: Request, next: Next) -> Response {
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let name = host.and_then(|host| host.parse::<Authority>().ok()).map(|host| host.host().to_owned());
-    match name.as_deref() {
-        Some("localhost" | "127.0.0.1") => next.run(request).await,
-        _ => (StatusCode::FORBIDDEN, "only localhost and 127.0.0.1 are served\n").into_response(),
+    let (head, body) = request.into_parts();
+    match hosts(&head) {
+        Ok(hosts) if !hosts.is_empty() && hosts.iter().all(is_loopback) => {
+            let place: Option<Arc<Place>> = head.extensions.get().cloned();
+            if let Some(place) = &place {
+                place.answers();
+            }
+            let response = next.run(Request::from_parts(head, body)).await;
+            if let Some(place) = &place {
+                place.receives();
+            }
+            response
+        }
+        Ok(_) => (StatusCode::FORBIDDEN, "only localhost and 127.0.0.1 are served\n").into_response(),
+        Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
     }
 }
 

@@ -1,16 +1,20 @@
 //! `earnest view`: pages on the runs of a results folder, in a browser on this machine.
 //!
-//! Read-only and on the loopback; every address begins with a token, which [`Viewer::address`] has. Pages are made on the server from
+//! Read-only and on the loopback; every address begins with a token, which [`Viewer::address`] has. Connections are those of
+//! `earnest serve`: bounded in number and time. Pages are made on the server from
 //! templates (`templates/`); the script adds keys, copying and what changes while a run works. A request opens the results file, so that pages are as
 //! new as the file, and reads at most a page of samples; only comparisons read whole runs.
 //!
-//! `app` (routes, token, errors), `pages` (one module a page), `text` (thinking, marked readings, differences of two texts), `shape` (numbers
+//! `app` (routes, token, errors), `work` (threads, and their end when a client leaves), `limits` (what a page shows at most), `pages` (one
+//! module a page), `text` (thinking, marked readings, differences of two texts), `shape` (numbers
 //! and bars for templates).
 
 mod app;
+mod limits;
 mod pages;
 mod shape;
 mod text;
+mod work;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -21,6 +25,14 @@ use std::time::Duration;
 
 use earnest_eval::EvalError;
 use earnest_eval::run::store::Store;
+use earnest_serve::http::{Connections, Stage, Terms, serve, unavailable};
+use tokio::sync::watch;
+
+/// Most open connections: a browser opens six, and a page waits for no other.
+const CONNECTIONS: usize = 64;
+
+/// Timeout of a request's head, also while a connection is idle.
+const READ_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Reasons why a viewer cannot start or continue.
 #[derive(Debug, thiserror::Error)]
@@ -88,10 +100,15 @@ impl Viewer {
     /// [`ViewError::Http`].
     pub fn run(self, stop: &Arc<AtomicBool>) -> Result<(), ViewError> {
         let stop = Arc::clone(stop);
-        let router = app::router(self.results, &self.token);
-        let serve = async move {
+        let connections = Arc::new(Connections::new(CONNECTIONS, CONNECTIONS));
+        let router = app::router(self.results, &self.token, Arc::clone(&connections));
+        let full =
+            unavailable("text/plain; charset=utf-8", "Too many connections wait for pages. Reload in a moment.\n");
+        let terms = Terms { connections, read_timeout: READ_TIMEOUT, refusal: full.into() };
+        let answer = async move {
             self.listener.set_nonblocking(true)?;
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let (_stage, watched) = watch::channel(Stage::Serving);
             let stopped = async move {
                 while !stop.load(Ordering::Relaxed) {
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -99,17 +116,18 @@ impl Viewer {
             };
             // Open pages keep connections open; what they wait for need not be finished.
             tokio::select! {
-                served = axum::serve(listener, router) => served,
-                () = stopped => Ok(()),
+                () = serve(listener, router, terms, watched) => {}
+                () = stopped => {}
             }
+            Ok(())
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
-            .max_blocking_threads(4)
+            .max_blocking_threads(work::THREADS)
             .build()
             .map_err(ViewError::Http)?;
-        let outcome = runtime.block_on(serve);
+        let outcome: io::Result<()> = runtime.block_on(answer);
         runtime.shutdown_background();
         outcome.map_err(ViewError::Http)
     }

@@ -1,5 +1,6 @@
 //! Completions as pieces: thinking, readings where they stand, differences to another completion.
 use std::ops::Range;
+use std::time::Duration;
 
 use earnest_tasks::answer::visible;
 use serde::Serialize;
@@ -95,12 +96,15 @@ fn last_number(text: &str, read: &str) -> Option<usize> {
 /// Longest texts that are compared word by word.
 const LONGEST_COMPARED: usize = 200_000;
 
+/// Longest search for the fewest words that differ; after it, longer parts than necessary count as different.
+const LONGEST_SEARCH: Duration = Duration::from_secs(1);
+
 /// Returns the words of two texts with what only one of them has; each text alone where they are too long to compare.
 pub(crate) fn difference(one: &str, other: &str) -> [Vec<Piece>; 2] {
     if one.len() + other.len() > LONGEST_COMPARED {
         return [vec![piece("plain", one)], vec![piece("plain", other)]];
     }
-    let diff = TextDiff::from_words(one, other);
+    let diff = TextDiff::configure().timeout(LONGEST_SEARCH).diff_words(one, other);
     let mut sides: [Vec<Piece>; 2] = Default::default();
     for change in diff.iter_all_changes() {
         let (kind, places): (&str, &[usize]) = match change.tag() {

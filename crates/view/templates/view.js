@@ -16,13 +16,6 @@
       return skip ? [] : [cell.innerText.replace(/\s+/g, " ").trim()];
     });
   });
-  const latex = (text) => text.replace(/[&%$#_{}]/g, "\\$&").replace(/~/g, "\\textasciitilde{}").replace(/−/g, "$-$");
-  const formats = {
-    markdown: ([head, ...rows]) => [head, head.map(() => "---"), ...rows].map((row) => `| ${row.map((cell) => cell.replace(/\|/g, "\\|")).join(" | ")} |`).join("\n"),
-    latex: ([head, ...rows]) => [`\\begin{tabular}{${head.map((_, place) => (place ? "r" : "l")).join("")}}`, "\\hline", `${head.map(latex).join(" & ")} \\\\`, "\\hline",
-      ...rows.map((row) => `${row.map(latex).join(" & ")} \\\\`), "\\hline", "\\end{tabular}"].join("\n"),
-    csv: (rows) => rows.map((row) => row.map((cell) => (/[",\n]/.test(cell) ? `"${cell.replace(/"/g, '""')}"` : cell)).join(",")).join("\n"),
-  };
   const copy = async (button) => {
     const holder = button.closest(".copies");
     const table = holder.previousElementSibling.matches("table") ? holder.previousElementSibling : holder.previousElementSibling.querySelector("table");

@@ -9,10 +9,9 @@ use serde_json::json;
 use super::leaderboard::Warnings;
 use super::{record, sample};
 use crate::app::{Page, Shared};
+use crate::limits::{self, DRAWN_TASKS, ITEMS, NOTES, ROWS};
 use crate::text::difference;
-
-/// Items that are listed of each kind.
-const LISTED: usize = 200;
+use crate::work::Kind;
 
 /// Two runs.
 #[derive(Deserialize)]
@@ -53,23 +52,30 @@ impl Row {
 
 /// Shows the comparison of two runs.
 pub(crate) async fn page(State(app): Shared, Query(Two { a, b }): Query<Two>) -> Response {
-    app.page(move |store| {
+    app.page(Kind::Slow, move |store, asked| {
         let (one, other) = (record(store, &a)?, record(store, &b)?);
         let mut warnings = Warnings::default();
         let names = [a.clone(), b.clone()];
         let compared = compare_runs(store, &names, &CompareSettings::default(), &mut warnings)?;
+        asked.check()?;
         let found = compared.into_iter().next().ok_or_else(|| crate::app::Failed::not_found("there is nothing to compare"))?;
         let mut rows = vec![Row::of(&found.overall, true)];
-        rows.extend(found.tasks.iter().map(|task| Row::of(task, false)));
+        const HOW: &str = "`earnest compare` prints all";
+        let (of_tasks, more_rows) = limits::first(&found.tasks, ROWS, "tasks", HOW);
+        rows.extend(of_tasks.into_iter().map(|task| Row::of(task, false)));
+        let (mut warnings, more_warnings) = limits::first(warnings.0, NOTES, "warnings", HOW);
+        warnings.extend(more_warnings);
         let model = found.model.as_ref().map(|model| model.remark());
         let other_rules = found.other_rules();
-        let figure = comparison_figure(std::slice::from_ref(&found), str::to_owned, false).map(|figure| figure.inline());
-        let gained: Vec<_> = found.flips.iter().filter(|flip| flip.run > flip.baseline).take(LISTED).collect();
-        let lost: Vec<_> = found.flips.iter().filter(|flip| flip.run < flip.baseline).take(LISTED).collect();
+        let is_drawn = found.tasks.len() <= DRAWN_TASKS;
+        let figure = is_drawn.then(|| comparison_figure(std::slice::from_ref(&found), str::to_owned, false)).flatten();
+        let figure = figure.map(|figure| figure.inline());
+        let gained: Vec<_> = found.flips.iter().filter(|flip| flip.run > flip.baseline).take(ITEMS).collect();
+        let lost: Vec<_> = found.flips.iter().filter(|flip| flip.run < flip.baseline).take(ITEMS).collect();
         let models = super::labels([&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())));
         let title = format!("{} and {}", models[0], models[1]);
         let (all_gained, all_lost) = (found.gained as u64, found.lost as u64);
-        let context = json!({"title": title, "a": a, "b": b, "models": models, "rows": rows, "model": model, "other_rules": other_rules, "figure": figure, "gained": gained, "lost": lost, "all_gained": all_gained, "all_lost": all_lost, "warnings": warnings.0, "items": found.items as u64, "right_or_wrong": found.right_or_wrong});
+        let context = json!({"title": title, "a": a, "b": b, "models": models, "rows": rows, "model": model, "other_rules": other_rules, "figure": figure, "gained": gained, "lost": lost, "all_gained": all_gained, "all_lost": all_lost, "warnings": warnings, "more_rows": more_rows, "items": found.items as u64, "right_or_wrong": found.right_or_wrong});
         Ok(Page::new("compare.html", context))
     })
     .await
@@ -87,9 +93,10 @@ pub(crate) struct OneItem {
 
 /// Shows the answers of two runs to one item.
 pub(crate) async fn pair(State(app): Shared, Query(OneItem { a, b, item, n }): Query<OneItem>) -> Response {
-    app.page(move |store| {
+    app.page(Kind::Slow, move |store, asked| {
         let [one, other] = [record(store, &a)?, record(store, &b)?];
         let shown = [sample::find(store, &one, &item, n, false)?, sample::find(store, &other, &item, n, false)?];
+        asked.check()?;
         let sides = difference(&shown[0].text, &shown[1].text);
         let models = super::labels(
             [&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())),

@@ -14,7 +14,9 @@ use serde_json::json;
 
 use super::{headline, record, status};
 use crate::app::{Failed, Page, Shared};
+use crate::limits::{BESIDE, CELLS, RUNS};
 use crate::shape::Share;
+use crate::work::{Asked, Kind};
 
 /// Runs of a suite that asked the same questions in the same way: only these are ranked with each other.
 #[derive(Serialize)]
@@ -31,6 +33,8 @@ struct Board {
     labels: Vec<String>,
     /// Tasks by runs, in the order of `runs`.
     tasks: Vec<TaskRow>,
+    /// Tasks that the table has no room for.
+    more_tasks: u64,
 }
 
 /// A run.
@@ -65,10 +69,23 @@ struct TaskRow {
     cells: Vec<Option<Share>>,
 }
 
-/// Shows all runs.
-pub(crate) async fn page(State(app): Shared) -> Response {
-    app.page(|store| {
-        let runs = store.runs()?;
+/// Part of the runs.
+#[derive(Deserialize)]
+pub(crate) struct Part {
+    /// Newer runs that are left out.
+    #[serde(default)]
+    newer: usize,
+}
+
+/// Shows the runs, the newest [`RUNS`] of them.
+pub(crate) async fn page(State(app): Shared, Query(Part { newer }): Query<Part>) -> Response {
+    app.page(Kind::Quick, move |store, asked| {
+        let mut runs = store.runs()?;
+        let number = runs.len();
+        let newer = newer.min(number);
+        runs.truncate(number - newer);
+        let older = runs.len().saturating_sub(RUNS);
+        runs.drain(..older);
         let mut suites: Vec<(&str, Vec<Vec<&RunRecord>>)> = Vec::new();
         for run in &runs {
             let suite = run.manifest.settings.suite.as_str();
@@ -80,8 +97,13 @@ pub(crate) async fn page(State(app): Shared) -> Response {
                 None => suites.push((suite, vec![vec![run]])),
             }
         }
-        let boards: Vec<Board> = suites.into_iter().flat_map(|(suite, groups)| boards(store, suite, groups)).collect();
-        Ok(Page::new("leaderboard.html", json!({"title": "Runs", "boards": boards})))
+        let mut cells = CELLS;
+        let mut all: Vec<Board> = Vec::new();
+        for (suite, groups) in suites {
+            all.extend(boards(store, suite, groups, asked, &mut cells)?);
+        }
+        let further = json!({"number": number as u64, "shown": runs.len() as u64, "newer": newer, "older": older as u64, "next": newer + RUNS, "previous": newer.saturating_sub(RUNS)});
+        Ok(Page::new("leaderboard.html", json!({"title": "Runs", "boards": all, "further": further})))
     })
     .await
 }
@@ -99,7 +121,13 @@ fn is_of_asking(change: &SettingChange) -> bool {
 }
 
 /// The boards of a suite, those with most runs first.
-fn boards(store: &Store, suite: &str, mut groups: Vec<Vec<&RunRecord>>) -> Vec<Board> {
+fn boards(
+    store: &Store,
+    suite: &str,
+    mut groups: Vec<Vec<&RunRecord>>,
+    asked: &Asked,
+    cells: &mut usize,
+) -> Result<Vec<Board>, Failed> {
     groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
     let number = groups.len();
     let settings = |group: &[&RunRecord]| -> String {
@@ -112,22 +140,29 @@ fn boards(store: &Store, suite: &str, mut groups: Vec<Vec<&RunRecord>>) -> Vec<B
         words.join(", ")
     };
     let board = |(place, group): (usize, &Vec<&RunRecord>)| {
-        let mut runs: Vec<Entry> = group.iter().map(|run| entry(store, run)).collect();
+        let entry = |run: &&RunRecord| asked.check().map(|()| entry(store, run));
+        let mut runs = group.iter().map(entry).collect::<Result<Vec<Entry>, Failed>>()?;
         // A part of the questions is not ranked with all of them.
         let value = |entry: &Entry| entry.headline.map_or(f64::NEG_INFINITY, |share| share.value);
         runs.sort_by(|one, other| {
             let order = one.is_partial().cmp(&other.is_partial());
             order.then_with(|| value(other).total_cmp(&value(one))).then_with(|| one.run.cmp(&other.run))
         });
-        Board {
+        let mut tasks = tasks(&runs, rows_of_tasks(suite, &group[0].manifest.settings.suite_options).as_ref());
+        let room = *cells / runs.len().max(1);
+        let more_tasks = tasks.len().saturating_sub(room) as u64;
+        tasks.truncate(room);
+        *cells -= tasks.len() * runs.len();
+        Ok(Board {
             suite: suite.to_owned(),
             boards: number,
             is_first: place == 0,
             settings: settings(group),
-            tasks: tasks(&runs, rows_of_tasks(suite, &group[0].manifest.settings.suite_options).as_ref()),
+            tasks,
+            more_tasks,
             labels: super::labels(runs.iter().map(|run| (run.model.as_str(), run.run.as_str()))),
             runs,
-        }
+        })
     };
     groups.iter().enumerate().map(board).collect()
 }
@@ -206,12 +241,8 @@ fn values(document: &Document) -> Vec<(String, Share)> {
 
 /// Rows of tasks by runs; `with_samples` are those that have samples, where not all have.
 fn tasks(runs: &[Entry], with_samples: Option<&BTreeSet<String>>) -> Vec<TaskRow> {
-    let mut names: Vec<&String> = Vec::new();
-    for name in runs.iter().flat_map(|run| &run.order) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let mut known = BTreeSet::new();
+    let names: Vec<&String> = runs.iter().flat_map(|run| &run.order).filter(|name| known.insert(*name)).collect();
     let cells = |task: &String| runs.iter().map(|run| run.values.get(task).copied()).collect();
     let linked = |task: &String| with_samples.is_none_or(|tasks| tasks.contains(task));
     names.into_iter().map(|task| TaskRow { task: task.clone(), linked: linked(task), cells: cells(task) }).collect()
@@ -251,13 +282,17 @@ struct Beside {
 
 /// Shows the paired differences of runs that asked alike to one of them, with Holm's adjustment over the runs.
 pub(crate) async fn differences(State(app): Shared, Query(ToBase { base }): Query<ToBase>) -> Response {
-    app.page(move |store| {
+    app.page(Kind::Slow, move |store, asked| {
         let base = record(store, &base)?;
         let suite = &base.manifest.settings.suite;
         let is_beside =
             |run: &RunRecord| run.manifest.settings.suite == *suite && run.id != base.id && asks_alike(&base, run);
-        let others = store.runs()?.into_iter().filter(is_beside);
-        let mut rows: Vec<Beside> = others.map(|run| beside(store, &base, &run)).collect();
+        let mut others: Vec<RunRecord> = store.runs()?.into_iter().filter(is_beside).collect();
+        let left = others.len().saturating_sub(BESIDE) as u64;
+        // The newest.
+        others.drain(..others.len() - others.len().min(BESIDE));
+        let beside = |run: &RunRecord| asked.check().map(|()| beside(store, &base, run));
+        let mut rows = others.iter().map(beside).collect::<Result<Vec<Beside>, Failed>>()?;
         holm(&mut rows);
         rows.sort_by(|one, other| {
             let value = |row: &Beside| row.difference.unwrap_or(f64::NEG_INFINITY);
@@ -266,7 +301,7 @@ pub(crate) async fn differences(State(app): Shared, Query(ToBase { base }): Quer
         let title = format!("Differences to {}", base.manifest.run);
         Ok(Page::new(
             "differences.html",
-            json!({"title": title, "base_run": base.manifest.run, "suite": suite, "rows": rows}),
+            json!({"title": title, "base_run": base.manifest.run, "suite": suite, "rows": rows, "left": left}),
         ))
     })
     .await

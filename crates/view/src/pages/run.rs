@@ -1,6 +1,6 @@
 //! A run: headline, what it was asked, figures, notes; live while it works.
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use earnest_eval::report::page::{QuestionTexts, ReportRun, Section, figures};
 use earnest_eval::report::plot::LARGEST;
@@ -8,12 +8,14 @@ use earnest_eval::report::warnings;
 use earnest_eval::run::store::Store;
 use earnest_tasks::suite::registry::rows_of_tasks;
 use earnest_tasks::suite::{SummaryRow, profile};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{headline, record, status};
 use crate::app::{Failed, Page, Shared};
+use crate::limits::{self, DRAWN_POINTS, DRAWN_TASKS, NOTES, OPTIONS, ROWS};
 use crate::shape::Share;
+use crate::work::{Asked, Kind};
 
 /// A row of the run's table.
 #[derive(Serialize)]
@@ -39,19 +41,28 @@ struct Drawn {
     widest: f64,
 }
 
+/// Part of the table of tasks.
+#[derive(Deserialize)]
+pub(crate) struct Part {
+    /// Tasks before it.
+    #[serde(default)]
+    from: usize,
+}
+
 /// Shows a run.
-pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Response {
-    app.page(move |store| {
+pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(Part { from }): Query<Part>) -> Response {
+    app.page(Kind::Quick, move |store, _| {
         let run = record(store, &name)?;
         let document = super::document(store, &run)?;
         let (share, rule) = headline(&document).unzip();
         let adaptive = run.manifest.settings.is_adaptive();
         let settings = &run.manifest.settings;
         let tasks = rows_of_tasks(&settings.suite, &settings.suite_options);
-        let rows: Vec<TaskValue> = document
-            .summary
-            .rows
-            .iter()
+        let number = document.summary.rows.iter().filter(|row| row.name != "all").count();
+        let of_task = document.summary.rows.iter().filter(|row| row.name != "all").skip(from).take(ROWS);
+        let all = document.summary.rows.iter().filter(|row| row.name == "all");
+        let rows: Vec<TaskValue> = of_task
+            .chain(all)
             .map(|row| TaskValue {
                 task: row.name.clone(),
                 n: row.n as u64,
@@ -68,10 +79,17 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
         let facts = facts(&document, status(store, &run)?);
         let mut notes = document.summary.notes.clone();
         notes.extend(warnings(&document));
+        let points: usize = document.summary.series.iter().map(|series| series.points.len()).sum();
+        let is_drawn = number <= DRAWN_TASKS && points <= DRAWN_POINTS;
+        if !is_drawn {
+            notes.insert(0, format!("Figures are drawn here of up to {DRAWN_TASKS} tasks and {DRAWN_POINTS} points; this run has {number} tasks and {points} points: `earnest report` draws them."));
+        }
+        let (mut notes, more_notes) = limits::first(notes, NOTES, "notes", "`earnest runs show` prints them");
+        notes.extend(more_notes);
         let working = status(store, &run)? == "working";
         // Figures of outcomes and latencies need every sample, and are in the report.
-        let drawn = ReportRun::stored(document, Vec::new(), QuestionTexts::default());
-        let placed = figures(std::slice::from_ref(&drawn), &[], false);
+        let drawn = is_drawn.then(|| ReportRun::stored(document, Vec::new(), QuestionTexts::default()));
+        let placed = drawn.map(|drawn| figures(std::slice::from_ref(&drawn), &[], false)).unwrap_or_default();
         let wanted = |section| matches!(section, Section::Heat | Section::Curves);
         let figures: Vec<Drawn> = placed
             .into_iter()
@@ -85,15 +103,20 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>) -> Respon
             })
             .collect();
         let title = format!("{} on {}", run.manifest.settings.suite, run.manifest.model.name);
-        let others: Vec<String> = store
+        let others = store
             .runs()?
             .into_iter()
+            .rev()
             .filter(|other| other.id != run.id && other.manifest.settings.suite == run.manifest.settings.suite)
-            .map(|other| other.manifest.run)
-            .collect();
+            .map(|other| other.manifest.run);
+        // The newest, in the order in which they were made.
+        let (mut others, more_others) = limits::first(others, OPTIONS, "runs", "name one with `earnest compare`");
+        others.reverse();
+        let before = (from > 0).then(|| from.saturating_sub(ROWS));
+        let after = (number > from.saturating_add(ROWS)).then(|| from + ROWS);
         Ok(Page::new(
             "run.html",
-            json!({"title": title, "run": name, "share": share, "rule": rule, "rows": rows, "facts": facts, "notes": notes, "figures": figures, "working": working, "others": others, "adaptive": adaptive}),
+            json!({"title": title, "run": name, "share": share, "rule": rule, "rows": rows, "facts": facts, "notes": notes, "figures": figures, "working": working, "others": others, "more_others": more_others, "adaptive": adaptive, "number": number, "from": from, "before": before, "after": after}),
         ))
     })
     .await
@@ -144,14 +167,12 @@ struct Progress {
 
 /// Returns the progress of a run as JSON.
 pub(crate) async fn progress(State(app): Shared, Path(name): Path<String>) -> Response {
-    let results = app.results.clone();
-    let work = move || -> Result<Progress, Failed> {
-        let store = Store::open(&results)?;
-        let run = record(&store, &name)?;
+    let work = move |store: &Store, _: &Asked| -> Result<Progress, Failed> {
+        let run = record(store, &name)?;
         let sums = store.aggregate(&run)?;
         let accuracy = sums.accuracy().filter(|_| !run.manifest.settings.is_adaptive());
         Ok(Progress {
-            status: status(&store, &run)?,
+            status: status(store, &run)?,
             recorded: sums.totals.recorded,
             planned: run.planned,
             accuracy: accuracy.map(|accuracy| accuracy.value),
@@ -159,9 +180,8 @@ pub(crate) async fn progress(State(app): Shared, Path(name): Path<String>) -> Re
             high: accuracy.map(|accuracy| accuracy.high),
         })
     };
-    match tokio::task::spawn_blocking(work).await {
-        Ok(Ok(progress)) => Json(progress).into_response(),
-        Ok(Err(failed)) => failed.into_response(),
-        Err(_) => axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    match app.read(Kind::Quick, work).await {
+        Ok(progress) => Json(progress).into_response(),
+        Err(failed) => failed.into_response(),
     }
 }

@@ -10,7 +10,9 @@ use serde_json::json;
 
 use super::record;
 use crate::app::{Failed, Page, Shared};
+use crate::limits::{self, MARKS, ROWS, SHORT_TEXT_BYTES, TEXT_BYTES, TOKENS};
 use crate::text::{Piece, pieces};
+use crate::work::Kind;
 
 /// Outcome of a sample: a word, and its colour.
 #[derive(Debug, Clone, Serialize)]
@@ -72,6 +74,8 @@ pub(crate) struct Shown {
     pub text: String,
     pub failure: Option<String>,
     readings: Vec<Reading>,
+    /// How many more readings, continuations and details there are.
+    more: Vec<String>,
     facts: Vec<(String, String)>,
     /// Continuations that were scored.
     likelihoods: Vec<Likelihood>,
@@ -106,7 +110,9 @@ pub(crate) struct Which {
 
 /// Shows a sample.
 pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(which): Query<Which>) -> Response {
-    app.page(move |store| {
+    // The prompt is made again for its tokens.
+    let kind = if which.tokens { Kind::Slow } else { Kind::Quick };
+    app.page(kind, move |store, _| {
         let run = record(store, &name)?;
         let shown = find(store, &run, &which.item, which.n, which.tokens)?;
         let template = if which.bare { "sample_body.html" } else { "sample.html" };
@@ -126,7 +132,7 @@ pub(crate) fn find(store: &Store, run: &RunRecord, item: &str, number: u32, by_t
         if asked.sample.sample == number {
             let item = asked.question.as_ref().filter(|_| by_token).map(|question| &question.item);
             let tokens = item.and_then(|item| tokens(&run.manifest, item, &asked.sample));
-            found = Some(Shown { tokens, ..shown(run, asked) });
+            found = Some(shown(run, asked, tokens));
         }
         Ok::<(), Failed>(())
     })?;
@@ -136,15 +142,21 @@ pub(crate) fn find(store: &Store, run: &RunRecord, item: &str, number: u32, by_t
     })
 }
 
-fn shown(run: &RunRecord, asked: AskedSample) -> Shown {
+fn shown(run: &RunRecord, asked: AskedSample, tokens: Option<SampleTokens>) -> Shown {
     let AskedSample { sample, question, .. } = asked;
     let of_log = run.manifest.settings.is_log();
     let primary = earnest_eval::suites::primary(&run.manifest.settings);
     let outcome = outcome(&sample, of_log);
-    let text = sample.completion_text();
-    let readings = readings(&sample, &primary);
-    let marked: Vec<(String, String)> =
-        readings.iter().filter_map(|reading| Some((reading.rule.clone(), reading.read.clone()?))).collect();
+    let long = |text: String| limits::text(text, TEXT_BYTES);
+    let text = long(sample.completion_text());
+    const HOW: &str = "`earnest samples --json` prints all";
+    let (readings, more_readings) = limits::first(readings(&sample, &primary), ROWS, "scorers", HOW);
+    let (facts, more_facts) = limits::first(facts(&sample), ROWS, "details", HOW);
+    let (likelihoods, more_likelihoods) = limits::first(likelihoods(&sample), ROWS, "continuations", HOW);
+    let (tokens, more_tokens) = tokens.map(first_tokens).unzip();
+    let more = [more_likelihoods, more_readings, more_facts].into_iter().chain(more_tokens.into_iter().flatten());
+    let marked = readings.iter().filter_map(|reading| Some((reading.rule.clone(), reading.read.clone()?)));
+    let marked: Vec<(String, String)> = marked.take(MARKS).collect();
     let completion = match sample.likelihoods() {
         Some(_) => pieces(&text, None, &[]),
         None => pieces(&text, run.manifest.opened_thinking(), &marked),
@@ -154,24 +166,34 @@ fn shown(run: &RunRecord, asked: AskedSample) -> Shown {
         None => (None, None, "(this version's suite does not have this item)".to_owned()),
     };
     Shown {
-        facts: facts(&sample),
-        likelihoods: likelihoods(&sample),
-        tokens: None,
+        more: more.flatten().collect(),
+        facts,
+        likelihoods,
+        tokens,
         item: sample.item.clone(),
         sample: sample.sample,
         task: sample.task.clone(),
         cluster: sample.cluster.clone(),
         outcome,
-        prompt,
-        system,
-        question,
-        gold: sample.gold.clone(),
-        answer: sample.score.as_ref().and_then(|score| score.answer.clone()),
+        prompt: prompt.map(long),
+        system: system.map(long),
+        question: long(question),
+        gold: long(sample.gold.clone()),
+        answer: sample.score.as_ref().and_then(|score| score.answer.clone()).map(long),
         completion,
         text,
-        failure: sample.failure.as_ref().map(|failure| failure.message.clone()),
+        failure: sample.failure.as_ref().map(|failure| long(failure.message.clone())),
         readings,
     }
+}
+
+/// The first tokens of prompt and answer, and how many more there are.
+fn first_tokens(tokens: SampleTokens) -> (SampleTokens, Vec<Option<String>>) {
+    const HOW: &str = "`earnest samples --json` prints the ids of the answer";
+    let (prompt, more_of_prompt) =
+        tokens.prompt.map(|prompt| limits::first(prompt, TOKENS, "tokens of the prompt", HOW)).unzip();
+    let (completion, more) = limits::first(tokens.completion, TOKENS, "tokens of the answer", HOW);
+    (SampleTokens { prompt, completion }, vec![more_of_prompt.flatten(), more])
 }
 
 fn likelihoods(sample: &Sample) -> Vec<Likelihood> {
@@ -180,7 +202,7 @@ fn likelihoods(sample: &Sample) -> Vec<Likelihood> {
     let likelihood = |score: ContinuationScore| Likelihood {
         largest: score.logprob == largest,
         tint: (8.0 + score.logprob / score.tokens.max(1) as f64).round().clamp(0.0, 8.0) as u8,
-        text: score.text,
+        text: limits::text(score.text, SHORT_TEXT_BYTES),
         logprob: format!("{:.3}", score.logprob),
         tokens: score.tokens,
     };
@@ -195,6 +217,7 @@ fn readings(sample: &Sample, primary: &[String]) -> Vec<Reading> {
             true => score.answer.clone(),
             false => score.evidence.readings.get(rule).cloned().flatten(),
         };
+        let read = read.map(|read| limits::text(read, SHORT_TEXT_BYTES));
         Reading { rule: rule.to_owned(), right, read, primary: is_primary }
     };
     score.rules.iter().map(reading).collect()
@@ -240,5 +263,6 @@ fn facts(sample: &Sample) -> Vec<(String, String)> {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         facts.push((name.clone(), text));
     }
+    facts.iter_mut().for_each(|(_, value)| *value = limits::text(std::mem::take(value), SHORT_TEXT_BYTES));
     facts
 }

@@ -12,7 +12,9 @@ use serde_json::json;
 use super::record;
 use super::sample::{Outcome, class, outcome};
 use crate::app::{Failed, Page, Shared};
+use crate::limits::{self, OPTIONS, SHORT_TEXT_BYTES};
 use crate::shape;
+use crate::work::Kind;
 
 /// Samples on a page.
 const PAGE: usize = 50;
@@ -37,11 +39,20 @@ pub(crate) struct Wanted {
     pub q: String,
     /// Two rules that score differently, as [`shape::pair`] joins them.
     pub disagree: String,
+    /// One of them, and the other, where there are too many for a list of pairs.
+    pub scorer: String,
+    pub against: String,
     pub item: String,
     pub after: String,
 }
 
 impl Wanted {
+    /// A search reads the texts or scores of all samples, one after another.
+    fn kind(&self) -> Kind {
+        let searches = [&self.q, &self.disagree, &self.scorer].iter().any(|text| !text.is_empty());
+        if searches { Kind::Slow } else { Kind::Quick }
+    }
+
     fn filter(&self) -> Result<Filter, Failed> {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let mut filter =
@@ -54,7 +65,9 @@ impl Wanted {
             "cut" => filter.truncated = true,
             reason => filter.reason = Some(reason.strip_prefix(CLASS).unwrap_or(reason).to_owned()),
         }
-        if !self.disagree.is_empty() {
+        if !self.scorer.is_empty() && !self.against.is_empty() {
+            filter.disagree = Some([self.scorer.clone(), self.against.clone()]);
+        } else if !self.disagree.is_empty() {
             let rules = shape::both(&self.disagree).ok_or_else(|| {
                 Failed::bad_request(format!("{:?} is not two rules joined by a comma", self.disagree))
             })?;
@@ -74,6 +87,8 @@ impl Wanted {
             ("outcome", &self.outcome),
             ("q", &self.q),
             ("disagree", &self.disagree),
+            ("scorer", &self.scorer),
+            ("against", &self.against),
             ("item", &self.item),
             ("after", after),
         ];
@@ -97,7 +112,7 @@ struct Line {
 
 /// Shows the list.
 pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(wanted): Query<Wanted>) -> Response {
-    app.page(move |store| {
+    app.page(wanted.kind(), move |store, asked| {
         let run = record(store, &name)?;
         store.check_seal(&run)?;
         let filter = check_filter(store, &run, wanted.filter()?)?;
@@ -106,7 +121,9 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(wan
         let mut last = None;
         let (_, more) = each_asked(store, &run, filter, PAGE, |AskedSample { place, sample, question }| {
             last = Some(place);
+            asked.check()?;
             let question = question.map(|question| question.item.segments.question).unwrap_or_default();
+            let question = limits::text(question, SHORT_TEXT_BYTES);
             lines.push(Line {
                 outcome: outcome(&sample, of_log),
                 question: one_line(&question),
@@ -122,15 +139,22 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(wan
         let first = (!wanted.after.is_empty()).then(|| wanted.query(""));
         let (tasks, reasons) = (store.all(&run, Named::Task)?, store.all(&run, Named::Reason)?);
         let rules = store.rules(&run)?;
+        // Too many for a list are written instead, with the first as suggestions.
+        let (number_of_tasks, number_of_rules) = (tasks.len() as u64, rules.len() as u64);
+        let too_many_tasks = tasks.len() > OPTIONS;
+        let too_many_rules = rules.len() * rules.len().saturating_sub(1) / 2 > OPTIONS;
+        let tasks: Vec<String> = tasks.into_iter().take(OPTIONS).collect();
+        let rules: Vec<String> = rules.into_iter().take(OPTIONS).collect();
         varying(&mut lines);
         // Answers that the budget ended have a line of their own, whatever was in them.
         let classes: Vec<(String, String)> = reasons
             .iter()
             .filter(|reason| reason.as_str() != FailureClass::Truncated.as_str())
+            .take(OPTIONS)
             .map(|reason| (format!("{CLASS}{reason}"), class(reason)))
             .collect();
         let title = format!("Samples of {name}");
-        let context = json!({"title": title, "run": name, "wanted": wanted, "lines": lines, "next": next, "first": first, "tasks": tasks, "classes": classes, "rules": rules});
+        let context = json!({"title": title, "run": name, "wanted": wanted, "lines": lines, "next": next, "first": first, "tasks": tasks, "classes": classes, "rules": rules, "too_many_tasks": too_many_tasks, "too_many_rules": too_many_rules, "number_of_tasks": number_of_tasks, "number_of_rules": number_of_rules});
         Ok(Page::new("samples.html", context))
     })
     .await

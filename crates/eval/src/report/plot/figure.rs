@@ -182,4 +182,14 @@ mod tests {
         assert!(key(Mark::Curve).contains("class=\"dot\"") && key(Mark::Curve).contains("data-series=\"2\""));
         assert!(legend(&mut Svg::default(), Mark::Bar, &[(0, "alone")], 0.0, 0.0, 300.0) == 0.0);
     }
+
+    #[test]
+    fn names_fit_a_file_system() {
+        assert_eq!(file_name("heat-a/b (x)"), "heat-a-b--x-");
+        let longest = "x".repeat(LONGEST_NAME);
+        assert_eq!(file_name(&longest), longest);
+        let names = ["a", "b"].map(|end| file_name(&format!("{}{end}", "\u{e9}".repeat(1_000_000))));
+        assert!(names.iter().all(|name| name.len() == LONGEST_NAME && name.is_ascii()), "{names:?}");
+        assert_ne!(names[0], names[1]);
+    }
 }

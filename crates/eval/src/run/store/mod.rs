@@ -39,6 +39,7 @@
 
 mod aggregate;
 mod database;
+mod interrupter;
 mod legacy;
 mod lock;
 mod names;
@@ -53,6 +54,7 @@ mod write;
 
 pub use aggregate::{Aggregate, TaskAggregate};
 pub use database::{RunProgress, RunRecord, RunSeal, Store};
+pub use interrupter::Interrupter;
 pub use legacy::legacy_folders;
 pub use lock::RunLock;
 pub use names::{LONGEST_NAME, check_name, did_you_mean};
