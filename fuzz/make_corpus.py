@@ -294,6 +294,98 @@ def tasks():
     put("task", "deep.toml", "a = " + "[" * 3000)
 
 
+def varint(number):
+    number &= 2**64 - 1
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def signed(number):
+    return varint(number << 1 ^ number >> 63)
+
+
+def thrift(**fields):
+    """A structure of the compact protocol: f1=5 is a number, f2=b"x" a text, f3=[...] a list of structures, f4=("i", [...]) or ("s", [...])
+    one of numbers or texts, f5=("raw", bytes) a structure."""
+    out, last = b"", 0
+    for name, value in fields.items():
+        number = int(name[1:])
+        kind = {int: 6, bytes: 8, list: 9}.get(type(value)) or (12 if value[0] == "raw" else 9)
+        if type(value) is int and abs(value) < 2**31:
+            kind = 5
+        out += bytes([number - last << 4 | kind])
+        last = number
+        if type(value) is int:
+            out += signed(value)
+        elif type(value) is bytes:
+            out += varint(len(value)) + value
+        elif kind == 12:
+            out += value[1]
+        else:
+            of, items = (12, value) if type(value) is list else ({"i": 5, "s": 8}[value[0]], value[1])
+            items = [signed(item) if of == 5 else varint(len(item)) + item if of == 8 else item for item in items]
+            out += (bytes([len(items) << 4 | of]) if len(items) < 15 else bytes([0xF0 | of]) + varint(len(items))) + b"".join(items)
+    return out + b"\0"
+
+
+def parquet_page(kind, data, values, encoding=0, size=None):
+    head = {"f1": kind, "f2": len(data) if size is None else size, "f3": len(data)}
+    if kind == 0:
+        head["f5"] = ("raw", thrift(f1=values, f2=encoding, f3=3, f4=3))
+    elif kind == 2:
+        head["f7"] = ("raw", thrift(f1=values, f2=encoding))
+    else:
+        head["f8"] = ("raw", thrift(f1=values, f2=0, f3=values, f4=encoding, f5=0, f6=0))
+    return thrift(**head) + data
+
+
+def parquet_file(columns, rows, depth=0):
+    """A file of one row group. A column: name, repetition (0 required, 1 optional, 2 repeated), codec, pages, values."""
+    schema = [thrift(f4=b"root", f5=1 if depth else len(columns))]
+    schema += [thrift(f3=0, f4=b"g", f5=len(columns) if level == depth - 1 else 1) for level in range(depth)]
+    body, chunks = b"PAR1", []
+    for name, repetition, codec, pages, values in columns:
+        schema.append(thrift(f1=6, f3=repetition, f4=name, f6=0))
+        start, data = len(body), b"".join(pages)
+        dictionary = {"f11": start} if len(pages) > 1 else {}
+        path = ("s", [b"g"] * depth + [name])
+        meta = thrift(f1=6, f2=("i", [0, 8]), f3=path, f4=codec, f5=values, f6=len(data), f7=len(data), f9=start, **dictionary)
+        chunks.append(thrift(f2=start, f3=("raw", meta)))
+        body += data
+    footer = thrift(f1=1, f2=schema, f3=rows, f4=[thrift(f1=chunks, f2=len(body), f3=rows)])
+    return body + footer + struct.pack("<I", len(footer)) + b"PAR1"
+
+
+def parquets():
+    texts = lambda *items: b"".join(struct.pack("<I", len(item)) + item for item in items)
+    questions, answers = texts(b"What is 1 + 1?", b"What is 2 + 1?"), texts(b"2", b"3")
+    answer = (b"answer", 0, 0, [parquet_page(0, answers, 2)], 2)
+    asked = lambda pages, codec=0, values=2: (b"question", 0, codec, pages, values)
+    level = lambda data: struct.pack("<I", len(data)) + data
+    nulls = level(varint(100 << 1) + b"\0")
+    lists = level(b"\2\0" + varint(99 << 1) + b"\1") + level(varint(100 << 1) + b"\1") + b"\1" + varint(100 << 1) + b"\0"
+    lengths = varint(128) + varint(4) + varint(2**31 - 1) + signed(2**31 - 1) + b"\0" * 40
+    packed = gzip.compress(questions, mtime=0)
+    files = {
+        "plain": parquet_file([asked([parquet_page(0, questions, 2)]), answer], 2),
+        "second": parquet_file([asked([parquet_page(3, questions, 2)]), answer], 2),
+        "gzip": parquet_file([asked([parquet_page(0, packed, 2, size=len(questions))], codec=2), answer], 2),
+        "gzip-small": parquet_file([asked([parquet_page(0, gzip.compress(b"\0" * 10**6, mtime=0), 2, size=9)], codec=2), answer], 2),
+        "dictionary": parquet_file([asked([parquet_page(2, texts(b"What is 1 + 1?"), 1), parquet_page(0, b"\1" + varint(4) + b"\0", 2, 8)]), answer], 2),
+        "nulls": parquet_file([(b"question", 1, 0, [parquet_page(0, nulls, 100)], 100)], 100),
+        "lists": parquet_file([(b"question", 2, 0, [parquet_page(2, texts(b"1 + 1?"), 1), parquet_page(0, lists, 100, 8)], 100)], 1),
+        "lengths": parquet_file([asked([parquet_page(0, lengths, 2, 6)]), answer], 2),
+        "deep": parquet_file([asked([parquet_page(0, questions, 2)]), answer], 2, depth=100),
+        "rows": parquet_file([asked([parquet_page(0, questions, 2**31 - 1)]), answer], 2**31 - 1),
+        "snappy": parquet_file([asked([parquet_page(0, varint(2**32 - 1) + b"\0" * 20, 2, size=2**31 - 1)], codec=1), answer], 2),
+    }
+    for name, data in files.items():
+        put("parquet", f"{name}.parquet", data)
+
+
 def answers():
     lines = [json.loads(line) for line in (GOLDEN / "answers/own.jsonl").read_text().splitlines()]
     text = lambda line, *keys: next((str(line[key]) for key in keys if line.get(key) is not None), "")
@@ -322,6 +414,7 @@ def main():
     names()
     eval_logs()
     tasks()
+    parquets()
     answers()
     total = 0
     for target in sorted(CORPUS.iterdir()):

@@ -11,7 +11,7 @@ use earnest_eval::suites::LocalHost;
 use earnest_models::checkpoint::{ChatMessage, ChatTemplate, Checkpoint};
 use earnest_serve::Checker;
 use earnest_tasks::answer::reader::{Asked, Form, read};
-use earnest_tasks::suite::registry::OptionValues;
+use earnest_tasks::suite::registry::{OptionValues, RowSource};
 use earnest_tasks::suite::task::{Definition, check};
 use tempfile::TempDir;
 
@@ -24,7 +24,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "gguf", run: gguf },
     Target { name: "safetensors", run: safetensors },
     Target { name: "index", run: index },
@@ -38,6 +38,7 @@ pub const TARGETS: [Target; 14] = [
     Target { name: "logs", run: logs },
     Target { name: "eval_log", run: eval_log },
     Target { name: "task", run: task },
+    Target { name: "parquet", run: parquet },
     Target { name: "answer", run: answer },
 ];
 
@@ -337,6 +338,16 @@ fn task(scratch: &Scratch, data: &[u8]) {
     let mut values = OptionValues::new(1, Vec::new()).with("file", path.as_os_str());
     values.set("skip-bad-rows", Vec::new());
     let _ = check(&values, &LocalHost);
+}
+
+/// A file of questions as Parquet.
+fn parquet(scratch: &Scratch, data: &[u8]) {
+    let path = scratch.write("questions.parquet", data);
+    let source = RowSource { paths: vec![path], skip_bad_rows: true, ..RowSource::default() };
+    let Ok(rows) = earnest_eval::questions::read(&source) else { return };
+    for number in 0..rows.len().min(100) {
+        let _ = rows.row(number);
+    }
 }
 
 /// A prompt and, after a zero byte, a completion.

@@ -133,6 +133,11 @@ fn results() {
 }
 
 #[test]
+fn tables() {
+    run(&["parquet"]);
+}
+
+#[test]
 fn texts() {
     run(&["http", "logs", "task", "answer"]);
 }

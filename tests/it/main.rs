@@ -44,6 +44,7 @@ mod gsm_symbolic;
 mod gsm_symbolic_cli;
 mod gsm_symbolic_study;
 mod holm_published;
+mod input_limits;
 mod integrity;
 mod interruptions;
 mod ks_scipy;

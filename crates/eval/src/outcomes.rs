@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use earnest_digest::input;
 use earnest_engine::{FinishReason, Timings};
 use earnest_tasks::suite::{FailureClass, Score};
 use serde_json::{Map, Value};
@@ -225,5 +226,5 @@ fn facts_file(results: &Path, run: &str) -> PathBuf {
 
 /// Facts about the questions of a run that came from an outcome file with them.
 pub(crate) fn facts(results: &Path, run: &str) -> Option<Value> {
-    serde_json::from_str(&std::fs::read_to_string(facts_file(results, run)).ok()?).ok()
+    serde_json::from_slice(&input::read(&facts_file(results, run), input::MOST_DOCUMENT).ok()?).ok()
 }

@@ -1,8 +1,9 @@
 //! Perturbation of any set of questions: JSON lines, a JSON array, and the other formats of [`questions`].
 use std::collections::{BTreeMap, HashSet};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use earnest_digest::input;
 use serde_json::Value;
 
 use earnest_tasks::suite::dnc::{
@@ -13,6 +14,9 @@ use earnest_tasks::suite::registry::{Row, RowSource};
 
 use crate::run::{Reporter, RunEvent};
 use crate::{EvalError, questions};
+
+/// Largest set of questions in bytes, which is held in memory with what is made of it: 100,000 questions of 1 KiB.
+const MOST_SET: u64 = 100 << 20;
 
 /// Settings of a perturbation.
 #[derive(Debug, Clone)]
@@ -66,11 +70,9 @@ impl QuestionSource {
                 ))
             }
             QuestionSource::File(path) if !questions::is_plain_json(path) => other_format(path, skip_bad_rows),
-            QuestionSource::File(path) => Ok(Content::json(std::fs::read(path).map_err(failed)?)),
+            QuestionSource::File(path) => Ok(Content::json(input::read(path, MOST_SET).map_err(failed)?)),
             QuestionSource::StandardInput => {
-                let mut bytes = Vec::new();
-                std::io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
-                Ok(Content::json(bytes))
+                Ok(Content::json(input::read_stream(std::io::stdin().lock(), MOST_SET).map_err(failed)?))
             }
         }
     }
@@ -99,6 +101,11 @@ fn other_format(path: &Path, skip_bad_rows: bool) -> Result<Content, EvalError> 
     for number in 0..rows.len() {
         let row = rows.row(number).map_err(|error| EvalError::setting(error.to_string()))?;
         bytes.extend(json_line(&row).into_bytes());
+        if bytes.len() as u64 > MOST_SET {
+            let message =
+                format!("{}: its rows have more than {} MiB, which is the limit", path.display(), MOST_SET >> 20);
+            return Err(EvalError::setting(message).hint("perturb a part of them at a time"));
+        }
         // Without the file's name, which messages add.
         places.push(row.place.rsplit(", ").next().unwrap_or_default().to_owned());
     }
@@ -279,7 +286,7 @@ fn read_annotation_file(
     malformed: &mut Vec<(String, Malformed)>,
 ) -> Result<Annotations, EvalError> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| EvalError::input(&name, error))?;
+    let bytes = input::read(path, MOST_SET).map_err(|error| EvalError::input(&name, error))?;
     let questions: BTreeMap<&str, &Problem> = rows.iter().map(|row| (row.problem.id.as_str(), &row.problem)).collect();
     let question = |id: &str| questions.get(id).map_or(Asked::Nowhere, |problem| Asked::Here(problem));
     let (annotations, bad) =

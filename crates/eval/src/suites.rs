@@ -2,14 +2,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::{Map, Value};
 
 use crate::EvalError;
+use crate::parquet_file::{self, Unread};
 use crate::prompt::ModeRequest;
 
 use crate::run::{Reporter, RunEvent, RunSettings, SandboxRunner, by_cluster};
+use earnest_digest::input;
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
 use earnest_sandbox::{Confinement, Pool, SandboxCommand, SandboxError, Settings};
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
@@ -82,6 +83,9 @@ pub fn primary(settings: &RunSettings) -> Vec<String> {
     suite.map_or_else(Vec::new, |suite| suite.primary(&settings.suite_options))
 }
 
+/// Memory for the rows of a suite's Parquet file, in bytes. The largest, of GSM-Symbolic, take 10 MB.
+const MOST_ROWS: u64 = 256 << 20;
+
 /// Files, the Hugging Face cache and the sandbox of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalHost;
@@ -100,7 +104,7 @@ impl Host for LocalHost {
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, HostError> {
-        std::fs::read(path).map_err(HostError::failed)
+        input::read(path, input::MOST_DOCUMENT).map_err(HostError::failed)
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, HostError> {
@@ -112,14 +116,24 @@ impl Host for LocalHost {
     }
 
     fn parquet_rows(&self, path: &Path) -> Result<Vec<Map<String, Value>>, HostError> {
-        let file = std::fs::File::open(path).map_err(HostError::failed)?;
-        let reader = SerializedFileReader::new(file).map_err(HostError::failed)?;
-        let rows = reader.get_row_iter(None).map_err(HostError::failed)?;
-        rows.map(|row| {
-            let columns = row.map_err(HostError::failed)?.into_columns();
-            Ok(columns.into_iter().filter_map(|(name, field)| Some((name, json(field)?))).collect())
-        })
-        .collect()
+        let file = input::open(path).map_err(HostError::failed)?;
+        let reader = parquet_file::open(file).map_err(|unread| match unread {
+            Unread::Broken(reason) => HostError::failed(reason),
+            Unread::Codec { message, .. } => HostError::failed(message),
+        })?;
+        let (mut rows, mut found, mut held) = (reader.rows(None), Vec::new(), 0_u64);
+        while let Some(row) = rows.next().map_err(HostError::failed)? {
+            let row: Map<String, Value> =
+                row.into_columns().into_iter().filter_map(|(name, field)| Some((name, json(field)?))).collect();
+            let text = |value: &Value| value.as_str().map_or(0, str::len);
+            held += 128 + row.iter().map(|(name, value)| 128 + (name.len() + text(value)) as u64).sum::<u64>();
+            if held > MOST_ROWS {
+                let message = format!("its rows need more than {} MiB of memory, which is the limit", MOST_ROWS >> 20);
+                return Err(HostError::failed(message));
+            }
+            found.push(row);
+        }
+        Ok(found)
     }
 
     fn rows(&self, source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {

@@ -21,7 +21,7 @@ impl Log {
         let failed = |source| TrainError::File { path: path.clone(), source };
         let mut kept = Vec::new();
         if step > 0 && path.exists() {
-            for line in BufReader::new(File::open(&path).map_err(failed)?).lines() {
+            for line in BufReader::new(earnest_digest::input::open(&path).map_err(failed)?).lines() {
                 let line = line.map_err(failed)?;
                 // A line truncated by a kill is the last one, and later than the state.
                 let Ok(event) = serde_json::from_str::<TrainEvent>(&line) else { break };

@@ -103,7 +103,7 @@ pub fn search_rate(
 
 /// Reads the record of a search, if there is one.
 fn read(path: &Path) -> Result<Option<RateSearch>, TrainError> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match earnest_digest::input::read_text(path, earnest_digest::input::MOST_DOCUMENT) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(TrainError::File { path: path.to_owned(), source }),

@@ -2,10 +2,14 @@
 use std::path::{Path, PathBuf};
 
 use candle_core::{Device, Tensor};
+use earnest_digest::input;
 use serde::{Deserialize, Serialize};
 
 use super::folder::{StoredType, safetensors_bytes, write_atomic};
 use super::{AdamW, AdamWSettings, Parameters, TrainError};
+
+/// Largest file of a training's own tensors, in bytes: weights and moments, or an adapter.
+pub(crate) const MOST_TENSORS: u64 = 64 << 30;
 
 /// Path of the weights and moments. The step is part of the name, so that replacing `state.json` switches states atomically.
 fn tensors_path(folder: &Path, step: u64) -> PathBuf {
@@ -70,7 +74,7 @@ fn damaged(path: PathBuf, problem: &str) -> TrainError {
 /// Reads the header of the state in a folder, if any.
 pub(super) fn read(folder: &Path) -> Result<Option<Header>, TrainError> {
     let path = header_path(folder);
-    let text = match std::fs::read_to_string(&path) {
+    let text = match input::read_text(&path, input::MOST_SETTINGS) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(TrainError::File { path, source }),
@@ -89,7 +93,7 @@ pub(super) fn restore(
 ) -> Result<AdamW, TrainError> {
     let path = tensors_path(folder, header.step);
     let problem = |problem: String| damaged(path.clone(), &problem);
-    let bytes = match std::fs::read(&path) {
+    let bytes = match input::read(&path, MOST_TENSORS) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(problem("it is missing".to_owned())),
         Err(source) => return Err(TrainError::File { path, source }),

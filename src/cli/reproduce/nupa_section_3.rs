@@ -5,6 +5,7 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::figures::FigureArgs;
 use crate::cli::printer::Printer;
+use earnest_digest::input;
 use earnest_papers::nupa::{drawings, render_section_3, section_3};
 use earnest_train::experiment::{EXPERIMENT_FILE, Experiment, ExperimentResults};
 
@@ -51,7 +52,7 @@ fn read(path: &Path) -> Result<ExperimentResults, CliError> {
         return Ok(ExperimentResults::gather(&experiment, path)?);
     }
     let failed = |what: String| CliError::new(Exit::Results, format!("cannot read {}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let text = input::read_text(path, input::MOST_DOCUMENT).map_err(|error| failed(error.to_string()))?;
     ExperimentResults::parse(&text).map_err(|error| failed(error.to_string()))
 }
 

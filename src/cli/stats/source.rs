@@ -1,5 +1,4 @@
 //! Source of rows: a CSV file or stored runs.
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use super::columns::ColumnError;
 use super::run_columns::RunColumns;
 use crate::cli::args::ResultsArgs;
 use crate::cli::offered;
+use earnest_digest::input;
 use earnest_eval::StoredRun;
 use earnest_eval::report::Rows;
 use earnest_eval::run::Status;
@@ -108,7 +108,7 @@ impl Source<'_> {
         match self.origin {
             Origin::File(path) if path == Path::new("-") => walk_csv(io::stdin(), path, names, each),
             Origin::File(path) => {
-                let file = File::open(path).map_err(|source| ColumnError::Open { path: path.to_owned(), source })?;
+                let file = input::open(path).map_err(|source| ColumnError::Open { path: path.to_owned(), source })?;
                 walk_csv(file, path, names, each)
             }
             Origin::Runs { names: runs, folder } => {
@@ -160,7 +160,7 @@ fn walk_runs(
 /// Line number of the record that begins at or after this byte of a file. The CSV reader's own count is taken before it skips
 /// blank lines and the line feed of a CR LF. None if the file cannot be read again, like standard input.
 fn line_at(path: &Path, byte: u64) -> Option<u64> {
-    let mut file = BufReader::new(File::open(path).ok().filter(|_| path != Path::new("-"))?);
+    let mut file = BufReader::new(input::open(path).ok().filter(|_| path != Path::new("-"))?);
     let mut line = 1;
     let mut passed = 0;
     loop {

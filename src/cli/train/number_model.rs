@@ -14,6 +14,7 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
+use earnest_digest::input;
 use earnest_train::{
     AdamWSettings, AnswerStyle, Criterion, DigitGroups, FormatSettings, Goal, PositionEncoding, RateSearch, Size,
     SplitVersion, StoredType, TRIAL_RATES, TokenizerSettings, TrainOutcome, TrainSettings, Trainer, Validation,
@@ -390,7 +391,7 @@ fn log_ends_early(folder: &Path) -> Result<bool, CliError> {
 
 fn read_settings(path: &Path) -> Result<TrainSettings, CliError> {
     let failed = |what: String| CliError::new(Exit::Results, format!("cannot read {}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let text = input::read_text(path, input::MOST_SETTINGS).map_err(|error| failed(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
 }
 

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use parquet::basic::ConvertedType;
 use parquet::errors::ParquetError;
-use parquet::file::reader::FileReader;
 use parquet::record::{Field, Row};
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::{Map, Number, Value};
 
 use super::open::open;
 use crate::EvalError;
-use crate::parquet_file::{self, Reader, Unread, with_column};
+use crate::parquet_file::{self, Reader, Unread};
 
 /// A Parquet file that was opened.
 pub(crate) struct ParquetFile {
@@ -37,18 +36,13 @@ impl ParquetFile {
         }
     }
 
-    /// Calls the library; an error names the file, and the column if its pages are damaged.
-    fn guarded<T>(&self, path: &Path, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, EvalError> {
-        parquet_file::guarded(call).map_err(|reason| broken(path, &with_column(&self.reader, reason)))
-    }
-
     fn root(&self) -> &Type {
         self.reader.metadata().file_metadata().schema()
     }
 
     /// Number of rows.
     pub fn len(&self) -> usize {
-        usize::try_from(self.reader.metadata().file_metadata().num_rows()).unwrap_or(0)
+        self.reader.len()
     }
 
     /// Names of the columns.
@@ -76,11 +70,12 @@ impl ParquetFile {
         keep: &dyn Fn(&str, Option<&str>) -> bool,
         each: &mut dyn FnMut(u64, Map<String, Value>) -> Result<(), EvalError>,
     ) -> Result<(), EvalError> {
-        let projection = self.guarded(path, || projection(self.root(), keep))?;
-        let mut rows = self.guarded(path, || self.reader.get_row_iter(Some(projection)))?;
+        let failed = |reason: String| broken(path, &reason);
+        let projection = parquet_file::guarded(|| projection(self.root(), keep)).map_err(failed)?;
+        let mut rows = self.reader.rows(Some(projection));
         let mut number = 0;
         // Not around the receiver: its panics are its own.
-        while let Some(row) = self.guarded(path, || rows.next().transpose())? {
+        while let Some(row) = rows.next().map_err(failed)? {
             number += 1;
             each(number, object(row))?;
         }

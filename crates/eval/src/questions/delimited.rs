@@ -1,11 +1,13 @@
 //! CSV and TSV: a line of names, unless they are given, then rows of cells, which are texts.
+use std::collections::HashSet;
 use std::io::Read;
 
 use super::cursor::Cursor;
 use super::json::{NOT_UTF8, characters, write_text};
-use super::refusal::{LONGEST, Refusal, too_long};
+use super::refusal::{ENDLESS, LONGEST, MOST_LINES, Refusal, endless, too_long, too_many_lines};
 use super::rows::Output;
 use super::text::unreadable;
+use crate::parquet_file::MOST_COLUMNS;
 
 /// Reads a table whose cells are separated by that byte. Cells may be quoted; a quoted cell may hold separators and lines.
 ///
@@ -24,14 +26,15 @@ pub(super) fn read(text: impl Read, separator: u8, given: &[String], output: &mu
     let mut row = Vec::new();
     while table.next()? {
         let record = &table.record;
+        output.admit(record.line)?;
         let fault = match &record.fault {
             Some((line, character, reason)) => Some((*line, Some(*character), reason.clone())),
             None if record.length > LONGEST as u64 => Some((record.line, None, too_long(record.length))),
-            None if record.ends.len() != names.len() => {
-                let cells = |count: usize| format!("{count} cell{}", if count == 1 { "" } else { "s" });
+            None if record.count != names.len() as u64 => {
+                let cells = |count: u64| format!("{count} cell{}", if count == 1 { "" } else { "s" });
                 let reason = format!(
                     "the row has {}, but {source} names {} columns; a cell with a {} in it needs quotes",
-                    cells(record.ends.len()),
+                    cells(record.count),
                     names.len(),
                     named(separator)
                 );
@@ -70,6 +73,9 @@ fn names(header: &Record, separator: u8) -> Result<Vec<Option<Vec<u8>>>, Refusal
     }
     if header.length > LONGEST as u64 {
         return refused(too_long(header.length));
+    }
+    if header.count > MOST_COLUMNS {
+        return refused(format!("it names {} columns; at most {MOST_COLUMNS} are read", header.count));
     }
     let names: Vec<&str> = header.cells().map(|cell| std::str::from_utf8(cell).unwrap_or_default().trim()).collect();
     if let [name] = names.as_slice()
@@ -113,11 +119,12 @@ fn given_names(given: &[String]) -> Result<Vec<Option<Vec<u8>>>, Refusal> {
 /// # Errors
 /// If a name is empty, but for that of the first column, or stands twice.
 fn written(names: &[&str]) -> Result<Vec<Option<Vec<u8>>>, String> {
+    let mut before = HashSet::new();
     for (at, name) in names.iter().enumerate() {
         if name.is_empty() && (at > 0 || names.len() == 1) {
             return Err(format!("column {} has no name", at + 1));
         }
-        if names[..at].contains(name) {
+        if !before.insert(name) {
             return Err(format!("two columns have the name `{name}`"));
         }
     }
@@ -145,8 +152,10 @@ fn is_count(numbers: &[&str]) -> bool {
 #[derive(Default)]
 struct Record {
     bytes: Vec<u8>,
-    /// Ends of the cells in the bytes.
+    /// Ends of the cells in the bytes; not of more than are read.
     ends: Vec<usize>,
+    /// Number of cells.
+    count: u64,
     /// Line in which it begins.
     line: u64,
     /// Bytes of its cells, those that were not kept included.
@@ -168,6 +177,11 @@ impl Record {
         }
     }
 
+    /// Refuses a row without an end.
+    fn check_end(&self) -> Result<(), Refusal> {
+        if self.length + self.count > ENDLESS { Err(endless("the row in line", self.line)) } else { Ok(()) }
+    }
+
     /// Ends a cell that began at a place of the file.
     fn end_cell(&mut self, line: u64, character: u64) {
         let start = self.ends.last().copied().unwrap_or(0);
@@ -182,7 +196,10 @@ impl Record {
             let first = if lines == 0 { character } else { 1 };
             self.fault = Some((line + lines, first + characters(in_line), NOT_UTF8.to_owned()));
         }
-        self.ends.push(self.bytes.len());
+        self.count += 1;
+        if self.count <= MOST_COLUMNS {
+            self.ends.push(self.bytes.len());
+        }
     }
 }
 
@@ -199,12 +216,15 @@ impl<R: Read> Table<R> {
             let record = &mut self.record;
             record.bytes.clear();
             record.ends.clear();
-            (record.length, record.fault, record.line) = (0, None, self.cursor.place().0);
+            (record.length, record.count, record.fault, record.line) = (0, 0, None, self.cursor.place().0);
+            if record.line > MOST_LINES {
+                return Err(too_many_lines());
+            }
             if self.cursor.peek().map_err(unreadable)?.is_none() {
                 return Ok(false);
             }
             let quoted = self.row()?;
-            if quoted || self.record.ends.len() > 1 || !self.record.bytes.trim_ascii().is_empty() {
+            if quoted || self.record.count > 1 || !self.record.bytes.trim_ascii().is_empty() {
                 return Ok(true);
             }
         }
@@ -215,6 +235,7 @@ impl<R: Read> Table<R> {
         let mut any_quoted = false;
         loop {
             let (line, character) = self.cursor.place();
+            self.record.check_end()?;
             let quoted = self.cursor.peek().map_err(unreadable)? == Some(b'"');
             if quoted {
                 any_quoted = true;
@@ -246,6 +267,7 @@ impl<R: Read> Table<R> {
                 return Err(Refusal::new(message).help("close it; a quote inside a cell is written twice"));
             };
             self.cursor.step(byte);
+            self.record.check_end()?;
             if byte == b'"' {
                 if self.cursor.peek().map_err(unreadable)? != Some(b'"') {
                     return Ok(());
@@ -273,6 +295,7 @@ impl<R: Read> Table<R> {
                 return Ok(Some(byte));
             }
             self.record.push(byte);
+            self.record.check_end()?;
         }
     }
 }

@@ -3,7 +3,7 @@ use std::io::Read;
 
 use super::cursor::Cursor;
 use super::json::{Fault, parse};
-use super::refusal::{LONGEST, Refusal, too_long};
+use super::refusal::{ENDLESS, LONGEST, Refusal, endless, too_long};
 use super::rows::Output;
 use super::text::unreadable;
 
@@ -29,6 +29,7 @@ pub(super) fn read(text: impl Read, output: &mut Output<'_>) -> Result<(), Refus
             }
             Some(_) => number += 1,
         }
+        output.admit(number)?;
         let length = one(&mut cursor, &mut element, number)?;
         let fault = match length > LONGEST as u64 {
             true => Err(Fault { place: None, reason: too_long(length) }),
@@ -86,6 +87,9 @@ fn one(cursor: &mut Cursor<impl Read>, element: &mut Vec<u8>, number: u64) -> Re
             _ => {}
         }
         length += 1;
+        if length > ENDLESS {
+            return Err(endless("row", number));
+        }
         if length <= LONGEST as u64 {
             element.push(byte);
         }

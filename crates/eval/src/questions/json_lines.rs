@@ -5,12 +5,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::json::{Fault, parse};
-use super::refusal::{LONGEST, Refusal, too_long};
+use super::refusal::{ENDLESS, LONGEST, MOST_LINES, Refusal, endless, too_long, too_many_lines};
 use super::rows::Output;
 use super::text::unreadable;
 
 /// Bytes that are read and checked at a time.
 const BATCH: usize = 4 << 20;
+
+/// Lines that are read and checked at a time, blank ones included.
+const BATCH_LINES: usize = 1 << 16;
 
 /// Reads lines that begin after a mark of so many bytes. Rows are kept in their file, or else spooled.
 pub(super) fn read(text: impl Read, mark: u64, keep: bool, output: &mut Output<'_>) -> Result<(), Refusal> {
@@ -25,6 +28,15 @@ pub(super) fn read(text: impl Read, mark: u64, keep: bool, output: &mut Output<'
         // In chunks, because a row is checked in less time than work is handed to another thread.
         let checked: Vec<Option<Result<(), Fault>>> = lines.lines.par_iter().with_min_len(64).map(check).collect();
         for (line, checked) in lines.lines.iter().zip(checked) {
+            if line.length > ENDLESS {
+                return Err(endless("line", line.number));
+            }
+            if line.number > MOST_LINES {
+                return Err(too_many_lines());
+            }
+            if checked.is_some() {
+                output.admit(line.number)?;
+            }
             match checked {
                 None => {}
                 Some(Ok(())) if keep => output.keep(line.number, line.start),
@@ -85,7 +97,7 @@ impl<R: Read> Lines<R> {
     fn next_batch(&mut self) -> io::Result<bool> {
         self.buffer.clear();
         self.lines.clear();
-        while self.buffer.len() < self.batch {
+        while self.buffer.len() < self.batch && self.lines.len() < BATCH_LINES {
             let first = self.buffer.len();
             // Two more for the end of the line.
             let most = self.longest as u64 + 2;
@@ -125,7 +137,7 @@ impl<R: Read> Lines<R> {
             let used = newline.map_or(ready.len(), |newline| newline + 1);
             self.reader.consume(used);
             skipped += used as u64;
-            if newline.is_some() || used == 0 {
+            if newline.is_some() || used == 0 || skipped > ENDLESS {
                 return Ok(skipped);
             }
         }

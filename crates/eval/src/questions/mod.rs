@@ -15,16 +15,19 @@ mod rows;
 mod text;
 mod time;
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use earnest_digest::input;
 use earnest_tasks::suite::registry::{OptionError, RowFile, RowSource, Rows};
 
 pub use paths::{file_named, near_file};
 use refusal::{BadRows, Refusal};
-use rows::{Index, Kept, Output, Part, Questions, Spool, State, no_room, temporary};
+use rows::{Index, Kept, Output, Part, Questions, Spool, State, no_room, room, temporary};
 use text::{Hashing, content, text, unreadable};
 
 /// Format of a file of questions.
@@ -124,12 +127,14 @@ fn file(
         );
     }
     let gzip = without_gz(name).1;
-    let handle = File::open(path).map_err(unreadable)?;
+    let open = || input::open(path).map_err(|error| Refusal::new(format!("it cannot be read: {error}")));
+    let handle = open()?;
     let before = handle.metadata().map_err(unreadable)?;
     let mut hashing = Hashing::new(handle);
     let unit = if format == Format::Parquet { "row" } else { "line" };
     let bad_before = bad.count;
-    let mut output = Output { name, unit, index: Index::default(), bad, spool };
+    let (rows, read) = ((first + bad.count) as u64, Rc::clone(&hashing.count));
+    let mut output = Output { name, unit, index: Index::default(), bad, spool, rows, read, spooled: 0 };
     let mut kept = false;
     match format {
         // Pages of Parquet are not in the order in which a stream comes.
@@ -139,7 +144,10 @@ fn file(
             copy_all(&mut *content, &mut copy)?;
             parquet::read(copy, &mut output)?;
         }
-        Format::Parquet => parquet::read(File::open(path).map_err(unreadable)?, &mut output)?,
+        Format::Parquet => {
+            output.read = Rc::new(Cell::new(before.len()));
+            parquet::read(open()?, &mut output)?;
+        }
         Format::Csv | Format::Tsv => {
             let separator = if format == Format::Tsv { b'\t' } else { b',' };
             delimited::read(text(content(&mut hashing, gzip)?)?.reader, separator, columns, &mut output)?;
@@ -178,6 +186,7 @@ fn file(
 /// Copies a stream into a temporary file.
 fn copy_all(content: &mut dyn io::Read, copy: &mut File) -> Result<(), Refusal> {
     let mut piece = vec![0; 1 << 18];
+    let (mut copied, most) = (0, room(&std::env::temp_dir()));
     loop {
         let read = match content.read(&mut piece) {
             Ok(0) => return Ok(()),
@@ -185,6 +194,10 @@ fn copy_all(content: &mut dyn io::Read, copy: &mut File) -> Result<(), Refusal> 
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(unreadable(error)),
         };
+        copied += read as u64;
+        if copied > most {
+            return Err(no_room(&io::Error::other(format!("it has more than {} MB", most / 1_000_000))));
+        }
         io::Write::write_all(copy, &piece[..read]).map_err(|error| no_room(&error))?;
     }
 }

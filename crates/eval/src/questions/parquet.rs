@@ -2,7 +2,6 @@
 use std::fs::File;
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
-use parquet::file::reader::FileReader;
 use parquet::record::{Field, List, Row};
 use parquet::schema::types::Type;
 
@@ -10,7 +9,7 @@ use super::json::write_text;
 use super::refusal::{LONGEST, Refusal, too_long};
 use super::rows::Output;
 use super::time::{date, time_of_day, timestamp};
-use crate::parquet_file::{self, Unread, guarded, with_column};
+use crate::parquet_file::{self, Unread};
 
 fn broken(reason: &str) -> Refusal {
     Refusal::new(format!("it cannot be read as Parquet: {reason}"))
@@ -32,12 +31,12 @@ pub(super) fn read(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
             return Err(Refusal::new(message).help("leave it out, or make it a text or a number"));
         }
     }
-    let failed = |reason: String| broken(&with_column(&reader, reason));
-    let mut rows = guarded(|| reader.get_row_iter(None)).map_err(failed)?;
+    let mut rows = reader.rows(None);
     let mut text = Vec::new();
     let mut number = 0;
-    while let Some(row) = guarded(|| rows.next().transpose()).map_err(failed)? {
+    while let Some(row) = rows.next().map_err(|reason| broken(&reason))? {
         number += 1;
+        output.admit(number)?;
         text.clear();
         match write_row(&mut text, &row, Some(schema), "") {
             Ok(()) if text.len() > LONGEST => output.bad(number, &too_long(text.len() as u64)),
@@ -51,13 +50,14 @@ pub(super) fn read(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
 /// Writes an object; the type is none where it is not known. The path is that of what it stands in, for messages.
 fn write_row(out: &mut Vec<u8>, row: &Row, known: Option<&Type>, path: &str) -> Result<(), String> {
     out.push(b'{');
+    let kinds = members(known);
     for (at, (name, field)) in row.get_column_iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
         write_text(out, name);
         out.push(b':');
-        let kind = members(known).iter().find(|kind| kind.name() == name);
+        let kind = kinds.get(at).filter(|kind| kind.name() == name);
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         write(out, field, kind.map(|kind| &**kind), &path)?;
     }
@@ -76,6 +76,9 @@ fn members(known: Option<&Type>) -> &[std::sync::Arc<Type>] {
 fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> Result<(), String> {
     let logical = known.and_then(|kind| kind.get_basic_info().logical_type_ref());
     let utc = !matches!(logical, Some(LogicalType::Timestamp(kind)) if !kind.is_adjusted_to_u_t_c);
+    if out.len() > LONGEST {
+        return Err(too_long(out.len() as u64));
+    }
     let mut number = |value: &dyn std::fmt::Display| out.extend_from_slice(value.to_string().as_bytes());
     match field {
         Field::Null => number(&"null"),
@@ -102,6 +105,8 @@ fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> 
         Field::Float(value) => write_float(out, f64::from(*value), value, path)?,
         Field::Double(value) => write_float(out, *value, value, path)?,
         Field::Decimal(_) => number(&field.to_string().trim_end_matches('.')),
+        Field::Str(text) if text.len() > LONGEST => return Err(too_long(text.len() as u64)),
+        Field::Bytes(bytes) if bytes.len() > LONGEST => return Err(too_long(bytes.len() as u64)),
         Field::Str(text) => write_text(out, text),
         Field::Bytes(bytes) => match std::str::from_utf8(bytes.data()) {
             Ok(text) => write_text(out, text),

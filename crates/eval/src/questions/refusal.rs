@@ -1,4 +1,5 @@
 //! Reasons for not reading a file or a row.
+use earnest_tasks::suite::MAX_SAMPLES;
 use earnest_tasks::suite::registry::OptionError;
 
 use super::json::Fault;
@@ -8,6 +9,28 @@ const SHOWN: usize = 5;
 
 /// Largest row in bytes. A longer one is a file that was cut wrongly rather than a question.
 pub(super) const LONGEST: usize = 16_000_000;
+
+/// Bytes after which a row is given up together with its file: it has no end, such as the holes of a sparse file.
+pub(super) const ENDLESS: u64 = 64 * LONGEST as u64;
+
+/// Lines of a file, blank ones included: ten for each row that may be read.
+pub(super) const MOST_LINES: u64 = 10 * MAX_SAMPLES as u64;
+
+/// Bytes that the rows of any file may have: unpacked, or in the temporary file.
+const MOST_BYTES: u64 = 512 << 20;
+
+/// Further ones for each byte of the file. Rows of short texts under long names, compressed, have a hundred.
+const BYTES_FACTOR: u64 = 200;
+
+/// Bytes that the rows of a file may have of which so many bytes were read.
+pub(super) fn most_bytes(read: u64) -> u64 {
+    MOST_BYTES.saturating_add(read.saturating_mul(BYTES_FACTOR))
+}
+
+/// The limit of [`most_bytes`] in words.
+pub(super) fn most_in_words(read: u64) -> String {
+    format!("{} MiB and {BYTES_FACTOR} bytes for each of its {read} bytes", MOST_BYTES >> 20)
+}
 
 /// A file that cannot be used as a whole; the caller adds its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,4 +108,14 @@ impl BadRows {
 /// Reason for a row that is too long.
 pub(super) fn too_long(bytes: u64) -> String {
     format!("the row is {} MB long; rows may have up to {} MB", bytes.div_ceil(1_000_000), LONGEST / 1_000_000)
+}
+
+/// Refusal of a file with a row that does not end.
+pub(super) fn endless(unit: &str, number: u64) -> Refusal {
+    Refusal::new(format!("{unit} {number} has more than {} MB, and no end was found", ENDLESS / 1_000_000))
+}
+
+/// Refusal of a file with too many lines.
+pub(super) fn too_many_lines() -> Refusal {
+    Refusal::new(format!("it has more than {MOST_LINES} lines, which is the limit"))
 }

@@ -1,12 +1,15 @@
 //! Rows by number: where each begins, in its own file or in a temporary one.
+use std::cell::Cell;
 use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, Write};
+use std::rc::Rc;
 use std::time::SystemTime;
 
+use earnest_tasks::suite::MAX_SAMPLES;
 use earnest_tasks::suite::registry::{HostError, Row, RowFile, Rows};
 
 use super::json::parse;
-use super::refusal::{BadRows, LONGEST, Refusal};
+use super::refusal::{BadRows, LONGEST, Refusal, most_bytes, most_in_words};
 
 /// Beginnings and places of a file's rows. Eight bytes a row, because files have millions of them.
 #[derive(Debug, Default)]
@@ -52,9 +55,25 @@ pub(super) struct Output<'a> {
     pub index: Index,
     pub bad: &'a mut BadRows,
     pub spool: &'a mut Spool,
+    /// Rows of all files so far, bad ones included.
+    pub rows: u64,
+    /// Bytes of the file that were read.
+    pub read: Rc<Cell<u64>>,
+    /// Bytes that its rows have in the temporary file.
+    pub spooled: u64,
 }
 
 impl Output<'_> {
+    /// Counts a row, good or bad, before it is looked at.
+    pub fn admit(&mut self, number: u64) -> Result<(), Refusal> {
+        self.rows += 1;
+        if self.rows <= MAX_SAMPLES as u64 {
+            return Ok(());
+        }
+        let message = format!("{} {number} is one row more than the {MAX_SAMPLES} that are read", self.unit);
+        Err(Refusal::new(message).help("divide the file, and take one part"))
+    }
+
     /// Adds a row that stays in its file.
     pub fn keep(&mut self, number: u64, start: u64) {
         self.index.push(number, start);
@@ -62,6 +81,12 @@ impl Output<'_> {
 
     /// Adds a row that is written to the temporary file.
     pub fn spool(&mut self, number: u64, row: &[u8]) -> Result<(), Refusal> {
+        self.spooled += row.len() as u64;
+        let read = self.read.get();
+        if self.spooled > most_bytes(read) {
+            let limit = most_in_words(read);
+            return Err(Refusal::new(format!("its rows up to {} {number} have more than {limit}", self.unit)));
+        }
         let start = self.spool.write(row)?;
         self.index.push(number, start);
         self.index.end = start + row.len() as u64;
@@ -79,14 +104,23 @@ impl Output<'_> {
 pub(super) struct Spool {
     file: Option<BufWriter<File>>,
     written: u64,
+    /// Bytes that may be written: what is free in the temporary folder, but for a tenth.
+    most: u64,
 }
 
 impl Spool {
     fn write(&mut self, row: &[u8]) -> Result<u64, Refusal> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(BufWriter::with_capacity(1 << 18, temporary()?)),
+            none => {
+                self.most = room(&std::env::temp_dir());
+                none.insert(BufWriter::with_capacity(1 << 18, temporary()?))
+            }
         };
+        if self.written + row.len() as u64 > self.most {
+            let message = format!("they need more than {} MB, nine tenths of what is free", self.most / 1_000_000);
+            return Err(no_room(&io::Error::other(message)));
+        }
         file.write_all(row).map_err(|error| no_room(&error))?;
         let start = self.written;
         self.written += row.len() as u64;
@@ -97,6 +131,18 @@ impl Spool {
     pub fn finish(self) -> Result<Option<File>, Refusal> {
         self.file.map(|file| file.into_inner().map_err(|error| no_room(error.error()))).transpose()
     }
+}
+
+/// Bytes that may be written to a folder: nine tenths of what is free.
+#[cfg(unix)]
+pub(super) fn room(folder: &std::path::Path) -> u64 {
+    // A system that does not say it says so when it is full.
+    rustix::fs::statvfs(folder).map_or(u64::MAX, |found| found.f_bavail.saturating_mul(found.f_frsize) / 10 * 9)
+}
+
+#[cfg(not(unix))]
+pub(super) fn room(_: &std::path::Path) -> u64 {
+    u64::MAX
 }
 
 /// A temporary file.
@@ -251,15 +297,40 @@ mod tests {
         assert_eq!(index.jumps.len(), 3);
     }
 
+    #[test]
+    fn rows_beyond_the_limits_are_refused_before_they_are_kept() {
+        let (mut bad, mut spool, read) = (BadRows::default(), Spool::default(), Rc::new(Cell::new(10)));
+        let rows = MAX_SAMPLES as u64 - 1;
+        let (name, unit, index) = ("f", "line", Index::default());
+        let mut output =
+            Output { name, unit, index, bad: &mut bad, spool: &mut spool, rows, read: Rc::clone(&read), spooled: 0 };
+        assert_eq!(output.admit(7), Ok(()));
+        assert!(output.admit(8).unwrap_err().message.contains("line 8 is one row more than the 10000000"));
+        output.spooled = most_bytes(10) - 2;
+        assert!(output.spool(9, b"[]").is_ok());
+        let refusal = output.spool(10, b"x").unwrap_err();
+        assert!(refusal.message.contains("line 10 have more than 512 MiB and 200 bytes for each"), "{refusal:?}");
+        // More of the file has been read.
+        read.set(11);
+        assert!(output.spool(10, b"x").is_ok());
+    }
+
+    #[test]
+    fn a_tenth_of_the_disk_stays_free() {
+        let mut spool = Spool { most: 4, file: Some(BufWriter::new(tempfile::tempfile().unwrap())), written: 0 };
+        assert_eq!(spool.write(b"abc"), Ok(0));
+        assert!(spool.write(b"de").unwrap_err().message.contains("nine tenths of what is free"));
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_an_error_that_names_the_folder() {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let mut spool = Spool { file: Some(BufWriter::with_capacity(4, full)), written: 0 };
+        let mut spool = Spool { file: Some(BufWriter::with_capacity(4, full)), written: 0, most: u64::MAX };
         let refusal = spool.write(b"a row").unwrap_err();
         assert!(refusal.message.contains("temporary folder") && refusal.message.contains("space"), "{refusal:?}");
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let mut spool = Spool { file: Some(BufWriter::with_capacity(64, full)), written: 0 };
+        let mut spool = Spool { file: Some(BufWriter::with_capacity(64, full)), written: 0, most: u64::MAX };
         assert_eq!(spool.write(b"a row"), Ok(0));
         assert_eq!(spool.write(b"another"), Ok(5));
         assert!(spool.finish().unwrap_err().help.unwrap().contains("TMPDIR"));

@@ -1,12 +1,14 @@
 //! A file as a stream of text: hashed as it is on disk, decompressed, without its byte order mark.
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::rc::Rc;
 
 use earnest_digest::hex;
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
-use super::refusal::Refusal;
+use super::refusal::{Refusal, most_bytes, most_in_words};
 
 /// Bytes at the beginning that show what a file is.
 const HEAD: u64 = 4096;
@@ -15,11 +17,13 @@ const HEAD: u64 = 4096;
 pub(super) struct Hashing {
     file: File,
     digest: Sha256,
+    /// Bytes that were read.
+    pub count: Rc<Cell<u64>>,
 }
 
 impl Hashing {
     pub fn new(file: File) -> Self {
-        Hashing { file, digest: Sha256::new() }
+        Hashing { file, digest: Sha256::new(), count: Rc::default() }
     }
 
     /// Reads what is left and returns the SHA-256 of the file, with the file.
@@ -33,6 +37,7 @@ impl Read for Hashing {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.digest.update(&buffer[..read]);
+        self.count.set(self.count.get() + read as u64);
         Ok(read)
     }
 }
@@ -42,11 +47,34 @@ pub(super) fn content<'a>(file: &'a mut Hashing, gzip: bool) -> Result<Box<dyn R
     if !gzip {
         return Ok(Box::new(file));
     }
+    let count = Rc::clone(&file.count);
     let mut packed = BufReader::with_capacity(1 << 16, file);
     match packed.fill_buf().map_err(unreadable)?.first() {
         None => Err(Refusal::new("the file is empty")),
-        Some(0x1f) => Ok(Box::new(MultiGzDecoder::new(packed))),
+        Some(0x1f) => Ok(Box::new(Unpacked { content: MultiGzDecoder::new(packed), packed: count, count: 0 })),
         Some(_) => Err(Refusal::new("the file is not compressed with gzip").help("give it a name without .gz")),
+    }
+}
+
+/// What was compressed, up to a multiple of what was read for it.
+struct Unpacked<R> {
+    content: R,
+    packed: Rc<Cell<u64>>,
+    /// Bytes that were unpacked.
+    count: u64,
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.content.read(buffer)?;
+        self.count += read as u64;
+        match self.count <= most_bytes(self.packed.get()) {
+            true => Ok(read),
+            false => Err(io::Error::other(format!(
+                "it is unpacked to more than {}, which is the limit",
+                most_in_words(self.packed.get())
+            ))),
+        }
     }
 }
 

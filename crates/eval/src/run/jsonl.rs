@@ -1,7 +1,8 @@
 //! Samples as lines of JSON, for other programs and in results of early versions.
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
+
+use earnest_digest::input;
 
 use super::{RunError, SAMPLE_FORMAT, Sample};
 
@@ -20,6 +21,9 @@ pub fn write_jsonl(to: &mut dyn Write, sample: &Sample) -> io::Result<()> {
     to.write_all(b"\n")
 }
 
+/// Largest row in bytes; a longer one is taken for an incomplete one.
+const LONGEST: u64 = 256 << 20;
+
 /// Reads all rows of one run in file order. An incomplete last line is skipped.
 ///
 /// # Errors
@@ -29,13 +33,19 @@ pub fn read_jsonl(
     run: &str,
     mut row: impl FnMut(Sample) -> Result<(), RunError>,
 ) -> Result<ReadEnd, RunError> {
-    let file = File::open(path).map_err(|source| RunError::io("open", path, source))?;
+    let file = input::open(path).map_err(|source| RunError::io("open", path, source))?;
     let mut lines = BufReader::with_capacity(1 << 16, file);
     let mut line = Vec::new();
     let mut end = ReadEnd { rows: 0, torn: false };
     loop {
         line.clear();
-        if lines.read_until(b'\n', &mut line).map_err(|source| RunError::io("read", path, source))? == 0 {
+        if lines
+            .by_ref()
+            .take(LONGEST)
+            .read_until(b'\n', &mut line)
+            .map_err(|source| RunError::io("read", path, source))?
+            == 0
+        {
             return Ok(end);
         }
         let complete = line.last() == Some(&b'\n');

@@ -1,6 +1,7 @@
 //! Study files.
 use std::path::{Path, PathBuf};
 
+use earnest_digest::input;
 use earnest_engine::endpoint::Api;
 use earnest_models::checkpoint::{Compute, ElementType, KvType, Quant, WeightFormat};
 use earnest_models::memory::ByteSize;
@@ -31,7 +32,7 @@ impl StudyDefinition {
             file: Some(path.to_owned()),
             mistakes: vec![Mistake::new(&Place::key("cannot be read"), problem)],
         };
-        let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+        let bytes = input::read(path, input::MOST_SETTINGS).map_err(|error| failed(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|error| failed(format!("it is not UTF-8: {error}")))?;
         Self::parse(&text, path, engine)
     }

@@ -86,7 +86,7 @@ impl GgufFile {
     /// Reads metadata and tensor table, and checks that the file holds all tensor data.
     pub(super) fn open(path: &Path) -> Result<GgufFile, CheckpointError> {
         let io = |e| CheckpointError::io(path, "fetch the model or correct the path", e);
-        let file = File::open(path).map_err(io)?;
+        let file = earnest_digest::input::open(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
         let mut r =
             Reader { path, input: BufReader::with_capacity(1 << 16, file), at: 0, size, part: "its header".into() };

@@ -13,7 +13,6 @@ use candle_core::Device;
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
@@ -302,7 +301,7 @@ fn read(
         path: file.path.clone(),
         what: format!("tensor {name} cannot be dequantised: {e}"),
     };
-    let mut input = File::open(&file.path).map_err(io)?;
+    let mut input = earnest_digest::input::open(&file.path).map_err(io)?;
     input.seek(SeekFrom::Start(offset)).map_err(io)?;
     let mut values = Vec::with_capacity(count);
     let mut raw = vec![0u8; CHUNK.min(count) / block * size];

@@ -11,7 +11,6 @@ use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Paramet
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -174,7 +173,7 @@ impl HfWeights {
         let io = |e| CheckpointError::io(path, "fetch the checkpoint again", e);
         let truncated = |what: String| CheckpointError::Truncated { path: path.to_path_buf(), what };
         let malformed = |what: String| CheckpointError::Malformed { path: path.to_path_buf(), what };
-        let mut file = File::open(path).map_err(io)?;
+        let mut file = earnest_digest::input::open(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
         let mut prefix = [0u8; 8];
         if size < 8 {
@@ -433,7 +432,7 @@ pub(super) fn read_values<T, const N: usize>(
         },
         _ => CheckpointError::io(path, "it existed when the checkpoint was opened", e),
     };
-    let mut file = File::open(path).map_err(io)?;
+    let mut file = earnest_digest::input::open(path).map_err(io)?;
     file.seek(SeekFrom::Start(offset)).map_err(io)?;
     let mut values = Vec::with_capacity(count);
     let chunk = CHUNK / N * N;

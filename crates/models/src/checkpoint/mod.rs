@@ -67,7 +67,7 @@ pub(crate) use elsewhere::next_step;
 pub use error::CheckpointError;
 pub use generation::GenerationDefaults;
 pub use gguf_tokenizer::{PRE_TOKENIZER_KEY, SuppliedPreTokenizer};
-pub use isolation::serve_if_worker;
+pub use isolation::{caught, serve_if_worker};
 pub use json_fields::PassedKeys;
 pub use memory::MemoryEstimate;
 pub use open::{Checkpoint, Format, METADATA_FILES};

@@ -221,8 +221,8 @@ impl Experiment {
     /// # Errors
     /// [`ExperimentError::Read`], [`ExperimentError::File`].
     pub fn read(path: &Path) -> Result<Self, ExperimentError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| ExperimentError::Read { path: path.to_owned(), source })?;
+        let text = earnest_digest::input::read_text(path, earnest_digest::input::MOST_SETTINGS)
+            .map_err(|source| ExperimentError::Read { path: path.to_owned(), source })?;
         Self::parse(&text).map_err(|source| ExperimentError::File { path: path.to_owned(), source })
     }
 

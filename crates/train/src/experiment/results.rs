@@ -326,7 +326,8 @@ fn model_result(cell: &GridCell, folder: &Path, evaluation: Evaluation) -> Resul
     }
     let path = folder.join("config.json");
     let damaged = |problem: String| ExperimentError::Folder { path: path.clone(), problem };
-    let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
+    let text = earnest_digest::input::read_text(&path, earnest_digest::input::MOST_SETTINGS)
+        .map_err(|error| damaged(error.to_string()))?;
     let config: serde_json::Value = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
     let vocabulary = config["vocab_size"].as_u64().ok_or_else(|| damaged("it has no vocab_size".into()))?;
     Ok(ModelResult {

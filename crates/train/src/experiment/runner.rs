@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::Device;
+use earnest_digest::input;
 
 use super::cell::GridCell;
 use super::error::ExperimentError;
@@ -102,7 +103,7 @@ pub fn events(folder: &Path) -> Result<Vec<TrainEvent>, ExperimentError> {
         return Ok(Vec::new());
     }
     let mut all = Vec::new();
-    for line in BufReader::new(File::open(&path).map_err(failed)?).lines() {
+    for line in BufReader::new(input::open(&path).map_err(failed)?).lines() {
         match serde_json::from_str(&line.map_err(failed)?) {
             Ok(event) => all.push(event),
             // Truncated by a kill.
@@ -210,7 +211,7 @@ fn is_evaluated(state: &CellState, experiment: &Experiment) -> bool {
 
 /// Reads a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, ExperimentError> {
-    match std::fs::read_to_string(path) {
+    match input::read_text(path, input::MOST_DOCUMENT) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(ExperimentError::Folder { path: path.to_owned(), problem: error.to_string() }),

@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{Device, Tensor};
+use earnest_digest::input;
 use serde_json::{Map, Value, json};
 
 use super::settings::LoraSettings;
@@ -92,7 +93,7 @@ impl AdapterFolder {
     /// # Errors
     /// [`TrainError::Resume`] if it is damaged or uses unsupported settings; [`TrainError::File`].
     pub fn open(folder: &Path) -> Result<Self, TrainError> {
-        let settings = match std::fs::read_to_string(folder.join("training.json")) {
+        let settings = match input::read_text(&folder.join("training.json"), input::MOST_SETTINGS) {
             Ok(text) => Some(serde_json::from_str::<LoraSettings>(&text).map_err(|error| TrainError::Resume {
                 path: folder.join("training.json"),
                 problem: error.to_string(),
@@ -102,12 +103,14 @@ impl AdapterFolder {
         };
         let nope = settings.as_ref().is_some_and(|settings| settings.retrofit.nope);
         let path = folder.join(if nope { CONFIG_NOPE } else { CONFIG });
-        let text = std::fs::read_to_string(&path).map_err(|source| TrainError::File { path: path.clone(), source })?;
+        let text = input::read_text(&path, input::MOST_SETTINGS)
+            .map_err(|source| TrainError::File { path: path.clone(), source })?;
         let invalid = |problem: String| TrainError::Resume { path: path.clone(), problem };
         let config: Map<String, Value> = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
         let scale = scale(&config).map_err(|error| invalid(error.to_string()))?;
         let path = folder.join(TENSORS);
-        let bytes = std::fs::read(&path).map_err(|source| TrainError::File { path: path.clone(), source })?;
+        let bytes = input::read(&path, crate::state::MOST_TENSORS)
+            .map_err(|source| TrainError::File { path: path.clone(), source })?;
         let invalid = |problem: String| TrainError::Resume { path: path.clone(), problem };
         let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
             .map_err(|error| invalid(error.to_string()))?

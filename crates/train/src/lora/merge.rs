@@ -12,6 +12,9 @@ use crate::TrainError;
 use crate::folder::{StoredType, write_atomic};
 use earnest_models::checkpoint::Format;
 
+/// Largest of the files that are copied, in bytes.
+const MOST_COPIED: u64 = 256 << 20;
+
 /// Files besides weights and configuration, which are copied unchanged.
 const COPIED_FILES: [&str; 8] = [
     "tokenizer_config.json",
@@ -60,8 +63,8 @@ pub fn merge(
             for name in COPIED_FILES {
                 let from = checkpoint.source.join(name);
                 if from.is_file() {
-                    let bytes =
-                        std::fs::read(&from).map_err(|source| TrainError::File { path: from.clone(), source })?;
+                    let bytes = earnest_digest::input::read(&from, MOST_COPIED)
+                        .map_err(|source| TrainError::File { path: from.clone(), source })?;
                     write_atomic(&folder.join(name), &bytes)?;
                 }
             }
@@ -76,7 +79,8 @@ pub fn merge(
     }
     if checkpoint.format == Format::Safetensors && !base.retrofit().single_digits {
         let from = checkpoint.source.join("tokenizer.json");
-        let bytes = std::fs::read(&from).map_err(|source| TrainError::File { path: from.clone(), source })?;
+        let bytes = earnest_digest::input::read(&from, MOST_COPIED)
+            .map_err(|source| TrainError::File { path: from.clone(), source })?;
         write_atomic(&folder.join("tokenizer.json"), &bytes)?;
     } else {
         json("tokenizer.json", &checkpoint.tokenizer.json()?)?;
@@ -184,7 +188,7 @@ fn generation_config(base: &Base) -> Value {
 /// `generation_config.json` that suppresses tokens of several digits, as the paper's program does: training used none.
 fn suppressing_long_numbers(base: &Base, folder: &Path) -> Result<Value, TrainError> {
     let path = folder.join("generation_config.json");
-    let mut config = match std::fs::read_to_string(&path) {
+    let mut config = match earnest_digest::input::read_text(&path, earnest_digest::input::MOST_SETTINGS) {
         Ok(text) => serde_json::from_str(&text)
             .map_err(|error| TrainError::Resume { path: path.clone(), problem: error.to_string() })?,
         Err(_) => generation_config(base),

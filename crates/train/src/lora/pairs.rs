@@ -1,6 +1,7 @@
 //! Prompt and completion pairs in a JSON Lines file.
 use std::path::Path;
 
+use earnest_digest::input;
 use serde_json::{Map, Value};
 
 use crate::{TextPair, TrainError};
@@ -33,12 +34,15 @@ enum RowError {
     Empty,
 }
 
+/// Largest file of pairs in bytes, which is held in memory.
+const MOST_PAIRS: u64 = 4 << 30;
+
 /// Reads the pairs of a file, in order.
 ///
 /// # Errors
 /// [`TrainError::Setting`] with the first line that is not a pair; [`TrainError::File`].
 pub(super) fn read(path: &Path, fields: &PairFields<'_>) -> Result<Vec<TextPair>, TrainError> {
-    let bytes = std::fs::read(path).map_err(|source| TrainError::File { path: path.to_owned(), source })?;
+    let bytes = input::read(path, MOST_PAIRS).map_err(|source| TrainError::File { path: path.to_owned(), source })?;
     let invalid = |problem: String| TrainError::Setting { setting: "pairs", problem };
     let text = String::from_utf8(bytes).map_err(|_| invalid(format!("{} is not UTF-8", path.display())))?;
     let mut pairs = Vec::new();

@@ -102,8 +102,8 @@ impl MemoryFile {
     /// # Errors
     /// [`MemoryFileError`].
     pub fn read(path: &Path) -> Result<Self, MemoryFileError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| MemoryFileError::Read { path: path.to_owned(), source })?;
+        let text = earnest_digest::input::read_text(path, earnest_digest::input::MOST_SETTINGS)
+            .map_err(|source| MemoryFileError::Read { path: path.to_owned(), source })?;
         Self::parse(&text)
     }
 

@@ -245,7 +245,7 @@ impl MemoryResults {
     /// # Errors
     /// [`MemoryResultsError`].
     pub fn read(path: &Path) -> Result<Self, MemoryResultsError> {
-        Self::parse(&std::fs::read_to_string(path)?)
+        Self::parse(&earnest_digest::input::read_text(path, earnest_digest::input::MOST_DOCUMENT)?)
     }
 
     /// Returns the kinds of an experiment.

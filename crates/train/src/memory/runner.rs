@@ -247,7 +247,7 @@ fn write(path: &Path, kind: &KindSettings, result: &impl Serialize) -> Result<()
 /// Reads a result; `None` if there is none yet.
 fn read<T: DeserializeOwned>(path: &Path, kind: &KindSettings) -> Result<Option<T>, TrainError> {
     let unusable = |problem: String| TrainError::Resume { path: path.to_owned(), problem };
-    let text = match std::fs::read_to_string(path) {
+    let text = match earnest_digest::input::read_text(path, earnest_digest::input::MOST_DOCUMENT) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(TrainError::File { path: path.to_owned(), source }),

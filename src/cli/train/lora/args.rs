@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
 use crate::cli::train::number_model::{StoredArg, Weighted};
+use earnest_digest::input;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_train::{
     AdamWSettings, AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings, PromptForm, Retrofit,
@@ -362,7 +363,7 @@ impl LoraArgs {
             }
             let path = in_folder("training.json");
             let failed = |what: String| CliError::new(Exit::Results, format!("cannot read {}: {what}", path.display()));
-            let text = std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+            let text = input::read_text(&path, input::MOST_SETTINGS).map_err(|error| failed(error.to_string()))?;
             let mut settings: LoraSettings = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
             if let Some(given) = &self.model {
                 // It may have moved; the digests of its files are compared later.

@@ -30,7 +30,8 @@ impl Store {
         places: impl FnOnce(&Manifest) -> Result<HashMap<SampleKey, usize>, E>,
     ) -> Result<(String, usize), E> {
         let path = folder.join("manifest.json");
-        let text = std::fs::read_to_string(&path).map_err(|source| RunError::io("read", path.as_path(), source))?;
+        let text = earnest_digest::input::read_text(&path, earnest_digest::input::MOST_DOCUMENT)
+            .map_err(|source| RunError::io("read", path.as_path(), source))?;
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let manifest = self.manifest(&name, &text)?;
         let places = places(&manifest)?;

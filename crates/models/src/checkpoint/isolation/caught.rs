@@ -14,7 +14,10 @@ thread_local! {
 }
 
 /// Calls `work`; a panic becomes its message and prints nothing.
-pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+///
+/// # Errors
+/// The first line of the panic's message.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let others = std::panic::take_hook();

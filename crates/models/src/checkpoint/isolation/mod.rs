@@ -34,7 +34,8 @@ mod protocol;
 #[cfg(unix)]
 mod worker;
 
-pub(super) use caught::{caught, on_thread};
+pub use caught::caught;
+pub(super) use caught::on_thread;
 #[cfg(not(unix))]
 pub(super) use nowhere::TemplateProcess;
 #[cfg(unix)]

@@ -170,8 +170,8 @@ impl DefenceExperiment {
     /// # Errors
     /// [`DefenceError::Folder`], [`DefenceError::File`].
     pub fn read(path: &Path) -> Result<Self, DefenceError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| DefenceError::Folder { path: path.to_owned(), source })?;
+        let text = earnest_digest::input::read_text(path, earnest_digest::input::MOST_SETTINGS)
+            .map_err(|source| DefenceError::Folder { path: path.to_owned(), source })?;
         let failed = |problem: String| DefenceError::File { path: path.to_owned(), problem };
         let mut experiment = Self::parse(&text).map_err(failed)?;
         let base = path.parent().unwrap_or(Path::new(""));

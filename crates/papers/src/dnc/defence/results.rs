@@ -152,8 +152,8 @@ impl DefenceResults {
     /// [`DefenceError::Folder`], [`DefenceError::Results`].
     pub fn read(path: &Path) -> Result<Self, DefenceError> {
         let file = if path.is_dir() { path.join(RESULTS_FILE) } else { path.to_owned() };
-        let text =
-            std::fs::read_to_string(&file).map_err(|source| DefenceError::Folder { path: file.clone(), source })?;
+        let text = earnest_digest::input::read_text(&file, earnest_digest::input::MOST_DOCUMENT)
+            .map_err(|source| DefenceError::Folder { path: file.clone(), source })?;
         Self::parse(&text).map_err(|problem| DefenceError::Results { path: file.clone(), problem })
     }
 

@@ -96,12 +96,21 @@ static YEAR_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
 /// True if what stands beside a number makes it a day of a month, an hour, a year, or the number of a note, a heading or a
 /// product.
 pub(super) fn names_a_time_or_place(text: &str, number: &Number) -> bool {
-    let (before, after) = (&text[..number.start], &text[number.end..]);
+    let (before, after) = (last_part(&text[..number.start]), &text[number.end..]);
     let bare = number.attached == Attached::Nothing && number.text.bytes().all(|byte| byte.is_ascii_digit());
     is_hour(after)
         || is_noted(before, number)
         || bare && (is_day(before, after, number) || is_dated_year(before, number))
         || bare && (is_heading(before, after) || follows_a_name(text, number))
+}
+
+/// Bytes before a number that are looked at.
+const LONGEST_SENTENCE: usize = 4096;
+
+/// The end of a text, in which a date or the beginning of a sentence is looked for: a long text has many numbers.
+fn last_part(text: &str) -> &str {
+    let from = text.len().saturating_sub(LONGEST_SENTENCE);
+    &text[text.ceil_char_boundary(from)..]
 }
 
 /// A number that a year could be.
@@ -160,7 +169,9 @@ fn follows_a_name(text: &str, number: &Number) -> bool {
     let word = &bare[start..];
     let lower = word.to_lowercase();
     let opens = || {
-        let from = sentence_starts(before).last().copied().unwrap_or(0).min(start);
+        let near = last_part(before);
+        let from = before.len() - near.len() + sentence_starts(near).last().copied().unwrap_or(0);
+        let from = from.min(start);
         let line = text[from..start].rsplit('\n').next().unwrap_or_default();
         line.trim_matches(|c: char| c.is_whitespace() || "(\"“‘'«".contains(c)).is_empty()
     };

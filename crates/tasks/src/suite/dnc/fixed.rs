@@ -216,6 +216,7 @@ fn describes_noun(text: &str, start: usize, end: usize) -> bool {
 
 fn to_words(problem: &Problem, describes: bool) -> Result<Perturbed, Ineligible> {
     let mut edits = Vec::new();
+    let starts = [&problem.body, &problem.question].map(|text| sentence_starts(text));
     for (field, number) in numbers(problem) {
         let text = text_of(problem, field);
         let Some(words) = exact_words(&number.text) else { continue };
@@ -248,7 +249,7 @@ fn to_words(problem: &Problem, describes: bool) -> Result<Perturbed, Ineligible>
         let opens = match text[..start].trim_start().is_empty() {
             // A body that ends in a comma goes on in the question.
             true => field == Field::Body || problem.body.trim_end().ends_with(['.', '!', '?']),
-            false => sentence_starts(text).contains(&start),
+            false => starts[usize::from(field == Field::Question)].binary_search(&start).is_ok(),
         };
         edits.push(Edit {
             field,

@@ -6,6 +6,12 @@ use thiserror::Error;
 use super::problem::ProblemError;
 use super::raw_json::{elements, repeated_key};
 
+/// Rows of a file, which are held in memory.
+const MOST_ROWS: usize = 1_000_000;
+
+/// Largest row in bytes. A byte of JSON may need 32 in memory.
+const LONGEST: usize = 16_000_000;
+
 /// A file has no rows that could be told apart.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FileError {
@@ -17,6 +23,10 @@ pub enum FileError {
     NotJson(String),
     #[error("it has no rows")]
     Empty,
+    #[error("it has more than {MOST_ROWS} rows, which is the limit")]
+    TooMany,
+    #[error("it is one object of more than {} MB, which is the limit", LONGEST / 1_000_000)]
+    TooLong,
     #[error("it holds {0} where rows are expected: a JSON array, or one JSON object a line")]
     Shape(&'static str),
 }
@@ -28,6 +38,8 @@ pub enum RowError {
     NotUtf8(usize),
     #[error("not JSON: {0}")]
     NotJson(String),
+    #[error("it has more than {} MB, which is the limit", LONGEST / 1_000_000)]
+    TooLong,
     #[error("the key {0:?} stands twice")]
     RepeatedKey(String),
     #[error("not a JSON object")]
@@ -100,9 +112,13 @@ pub fn records(bytes: &[u8]) -> Result<Records<'_>, FileError> {
             if rows.is_empty() {
                 return Err(FileError::Empty);
             }
+            if rows.len() > MOST_ROWS {
+                return Err(FileError::TooMany);
+            }
             let row = |(at, text)| Record { place: format!("row {}", at + 1), value: strict(text), text };
             Ok(Records::Rows(rows.into_iter().enumerate().map(row).collect()))
         }
+        (b'{', Ok(text)) if text.len() > LONGEST => Err(FileError::TooLong),
         (b'{', Ok(text)) => match strict(text) {
             Ok(Value::Object(object)) => Ok(Records::Object(object, text)),
             Ok(_) => Err(FileError::Shape("something else")),
@@ -110,6 +126,7 @@ pub fn records(bytes: &[u8]) -> Result<Records<'_>, FileError> {
             Err(error) => Err(FileError::NotJson(error.to_string())),
         },
         (_, Ok(_)) => Err(FileError::Shape("a single value")),
+        _ if bytes.iter().filter(|byte| **byte == b'\n').count() > MOST_ROWS => Err(FileError::TooMany),
         (first, Err(error)) => lines(bytes, *first).ok_or(error),
     }
 }
@@ -134,6 +151,9 @@ fn lines(bytes: &[u8], first: u8) -> Option<Records<'_>> {
 
 /// One row, with what serde_json passes over in silence.
 fn strict(text: &str) -> Result<Value, RowError> {
+    if text.len() > LONGEST {
+        return Err(RowError::TooLong);
+    }
     let value = serde_json::from_str(text).map_err(|error| {
         // The line that it counts is that of the row, not of the file.
         let said = error.to_string();

@@ -148,6 +148,10 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
     let (mut ids, mut asked): (HashMap<u64, usize>, HashMap<u64, usize>) = Default::default();
     let (mut questions, mut without_label) = (0, 0);
     for number in 0..rows.len() {
+        if questions == 0 && number == super::pass::GIVEN_UP {
+            findings.add("rows that were not looked at", || super::pass::not_looked_at(rows.len() - number));
+            break;
+        }
         let row = rows.row(number).map_err(OptionError::usage)?;
         for (name, value) in &row.values {
             let filled = !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());

@@ -12,6 +12,9 @@ use crate::suite::registry::{OptionError, Row, Rows};
 /// Rows that are made into items at a time.
 const BATCH: usize = 4_096;
 
+/// Rows after which a file is given up if none of them can be asked: it is another file, or its columns are others.
+pub(super) const GIVEN_UP: usize = 100_000;
+
 /// Problems that are shown.
 const SHOWN: usize = 5;
 
@@ -94,6 +97,10 @@ impl Passed {
                     tasks[number] = task;
                 }
             }
+            if passed.order.is_empty() && passed.left_out >= GIVEN_UP {
+                passed.problems.push(not_looked_at(count - end));
+                break;
+            }
         }
         passed.labelled = clusters.is_some();
         passed.settle_repeated(task, rows, &ids, &digests);
@@ -171,6 +178,11 @@ impl Passed {
         };
         Err(OptionError::usage(message).help(help))
     }
+}
+
+/// What is said of the rows after the first ones, of which none can be asked.
+pub(super) fn not_looked_at(left: usize) -> String {
+    format!("none of the first rows can be asked, so {} were not looked at", counted(left, "row"))
 }
 
 fn repetition(task: &Task, rows: &dyn Rows, row: u32, earlier: u32) -> String {

@@ -1,0 +1,215 @@
+//! The pages of a row group by their headers, before one of them is read: what reading it costs.
+use std::fs::File;
+
+use parquet::basic::{Compression, Encoding, Type as Physical};
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::reader::ChunkReader;
+
+use super::header::{DATA_2, DICTIONARY, Header, INDEX};
+
+/// Memory for pages that any file may need, in bytes.
+const MEMORY: u64 = 384 << 20;
+
+/// Further bytes of memory for each byte of the file: large pages are honest in large files.
+const MEMORY_FACTOR: u64 = 4;
+
+/// Bytes that the pages of any file may have without compression, in all.
+const DECODED: u64 = 1 << 30;
+
+/// Further ones for each byte of the file. Texts are packed to a thirtieth at best.
+const DECODED_FACTOR: u64 = 200;
+
+/// Values that any file may have. Equal ones take no bytes.
+const VALUES: u64 = 100_000_000;
+
+/// Further ones for each byte of the file.
+const VALUES_FACTOR: u64 = 1_000;
+
+/// Rows that are read at a time, as the library does.
+const BATCH: u64 = 1024;
+
+/// Values of a batch, of all columns.
+const BATCH_VALUES: u64 = 1 << 20;
+
+/// Values of lists of a batch, of all columns, on average.
+const BATCH_LISTED: u64 = 1 << 17;
+
+/// Bytes of a batch, of all columns, on average.
+const BATCH_BYTES: u64 = 64 << 20;
+
+/// Bytes of pages from which rows are read one by one, so that no page is held for the rows before it.
+const LARGE: u64 = 128 << 20;
+
+/// Largest page of LZ4's own frames, in bytes. Writers of years ago made them; their size without compression is not known before.
+const MOST_LZ4_FRAME: u64 = 512 << 10;
+
+/// Bytes of pages that a file of this size may have in memory.
+pub(super) fn most_memory(size: u64) -> u64 {
+    MEMORY.saturating_add(size.saturating_mul(MEMORY_FACTOR))
+}
+
+/// What was read of a file so far.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Totals {
+    decoded: u64,
+    values: u64,
+}
+
+/// Costs of a column of a row group.
+#[derive(Debug, Default)]
+struct Cost {
+    largest: u64,
+    dictionary: u64,
+    decoded: u64,
+    values: u64,
+    /// Bytes of a value, in the page where they are largest.
+    per_value: u64,
+    /// Largest page whose texts are made of those before them.
+    shared: u64,
+}
+
+/// A file with its size.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub file: &'a File,
+    pub size: u64,
+}
+
+impl Source<'_> {
+    /// Bytes of the file.
+    pub fn bytes(self, start: u64, length: u64) -> Result<Vec<u8>, String> {
+        self.file.get_bytes(start, length as usize).map(|bytes| bytes.to_vec()).map_err(|error| error.to_string())
+    }
+
+    /// First and last offset of a column of a row group.
+    pub fn range(self, chunk: &ColumnChunkMetaData) -> Result<(u64, u64), String> {
+        let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+        let fits = |start: u64, length: u64| start.checked_add(length).filter(|end| *end <= self.size);
+        let (first, length) = (u64::try_from(start).ok(), u64::try_from(chunk.compressed_size()).ok());
+        let end = first.zip(length).and_then(|(start, length)| fits(start, length));
+        first.zip(end).ok_or_else(|| {
+            let length = chunk.compressed_size();
+            format!("it is said to have {length} bytes from {start} on, and the file has {}", self.size)
+        })
+    }
+}
+
+/// Looks over the columns of a row group that are to be read; returns how many rows to read at a time.
+///
+/// # Errors
+/// What is damaged or beyond a limit, in words, with the column.
+pub(super) fn survey(
+    source: Source<'_>,
+    group: &RowGroupMetaData,
+    wanted: &dyn Fn(&ColumnChunkMetaData) -> bool,
+    totals: &mut Totals,
+) -> Result<usize, String> {
+    let rows = u64::try_from(group.num_rows()).unwrap_or(0).max(1);
+    let (mut memory, mut columns, mut per_row, mut listed, mut shared) = (0_u64, 0, 0_u64, 0_u64, 0);
+    for chunk in group.columns().iter().filter(|chunk| wanted(chunk)) {
+        let named = |reason: String| format!("{}: {reason}", super::damage::described(&[chunk]));
+        let cost = cost(source, chunk, rows).map_err(named)?;
+        columns += 1;
+        memory = memory.saturating_add(cost.largest).saturating_add(cost.dictionary);
+        let of_row = cost.values.div_ceil(rows);
+        per_row = per_row.saturating_add(cost.per_value.saturating_mul(of_row));
+        if chunk.column_descr().max_rep_level() > 0 {
+            listed = listed.saturating_add(of_row);
+        }
+        shared = shared.max(cost.shared);
+        totals.decoded = totals.decoded.saturating_add(cost.decoded);
+        totals.values = totals.values.saturating_add(cost.values);
+        check(totals.decoded, "bytes without compression", (DECODED, DECODED_FACTOR), source.size)?;
+        check(totals.values, "values", (VALUES, VALUES_FACTOR), source.size)?;
+    }
+    let most = most_memory(source.size);
+    if memory > most {
+        return Err(format!(
+            "its pages need {} MiB of memory at a time; a file of this size may need {} MiB",
+            memory >> 20,
+            most >> 20
+        ));
+    }
+    let batch = match memory > LARGE {
+        true => 1,
+        false => BATCH
+            .min(BATCH_VALUES / u64::max(columns, 1))
+            .min(BATCH_LISTED / listed.max(1))
+            .min(BATCH_BYTES / per_row.max(1))
+            .min(BATCH_BYTES / u64::max(shared, 1)),
+    };
+    Ok(batch.max(1) as usize)
+}
+
+fn check(found: u64, what: &str, (base, factor): (u64, u64), size: u64) -> Result<(), String> {
+    match found <= base.saturating_add(size.saturating_mul(factor)) {
+        true => Ok(()),
+        false => {
+            let limit = if base >= 1 << 30 { format!("{} GiB", base >> 30) } else { base.to_string() };
+            Err(format!("it has {found} {what}; a file may have {limit} and {factor} for each of its {size} bytes"))
+        }
+    }
+}
+
+/// Goes over the headers of a column's pages.
+fn cost(source: Source<'_>, chunk: &ColumnChunkMetaData, rows: u64) -> Result<Cost, String> {
+    let (mut at, end) = source.range(chunk)?;
+    let plain = chunk.compression() == Compression::UNCOMPRESSED;
+    let flat = chunk.column_descr().max_rep_level() == 0;
+    let (mut cost, mut first) = (Cost::default(), true);
+    while at < end {
+        let header = Header::read(at, end, |start, length| source.bytes(start, length))?;
+        let body = at + header.length;
+        at = body + header.packed;
+        // A page that is not compressed is taken as it is, whatever it says.
+        let size = if plain { header.packed } else { header.size };
+        cost.decoded = cost.decoded.saturating_add(size);
+        let values = u64::from(header.values);
+        if chunk.compression() == Compression::LZ4 && header.packed > MOST_LZ4_FRAME {
+            let magic = source.bytes(body, 4)?;
+            if [0x184d_2204_u32, 0x184c_2102].iter().any(|mark| mark.to_le_bytes() == magic.as_slice()) {
+                return Err(format!("a page of LZ4 frames has {} bytes; {MOST_LZ4_FRAME} are read", header.packed));
+            }
+        }
+        match header.kind {
+            INDEX => continue,
+            DICTIONARY if !first => return Err("it has a dictionary after other pages".to_owned()),
+            DICTIONARY => {
+                check_dictionary(chunk, values, size)?;
+                // The library keeps a place of 32 bytes for each text.
+                cost.dictionary = size + 32 * values;
+            }
+            kind => {
+                cost.values += values;
+                if flat && cost.values > rows {
+                    return Err(format!("its pages have {} values for {rows} rows", cost.values));
+                }
+                if kind == DATA_2 && header.second.nulls > header.values {
+                    return Err(format!("a page has {} nulls among {values} values", header.second.nulls));
+                }
+                cost.largest = cost.largest.max(size);
+                cost.per_value = cost.per_value.max(size / values.max(1));
+                if header.encoding == Encoding::DELTA_BYTE_ARRAY as i64 {
+                    cost.shared = cost.shared.max(size);
+                }
+            }
+        }
+        first = false;
+    }
+    Ok(cost)
+}
+
+/// Compares the number of values of a dictionary with its bytes.
+fn check_dictionary(chunk: &ColumnChunkMetaData, values: u64, size: u64) -> Result<(), String> {
+    let most = match chunk.column_type() {
+        Physical::BOOLEAN => size.saturating_mul(8),
+        Physical::INT32 | Physical::FLOAT | Physical::BYTE_ARRAY => size / 4,
+        Physical::INT64 | Physical::DOUBLE => size / 8,
+        Physical::INT96 => size / 12,
+        Physical::FIXED_LEN_BYTE_ARRAY => size,
+    };
+    match values <= most {
+        true => Ok(()),
+        false => Err(format!("its dictionary says that it has {values} values, and has {size} bytes")),
+    }
+}
