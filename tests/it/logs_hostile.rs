@@ -189,6 +189,11 @@ fn scorers_filters_and_names_are_bounded() {
     refused(folder, &["samples_t", "the name of a scorer has", "1000"]);
     lm_eval(folder, &[line(0, json!({"doc": {"id": "i".repeat(100_001)}}))], "m", &["acc,none"]);
     refused(folder, &["samples_t", "an id has 100001 bytes", "100000"]);
+    let fields = |count: usize| -> Value {
+        named(count, 0).into_iter().map(|name| (name, json!(1))).collect::<serde_json::Map<_, _>>().into()
+    };
+    lm_eval(folder, &[line(0, json!({"doc": fields(1_001)}))], "m", &["acc,none"]);
+    refused(folder, &["samples_t", "its document has 1001 fields", "1000"]);
     // As many as there may be, with fewer open files than filters; and a name that no file's name can have.
     lm_eval(folder, &filtered(200, &|number| format!("f{number}").into()), &"n".repeat(900), &["acc,f0"]);
     assert_eq!(imported(folder)["imported"][0]["items"], 3);

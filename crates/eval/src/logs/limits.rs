@@ -165,7 +165,8 @@ impl Samples {
 
     fn facts(&mut self, sample: &mut LogSample) -> Result<(), String> {
         check_scores(sample.scores.len())?;
-        let inner = sample.document.values().filter_map(Value::as_object).map(Map::len).max().unwrap_or(0);
+        // Other objects are not kept with the run.
+        let inner = sample.document.get("covariates").and_then(Value::as_object).map_or(0, Map::len);
         let fields = sample.document.len().max(inner);
         if fields > MOST_FIELDS {
             return Err(format!("its document has {fields} fields; up to {MOST_FIELDS} are read"));
