@@ -29,7 +29,7 @@ pub fn read(text: &[u8], wanted: Wanted<'_>) -> Result<Value, String> {
         Some(mended) => parse(&mended, wanted),
         None => Err(error),
     });
-    parsed.map_err(|error| error.to_string())
+    parsed.map_err(|error| if error.is_data() { error.to_string() } else { format!("not JSON: {error}") })
 }
 
 fn parse(text: &[u8], wanted: Wanted<'_>) -> Result<Value, serde_json::Error> {

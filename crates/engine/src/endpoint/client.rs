@@ -350,7 +350,7 @@ mod tests {
         assert!(said(&format!("{{\"choices\": [{}0]}}", "[],".repeat(100))).contains("more than 100 values"));
         let request = |tokens| Request::greedy(crate::RequestId(0), vec![1; 1000], tokens);
         let of = |tokens| Bounds::of(&request(tokens));
-        assert!(of(64).bytes < 2 << 20 && of(1 << 20).bytes > 256 << 19 && of(usize::MAX).bytes == LONGEST_REPLY);
+        assert!(of(64).bytes < 2 << 20 && of(1 << 18).bytes > 64 << 20 && of(usize::MAX).bytes == LONGEST_REPLY);
         assert!(of(usize::MAX).values == MOST_VALUES && of(64).values < 20_000);
     }
 
