@@ -109,8 +109,8 @@ fn inputs_are_files_up_to_a_size() {
     let refused = |path: &Path, most: u64| input::read(path, most).unwrap_err().to_string();
     assert_eq!(refused(&path, 2), "it has 3 bytes, and such a file may have up to 2 bytes");
     // Nothing of a sparse file is on the disk.
-    std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 44).unwrap();
-    assert_eq!(refused(&path, 16 << 20), "it has 17592186044416 bytes, and such a file may have up to 16 MiB");
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    assert_eq!(refused(&path, 16 << 20), "it has 1099511627776 bytes, and such a file may have up to 16 MiB");
     assert_eq!(refused(folder.path(), 9), "it is a folder");
     assert_eq!(input::read_stream(&[0; 9][..], 9).unwrap().len(), 9);
     assert!(input::read_stream(std::io::repeat(0), 9).unwrap_err().to_string().contains("up to 9 bytes"));

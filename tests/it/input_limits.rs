@@ -61,10 +61,10 @@ fn honest_parquet_of_the_same_kinds_is_read() {
     }
 }
 
-/// A file without data on the disk, of 16 TiB.
+/// A file without data on the disk, of 1 TiB.
 fn sparse(path: &Path, begin: &str) {
     std::fs::write(path, begin).unwrap();
-    std::fs::File::options().write(true).open(path).unwrap().set_len(1 << 44).unwrap();
+    std::fs::File::options().write(true).open(path).unwrap().set_len(1 << 40).unwrap();
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn files_without_end_are_not_read() {
     let in_folder = |name: &str| folder.path().join(name);
     sparse(&in_folder("large.toml"), "name = \"x\"\n");
     sparse(&in_folder("large.jsonl"), "{\"question\": \"1+1\", \"answer\": \"2\"}\n");
-    refused(folder.path(), &["tasks", "check", "large.toml"], "it has 17592186044416 bytes");
+    refused(folder.path(), &["tasks", "check", "large.toml"], "it has 1099511627776 bytes");
     refused(folder.path(), &["study", "large.toml"], "up to 16 MiB");
     refused(folder.path(), &["train", "memory", "large.toml"], "up to 16 MiB");
     refused(folder.path(), &["train", "experiment", "large.toml", "--out", "out"], "up to 16 MiB");

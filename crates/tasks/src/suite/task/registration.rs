@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::compiled::{Setting, Task};
 use super::definition::{Definition, PromptMode};
-use super::pass::Passed;
+use super::pass::{GIVEN_UP, Passed};
 use super::scorer_spec::{ScorerKind, ScorerSpec};
 use super::suite::{TaskSuite, left_out};
 use super::{examples, keys, source};
@@ -294,7 +294,13 @@ impl Configured {
                 () => Kinds { texts: 1, ..none },
             }
         };
-        let kinds = (0..self.rows.len()).into_par_iter().map(kind).reduce(Kinds::default, Kinds::with);
+        let of = |rows: std::ops::Range<usize>| rows.into_par_iter().map(kind).reduce(Kinds::default, Kinds::with);
+        let count = self.rows.len();
+        let mut kinds = of(0..count.min(GIVEN_UP));
+        // A file without an answer so far is given up by the pass over its rows.
+        if kinds.choices + kinds.numbers + kinds.counts + kinds.texts > 0 {
+            kinds = kinds.with(of(count.min(GIVEN_UP)..count));
+        }
         self.usual = Some(kinds.usual());
         self.kinds = kinds;
         Ok(())
