@@ -284,13 +284,35 @@ def eval_logs():
     put("eval_log", "attachments", b"3" + entries(header, sample | {"input": ("attachment://" + name) * 50, "attachments": {name: "attachment://" + name}}))
 
 
+def formulas():
+    for name, text in {
+        "plain": "correct ~ model*variant + (1+variant|template) + (1|item)",
+        "powers": "y ~ (a + b + c)^3 - a:b:c + `odd name` + (0 + x || g/h)",
+        "nested": "y ~ 0 + a/b + ((a)):((c + d)) + (a*b|g:h)",
+        "many": "y ~ " + "*".join(f"c{n}" for n in range(20)) + " + (1|g)",
+        "wrong": "y ~ a + (1|g + log(x)) # |",
+    }.items():
+        put("formula", name, text)
+
+
 def tasks():
     for file in sorted((ROOT / "tasks").glob("*.toml")):
         put("task", file.name, file.read_bytes())
     new = (ROOT / "crates/tasks/src/suite/task/new.toml").read_text()
     put("task", "new.toml", new.replace("{name}", "questions"))
-    put("task", "fields.toml", 'name = "t"\n[questions]\nfile = "questions.jsonl"\nquestion = "{{ question }}"\nanswer = "{{ answer }}"\n')
-    put("task", "choices.toml", 'name = "t"\n[questions]\nfile = "questions.jsonl"\nquestion = "question"\nanswer = "{{ [answer, 1]|first }}"\n[scorer]\nkind = "number"\n')
+    def task(name, questions="", prompt="", more=""):
+        text = f'name = "t"\n[questions]\npath = "questions.jsonl"\n{questions}\n'
+        put("task", f"{name}.toml", text + (f"[prompt]\ntemplate = \'\'\'{prompt}\'\'\'\n" if prompt else "") + more)
+
+    task("fields", 'question = "{{ question }}"\nanswer = "{{ answer }}"')
+    task("choices", 'choices = "{{ [answer, 1, 2] }}"\nanswer = "{{ [answer, 1]|first }}"')
+    task("values", 'id = "{{ question|length }}"\ncluster = "{{ question[:3] }}"\ncovariates = { a = "{{ answer * 2 }}", b = "{{ {\'x\': [1, [2]]} }}" }')
+    task("prompt", prompt="{% for i in range(3) %}{{ loop.index }}. {{ question|upper }}\\n{% endfor %}{% if answer is defined %}{{ answer|tojson }}{% endif %}")
+    task("macros", prompt="{% macro f(x) %}{{ x ~ x }}{% endmacro %}{{ f(question).replace(' ', '_').split('_')|join(', ') }}")
+    task("grows", prompt="{% set n = namespace(x=question) %}{% for i in range(9) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x|length }}")
+    task("nests", prompt="{% set n = namespace(x=[]) %}{% for i in range(90) %}{% set n.x = [n.x] %}{% endfor %}{{ n.x|tojson }}", more="system = \"{{ '%5d'|format(3) }}\"\n")
+    task("operators", prompt="{{ " + "not " * 50 + "(" * 20 + "1" + "+1" * 50 + ")" * 20 + " }}")
+    task("examples", prompt="{{ question }}", more='[examples]\ncount = 1\nanswer = "{{ answer }}!"\n')
     put("task", "deep.toml", "a = " + "[" * 3000)
 
 
@@ -415,6 +437,7 @@ def main():
     eval_logs()
     tasks()
     parquets()
+    formulas()
     answers()
     total = 0
     for target in sorted(CORPUS.iterdir()):

@@ -10,6 +10,7 @@ use earnest_eval::run::{Manifest, RunError, Sample, read_jsonl};
 use earnest_eval::suites::LocalHost;
 use earnest_models::checkpoint::{ChatMessage, ChatTemplate, Checkpoint};
 use earnest_serve::Checker;
+use earnest_stats::mixed::Formula;
 use earnest_tasks::answer::reader::{Asked, Form, read};
 use earnest_tasks::suite::registry::{OptionValues, RowSource};
 use earnest_tasks::suite::task::{Definition, check};
@@ -24,7 +25,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "gguf", run: gguf },
     Target { name: "safetensors", run: safetensors },
     Target { name: "index", run: index },
@@ -40,6 +41,7 @@ pub const TARGETS: [Target; 15] = [
     Target { name: "task", run: task },
     Target { name: "parquet", run: parquet },
     Target { name: "answer", run: answer },
+    Target { name: "formula", run: formula },
 ];
 
 const CONFIG: &[u8] = include_bytes!("../../tests/golden/engine/checkpoints/llama/config.json");
@@ -329,6 +331,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
+/// A task file on the questions of an example: its templates are compiled and rendered.
 fn task(scratch: &Scratch, data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let path = scratch.write("task/task.toml", data);
@@ -359,5 +362,16 @@ fn answer(_: &Scratch, data: &[u8]) {
         if let Ok(answer) = &reading.answer {
             assert!(completion.get(answer.span.clone()).is_some(), "{:?} is no part of {completion:?}", answer.span);
         }
+    }
+}
+
+/// A formula of a mixed model; one that can be read can be written.
+fn formula(_: &Scratch, data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match text.parse::<Formula>() {
+        Ok(formula) => {
+            let _ = (formula.variables(), formula.to_string());
+        }
+        Err(error) => assert!(error.to_string().len() < 10_000, "the error of a formula is long"),
     }
 }

@@ -20,10 +20,11 @@ use super::{
 
 /// Parses the arguments, runs the command and prints its error.
 pub fn main() -> ExitCode {
-    // Workers of the sandbox and of a checkpoint are this program too; they must not parse arguments, print or read settings.
+    // Workers of the sandbox, of a checkpoint and of a task file are this program too; they must not parse arguments, print or read settings.
     earnest_sandbox::serve_if_worker();
     fail_writes_beyond_limit();
     earnest_models::serve_if_worker();
+    earnest_tasks::suite::task::serve_if_worker();
     let printer = Printer::new();
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
     let cli = match Cli::from_arguments() {

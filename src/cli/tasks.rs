@@ -1,5 +1,6 @@
 //! `earnest tasks`: task files for questions of your own.
 use super::values::counted;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -135,6 +136,21 @@ fn checked(args: &CheckArgs, printer: Printer) -> Result<Exit, CliError> {
     Ok(Exit::FailedSamples)
 }
 
+/// Characters of the first prompt, and of other texts of a question, that are shown.
+const LONGEST_PROMPT: usize = 10_000;
+const LONGEST: usize = 1_000;
+
+/// Continuations, and names in a list, that are shown.
+const MOST_CONTINUATIONS: usize = 100;
+
+/// The beginning of a text of the file that may be of any length.
+fn beginning(text: &str, characters: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
 fn screen(found: &Check, width: usize) -> String {
     let mut text = format!("{} (version {})\n", found.task, found.version);
     let mut row = |name: &str, value: String| text += &wrap(&value, width, &format!("  {name:<11}"));
@@ -150,7 +166,7 @@ fn screen(found: &Check, width: usize) -> String {
     row("questions", format!("{} in {clusters}{own}", counted(found.questions, "question")));
     if !found.tasks.is_empty() {
         let tasks: Vec<String> = found.tasks.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        row("tasks", tasks.join(", "));
+        row("tasks", beginning(&tasks.join(", "), LONGEST_PROMPT).into_owned());
     }
     match &found.primary {
         Some(primary) => {
@@ -168,19 +184,28 @@ fn screen(found: &Check, width: usize) -> String {
         row("examples", format!("{} before each question", found.examples));
     }
     if !found.covariates.is_empty() {
-        row("covariates", found.covariates.iter().map(described).collect::<Vec<_>>().join(", "));
+        let covariates = found.covariates.iter().map(described).collect::<Vec<_>>().join(", ");
+        row("covariates", beginning(&covariates, LONGEST_PROMPT).into_owned());
     }
     let mode = if found.mode == "auto" { "chat or raw, as the model has it" } else { &found.mode };
     let named =
         if found.prompts.is_empty() { String::new() } else { format!("; --prompt {}", found.prompts.join(", ")) };
     row("prompt", format!("{mode}{named}"));
     if let Some(first) = &found.first {
-        row("first", format!("{}, expected {:?}", first.id, first.gold));
-        for line in first.prompt.lines() {
+        row("first", format!("{}, expected {:?}", beginning(&first.id, LONGEST), beginning(&first.gold, LONGEST)));
+        let prompt = beginning(&first.prompt, LONGEST_PROMPT);
+        for line in prompt.lines() {
             writeln!(text, "    | {line}").expect("writing to a String cannot fail");
         }
-        for continuation in &first.continuations {
-            writeln!(text, "    > {continuation:?}").expect("writing to a String cannot fail");
+        if matches!(prompt, Cow::Owned(_)) {
+            let all = counted(first.prompt.chars().count(), "character");
+            writeln!(text, "    | the prompt has {all}").expect("writing to a String cannot fail");
+        }
+        for continuation in first.continuations.iter().take(MOST_CONTINUATIONS) {
+            writeln!(text, "    > {:?}", beginning(continuation, LONGEST)).expect("writing to a String cannot fail");
+        }
+        if first.continuations.len() > MOST_CONTINUATIONS {
+            writeln!(text, "    > ... {} in all", first.continuations.len()).expect("writing to a String cannot fail");
         }
     }
     text.push('\n');
@@ -190,7 +215,7 @@ fn screen(found: &Check, width: usize) -> String {
     for finding in &found.findings {
         writeln!(text, "{}: {}", finding.what, finding.count).expect("writing to a String cannot fail");
         for one in &finding.first {
-            text += &wrap(one, width, "  ");
+            text += &wrap(&beginning(one, LONGEST), width, "  ");
         }
         if finding.count > finding.first.len() {
             text.push_str("  ...\n");

@@ -90,6 +90,8 @@ mod support;
 mod task_page;
 mod synthetic;
 mod task_files;
+mod task_hostile;
+mod large_numbers;
 mod train;
 mod train_cli;
 mod train_lora;

@@ -11,6 +11,7 @@ use crate::prompt::ModeRequest;
 
 use crate::run::{Reporter, RunEvent, RunSettings, SandboxRunner, by_cluster};
 use earnest_digest::input;
+use earnest_isolation::{Job, Limited};
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
 use earnest_sandbox::{Confinement, Pool, SandboxCommand, SandboxError, Settings};
 use earnest_tasks::answer::{CodeOutcome, CodeRunner, Program};
@@ -153,6 +154,10 @@ impl Host for LocalHost {
 
     fn commit(&self, revision: &str) -> Result<String, HostError> {
         Commit::parse(revision).map(|commit| commit.as_str().to_owned()).map_err(HostError::failed)
+    }
+
+    fn limited(&self, job: &'static Job, settings: Vec<u8>, memory: u64) -> Limited {
+        Limited::new(job, settings, memory)
     }
 
     fn programs(&self, python: Option<&Path>) -> Arc<dyn Programs> {

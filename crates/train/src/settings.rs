@@ -143,6 +143,18 @@ fn two() -> usize {
     2
 }
 
+/// Most words of a tokenizer: each is a row of the embedding. Models of published tokenizers have some 200,000.
+const MOST_WORDS: usize = 1 << 17;
+
+/// Most examples per step: the activations of all of them are in memory.
+const MOST_BATCH: usize = 1 << 12;
+
+/// Longest context in tokens.
+const MOST_CONTEXT: usize = 1 << 16;
+
+/// Most questions per task and length in a validation.
+const MOST_VALIDATION: usize = 1_000_000;
+
 impl TrainSettings {
     /// Returns the tasks of the first phase.
     ///
@@ -225,6 +237,15 @@ impl TrainSettings {
         let invalid = |setting, problem: &str| Err(TrainError::Setting { setting, problem: problem.to_owned() });
         if self.tasks.is_empty() || self.lengths.is_empty() {
             return invalid("tasks", "name at least one task and one length");
+        }
+        let bounded = [
+            ("words", self.tokenizer.words, MOST_WORDS),
+            ("batch", self.batch, MOST_BATCH),
+            ("context", self.context, MOST_CONTEXT),
+            ("validation", self.validation, MOST_VALIDATION),
+        ];
+        if let Some((setting, number, most)) = bounded.into_iter().find(|(_, number, most)| number > most) {
+            return invalid(setting, &format!("{number} is more than {most}"));
         }
         if self.batch == 0 || self.steps == 0 || self.parts == 0 || self.parts > self.batch {
             return invalid("batch", "batch, steps and parts must be at least 1, and parts at most batch");

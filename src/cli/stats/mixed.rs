@@ -15,6 +15,7 @@ use super::source::{Pair, Source};
 use crate::cli::Exit;
 use crate::cli::figures::{figure_file, write_figure};
 use crate::cli::output::{output_file, write_file};
+use crate::cli::printer::Printer;
 use earnest_eval::report::ReportError;
 use earnest_eval::report::plot::{Forest, ForestRow, forest};
 use earnest_stats::glmm::wald_interval;
@@ -26,6 +27,9 @@ use earnest_stats::mixed::{
 
 /// Standard deviation of the prior of a separated model's effects, in log odds for each standard deviation of a column.
 const PRIOR: f64 = 2.5;
+
+/// Variances and correlations of the random effects from which a fit is announced.
+const MANY_COVARIANCES: usize = 40;
 
 /// Distribution of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -170,6 +174,13 @@ pub(super) fn run(
     let (frame, survey) = frame::read(source, &formula.response, &kinds, options)?;
     let data = MixedData::new(&formula, &frame, family)
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
+    if data.covariances() > MANY_COVARIANCES {
+        Printer::new().message(&format!(
+            "the random effects have {} variances and correlations to find, which can take minutes; || instead of | leaves the \
+             correlations out",
+            data.covariances()
+        ));
+    }
     let fit = fit(&data, &MixedOptions { restricted: !args.ml, prior: None })?;
     report(args, common, Fitted { frame, survey, data, fit, choice: Vec::new() }, runs, output)
 }

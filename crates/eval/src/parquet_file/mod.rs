@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::sync::Arc;
 
-use earnest_models::checkpoint::caught;
+use earnest_isolation::caught;
 use parquet::basic::Compression;
 use parquet::bloom_filter::Sbbf;
 use parquet::column::page::PageReader;

@@ -65,6 +65,8 @@ impl StudyPlan {
             return Ok(Mode::Chat);
         }
         let settings = self.evaluation(run)?;
-        Ok(sessions.of(self, run, &settings, reporter)?.form(settings.prompt)?)
+        let form = sessions.of(self, run, &settings, reporter)?.form(settings.prompt)?;
+        sessions.close_beyond(run.model);
+        Ok(form)
     }
 }

@@ -36,6 +36,9 @@ impl Decision {
 /// Condition of a study: decides after a finished run whether its model's further runs follow.
 pub type Condition<'c> = dyn FnMut(PlannedRun, &Store, &RunRecord) -> Result<Decision, EvalError> + 'c;
 
+/// Models that stay open until their runs; more than that are opened again.
+const MOST_OPEN: usize = 100;
+
 /// Opened models, without weights until a run needs them.
 #[derive(Default)]
 pub struct Sessions {
@@ -64,6 +67,13 @@ impl Sessions {
             }
         };
         Ok(&mut self.open[place].2)
+    }
+
+    /// Drops a model if many are open: without weights, one has its tokenizer and names of tensors, up to some hundred megabytes.
+    pub(super) fn close_beyond(&mut self, model: usize) {
+        if self.open.len() > MOST_OPEN {
+            self.close(model);
+        }
     }
 
     /// Drops a model with its weights.

@@ -16,6 +16,7 @@ use super::definition::{
 };
 use super::mistake::{Mistake, Place, StudyError};
 use super::options::read_options;
+use super::plan::{MOST_MODELS, MOST_TASKS};
 use super::toml_table::{Notes, Table, unknown};
 use crate::evaluate::{EndOfSequence, GenerationSettings};
 use crate::model::{BUILT_IN, BUILT_IN_WORD, EndpointRequest, EngineSettings, TrafficSettings};
@@ -81,6 +82,9 @@ struct TaskDefaults {
     prompts: Vec<Prompts>,
 }
 
+/// Longest name of a study in bytes: with the endings of the report and its figures it is the name of a file, of at most 255.
+const LONGEST_NAME: usize = 150;
+
 impl Reader<'_> {
     fn study(&self, mut file: Table<'_>, path: &Path) -> StudyDefinition {
         let stem = path.file_stem().map_or_else(|| "study".to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -90,15 +94,29 @@ impl Reader<'_> {
             let message = format!("{name} cannot be the name of the report's file: use letters, digits, -, _ and .");
             file.add(Mistake::new(&file.place_of("name"), message));
         }
+        if name.len() > LONGEST_NAME {
+            let message = format!("the name has {} bytes; the report's file can have {LONGEST_NAME}", name.len());
+            file.add(Mistake::new(&file.place_of("name"), message));
+        }
         let none = TaskDefaults { samples: 1, limit: None, seed: 1, prompts: vec![Prompts::default()] };
         let defaults = task_defaults(&mut file, &none);
         let decoding = Decoding { generation: GenerationSettings::default(), thinking_text: ThinkingText::default() };
         let decoding = generation(&mut file, &decoding);
-        let models: Vec<ModelDefinition> =
-            file.named_tables("models").into_iter().map(|(name, table)| self.model(name, table, &decoding)).collect();
-        let tasks: Vec<TaskDefinition> =
-            file.named_tables("tasks").into_iter().map(|(name, table)| self.task(name, table, &defaults)).collect();
         let top = Place { key: String::new(), line: Some(1) };
+        let mut few = |what: &'static str, most: usize| {
+            let mut tables = file.named_tables(what);
+            if tables.len() > most {
+                let mistake = Mistake::new(&top, format!("the study has {} {what}, more than {most}", tables.len()));
+                file.add(mistake.hint("divide it into several studies"));
+                tables.truncate(1);
+            }
+            tables
+        };
+        let (models, tasks) = (few("models", MOST_MODELS), few("tasks", MOST_TASKS));
+        let models: Vec<ModelDefinition> =
+            models.into_iter().map(|(name, table)| self.model(name, table, &decoding)).collect();
+        let tasks: Vec<TaskDefinition> =
+            tasks.into_iter().map(|(name, table)| self.task(name, table, &defaults)).collect();
         if models.is_empty() {
             file.add(
                 Mistake::new(&top, "there are no models").hint("add e.g. [models.small] with model = \"built-in\""),

@@ -16,6 +16,16 @@ use crate::prompt::{ModeRequest, Prompts};
 use crate::run::{Plan, Shard};
 use crate::suites::{self, ConfiguredSuite};
 
+/// Most models, and most tasks, of a study.
+pub(super) const MOST_MODELS: usize = 500;
+pub(super) const MOST_TASKS: usize = 500;
+
+/// Most runs: models times tasks times prompts.
+const MOST_RUNS: usize = 10_000;
+
+/// Longest name of a model or task, in bytes: names of runs and files are made of them.
+const LONGEST_NAME: usize = 200;
+
 /// Settings of a study's execution that its definition leaves open.
 #[derive(Debug, Clone)]
 pub struct StudySettings {
@@ -59,6 +69,9 @@ impl StudyPlan {
     /// All mistakes.
     pub fn new(definition: StudyDefinition, settings: StudySettings) -> Result<Self, StudyError> {
         let mut mistakes = Vec::new();
+        check_size(&definition, &mut mistakes);
+        // Nothing of a study of any size is opened.
+        StudyError::check(definition.file.as_deref(), std::mem::take(&mut mistakes))?;
         check_names(&definition, &mut mistakes);
         let mut sources = Vec::new();
         for model in &definition.models {
@@ -234,6 +247,34 @@ fn check_endpoints(
             mistake.problem.message = format!("for {}: {}", task.name, mistake.problem.message);
             mistakes.push(mistake);
         }
+    }
+}
+
+/// Notes numbers and names beyond the limits.
+fn check_size(definition: &StudyDefinition, mistakes: &mut Vec<Mistake>) {
+    let whole = Place { key: String::new(), line: definition.file.as_ref().map(|_| 1) };
+    let prompts: usize = definition.tasks.iter().map(|task| task.prompts.len()).sum();
+    let runs = definition.models.len().saturating_mul(prompts);
+    let counts = [
+        ("models", definition.models.len(), MOST_MODELS),
+        ("tasks", definition.tasks.len(), MOST_TASKS),
+        ("runs (models times tasks times prompts)", runs, MOST_RUNS),
+    ];
+    for (what, count, most) in counts {
+        if count > most {
+            let mistake = Mistake::new(&whole, format!("the study has {count} {what}, more than {most}"));
+            mistakes.push(mistake.hint("divide it into several studies"));
+            return;
+        }
+    }
+    let models = definition.models.iter().map(|one| ("model", &one.name, one.place.line));
+    let tasks = definition.tasks.iter().map(|one| ("task", &one.name, one.place.line));
+    for (what, name, line) in models.chain(tasks).filter(|(_, name, _)| name.len() > LONGEST_NAME) {
+        let beginning: String = name.chars().take(30).collect();
+        let message =
+            format!("the name of a {what}, {beginning}..., has {} bytes, more than {LONGEST_NAME}", name.len());
+        // The key has the name.
+        mistakes.push(Mistake::new(&Place { key: String::new(), line }, message));
     }
 }
 

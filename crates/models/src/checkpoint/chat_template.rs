@@ -1,7 +1,6 @@
 //! Chat templates: rendering messages as the text that the model was trained on.
-use super::isolation::TemplateProcess;
 use super::json_fields;
-use super::template_engine::{Conversation, Template, TemplateFailure, TemplateText};
+use super::template_engine::{Conversation, Renderer, TemplateFailure, TemplateText};
 use super::tokenizer::special_text;
 use super::{CheckpointError, bounded_file};
 use serde::{Deserialize, Serialize};
@@ -36,21 +35,12 @@ pub struct ChatTemplate {
     renderer: Renderer,
 }
 
-#[derive(Debug)]
-enum Renderer {
-    Process(TemplateProcess),
-    Here(Box<Template>),
-}
-
 impl ChatTemplate {
     /// Keeps a template for rendering. `name` is its origin, for error messages; `bos` and `eos` are the texts of those tokens. A syntax
     /// error is reported by [`ChatTemplate::render`], because a run without chat does not need the template.
     pub fn new(name: impl Into<String>, source: String, bos: Option<String>, eos: Option<String>) -> ChatTemplate {
         let text = TemplateText { source: source.clone(), bos, eos };
-        let renderer = match TemplateProcess::new(text) {
-            Ok(process) => Renderer::Process(process),
-            Err(text) => Renderer::Here(Box::new(Template::compile(&text))),
-        };
+        let renderer = Renderer::new(&text);
         ChatTemplate { name: name.into(), source, renderer }
     }
 
@@ -127,10 +117,7 @@ impl ChatTemplate {
         enable_thinking: Option<bool>,
     ) -> Result<String, CheckpointError> {
         let conversation = Conversation { messages: messages.to_vec(), add_generation_prompt, enable_thinking };
-        let rendered = match &self.renderer {
-            Renderer::Process(process) => process.render(&conversation),
-            Renderer::Here(template) => template.render(&conversation),
-        };
+        let rendered = self.renderer.render(&conversation);
         rendered.map_err(|failure| {
             let template = self.name.clone();
             match failure {

@@ -1,23 +1,12 @@
 //! Compiling and rendering a chat template, within bounds of length, nesting, instructions and output.
 //!
-//! Memory is bounded by a process around it: see [`super::isolation`].
-use std::io::{self, Write};
-use std::sync::OnceLock;
-
+//! Memory is bounded by a process around it: see [`earnest_isolation`].
+use earnest_isolation::{Answerer, CpuTime, Job, Limited, Output, check_template, on_thread};
 use minijinja::{Environment, Error, ErrorKind, Value};
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::ChatMessage;
 use super::chat_dialect::{FUEL, TEMPLATE, environment, locate};
-use super::isolation::on_thread;
-
-/// Largest template, in bytes. Those of published models have up to 30 KiB.
-const MAX_SOURCE: usize = 1 << 20;
-
-/// Largest number of operators, brackets and conditions of a template: the parser and the compiler recurse over them, on a stack that
-/// is large enough for so many. Templates of published models have a few thousand.
-const MAX_OPERATORS: usize = 1 << 15;
 
 /// Length of a rendered prompt, in bytes, that every template may reach; with [`BYTES_PER_MESSAGE`] for each message and
 /// [`BYTES_PER_BYTE`] for each byte of it.
@@ -51,6 +40,52 @@ pub(super) enum TemplateFailure {
     Limit(String),
 }
 
+/// Memory for compiling and rendering a template, in bytes.
+const MEMORY: u64 = 1 << 30;
+
+/// Time for compiling and rendering a template. Its fuel ends most loops within seconds.
+const TIME: CpuTime = CpuTime::Each(20);
+
+/// Rendering of conversations by a template: the settings are a [`TemplateText`], a request a [`Conversation`], all as JSON.
+pub(super) static JOB: Job = Job { name: "chat-template", begin };
+
+fn begin(settings: &[u8]) -> Answerer {
+    let text: Result<TemplateText, String> = serde_json::from_slice(settings).map_err(|error| error.to_string());
+    let mut template = None;
+    Box::new(move |request| {
+        let mut rendered = || -> Result<String, TemplateFailure> {
+            let text = text.as_ref().map_err(|error| TemplateFailure::Limit(error.clone()))?;
+            let conversation: Conversation =
+                serde_json::from_slice(request).map_err(|error| TemplateFailure::Limit(error.to_string()))?;
+            // Compiled for the first conversation, so that its failure has an answer to be in.
+            template.get_or_insert_with(|| Template::compile(text)).render(&conversation)
+        };
+        as_json(&rendered())
+    })
+}
+
+/// A value of our own as JSON; empty, which is no answer, if it has none.
+fn as_json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// A template that is compiled and rendered within limits.
+#[derive(Debug)]
+pub(super) struct Renderer(Limited);
+
+impl Renderer {
+    pub(super) fn new(text: &TemplateText) -> Renderer {
+        Renderer(Limited::new(&JOB, as_json(text), MEMORY))
+    }
+
+    /// Renders a conversation.
+    pub(super) fn render(&self, conversation: &Conversation) -> Result<String, TemplateFailure> {
+        let answer = self.0.ask(&as_json(conversation), TIME);
+        let answer = answer.map_err(|end| TemplateFailure::Limit(format!("rendering it {end}")))?;
+        serde_json::from_slice(&answer).unwrap_or_else(|error| Err(TemplateFailure::Limit(error.to_string())))
+    }
+}
+
 /// A compiled template.
 #[derive(Debug)]
 pub(super) struct Template {
@@ -65,7 +100,7 @@ impl Template {
             Ok(compiled) => compiled.map_err(|error| failure(&error)),
             Err(panic) => Err(TemplateFailure::Limit(format!("compiling it panicked: {panic}"))),
         };
-        let environment = match check_source(&text.source) {
+        let environment = match check_template(&text.source) {
             Ok(()) => compiled(),
             Err(what) => Err(TemplateFailure::Limit(what)),
         };
@@ -99,62 +134,15 @@ impl Template {
         let tokens = [("bos_token", &self.text.bos), ("eos_token", &self.text.eos)];
         variables.extend(tokens.into_iter().filter_map(|(name, text)| Some((name, Value::from(text.as_deref()?)))));
         let bytes: usize = messages.iter().map(|m| m.role.len() + m.content.len()).sum();
-        let mut output = Output {
-            text: Vec::new(),
-            left: MIN_OUTPUT + BYTES_PER_MESSAGE * messages.len() + BYTES_PER_BYTE * bytes,
-            full: false,
-        };
+        let most = MIN_OUTPUT + BYTES_PER_MESSAGE * messages.len() + BYTES_PER_BYTE * bytes;
+        let mut output = Output::of_at_most(most);
         let template = environment.get_template(TEMPLATE).map_err(|error| failure(&error))?;
         let rendered = template.render_captured_to(Value::from_pairs(variables), &mut output).map(drop);
-        if output.full {
-            let most = output.text.len() + output.left;
+        if output.is_full() {
             return Err(TemplateFailure::Limit(format!("the prompt that it writes is longer than {most} bytes")));
         }
         rendered.map_err(|error| failure(&error))?;
-        String::from_utf8(output.text).map_err(|error| TemplateFailure::Limit(error.to_string()))
-    }
-}
-
-/// Checks that a template is short enough, and has too few operators to nest too deeply.
-fn check_source(source: &str) -> Result<(), String> {
-    if source.len() > MAX_SOURCE {
-        return Err(format!("it has {} bytes, more than {MAX_SOURCE}", source.len()));
-    }
-    static WORDS: OnceLock<Regex> = OnceLock::new();
-    let words = WORDS.get_or_init(|| {
-        Regex::new(r"\b(and|elif|else|if|in|is|not|or)\b").expect("the pattern is a constant that compiles")
-    });
-    // Counted in texts between the tags too: what is counted nowhere cannot be hidden.
-    let signs = source.bytes().filter(|byte| b"-+*/%~|.[({<>=!,:".contains(byte)).count();
-    let operators = signs + words.find_iter(source).count();
-    if operators > MAX_OPERATORS {
-        return Err(format!(
-            "it has {operators} operators, brackets and conditions, more than {MAX_OPERATORS}: it may nest too deeply"
-        ));
-    }
-    Ok(())
-}
-
-/// A prompt that is being written, up to its bound.
-struct Output {
-    text: Vec<u8>,
-    left: usize,
-    full: bool,
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(left) = self.left.checked_sub(bytes.len()) else {
-            self.full = true;
-            return Err(io::ErrorKind::FileTooLarge.into());
-        };
-        self.left = left;
-        self.text.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        output.into_text().map_err(TemplateFailure::Limit)
     }
 }
 
@@ -192,7 +180,7 @@ mod tests {
     #[test]
     fn nesting_is_bounded_before_it_is_compiled() {
         assert_limit(&format!("{{{{ {}true }}}}", "not ".repeat(200_000)), "nest too deeply");
-        assert_limit(&" ".repeat(MAX_SOURCE + 1), "bytes");
+        assert_limit(&" ".repeat((1 << 20) + 1), "bytes");
         assert_limit(&format!("{{{{ {}1{} }}}}", "[".repeat(5000), "]".repeat(5000)), "too deeply");
         for (open, close) in [("{% if 1 %}", "{% endif %}"), ("{% for i in [1] %}", "{% endfor %}")] {
             assert_limit(&format!("{}{}", open.repeat(1000), close.repeat(1000)), "too deeply");
@@ -201,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_the_bound_lets_through_fits_the_stack() {
-        let count = MAX_OPERATORS - 100;
+        let count = (1 << 15) - 100;
         let expressions = [
             format!("{}true", "not ".repeat(count)),
             format!("{}1", "-".repeat(count)),

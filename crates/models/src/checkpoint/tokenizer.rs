@@ -2,11 +2,12 @@
 use super::CheckpointError;
 use super::bounded_file;
 use super::digit_places;
-use super::isolation::{self, caught, on_thread};
 use super::json_fields;
 use super::text_stream::TextStream;
 use super::token_pieces::TokenPieces;
 use super::tokenizer_rules;
+use super::trial;
+use earnest_isolation::{caught, on_thread};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,7 +69,7 @@ impl Tokenizer {
         let advice = "it has the vocabulary; fetch the checkpoint again (if it has only tokenizer.model, convert that with transformers)";
         let bytes = bounded_file::read(&path, bounded_file::MAX_TOKENIZER, advice)?;
         let fail = |what: String| CheckpointError::Tokenizer { path: path.clone(), what };
-        isolation::try_tokenizer(&bytes).map_err(fail)?;
+        trial::try_tokenizer(&bytes).map_err(fail)?;
         let mut settings = TokenizerSettings::default();
         if let Some(map) = config {
             let fields = json_fields::Fields::new(&folder.join("tokenizer_config.json"), "", map);

@@ -83,6 +83,13 @@ impl Grouping {
 }
 
 impl MixedData {
+    /// Number of variances and correlations of the random effects.
+    pub fn covariances(&self) -> usize {
+        let of = |columns: usize, independent: bool| if independent { columns } else { columns * (columns + 1) / 2 };
+        let blocks = self.groupings.iter().flat_map(|grouping| &grouping.blocks);
+        blocks.map(|block| of(block.columns.len(), block.independent)).sum()
+    }
+
     /// The data of a model.
     pub fn new(formula: &Formula, frame: &Frame, family: Family) -> Result<Self, MixedError> {
         let rows = frame.rows();

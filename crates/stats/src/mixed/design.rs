@@ -95,7 +95,7 @@ pub(super) fn columns(terms: &Terms, frame: &Frame) -> Result<Vec<DesignColumn>,
                 }
             };
             if parts.len() * options.len() > MOST_COLUMNS {
-                return Err(MixedError::ManyColumns { term: terms.name(term), most: MOST_COLUMNS });
+                return Err(MixedError::ManyColumns { term: shortened(&terms.name(term)), most: MOST_COLUMNS });
             }
             let join = |option: &(String, Piece)| {
                 let joined = parts.iter().map(|(label, pieces)| {
@@ -109,9 +109,16 @@ pub(super) fn columns(terms: &Terms, frame: &Frame) -> Result<Vec<DesignColumn>,
         found.extend(parts.into_iter().map(|(name, pieces)| DesignColumn { name, pieces, term: Some(index) }));
     }
     if found.len() > MOST_COLUMNS {
-        return Err(MixedError::ManyColumns { term: terms.to_string(), most: MOST_COLUMNS });
+        return Err(MixedError::ManyColumns { term: shortened(&terms.to_string()), most: MOST_COLUMNS });
     }
     Ok(found)
+}
+
+/// The beginning of a text that may be long.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 100;
+    let beginning: String = text.chars().take(SHOWN).collect();
+    if beginning.len() < text.len() { format!("{beginning}...") } else { beginning }
 }
 
 /// True if a factor of a product is coded by all its levels.

@@ -61,6 +61,12 @@ pub enum MixedError {
          something that repeats"
     )]
     GroupEachRow { group: String, groups: usize, rows: usize },
+    /// Very many variances and correlations to estimate.
+    #[error(
+        "the random effects have {parameters} variances and correlations, more than the {most} that a fit can find; write || \
+         instead of | for uncorrelated effects, or let fewer effects vary"
+    )]
+    ManyCovariances { parameters: usize, most: usize },
     /// No random effects.
     #[error("the formula has no random effect; add one, e.g. (1 | {example}), or use a plain regression")]
     NoRandom { example: String },

@@ -26,11 +26,19 @@ impl Default for MixedOptions {
     }
 }
 
+/// Most variances and correlations of the random effects. Every one is a dimension of the search, and the matrices of a step have its
+/// square.
+const MOST_COVARIANCES: usize = 100;
+
 /// Fits a model.
 ///
 /// # Errors
-/// If the matrices would be too large; what is wrong with a fit itself is among its diagnoses.
+/// If there are more variances and correlations than a fit can find, or if the matrices would be too large; what is wrong with a fit itself is among its diagnoses.
 pub fn fit(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
+    let parameters = data.covariances();
+    if parameters > MOST_COVARIANCES {
+        return Err(MixedError::ManyCovariances { parameters, most: MOST_COVARIANCES });
+    }
     let layout = Layout::new(data)?;
     match data.family {
         Family::Binomial => fit_binomial(data, &layout, options),

@@ -61,6 +61,16 @@ pub enum ExperimentFileError {
     /// There is nothing to train or to ask.
     #[error("an experiment needs at least one seed, one [[grid]] and one question")]
     Empty,
+    /// A list is longer than an experiment can be.
+    #[error("{key} has {count} entries, more than {most}")]
+    TooMany {
+        /// Key of the list.
+        key: &'static str,
+        /// Its length.
+        count: usize,
+        /// Longest that it may be.
+        most: usize,
+    },
     /// A seed is listed twice.
     #[error("seed {0} is named twice")]
     RepeatedSeed(u64),
@@ -109,6 +119,14 @@ pub enum GridError {
     /// The label cannot be part of a folder name.
     #[error("label {0:?}: use only letters, digits, -, _ and ., and do not begin with .")]
     Label(String),
+    /// The grids have too many trainings together.
+    #[error("with this grid, the file has {trainings} trainings, more than {most}")]
+    TooMany {
+        /// Trainings so far, those that grids share counted each time.
+        trainings: usize,
+        /// Most that a file may have.
+        most: usize,
+    },
     /// An axis is an empty list.
     #[error("{0} is an empty list")]
     EmptyAxis(&'static str),

@@ -1,4 +1,7 @@
 //! Experiment files: TOML that expands to trainings.
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -6,6 +9,11 @@ use serde::Deserialize;
 use super::cell::{CellChoice, GridCell, NumberStyle, position, size, tokenizer};
 use super::error::{ExperimentError, ExperimentFileError, GridError};
 use crate::{AdamWSettings, AnswerStyle, Criterion, Goal, NextTasks, SplitVersion, StoredType, TrainSettings};
+
+/// Most seeds, grids and trainings of a file.
+const MOST_SEEDS: usize = 1_000;
+const MOST_GRIDS: usize = 1_000;
+const MOST_TRAININGS: usize = 10_000;
 
 /// Experiment: the trainings of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -235,11 +243,16 @@ impl Experiment {
         if file.seeds.is_empty() || file.grid.is_empty() || file.questions == 0 {
             return Err(ExperimentFileError::Empty);
         }
+        for (key, count, most) in [("seeds", file.seeds.len(), MOST_SEEDS), ("[[grid]]", file.grid.len(), MOST_GRIDS)] {
+            if count > most {
+                return Err(ExperimentFileError::TooMany { key, count, most });
+            }
+        }
         if let Some(&seed) = repeated(&file.seeds) {
             return Err(ExperimentFileError::RepeatedSeed(seed));
         }
-        let mut cells: Vec<GridCell> = Vec::new();
-        let mut names: Vec<String> = Vec::new();
+        let mut cells = Cells::default();
+        let mut names = HashSet::new();
         for (number, own) in file.grid.iter().enumerate() {
             let mut table = file.training.clone();
             table.extend(own.clone());
@@ -249,7 +262,7 @@ impl Experiment {
                 ExperimentFileError::Grid { grid, source: Box::new(source) }
             })?;
         }
-        Ok(Experiment { title: file.title, seeds: file.seeds, questions: file.questions, cells })
+        Ok(Experiment { title: file.title, seeds: file.seeds, questions: file.questions, cells: cells.all })
     }
 }
 
@@ -257,32 +270,58 @@ impl Experiment {
 fn add_grid(
     table: toml::Table,
     seeds: &[u64],
-    names: &mut Vec<String>,
-    cells: &mut Vec<GridCell>,
+    names: &mut HashSet<String>,
+    cells: &mut Cells,
 ) -> Result<(), GridError> {
     let grid: Grid = toml::Value::Table(table).try_into()?;
-    if names.contains(&grid.name) {
+    if !names.insert(grid.name.clone()) {
         return Err(GridError::RepeatedName);
     }
-    names.push(grid.name.clone());
+    cells.expanded = cells.expanded.saturating_add(grid.trainings(seeds.len()));
+    if cells.expanded > MOST_TRAININGS {
+        return Err(GridError::TooMany { trainings: cells.expanded, most: MOST_TRAININGS });
+    }
     for cell in grid.cells(seeds)? {
-        match cells.iter_mut().find(|known| known.name() == cell.name()) {
-            Some(known) if known.settings == cell.settings => known.grids.push(grid.name.clone()),
-            Some(known) => {
-                return Err(GridError::NameConflict { cell: cell.name(), other: known.grids[0].clone() });
+        match cells.by_name.entry(cell.name()) {
+            Entry::Vacant(free) => {
+                free.insert(cells.all.len());
+                cells.all.push(cell);
             }
-            None => cells.push(cell),
+            Entry::Occupied(known) => {
+                let known = &mut cells.all[*known.get()];
+                if known.settings != cell.settings {
+                    return Err(GridError::NameConflict { cell: cell.name(), other: known.grids[0].clone() });
+                }
+                known.grids.push(grid.name.clone());
+            }
         }
     }
     Ok(())
 }
 
+/// Trainings of the grids so far.
+#[derive(Default)]
+struct Cells {
+    all: Vec<GridCell>,
+    /// Indices into them.
+    by_name: HashMap<String, usize>,
+    /// Trainings that the grids expand to, those that they share counted each time.
+    expanded: usize,
+}
+
 /// Returns the first value that occurs twice.
-fn repeated<T: PartialEq>(values: &[T]) -> Option<&T> {
-    values.iter().enumerate().find(|(index, value)| values[..*index].contains(value)).map(|(_, value)| value)
+fn repeated<T: Eq + Hash>(values: &[T]) -> Option<&T> {
+    let mut known = HashSet::new();
+    values.iter().find(|value| !known.insert(*value))
 }
 
 impl Grid {
+    /// Number of trainings with so many seeds.
+    fn trainings(&self, seeds: usize) -> usize {
+        let axes = [&self.task, &self.tokenizer, &self.position, &self.format, &self.size];
+        axes.iter().fold(seeds, |product, axis| product.saturating_mul(axis.values().len()))
+    }
+
     /// Expands the axes to trainings. The seed varies slowest, so that every training runs with the first seed first.
     fn cells(&self, seeds: &[u64]) -> Result<Vec<GridCell>, GridError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -406,6 +445,24 @@ format = ["plain", "reversed+padded"]
         let cell = experiment.cells.iter().find(|cell| cell.choice.format == "reversed+padded").unwrap();
         assert_eq!((cell.settings.format.reversal.as_str(), cell.settings.format.zero_padding), ("int", true));
         assert_eq!((&cell.settings.lengths[..], &cell.settings.beyond[..]), (&[1, 2, 3][..], &[4, 5][..]));
+    }
+
+    #[test]
+    fn the_number_of_trainings_is_bounded() {
+        let many = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+        let error = |text: String| Experiment::parse(&text).unwrap_err().to_string();
+        let seeds = error(FILE.replacen("seeds = [1, 2]", &format!("seeds = [{}]", many(100_000)), 1));
+        assert!(seeds.contains("seeds has 100000 entries, more than 1000"), "{seeds}");
+        let grids: String = (0..20_000).map(|n| format!("[[grid]]\nname = \"g{n}\"\n")).collect();
+        let grids = error(format!("{FILE}\n{grids}"));
+        assert!(grids.contains("[[grid]] has 20002 entries, more than 1000"), "{grids}");
+        let text = FILE.replacen("seeds = [1, 2]", &format!("seeds = [{}]", many(1000)), 1);
+        let product = error(text.replacen(
+            "tokenizer = [1,",
+            "size = [\"0.3m\", \"2,64,128,2,2\", \"3,64,128,2,2\", \"4,64,128,2,2\"]\ntokenizer = [1,",
+            1,
+        ));
+        assert!(product.contains("12000 trainings, more than 10000"), "{product}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! Memory files: TOML that lists kinds of perceptrons and the facts that they learn.
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -7,6 +8,12 @@ use super::facts::{Source, UnknownSource, shape};
 use super::recipe::Recipe;
 use super::results::KindSettings;
 use crate::memorise::MAX_DIGITS;
+
+/// Most trainings of a file: kinds times seeds.
+const MOST_TRAININGS: usize = 10_000;
+
+/// Most parameters of a perceptron: with the optimiser's, some gigabytes.
+const MOST_PARAMETERS: usize = 100_000_000;
 
 /// Memory file: kinds of perceptrons, each trained with every seed.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,7 +123,7 @@ impl MemoryFile {
         if file.experiment.is_empty() {
             return Err(MemoryFileError::Empty);
         }
-        let mut kinds: Vec<KindSettings> = Vec::new();
+        let mut kinds = Kinds::default();
         for (number, own) in file.experiment.iter().enumerate() {
             let mut table = file.training.clone();
             table.extend(own.clone());
@@ -126,7 +133,7 @@ impl MemoryFile {
                 MemoryFileError::Experiment { experiment, source: Box::new(source) }
             })?;
         }
-        Ok(MemoryFile { title: file.title, kinds })
+        Ok(MemoryFile { title: file.title, kinds: kinds.all })
     }
 
     /// Number of trainings.
@@ -135,7 +142,16 @@ impl MemoryFile {
     }
 }
 
-fn add_experiment(table: toml::Table, kinds: &mut Vec<KindSettings>) -> Result<(), MemoryExperimentError> {
+/// Kinds of the experiments so far.
+#[derive(Default)]
+struct Kinds {
+    all: Vec<KindSettings>,
+    /// Experiments by the name of a kind.
+    experiments: HashMap<String, String>,
+    trainings: usize,
+}
+
+fn add_experiment(table: toml::Table, kinds: &mut Kinds) -> Result<(), MemoryExperimentError> {
     let experiment: Experiment = toml::Value::Table(table).try_into()?;
     let recipe: Recipe = toml::Value::Table(experiment.recipe).try_into()?;
     let wrong = |setting, problem: &str| Err(MemoryExperimentError::Setting { setting, problem: problem.to_owned() });
@@ -179,6 +195,13 @@ fn add_experiment(table: toml::Table, kinds: &mut Vec<KindSettings>) -> Result<(
     if experiment.width.is_empty() || experiment.width.iter().any(|width| !(1..=4096).contains(width)) {
         return wrong("width", "must have at least one number from 1 to 4096");
     }
+    let own = digits.len().saturating_mul(experiment.width.len()).saturating_mul(experiment.seeds.len());
+    kinds.trainings = kinds.trainings.saturating_add(own);
+    if kinds.trainings > MOST_TRAININGS {
+        let problem =
+            format!("make {} trainings so far, with digits and width; {MOST_TRAININGS} are possible", kinds.trainings);
+        return wrong("seeds", &problem);
+    }
     for &digits in &digits {
         for &width in &experiment.width {
             let mut kind = KindSettings {
@@ -192,10 +215,14 @@ fn add_experiment(table: toml::Table, kinds: &mut Vec<KindSettings>) -> Result<(
                 recipe: recipe.clone(),
             };
             kind.parameters = shape(&kind.sources(), digits, width, recipe.hidden_layers).parameters();
-            if let Some(other) = kinds.iter().find(|other| other.name() == kind.name()) {
-                return Err(MemoryExperimentError::NameConflict { name: kind.name(), other: other.experiment.clone() });
+            if kind.parameters > MOST_PARAMETERS {
+                let problem = format!("{width} makes {} parameters, more than {MOST_PARAMETERS}", kind.parameters);
+                return wrong("width", &problem);
             }
-            kinds.push(kind);
+            if let Some(other) = kinds.experiments.insert(kind.name(), kind.experiment.clone()) {
+                return Err(MemoryExperimentError::NameConflict { name: kind.name(), other });
+            }
+            kinds.all.push(kind);
         }
     }
     Ok(())
@@ -242,6 +269,18 @@ seeds = [7]
     }
 
     #[test]
+    fn the_number_of_trainings_is_bounded() {
+        let seeds: Vec<String> = (1..=100_000).map(|seed| seed.to_string()).collect();
+        let many = FILE.replacen("seeds = [7]", &format!("seeds = [{}]", seeds.join(", ")), 1);
+        let error = MemoryFile::parse(&many).unwrap_err().to_string();
+        assert!(error.contains("100008 trainings") && error.contains("10000 are possible"), "{error}");
+        let more: String = (0..3_000)
+            .map(|n| format!("[[experiment]]\nname = \"e{n}\"\nlabel = \"l{n}\"\nlearn = [\"table\"]\nwidth = [6]\n"))
+            .collect();
+        assert_eq!(MemoryFile::parse(&format!("{FILE}\n{more}")).unwrap().kinds.len(), 3_005);
+    }
+
+    #[test]
     fn defects_are_named() {
         for (from, to, named) in [
             ("learn = [\"pi\"]", "learn = [\"phi\"]", "phi"),
@@ -251,6 +290,8 @@ seeds = [7]
             ("digits = [100, 1000]", "", "digits"),
             ("hidden_layers = 1", "hidden_layers = 0", "hidden_layers"),
             ("hidden_layers = 1", "hiden_layers = 1", "hiden_layers"),
+            ("hidden_layers = 1", "hidden_layers = 1000000000", "at most 64"),
+            ("batch = 1000", "batch = 1000\nhidden_layers = 60\nwidth = [4096]", "parameters, more than 100000000"),
             ("seeds = [7]", "seeds = [0]", "trial_seed"),
             ("seeds = [7]", "seeds = [7, 7]", "only once"),
             ("seeds = [7]", "digits = [100]", "no meaning"),

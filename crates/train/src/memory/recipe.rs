@@ -45,6 +45,10 @@ pub struct Recipe {
     pub clip: f64,
 }
 
+/// Most hidden layers, and most learning rates that are tried.
+const MOST_LAYERS: usize = 64;
+const MOST_RATES: usize = 100;
+
 fn two() -> usize {
     2
 }
@@ -67,6 +71,8 @@ impl Recipe {
         let unit = |beta: f64| (0.0..1.0).contains(&beta);
         [
             (self.hidden_layers == 0, "hidden_layers", "must be at least 1"),
+            (self.hidden_layers > MOST_LAYERS, "hidden_layers", "must be at most 64"),
+            (self.rates.len() > MOST_RATES, "rates", "must be at most 100 learning rates"),
             (self.rates.is_empty(), "rates", "must have at least one learning rate"),
             (self.rates.iter().any(|rate| !(rate.is_finite() && *rate > 0.0)), "rates", "must be positive"),
             (self.batch == 0, "batch", "must be at least 1"),

@@ -118,7 +118,65 @@ enum Source {
     Pilot(Pilot),
 }
 
+/// Largest number of templates, of questions of a template and of samples of a question: their product is an exact number.
+const MOST: usize = 1_000_000;
+
+/// Most pairs of questions and samples that are tried for the cheapest design.
+const MOST_PAIRS: usize = 100_000;
+
+/// Most answers of one condition in a simulated study, which is kept in memory by every thread: 64 bytes an answer.
+const MOST_ANSWERS: usize = 1_000_000;
+
+/// Most answers of one condition in all simulated studies together: some 10 s on two cores.
+const MOST_SIMULATED: u64 = 50_000_000;
+
 impl DesignArgs {
+    /// Refuses numbers that would take too much memory or time.
+    fn check(&self) -> anyhow::Result<()> {
+        let numbers = [
+            ("templates", self.templates),
+            ("questions", self.questions),
+            ("samples", self.samples),
+            ("most-templates", Some(self.most_templates)),
+            ("most-questions", Some(self.most_questions)),
+            ("most-samples", Some(self.most_samples)),
+        ];
+        for (option, number) in numbers {
+            if let Some(number) = number.filter(|number| *number > MOST) {
+                anyhow::bail!("--{option} {number} is more than {MOST}");
+            }
+        }
+        // A number that is given is the only one that is tried.
+        let tried = |given: Option<usize>, most: usize| if given.is_some() { 1 } else { most };
+        let (questions, samples) = (tried(self.questions, self.most_questions), tried(self.samples, self.most_samples));
+        anyhow::ensure!(
+            self.is_fixed() || questions * samples <= MOST_PAIRS,
+            "--most-questions {questions} and --most-samples {samples} make {} pairs to try, more than {MOST_PAIRS}",
+            questions * samples
+        );
+        Ok(())
+    }
+
+    /// Refuses simulations that would take too much memory or time.
+    fn check_simulation(&self, size: DesignSize) -> anyhow::Result<()> {
+        let Some(studies) = self.simulate else { return Ok(()) };
+        let DesignSize { templates, questions, samples } = size;
+        let answers = size.answers();
+        anyhow::ensure!(
+            answers <= MOST_ANSWERS,
+            "--simulate draws every answer: {templates} templates, {questions} questions and {samples} samples are {answers} \
+             answers of a condition, more than {MOST_ANSWERS}"
+        );
+        let all = studies.saturating_mul(answers as u64);
+        anyhow::ensure!(
+            all <= MOST_SIMULATED,
+            "--simulate {studies} with {answers} answers of a condition draws {all} of them, more than {MOST_SIMULATED}; \
+             simulate {} studies or fewer",
+            MOST_SIMULATED / (answers as u64).max(1)
+        );
+        Ok(())
+    }
+
     /// Adds remarks on the runs to `notes`.
     fn source(&self, notes: &mut Vec<String>) -> anyhow::Result<Source> {
         if self.runs.is_empty() {
@@ -188,6 +246,7 @@ impl Source {
 }
 
 pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+    args.check()?;
     let mut notes = Vec::new();
     let source = args.source(&mut notes)?;
     let parts = source.parts()?;
@@ -225,6 +284,7 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
         Source::Model(design) => design.detectable_effect(size, rates)?,
         Source::Pilot(pilot) => Some(pilot.parts.detectable_effect(size, rates)?),
     };
+    args.check_simulation(size)?;
     let simulated = match (&source, args.simulate) {
         (Source::Model(design), Some(studies)) => {
             Some((studies, simulated_power(design, size, rates.alpha, studies, args.seed, &paired_cluster_test)?))

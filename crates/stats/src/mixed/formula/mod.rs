@@ -41,13 +41,32 @@ pub struct RandomTerm {
 
 /// A place in a formula that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{message}\n  {text}\n  {caret:>width$}", caret = "^", width = column + 1)]
+#[error("{message}\n  {}", self.shown())]
 pub struct FormulaError {
     /// The whole formula.
     pub text: String,
     /// Characters before the place.
     pub column: usize,
     pub message: String,
+}
+
+/// Characters of a formula that are shown on either side of a place.
+const SHOWN: usize = 60;
+
+impl FormulaError {
+    /// The formula, or the part around the place if it is long, and a caret under the place.
+    fn shown(&self) -> String {
+        let length = self.text.chars().count();
+        let (first, last) = match length <= 2 * SHOWN {
+            true => (0, length),
+            false => (self.column.saturating_sub(SHOWN), (self.column + SHOWN).min(length)),
+        };
+        let before = if first > 0 { "..." } else { "" };
+        let after = if last < length { "..." } else { "" };
+        let part: String = self.text.chars().skip(first).take(last - first).collect();
+        let caret = " ".repeat(before.len() + self.column - first);
+        format!("{before}{part}{after}\n  {caret}^")
+    }
 }
 
 impl FromStr for Formula {

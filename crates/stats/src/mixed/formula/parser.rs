@@ -2,6 +2,7 @@
 //!
 //! From weakest to strongest: `+` and `-`, then `*` and `/`, then `:`, then `^`, as in R.
 use super::lexer::{Token, tokens};
+use super::terms::MOST_TERMS;
 use super::{Formula, FormulaError, RandomTerm, Terms};
 
 const EXAMPLE: &str = "correct ~ model + (1 | cluster)";
@@ -9,8 +10,22 @@ const EXAMPLE: &str = "correct ~ model + (1 | cluster)";
 /// Deepest nesting of parentheses.
 const DEEPEST: usize = 50;
 
+/// Longest formula, in characters.
+const LONGEST: usize = 20_000;
+
+/// Most products of two terms that are made while a formula is multiplied out.
+const MOST_PRODUCTS: usize = 1_000_000;
+
+/// Most random terms: `(1 | a/b)` are two.
+const MOST_RANDOM: usize = 100;
+
 pub(super) fn parse(text: &str) -> Result<Formula, FormulaError> {
-    let mut parser = Parser { text, tokens: tokens(text)?, at: 0, depth: 0 };
+    let length = text.chars().count();
+    if length > LONGEST {
+        let message = format!("the formula has {length} characters, and may have {LONGEST}");
+        return Err(FormulaError { text: text.to_owned(), column: 0, message });
+    }
+    let mut parser = Parser { text, tokens: tokens(text)?, at: 0, depth: 0, products: 0 };
     let response = match parser.next() {
         (Token::Name(name), _) => name,
         (Token::End, column) => return Err(parser.wrong(column, format!("the formula is empty; write e.g. {EXAMPLE}"))),
@@ -62,6 +77,8 @@ struct Parser<'t> {
     tokens: Vec<(Token, usize)>,
     at: usize,
     depth: usize,
+    /// Products of two terms so far.
+    products: usize,
 }
 
 impl Parser<'_> {
@@ -128,7 +145,12 @@ impl Parser<'_> {
                 },
                 _ => {
                     let part = self.product()?;
-                    if negative { total.remove(&part) } else { total.add(&part) }
+                    if negative {
+                        total.remove(&part)
+                    } else {
+                        total.add(&part)
+                    }
+                    self.few(&total, column)?;
                 }
             }
             match self.peek() {
@@ -144,34 +166,63 @@ impl Parser<'_> {
         }
     }
 
+    /// Refuses more terms than a model can have.
+    fn few(&self, terms: &Terms, column: usize) -> Result<(), FormulaError> {
+        if terms.terms.len() <= MOST_TERMS {
+            return Ok(());
+        }
+        let message =
+            format!("these are more than {MOST_TERMS} terms, written out; leave out interactions of many columns");
+        Err(self.wrong(column, message))
+    }
+
+    /// Products of every term with every term of the other.
+    fn crossed(&mut self, left: &Terms, right: &Terms, column: usize) -> Result<Terms, FormulaError> {
+        self.products += left.terms.len() * right.terms.len();
+        if self.products > MOST_PRODUCTS {
+            let message = format!("the formula multiplies more than {MOST_PRODUCTS} pairs of terms");
+            return Err(self.wrong(column, message));
+        }
+        let crossed = left.crossed(right);
+        self.few(&crossed, column)?;
+        Ok(crossed)
+    }
+
     fn product(&mut self) -> Result<Terms, FormulaError> {
         let mut left = self.interaction()?;
         loop {
+            let column = self.column();
             if self.take(&Token::Star) {
                 let right = self.interaction()?;
-                let crossed = left.crossed(&right);
+                let crossed = self.crossed(&left, &right, column)?;
                 left.add(&right);
                 left.add(&crossed);
             } else if self.take(&Token::Slash) {
                 let right = self.interaction()?;
-                let nested = left.merged().crossed(&right);
+                let nested = self.crossed(&left.merged(), &right, column)?;
                 left.add(&nested);
             } else {
                 return Ok(left);
             }
+            self.few(&left, column)?;
         }
     }
 
     fn interaction(&mut self) -> Result<Terms, FormulaError> {
         let mut left = self.power()?;
-        while self.take(&Token::Colon) {
-            left = left.crossed(&self.power()?);
+        loop {
+            let column = self.column();
+            if !self.take(&Token::Colon) {
+                return Ok(left);
+            }
+            let right = self.power()?;
+            left = self.crossed(&left, &right, column)?;
         }
-        Ok(left)
     }
 
     fn power(&mut self) -> Result<Terms, FormulaError> {
         let base = self.atom()?;
+        let hat = self.column();
         if !self.take(&Token::Hat) {
             return Ok(base);
         }
@@ -187,8 +238,9 @@ impl Parser<'_> {
         };
         let mut total = base.clone();
         for _ in 1..order {
-            let crossed = total.crossed(&base);
+            let crossed = self.crossed(&total, &base, hat)?;
             total.add(&crossed);
+            self.few(&total, hat)?;
         }
         Ok(total)
     }
@@ -281,6 +333,9 @@ impl Parser<'_> {
                 (Token::Name(name), _) if group.contains(&name) => {
                     return Err(self.wrong(column, format!("`{name}` stands twice in this group")));
                 }
+                (Token::Name(_), _) if group.len() >= MOST_RANDOM => {
+                    return Err(self.wrong(column, format!("a group has more than {MOST_RANDOM} columns")));
+                }
                 (Token::Name(name), _) => group.push(name),
                 (other, column) => {
                     let message = format!("{other} where a column of groups is expected, e.g. (1 | cluster)");
@@ -311,6 +366,9 @@ impl Parser<'_> {
             if let Some(name) = effects.variables.iter().find(|name| group.contains(name)) {
                 let message = format!("`{name}` is the group and cannot vary within itself");
                 return Err(self.wrong(self.place_of(name), message));
+            }
+            if found.len() >= MOST_RANDOM {
+                return Err(self.wrong(open, format!("the formula has more than {MOST_RANDOM} random terms")));
             }
             found.push(RandomTerm { effects: effects.clone(), group, independent });
         }
@@ -389,5 +447,29 @@ mod tests {
             assert_eq!(caret, Some(column + 3), "{printed}");
         }
         assert!(format!("y ~ {}a", "(".repeat(100_000)).parse::<Formula>().is_err());
+    }
+
+    #[test]
+    fn formulas_that_multiply_out_beyond_a_limit_are_refused() {
+        let joined = |count: usize, sign: &str| (0..count).map(|i| format!("c{i}")).collect::<Vec<_>>().join(sign);
+        let full = format!("({})^9", joined(8, "+"));
+        for (text, reason) in [
+            (format!("y ~ {} + (1|g)", joined(20, "*")), "500 terms"),
+            (format!("y ~ ({})^5", joined(60, "+")), "500 terms"),
+            (format!("y ~ ({}):({})", joined(300, "+"), joined(299, "+")), "500 terms"),
+            (format!("y ~ {}", joined(501, "+")), "500 terms"),
+            (format!("y ~ x + ({}|g)", joined(10, "*")), "500 terms"),
+            (format!("y ~ {}", [full.as_str(); 200].join(":")), "1000000 pairs"),
+            (format!("y ~ {}", [full.as_str(); 200].join("*")), "1000000 pairs"),
+            (format!("y ~ {}", "x + ".repeat(100_000)), "20000"),
+            (format!("y ~ {}", vec!["(1|g)"; 101].join("+")), "100 random"),
+            (format!("y ~ (1|{})", joined(101, "/")), "100 columns"),
+        ] {
+            let error = text.parse::<Formula>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+            assert!(error.len() < 500, "{} bytes: {error}", error.len());
+        }
+        // Every interaction of eight columns, far more than anybody can read.
+        assert_eq!(read(&format!("y ~ {}", joined(8, "*"))).fixed.terms.len(), 255);
     }
 }

@@ -1,5 +1,10 @@
 //! Terms of one side of a formula.
+use std::collections::HashSet;
+
 use super::lexer::quoted;
+
+/// Most terms of one side of a formula: each makes a column at least, and there are at most 500 of those.
+pub(super) const MOST_TERMS: usize = 500;
 
 /// An intercept and products of columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,8 +70,9 @@ impl Terms {
 
     /// Adds the other's products; its intercept is left out.
     pub(super) fn add(&mut self, other: &Terms) {
+        let mut known: HashSet<Vec<usize>> = self.terms.iter().cloned().collect();
         for term in self.translated(other) {
-            if !self.terms.contains(&term) {
+            if known.insert(term.clone()) {
                 self.terms.push(term);
             }
         }
@@ -78,16 +84,20 @@ impl Terms {
         self.terms.retain(|term| !gone.contains(term));
     }
 
-    /// Products of every term with every term of the other.
+    /// Products of every term with every term of the other; of more than [`MOST_TERMS`] only so many that they are too many.
     pub(super) fn crossed(&self, other: &Terms) -> Terms {
         let mut result = Terms { intercept: false, variables: self.variables.clone(), terms: Vec::new() };
         let right = result.translated(other);
+        let mut known = HashSet::new();
         for left in &self.terms {
             for right in &right {
+                if result.terms.len() > MOST_TERMS {
+                    return result;
+                }
                 let mut term: Vec<usize> = left.iter().chain(right).copied().collect();
                 term.sort_unstable();
                 term.dedup();
-                if !result.terms.contains(&term) {
+                if known.insert(term.clone()) {
                     result.terms.push(term);
                 }
             }

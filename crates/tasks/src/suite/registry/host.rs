@@ -5,6 +5,7 @@ use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use earnest_isolation::{Job, Limited};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -104,6 +105,12 @@ pub trait Host {
     /// [`HostError`] if the revision is not a commit.
     fn commit(&self, revision: &str) -> Result<String, HostError> {
         Err(HostError::NoCache { revision: revision.to_owned() })
+    }
+
+    /// Work on untrusted input within limits: by default those that hold in this process; a program that can be a worker gives it
+    /// one with so many bytes of memory.
+    fn limited(&self, job: &'static Job, settings: Vec<u8>, _memory: u64) -> Limited {
+        Limited::here(job, settings)
     }
 
     /// Runner of model-written programs, in the embedded interpreter or in that file. Nothing is started yet.

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::columns::text;
+use super::columns::{Parts, Problem, text};
 use super::compiled::Task;
+use super::pass::GIVEN_UP;
+use super::reader::{Taken, Wanted};
 use super::registration::Configured;
 use super::scorer::{Scorer, same};
 use super::{gold, hash, usual};
@@ -116,6 +118,23 @@ impl Findings {
     }
 }
 
+/// What a row says, before it is an item.
+struct Said {
+    question: String,
+    answer: Option<String>,
+    solution: Option<String>,
+}
+
+impl Said {
+    fn of(parts: &Parts) -> Said {
+        Said {
+            question: parts.question.clone().unwrap_or_default(),
+            answer: parts.answer.as_ref().and_then(|answer| text(answer).ok()),
+            solution: parts.solution.clone(),
+        }
+    }
+}
+
 /// Values of a covariate so far.
 #[derive(Default)]
 struct Seen {
@@ -147,17 +166,26 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
     let (mut clusters, mut tasks): (HashSet<u64>, BTreeMap<String, usize>) = Default::default();
     let (mut ids, mut asked): (HashMap<u64, usize>, HashMap<u64, usize>) = Default::default();
     let (mut questions, mut without_label) = (0, 0);
-    for number in 0..rows.len() {
-        if questions == 0 && number == super::pass::GIVEN_UP {
-            findings.add("rows that were not looked at", || super::pass::not_looked_at(rows.len() - number));
-            break;
-        }
-        let row = rows.row(number).map_err(OptionError::usage)?;
+    // None of the first rows can be asked: the pass over the rows has ended there.
+    let last = if configured.passed.order.is_empty() { rows.len().min(GIVEN_UP) } else { rows.len() };
+    if last < rows.len() {
+        findings.add("rows that were not looked at", || super::pass::not_looked_at(rows.len() - last));
+    }
+    let mut unread_row = None;
+    let each = |number: usize, found: Result<(&Row, Result<Taken, Problem>), String>| {
+        let (row, taken) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                unread_row.get_or_insert(error);
+                return;
+            }
+        };
+        let said = taken.as_ref().ok().map(|taken| Said::of(&taken.parts));
         for (name, value) in &row.values {
             let filled = !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
             *columns.entry(name.clone()).or_default() |= filled;
         }
-        let made = match task.item(&row) {
+        let made = match taken.and_then(|taken| task.item(row, taken)) {
             Ok(made) => made,
             Err(problem) => {
                 let what = match problem.part {
@@ -166,8 +194,8 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
                     "choices" => "questions without usable choices",
                     _ => "rows that cannot be asked",
                 };
-                findings.add(what, || super::pass::located(&row, problem.part, &problem.message));
-                continue;
+                findings.add(what, || super::pass::located(row, problem.part, &problem.message));
+                return;
             }
         };
         let (mut item, lacks_label) = (made.item, configured.passed.labelled && !made.labelled);
@@ -181,7 +209,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
             findings.add("ids that occur twice", || {
                 format!("{}: {} is also the id of {}", row.place, item.id, place(earlier))
             });
-            continue;
+            return;
         }
         if let Some(earlier) = asked.insert(content(&item), number) {
             let beginning: String = item.segments.question.chars().take(BEGINNING).collect();
@@ -189,10 +217,10 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
                 format!("{}: {beginning:?}, as in {}", row.place, place(earlier))
             });
         }
-        if let Some(message) = from_text(&task, &row, &item) {
+        if let Some(message) = from_text(&task, said.as_ref(), row, &item) {
             findings.add("answers that are no plain numbers, and what is read of them", || message);
         }
-        if let Some(message) = unread(&task, &row, &item) {
+        if let Some(message) = unread(&task, said.as_ref(), row, &item) {
             findings.add("reference solutions that end with another answer, as the reader sees it", || message);
         }
         questions += 1;
@@ -207,6 +235,10 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
                 seen.values.insert(hash::of(&value.to_string()));
             }
         }
+    };
+    task.reader.each(rows, 0..last, Wanted::Item, each).map_err(|limit| configured.limited(&limit))?;
+    if let Some(error) = unread_row {
+        return Err(OptionError::usage(error));
     }
     for (name, _) in columns.iter().filter(|(_, filled)| !**filled) {
         findings.add("columns that are empty in all rows", || name.clone());
@@ -272,9 +304,9 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// An expected answer from which a number is taken although it neither is one nor marks one.
-fn from_text(task: &Task, row: &Row, item: &Item) -> Option<String> {
+fn from_text(task: &Task, said: Option<&Said>, row: &Row, item: &Item) -> Option<String> {
     let primary = task.scorers.iter().find(|scorer| Some(&scorer.name) == task.primary.as_ref())?;
-    let answer = text(task.parts(row).ok()?.answer.as_ref()?).ok()?;
+    let answer = said?.answer.clone()?;
     if !primary.needs_number() || gold::says_number(&answer) || answer == item.gold {
         return None;
     }
@@ -283,21 +315,19 @@ fn from_text(task: &Task, row: &Row, item: &Item) -> Option<String> {
 }
 
 /// A reference solution from which the reader takes another number than the answer.
-fn unread(task: &Task, row: &Row, item: &Item) -> Option<String> {
+fn unread(task: &Task, said: Option<&Said>, row: &Row, item: &Item) -> Option<String> {
     let primary = task.scorers.iter().find(|scorer| Some(&scorer.name) == task.primary.as_ref())?;
     if !primary.needs_number() {
         return None;
     }
-    let parts = task.parts(row).ok()?;
-    let question = parts.question.unwrap_or_default();
-    let answer = parts.answer.and_then(|answer| text(&answer).ok());
-    let (solution, expected) = match (parts.solution, &answer) {
-        (Some(solution), Some(_)) => (solution, item.gold.clone()),
+    let Said { question, answer, solution } = said?;
+    let (solution, expected) = match (solution, answer) {
+        (Some(solution), Some(_)) => (solution.clone(), item.gold.clone()),
         // The answer is itself a solution that says where its result is.
         (_, Some(answer)) => (answer.clone(), gold::plain(answer.rsplit_once("####")?.1)?),
         _ => return None,
     };
-    let read = gold::solution(&solution, &question);
+    let read = gold::solution(&solution, question);
     match read {
         Some(read) if same(&read, &expected) => None,
         Some(read) => Some(format!("{}: {read} is read, {expected} is the answer", row.place)),

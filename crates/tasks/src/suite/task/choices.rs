@@ -1,11 +1,12 @@
 //! Choices of a question, and the right one.
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::columns::text;
 use super::definition::GoldForm;
 
 /// Choices of one question.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Choices {
     pub texts: Vec<String>,
     /// Labels of the file, where it has some.

@@ -2,10 +2,12 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::choices::Choices;
-use super::definition::{Covariates, GoldForm, Questions, Texts};
+use super::definition::{Covariates, Questions, Texts};
 use super::template::{Context, Expr, Templates};
 use super::usual;
 
@@ -21,11 +23,29 @@ const INSTANCE: &str = "instance";
 const LONGEST: usize = 200;
 
 /// A value that cannot be used, and the part that it should have been.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Problem {
     /// E.g. `answer`.
     pub part: &'static str,
     pub message: String,
+}
+
+/// Parts that a problem can name.
+const PARTS: [&str; 11] =
+    ["answer", "question", "choices", "covariates", "id", "cluster", "pair", "prompt", "solution", "system", "task"];
+
+impl<'de> Deserialize<'de> for Problem {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Said {
+            part: String,
+            message: String,
+        }
+        let Said { part, message } = Said::deserialize(from)?;
+        let known = PARTS.into_iter().find(|known| *known == part);
+        let part = known.ok_or_else(|| D::Error::custom(format!("there is no part {part}")))?;
+        Ok(Problem { part, message })
+    }
 }
 
 /// Columns and expressions of a task.
@@ -40,7 +60,6 @@ pub(super) struct Columns {
     choices: Vec<Expr>,
     /// The choices are one column or expression each.
     single: bool,
-    pub gold: Option<GoldForm>,
     covariates: Option<Vec<(String, Expr)>>,
     /// Columns that these use.
     used: BTreeSet<String>,
@@ -56,7 +75,7 @@ pub(super) enum Needs {
 }
 
 /// Parts of a row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Parts {
     pub question: Option<String>,
     pub answer: Option<Value>,
@@ -118,11 +137,10 @@ impl Columns {
             }
         };
         let single = matches!(questions.choices, Texts::Many(_));
-        let gold = questions.gold;
-        Ok(Columns { question, answer, solution, id, cluster, pair, task, choices, single, gold, covariates, used })
+        Ok(Columns { question, answer, solution, id, cluster, pair, task, choices, single, covariates, used })
     }
 
-    /// Takes a row apart.
+    /// Takes a row of so many bytes apart.
     ///
     /// # Errors
     /// A column that is not there, and a value of the wrong type.
@@ -132,9 +150,10 @@ impl Columns {
         row: &Map<String, Value>,
         written: &BTreeMap<String, String>,
         needs: Needs,
+        bytes: usize,
     ) -> Result<Parts, Problem> {
         // Most tasks have columns only, and a million rows.
-        let context = LazyCell::new(|| Context::new(row.iter().map(|(name, value)| (name.as_str(), value))));
+        let context = LazyCell::new(|| Context::new(row.iter().map(|(name, value)| (name.as_str(), value)), bytes));
         let value_of = |expr: &Expr| match expr {
             Expr::Column(name) if row.contains_key(name) => Ok(row[name].clone()),
             expr => templates.value(expr, row, &context),
@@ -237,7 +256,7 @@ mod tests {
     fn parts(questions: Questions, row: Value) -> Result<Parts, Problem> {
         let mut templates = Templates::new();
         let columns = Columns::new(&questions, &mut templates).unwrap();
-        columns.parts(&templates, row.as_object().unwrap(), &BTreeMap::new(), Needs::All)
+        columns.parts(&templates, row.as_object().unwrap(), &BTreeMap::new(), Needs::All, 0)
     }
 
     #[test]

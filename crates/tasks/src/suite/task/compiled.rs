@@ -1,19 +1,19 @@
 //! A task ready to make items: the task file with everything settled that it leaves open.
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::choice::CHOICES;
 use super::choices::{Choices, letter};
-use super::columns::{ANSWERS, Columns, Needs, Parts, Problem, text};
+use super::columns::{ANSWERS, Parts, Problem, text};
 use super::definition::Definition;
 use super::keys::nearest;
+use super::reader::{RowReader, Taken, Wanted};
 use super::row_id::row_id;
 use super::scorer::{Rule, Scorer};
 use super::scorer_spec::Scored;
-use super::template::{Context, Expr, Templates};
 use super::usual;
-use crate::suite::registry::{OptionError, Row};
+use crate::suite::registry::Row;
 use crate::suite::{Budget, Item, Segments, Shot};
 
 /// Budgets where the task file has none.
@@ -65,13 +65,38 @@ pub(super) struct Task {
     pub framed: bool,
     definition: Definition,
     chat: bool,
-    templates: Templates,
-    columns: Columns,
-    question: Option<Expr>,
-    system: Option<Expr>,
-    example_answer: Option<Expr>,
+    pub reader: Arc<RowReader>,
     /// Examples with the questions by which an item knows that it is one itself.
     shots: Vec<(String, Shot)>,
+}
+
+/// The scorers of a task, and the rules that decide.
+pub(super) struct Rules {
+    pub scorers: Vec<Scorer>,
+    /// Rule that decides by the file.
+    pub usual: Option<String>,
+    /// Rule that decides; none for perplexities.
+    pub primary: Option<String>,
+}
+
+impl Rules {
+    /// Compiles the scorers of a task file; `profile` names the rule that decides, if another one than the file's.
+    ///
+    /// # Errors
+    /// The text of the task file that is wrong, and the reason.
+    pub(super) fn of(definition: &Definition, profile: Option<&String>) -> Result<Self, (String, String)> {
+        let scorers = definition.scorers.iter().map(Scorer::new).collect::<Result<Vec<_>, _>>()?;
+        let rules: Vec<&str> = scorers.iter().flat_map(Scorer::rules).collect();
+        check(&scorers, &rules)?;
+        let named = |name: &String| match rules.contains(&name.as_str()) {
+            true => Ok(name.clone()),
+            false => Err((name.clone(), format!("there is no scorer {name}; the rules are {}", rules.join(", ")))),
+        };
+        let first = rules.first().map(|rule| (*rule).to_owned());
+        let usual = definition.primary.as_ref().map(named).transpose()?.or(first);
+        let primary = profile.map(named).transpose()?.or(usual.clone());
+        Ok(Rules { scorers, usual, primary })
+    }
 }
 
 /// An item with what its id was made of.
@@ -86,33 +111,16 @@ pub(super) struct Made {
 }
 
 impl Task {
-    /// Compiles a task. Its scorers must be settled.
+    /// Compiles a task that takes rows apart with this reader. Its scorers must be settled.
     ///
     /// # Errors
     /// The text of the task file that is wrong, and the reason.
-    pub(super) fn new(definition: Definition, setting: &Setting) -> Result<Self, (String, String)> {
-        let prompt = definition
-            .prompt(setting.prompt.as_deref())
-            .map_err(|error: OptionError| (String::new(), error.message))?;
-        let mut templates = Templates::new();
-        let columns = Columns::new(&definition.questions, &mut templates)?;
-        let mut compiled = |text: &Option<String>| {
-            let made = |text: &String| templates.text(text).map_err(|reason| (text.clone(), reason));
-            text.as_ref().map(made).transpose()
-        };
-        let question = compiled(&prompt.template)?;
-        let system = compiled(&prompt.system)?;
-        let example_answer = compiled(&definition.examples.as_ref().and_then(|examples| examples.answer.clone()))?;
-        let scorers = definition.scorers.iter().map(Scorer::new).collect::<Result<Vec<_>, _>>()?;
-        let rules: Vec<&str> = scorers.iter().flat_map(Scorer::rules).collect();
-        check(&scorers, &rules)?;
-        let named = |name: &String| match rules.contains(&name.as_str()) {
-            true => Ok(name.clone()),
-            false => Err((name.clone(), format!("there is no scorer {name}; the rules are {}", rules.join(", ")))),
-        };
-        let first = rules.first().map(|rule| (*rule).to_owned());
-        let usual = definition.primary.as_ref().map(named).transpose()?.or(first);
-        let primary = setting.profile.as_ref().map(named).transpose()?.or(usual.clone());
+    pub(super) fn new(
+        definition: Definition,
+        setting: &Setting,
+        reader: Arc<RowReader>,
+    ) -> Result<Self, (String, String)> {
+        let Rules { scorers, usual, primary } = Rules::of(&definition, setting.profile.as_ref())?;
         let delimiter = scorers.iter().find_map(|scorer| match &scorer.rule {
             Rule::Likelihood { delimiter, .. } | Rule::Perplexity { delimiter } => Some(delimiter.clone()),
             _ => None,
@@ -121,7 +129,7 @@ impl Task {
         // Examples have their own frame, and continuations are scored after what the user wrote.
         let framed = setting.framed
             && !setting.chat
-            && question.is_none()
+            && !reader.has_question()
             && definition.examples.is_none()
             && !scorers.iter().any(Scorer::is_likelihood);
         let mut task = Task {
@@ -133,11 +141,7 @@ impl Task {
             usual,
             framed,
             chat: setting.chat,
-            templates,
-            columns,
-            question,
-            system,
-            example_answer,
+            reader,
             shots: Vec::new(),
             definition,
         };
@@ -151,12 +155,21 @@ impl Task {
         let Some(examples) = self.definition.examples.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
         let wanted = examples.count.unwrap_or(rows.len());
         let mut refused = None;
-        for (place, row) in rows.iter().enumerate() {
-            match self.shot(row) {
+        let example = |(place, row): (usize, &Map<String, Value>)| Row {
+            place: format!("example {}", place + 1),
+            values: row.clone(),
+            ..Row::default()
+        };
+        let rows: Vec<Row> = rows.iter().enumerate().map(example).collect();
+        let taken = self.reader.take(rows.iter(), Wanted::Example);
+        let taken =
+            taken.map_err(|limit| (self.reader.only_template.clone().unwrap_or_default(), limit.to_string()))?;
+        for (row, taken) in rows.iter().zip(taken) {
+            match taken.and_then(|taken| self.shot(&row.values, taken)) {
                 Ok((key, _)) if self.shots.iter().any(|(known, _)| *known == key) => {}
                 Ok(shot) => self.shots.push(shot),
                 Err(Problem { part, message }) => {
-                    refused.get_or_insert(format!("example {}: {part}: {message}", place + 1));
+                    refused.get_or_insert(format!("{}: {part}: {message}", row.place));
                 }
             }
             // One more than wanted, because an item is not its own example.
@@ -185,23 +198,23 @@ impl Task {
         examples.map_or(0, |examples| examples.count.unwrap_or(self.shots.len()))
     }
 
-    /// The item of a row.
+    /// The item of a row that was taken apart for one.
     ///
     /// # Errors
     /// The part that is missing or wrong.
-    pub(super) fn item(&self, row: &Row) -> Result<Made, Problem> {
-        let parts = self.parts(row)?;
+    pub(super) fn item(&self, row: &Row, taken: Taken) -> Result<Made, Problem> {
+        let Taken { parts, question, system, .. } = taken;
         let row = &row.values;
         let right = self.right(&parts)?;
-        let asked = self.asked(row, &parts)?;
+        let asked = self.asked(row, &parts, question)?;
         let expected = self.expected(row, &parts, right, &asked)?;
         let own = parts.id.as_ref().filter(|id| !id.trim().is_empty());
         if parts.id.is_some() && own.is_none() {
             return Err(Problem { part: "id", message: "it is empty".to_owned() });
         }
         let id = own.cloned().unwrap_or_else(|| row_id(parts.question.as_deref().unwrap_or(&asked).trim()));
-        let system = match &self.system {
-            Some(expr) => Some(self.rendered("system", expr, &self.context(row, &parts))?),
+        let system = match system {
+            Some(text) => Some(text.map_err(|message| Problem { part: "system", message })?),
             None => parts.system.clone(),
         };
         let own_question = parts.question.as_deref().unwrap_or(&asked);
@@ -210,7 +223,7 @@ impl Task {
         let raw = (!self.chat).then(|| self.raw(system.as_deref(), &shots, &asked));
         let generation = &self.definition.generation;
         let usual_stop = match &raw {
-            Some(raw) if self.question.is_none() && raw.ends_with(RAW_ANSWER) => vec![RAW_STOP.to_owned()],
+            Some(raw) if !self.reader.has_question() && raw.ends_with(RAW_ANSWER) => vec![RAW_STOP.to_owned()],
             Some(raw) if self.framed && raw.trim_end().ends_with(EQUALS) => vec!["\n".to_owned()],
             _ => Vec::new(),
         };
@@ -248,11 +261,6 @@ impl Task {
         Ok(Made { digest: own.is_none(), text, labelled, item })
     }
 
-    /// Parts of a row, for checks.
-    pub(super) fn parts(&self, row: &Row) -> Result<Parts, Problem> {
-        self.columns.parts(&self.templates, &row.values, &row.written, Needs::All)
-    }
-
     fn needs_choices(&self) -> bool {
         self.scorers.iter().any(Scorer::needs_choices)
     }
@@ -275,7 +283,7 @@ impl Task {
             return Err(Problem { part: "choices", message: "there are none".to_owned() });
         };
         let answer = parts.answer.as_ref().ok_or_else(no_answer)?;
-        choices.right(answer, self.columns.gold).map(Some).map_err(|message| Problem { part: "answer", message })
+        choices.right(answer, self.reader.gold).map(Some).map_err(|message| Problem { part: "answer", message })
     }
 
     /// The expected answer in the form that the scorers compare with.
@@ -325,29 +333,15 @@ impl Task {
         }
     }
 
-    /// Variables of a template: the columns, and the parts of the question by their own names.
-    fn context(&self, row: &Map<String, Value>, parts: &Parts) -> Context {
-        let mut extra: BTreeMap<&str, Value> = BTreeMap::new();
-        extra.extend(parts.question.as_ref().map(|text| ("question", Value::from(text.as_str()))));
-        extra.extend(parts.answer.as_ref().map(|answer| ("answer", answer.clone())));
-        extra.extend(parts.solution.as_ref().map(|text| ("solution", Value::from(text.as_str()))));
-        if let Some(choices) = &parts.choices {
-            extra.insert("choices", choices.texts.clone().into());
-            extra.insert("lettered", choices.lettered().into());
-        }
-        let row = row.iter().map(|(name, value)| (name.as_str(), value));
-        Context::new(row.chain(extra.iter().map(|(name, value)| (*name, value))))
-    }
-
-    fn rendered(&self, part: &'static str, expr: &Expr, context: &Context) -> Result<String, Problem> {
-        let Expr::Text(name) = expr else { return Ok(String::new()) };
-        self.templates.render(name, context).map_err(|message| Problem { part, message })
-    }
-
     /// Text of a question by the template, or by the usual one.
-    fn asked(&self, row: &Map<String, Value>, parts: &Parts) -> Result<String, Problem> {
-        if let Some(template) = &self.question {
-            return self.rendered("prompt", template, &self.context(row, parts));
+    fn asked(
+        &self,
+        row: &Map<String, Value>,
+        parts: &Parts,
+        templated: Option<Result<String, String>>,
+    ) -> Result<String, Problem> {
+        if let Some(text) = templated {
+            return text.map_err(|message| Problem { part: "prompt", message });
         }
         let question = match &parts.question {
             Some(question) if !question.trim().is_empty() => question.as_str(),
@@ -372,11 +366,11 @@ impl Task {
         })
     }
 
-    /// An example, and its question.
-    fn shot(&self, row: &Map<String, Value>) -> Result<(String, Shot), Problem> {
-        let parts = self.columns.parts(&self.templates, row, &BTreeMap::new(), Needs::Present)?;
-        let answer = match &self.example_answer {
-            Some(template) => self.rendered("answer", template, &self.context(row, &parts))?,
+    /// An example of a row that was taken apart for one, and its question.
+    fn shot(&self, row: &Map<String, Value>, taken: Taken) -> Result<(String, Shot), Problem> {
+        let Taken { parts, question, answer, .. } = taken;
+        let answer = match answer {
+            Some(text) => text.map_err(|message| Problem { part: "answer", message })?,
             None if self.needs_choices() => self.expected(row, &parts, self.right(&parts)?, "")?,
             None => {
                 let answer = parts.answer.as_ref().map(text).or_else(|| parts.solution.clone().map(Ok));
@@ -386,7 +380,7 @@ impl Task {
         };
         // A turn of a conversation has no space in front, which a text to continue needs.
         let answer = if self.chat { answer.trim().to_owned() } else { answer };
-        let asked = self.asked(row, &parts)?;
+        let asked = self.asked(row, &parts, question)?;
         Ok((parts.question.unwrap_or_else(|| asked.clone()), Shot { question: asked, answer }))
     }
 

@@ -1,6 +1,6 @@
 //! Tasks of the user: questions from a file, asked and scored as a task file says.
 //!
-//! `definition` is the task file, `compiled` makes an item of a row by it, `pass` does so once for all rows before a run, and
+//! `definition` is the task file, `reader` takes a row apart by its columns and templates, `compiled` makes an item of that, `pass` does so once for all rows before a run, and
 //! `scorer` and `likelihood` score what comes back.
 mod check;
 mod choice;
@@ -18,6 +18,8 @@ mod order;
 mod pass;
 mod program;
 mod read_again;
+mod reader;
+mod reader_job;
 mod registration;
 pub mod row_id;
 mod scorer;
@@ -31,6 +33,12 @@ pub mod usual;
 pub use check::{Check, CheckedFile, Covariate, Finding, First, check};
 pub use definition::Definition;
 pub use keys::nearest;
+/// Serves as the process for the templates of task files and never returns, if it was started as one; otherwise records that this
+/// program can be one. It must come before anything else in `main` that reads arguments.
+pub fn serve_if_worker() {
+    earnest_isolation::serve_if_worker(&[&reader_job::JOB]);
+}
+
 pub use read_again::{TARGETS, read_again};
 pub use registration::Registration;
 

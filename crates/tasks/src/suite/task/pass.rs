@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use rayon::prelude::*;
 
 use super::compiled::{Made, Task};
+use super::reader::{self, LimitReached, Wanted};
 use super::{hash, order};
 use crate::suite::Item;
 use crate::suite::registry::{OptionError, Row, Rows};
@@ -58,20 +59,31 @@ impl Facts {
 
 impl Passed {
     /// Makes all rows into items once. Rows that cannot become items are left out and counted.
-    pub(super) fn over(task: &Task, rows: &dyn Rows) -> Self {
+    ///
+    /// # Errors
+    /// A limit that the templates reach.
+    pub(super) fn over(task: &Task, rows: &dyn Rows) -> Result<Self, LimitReached> {
         let mut passed = Passed::default();
         let count = rows.len();
         // By row. Clusters and tasks are kept from the first row on that has one of its own.
         let (mut ids, mut digests) = (vec![0; count], vec![false; count]);
         let (mut clusters, mut tasks): (Option<Vec<u64>>, Option<Vec<u64>>) = (None, None);
-        let facts = |number: usize| -> Result<Facts, String> {
-            let row = rows.row(number).map_err(|error| error.to_string())?;
-            let made = task.item(&row).map_err(|problem| located(&row, problem.part, &problem.message))?;
-            Ok(Facts::of(&made, &task.name))
+        let facts = |numbers: &[usize]| -> Result<Vec<Result<Facts, String>>, LimitReached> {
+            let mut all = Vec::with_capacity(numbers.len());
+            task.reader.each(rows, numbers.iter().copied(), Wanted::Item, |_, found| {
+                all.push(found.and_then(|(row, taken)| {
+                    let made = taken.and_then(|taken| task.item(row, taken));
+                    let made = made.map_err(|problem| located(row, problem.part, &problem.message))?;
+                    Ok(Facts::of(&made, &task.name))
+                }));
+            })?;
+            Ok(all)
         };
         for start in (0..count).step_by(BATCH) {
             let end = count.min(start + BATCH);
-            let batch: Vec<Result<Facts, String>> = (start..end).into_par_iter().map(facts).collect();
+            let numbers: Vec<usize> = (start..end).collect();
+            let batch = numbers.par_chunks(reader::BATCH).map(facts).collect::<Result<Vec<_>, _>>()?;
+            let batch: Vec<Result<Facts, String>> = batch.into_iter().flatten().collect();
             for (number, found) in (start..end).zip(batch) {
                 let found = match found {
                     Ok(found) => found,
@@ -108,7 +120,7 @@ impl Passed {
             let Some(groups) = groups else { continue };
             order::round_robin(&mut passed.order, rotate, |row| groups[row as usize]);
         }
-        passed
+        Ok(passed)
     }
 
     /// Leaves rows out that repeat an id of the file, and notes the questions that several rows have.
@@ -189,7 +201,9 @@ fn repetition(task: &Task, rows: &dyn Rows, row: u32, earlier: u32) -> String {
     let (Ok(row), Ok(earlier)) = (rows.row(row as usize), rows.row(earlier as usize)) else {
         return "an id occurs twice".to_owned();
     };
-    let id = task.item(&row).map(|made| made.item.id).unwrap_or_default();
+    let taken = task.reader.take(std::iter::once(&row), Wanted::Item).ok().and_then(|mut taken| taken.pop());
+    let made = taken.and_then(|taken| task.item(&row, taken.ok()?).ok());
+    let id = made.map(|made| made.item.id).unwrap_or_default();
     located(&row, "id", &format!("{id} is also the id of {}", earlier.place))
 }
 

@@ -7,9 +7,10 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::compiled::{Setting, Task};
+use super::compiled::{Rules, Setting, Task};
 use super::definition::{Definition, PromptMode};
 use super::pass::{GIVEN_UP, Passed};
+use super::reader::{BATCH, LimitReached, RowReader, Sources, Taken, Unusable, Wanted};
 use super::scorer_spec::{ScorerKind, ScorerSpec};
 use super::suite::{TaskSuite, left_out};
 use super::{examples, keys, source};
@@ -67,10 +68,8 @@ impl BuiltIn for Registration {
 
     fn primary(&self, options: &Value) -> Vec<String> {
         let Ok(stored) = Stored::deserialize(options) else { return Vec::new() };
-        let Stored { task_file, name, chat, framed, prompt, profile, .. } = stored;
-        // Examples are not needed for the names of rules.
-        let setting = Setting { name, prompt, chat, framed, profile, examples: Vec::new() };
-        Task::new(task_file, &setting).ok().and_then(|task| task.primary).into_iter().collect()
+        let rules = Rules::of(&stored.task_file, stored.profile.as_ref());
+        rules.ok().and_then(|rules| rules.primary).into_iter().collect()
     }
 
     fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
@@ -78,8 +77,12 @@ impl BuiltIn for Registration {
         let rows = source::again(&stored.files, &stored.task_file.questions, stored.skip_bad_rows, host)?;
         let Stored { task_file, name, chat, framed, prompt, profile, examples, skip_bad_rows: skip, .. } = stored;
         let setting = Setting { name, prompt, chat, framed, profile, examples };
-        let task = Task::new(task_file, &setting).map_err(|(_, reason)| OptionError::unreadable(reason))?;
-        let passed = Arc::new(Passed::over(&task, rows.as_ref()));
+        let sources = Sources::of(&task_file, &task_file.prompt(setting.prompt.as_deref())?);
+        let reader = RowReader::new(&sources, host).map_err(|error| OptionError::unreadable(error.reason()))?;
+        let task = Task::new(task_file, &setting, Arc::new(reader));
+        let task = task.map_err(|(_, reason)| OptionError::unreadable(reason))?;
+        let passed = Passed::over(&task, rows.as_ref());
+        let passed = Arc::new(passed.map_err(|limit| OptionError::unreadable(limit.to_string()))?);
         passed.check(rows.as_ref(), skip).map_err(|error| OptionError::unreadable(error.message))?;
         Ok(Box::new(TaskSuite {
             task,
@@ -119,6 +122,7 @@ pub(super) struct Configured {
     pub rows: Arc<dyn Rows>,
     pub passed: Arc<Passed>,
     pub setting: Setting,
+    reader: Arc<RowReader>,
     pub skip: bool,
     /// The scorers are those of the questions, because the task file has none.
     pub usual: Option<Usual>,
@@ -243,7 +247,12 @@ impl Configured {
                 );
             }
         };
-        let mode = definition.prompt(prompt.as_deref())?.mode;
+        let chosen = definition.prompt(prompt.as_deref())?;
+        let reader = RowReader::new(&Sources::of(&definition, &chosen), host).map_err(|unusable| match unusable {
+            Unusable::Text(text, reason) => in_file(file.as_ref(), &text, &reason),
+            Unusable::Limit(limit) => in_file(file.as_ref(), "", &limit.to_string()).help(LIMITS),
+        })?;
+        let mode = chosen.mode;
         let profile = values.text("profile")?.map(str::to_owned);
         let examples = match &definition.examples {
             None => Vec::new(),
@@ -255,6 +264,7 @@ impl Configured {
             definition,
             passed: Arc::default(),
             setting,
+            reader: Arc::new(reader),
             skip,
             usual: None,
             kinds: Kinds::default(),
@@ -264,7 +274,8 @@ impl Configured {
         };
         configured.settle()?;
         let task = configured.task(configured.setting.chat)?;
-        configured.passed = Arc::new(Passed::over(&task, configured.rows.as_ref()));
+        let passed = Passed::over(&task, configured.rows.as_ref());
+        configured.passed = Arc::new(passed.map_err(|limit| configured.limited(&limit))?);
         Ok(configured)
     }
 
@@ -273,13 +284,11 @@ impl Configured {
         if !self.definition.scorers.is_empty() {
             return Ok(());
         }
-        self.usual = Some(Usual::Texts);
-        let any = self.task(self.setting.chat)?;
-        let kind = |place: usize| -> Kinds {
-            let parts = self.rows.row(place).ok().and_then(|row| any.parts(&row).ok());
-            let Some(parts) = parts.filter(|parts| parts.answer.is_some() || parts.solution.is_some()) else {
+        let kind = |taken: Taken| -> Kinds {
+            let parts = taken.parts;
+            if parts.answer.is_none() && parts.solution.is_none() {
                 return Kinds::default();
-            };
+            }
             if parts.choices.is_some() {
                 return Kinds { choices: 1, ..Kinds::default() };
             }
@@ -294,12 +303,25 @@ impl Configured {
                 () => Kinds { texts: 1, ..none },
             }
         };
-        let of = |rows: std::ops::Range<usize>| rows.into_par_iter().map(kind).reduce(Kinds::default, Kinds::with);
-        let count = self.rows.len();
-        let mut kinds = of(0..count.min(GIVEN_UP));
+        let of = |numbers: &[usize]| -> Result<Kinds, LimitReached> {
+            let mut kinds = Kinds::default();
+            self.reader.each(self.rows.as_ref(), numbers.iter().copied(), Wanted::Parts, |_, found| {
+                if let Ok((_, Ok(taken))) = found {
+                    kinds = kinds.with(kind(taken));
+                }
+            })?;
+            Ok(kinds)
+        };
+        let over = |rows: std::ops::Range<usize>| -> Result<Kinds, OptionError> {
+            let numbers: Vec<usize> = rows.collect();
+            let kinds = numbers.par_chunks(BATCH).map(of).try_reduce(Kinds::default, |a, b| Ok(a.with(b)));
+            kinds.map_err(|limit| self.limited(&limit))
+        };
+        let (count, first) = (self.rows.len(), self.rows.len().min(GIVEN_UP));
+        let mut kinds = over(0..first)?;
         // A file without an answer so far is given up by the pass over its rows.
         if kinds.choices + kinds.numbers + kinds.counts + kinds.texts > 0 {
-            kinds = kinds.with(of(count.min(GIVEN_UP)..count));
+            kinds = kinds.with(over(first..count)?);
         }
         self.usual = Some(kinds.usual());
         self.kinds = kinds;
@@ -333,13 +355,26 @@ impl Configured {
             }
         }
         let setting = Setting { chat, ..self.setting.clone() };
-        Task::new(definition, &setting).map_err(|(text, reason)| match &self.file {
-            Some((file, path)) => {
-                OptionError::usage(format!("{}{}: {reason}", path.display(), keys::place_of(file, &text)))
-            }
-            None => OptionError::usage(reason),
-        })
+        let task = Task::new(definition, &setting, Arc::clone(&self.reader));
+        task.map_err(|(text, reason)| in_file(self.file.as_ref(), &text, &reason))
     }
+
+    /// The error of a limit that the templates reach.
+    pub(super) fn limited(&self, limit: &LimitReached) -> OptionError {
+        in_file(self.file.as_ref(), self.reader.only_template.as_deref().unwrap_or_default(), &limit.to_string())
+            .help(LIMITS)
+    }
+}
+
+/// Help for a limit that was reached.
+const LIMITS: &str = "docs/security.md lists the limits of templates";
+
+/// An error with its place in the task file, if there is one.
+fn in_file(file: Option<&(String, PathBuf)>, text: &str, reason: &str) -> OptionError {
+    OptionError::usage(match file {
+        Some((file, path)) => format!("{}{}: {reason}", path.display(), keys::place_of(file, text)),
+        None => reason.to_owned(),
+    })
 }
 
 impl Choice for Configured {

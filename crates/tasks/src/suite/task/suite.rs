@@ -1,13 +1,16 @@
 //! A task as a suite: items from rows, in order, and their scores.
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
+use super::columns::Problem;
 use super::compiled::{Setting, Task};
 use super::definition::{Definition, Texts};
 use super::pass::{Passed, located};
+use super::reader::{Taken, Wanted};
 use super::{STORED_KEY, hash, likelihood, scorer, summary, usual};
-use crate::suite::registry::{Programs, Rows};
+use crate::suite::registry::{Programs, Row, Rows};
 use crate::suite::{Answered, Item, Score, Scored, Suite, Summary};
 
 /// Questions of the user.
@@ -23,21 +26,34 @@ pub(super) struct TaskSuite {
     pub unread: OnceLock<String>,
 }
 
+/// Items that are made ahead where rows are taken apart in batches.
+const ITEMS: usize = 64;
+
 /// A file in the manifest: `place` is no part of a run's identity.
 pub(super) const PLACE: &str = "place";
 
 impl TaskSuite {
-    fn item(&self, row: u32) -> Result<Item, String> {
-        let found = self.rows.row(row as usize).map_err(|error| error.to_string())?;
-        let made = self.task.item(&found);
-        let made = made.map_err(|problem| located(&found, problem.part, &problem.message))?;
+    /// Items of these rows, in their order, up to the first that cannot be made.
+    fn some(&self, rows: &[u32]) -> VecDeque<Result<Item, String>> {
+        let mut items = VecDeque::with_capacity(rows.len());
+        let numbers = rows.iter().map(|row| *row as usize);
+        let ended = self.task.reader.each(self.rows.as_ref(), numbers, Wanted::Item, |number, found| {
+            items.push_back(found.and_then(|(row, taken)| self.item(number, row, taken)));
+        });
+        items.extend(ended.err().map(|limit| Err(limit.to_string())));
+        items
+    }
+
+    fn item(&self, number: usize, found: &Row, taken: Result<Taken, Problem>) -> Result<Item, String> {
+        let made = taken.and_then(|taken| self.task.item(found, taken));
+        let made = made.map_err(|problem| located(found, problem.part, &problem.message))?;
         let mut item = made.item;
         if self.passed.labelled && !made.labelled {
             item.cluster = usual::own_cluster(&item.cluster);
         }
         // Equal questions are told apart by their rows, and are one cluster.
         if made.digest && self.passed.repeated.contains(&hash::of(&item.id)) {
-            item.id = format!("{}-{}", item.id, row + 1);
+            item.id = format!("{}-{}", item.id, number + 1);
         }
         Ok(item)
     }
@@ -109,7 +125,14 @@ impl Suite for TaskSuite {
             // The first reason stays.
             let _ = self.unread.set(reason);
         };
-        Box::new(self.passed.order.iter().map_while(move |&row| self.item(row).map_err(keep).ok()))
+        let mut batches = self.passed.order.chunks(self.task.reader.batch().min(ITEMS));
+        let mut ready = VecDeque::new();
+        Box::new(std::iter::from_fn(move || {
+            if ready.is_empty() {
+                ready = self.some(batches.next()?);
+            }
+            ready.pop_front()?.map_err(keep).ok()
+        }))
     }
 
     fn unread(&self) -> Option<String> {

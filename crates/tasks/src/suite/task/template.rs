@@ -1,6 +1,7 @@
 //! Columns and templates: how a task file says what to take from a row.
 use std::collections::BTreeSet;
 
+use earnest_isolation::{Output, check_template};
 use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::{Map, Value};
@@ -8,7 +9,15 @@ use serde_json::{Map, Value};
 /// Largest number of instructions of one rendering: a template that loops must end.
 const FUEL: u64 = 1_000_000;
 
-/// Compiled templates.
+/// Length in bytes of the text or value that every template may make of a row; with [`BYTES_PER_BYTE`] for each byte of the row.
+const MIN_OUTPUT: usize = 1 << 20;
+const BYTES_PER_BYTE: usize = 8;
+
+/// Levels of lists and objects that a value may have: what is beyond JSON's 128 cannot be read again.
+pub(super) const MAX_LEVELS: usize = 64;
+
+/// Compiled templates. What they do is bounded in instructions, output and the nesting of values; a [`super::reader::RowReader`] bounds
+/// stack, memory and time.
 pub(super) struct Templates(Environment<'static>);
 
 /// A column, or a text to render.
@@ -26,15 +35,18 @@ pub(super) enum Expr {
 pub(super) struct Context {
     values: minijinja::Value,
     names: BTreeSet<String>,
+    /// Bytes that a template may make of the row.
+    most: usize,
 }
 
 impl Context {
-    /// Values of a row; what is null is not there. Later ones replace those of the same name.
-    pub(super) fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Self {
+    /// Values of a row of so many bytes; what is null is not there. Later ones replace those of the same name.
+    pub(super) fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a Value)>, bytes: usize) -> Self {
         let present: Vec<(&str, &Value)> = values.into_iter().filter(|(_, value)| !value.is_null()).collect();
         let names = present.iter().map(|(name, _)| (*name).to_owned()).collect();
         let pairs = present.into_iter().map(|(name, value)| (name, rendered(value)));
-        Context { values: minijinja::Value::from_pairs(pairs), names }
+        let most = MIN_OUTPUT.saturating_add(bytes.saturating_mul(BYTES_PER_BYTE));
+        Context { values: minijinja::Value::from_pairs(pairs), names, most }
     }
 }
 
@@ -48,12 +60,17 @@ impl Templates {
         Templates(environment)
     }
 
+    /// True if a text that may be a column is an expression or template.
+    pub(super) fn is_template(text: &str) -> bool {
+        text.contains("{{") || text.contains("{%")
+    }
+
     /// Compiles what a task file says: an expression or template if it has `{{` or `{%`, else the name of a column.
     ///
     /// # Errors
-    /// The syntax error of a template.
+    /// The syntax error of a template, or a limit that it exceeds.
     pub(super) fn expr(&mut self, text: &str) -> Result<Expr, String> {
-        if !text.contains("{{") && !text.contains("{%") {
+        if !Templates::is_template(text) {
             return Ok(Expr::Column(text.to_owned()));
         }
         if let Some(inner) = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"))
@@ -61,6 +78,7 @@ impl Templates {
             && !inner.contains("{{")
         {
             let inner = inner.trim_matches('-').trim().to_owned();
+            check_template(&inner)?;
             self.0.compile_expression_owned(inner.clone()).map_err(|error| described(&error))?;
             return Ok(Expr::Value(inner));
         }
@@ -70,8 +88,9 @@ impl Templates {
     /// Compiles a text, which is a template whatever it contains.
     ///
     /// # Errors
-    /// The syntax error of the template.
+    /// The syntax error of the template, or a limit that it exceeds.
     pub(super) fn text(&mut self, text: &str) -> Result<Expr, String> {
+        check_template(text)?;
         // The text is its own name, so that a template that is used twice is compiled once.
         self.0.add_template_owned(text.to_owned(), text.to_owned()).map_err(|error| described(&error))?;
         Ok(Expr::Text(text.to_owned()))
@@ -112,7 +131,13 @@ impl Templates {
                         .missing(&compiled.undeclared_variables(false), context)
                         .unwrap_or_else(|| format!("{{{{ {source} }}}} has no value")));
                 }
-                json(&found).map_err(|kind| format!("{{{{ {source} }}}} is of type {kind}"))
+                let mut left = context.most;
+                json(&found, MAX_LEVELS, &mut left).map_err(|reason| match reason {
+                    NotJson::Type(kind) => format!("{{{{ {source} }}}} is of type {kind}"),
+                    NotJson::Deep => format!("the value of {{{{ {source} }}}} has more than {MAX_LEVELS} levels"),
+                    NotJson::Long => format!("the value of {{{{ {source} }}}} has more than {} bytes", context.most),
+                    NotJson::Failed(error) => error,
+                })
             }
             Expr::Text(name) => self.render(name, context).map(Value::String),
         }
@@ -124,9 +149,13 @@ impl Templates {
     /// A column that the row does not have, or an error of the template.
     pub(super) fn render(&self, name: &str, context: &Context) -> Result<String, String> {
         let template = self.0.get_template(name).map_err(|error| described(&error))?;
-        template
-            .render(context.values.clone())
-            .map_err(|error| self.explained(&error, &template.undeclared_variables(false), context))
+        let mut output = Output::of_at_most(context.most);
+        let rendered = template.render_captured_to(context.values.clone(), &mut output).map(drop);
+        if output.is_full() {
+            return Err(format!("the text of the template is longer than {} bytes", context.most));
+        }
+        rendered.map_err(|error| self.explained(&error, &template.undeclared_variables(false), context))?;
+        output.into_text()
     }
 
     fn explained(
@@ -168,18 +197,30 @@ fn rendered(value: &Value) -> minijinja::Value {
     }
 }
 
-/// A value of a template as JSON.
-///
-/// # Errors
-/// The type of a value that JSON does not have.
-fn json(value: &minijinja::Value) -> Result<Value, String> {
-    let list = || {
-        value
-            .try_iter()
-            .map_err(|error| error.to_string())?
-            .map(|one| json(&one))
-            .collect::<Result<Vec<Value>, String>>()
+/// Reason for a value of a template not being JSON.
+enum NotJson {
+    /// A type that JSON does not have.
+    Type(String),
+    /// More levels than JSON may have.
+    Deep,
+    /// More bytes than a template may make of the row.
+    Long,
+    /// An error of the value itself.
+    Failed(String),
+}
+
+/// Bytes that every value counts as, beside those of its text.
+const VALUE_BYTES: usize = 8;
+
+/// A value of a template as JSON of at most so many levels and bytes.
+fn json(value: &minijinja::Value, levels: usize, left: &mut usize) -> Result<Value, NotJson> {
+    let mut take = |bytes: usize| {
+        *left = left.checked_sub(bytes).ok_or(NotJson::Long)?;
+        Ok(())
     };
+    take(VALUE_BYTES + value.as_str().map_or(0, str::len))?;
+    let failed = |error: minijinja::Error| NotJson::Failed(error.to_string());
+    let below = levels.checked_sub(1).ok_or(NotJson::Deep);
     Ok(match value.kind() {
         ValueKind::None | ValueKind::Undefined => Value::Null,
         ValueKind::Bool => value.is_true().into(),
@@ -191,16 +232,22 @@ fn json(value: &minijinja::Value) -> Result<Value, String> {
             // Beyond JSON's integers, to the digit.
             _ => value.to_string().into(),
         },
-        ValueKind::Seq | ValueKind::Iterable => Value::Array(list()?),
-        ValueKind::Map => {
-            let names = value.try_iter().map_err(|error| error.to_string())?;
-            let field = |name: minijinja::Value| {
-                let found = value.get_item(&name).map_err(|error| error.to_string())?;
-                Ok((name.to_string(), json(&found)?))
-            };
-            Value::Object(names.map(field).collect::<Result<_, String>>()?)
+        ValueKind::Seq | ValueKind::Iterable => {
+            let below = below?;
+            let list = value.try_iter().map_err(failed)?.map(|one| json(&one, below, left));
+            Value::Array(list.collect::<Result<_, _>>()?)
         }
-        kind => return Err(kind.to_string()),
+        ValueKind::Map => {
+            let below = below?;
+            let field = |name: minijinja::Value| {
+                let found = value.get_item(&name).map_err(failed)?;
+                let name = name.to_string();
+                *left = left.checked_sub(name.len()).ok_or(NotJson::Long)?;
+                Ok((name, json(&found, below, left)?))
+            };
+            Value::Object(value.try_iter().map_err(failed)?.map(field).collect::<Result<_, _>>()?)
+        }
+        kind => return Err(NotJson::Type(kind.to_string())),
     })
 }
 
@@ -234,7 +281,7 @@ mod tests {
         let mut templates = Templates::new();
         let expr = templates.expr(text)?;
         let row = row.as_object().unwrap();
-        let context = Context::new(row.iter().map(|(name, value)| (name.as_str(), value)));
+        let context = Context::new(row.iter().map(|(name, value)| (name.as_str(), value)), 0);
         templates.value(&expr, row, &context)
     }
 

@@ -35,7 +35,10 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// Calls `work` on a thread with a large stack; a panic becomes its message.
-pub(crate) fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
+///
+/// # Errors
+/// The message of a panic, or why there is no thread.
+pub fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || caught(work));
         let thread = thread.map_err(|error| format!("no thread could be started: {error}"))?;

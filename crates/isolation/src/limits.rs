@@ -1,6 +1,8 @@
 //! Resource limits of a worker (`setrlimit`).
 use std::io;
 
+use super::CpuTime;
+
 /// Limits the memory of the calling process to its present address space and so many bytes, for good; forbids core dumps.
 pub(super) fn limit_memory(bytes: u64) -> io::Result<()> {
     let space = address_space().unwrap_or(0).saturating_add(bytes);
@@ -8,10 +10,10 @@ pub(super) fn limit_memory(bytes: u64) -> io::Result<()> {
     set(libc::RLIMIT_CORE, 0)
 }
 
-/// Lets the calling process use so many more seconds of processor time; beyond them it is killed.
+/// Lets the calling process use processor time; beyond it the process is killed.
 ///
-/// The parent kills it by the clock. This is for a worker whose parent was killed itself.
-pub(super) fn renew_cpu_time(seconds: u64) -> io::Result<()> {
+/// The parent kills it by the clock. This is for a worker whose parent was killed itself, and for a busy machine.
+pub(super) fn allow_cpu_time(time: CpuTime) -> io::Result<()> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: `getrusage` writes the struct, and it is read only if it says that it did.
     let used = unsafe {
@@ -22,8 +24,11 @@ pub(super) fn renew_cpu_time(seconds: u64) -> io::Result<()> {
         usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
     };
     let mut limit = get(libc::RLIMIT_CPU)?;
-    let wanted = libc::rlim_t::try_from(used).unwrap_or(0) + seconds + 1;
-    limit.rlim_cur = wanted.min(limit.rlim_max);
+    let wanted = match time {
+        CpuTime::Each(seconds) => libc::rlim_t::try_from(used).unwrap_or(0).saturating_add(seconds),
+        CpuTime::InAll(seconds) => seconds,
+    };
+    limit.rlim_cur = wanted.saturating_add(1).min(limit.rlim_max);
     put(libc::RLIMIT_CPU, &limit)
 }
 
