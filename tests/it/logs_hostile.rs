@@ -282,6 +282,20 @@ fn a_folder_is_what_is_below_it() {
         assert_eq!(code(&output), 2, "{path}: {said}");
         assert!(said.contains("regular file") || said.contains("no log in"), "{path}: {said}");
     }
+    // A snapshot of Hugging Face's cache is made of links to the files beside it, and to nothing else.
+    let (snapshot, blobs) =
+        (folder.join("hub/datasets--a--b/snapshots/c/run"), folder.join("hub/datasets--a--b/blobs"));
+    fs::create_dir_all(&snapshot).unwrap();
+    fs::create_dir_all(&blobs).unwrap();
+    for (number, entry) in fs::read_dir(folder.join("outside")).unwrap().enumerate() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, blobs.join(number.to_string())).unwrap();
+        symlink(format!("../../../blobs/{number}"), snapshot.join(path.file_name().unwrap())).unwrap();
+    }
+    symlink("../../../../../log", snapshot.join("other")).unwrap();
+    let output = bounded(folder, &["import", "hub/datasets--a--b/snapshots/c", "--results", "of-hub"]);
+    let said = stdout(&output) + &stderr(&output);
+    assert!(said.contains("1 log imported") && said.contains("run/other is left out"), "{said}");
     symlink("outside", folder.join("named")).unwrap();
     assert!(stdout(&bounded(folder, &["import", "named"])).contains("1 log imported"));
 }

@@ -18,7 +18,7 @@ pub(super) struct Files {
 }
 
 /// Finds the files in a folder and the folders below it, hidden ones excepted. A link is followed where it leads to something below the
-/// folder; the folder itself may be a link.
+/// folder, or in the cache of Hugging Face below the repository's folder, whose snapshots are links; the folder itself may be a link.
 ///
 /// # Errors
 /// Folders that cannot be read.
@@ -27,7 +27,7 @@ pub(super) fn files(path: &Path) -> Result<Files, EvalError> {
         let name = path.display().to_string();
         move |error| EvalError::input(name, error)
     };
-    let root = std::fs::canonicalize(path).map_err(failed(path))?;
+    let root = with_blobs(std::fs::canonicalize(path).map_err(failed(path))?);
     let mut files = Files::default();
     let mut folders = vec![path.to_owned()];
     let mut seen = BTreeSet::new();
@@ -56,6 +56,15 @@ pub(super) fn files(path: &Path) -> Result<Files, EvalError> {
         }
     }
     Ok(files)
+}
+
+/// The repository's folder of a snapshot in the cache of Hugging Face, where the files are that its links lead to; else the folder itself.
+fn with_blobs(folder: PathBuf) -> PathBuf {
+    let is_repository = |folder: &Path| {
+        let name = folder.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        ["datasets--", "models--", "spaces--"].iter().any(|kind| name.starts_with(kind))
+    };
+    folder.ancestors().find(|folder| is_repository(folder)).map(Path::to_owned).unwrap_or(folder)
 }
 
 /// True for what is no link, and for a link to something below a folder.
