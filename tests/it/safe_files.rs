@@ -82,22 +82,16 @@ fn no_output_replaces_results_models_or_inputs() {
     }
     assert_eq!(content(at), before, "nothing has changed");
     // A file that a task file names is an input too.
-    std::fs::write(
-        at.join("t.toml"),
-        "name = \"t\"\n[questions]\nfile = \"questions.jsonl\"\nquestion = \"question\"\nanswer = \"answer\"\n",
-    )
-    .unwrap();
-    std::fs::write(
-        at.join("s.toml"),
-        "name = \"s\"\ntasks = [\"t.toml\"]\n[[model]]\nname = \"m\"\nmodel = \"built-in\"\n",
-    )
-    .unwrap();
-    let study = run_in(at, &["study", "s.toml", "-o", "questions.jsonl"]);
-    assert!(code(&study) == 2, "{}", stderr(&study));
-    assert_eq!(
-        std::fs::read(at.join("questions.jsonl")).unwrap(),
-        before.iter().find(|(name, _)| name.ends_with("questions.jsonl")).unwrap().1
-    );
+    let questions = std::fs::read(at.join("questions.jsonl")).unwrap();
+    let task = "name = \"t\"\n[questions]\npath = \"questions.jsonl\"\nquestion = \"question\"\nanswer = \"answer\"\n";
+    std::fs::write(at.join("t.toml"), task).unwrap();
+    let study = "name = \"s\"\n[models.m]\nmodel = \"built-in\"\n[tasks.t]\nfile = \"t.toml\"\n";
+    std::fs::write(at.join("s.toml"), study).unwrap();
+    for output in ["questions.jsonl", "t.toml", "s.toml"] {
+        refused(&run_in(at, &["study", "s.toml", "-o", output]), "would overwrite it");
+    }
+    assert_eq!(std::fs::read(at.join("questions.jsonl")).unwrap(), questions);
+    assert_eq!(std::fs::read_to_string(at.join("t.toml")).unwrap(), task);
     // What is no such file is replaced as before.
     std::fs::write(at.join("old.csv"), "old").unwrap();
     let exported = run_in(at, &["export", run, "-f", "csv", "-o", "old.csv"]);

@@ -181,6 +181,55 @@ fn line_at(path: &Path, byte: u64) -> Option<u64> {
     }
 }
 
+/// Columns that an error names.
+const SHOWN_COLUMNS: usize = 50;
+
+/// Longest row of a CSV file, in bytes.
+const LONGEST_ROW: u64 = 16_000_000;
+
+/// A CSV file whose rows end: the CSV reader takes the rest of a file for a row where a quote is not closed.
+struct EndingRows<R> {
+    source: R,
+    in_quotes: bool,
+    /// True after a separator: only there a quote opens a field.
+    at_start: bool,
+    /// True after a quote that closed a field: another one is a quote in it.
+    closed: bool,
+    /// Line of the next byte, and bytes of the row so far.
+    line: u64,
+    length: u64,
+}
+
+impl<R: Read> Read for EndingRows<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        for byte in &buffer[..read] {
+            self.length += 1;
+            let (was_start, was_closed) = (self.at_start, self.closed);
+            self.closed = *byte == b'"' && self.in_quotes;
+            self.at_start = matches!(byte, b',' | b'\n') && !self.in_quotes;
+            match byte {
+                b'"' if self.in_quotes => self.in_quotes = false,
+                b'"' => self.in_quotes = was_start || was_closed,
+                b'\n' => {
+                    self.line += 1;
+                    self.length = if self.in_quotes { self.length } else { 0 };
+                }
+                _ => {}
+            }
+            if self.length > LONGEST_ROW {
+                let reason = format!(
+                    "the row that goes on in line {} is longer than {} MB, which is the limit (a quote that is not closed?)",
+                    self.line,
+                    LONGEST_ROW / 1_000_000
+                );
+                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            }
+        }
+        Ok(read)
+    }
+}
+
 /// Rows of a CSV file, read one at a time.
 pub(super) fn walk_csv(
     source: impl Read,
@@ -189,6 +238,7 @@ pub(super) fn walk_csv(
     each: &mut EachRow<'_>,
 ) -> Result<(), ColumnError> {
     let wrap = |source| ColumnError::Csv { path: path.to_owned(), source };
+    let source = EndingRows { source, in_quotes: false, at_start: true, closed: false, line: 1, length: 0 };
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).buffer_capacity(1 << 18).from_reader(source);
     let headers = reader.headers().map_err(wrap)?.clone();
     if headers.is_empty() {
@@ -200,7 +250,10 @@ pub(super) fn walk_csv(
     for name in names {
         let mut found = present.iter().enumerate().filter(|(_, present)| *present == name);
         let Some((position, _)) = found.next() else {
-            let mut listed = present.join(", ");
+            let mut listed = present.iter().take(SHOWN_COLUMNS).copied().collect::<Vec<_>>().join(", ");
+            if present.len() > SHOWN_COLUMNS {
+                listed.push_str(&format!(" and {} more", present.len() - SHOWN_COLUMNS));
+            }
             if let ([only], true) = (present.as_slice(), listed.contains([';', '\t'])) {
                 let separator = if only.contains(';') { "semicolons" } else { "tabs" };
                 listed.push_str(&format!(" (one column: the file is separated by {separator}, expected commas)"));
@@ -224,4 +277,35 @@ pub(super) fn walk_csv(
         each(&fields, &place)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(text: impl Read) -> Result<usize, String> {
+        let mut all = 0;
+        let mut each = |_: &[&str], _: &dyn Fn() -> String| {
+            all += 1;
+            Ok(())
+        };
+        let walked = walk_csv(text, Path::new("rows.csv"), &["a"], &mut each);
+        walked.map(|()| all).map_err(|error| match error {
+            ColumnError::Csv { source, .. } => source.to_string(),
+            other => other.to_string(),
+        })
+    }
+
+    #[test]
+    fn a_row_without_an_end_is_refused_and_a_quote_inside_a_field_is_no_beginning() {
+        // Quotes in the middle of fields and doubled ones, in more bytes than a row may have.
+        let line = "5\" pipe,x\n\"a \"\"b\"\" c\",\"d\ne\"\n";
+        let times = LONGEST_ROW as usize / line.len() + 1000;
+        let text = format!("a,b\n{}", line.repeat(times));
+        assert_eq!(rows(text.as_bytes()), Ok(2 * times));
+        for open in ["a,b\n1,2\n\"3,", "a,b\n1,", ""] {
+            let error = rows(open.as_bytes().chain(io::repeat(b'x')).take(1 << 26)).unwrap_err();
+            assert!(error.contains("longer than 16 MB") && error.contains("in line"), "{error}");
+        }
+    }
 }

@@ -123,9 +123,10 @@ fn table_kind(path: &Path) -> Result<Kind, EvalError> {
         Some("tsv") => Format::Tsv,
         _ => return Ok(Kind::Other),
     };
-    let mut line = Vec::new();
-    Scanner::open(path)?.line(&mut line, 1 << 20)?;
-    let line = String::from_utf8_lossy(&line);
+    let head = Scanner::head(path, 1 << 20)?;
+    let line =
+        head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
     let columns: Vec<&str> = line.split([',', '\t']).map(|name| name.trim().trim_matches('"')).collect();
     Ok(if exports::are_columns(&columns) { Kind::Export(format) } else { Kind::Table(format) })
 }

@@ -16,6 +16,9 @@ fn append(buffer: &mut Vec<u8>, bytes: &[u8]) {
     buffer.extend_from_slice(bytes);
 }
 
+/// Bytes of a line after which its file is given up: it has no end, such as the holes of a sparse file.
+const ENDLESS_LINE: u64 = 1 << 30;
+
 /// Longest name of a member in bytes.
 const LONGEST_KEY: u64 = 1 << 16;
 
@@ -267,6 +270,10 @@ impl Scanner {
             }
             let used = newline.map_or(ready.len(), |newline| newline + 1);
             self.consume(used);
+            if length > ENDLESS_LINE {
+                let reason = format!("the line before byte {} has more than 1 GiB, and no end was found", self.offset);
+                return Err(EvalError::log(&self.path, reason));
+            }
             if newline.is_some() {
                 break;
             }

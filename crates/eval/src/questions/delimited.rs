@@ -197,8 +197,10 @@ impl Record {
             self.fault = Some((line + lines, first + characters(in_line), NOT_UTF8.to_owned()));
         }
         self.count += 1;
-        if self.count <= MOST_COLUMNS {
-            self.ends.push(self.bytes.len());
+        match self.count <= MOST_COLUMNS {
+            true => self.ends.push(self.bytes.len()),
+            // Neither kept nor looked at again.
+            false => self.bytes.truncate(start),
         }
     }
 }
