@@ -35,9 +35,14 @@ pub fn allowed(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     output::check(path)?;
-    let named = std::env::args_os().skip(1).filter(|word| names(word, path)).count();
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // `-f csv -o csv` names a format and a file.
+    let is_format =
+        |at: usize| at.checked_sub(1).is_some_and(|before| words[before] == "-f" || words[before] == "--format");
+    let named = (0..words.len()).filter(|&at| !is_format(at) && names(&words[at], path)).count();
     let refused = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-    if named > 1 {
+    // Nothing is lost where there is no file yet.
+    if named > 1 && path.is_file() {
         return refused("another argument names it too, and writing would overwrite it");
     }
     if is_standard_input(path) {

@@ -92,7 +92,11 @@ fn no_output_replaces_results_models_or_inputs() {
     }
     assert_eq!(std::fs::read(at.join("questions.jsonl")).unwrap(), questions);
     assert_eq!(std::fs::read_to_string(at.join("t.toml")).unwrap(), task);
-    // What is no such file is replaced as before.
+    // What is no such file is replaced as before, also where a format is called like it.
+    for _ in 0..2 {
+        let exported = run_in(at, &["export", run, "--format", "csv", "-o", "csv"]);
+        assert_eq!(code(&exported), 0, "{}", stderr(&exported));
+    }
     std::fs::write(at.join("old.csv"), "old").unwrap();
     let exported = run_in(at, &["export", run, "-f", "csv", "-o", "old.csv"]);
     assert!(code(&exported) == 0 && std::fs::read(at.join("old.csv")).unwrap().len() > 3, "{}", stderr(&exported));

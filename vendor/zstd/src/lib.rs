@@ -53,7 +53,12 @@ pub mod bulk {
             let out = &mut **to.get_mut();
             out.truncate(start);
             let room = out.capacity() - start;
-            self.frames(source, out, start, room).map_err(|error| {
+            // A frame reserves the window that it asks for: no more than it can fill, and 8 MiB for encoders that do not know the length.
+            self.decoder.set_max_window_size((room as u64).max(8 << 20));
+            let read = self.frames(source, out, start, room);
+            // Each column of a file has a decompressor: what they reserve between two pages would add up.
+            self.decoder = FrameDecoder::new();
+            read.map_err(|error| {
                 out.truncate(start);
                 let said = format!("not the Zstandard frames that were expected: {error}");
                 io::Error::new(io::ErrorKind::InvalidData, said)
@@ -109,6 +114,16 @@ pub mod bulk {
     #[cfg(test)]
     mod tests {
         use super::*;
+
+        #[test]
+        fn a_window_is_no_larger_than_what_is_read() {
+            // A frame without content: magic number, no length, and a window of 2^(10 + exponent) bytes.
+            let frame = |exponent: u8| [0x28, 0xb5, 0x2f, 0xfd, 0, exponent << 3, 1, 0, 0];
+            let mut out = Vec::with_capacity(100);
+            let mut read = |frame: &[u8]| Decompressor::new().unwrap().decompress_to_buffer(frame, &mut Cursor::new(&mut out));
+            assert_eq!(read(&frame(13)).unwrap(), 0);
+            assert!(read(&frame(14)).unwrap_err().to_string().contains("window"));
+        }
 
         #[test]
         fn a_frame_is_read_into_the_room_that_there_is() {
