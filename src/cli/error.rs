@@ -1,4 +1,6 @@
 //! Errors for the user: the problem, its place and the next step.
+use std::io::ErrorKind;
+
 use super::{Exit, args, offered};
 use earnest_eval::EvalError;
 use earnest_eval::prompt::PromptError;
@@ -177,6 +179,9 @@ impl From<ReportError> for CliError {
     fn from(error: ReportError) -> Self {
         match error {
             ReportError::Run(error) => error.into(),
+            ReportError::Write { ref source, .. } if source.kind() == ErrorKind::InvalidInput => {
+                CliError::usage(error.to_string()).help("name another file")
+            }
             error => CliError { exit: Exit::Results, message: error.to_string(), help: error.help() },
         }
     }

@@ -10,6 +10,7 @@ use super::Exit;
 use super::error::CliError;
 use super::interrupt::stop_on_signal;
 use super::offered;
+use super::output;
 use super::printer::Printer;
 use super::progress::Progress;
 use earnest_eval::run::{Ended, Expected, Reporter, RunEvent, Stage, timestamp};
@@ -101,6 +102,8 @@ struct EventFile {
 
 impl EventFile {
     fn open(path: &Path) -> Result<Self, CliError> {
+        // Again, now that the questions have been read: they may be this file.
+        output::check(Some(path))?;
         let file = OpenOptions::new()
             .create(true)
             .append(true)

@@ -79,7 +79,14 @@ pub fn write_file(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ReportError>,
 ) -> Result<(), ReportError> {
     if path != Path::new("-") {
-        return output::write_file(path, write);
+        // `/dev/stdout` and `/dev/tty` may be a terminal too.
+        let is_terminal = std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+            && std::fs::File::options().write(true).open(path).is_ok_and(|device| device.is_terminal());
+        return output::write_file(path, |out| {
+            let mut screen = Screen::new(out, is_terminal);
+            write(&mut screen)?;
+            screen.flush().map_err(|source| ReportError::Write { path: path.to_owned(), source })
+        });
     }
     let is_terminal = io::stdout().is_terminal();
     let mut out = BufWriter::new(Screen::new(StandardOutput { reader_left: false }, is_terminal));

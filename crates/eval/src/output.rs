@@ -14,17 +14,9 @@ const HEADER: usize = 72;
 /// Endings of the files that SQLite keeps beside a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Files of a checkpoint that have no ending of their own.
-const OF_CHECKPOINTS: [&str; 8] = [
-    "config.json",
-    "generation_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "model.safetensors.index.json",
-];
+/// Endings of files beside a model's weights: its configuration, tokenizer, template and code. Anything else there is a user's own.
+const OF_CHECKPOINTS: [&str; 12] =
+    ["json", "txt", "model", "jinja", "bin", "safetensors", "pt", "pth", "gguf", "tiktoken", "msgpack", "py"];
 
 /// Checks that a file may be written: not one with results, a lock, a file of a checkpoint or one that this process has read.
 ///
@@ -32,10 +24,12 @@ const OF_CHECKPOINTS: [&str; 8] = [
 /// What the file is, as the end of a sentence about it.
 pub fn check(path: &Path) -> io::Result<()> {
     let place = real(path);
-    let Some(name) = place.file_name().and_then(|name| name.to_str()) else { return Ok(()) };
+    // Names that are not UTF-8 have the same rules: what is replaced in them is in none of the names below.
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.as_ref();
     let refused = |what: &str| Err(io::Error::new(ErrorKind::InvalidInput, what));
     let database = COMPANIONS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
-    if database == FILE_NAME || is_results(&place.with_file_name(database)) {
+    if database == FILE_NAME || is_results(&place) || is_results(&place.with_file_name(database)) {
         return refused("it holds results of earnest, and nothing may replace it");
     }
     let there = std::fs::metadata(&place).is_ok_and(|found| found.is_file());
@@ -44,7 +38,7 @@ pub fn check(path: &Path) -> io::Result<()> {
     if there && ending == "lock" || folder.ends_with("locks") && folder.with_file_name(FILE_NAME).exists() {
         return refused("it is a lock that processes hold, and nothing may replace it");
     }
-    if is_of_checkpoint(&place, name, ending, there) {
+    if is_of_checkpoint(&place, ending, there) {
         return refused("it is a file of a model, and nothing may replace it");
     }
     if input::was_read(&place) {
@@ -54,7 +48,7 @@ pub fn check(path: &Path) -> io::Result<()> {
 }
 
 /// True for a file of a checkpoint, and for any place in the cache of models.
-fn is_of_checkpoint(place: &Path, name: &str, ending: &str, there: bool) -> bool {
+fn is_of_checkpoint(place: &Path, ending: &str, there: bool) -> bool {
     let parts: Vec<&str> = place.components().filter_map(|part| part.as_os_str().to_str()).collect();
     let in_cache = parts.windows(2).any(|pair| {
         ["models--", "datasets--"].iter().any(|kind| pair[0].starts_with(kind))
@@ -63,11 +57,21 @@ fn is_of_checkpoint(place: &Path, name: &str, ending: &str, there: bool) -> bool
     if in_cache || !there {
         return in_cache;
     }
-    let has = |name: &str| place.with_file_name(name).is_file();
-    let weights = || ["model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"].into_iter().any(has);
     ending.eq_ignore_ascii_case("safetensors")
         || begins_with(place, b"GGUF")
-        || OF_CHECKPOINTS.contains(&name) && weights()
+        || OF_CHECKPOINTS.contains(&ending) && place.parent().is_some_and(has_weights)
+}
+
+/// True for a folder with weights or with the index of their shards.
+fn has_weights(folder: &Path) -> bool {
+    let is_of_weights = |name: &str| {
+        let begins =
+            ["model", "pytorch_model", "adapter_model", "consolidated"].iter().any(|begin| name.starts_with(begin));
+        begins && [".safetensors", ".bin", ".index.json", ".pth"].iter().any(|end| name.ends_with(end))
+            || name.ends_with(".gguf")
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_of_weights))
 }
 
 /// True for a database that earnest made.
@@ -197,8 +201,21 @@ mod tests {
         let results = at("r");
         crate::run::store::Store::create(&results).unwrap();
         std::fs::copy(results.join(FILE_NAME), at("copy.db")).unwrap();
+        // A name that is not UTF-8 is no way around a rule.
+        let odd = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"copy\xff.db");
+        std::fs::copy(results.join(FILE_NAME), folder.path().join(odd)).unwrap();
+        assert!(check(&folder.path().join(odd)).is_err());
         std::fs::create_dir_all(results.join("locks")).unwrap();
-        for name in ["m/model.safetensors", "m/config.json", "m/lock.lock", "n/config.json", "t.csv", "read.csv"] {
+        for name in [
+            "m/model.safetensors",
+            "m/config.json",
+            "m/merges.txt",
+            "m/chat_template.jinja",
+            "m/lock.lock",
+            "n/config.json",
+            "t.csv",
+            "read.csv",
+        ] {
             std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
             std::fs::write(at(name), "{}").unwrap();
         }
@@ -216,6 +233,8 @@ mod tests {
             ("m/lock.lock", "lock"),
             ("m/model.safetensors", "model"),
             ("m/config.json", "model"),
+            ("m/merges.txt", "model"),
+            ("m/chat_template.jinja", "model"),
             ("model.bin", "model"),
             ("h/models--a--b/snapshots/c/new.json", "model"),
             ("read.csv", "reads it"),
@@ -227,7 +246,7 @@ mod tests {
             assert!(write_file(&at(name), hello).is_err(), "{name}");
             assert_eq!(std::fs::read(at(name)).ok(), kept, "{name}");
         }
-        for name in ["t.csv", "new.lock", "n/config.json", "m/notes.json", "r/page.html", "locks"] {
+        for name in ["t.csv", "new.lock", "n/config.json", "m/notes.md", "r/page.html", "locks"] {
             check(&at(name)).unwrap();
         }
     }

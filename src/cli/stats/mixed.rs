@@ -176,8 +176,8 @@ pub(super) fn run(
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
     if data.covariances() > MANY_COVARIANCES {
         Printer::new().message(&format!(
-            "the random effects have {} variances and correlations to find, which can take minutes; || instead of | leaves the \
-             correlations out",
+            "the random effects have {} variances and correlations to find, which can take minutes; fewer random terms take less, and \
+             || instead of | leaves the correlations out",
             data.covariances()
         ));
     }

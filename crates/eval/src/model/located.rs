@@ -70,7 +70,7 @@ impl LocatedModel {
         let allow_config = hub.allow_config.clone();
         let Some(reference) = reference else {
             // Never a folder of that name, which is `./NAME`.
-            let is_built_in = given == Path::new(BUILT_IN);
+            let is_built_in = given.as_os_str() == BUILT_IN;
             let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
             let note = (is_built_in && given.exists()).then(|| beside(BUILT_IN));
             return Ok(LocatedModel {

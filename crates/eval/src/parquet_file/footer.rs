@@ -4,7 +4,7 @@ use std::fs::File;
 use earnest_tasks::suite::MAX_SAMPLES;
 use parquet::file::reader::ChunkReader;
 
-use super::thrift::{Cursor, Fault};
+use super::thrift::{Cursor, Fault, MOST_ELEMENTS};
 
 /// Largest footer in bytes. It is held in memory while a file is open.
 const MOST_FOOTER: u64 = 64 << 20;
@@ -49,6 +49,7 @@ pub(super) fn check(file: &File, size: u64) -> Result<(), String> {
         (Ok(()), None) => Ok(()),
         (Err(Fault::Short), None) => Err("its footer ends too early".to_owned()),
         (Err(Fault::Malformed), None) => Err("its footer is damaged".to_owned()),
+        (Err(Fault::Many), None) => Err(format!("the lists of its footer have more than {MOST_ELEMENTS} values")),
         (Err(Fault::Deep), None) => Err("its footer is nested too deeply".to_owned()),
     }
 }

@@ -38,6 +38,9 @@ impl Window {
         }
         let rows = self.rows.saturating_add(count);
         if rows > self.of {
+            // Full first, with what was held and the first of these rows.
+            let full = self.values + (self.of - self.rows.min(self.of));
+            self.most_values = self.most_values.max(full);
             self.rows = (rows - 1) % self.of + 1;
             (self.values, self.bytes) = (self.rows, page);
         } else {

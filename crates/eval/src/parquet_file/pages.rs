@@ -209,7 +209,7 @@ fn first_levels(
 fn damaged(what: &str, fault: Fault) -> String {
     match fault {
         Fault::Short => format!("{what} end too early"),
-        Fault::Malformed | Fault::Deep => format!("{what} are damaged"),
+        Fault::Malformed | Fault::Deep | Fault::Many => format!("{what} are damaged"),
     }
 }
 

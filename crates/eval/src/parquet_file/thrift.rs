@@ -9,10 +9,15 @@ pub(super) enum Fault {
     Malformed,
     /// Structures in structures, deeper than [`DEEPEST`].
     Deep,
+    /// Elements of lists, more than [`MOST_ELEMENTS`].
+    Many,
 }
 
 /// Structures in structures that are walked into; those of Parquet need eight.
 const DEEPEST: u32 = 32;
+
+/// Elements of the lists that are passed over: the library makes some 50 bytes of each. Half a million parts of columns have a dozen each.
+pub(super) const MOST_ELEMENTS: u64 = 8_000_000;
 
 /// Kinds of values.
 const TRUE: u8 = 1;
@@ -25,6 +30,8 @@ const STRUCT: u8 = 12;
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     pub at: usize,
+    /// Elements of lists that were passed over.
+    elements: u64,
 }
 
 /// A field of a structure.
@@ -43,7 +50,7 @@ impl Field {
 
 impl<'a> Cursor<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Cursor { bytes, at: 0 }
+        Cursor { bytes, at: 0, elements: 0 }
     }
 
     fn byte(&mut self) -> Result<u8, Fault> {
@@ -171,6 +178,10 @@ impl<'a> Cursor<'a> {
 
     /// An element of a list or a map, where truth values have a byte of their own.
     fn element(&mut self, kind: u8, depth: u32) -> Result<(), Fault> {
+        self.elements += 1;
+        if self.elements > MOST_ELEMENTS {
+            return Err(Fault::Many);
+        }
         if matches!(kind, TRUE | FALSE) { self.pass(1) } else { self.skip(kind, depth) }
     }
 }

@@ -88,7 +88,7 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
 /// Those of the system, and a file that is larger.
 pub(super) fn read_at_most(path: &Path, max: u64) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?.take(max + 1).read_to_string(&mut text)?;
+    earnest_digest::input::open(path)?.take(max + 1).read_to_string(&mut text)?;
     if text.len() as u64 > max {
         return Err(io::Error::other(format!("it has more than {max} bytes, the most that such a file may have")));
     }

@@ -28,7 +28,7 @@ impl Default for MixedOptions {
 
 /// Most variances and correlations of the random effects. Every one is a dimension of the search, and the matrices of a step have its
 /// square.
-const MOST_COVARIANCES: usize = 100;
+const MOST_COVARIANCES: usize = 40;
 
 /// Fits a model.
 ///

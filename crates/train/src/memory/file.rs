@@ -291,7 +291,6 @@ seeds = [7]
             ("hidden_layers = 1", "hidden_layers = 0", "hidden_layers"),
             ("hidden_layers = 1", "hiden_layers = 1", "hiden_layers"),
             ("hidden_layers = 1", "hidden_layers = 1000000000", "at most 64"),
-            ("batch = 1000", "batch = 1000\nhidden_layers = 60\nwidth = [4096]", "parameters, more than 100000000"),
             ("seeds = [7]", "seeds = [0]", "trial_seed"),
             ("seeds = [7]", "seeds = [7, 7]", "only once"),
             ("seeds = [7]", "digits = [100]", "no meaning"),
@@ -302,5 +301,9 @@ seeds = [7]
             let error = MemoryFile::parse(&FILE.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(named), "{to}: {error}");
         }
+        let layers = FILE.replacen("hidden_layers = 1", "hidden_layers = 60", 1);
+        let error =
+            MemoryFile::parse(&layers.replacen("width = [8, 16]", "width = [4096]", 1)).unwrap_err().to_string();
+        assert!(error.contains("parameters, more than 100000000"), "{error}");
     }
 }

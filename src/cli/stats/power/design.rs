@@ -127,8 +127,11 @@ const MOST_PAIRS: usize = 100_000;
 /// Most answers of one condition in a simulated study, which is kept in memory by every thread: 64 bytes an answer.
 const MOST_ANSWERS: usize = 1_000_000;
 
-/// Most answers of one condition in all simulated studies together: some 10 s on two cores.
-const MOST_SIMULATED: u64 = 50_000_000;
+/// Most answers of one condition in all simulated studies together, where a study counts as [`PER_STUDY`] more: some 10 s on two cores.
+const MOST_SIMULATED: u64 = 30_000_000;
+
+/// Answers that take the time of what a study needs beside its own.
+const PER_STUDY: u64 = 20;
 
 impl DesignArgs {
     /// Refuses numbers that would take too much memory or time.
@@ -167,12 +170,12 @@ impl DesignArgs {
             "--simulate draws every answer: {templates} templates, {questions} questions and {samples} samples are {answers} \
              answers of a condition, more than {MOST_ANSWERS}"
         );
-        let all = studies.saturating_mul(answers as u64);
+        let of_study = answers as u64 + PER_STUDY;
+        let all = studies.saturating_mul(of_study);
         anyhow::ensure!(
             all <= MOST_SIMULATED,
-            "--simulate {studies} with {answers} answers of a condition draws {all} of them, more than {MOST_SIMULATED}; \
-             simulate {} studies or fewer",
-            MOST_SIMULATED / (answers as u64).max(1)
+            "--simulate {studies} with {answers} answers of a condition takes too long; simulate {} studies or fewer",
+            MOST_SIMULATED / of_study
         );
         Ok(())
     }

@@ -67,8 +67,13 @@ pub fn did_you_mean(name: &str, runs: &[String]) -> String {
 /// Returns the runs whose names, or whole parts of them, are most like a name that no run has, at most three; none if all are too far from
 /// it.
 fn nearest<'a>(name: &str, runs: &'a [String]) -> Vec<&'a str> {
+    // No run has a longer one, and the distance takes time in proportion to both lengths.
+    if name.len() > LONGEST_NAME {
+        return Vec::new();
+    }
     let wanted = name.to_lowercase();
-    let most = (wanted.chars().count() / 3).min(4);
+    let length = wanted.chars().count();
+    let most = (length / 3).min(4);
     let away = |run: &str| {
         let run = run.to_lowercase();
         let bounds: Vec<usize> =
@@ -77,7 +82,9 @@ fn nearest<'a>(name: &str, runs: &'a [String]) -> Vec<&'a str> {
             .iter()
             .enumerate()
             .flat_map(|(from, &start)| bounds[from + 1..].iter().map(move |&end| (start, end)));
-        pieces.map(|(start, end)| strsim::osa_distance(&wanted, &run[start..end])).min()
+        // Others are farther away than what is looked for.
+        let near = pieces.filter(|(start, end)| run[*start..*end].chars().count().abs_diff(length) <= most);
+        near.map(|(start, end)| strsim::osa_distance(&wanted, &run[start..end])).min()
     };
     let mut near: Vec<(usize, &str)> =
         runs.iter().filter_map(|run| Some((away(run)?, run.as_str()))).filter(|(away, _)| *away <= most).collect();

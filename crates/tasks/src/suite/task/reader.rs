@@ -22,7 +22,7 @@ const MEMORY: u64 = 1 << 30;
 /// Processor time for the templates of a task file: seconds in all, and rows for each further second. An ordinary template takes some
 /// 20 microseconds a row; its fuel ends most loops within 0.1 s.
 const SECONDS: u64 = 6;
-const ROWS_PER_SECOND: u64 = 100;
+const ROWS_PER_SECOND: u64 = 1_000;
 
 /// Rows of one request to the process, and the bytes after which a request is sent with fewer.
 pub(super) const BATCH: usize = 256;
