@@ -14,9 +14,29 @@ const HEADER: usize = 72;
 /// Endings of the files that SQLite keeps beside a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Endings of files beside a model's weights: its configuration, tokenizer, template and code. Anything else there is a user's own.
-const OF_CHECKPOINTS: [&str; 12] =
-    ["json", "txt", "model", "jinja", "bin", "safetensors", "pt", "pth", "gguf", "tiktoken", "msgpack", "py"];
+/// Files beside a model's weights: its configuration, tokenizer and template. Other texts and documents there are a user's own.
+const OF_CHECKPOINTS: [&str; 17] = [
+    "adapter_config.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "config.json",
+    "generation_config.json",
+    "merges.txt",
+    "params.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "training.json",
+    "vocab.json",
+    "vocab.txt",
+    "quantize_config.json",
+];
+
+/// Endings of a model's weights and tokenizers.
+const ENDINGS_OF_CHECKPOINTS: [&str; 7] = [".index.json", ".bin", ".model", ".pt", ".pth", ".tiktoken", ".jinja"];
 
 /// Checks that a file may be written: not one with results, a lock, a file of a checkpoint or one that this process has read.
 ///
@@ -38,7 +58,7 @@ pub fn check(path: &Path) -> io::Result<()> {
     if there && ending == "lock" || folder.ends_with("locks") && folder.with_file_name(FILE_NAME).exists() {
         return refused("it is a lock that processes hold, and nothing may replace it");
     }
-    if is_of_checkpoint(&place, ending, there) {
+    if is_of_checkpoint(&place, name, ending, there) {
         return refused("it is a file of a model, and nothing may replace it");
     }
     if input::was_read(&place) {
@@ -48,7 +68,7 @@ pub fn check(path: &Path) -> io::Result<()> {
 }
 
 /// True for a file of a checkpoint, and for any place in the cache of models.
-fn is_of_checkpoint(place: &Path, ending: &str, there: bool) -> bool {
+fn is_of_checkpoint(place: &Path, name: &str, ending: &str, there: bool) -> bool {
     let parts: Vec<&str> = place.components().filter_map(|part| part.as_os_str().to_str()).collect();
     let in_cache = parts.windows(2).any(|pair| {
         ["models--", "datasets--"].iter().any(|kind| pair[0].starts_with(kind))
@@ -59,16 +79,16 @@ fn is_of_checkpoint(place: &Path, ending: &str, there: bool) -> bool {
     }
     ending.eq_ignore_ascii_case("safetensors")
         || begins_with(place, b"GGUF")
-        || OF_CHECKPOINTS.contains(&ending) && place.parent().is_some_and(has_weights)
+        || (OF_CHECKPOINTS.contains(&name) || ENDINGS_OF_CHECKPOINTS.iter().any(|ending| name.ends_with(ending)))
+            && place.parent().is_some_and(has_weights)
 }
 
-/// True for a folder with weights or with the index of their shards.
+/// True for a folder with weights or with the index of their shards. A GGUF file is a model by itself, whatever is beside it.
 fn has_weights(folder: &Path) -> bool {
     let is_of_weights = |name: &str| {
         let begins =
             ["model", "pytorch_model", "adapter_model", "consolidated"].iter().any(|begin| name.starts_with(begin));
         begins && [".safetensors", ".bin", ".index.json", ".pth"].iter().any(|end| name.ends_with(end))
-            || name.ends_with(".gguf")
     };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_of_weights))
@@ -246,7 +266,7 @@ mod tests {
             assert!(write_file(&at(name), hello).is_err(), "{name}");
             assert_eq!(std::fs::read(at(name)).ok(), kept, "{name}");
         }
-        for name in ["t.csv", "new.lock", "n/config.json", "m/notes.md", "r/page.html", "locks"] {
+        for name in ["t.csv", "new.lock", "n/config.json", "m/notes.json", "r/page.html", "locks"] {
             check(&at(name)).unwrap();
         }
     }
