@@ -99,5 +99,5 @@ fn formulas_have_limits() {
     formula(&format!("correct ~ {} + (1|g)", columns(30, "*")), &["500 terms"]);
     formula(&format!("correct ~ a + ({}|g)", columns(12, "*")), &["500 terms"]);
     formula(&format!("correct ~ {} + (1|g)", columns(5_000, "+")), &["20000"]);
-    formula("correct ~ a + (a*b*c*d*e|g)", &["528 variances and correlations", "100", "||"]);
+    formula("correct ~ a + (a*b*c*d*e|g)", &["528 variances and correlations", "40", "||"]);
 }

@@ -29,7 +29,7 @@ use earnest_stats::mixed::{
 const PRIOR: f64 = 2.5;
 
 /// Variances and correlations of the random effects from which a fit is announced.
-const MANY_COVARIANCES: usize = 40;
+const MANY_COVARIANCES: usize = 15;
 
 /// Distribution of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

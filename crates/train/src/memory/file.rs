@@ -301,7 +301,7 @@ seeds = [7]
             let error = MemoryFile::parse(&FILE.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(named), "{to}: {error}");
         }
-        let layers = FILE.replacen("hidden_layers = 1", "hidden_layers = 60", 1);
+        let layers = FILE.replacen("batch = 1000", "batch = 1000\nhidden_layers = 60", 1);
         let error =
             MemoryFile::parse(&layers.replacen("width = [8, 16]", "width = [4096]", 1)).unwrap_err().to_string();
         assert!(error.contains("parameters, more than 100000000"), "{error}");
