@@ -150,6 +150,9 @@ fn context(row: &Map<String, Value>, parts: &Parts, bytes: usize) -> Context {
 #[error("{0}")]
 pub(super) struct LimitReached(String);
 
+/// A row with what was taken of it, or the reason for its not being read.
+type Found<'a> = Result<(&'a Row, Result<Taken, Problem>), String>;
+
 /// Takes rows apart.
 pub(super) struct RowReader {
     how: How,
@@ -237,11 +240,11 @@ impl RowReader {
         rows: &dyn Rows,
         numbers: impl IntoIterator<Item = usize>,
         wanted: Wanted,
-        mut each: impl FnMut(usize, Result<(&Row, Result<Taken, Problem>), String>),
+        mut each: impl FnMut(usize, Found<'_>),
     ) -> Result<(), LimitReached> {
         let mut batch: Vec<(usize, Row)> = Vec::new();
         let mut bytes = 0;
-        let flush = |batch: &mut Vec<(usize, Row)>, each: &mut dyn FnMut(_, Result<(&Row, _), String>)| {
+        let flush = |batch: &mut Vec<(usize, Row)>, each: &mut dyn FnMut(usize, Found<'_>)| {
             let taken = self.take(batch.iter().map(|(_, row)| row), wanted)?;
             for ((number, row), taken) in batch.iter().zip(taken) {
                 each(*number, Ok((row, taken)));
