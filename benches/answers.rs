@@ -1,6 +1,6 @@
 //! Completions read per second, one thread: the labelled corpus, each row with its prompt.
 use divan::counter::ItemsCount;
-use earnest_tasks::answer::reader::{Asked, Form, read};
+use earnest_answer::reader::{Asked, Form, read};
 use serde_json::Value;
 
 const CORPUS: &str = include_str!("../tests/golden/answers/answers.jsonl");

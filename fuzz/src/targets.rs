@@ -11,7 +11,7 @@ use earnest_eval::suites::LocalHost;
 use earnest_models::checkpoint::{ChatMessage, ChatTemplate, Checkpoint};
 use earnest_serve::Checker;
 use earnest_stats::mixed::Formula;
-use earnest_tasks::answer::reader::{Asked, Form, read};
+use earnest_answer::reader::{Asked, Form, read};
 use earnest_tasks::suite::registry::{OptionValues, RowSource};
 use earnest_tasks::suite::task::{Definition, check};
 use tempfile::TempDir;

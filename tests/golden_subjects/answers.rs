@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use earnest_tasks::answer::reader::{Asked, Form, read};
+use earnest_answer::reader::{Asked, Form, read};
 use serde_json::{Map, Value};
 
 use super::report::{FileReport, Outcome, text};

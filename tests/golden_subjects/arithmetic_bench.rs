@@ -1,7 +1,7 @@
 //! Items (operands to prompt and answer) and matcher cases of Arithmetic-Bench.
 use std::path::Path;
 
-use earnest_tasks::answer::{Expected, Matches, Normalised};
+use earnest_answer::{Expected, Matches, Normalised};
 use earnest_tasks::suite::arithmetic_bench::{Question, Task};
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! The DNC vectors: number words, mentions, perturbations as the reference makes them, the proposed Extra rule, both scorings.
 use std::path::Path;
 
-use earnest_tasks::number::words::number_words;
+use earnest_answer::number::words::number_words;
 use earnest_tasks::suite::dnc::{
     Donor, DonorPool, Kind, Mention, Problem, PythonValue, ReferenceRandom, Remainder, inserted, is_simple,
     paper_equation, place, raw_reference_mentions, reference_mentions, reference_perturb, tatqa_match,

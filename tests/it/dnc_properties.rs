@@ -1,6 +1,6 @@
 //! Invariants of perturbations, on random questions.
-use earnest_tasks::number::Fraction;
-use earnest_tasks::number::words::words_in;
+use earnest_answer::number::Fraction;
+use earnest_answer::number::words::words_in;
 use earnest_tasks::suite::dnc::{
     Annotations, Context, DonorPool, Expression, Field, Kind, Perturbed, Problem, Remainder, exact, mentions, perturb,
     plain,
@@ -9,7 +9,7 @@ use num_traits_check::is_positive;
 use proptest::prelude::*;
 
 mod num_traits_check {
-    use earnest_tasks::number::Fraction;
+    use earnest_answer::number::Fraction;
 
     /// A value above zero.
     pub fn is_positive(value: &Fraction) -> bool {

@@ -465,7 +465,7 @@ fn replaced_numbers_hide_what_only_numbers_changed() {
         // What the prompt says of its numbers is so.
         let said = item.segments.system.as_deref().unwrap_or_default().contains("[NUM1]");
         assert_eq!(said, item.segments.question.contains("[NUM1]"), "{}", item.segments.question);
-        assert_eq!(earnest_tasks::number::words::words_in(&item.segments.question), [], "{}", item.segments.question);
+        assert_eq!(earnest_answer::number::words::words_in(&item.segments.question), [], "{}", item.segments.question);
         assert!(
             !item.segments.question.contains(|c: char| c.is_ascii_digit() && c != '2')
                 || item.segments.question.contains("[NUM")

@@ -1,5 +1,5 @@
 //! Properties of exact numbers at 1 to 100 digits.
-use earnest_tasks::number::{Decimal, Digitwise, Notation, Number, Rounding};
+use earnest_answer::number::{Decimal, Digitwise, Notation, Number, Rounding};
 use num_bigint::BigInt;
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Every generated item of every task: canonical texts, ranges, and answers that agree with a second way to compute them.
 use std::cmp::Ordering;
 
-use earnest_tasks::number::{Digitwise, Notation, Number, Rounding};
+use earnest_answer::number::{Digitwise, Notation, Number, Rounding};
 use earnest_tasks::suite::nupa::answer::AnswerForm;
 use earnest_tasks::suite::nupa::{Cell, Operation, PairRules, Question, Representation, Split, TASKS, TaskId};
 

@@ -1,5 +1,5 @@
 //! The example of docs/adding-a-suite.md: a small suite through the public interface, then its tests.
-use earnest_tasks::answer::reader::Form;
+use earnest_answer::reader::Form;
 use earnest_tasks::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
 use earnest_tasks::suite::{Answered, FINAL, Item, Score, Scored, Suite, Summary, score_final, summarise_accuracy};
 use serde::{Deserialize, Serialize};

@@ -3,10 +3,7 @@
 //! Nothing here opens a file or prints: callers hand in what they read.
 
 pub mod anatomy;
-pub mod answer;
 mod counted;
-pub mod number;
-mod python;
 pub mod suite;
 
 pub use counted::{agreeing, counted, the_first};

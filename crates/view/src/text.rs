@@ -2,7 +2,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use earnest_tasks::answer::visible;
+use earnest_answer::visible;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 

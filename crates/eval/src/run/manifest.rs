@@ -284,7 +284,7 @@ impl Manifest {
     /// Returns the marker with which the run's prompts open the thinking, if they do. Completions then start inside the thinking
     /// and are scored with the marker before them.
     pub fn opened_thinking(&self) -> Option<&'static str> {
-        self.first_prompt.as_ref().and_then(|prompt| earnest_tasks::answer::opened_by(&prompt.text))
+        self.first_prompt.as_ref().and_then(|prompt| earnest_answer::opened_by(&prompt.text))
     }
 }
 

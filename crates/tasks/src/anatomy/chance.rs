@@ -2,7 +2,7 @@
 use num_bigint::BigInt;
 
 use super::{Calculation, ErrorClass, Wrong, classify};
-use crate::number::Fraction;
+use earnest_answer::number::Fraction;
 use crate::suite::nupa::DigitSource;
 
 /// Kind of wrong answers that are drawn at random.

@@ -3,7 +3,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::answer::reader::NoAnswer;
+use earnest_answer::reader::NoAnswer;
 
 /// Defines the classes with the words under which files hold them.
 macro_rules! classes {

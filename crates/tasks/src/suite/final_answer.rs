@@ -1,6 +1,6 @@
-//! The rule `final` of every suite: the answer as [`crate::answer::reader`] reads it, beside the suite's own rules.
+//! The rule `final` of every suite: the answer as [`earnest_answer::reader`] reads it, beside the suite's own rules.
 use super::{Answered, FailureClass, Item, Score};
-use crate::answer::reader::{Asked, Form, Reading, read};
+use earnest_answer::reader::{Asked, Form, Reading, read};
 
 /// The rule's name.
 pub const FINAL: &str = "final";
@@ -69,7 +69,7 @@ fn shortened(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::reader::{Answer, Mark, NoAnswer};
+    use earnest_answer::reader::{Answer, Mark, NoAnswer};
 
     fn reading(text: &str) -> Reading {
         Reading::of(Answer { text: text.to_owned(), span: 0..text.len(), mark: Mark::Bold })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use earnest_stats::{Z95, clustered_wilson};
 
 use super::{Answered, FINAL, Interval, Item, Score, Scored, Summary, SummaryRow, read_final};
-use crate::answer::reader::Form;
+use earnest_answer::reader::Form;
 
 /// Scores a completion by the rule `final` alone: the answer as a careful person reads it has the value of the item's gold.
 pub fn score_final(item: &Item, form: Form, answered: &Answered<'_>) -> Score {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::registry::Programs;
 use super::{Answered, Chooser, Grid, Item, Score, Scored, Suite, Summary};
-use crate::answer::without_markers;
+use earnest_answer::without_markers;
 
 /// Treatment of thinking when a completion is scored; part of a run's identity where it is not the usual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ pub enum Profile {
     Compat,
     /// The last number of its shape.
     LastNumber,
-    /// The answer as a careful person reads it ([`crate::answer::reader`]).
+    /// The answer as a careful person reads it ([`earnest_answer::reader`]).
     Final,
 }
 

@@ -11,8 +11,8 @@ use super::mention::mentions;
 use super::perturbation::{Perturbed, rewritten};
 use super::problem::{Problem, Remainder, value_of};
 use super::records::{FileError, Malformed, records};
-use crate::number::Fraction;
-use crate::number::words::words_in;
+use earnest_answer::number::Fraction;
+use earnest_answer::number::words::words_in;
 
 /// Error of an annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

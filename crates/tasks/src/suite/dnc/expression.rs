@@ -5,7 +5,7 @@ use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
 use thiserror::Error;
 
-use crate::number::{Fraction, NumberError};
+use earnest_answer::number::{Fraction, NumberError};
 
 /// Deepest nesting of brackets and signs; model output can be hostile.
 const DEEPEST: usize = 100;

@@ -20,8 +20,8 @@ use super::perturbation::{Edit, Field, Perturbed, apply};
 use super::problem::{Problem, Remainder, value_of};
 use super::sentence::sentence_starts;
 use super::written::stated;
-use crate::number::Fraction;
-use crate::number::words::{exact_words, words_in};
+use earnest_answer::number::Fraction;
+use earnest_answer::number::words::{exact_words, words_in};
 
 /// Reason for a question being left out.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -4,8 +4,8 @@ use num_integer::Integer;
 use num_traits::{Signed, Zero};
 
 use super::expression::Expression;
-use crate::number::Fraction;
-use crate::python::{PythonError, python_close, python_eval};
+use earnest_answer::number::Fraction;
+use earnest_answer::python::{PythonError, python_close, python_eval};
 
 /// The paper's metrics of an equation (spec section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::python::is_space;
+use earnest_answer::python::is_space;
 
 /// A number in a text. Positions are byte offsets; numbers are ASCII, so a mention's length in bytes is that in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]

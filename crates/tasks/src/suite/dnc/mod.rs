@@ -47,7 +47,7 @@ mod target;
 mod tatqa_metric;
 mod written;
 
-pub use crate::python::{PythonValue, python_eval};
+pub use earnest_answer::python::{PythonValue, python_eval};
 pub use annotation::{Annotation, AnnotationError, Annotations, Asked, read_annotations};
 pub use demonstrations::DemonstrationError;
 pub use expression::{Expression, ExpressionError, Operand, Operator, exact, plain};

@@ -27,7 +27,7 @@ pub enum Profile {
     #[default]
     #[serde(alias = "answer", alias = "tatqa_em", alias = "eq_equivalent")]
     Own,
-    /// The answer as a careful person reads it ([`crate::answer::reader`]); an equation alone keeps its own rule.
+    /// The answer as a careful person reads it ([`earnest_answer::reader`]); an equation alone keeps its own rule.
     Final,
 }
 

@@ -10,7 +10,7 @@ use super::expression::{Expression, ExpressionError, exact};
 use super::measure::same_value;
 use super::mention::Number;
 use super::written::stated;
-use crate::number::Fraction;
+use earnest_answer::number::Fraction;
 
 /// A data set of the paper (Table 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use super::problem::{Problem, Remainder};
 use super::raw_json::{members, on_one_line, unquoted};
 use super::records::RowError;
 use super::sentence::sentence_starts;
-use crate::number::Fraction;
+use earnest_answer::number::Fraction;
 use crate::suite::task::row_id::row_id;
 use crate::suite::task::usual::{self, asked};
 

@@ -11,8 +11,8 @@ use super::kind::Kind;
 use super::mention::{Mention, reference_mentions};
 use super::perturbation::{Edit, Field, Perturbed, apply, rewritten};
 use super::problem::Problem;
-use crate::number::words::number_words;
-use crate::python::python_eval;
+use earnest_answer::number::words::number_words;
+use earnest_answer::python::python_eval;
 use crate::suite::python_random::PythonRandom;
 
 /// Both generators that the program draws from.

@@ -8,9 +8,9 @@ use super::problem::Scale;
 use super::target::{Target, labelled, parse_equation, restored};
 use super::tatqa_metric::tatqa_match;
 use super::written::{Convention, ParsedNumber, leading, parse_number_as};
-use crate::answer::reader::{Answer, Form};
-use crate::answer::split_thinking;
-use crate::number::Fraction;
+use earnest_answer::reader::{Answer, Form};
+use earnest_answer::split_thinking;
+use earnest_answer::number::Fraction;
 use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 
 /// Names of the rules.
@@ -311,7 +311,7 @@ mod tests {
         let answer = |text: &str, completion: &str| {
             let start = completion.find(text.trim_start_matches('-')).unwrap();
             let span = start..start + text.trim_start_matches('-').len();
-            Answer { text: text.to_owned(), span, mark: crate::answer::reader::Mark::Sentence }
+            Answer { text: text.to_owned(), span, mark: earnest_answer::reader::Mark::Sentence }
         };
         let of = |gold: &str, scale: &str, text: &str, completion: &str| {
             let mut asked = item(gold);

@@ -11,8 +11,8 @@ use super::measure::round_half_up;
 use super::mention::mentions;
 use super::problem::{Dataset, Problem};
 use super::written::is_unit;
-use crate::number::Fraction;
-use crate::number::words::words_in;
+use earnest_answer::number::Fraction;
+use earnest_answer::number::words::words_in;
 
 /// Output that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use num_bigint::BigInt;
 use regex::Regex;
 
-use crate::python::{
+use earnest_answer::python::{
     Operator, PythonError, PythonNumber, PythonValue, calculate, four_decimals, is_space, parsed_float, parsed_integer,
     pattern, rounded,
 };

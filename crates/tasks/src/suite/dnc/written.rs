@@ -11,8 +11,8 @@ use regex::Regex;
 
 use super::expression::{exact, plain};
 use super::problem::Scale;
-use crate::number::Fraction;
-use crate::number::words::words_in;
+use earnest_answer::number::Fraction;
+use earnest_answer::number::words::words_in;
 
 /// Powers of ten beyond this are no answer to any question here, and a text must not make this program compute one.
 const LARGEST_POWER: i32 = 300;

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::answer::float;
-use crate::python::pattern;
+use earnest_answer::python::pattern;
 
 /// Digits (of any script, as `\d` is in the study) with at most one point before or among them; commas and signs are outside.
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d*\.?\d+"));

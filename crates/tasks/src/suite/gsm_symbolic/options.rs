@@ -43,7 +43,7 @@ pub enum Profile {
     Strict,
     /// The last number.
     Flexible,
-    /// The answer as a careful person reads it ([`crate::answer::reader`]).
+    /// The answer as a careful person reads it ([`earnest_answer::reader`]).
     Final,
 }
 

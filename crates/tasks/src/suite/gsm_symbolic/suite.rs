@@ -262,7 +262,7 @@ mod tests {
 
     use super::super::prompt::TrailingSpace;
     use super::*;
-    use crate::answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
+    use earnest_answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
     use crate::suite::FailureClass;
     use crate::suite::registry::OptionError;
 

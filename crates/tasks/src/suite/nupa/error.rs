@@ -1,5 +1,5 @@
 //! Errors of requests to the suite.
-use crate::number::NumberError;
+use earnest_answer::number::NumberError;
 
 use super::TaskId;
 use crate::suite::TooManySamples;

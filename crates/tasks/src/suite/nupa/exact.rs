@@ -2,7 +2,7 @@
 //! stay exact at any length and are what makes generating 100-digit items cheap.
 use std::cmp::Ordering;
 
-use crate::number::{
+use earnest_answer::number::{
     Digitwise, Notation, Number, NumberError, Rounding, check_figures, compare_decimal_digits, compare_integer_digits,
     digitwise_left_aligned, digitwise_right_aligned, is_digits, round_digits, trim_leading_zeros, trim_trailing_zeros,
 };

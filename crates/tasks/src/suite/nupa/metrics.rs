@@ -1,6 +1,6 @@
 //! Exact match, digit match and dlength (section 2.3), on texts.
 use super::answer::AnswerForm;
-use crate::number::Alignment;
+use earnest_answer::number::Alignment;
 
 /// Characters of a part that count as digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -61,7 +61,7 @@ pub enum Profile {
     Paper,
     /// As the authors' program does, artefacts included; its truths.
     Ref,
-    /// As a careful person would ([`crate::answer::reader`]); exact truths in the form that was asked for.
+    /// As a careful person would ([`earnest_answer::reader`]); exact truths in the form that was asked for.
     Final,
 }
 

@@ -2,7 +2,7 @@
 use num_bigint::BigInt;
 use num_traits::Zero;
 
-use crate::number::{Fraction, Number, trim_leading_zeros, trim_trailing_zeros};
+use earnest_answer::number::{Fraction, Number, trim_leading_zeros, trim_trailing_zeros};
 
 use super::draw::DigitSource;
 use super::exact::compare;
@@ -190,7 +190,7 @@ fn scientific(task: TaskId, text: &str) -> Result<(&'_ str, i64), NupaError> {
 /// Inverts a fraction above 1.
 fn at_most_one(fraction: String) -> String {
     match fraction.split_once('/') {
-        Some((numerator, denominator)) if crate::number::compare_integer_digits(numerator, denominator).is_gt() => {
+        Some((numerator, denominator)) if earnest_answer::number::compare_integer_digits(numerator, denominator).is_gt() => {
             format!("{denominator}/{numerator}")
         }
         _ => fraction,

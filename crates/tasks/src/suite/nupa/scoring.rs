@@ -1,8 +1,8 @@
 //! Scoring of completions: four profiles side by side.
 use super::answer::{AnswerForm, ReferenceMarker, StrictAnswer, extract_paper, extract_reference, extract_strict};
-use crate::answer::reader::{Answer, Form, Reading};
-use crate::answer::split_thinking;
-use crate::number::Number;
+use earnest_answer::reader::{Answer, Form, Reading};
+use earnest_answer::split_thinking;
+use earnest_answer::number::Number;
 use crate::suite::{Answered, ByName, FailureClass, Item, Score, read_final};
 
 use super::options::{Adapter, NupaOptions, Profile, PromptStyle};
@@ -144,7 +144,7 @@ fn record(metrics: &mut ByName<f64>, profile: Profile, measured: Metrics) {
 
 /// The right value in a wrong form: surplus zeros, a fraction that is not reduced.
 fn same_value(task: TaskId, extracted: &str, gold: &str) -> bool {
-    use crate::number::Notation;
+    use earnest_answer::number::Notation;
     let notation = match task.answer_form() {
         AnswerForm::Integer => Notation::Integer,
         AnswerForm::Float => Notation::Decimal,
@@ -237,7 +237,7 @@ mod tests {
         let class = |task: &str, a: &str, b: Option<&str>, text: &str| {
             let task: TaskId = task.parse().unwrap();
             let item = suite.item_from_operands(task, a, b).unwrap();
-            let answer = Answer { text: text.to_owned(), span: 0..0, mark: crate::answer::reader::Mark::Bold };
+            let answer = Answer { text: text.to_owned(), span: 0..0, mark: earnest_answer::reader::Mark::Bold };
             let written = Some(text).filter(|text| is_written_as(task.answer_form(), text)).unwrap_or_default();
             let measured = measure(task.answer_form(), DigitSet::Ascii, &item.gold, written);
             if measured.is_some_and(|metrics| metrics.exact) {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::NAME;
-use crate::answer::reader::Form;
-use crate::number::words::exact_words;
+use earnest_answer::reader::Form;
+use earnest_answer::number::words::exact_words;
 use crate::suite::arithmetic_bench::{self, Task};
 use crate::suite::nupa::{self, Adapter, DigitSource, Wording};
 use crate::suite::{Answered, Budget, Item, Score, score_final};

@@ -5,7 +5,7 @@ use super::options::MOST_BUDGET;
 use super::skill::{Skill, Source};
 use super::text::{self, Asked};
 use super::{NAME, ProfileOptions};
-use crate::answer::reader::Form;
+use earnest_answer::reader::Form;
 use crate::suite::arithmetic_bench::{self, ArithmeticBench};
 use crate::suite::gsm_symbolic::{Prompt, TrailingSpace};
 use crate::suite::nupa::{Adapter, NupaOptions, NupaSuite, Profile};

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::options::MOST_BUDGET;
 use super::{NAME, text};
-use crate::answer::reader::Form;
+use earnest_answer::reader::Form;
 use crate::suite::nupa::{Adapter, DigitSource};
 use crate::suite::registry::{OptionError, TemplateThinking};
 use crate::suite::{Answered, Budget, Item, RoundAnswer, Score, Segments, score_final};

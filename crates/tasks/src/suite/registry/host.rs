@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::OptionError;
-use crate::answer::{CodeOutcome, CodeRunner, Program};
+use earnest_answer::{CodeOutcome, CodeRunner, Program};
 
 /// Environment variable that names the data folder of stored runs whose data were moved.
 pub const DATA_VARIABLE: &str = "EARNEST_DATA";

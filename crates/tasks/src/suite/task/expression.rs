@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::scorer::same;
-use crate::python::{PythonValue, python_close, python_eval};
+use earnest_answer::python::{PythonValue, python_close, python_eval};
 
 static BOXED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\\boxed\{([^{}]*)\}").expect("the pattern is a constant that the tests use"));

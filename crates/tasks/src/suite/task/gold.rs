@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::answer::reader::{Asked, Form, read};
+use earnest_answer::reader::{Asked, Form, read};
 
 static PLAIN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(

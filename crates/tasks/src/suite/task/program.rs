@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::scorer::{float, same};
-use crate::answer::{CodeOutcome, CodeRunner, Program};
+use earnest_answer::{CodeOutcome, CodeRunner, Program};
 use crate::suite::FailureClass;
 use crate::suite::gsm_symbolic::answer::code::{classify, extract};
 

@@ -3,8 +3,8 @@ use regex::Regex;
 
 use super::scorer_spec::{Scored, ScorerKind, ScorerSpec, Take};
 use super::{choice, expression, gold, program};
-use crate::answer::reader::Reading;
-use crate::answer::{CodeRunner, split_thinking};
+use earnest_answer::reader::Reading;
+use earnest_answer::{CodeRunner, split_thinking};
 use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 
 /// A scorer with checked options.
@@ -347,7 +347,7 @@ fn by_reading(reading: &Reading, right: impl Fn(&str) -> bool) -> Judged {
 
 /// True if two spellings denote one number.
 pub(super) fn same(text: &str, gold: &str) -> bool {
-    use crate::answer::reader::{Answer, Mark};
+    use earnest_answer::reader::{Answer, Mark};
     Answer { text: text.to_owned(), span: 0..text.len(), mark: Mark::OnlyNumber }.is_same_as(gold)
 }
 
@@ -402,5 +402,5 @@ fn rounded(value: f64, digits: usize) -> String {
 
 /// The number that the reader of final answers takes from a completion.
 pub(super) fn read_number(item: &Item, answered: &Answered<'_>) -> Reading {
-    read_final(item, crate::answer::reader::Form::Number, answered)
+    read_final(item, earnest_answer::reader::Form::Number, answered)
 }

@@ -1,12 +1,12 @@
 //! The study's extraction of a Python function (its section 3.2), and what its result counts as. Running it is somebody
-//! else's work: see [`CodeRunner`](crate::answer::CodeRunner).
+//! else's work: see [`CodeRunner`](earnest_answer::CodeRunner).
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::{Label, trim};
-use crate::answer::{CodeOutcome, Program};
-use crate::python::{is_blank, pattern};
+use earnest_answer::{CodeOutcome, Program};
+use earnest_answer::python::{is_blank, pattern};
 
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^def ({w}+)\(\):{s}*\n((?:{s}+.*|\n)+)"));
 static IMPORT: LazyLock<Regex> = LazyLock::new(|| pattern(r"^{s}*(from {w}+ )?import {w}+"));

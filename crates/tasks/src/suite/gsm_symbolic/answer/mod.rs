@@ -17,7 +17,7 @@ mod numeral;
 pub use label::{Label, UnknownLabel};
 pub use text::TextExtraction;
 
-use crate::python::decimal_digits;
+use earnest_answer::python::decimal_digits;
 
 /// Python's `float` on a text of decimal digits of any script, perhaps with a sign before and a point between them. Beyond the
 /// range of floats it is an infinity.

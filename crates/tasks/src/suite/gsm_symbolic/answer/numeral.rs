@@ -59,7 +59,7 @@ pub fn subtracts(text: &str, found: &Captures<'_>) -> bool {
 /// The part of a completion that answers the question: without thinking, and cut at the first later line that begins
 /// another question (`Q:`, `Question:`).
 pub fn answer_part(response: &str) -> String {
-    let visible = crate::answer::split_thinking(response).visible;
+    let visible = earnest_answer::split_thinking(response).visible;
     let mut end = visible.len();
     let mut start = 0;
     for line in visible.split_inclusive('\n') {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Label, float, trim};
-use crate::python::{is_blank, pattern};
+use earnest_answer::python::{is_blank, pattern};
 
 static GSM8K: LazyLock<Regex> = LazyLock::new(|| pattern(r"####{s}*[^\d-]*(-?\d+(?:\.\d+)?)"));
 static STATEMENT: LazyLock<Regex> =

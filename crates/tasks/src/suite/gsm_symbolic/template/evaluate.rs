@@ -8,7 +8,7 @@ use num_traits::{Signed, ToPrimitive, Zero};
 use super::expression::{Expression, Function};
 use super::pools;
 use super::value::{EvalError, Number, Value};
-use crate::python::{Comparison, Operator};
+use earnest_answer::python::{Comparison, Operator};
 
 /// Arithmetic of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use num_traits::{Signed, ToPrimitive, Zero};
 
 use super::expression::Function;
 use super::value::{EvalError, Number, Value};
-use crate::number::words::bare_words;
+use earnest_answer::number::words::bare_words;
 
 /// Most things a collection can hold.
 pub(super) const MOST: usize = 1_000_000;

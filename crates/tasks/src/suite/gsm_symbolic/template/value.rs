@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::rational::{self, Rational};
-use crate::python::{Operator, PythonError, PythonNumber, calculate, float_text};
+use earnest_answer::python::{Operator, PythonError, PythonNumber, calculate, float_text};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};

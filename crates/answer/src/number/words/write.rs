@@ -98,7 +98,7 @@ fn integer_words(value: &BigInt) -> Option<String> {
 }
 
 /// Words of a number up to 999 as templates write them, without hyphens and `and`: `three hundred thirty five`.
-pub(crate) fn bare_words(number: usize) -> String {
+pub fn bare_words(number: usize) -> String {
     below_thousand(number, " ", " hundred ")
 }
 

@@ -50,7 +50,7 @@ impl Operator {
 
 /// An operator before a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Prefix {
+pub enum Prefix {
     Plus,
     Minus,
     Invert,
@@ -74,7 +74,7 @@ pub enum Comparison {
 
 /// Result of a comprehension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Collected {
+pub enum Collected {
     List,
     Set,
     Iterator,
@@ -82,7 +82,7 @@ pub(crate) enum Collected {
 
 /// `for name in iterable if condition`.
 #[derive(Debug)]
-pub(crate) struct Clause {
+pub struct Clause {
     pub names: Vec<String>,
     /// The names are unpacked from each element, even a single one.
     pub unpacked: bool,
@@ -92,7 +92,7 @@ pub(crate) struct Clause {
 
 /// `lambda names: body`; the last names have defaults.
 #[derive(Debug)]
-pub(crate) struct Lambda {
+pub struct Lambda {
     pub names: Vec<String>,
     pub defaults: Vec<Tree>,
     pub body: Tree,
@@ -100,7 +100,7 @@ pub(crate) struct Lambda {
 
 /// An argument of a call.
 #[derive(Debug)]
-pub(crate) enum Argument {
+pub enum Argument {
     Positional(Tree),
     ByName(String, Tree),
     Unpacked(Tree),
@@ -108,7 +108,7 @@ pub(crate) enum Argument {
 
 /// An expression.
 #[derive(Debug)]
-pub(crate) enum Tree {
+pub enum Tree {
     Constant(PythonValue),
     /// A literal or form that is not evaluated here.
     Unsupported,

@@ -4,7 +4,7 @@ use super::language::Language;
 
 /// Share of a word in the number that it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// 0 to 99.
     Small(u64),
     /// Multiplies what stands before it (hundred, thousand): a power of ten.
@@ -269,7 +269,7 @@ const ITALIAN: &[(&str, u64)] = &[
 ];
 
 /// Share of a lower-case word in a number of a language.
-pub(crate) fn part(word: &str, language: Language) -> Option<Part> {
+pub fn part(word: &str, language: Language) -> Option<Part> {
     let of = |table: &[(&str, Part)]| table.iter().find(|(name, _)| *name == word).map(|(_, part)| *part);
     match language {
         Language::French => of(FRENCH),
@@ -333,7 +333,7 @@ fn compound(word: &str, units: &[(&str, u64)], and: &str, powers: &[(&str, u64)]
 }
 
 /// Number words of the languages that write them apart.
-pub(crate) fn numerals() -> impl Iterator<Item = &'static str> {
+pub fn numerals() -> impl Iterator<Item = &'static str> {
     let english =
         UNITS.into_iter().chain(TENS.into_iter().skip(2)).chain(GROUPS.into_iter().take(ENGLISH_GROUPS + 1).skip(1));
     let others = [ENGLISH_BESIDE, FRENCH, SPANISH, PORTUGUESE].into_iter().flatten().map(|(word, _)| *word);

@@ -43,7 +43,7 @@ const MOST_TOKENS: usize = 2_000;
 
 /// Brackets around an expression: in the tree or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Brackets {
+pub enum Brackets {
     Kept,
     Dropped,
 }
@@ -52,7 +52,7 @@ pub(crate) enum Brackets {
 ///
 /// # Errors
 /// In words, the first thing that is not expected.
-pub(crate) fn parse_one(text: &str, brackets: Brackets) -> Result<Tree, String> {
+pub fn parse_one(text: &str, brackets: Brackets) -> Result<Tree, String> {
     if text.len() > LONGEST {
         return Err(format!("the expression is longer than {LONGEST} characters"));
     }

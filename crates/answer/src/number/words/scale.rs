@@ -1,7 +1,7 @@
 //! Powers of ten in words behind a number in digits.
 
 /// A decimal moved by a power of ten.
-pub(crate) fn scaled(text: &str, power: usize) -> Option<String> {
+pub fn scaled(text: &str, power: usize) -> Option<String> {
     let (sign, unsigned) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, decimals) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     if !whole.bytes().chain(decimals.bytes()).all(|b| b.is_ascii_digit()) {
@@ -17,7 +17,7 @@ pub(crate) fn scaled(text: &str, power: usize) -> Option<String> {
 }
 
 /// Power of ten of a scale word.
-pub(crate) fn scale(word: &str) -> Option<usize> {
+pub fn scale(word: &str) -> Option<usize> {
     let lower = word.to_lowercase();
     Some(match lower.as_str() {
         "thousand" | "tausend" | "mille" | "mil" => 3,

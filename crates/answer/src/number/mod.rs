@@ -8,7 +8,7 @@ mod fraction;
 mod value;
 pub mod words;
 
-pub(crate) use decimal::check_figures;
+pub use decimal::check_figures;
 pub use decimal::{Decimal, Rounding};
 pub use digits::{
     Digitwise, compare_decimal_digits, compare_integer_digits, digitwise_left_aligned, digitwise_right_aligned,

@@ -172,7 +172,7 @@ impl Decimal {
 }
 
 /// Refuses numbers of significant figures that no text could show.
-pub(crate) fn check_figures(figures: usize) -> Result<(), NumberError> {
+pub fn check_figures(figures: usize) -> Result<(), NumberError> {
     match figures {
         0 => Err(NumberError::NoSignificantFigures),
         figures if figures as u64 > EXPONENT_LIMIT.unsigned_abs() => Err(NumberError::TooManyFigures(figures)),

@@ -18,8 +18,8 @@ pub use language::Language;
 pub use read::{WordNumber, words_in};
 pub use write::{exact_words, number_words};
 
-pub(crate) use scale::{scale, scaled};
-pub(crate) use tables::{Part, numerals, part};
-pub(crate) use value::value;
-pub(crate) use wide::wide_number;
-pub(crate) use write::bare_words;
+pub use scale::{scale, scaled};
+pub use tables::{Part, numerals, part};
+pub use value::value;
+pub use wide::wide_number;
+pub use write::bare_words;

@@ -1,6 +1,9 @@
-//! From completion text to an answer: what is visible and what was thought, which numbers a text offers, and the rules
-//! that decide whether one of them is the expected answer. Pure functions; every one of them is linear in the text.
+//! From a completion to its answer: exact numbers, the reader of final answers, and Python's expressions.
+//!
+//! Pure functions, without files, network or other parts of earnest; every one of them is linear in the text or bounded.
 
+pub mod number;
+pub mod python;
 pub mod reader;
 
 mod candidates;

@@ -300,7 +300,7 @@ fn unescaped(body: &str) -> Result<Option<String>, PythonError> {
 }
 
 /// `int(text, radix)`; radix 0 reads the text as a literal.
-pub(crate) fn parsed_integer(text: &str, radix: u32) -> Result<BigInt, PythonError> {
+pub fn parsed_integer(text: &str, radix: u32) -> Result<BigInt, PythonError> {
     let text = super::unicode::decimal_digits(text.trim_matches(super::unicode::is_space));
     let negative = text.starts_with('-');
     let mut body = text.strip_prefix(['+', '-']).unwrap_or(&text);
@@ -335,7 +335,7 @@ pub(crate) fn parsed_integer(text: &str, radix: u32) -> Result<BigInt, PythonErr
 }
 
 /// `float(text)`.
-pub(crate) fn parsed_float(text: &str) -> Result<f64, PythonError> {
+pub fn parsed_float(text: &str) -> Result<f64, PythonError> {
     let text = super::unicode::decimal_digits(text.trim_matches(super::unicode::is_space)).to_ascii_lowercase();
     let body = text.strip_prefix(['+', '-']).unwrap_or(&text);
     let sign = if text.starts_with('-') { -1.0 } else { 1.0 };

@@ -9,7 +9,7 @@ use super::number::{LARGEST, PythonNumber};
 use super::tree::Operator;
 
 /// The result of an operator between two numbers; a result of two integers is an integer but for `/` and negative powers.
-pub(crate) fn calculate(
+pub fn calculate(
     operator: Operator,
     left: &PythonNumber,
     right: &PythonNumber,

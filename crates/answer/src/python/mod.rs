@@ -28,9 +28,9 @@ pub use evaluate::{python_close, python_eval};
 pub use number::PythonNumber;
 pub use value::PythonValue;
 
-pub(crate) use arithmetic::calculate;
-pub(crate) use number::{float_text, four_decimals, rounded};
-pub(crate) use parse::{Brackets, parse_one};
-pub(crate) use token::{parsed_float, parsed_integer};
-pub(crate) use tree::{Argument, Comparison, Operator, Prefix, Tree};
-pub(crate) use unicode::{decimal_digits, is_blank, is_space, pattern};
+pub use arithmetic::calculate;
+pub use number::{float_text, four_decimals, rounded};
+pub use parse::{Brackets, parse_one};
+pub use token::{parsed_float, parsed_integer};
+pub use tree::{Argument, Comparison, Operator, Prefix, Tree};
+pub use unicode::{decimal_digits, is_blank, is_space, pattern};

@@ -78,7 +78,7 @@ impl PythonNumber {
     }
 
     /// Order of two real numbers, without rounding; none where one is not a number.
-    pub(crate) fn order(&self, other: &Self) -> Option<Ordering> {
+    pub fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (PythonNumber::Int(a), PythonNumber::Int(b)) => Some(a.cmp(b)),
             (PythonNumber::Int(a), PythonNumber::Float(b)) => order_integer(a, *b),
@@ -106,7 +106,7 @@ pub(super) fn integer_to_float(value: &BigInt) -> Result<f64, PythonError> {
 }
 
 /// `str` of a double.
-pub(crate) fn float_text(value: f64) -> String {
+pub fn float_text(value: f64) -> String {
     if value.is_nan() {
         return "nan".into();
     }
@@ -131,7 +131,7 @@ pub(crate) fn float_text(value: f64) -> String {
 }
 
 /// `round(number, places)`: halves to even, of a double's exact value.
-pub(crate) fn rounded(number: &PythonNumber, places: i64) -> Result<PythonNumber, PythonError> {
+pub fn rounded(number: &PythonNumber, places: i64) -> Result<PythonNumber, PythonError> {
     match number {
         PythonNumber::Int(value) if places >= 0 => Ok(PythonNumber::Int(value.clone())),
         PythonNumber::Int(value) => {
@@ -211,7 +211,7 @@ pub(super) fn magnitude(number: &PythonNumber) -> Result<PythonNumber, PythonErr
 ///
 /// # Errors
 /// Of what is no real number, or too large for a double.
-pub(crate) fn four_decimals(number: &PythonNumber) -> Result<String, PythonError> {
+pub fn four_decimals(number: &PythonNumber) -> Result<String, PythonError> {
     let value = number.float()?;
     Ok(if value.is_finite() { format!("{value:.4}") } else { float_text(value) })
 }

@@ -2,7 +2,7 @@
 
 /// Reads the numeral in a run of characters: place, length and value, where at least two stand together or nothing
 /// else does.
-pub(crate) fn wide_number(run: &str) -> Option<(usize, usize, String)> {
+pub fn wide_number(run: &str) -> Option<(usize, usize, String)> {
     const DIGITS: &str = "零一二三四五六七八九";
     let value = |c: char| match c {
         '〇' => Some(0u64),

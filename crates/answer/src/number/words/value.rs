@@ -2,7 +2,7 @@
 use super::tables::Part;
 
 /// The value of number words, as a spelling.
-pub(crate) fn value(parts: &[Part]) -> Option<String> {
+pub fn value(parts: &[Part]) -> Option<String> {
     let point = parts.iter().position(|part| *part == Part::Point);
     let (whole, decimals) = match point {
         Some(point) => (&parts[..point], Some(&parts[point + 1..])),
