@@ -1,493 +1,317 @@
-//! The last commitment of a completion: statements in order, each with how strongly it says that it is the answer.
-use std::ops::Range;
+//! The answer among the mentions of a completion: evidence is weighed, and the number with the most of it is the answer, unless there is
+//! more evidence for there being none.
+use std::collections::HashMap;
 
+use super::feature::{Feature as F, Features};
+use super::mention::Mention;
 use super::piece::{Piece, pieces};
 use super::question::Question;
 use super::reading::{Answer, Mark, NoAnswer, Reading};
-use super::statement::{Stated, Statements};
+use super::scan::Scan;
 use super::token::{Kind, Tokens};
 use super::value;
 use super::vocabulary::Meaning;
 use crate::number::words::{scale, scaled};
 
-/// The strength of a statement's claim to be the answer, weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Strength {
-    /// A number that nothing makes a result.
-    Mentioned,
-    /// A number of a sentence.
-    Said,
-    /// The result of an equation or a sentence.
-    Result,
-    /// A number that stands by itself, bold type, the result of what was asked.
-    Shown,
-    /// Words, a box or a tag that say that it is the answer.
-    Declared,
-}
-
-/// A number that a completion states.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Statement {
-    pub(super) stated: Stated,
-    pub(super) strength: Strength,
-    pub(super) mark: Mark,
-    /// The token at which it begins.
-    pub(super) at: usize,
-}
-
-/// Most rivals that are told, and most that are looked at for that.
+/// Most rivals that are told.
 const MOST_RIVALS: usize = 8;
-const MOST_LOOKED_AT: usize = 64;
 
 /// Phrases that say that there is no answer.
-const UNDETERMINED: [&str; 22] = [
-    "no way to know",
-    "not told",
-    "not stated",
-    "not given",
-    "not mentioned",
-    "not provided",
-    "not specified",
-    "does not give",
-    "doesn't say",
-    "does not say",
-    "cannot be determined",
-    "can't be determined",
-    "cannot determine",
-    "can't determine",
-    "not enough information",
-    "insufficient information",
-    "impossible to determine",
-    "impossible to say",
-    "does not state",
-    "is missing",
-    "both are valid",
-    "both are possible",
+const UNDETERMINED: [&str; 38] = [
+    "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give",
+    "doesn't say", "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine",
+    "not enough information", "insufficient information", "impossible to determine", "impossible to say", "does not state", "is missing",
+    "both are valid", "both are possible", "there isn't one", "there is no such", "no such number", "does not exist", "doesn't exist",
+    "not possible to", "can't tell", "cannot tell", "can't say", "cannot say", "is undefined", "no unique", "would need to know", "need more information", "without knowing",
 ];
 
+/// Phrases of a text that gives no answer.
+const REFUSES: [&str; 10] = [
+    "i can't", "i cannot", "i can not", "i'm sorry", "i am sorry", "unable to", "not able to", "i don't", "i do not", "as an ai",
+];
+
+/// A completion's mentions with what speaks for each, and what speaks for there being no answer.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    pub(super) mentions: Vec<Mention>,
+    pub(super) none: Features,
+    /// Another question follows: the answer to the first is whole.
+    ended: bool,
+}
+
 /// The answer of a text without thinking.
-pub fn decide(question: &Question, text: &str, truncated: bool) -> Reading {
+pub(super) fn decide(question: &Question, text: &str, truncated: bool) -> Reading {
     if text.trim().is_empty() {
         return Reading::none(NoAnswer::Empty);
     }
     let tokens = Tokens::new(text, question.style, question.language);
-    let statements = Statements::new(question, &tokens, truncated);
-    let pieces = pieces(&tokens);
-    let mut state = State {
-        question,
-        tokens: &tokens,
-        statements: &statements,
-        truncated,
-        best: None,
-        reopened: false,
-        withdrawn: None,
-        contested: None,
-        rivals: Vec::new(),
-        unevaluated: false,
-        cut: false,
-        restated: false,
-        example_stated: false,
-        looped: false,
-        ended: false,
-        last_piece: 0,
+    let scan = Scan::new(question, &tokens, truncated);
+    let evidence = evidence(&scan);
+    conclude(&scan, &evidence)
+}
+
+/// Gathers the evidence of a text.
+pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
+    let pieces = pieces(scan.tokens);
+    let mut mentions: Vec<Mention> = Vec::new();
+    let mut none = Features::default();
+    let mut ended = false;
+    let mut last_piece = 0;
+    let (mut section, mut headed, mut corrected_at): (bool, bool, Vec<usize>) = (false, false, Vec::new());
+    let mut answered = false;
+    for (index, piece) in pieces.iter().enumerate() {
+        if index > 0 && scan.begins_another_question(piece, answered) || index == 0 && scan.begins_another_question(piece, false) {
+            ended = true;
+            break;
+        }
+        last_piece = index;
+        let range = &piece.range;
+        let title = piece.heading || piece.begins_line && scan.kind(range.end - 1) == Kind::Colon || piece.begins_line && scan.kind(range.start) == Kind::Bold;
+        if title {
+            let checks = scan.opens_with(range, 3, Meaning::CHECKS);
+            if piece.heading || checks {
+                section = answered && checks;
+            }
+        }
+        if scan.corrects(range) {
+            corrected_at.push(index);
+        }
+        let mut found = scan.mentions(index, &pieces);
+        for mention in &mut found {
+            mention.features.set(F::CheckSection, section);
+            mention.features.set(F::Headed, headed && piece.begins_line);
+            if headed && piece.begins_line {
+                mention.mark = if mention.mark == Mark::Boxed { Mark::Boxed } else { Mark::Marker };
+            }
+        }
+        headed = found.is_empty() && (headed && scan.words(range).next().is_none() || heads(scan, piece));
+        answered |= found.iter().any(|mention| mention.features.tier() >= 2);
+        mentions.extend(found);
+    }
+    let range = ..pieces.len().min(last_piece + 1);
+    relate(scan, &pieces[range], &mut mentions, &corrected_at);
+    nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, &mut none);
+    Evidence { mentions, none, ended }
+}
+
+/// A line that says that the answer stands on the next one: "**Answer:**", "### Final answer".
+fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
+    let range = &piece.range;
+    let working = scan.words(range).any(|at| scan.is(at, &["solution", "lösung", "solución", "solução", "soluzione", "step", "steps"]));
+    let names = scan.words(range).any(|at| scan.tokens.means(at, Meaning::ANSWER));
+    let sought = scan.words(range).any(|at| scan.tokens.means(at, Meaning::SEEKS));
+    piece.begins_line && !piece.asks && names && !working && !sought && scan.words(range).count() <= 6
+}
+
+/// What the mentions of a text say about each other.
+fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize]) {
+    let keys: Vec<usize> = keys(scan, mentions);
+    let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
+    let with_numbers: Vec<usize> = {
+        let mut places: Vec<usize> = mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
+        places.dedup();
+        places
     };
-    state.follow(&pieces);
-    state.finish(&pieces)
+    let (first, last) = (with_numbers.first().copied(), with_numbers.last().copied());
+    let second_last = with_numbers.len().checked_sub(2).and_then(|at| with_numbers.get(at)).copied();
+    let count = mentions.len();
+    // The last mention of each tier with another value, behind and before.
+    let mut earlier: Vec<[bool; 5]> = vec![[false; 5]; count];
+    let mut later: Vec<[bool; 5]> = vec![[false; 5]; count];
+    sweep(&keys, &tiers, 0..count, &mut earlier);
+    sweep(&keys, &tiers, (0..count).rev(), &mut later);
+    let mut by_value: HashMap<usize, usize> = HashMap::new();
+    for (key, tier) in keys.iter().zip(&tiers) {
+        if *tier >= 2 {
+            *by_value.entry(*key).or_default() += 1;
+        }
+    }
+    let others: Vec<bool> = mentions.iter().map(|mention| !scan.is_example(mention.at)).collect();
+    let last_other = others.iter().rposition(|&other| other);
+    for index in 0..count {
+        let mention = &mentions[index];
+        let (piece, at) = (mention.piece, mention.at);
+        let tier = tiers[index];
+        let mut features = mention.features;
+        features.set(F::LastSentence, Some(piece) == last && first != last);
+        features.set(F::SecondLast, Some(piece) == second_last && first != second_last);
+        features.set(F::FirstSentence, Some(piece) == first && first != last);
+        features.set(F::OnlySentence, Some(piece) == first && first == last);
+        features.set(F::EarlierDeclared, earlier[index][4]);
+        features.set(F::LaterDeclared, later[index][4]);
+        features.set(F::EarlierShown, earlier[index][3]);
+        features.set(F::LaterShown, later[index][3]);
+        features.set(F::LaterResult, later[index][2]);
+        features.set(F::LaterSaid, later[index][1]);
+        features.set(F::LaterNone, !later[index][1..].iter().any(|&later| later));
+        let times = by_value.get(&keys[index]).copied().unwrap_or(0);
+        features.set(F::Supported, times > usize::from(tier >= 2));
+        features.set(F::Repeated, times >= 4);
+        features.set(F::LaterOther, features.has(F::Example) && last_other.is_some_and(|other| other > index));
+        // A correction in a later sentence, with another number behind it, or in this one behind the number.
+        let withdrawn = corrected_at.iter().any(|&place| {
+            place > piece && mentions[index + 1..].iter().zip(&keys[index + 1..]).any(|(mention, &key)| mention.piece >= place && key != keys[index])
+                || place == piece && (at + 1..pieces[piece].range.end).any(|word| scan.tokens.means(word, Meaning::CORRECTS)) && mentions.get(index + 1).is_some()
+        });
+        features.set(F::Corrected, withdrawn);
+        let reopened = corrected_at.iter().any(|&place| place <= piece && place + 1 >= piece) && index > 0;
+        features.set(F::Reopened, reopened);
+        features.set(F::TextCut, scan.truncated);
+        features.set(F::CutAfter, scan.truncated && Some(piece) != last);
+        features.set(F::OtherLines, features.has(F::LineAlone) && tiers.iter().enumerate().any(|(other, _)| other != index && keys[other] != keys[index] && mentions[other].features.has(F::LineAlone)));
+        mentions[index].features = features;
+    }
+    contradict(scan, mentions, &keys);
 }
 
-/// The statements read so far and the one that holds.
-pub(super) struct State<'a> {
-    pub(super) question: &'a Question,
-    pub(super) tokens: &'a Tokens<'a>,
-    pub(super) statements: &'a Statements<'a>,
-    pub(super) truncated: bool,
-    pub(super) best: Option<Statement>,
-    /// The statement that holds was withdrawn: the next one replaces it.
-    reopened: bool,
-    /// The statement before that.
-    withdrawn: Option<Statement>,
-    /// Two statements of equal standing, neither withdrawn.
-    contested: Option<(usize, usize)>,
-    /// Tokens of other numbers that were stated.
-    rivals: Vec<usize>,
-    unevaluated: bool,
-    cut: bool,
-    /// The last conclusion says only the question again.
-    restated: bool,
-    /// The prompt's own example was stated as an answer, other than as a result.
-    example_stated: bool,
-    /// A line that states the answer stands there twice.
-    looped: bool,
-    /// Another question follows: the answer to the first is whole.
-    ended: bool,
-    last_piece: usize,
+/// By mention, whether one of each tier with another value came before in an order.
+fn sweep(keys: &[usize], tiers: &[u8], order: impl Iterator<Item = usize>, seen: &mut [[bool; 5]]) {
+    // Two different values of a tier are enough to know that one of them is another.
+    let mut known: [[Option<usize>; 2]; 5] = [[None; 2]; 5];
+    for index in order {
+        for (tier, values) in known.iter().enumerate() {
+            seen[index][tier] = values.iter().flatten().any(|&value| value != keys[index]);
+        }
+        let values = &mut known[tiers[index] as usize];
+        if values[0].is_none() {
+            values[0] = Some(keys[index]);
+        } else if values[0] != Some(keys[index]) {
+            values[1] = Some(keys[index]);
+        }
+    }
 }
 
-impl<'a> State<'a> {
-    fn follow(&mut self, pieces: &[Piece]) {
-        let mut checking = false;
-        for (index, piece) in pieces.iter().enumerate() {
-            let has_best = self.best.is_some();
-            if index > 0 && self.begins_another_question(piece, has_best) {
-                self.ended = true;
-                return;
+/// A number for each value: mentions of one value have the same.
+fn keys(scan: &Scan<'_>, mentions: &[Mention]) -> Vec<usize> {
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut values: Vec<&str> = Vec::new();
+    mentions
+        .iter()
+        .map(|mention| {
+            let text = scan.number(mention.at).map_or("", |number| number.text.as_str());
+            if let Some(&key) = known.get(text) {
+                return key;
             }
-            self.last_piece = index;
-            if piece.heading {
-                checking = has_best && self.words(piece).take(3).any(|at| self.tokens.means(at, Meaning::CHECKS));
-            }
-            let first_content = index == 0;
-            if has_best && self.corrects(piece) {
-                self.reopened = true;
-                self.withdrawn = self.best;
-            }
-            if self.is_question_or_guess(piece) {
-                continue;
-            }
-            if self.restates(piece) {
-                self.restated = true;
-                continue;
-            }
-            let aside = has_best && (checking || self.is_aside(piece));
-            // "Hmm, is it really 2380? ... Yes."
-            if self.confirms(piece) && self.withdrawn.is_some() {
-                self.best = self.withdrawn.take();
-                self.reopened = false;
-                continue;
-            }
-            let mut found = false;
-            for statement in self.declarations(piece, pieces.get(index + 1..).unwrap_or_default()) {
-                found |= matches!(statement.stated, Stated::Number(_) | Stated::Rivals(..));
-                if !(aside && statement.strength < Strength::Declared) {
-                    self.take(statement);
-                }
-            }
-            if found || aside {
-                continue;
-            }
-            if let Some(statement) = self.sentence(piece, first_content) {
-                // Behind a rule stands what is not the text's own.
-                if has_best
-                    && piece.after_rule
-                    && (statement.strength < Strength::Shown || statement.mark == Mark::OnlyNumber)
-                    && !self.is_given_commitment()
-                {
-                    continue;
-                }
-                self.looped |= self.says_again(piece, &statement, pieces);
-                self.take(statement);
-            }
+            // Other spellings of one value are few; long texts have many numbers, and are not searched for them.
+            const LOOKED_AT: usize = 16;
+            let same = values.iter().rev().take(LOOKED_AT).position(|value| value::same(value, text)).map(|back| values.len() - 1 - back);
+            let key = same.unwrap_or(values.len());
+            values.push(text);
+            known.insert(text, key);
+            key
+        })
+        .collect()
+}
+
+/// Two announcements one behind the other, with nothing that would lead from the first to the second.
+fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
+    let announced: Vec<usize> = (0..mentions.len()).filter(|&index| mentions[index].features.tier() >= 3).collect();
+    let mut contested: Vec<usize> = Vec::new();
+    for pair in announced.windows(2) {
+        let (first, second) = (&mentions[pair[0]], &mentions[pair[1]]);
+        if keys[pair[0]] == keys[pair[1]] || first.mark != second.mark || first.piece == second.piece || first.features.tier() != second.features.tier() || second.features.has(F::Reopened) {
+            continue;
         }
-    }
-
-    pub(super) fn kind(&self, at: usize) -> Kind {
-        self.tokens.kind(at)
-    }
-
-    pub(super) fn words(&self, piece: &Piece) -> impl Iterator<Item = usize> + 'a {
-        let tokens = self.tokens;
-        piece.range.clone().filter(move |&at| matches!(tokens.kind(at), Kind::Word(_)))
-    }
-
-    pub(super) fn has_number(&self, range: Range<usize>) -> bool {
-        range.into_iter().any(|at| matches!(self.kind(at), Kind::Number(_)))
-    }
-
-    /// True if what was stated so far is a number that the question gives.
-    fn is_given_commitment(&self) -> bool {
-        matches!(self.best, Some(Statement { stated: Stated::Number(at), .. }) if self.statements.is_given(at))
-    }
-
-    /// True if what was stated so far is the prompt's own example.
-    pub(super) fn is_example_commitment(&self) -> bool {
-        let Some(Statement { stated: Stated::Number(at), .. }) = self.best else { return false };
-        self.statements.is_example(at)
-    }
-
-    fn value_of(&self, statement: &Statement) -> Option<&'a str> {
-        match statement.stated {
-            Stated::Number(at) => self.statements.number(at).map(|number| number.text.as_str()),
-            _ => None,
+        let between = first.at + 1..second.at;
+        if between.len() > 12 {
+            continue;
         }
-    }
-
-    /// Weighs a statement against the one that holds.
-    fn take(&mut self, new: Statement) {
-        if let Stated::Number(at) = new.stated {
-            self.example_stated |= self.statements.is_example(at) && new.mark != Mark::Sentence;
-            self.restated = false;
-        }
-        match new.stated {
-            Stated::Nothing => return,
-            Stated::Unevaluated => {
-                self.unevaluated = true;
-                return;
-            }
-            Stated::Cut(token) => {
-                self.take_cut(&new, token);
-                return;
-            }
-            Stated::Rivals(a, b) => {
-                if self.best.is_none_or(|best| best.strength <= new.strength) || self.reopened {
-                    self.contested = Some((a, b));
-                    self.best = Some(new);
-                }
-                return;
-            }
-            Stated::Number(_) => {}
-        }
-        let Some(best) = self.best else {
-            self.best = Some(new);
-            return;
-        };
-        let (Some(value), Some(old)) = (self.value_of(&new), self.value_of(&best)) else {
-            // Rivals give way to a later statement that is as strong.
-            if new.strength >= best.strength || self.reopened {
-                self.contested = None;
-                self.best = Some(new);
-            }
-            return;
-        };
-        if value::same(value, old) {
-            if new.strength > best.strength {
-                self.best = Some(new);
-            }
-            self.contested = None;
-            self.reopened = false;
-            return;
-        }
-        let example = self.is_example_commitment();
-        let new_example = match new.stated {
-            Stated::Number(at) => self.statements.is_example(at),
-            _ => false,
-        };
-        // Figures one below the other: the operands, then the result.
-        let is_operand = |statement: &Statement| match statement.stated {
-            Stated::Number(at) => self.statements.is_given(at) && !self.question.selects,
-            _ => false,
-        };
-        let column = is_operand(&best) && !is_operand(&new) && self.question.instructs;
-        let replaces = if self.reopened || (example && new.strength >= Strength::Result) {
-            true
-        } else if new.strength != best.strength {
-            new.strength > best.strength
-        } else if new_example && (new.strength <= Strength::Said || new.mark == Mark::OnlyNumber) {
-            false
-        } else {
-            match new.strength {
-                Strength::Declared => {
-                    if self.contradicts(&best, &new) {
-                        if let (Stated::Number(a), Stated::Number(b)) = (best.stated, new.stated) {
-                            self.contested = Some((a, b));
-                        }
-                        return;
-                    }
-                    true
-                }
-                // "The minimal number is 4/9. The minimal number is 3/7."
-                Strength::Shown if self.says_otherwise(&best, &new) => {
-                    if let (Stated::Number(a), Stated::Number(b)) = (best.stated, new.stated) {
-                        self.contested = Some((a, b));
-                    }
-                    return;
-                }
-                // Lines of single numbers: in a raw completion the first answers, elsewhere they are guesses.
-                Strength::Shown if best.mark == Mark::OnlyNumber && new.mark == Mark::OnlyNumber && !column => {
-                    if self.question.is_chat
-                        && let (Stated::Number(a), Stated::Number(b)) = (best.stated, new.stated)
-                    {
-                        self.contested = Some((a, b));
-                    }
-                    return;
-                }
-                _ => true,
-            }
-        };
-        if replaces {
-            if best.strength >= Strength::Shown
-                && let Stated::Number(at) = best.stated
-            {
-                self.rivals.push(at);
-            }
-            self.best = Some(new);
-            self.reopened = false;
-            self.contested = None;
-        } else if new.strength >= Strength::Shown
-            && let Stated::Number(at) = new.stated
-        {
-            self.rivals.push(at);
-        }
-    }
-
-    /// A statement that the budget cut withdraws what was said with no more strength, unless it is about to say the same again.
-    fn take_cut(&mut self, new: &Statement, token: Option<usize>) {
-        let strength = new.strength;
-        let digits = token.and_then(|at| self.statements.number(at)).map(|number| number.text.as_str());
-        let Some(best) = self.best else {
-            self.cut = true;
-            return;
-        };
-        let again = match (digits, self.value_of(&best)) {
-            (Some(digits), Some(value)) => value.starts_with(digits),
-            _ => true,
-        };
-        // Only of a bare number: what was said in a sentence was said.
-        let says = best.mark == Mark::OnlyNumber && new.mark != Mark::OnlyNumber && strength > Strength::Result;
-        if best.strength < strength || (best.strength == strength && !again && says) {
-            self.cut = true;
-            self.best = None;
-        }
-    }
-
-    /// True for sentences of the same words with another number.
-    fn says_otherwise(&self, best: &Statement, new: &Statement) -> bool {
-        let words = |statement: &Statement| {
-            let begins = statement.at..self.tokens.tokens.len().min(statement.at + 8);
-            let text = |at: usize| self.tokens.slice(at).to_lowercase();
-            begins.take_while(|&at| matches!(self.kind(at), Kind::Word(_))).map(text).collect::<Vec<_>>()
-        };
-        let (old, again) = (words(best), words(new));
-        old.len() >= 3 && old == again
-    }
-
-    /// Two declarations one behind the other, with nothing that would lead from the first to the second.
-    fn contradicts(&self, best: &Statement, new: &Statement) -> bool {
-        let Stated::Number(first) = best.stated else { return false };
-        if best.mark != new.mark {
-            return false;
-        }
-        let between = first + 1..new.at;
         let leads = between.clone().any(|at| {
-            matches!(self.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow)
-                || self.tokens.means(at, Meaning::CONCLUDES.with(Meaning::CORRECTS).with(Meaning::CHECKS))
-                || self.tokens.slice(at).eq_ignore_ascii_case("final")
+            matches!(scan.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow | Kind::Bullet)
+                || scan.tokens.means(at, Meaning::CONCLUDES.with(Meaning::CORRECTS).with(Meaning::CHECKS))
+                || scan.is(at, &["final", "finally"])
         });
-        let words = between.filter(|&at| matches!(self.kind(at), Kind::Word(_))).count();
-        !leads && words <= 4
+        if !leads {
+            contested.extend(pair);
+        }
     }
-
-    /// The reading that the statements come to.
-    fn finish(self, pieces: &[Piece]) -> Reading {
-        let text = |at: usize| self.statements.number(at).map(|number| number.text.clone());
-        let mut reading = Reading::none(NoAnswer::NoNumber);
-        reading.example_echoed = self.example_stated;
-        let answer = self.best.and_then(|best| match best.stated {
-            Stated::Number(at) => Some((best, at)),
-            _ => None,
-        });
-        let mut rivals: Vec<usize> = self.rivals.clone();
-        if let Some((a, b)) = self.contested {
-            rivals.extend([a, b]);
-        }
-        let chosen = answer.filter(|_| self.contested.is_none()).map(|(_, at)| at);
-        reading.answers_example = chosen.is_some_and(|at| self.statements.is_example(at));
-        let answered = chosen.and_then(text);
-        let mut values: Vec<String> = Vec::new();
-        // The prompt's example is an echo, no rival.
-        for rival in
-            rivals.into_iter().filter(|&at| !self.statements.is_example(at)).take(MOST_LOOKED_AT).filter_map(text)
-        {
-            let known = values.contains(&rival) || answered.as_ref().is_some_and(|answer| value::same(answer, &rival));
-            if !known && values.len() < MOST_RIVALS {
-                values.push(rival);
-            }
-        }
-        reading.rivals = values;
-        reading.answer = self.answer(answer, pieces);
-        reading
-    }
-
-    fn answer(&self, answer: Option<(Statement, usize)>, pieces: &[Piece]) -> Result<Answer, NoAnswer> {
-        if self.contested.is_some() {
-            return Err(NoAnswer::Rivals);
-        }
-        let lower = || self.tokens.text.to_ascii_lowercase();
-        let undetermined = || {
-            let lower = lower();
-            UNDETERMINED.iter().any(|phrase| lower.contains(phrase))
-        };
-        let Some((best, at)) = answer else {
-            let has_number = !self.tokens.numbers.is_empty();
-            return Err(match () {
-                () if self.cut => NoAnswer::Truncated,
-                () if undetermined() => NoAnswer::Refused,
-                () if self.truncated && !self.unevaluated => NoAnswer::Truncated,
-                () if self.unevaluated => NoAnswer::Unevaluated,
-                () if refuses(&lower()) => NoAnswer::Refused,
-                () if has_number => NoAnswer::Unevaluated,
-                () => NoAnswer::NoNumber,
-            });
-        };
-        if self.restated && best.strength <= Strength::Result {
-            return Err(NoAnswer::Unevaluated);
-        }
-        if best.strength < Strength::Shown && undetermined() {
-            return Err(NoAnswer::Refused);
-        }
-        let whole = self.ended || self.looped;
-        if self.truncated && !whole && best.strength <= Strength::Result && !self.was_concluded(&best, pieces) {
-            return Err(NoAnswer::Truncated);
-        }
-        if self.cut && best.strength < Strength::Shown {
-            return Err(NoAnswer::Truncated);
-        }
-        let Some(number) = self.statements.number(at) else { return Err(NoAnswer::NoNumber) };
-        Ok(Answer { text: self.canonical(at), span: number.start..number.end, mark: best.mark })
-    }
-
-    /// A number's text with a power of ten in words behind it multiplied in, unless the question's own numbers are in it.
-    fn canonical(&self, at: usize) -> String {
-        let Some(number) = self.statements.number(at) else { return String::new() };
-        // "5 degrees below zero"
-        let below = (at + 1..at + 4).any(|word| {
-            self.tokens.slice(word).eq_ignore_ascii_case("below")
-                && self.tokens.slice(word + 1).eq_ignore_ascii_case("zero")
-        });
-        if below && !number.text.starts_with('-') {
-            return format!("-{}", number.text);
-        }
-        if let Kind::Word(_) = self.kind(at + 1)
-            && let Some(power) = scale(self.tokens.slice(at + 1))
-            && !self.question.states_scale(power)
-            && let Some(scaled) = scaled(&number.text, power)
-        {
-            return scaled;
-        }
-        number.text.clone()
-    }
-
-    /// True if a cut text had come to its end: a conclusion with something behind it that goes on with no further working.
-    fn was_concluded(&self, best: &Statement, pieces: &[Piece]) -> bool {
-        let Some(place) = pieces.iter().position(|piece| piece.range.contains(&best.at)) else { return false };
-        let piece = &pieces[place];
-        let concludes = self.words(piece).take(3).any(|at| self.tokens.means(at, Meaning::CONCLUDES))
-            || piece.range.clone().any(|at| self.tokens.means(at, Meaning::TOTALS));
-        let behind = pieces.get(place + 1..self.last_piece + 1).unwrap_or_default();
-        let goes_on = |piece: &Piece| {
-            const WORKING: [&str; 8] = ["now", "next", "need", "find", "let", "calculate", "then", "finally"];
-            self.has_number(piece.range.clone())
-                || self
-                    .words(piece)
-                    .any(|at| WORKING.iter().any(|word| self.tokens.slice(at).eq_ignore_ascii_case(word)))
-        };
-        concludes && !behind.is_empty() && !behind.iter().any(goes_on)
+    for index in contested {
+        mentions[index].features.add(F::Contradicted);
     }
 }
 
-/// True if a text without an answer says that it gives none.
-fn refuses(lower: &str) -> bool {
-    [
-        "i can't",
-        "i cannot",
-        "i can not",
-        "i'm sorry",
-        "i am sorry",
-        "unable to",
-        "not able to",
-        "i don't",
-        "i do not",
-        "as an ai",
-    ]
-    .iter()
-    .any(|phrase| lower.contains(phrase))
+/// What speaks for there being no answer.
+fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool, none: &mut Features) {
+    none.add(F::NoneBias);
+    let lower = scan.tokens.text.to_lowercase();
+    none.set(F::NoneRefused, UNDETERMINED.iter().any(|phrase| lower.contains(phrase)));
+    none.set(F::NoneTruncated, scan.truncated && !ended);
+    let best = mentions.iter().map(|mention| mention.features.tier()).max().unwrap_or(0);
+    none.set(F::NoneNoResult, best < 2);
+    none.set(F::NoneOnlyChecks, best == 0);
+    let last = pieces.last();
+    none.set(F::NoneAsks, last.is_some_and(|piece| piece.asks) && best < 3);
+    let operation = last.is_some_and(|piece| {
+        let numbers: Vec<usize> = piece.range.clone().filter(|&at| matches!(scan.kind(at), Kind::Number(_))).collect();
+        numbers.last().is_some_and(|&at| !scan.is_alone(at))
+    });
+    none.set(F::NoneOperation, operation);
+    let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
+    none.set(F::NoneEmptyBox, empty);
+    none.set(F::NoneProgram, scan.tokens.tokens.iter().any(|token| token.kind == Kind::Program));
+    none.set(F::NoneOptions, !scan.options.is_empty());
+    none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::RivalBehind, F::BoxList])));
+    none.set(F::NoneCutDeclared, mentions.iter().any(|mention| mention.features.has(F::Cut) && mention.features.tier() >= 3));
+}
+
+/// The reading that the evidence comes to.
+fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
+    let text = |mention: &Mention| scan.number(mention.at).map(|number| number.text.clone());
+    let mut reading = Reading::none(NoAnswer::NoNumber);
+    let stated = evidence.mentions.iter().filter(|mention| mention.features.tier() >= 3);
+    reading.example_echoed = stated.clone().any(|mention| mention.features.has(F::Example) && mention.mark != Mark::Sentence);
+    let best = evidence.mentions.iter().map(|mention| (mention, mention.features.score())).fold(None, |best: Option<(&Mention, f64)>, new| match best {
+        Some(best) if best.1 > new.1 => Some(best),
+        _ => Some(new),
+    });
+    let none = evidence.none.score();
+    let chosen = best.filter(|(_, score)| *score > none).map(|(mention, _)| mention).filter(|mention| !mention.features.has(F::Cut));
+    reading.answers_example = chosen.is_some_and(|mention| mention.features.has(F::Example));
+    let answered = chosen.and_then(text);
+    for rival in stated.filter(|mention| !mention.features.has(F::Example)).filter_map(text) {
+        let known = reading.rivals.contains(&rival) || answered.as_ref().is_some_and(|answer| value::same(answer, &rival));
+        if !known && reading.rivals.len() < MOST_RIVALS {
+            reading.rivals.push(rival);
+        }
+    }
+    reading.answer = match chosen {
+        Some(mention) => match scan.number(mention.at) {
+            Some(number) => Ok(Answer { text: canonical(scan, mention.at), span: number.start..number.end, mark: mention.mark }),
+            None => Err(NoAnswer::NoNumber),
+        },
+        None => Err(reason(scan, evidence, best.map(|(mention, _)| mention))),
+    };
+    reading
+}
+
+/// The reason for there being no answer.
+fn reason(scan: &Scan<'_>, evidence: &Evidence, best: Option<&Mention>) -> NoAnswer {
+    let lower = scan.tokens.text.to_lowercase();
+    let rivals = best.is_some_and(|mention| mention.features.any(&[F::RivalBefore, F::RivalBehind, F::Contradicted, F::BoxList, F::OtherLines]));
+    match () {
+        () if evidence.none.has(F::NoneRefused) => NoAnswer::Refused,
+        () if rivals => NoAnswer::Rivals,
+        () if scan.truncated && !evidence.ended => NoAnswer::Truncated,
+        () if REFUSES.iter().any(|phrase| lower.contains(phrase)) => NoAnswer::Refused,
+        () if !scan.tokens.numbers.is_empty() => NoAnswer::Unevaluated,
+        () => NoAnswer::NoNumber,
+    }
+}
+
+/// A number's text with a power of ten in words behind it multiplied in, unless the question's own numbers are in it.
+pub(super) fn canonical(scan: &Scan<'_>, at: usize) -> String {
+    let Some(number) = scan.number(at) else { return String::new() };
+    // "5 degrees below zero"
+    let below = (at + 1..at + 4).any(|word| scan.is(word, &["below"]) && scan.is(word + 1, &["zero"]));
+    if below && !number.text.starts_with('-') {
+        return format!("-{}", number.text);
+    }
+    if let Kind::Word(_) = scan.kind(at + 1)
+        && let Some(power) = scale(scan.tokens.slice(at + 1))
+        && !scan.question.states_scale(power)
+        && let Some(scaled) = scaled(&number.text, power)
+    {
+        return scaled;
+    }
+    number.text.clone()
 }

@@ -1,11 +1,11 @@
 //! Operands, operations and the results of equations.
 use std::ops::Range;
 
-use super::statement::{NO_UNIT, Stated, Statements, UNIT_WORDS};
+use super::scan::{NO_UNIT, Scan, UNIT_WORDS};
 use super::token::{Kind, Number};
 use super::vocabulary::Meaning;
 
-impl Statements<'_> {
+impl Scan<'_> {
     /// A letter that touches the number before it (`6x`), or stands for one.
     pub(super) fn is_variable(&self, at: usize) -> bool {
         matches!(self.kind(at), Kind::Word(_))
@@ -146,42 +146,6 @@ impl Statements<'_> {
         }
     }
 
-    /// The result of the equations of a stretch: of the last chain of equal sides, the side that is a number alone, as was asked
-    /// for where there is a choice. Also whether the chain is the operation that was asked for.
-    pub(super) fn equation(&self, range: Range<usize>) -> Option<(Stated, bool)> {
-        let mut found = None;
-        let mut at = range.start;
-        while let Some(first) = (at..range.end).find(|&at| self.kind(at) == Kind::Equals) {
-            // The left side.
-            let mut start = first;
-            while start > at && self.is_left_side(start - 1) {
-                start -= 1;
-            }
-            // Where the chain ends.
-            let mut last = first;
-            let mut end = first + 1;
-            while end < range.end
-                && (self.is_mathematical(end)
-                    || (self.kind(end) == Kind::Line && end == last + 1)
-                    || self.tokens.means(end, Meaning::FILLER) && end <= last + 2)
-            {
-                if self.kind(end) == Kind::Equals {
-                    last = end;
-                }
-                end += 1;
-            }
-            if let Some(result) = self.chain(start, first, last, end.max(first + 1)) {
-                // What stands in brackets behind the operation that was asked for checks it.
-                let known = matches!(found, Some((Stated::Number(_), true)));
-                if !known || result.1 {
-                    found = Some(result);
-                }
-            }
-            at = end.max(first + 1);
-        }
-        found
-    }
-
     /// Numbers, operators and what may stand among them on the left: a function's comma, "and" between operands.
     pub(super) fn is_left_side(&self, at: usize) -> bool {
         match self.kind(at) {
@@ -196,75 +160,8 @@ impl Statements<'_> {
         }
     }
 
-    pub(super) fn chain(&self, start: usize, first: usize, last: usize, end: usize) -> Option<(Stated, bool)> {
-        let left: Vec<&Number> = (start..first).filter_map(|at| self.number(at)).collect();
-        let asked = self.question.is_asked_operation(&left);
-        let equals = |at: &usize| self.kind(*at) == Kind::Equals;
-        // "= 1287 ≈ 1300": what is about the same is no result where there is an exact one.
-        let about = |at: &usize| {
-            self.tokens.slice(*at).starts_with(['≈', '≃', '≅']) || self.tokens.slice(*at).starts_with("\\approx")
-        };
-        let exact = (first..=last).filter(equals).any(|at| !about(&at) && self.alone_behind(at, end).is_some());
-        let sides: Vec<usize> = (first..=last)
-            .filter(equals)
-            .filter(|at| !exact || !about(at))
-            .filter_map(|equals| self.alone_behind(equals, end))
-            .filter(|&side| self.is_candidate(side))
-            .collect();
-        // The last side decides whether the chain was finished.
-        let last_side = self.alone_behind(last, end);
-        if let Some(side) = last_side.filter(|&side| self.is_cut(side)) {
-            // Unless it is about to say the same again.
-            let said = sides.iter().rev().find(|&&said| said != side && !self.is_cut(said) && !self.is_given(said));
-            let again = said.filter(|&&said| match (self.number(said), self.number(side)) {
-                (Some(said), Some(cut)) => said.text.starts_with(&cut.text),
-                _ => false,
-            });
-            return Some((again.map_or(Stated::Cut(Some(side)), |&said| Stated::Number(said)), asked));
-        }
-        let fits = |&&side: &&usize| self.number(side).is_some_and(|number| self.question.is_in_form(number));
-        let in_unit = |&&side: &&usize| self.question.asks_unit(self.tokens.slice(side + 1));
-        let percent =
-            |&&side: &&usize| self.question.asks_percent && self.number(side).is_some_and(|number| number.percent);
-        if let Some(&side) = sides
-            .iter()
-            .rev()
-            .find(percent)
-            .or_else(|| sides.iter().rev().find(in_unit))
-            .or_else(|| sides.iter().rev().filter(|_| self.question.instructs).find(fits))
-            .or_else(|| sides.last())
-        {
-            let asked = asked && self.number(side).is_some_and(|number| self.question.is_in_form(number));
-            // A chain that goes on with an operation after its last number ends with nothing.
-            let open = last_side.is_none() && !sides.is_empty() && self.numbers_follow(last, end) && !asked;
-            return Some((if open { Stated::Unevaluated } else { Stated::Number(side) }, asked));
-        }
-        // `1287 = 744 + 543`
-        if self.numbers_follow(last, end)
-            && let Some(side) = self.alone_before(first, start)
-            && (!self.is_given(side) || self.question.selects)
-        {
-            let right: Vec<&Number> = (first..end).filter_map(|at| self.number(at)).collect();
-            return Some((Stated::Number(side), self.question.is_asked_operation(&right)));
-        }
-        Some((Stated::Unevaluated, false))
-    }
-
     pub(super) fn numbers_follow(&self, at: usize, end: usize) -> bool {
         (at..end).any(|at| matches!(self.kind(at), Kind::Number(_)))
     }
 
-    /// True if a number stands on a side of an equation.
-    pub(super) fn is_in_equation(&self, at: usize) -> bool {
-        let (behind, _) = self.behind(at);
-        let mut before = at;
-        while before > 0
-            && (self.is_mark(before - 1)
-                || self.kind(before - 1) == Kind::Open
-                || self.tokens.means(before - 1, Meaning::FILLER))
-        {
-            before -= 1;
-        }
-        self.kind(behind) == Kind::Equals || (before > 0 && self.kind(before - 1) == Kind::Equals)
-    }
 }

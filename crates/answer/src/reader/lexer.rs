@@ -275,7 +275,8 @@ impl Lexer<'_> {
         let minus = self.minus.take();
         // Latin letters directly before: a name, unless they are a currency.
         let before = self.text[..start].chars().next_back();
-        let mut name = match self.last() {
+        let mut ordinal = false;
+        let name = match self.last() {
             Some(Kind::Word(meaning)) if before.is_some_and(|c| c.is_alphabetic() && (c as u32) < 0x2e80) => {
                 let token = self.tokens[self.tokens.len() - 1];
                 let word = &self.text[token.start..token.end];
@@ -292,7 +293,7 @@ impl Lexer<'_> {
             && matches!(suffix, "st" | "nd" | "rd" | "th")
             && !after[2..].starts_with(char::is_alphabetic)
         {
-            name = true;
+            ordinal = true;
             end += 2;
         }
         let mut text = text;
@@ -313,6 +314,7 @@ impl Lexer<'_> {
             spelling,
             percent: false,
             name,
+            ordinal,
             touches_end: end == self.text.len(),
             start: minus.unwrap_or(start),
             end,

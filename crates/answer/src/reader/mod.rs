@@ -3,20 +3,19 @@
 //! [`read`] takes thinking out, divides what is left into tokens (`token`), asks the prompt what was asked (`question`), finds
 //! what every sentence states (`statement`) and follows the statements to the last one that commits (`decide`).
 
-mod choice;
 mod decide;
-mod declaration;
 mod equation;
+mod feature;
 mod language;
 mod lexer;
 mod markup;
+mod mention;
 mod numeral;
 mod piece;
 mod question;
 mod reading;
 mod roles;
-mod sentence;
-mod statement;
+mod scan;
 mod token;
 mod units;
 mod value;
@@ -26,7 +25,13 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use feature::Feature;
 pub use reading::{Answer, Asked, Form, Mark, NoAnswer, Reading};
+
+/// True if two spellings denote one number.
+pub fn same_number(a: &str, b: &str) -> bool {
+    value::same(a, b)
+}
 
 use super::thinking::{Visible, opened_by, visible};
 
@@ -47,6 +52,22 @@ pub fn read(asked: &Asked<'_>, completion: &str, truncated: bool) -> Reading {
         }
         None => read_whole(asked, completion, truncated),
     }
+}
+
+/// What the reader sees in a completion: the evidence on every number and on there being no answer, by name. For those who fit the weights.
+pub fn evidence(asked: &Asked<'_>, completion: &str, truncated: bool) -> (Vec<(String, Vec<Feature>)>, Vec<Feature>) {
+    let completion = match opened_by(asked.prompt) {
+        Some(marker) => format!("{marker}{completion}"),
+        None => completion.to_owned(),
+    };
+    let Visible { pieces, unclosed, .. } = visible(&completion);
+    let text = pieces.iter().map(|piece| &completion[piece.clone()]).collect::<Vec<_>>().join("\n");
+    let question = question::Question::new(asked, &text);
+    let tokens = token::Tokens::new(&text, question.style, question.language);
+    let scan = scan::Scan::new(&question, &tokens, truncated && !unclosed);
+    let evidence = decide::evidence(&scan);
+    let mentions = evidence.mentions.iter().map(|mention| (decide::canonical(&scan, mention.at), mention.features.iter().collect())).collect();
+    (mentions, evidence.none.iter().collect())
 }
 
 fn read_whole(asked: &Asked<'_>, completion: &str, truncated: bool) -> Reading {

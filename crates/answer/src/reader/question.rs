@@ -37,6 +37,8 @@ pub struct Question {
     pub asks_year: bool,
     pub asks_remainder: bool,
     pub asks_quotient: bool,
+    /// The position of a thing in a row: its rank answers.
+    pub asks_rank: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
     scales: Vec<usize>,
     /// Words for the unit that is asked for, in lower case.
@@ -51,6 +53,8 @@ pub struct Question {
     pub instructs: bool,
     /// Names in the last sentence of a story.
     names: Vec<String>,
+    /// Names in all of it.
+    all_names: Vec<String>,
     /// The prompt in lower case.
     lower: String,
     /// Three neighbouring words of it, hashed.
@@ -138,6 +142,9 @@ impl Question {
                 .any(|word| has(word)),
             asks_year: form == Form::Number && (has("which year") || has("what year")),
             asks_remainder: has("remainder") || has("modul") || has(" mod ") || has("reste") && form == Form::Integer,
+            asks_rank: ["position", "which place", "what place", "rank", "what floor", "which floor", "which row", "which letter", "what number", "which number", "from the left", "from the right", "in line", "in which", "which day", "stelle", "platz"]
+                .iter()
+                .any(|phrase| has(phrase)),
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
             scales: scales(&tokens, &words),
             units: units(&tokens, &words),
@@ -147,6 +154,7 @@ impl Question {
             instructs: form != Form::Number,
             trigrams: trigrams(&tokens),
             names: if form == Form::Number { names(prompt) } else { Vec::new() },
+            all_names: if form == Form::Number { all_names(prompt) } else { Vec::new() },
             operands,
             examples,
             lower,
@@ -217,9 +225,19 @@ impl Question {
             })
     }
 
-    /// True if a word stands in the prompt.
-    pub fn mentions(&self, word: &str) -> bool {
-        word.len() >= 3 && self.lower.contains(&word.to_lowercase())
+    /// True if the question says in which unit it wants its answer.
+    pub fn asks_some_unit(&self) -> bool {
+        !self.units.is_empty()
+    }
+
+    /// True if a word is a person's name, as far as a capital letter within the question's sentences tells.
+    pub fn is_name(&self, word: &str) -> bool {
+        self.all_names.iter().any(|name| name == word)
+    }
+
+    /// True if the last sentence of a story names somebody.
+    pub fn asks_about_someone(&self) -> bool {
+        !self.names.is_empty()
     }
 
     /// True if a word is a name that the last sentence of a story asks about.
@@ -332,6 +350,19 @@ fn names(prompt: &str) -> Vec<String> {
     let start = prompt[..end].rfind(['.', '\n', ';', '!', ',']).map_or(0, |at| at + 1);
     let words = prompt[start..end].split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1);
     words.skip(1).filter(|word| word.starts_with(char::is_uppercase)).map(str::to_owned).collect()
+}
+
+/// Words with a capital letter in a story, wherever they stand.
+fn all_names(prompt: &str) -> Vec<String> {
+    const MOST: usize = 40;
+    let words = prompt.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 2 && word.starts_with(char::is_uppercase));
+    let mut found: Vec<String> = Vec::new();
+    for word in words {
+        if found.len() < MOST && !found.iter().any(|known| known == word) {
+            found.push(word.to_owned());
+        }
+    }
+    found
 }
 
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".

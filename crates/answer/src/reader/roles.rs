@@ -1,10 +1,10 @@
-//! Numbers that no sentence can state: list markers, options, labels, dates, denials, the prompt's example.
+//! Numbers that no sentence can state: list markers, options, labels, dates, arguments of functions, the prompt's example.
 use super::numeral::Spelling;
-use super::statement::Statements;
+use super::scan::Scan;
 use super::token::Kind;
 use super::vocabulary::Meaning;
 
-impl Statements<'_> {
+impl Scan<'_> {
     /// `1.`, `2)` and `(3)` at the beginnings of lines that count upwards.
     pub(super) fn exclude_list_markers(&mut self) {
         let tokens = self.tokens;
@@ -138,6 +138,23 @@ impl Statements<'_> {
             }
         }
         false
+    }
+
+    /// An argument of a function: `range(5)`, `max(3, 7)`.
+    pub(super) fn is_argument(&self, at: usize) -> bool {
+        const LONGEST: usize = 12;
+        let Some(open) = (at.saturating_sub(LONGEST)..at).rev().find(|&before| {
+            !matches!(self.kind(before), Kind::Number(_) | Kind::Comma | Kind::Operator(_) | Kind::Quote | Kind::Equals)
+        }) else {
+            return false;
+        };
+        self.kind(open) == Kind::Open
+            && !self.tokens.is_spaced(open)
+            && open > 0
+            && matches!(self.kind(open - 1), Kind::Word(_))
+            && self.tokens.slice(open - 1).is_ascii()
+            && !self.tokens.means(open - 1, Meaning::ANSWER.with(Meaning::LINK))
+            && self.tokens.text.as_bytes().get(self.tokens.tokens[open].start) == Some(&b'(')
     }
 
     /// The prompt's own example behind "like" or "format" in its sentence.

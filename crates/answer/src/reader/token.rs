@@ -66,8 +66,10 @@ pub struct Number {
     pub text: String,
     pub spelling: Spelling,
     pub percent: bool,
-    /// Letters stand directly before it (`x1`, `mp3`), or it is `3rd`: part of a name.
+    /// Letters stand directly before it (`x1`, `mp3`): part of a name.
     pub name: bool,
+    /// `3rd`, `21st`.
+    pub ordinal: bool,
     /// Digits are the last thing in the text.
     pub touches_end: bool,
     pub start: usize,

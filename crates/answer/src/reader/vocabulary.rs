@@ -32,7 +32,7 @@ pub type ByWord<T> = HashMap<&'static str, T, BuildHasherDefault<Fnv>>;
 
 /// Meanings of a word; a word may have several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Meaning(u32);
+pub struct Meaning(u64);
 
 impl Meaning {
     /// Names the answer: what stands behind it is a commitment.
@@ -88,6 +88,19 @@ impl Meaning {
 
     /// Part of a number in words, in some language.
     pub const NUMERAL: Meaning = Meaning(1 << 27);
+
+    /// Stands for what the question asks about, as the subject of a sentence (it, that, she, we).
+    pub const SUBJECT: Meaning = Meaning(1 << 28);
+    /// Leaves open whether what is said is so (might, perhaps).
+    pub const UNSURE: Meaning = Meaning(1 << 29);
+    /// Begins a clause that the answer rests on (after, having, with, of).
+    pub const PREMISE: Meaning = Meaning(1 << 30);
+    /// Begins an offer, a tip or a remark behind the answer.
+    pub const OFFER: Meaning = Meaning(1 << 31);
+    /// Speaks of work that is still to be done (need, let's, first).
+    pub const PLANS: Meaning = Meaning(1 << 32);
+    /// Names a rank: the position of a thing in a row (letter, position, place).
+    pub const RANKS: Meaning = Meaning(1 << 33);
 
     /// True if any of the meanings of `other` is one of these.
     pub fn has(self, other: Meaning) -> bool {
@@ -213,6 +226,33 @@ const WORDS: &[(Meaning, &str)] = &[
     (
         Meaning::ABBREVIATION,
         "approx e.g eg i.e ie mr mrs ms dr vs no nos p pp fig eq ca bzw z.b d.h etc sec min hr hrs rs st ed vol",
+    ),
+    (
+        Meaning::SUBJECT,
+        "it that this which he she they we you i there it's that's he's she's they're we're there's es er sie das dies man \
+         wir il elle on cela ça ils elles c'est nous él ella ellos esto eso hay ele ela isso lui lei loro questo ci это он она они мы \
+         här det hij zij het dat to o bu şu",
+    ),
+    (
+        Meaning::UNSURE,
+        "might may maybe perhaps possibly could probably guess guessing unsure vielleicht möglicherweise peut-être quizás tal_vez \
+         talvez forse возможно",
+    ),
+    (
+        Meaning::PREMISE,
+        "after before when while having with without of since because as given if for by once starting adding subtracting multiplying \
+         dividing taking using knowing considering nach vor wenn nachdem mit von après avant quand avec tras después antes cuando \
+         con depois quando dopo prima после до если из",
+    ),
+    (
+        Meaning::OFFER,
+        "tip fun hope happy feel curious want try ps p.s fyi btw remember note interesting interestingly by-the-way bonus trivia tipp \
+         hinweis astuce consejo dica consiglio",
+    ),
+    (Meaning::PLANS, "need needs first firstly let's let next begin start step compute calculate find determine plan zuerst d'abord primero"),
+    (
+        Meaning::RANKS,
+        "position place rank letter th floor row seat day month stelle platz position posición lugar posição rang место",
     ),
     (Meaning::SEEKS, "find get reach express put give write state provide need check format output return"),
 ];

@@ -1,50 +1,15 @@
-//! Statements of a stretch of text: equations, sentences, comparisons.
+//! A text with what its structure says about its numbers: which are parts of expressions, which no sentence can state.
+use super::Form;
 use super::numeral::Spelling;
 use super::question::Question;
 use super::token::{Kind, Number, Tokens};
 use super::value;
 use super::vocabulary::Meaning;
 
-/// Statement of a stretch of text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stated {
-    /// The token of a number.
-    Number(usize),
-    /// Two numbers of equal standing.
-    Rivals(usize, usize),
-    /// An operation without its result.
-    Unevaluated,
-    /// The number that would be stated is cut by the end of the text: its token, where digits of it are there.
-    Cut(Option<usize>),
-    Nothing,
-}
-
-/// Strength of a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
-    /// It cannot be what is stated: an operand, a label, a number that is denied.
-    Not,
-    /// Context: a given number, an aside, "in 3 days".
-    Context,
-    /// Nothing tells.
-    Neutral,
-    /// A result: behind "=", "is", "gives", "so".
-    Result,
-}
-
-/// Statement of a sentence, with its rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sentence {
-    pub stated: Stated,
-    pub rank: Rank,
-    /// The result of the operation that was asked for.
-    pub asked: bool,
-}
-
-/// Texts with the roles of their numbers.
-pub struct Statements<'a> {
-    pub question: &'a Question,
-    pub tokens: &'a Tokens<'a>,
+/// A text whose numbers are told apart by structure.
+pub(super) struct Scan<'a> {
+    pub(super) question: &'a Question,
+    pub(super) tokens: &'a Tokens<'a>,
     /// The token budget ended the text.
     pub(super) truncated: bool,
     /// By token: a number that no sentence can state.
@@ -53,8 +18,6 @@ pub struct Statements<'a> {
     pub(super) options: Vec<(char, usize)>,
     /// End of the text but for marks behind its last number.
     end: usize,
-    /// By number: one that the question gives.
-    given: Vec<bool>,
 }
 
 /// Most words of a unit.
@@ -76,37 +39,36 @@ pub(super) const NO_UNIT: Meaning = Meaning::LINK
     .with(Meaning::TOTALS)
     .with(Meaning::UP)
     .with(Meaning::DOWN)
+    .with(Meaning::SUBJECT)
     .with(Meaning::FILLER);
 
-impl<'a> Statements<'a> {
-    /// Finds the roles of all numbers.
-    pub fn new(question: &'a Question, tokens: &'a Tokens<'a>, truncated: bool) -> Self {
-        let mut statements = Statements {
+impl<'a> Scan<'a> {
+    /// Looks the numbers of a text over.
+    pub(super) fn new(question: &'a Question, tokens: &'a Tokens<'a>, truncated: bool) -> Self {
+        let mut scan = Scan {
             question,
             tokens,
             truncated,
             excluded: vec![false; tokens.tokens.len()],
             options: Vec::new(),
             end: tokens.text.trim_end_matches(['*', '`', '$', '}']).len(),
-            given: tokens.numbers.iter().map(|number| question.gives(number)).collect(),
         };
-        statements.exclude_list_markers();
-        statements.exclude_options();
+        scan.exclude_list_markers();
+        scan.exclude_options();
         for at in 0..tokens.tokens.len() {
             if let Some(number) = tokens.number(at) {
-                let given_back = number.spelling == Spelling::Fraction
-                    && matches!(question.form, super::Form::Integer | super::Form::Float | super::Form::Scientific)
-                    && question.is_asked_operation(&[number]);
+                // A fraction that is the operation which was asked for gives the question back.
+                let given_back = number.spelling == Spelling::Fraction && question.is_asked_operation(&[number]) && question.form != Form::Fraction;
                 let excluded = number.name
                     || given_back
                     || number.spelling == Spelling::None
-                    || statements.is_label(at)
-                    || statements.is_denied(at)
-                    || statements.is_quoted_example(at);
-                statements.excluded[at] |= excluded;
+                    || scan.is_label(at)
+                    || scan.is_argument(at)
+                    || scan.is_quoted_example(at);
+                scan.excluded[at] |= excluded;
             }
         }
-        statements
+        scan
     }
 
     pub(super) fn kind(&self, at: usize) -> Kind {
@@ -114,32 +76,26 @@ impl<'a> Statements<'a> {
     }
 
     /// True if a number can be stated.
-    pub fn is_candidate(&self, at: usize) -> bool {
+    pub(super) fn is_candidate(&self, at: usize) -> bool {
         matches!(self.kind(at), Kind::Number(_)) && !self.excluded[at]
     }
 
-    /// True if a number is one that the question gives.
-    pub fn is_given(&self, at: usize) -> bool {
-        matches!(self.kind(at), Kind::Number(index) if self.given[index])
-    }
-
     /// True if a number is the prompt's example of a format.
-    pub fn is_example(&self, at: usize) -> bool {
-        matches!(self.kind(at), Kind::Number(index) if !self.given[index] && self.question.is_example(&self.tokens.numbers[index]))
+    pub(super) fn is_example(&self, at: usize) -> bool {
+        self.number(at).is_some_and(|number| self.question.is_example(number))
     }
 
     /// The number of a token that is one.
-    pub fn number(&self, at: usize) -> Option<&'a Number> {
+    pub(super) fn number(&self, at: usize) -> Option<&'a Number> {
         self.tokens.number(at)
     }
 
     /// True if the end of the text cuts a number.
-    pub fn is_cut(&self, at: usize) -> bool {
+    pub(super) fn is_cut(&self, at: usize) -> bool {
         let Some(number) = self.number(at) else { return false };
         if !self.truncated {
             return false;
         }
-        // "87." may be the beginning of 87.5 where decimals were asked for.
         if number.end >= self.end {
             return true;
         }
@@ -147,12 +103,12 @@ impl<'a> Statements<'a> {
             return false;
         }
         let rest = &self.tokens.text[number.end..self.end];
+        // "87." may be the beginning of 87.5 where decimals were asked for.
         if rest == "." {
-            return matches!(self.question.form, super::Form::Float | super::Form::Scientific);
+            return matches!(self.question.form, Form::Float | Form::Scientific);
         }
         // The beginning of a group, an exponent or a denominator.
-        rest.len() <= 8
-            && rest.chars().all(|c| matches!(c, ',' | 'e' | 'E' | '/' | '^' | '-' | '+' | '×' | '\\' | '_' | '{'))
+        rest.chars().all(|c| matches!(c, ',' | 'e' | 'E' | '/' | '^' | '-' | '+' | '×' | '\\' | '_' | '{'))
     }
 
     pub(super) fn same(&self, a: usize, b: usize) -> bool {
@@ -162,6 +118,7 @@ impl<'a> Statements<'a> {
         }
     }
 
+    /// True for marks that say nothing about the number beside them.
     pub(super) fn is_mark(&self, at: usize) -> bool {
         matches!(self.kind(at), Kind::Bold | Kind::Quote | Kind::Check | Kind::Other | Kind::BoxOpen | Kind::BoxClose)
     }
@@ -187,5 +144,10 @@ impl<'a> Statements<'a> {
                 return (at, words > 0);
             }
         }
+    }
+
+    /// True if a token is one of some words.
+    pub(super) fn is(&self, at: usize, words: &[&str]) -> bool {
+        words.iter().any(|word| self.tokens.slice(at).eq_ignore_ascii_case(word))
     }
 }
