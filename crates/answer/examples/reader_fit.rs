@@ -139,6 +139,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let weights = fit(&everything, ridge);
     let right = all.iter().filter(|row| row.right[choice(&weights, row)]).count();
     println!("fitted: {right}/{} read as labelled", all.len());
+    if show && !leave {
+        for row in &all {
+            let chosen = choice(&weights, row);
+            if !row.right[chosen] {
+                tell(row, chosen, &weights);
+            }
+        }
+    }
     if leave {
         let styles: BTreeSet<&str> = all.iter().map(|row| row.style.as_str()).collect();
         let mut by: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

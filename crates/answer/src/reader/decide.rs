@@ -59,8 +59,9 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let mut last_piece = 0;
     let (mut section, mut headed, mut corrected_at): (bool, bool, Vec<usize>) = (false, false, Vec::new());
     let mut answered = false;
+    let mut chosen = None;
     for (index, piece) in pieces.iter().enumerate() {
-        if index > 0 && scan.begins_another_question(piece, answered) || index == 0 && scan.begins_another_question(piece, false) {
+        if scan.begins_another_question(piece, answered) {
             ended = true;
             break;
         }
@@ -84,9 +85,14 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
                 mention.mark = if mention.mark == Mark::Boxed { Mark::Boxed } else { Mark::Marker };
             }
         }
+        chosen = scan.chosen_option(range).or(chosen);
         headed = found.is_empty() && (headed && scan.words(range).next().is_none() || heads(scan, piece));
         answered |= found.iter().any(|mention| mention.features.tier() >= 2);
         mentions.extend(found);
+    }
+    for mention in mentions.iter_mut().filter(|mention| Some(mention.at) == chosen) {
+        mention.features.add(F::Chosen);
+        mention.mark = Mark::Marker;
     }
     let range = ..pieces.len().min(last_piece + 1);
     relate(scan, &pieces[range], &mut mentions, &corrected_at);

@@ -23,7 +23,7 @@ features! {
     // Marks.
     Boxed, BoxedResult, BoxList, Tagged, Hashes, Declared, DeclaredBehind, Confirmed, LabelResult, Headed,
     KeyAnswer, KeyOther, Bold, BoldSentence, BoldLabel,
-    Whole, LineAlone, LineLast, Continues, Chosen, Highlighted,
+    Whole, LineAlone, LineLast, Continues, Choice, Chosen, Highlighted,
     // Expressions.
     EqualsLast, EqualsMiddle, EqualsLeft, About, AskedEquation, LeftOfOperation,
     // Form and unit.

@@ -263,6 +263,11 @@ impl Lexer<'_> {
 
     fn number(&mut self) {
         let start = self.at;
+        if let Some(found) = scan(self.text, start, self.style)
+            && let Some((text, end)) = with_wide_units(self.text, &found)
+        {
+            return self.add_number(start, Scanned { text, spelling: Spelling::Integer, end });
+        }
         let Some(found) = scan(self.text, start, self.style) else {
             let width = self.rest().chars().next().map_or(1, char::len_utf8);
             return self.push(Kind::Other, width);
@@ -443,13 +448,19 @@ impl Lexer<'_> {
                 || text.starts_with("dfrac")
                 || text.starts_with("tfrac")
         };
-        let spaced_digits = touches(bare.trim_start_matches(' '));
+        let spaced_digits = touches(rest.trim_start_matches([' ', '$', '€', '£', '¥', '₹', '\\', ',', '{']));
         let touching = touches(bare);
         let before = self.text[..start].chars().next_back();
         let gap = before.is_none_or(|c| {
             c.is_whitespace() || matches!(c, '$' | '(' | '[' | '{' | '*' | '"' | '`' | '\'' | '“' | '&')
         });
+        // Within bold type and formulas nothing is a list's dash.
+        let marked = self.text[..start].ends_with("**") && !self.text[..start].trim_end_matches('*').ends_with(|c: char| c.is_alphanumeric())
+            || self.text[..start].ends_with(['$', '{'])
+            || self.text[..start].ends_with("\\(")
+            || self.text[..start].ends_with("\\[");
         let unary = match self.last() {
+            _ if marked && spaced_digits && !matches!(self.last(), Some(Kind::Number(_) | Kind::Close | Kind::BoxClose)) => true,
             Some(Kind::Number(_) | Kind::Close | Kind::BoxClose) => false,
             Some(Kind::Word(meaning)) => {
                 // "Answer - 123" has a dash.
@@ -519,6 +530,47 @@ impl Lexer<'_> {
         } else {
             self.skip(length, false);
         }
+    }
+}
+
+/// A number whose parts stand before characters for powers of ten: `4万3千`, `2만 3천`, `8.4万`; its digits and the first byte behind it.
+fn with_wide_units(text: &str, first: &Scanned) -> Option<(String, usize)> {
+    let power = |c: char| match c {
+        '十' | '십' => Some(1),
+        '百' | '백' => Some(2),
+        '千' | '천' => Some(3),
+        '万' | '萬' | '만' => Some(4),
+        '亿' | '億' | '억' => Some(8),
+        _ => None,
+    };
+    let (mut sum, mut part, mut end) = (None::<u128>, first.text.clone(), first.end);
+    let mut most = u32::MAX;
+    loop {
+        if part.len() > 12 || !matches!(first.spelling, Spelling::Integer | Spelling::Decimal) {
+            return None;
+        }
+        let unit = text[end..].chars().next();
+        let (value, width, digits) = match unit.and_then(|c| Some((c, power(c)?))) {
+            Some((c, digits)) if digits < most => (scaled(&part, digits as usize)?, c.len_utf8(), digits),
+            _ => return None,
+        };
+        let value: u128 = value.parse().ok()?;
+        sum = Some(sum.unwrap_or(0) + value);
+        end += width;
+        most = digits;
+        let behind = text[end..].strip_prefix(' ').unwrap_or(&text[end..]);
+        let start = text.len() - behind.len();
+        let mut next = String::new();
+        let stop = super::numeral::digits_at(text, start, &mut next);
+        let goes_on = !next.is_empty() && next.len() <= 4 && (text[stop..].chars().next().and_then(power).is_some_and(|digits| digits < most) || start == end);
+        if !goes_on {
+            return Some((sum?.to_string(), end));
+        }
+        if text[stop..].chars().next().and_then(power).is_none() {
+            let value: u128 = next.parse().ok()?;
+            return Some(((sum? + value).to_string(), stop));
+        }
+        (part, end) = (next, stop);
     }
 }
 

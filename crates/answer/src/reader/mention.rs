@@ -52,6 +52,7 @@ impl Scan<'_> {
                     features.set(F::Elaborates, elaborates);
                     features.set(F::Example, self.is_example(at));
                     features.set(F::Cut, self.is_cut(at));
+                    features.set(F::Choice, self.options.iter().any(|(_, option)| *option == at));
                     found.push(Mention { at, piece: index, mark: Mark::Sentence, features });
                 }
                 _ => {}
@@ -506,12 +507,6 @@ impl Scan<'_> {
             next += 1;
         }
         if next >= range.end {
-            // "The correct option is C."
-            if is_answer && led && let Some(number) = (at + 1..range.end).rev().find_map(|at| self.option(self.tokens.slice(at))) {
-                for mention in found.iter_mut().filter(|mention| mention.at == number) {
-                    mention.features.add(F::Chosen);
-                }
-            }
             return at + 1;
         }
         let follows = is_answer && next <= at + 3 && unknown == 0;
@@ -705,6 +700,9 @@ impl Features {
         }
         if self.any(&[F::Denied, F::InReason, F::InIf, F::InPremise, F::NotCompared]) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
             return 0;
+        }
+        if self.has(F::Choice) && !self.has(F::Chosen) {
+            return 1;
         }
         if self.any(&[F::BoxedResult, F::Tagged, F::Hashes, F::Declared, F::Confirmed, F::Headed, F::KeyAnswer, F::Chosen]) {
             return 4;

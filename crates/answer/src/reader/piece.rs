@@ -122,7 +122,9 @@ impl<'a> Scan<'a> {
             let colon = self.kind(next) == Kind::Colon;
             let marked = piece.heading || matches!(self.kind(piece.range.start), Kind::Bold);
             let short = self.is(at, &["q", "question"]);
-            if colon && (answered || short) || answered && (marked || numbered) {
+            // A completion may begin with the question that was asked.
+            let ours = !answered && !piece.range.clone().filter_map(|at| self.number(at)).any(|number| !self.question.gives(number));
+            if !ours && (colon && (answered || short) || answered && (marked || numbered)) {
                 return true;
             }
         }

@@ -131,7 +131,7 @@ impl Question {
                     && operands.iter().all(|operand| operand.bytes().all(|b| b.is_ascii_digit()))
                     && operands.iter().any(|operand| operand.len() > 3),
                 binary: has("binary"),
-                counts: has("how many") || has("count"),
+                counts: ["how many", "how much", "count", "wie viel", "combien", "cuánt", "quant"].iter().any(|word| has(word)),
             },
             language,
             selects: extreme.is_some() || copies || (has("convert") && in_words),

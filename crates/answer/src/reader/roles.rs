@@ -1,4 +1,6 @@
 //! Numbers that no sentence can state: list markers, options, labels, dates, arguments of functions, the prompt's example.
+use std::ops::Range;
+
 use super::numeral::Spelling;
 use super::scan::Scan;
 use super::token::Kind;
@@ -57,8 +59,8 @@ impl Scan<'_> {
         }
     }
 
-    /// `A) 81`, `(b) 93`, `C. 97` at the beginnings of lines: none of them is stated, but a letter may choose one.
-    pub(super) fn exclude_options(&mut self) {
+    /// `A) 81`, `(b) 93`, `Option C: 97` at the beginnings of lines: none of them is stated, but a letter may choose one.
+    pub(super) fn find_options(&mut self) {
         let tokens = self.tokens;
         let mut line_start = true;
         let mut found: Vec<(char, usize)> = Vec::new();
@@ -66,6 +68,7 @@ impl Scan<'_> {
             match tokens.kind(at) {
                 Kind::Line => line_start = true,
                 Kind::Open | Kind::Bold | Kind::Bullet if line_start => {}
+                Kind::Word(_) if line_start && self.is(at, &["option", "choice", "opción", "opção"]) => {}
                 Kind::Word(_) if line_start => {
                     line_start = false;
                     let letter = tokens
@@ -89,15 +92,18 @@ impl Scan<'_> {
             }
         }
         if found.len() >= 2 {
-            for &(_, number) in &found {
-                self.excluded[number] = true;
-            }
             self.options = found;
         }
     }
 
+    /// The number of the option that a sentence chooses: "The correct option is C."
+    pub(super) fn chosen_option(&self, range: &Range<usize>) -> Option<usize> {
+        let names = self.words(range).find(|&at| self.tokens.means(at, Meaning::ANSWER.with(Meaning::CONFIRMS)))?;
+        (range.clone()).rev().filter(|&at| at != names).find_map(|at| self.option(self.tokens.slice(at)))
+    }
+
     /// The number of an option by its letter.
-    pub fn option(&self, letter: &str) -> Option<usize> {
+    fn option(&self, letter: &str) -> Option<usize> {
         let letter = letter.chars().next().filter(|_| letter.len() == 1)?.to_ascii_lowercase();
         self.options.iter().find(|(option, _)| *option == letter).map(|(_, number)| *number)
     }
@@ -119,25 +125,6 @@ impl Scan<'_> {
             && self.tokens.means(at - 1, Meaning::MONTH)
             && self.tokens.slice(at - 1).starts_with(char::is_uppercase);
         (label && !no) || hashed || figures || (month && self.number(at).is_some_and(|n| n.text.len() <= 4)) || year
-    }
-
-    /// "not 47", "instead of 47", "rather than 47", "≠ 47".
-    pub(super) fn is_denied(&self, at: usize) -> bool {
-        let mut before = at;
-        for _ in 0..3 {
-            let Some(next) = before.checked_sub(1) else { return false };
-            before = next;
-            match self.kind(before) {
-                Kind::Unequal => return true,
-                Kind::Word(meaning) if meaning.has(Meaning::DENIES) => {
-                    return !self.tokens.slice(before).eq_ignore_ascii_case("no");
-                }
-                Kind::Word(meaning) if meaning.has(Meaning::FILLER.with(Meaning::CONTEXT)) => {}
-                Kind::Bold | Kind::Quote => {}
-                _ => return false,
-            }
-        }
-        false
     }
 
     /// An argument of a function: `range(5)`, `max(3, 7)`.

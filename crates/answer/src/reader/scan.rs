@@ -54,7 +54,7 @@ impl<'a> Scan<'a> {
             end: tokens.text.trim_end_matches(['*', '`', '$', '}']).len(),
         };
         scan.exclude_list_markers();
-        scan.exclude_options();
+        scan.find_options();
         for at in 0..tokens.tokens.len() {
             if let Some(number) = tokens.number(at) {
                 // A fraction that is the operation which was asked for gives the question back.

@@ -101,7 +101,6 @@ fn in_words(
         return None;
     }
     if counts
-        && matches!(language, Language::English | Language::Other)
         && let Some(number) = counted(tokens, at, before)
     {
         return Some((number, at + 1));
@@ -175,10 +174,22 @@ fn in_words(
         }
     }
     // An ordinal, unless something is divided: "one ninth".
-    if matches!(parts[..], [Part::Over(bottom)] if bottom != 2 && bottom != 4) {
-        return None;
+    let mut ordinal = false;
+    let mut text = match parts[..] {
+        [Part::Over(rank)] if rank != 2 && rank != 4 || rank == 4 && tokens.slice(at).eq_ignore_ascii_case("fourth") => {
+            ordinal = true;
+            rank.to_string()
+        }
+        _ => value(&parts)?,
+    };
+    // "five over eight"
+    if tokens.slice(next).eq_ignore_ascii_case("over")
+        && let [Part::Small(top)] = parts[..]
+        && let Some(Part::Small(bottom @ 1..)) = part(&tokens.slice(next + 1).to_lowercase(), language)
+    {
+        text = format!("{top}/{bottom}");
+        next += 2;
     }
-    let text = value(&parts)?;
     let token = tokens.tokens[at];
     let minus = before.filter(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::MINUS)));
     let negative = minus.is_some();
@@ -188,7 +199,7 @@ fn in_words(
         spelling: Spelling::Words,
         percent: tokens.slice(next).eq_ignore_ascii_case("percent"),
         name: false,
-        ordinal: false,
+        ordinal,
         touches_end: end == tokens.text.len(),
         start: minus.map_or(token.start, |minus| minus.start),
         end,
@@ -196,20 +207,29 @@ fn in_words(
     Some((number, next))
 }
 
-/// Words that are a number where a number of things was asked for: "none", "there are no", "twice".
+/// Words that are a number where a number of things was asked for: "none", "there are no", "no apples are left", "twice".
 fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Number> {
-    let word = tokens.slice(at);
-    let is = |words: &[&str]| words.iter().any(|one| word.eq_ignore_ascii_case(one));
-    let begins = before
-        .is_none_or(|token| matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold));
-    let linked =
-        before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::LINK.with(Meaning::GIVES))));
+    let is = |at: usize, words: &[&str]| words.iter().any(|one| tokens.slice(at).eq_ignore_ascii_case(one));
+    let begins = before.is_none_or(|token| {
+        matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold | Kind::Comma)
+            || matches!(token.kind, Kind::Word(m) if m.has(Meaning::CONCLUDES.with(Meaning::AND)))
+    });
+    let linked = before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::LINK.with(Meaning::GIVES))));
+    let remains = || {
+        (at + 1..at + 8)
+            .take_while(|&at| !matches!(tokens.kind(at), Kind::Stop | Kind::Line | Kind::Comma))
+            .any(|at| tokens.means(at, Meaning::TOTALS.with(Meaning::LINK).with(Meaning::GIVES)))
+    };
+    const NONE: [&str; 18] = [
+        "none", "nobody", "nothing", "ninguno", "ninguna", "nada", "nadie", "keine", "keiner", "keines", "nichts", "niemand", "aucun", "aucune",
+        "nessuno", "nessuna", "nenhum", "nenhuma",
+    ];
     let text = match () {
-        () if is(&["none", "nobody", "nothing"]) && (begins || linked) => "0",
-        () if is(&["no"]) && linked => "0",
-        () if is(&["once"]) => "1",
-        () if is(&["twice"]) => "2",
-        () if is(&["thrice"]) => "3",
+        () if is(at, &NONE) && (begins || linked) => "0",
+        () if is(at, &["no"]) && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
+        () if is(at, &["once"]) => "1",
+        () if is(at, &["twice"]) => "2",
+        () if is(at, &["thrice"]) => "3",
         () => return None,
     };
     let token = tokens.tokens[at];

@@ -3,6 +3,21 @@
 /// Reads the numeral in a run of characters: place, length and value, where at least two stand together or nothing
 /// else does.
 pub fn wide_number(run: &str) -> Option<(usize, usize, String)> {
+    const LONGEST: usize = 600;
+    let mut from = 0;
+    // Most single characters are parts of words (一共, 三角): the first numeral of which more stand together counts.
+    while from < run.len().min(LONGEST) {
+        let (start, length, text) = numeral_in(&run[from..])?;
+        match text {
+            Some(text) => return Some((from + start, length, text)),
+            None => from += start + length,
+        }
+    }
+    None
+}
+
+/// Place and length of the first run of numerals, and its value where it is a number.
+fn numeral_in(run: &str) -> Option<(usize, usize, Option<String>)> {
     const DIGITS: &str = "零一二三四五六七八九";
     let value = |c: char| match c {
         '〇' => Some(0u64),
@@ -25,14 +40,19 @@ pub fn wide_number(run: &str) -> Option<(usize, usize, String)> {
     let count = numeral.chars().count();
     let behind_link = run[..start].ends_with(['是', '为', '為', '有', 'は']);
     if count > 16 || (count < 2 && !(length == run.len() || behind_link && length == tail.len())) {
-        return None;
+        return Some((start, length, None));
     }
     if !numeral.chars().any(|c| power(c).is_some()) {
         // Digit by digit: 二〇一九.
         let digits: Option<String> =
             numeral.chars().map(|c| value(c).map(|digit| char::from(b'0' + digit as u8))).collect();
-        return Some((start, length, digits?));
+        return Some((start, length, digits));
     }
+    Some((start, length, with_powers(numeral, value, power)))
+}
+
+/// The value of numerals with powers of ten: 三百二十, 两千零五.
+fn with_powers(numeral: &str, value: impl Fn(char) -> Option<u64>, power: impl Fn(char) -> Option<u64>) -> Option<String> {
     let (mut total, mut section, mut unit) = (0u64, 0u64, 0u64);
     for c in numeral.chars() {
         match (value(c), power(c)) {
@@ -48,5 +68,5 @@ pub fn wide_number(run: &str) -> Option<(usize, usize, String)> {
             _ => return None,
         }
     }
-    Some((start, length, (total + section + unit).to_string()))
+    Some((total + section + unit).to_string())
 }

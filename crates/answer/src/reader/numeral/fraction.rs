@@ -9,6 +9,18 @@ pub(super) fn mixed(text: &str, number: &Scanned) -> Option<Scanned> {
         return None;
     }
     let rest = &text[number.end..];
+    // `3-1/2`
+    if let Some(part) = rest.strip_prefix('-') {
+        let start = text.len() - part.len();
+        let mut top = String::new();
+        let slash = digits(text, start, &mut top);
+        let mut bottom = String::new();
+        let end = text[slash..].strip_prefix(['/', '\u{2044}']).map(|rest| digits(text, text.len() - rest.len(), &mut bottom))?;
+        let behind = text[end..].trim_start();
+        let operates = behind.starts_with(['=', '+', '-', '*', '/', '×', '·', '≈', '\u{2212}']);
+        let value = proper(&number.text, &top, &bottom);
+        return value.filter(|_| !operates && top.len() + bottom.len() <= 4).map(|text| Scanned { text, spelling: Spelling::Fraction, end });
+    }
     let mut part = rest.strip_prefix(" and ").unwrap_or(rest);
     // Spaces of LaTeX too.
     while let Some(behind) =
@@ -38,12 +50,20 @@ pub(super) fn mixed(text: &str, number: &Scanned) -> Option<Scanned> {
     if top.len() > 4 || bottom.len() > 4 {
         return None;
     }
-    let (whole, top, bottom): (u64, u64, u64) = (number.text.parse().ok()?, top.parse().ok()?, bottom.parse().ok()?);
-    (top < bottom && bottom > 0).then(|| Scanned {
-        text: format!("{}/{bottom}", whole * bottom + top),
-        spelling: Spelling::Fraction,
-        end,
-    })
+    match proper(&number.text, top, bottom) {
+        Some(text) => Some(Scanned { text, spelling: Spelling::Fraction, end }),
+        // `4 10/3` is no number: neither 4 nor 10/3.
+        None if text[..start].ends_with(' ') && start == number.end + 1 => {
+            Some(Scanned { text: number.text.clone(), spelling: Spelling::None, end })
+        }
+        None => None,
+    }
+}
+
+/// A whole number and a proper fraction as one improper fraction.
+fn proper(whole: &str, top: &str, bottom: &str) -> Option<String> {
+    let (whole, top, bottom): (u64, u64, u64) = (whole.parse().ok()?, top.parse().ok()?, bottom.parse().ok()?);
+    (top < bottom && whole < 1_000_000_000).then(|| format!("{}/{bottom}", whole * bottom + top))
 }
 
 /// `\frac{7}{15}`, `\dfrac715` and the like with whole numbers: numerator, denominator and the first byte behind.

@@ -14,7 +14,11 @@ pub(super) enum Separator {
 
 fn separator(text: &str, at: usize) -> Option<(Separator, usize)> {
     let rest = &text[at..];
-    for (latex, length) in [("{,}", 3), (",\\!", 3), ("\\,", 2), ("\\!", 2), ("{.}", 3)] {
+    // A brace keeps LaTeX from setting a space behind the comma, whatever the comma is.
+    if rest.starts_with("{,}") {
+        return Some((Separator::Comma, 3));
+    }
+    for (latex, length) in [(",\\!", 3), ("\\,", 2), ("\\!", 2), ("{.}", 3)] {
         if rest.starts_with(latex) {
             return Some((Separator::Group, length));
         }

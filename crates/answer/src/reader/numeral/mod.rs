@@ -6,7 +6,7 @@ mod power;
 mod script;
 
 pub use fraction::latex_fraction;
-pub use script::{digit, is_minus, superscript};
+pub use script::{digit, digits as digits_at, is_minus, superscript};
 
 use fraction::mixed;
 use groups::{groups, plain};
@@ -146,7 +146,7 @@ fn finish(text: &str, mut number: Scanned, style: Style) -> Scanned {
         if let Some(fraction) = mixed(text, &number) {
             return fraction;
         }
-        for slash in ["/", "\u{2044}", " / "] {
+        for slash in ["/", "\u{2044}", " / ", "}/{"] {
             // With spaces it is a division, unless a fraction was asked for.
             if slash == " / " && style != Style::default() {
                 continue;

@@ -13,6 +13,14 @@ pub(super) fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usiz
         let letter = char_at(text, end).is_some_and(|c| c.is_alphabetic() && c.is_ascii());
         return (!letter).then_some((power, end));
     }
+    // `9.3 e 8`: no word between two numbers of one.
+    if number.spelling == Spelling::Decimal
+        && number.text.find('.') == Some(1)
+        && let Some(behind) = rest.strip_prefix(" e ").or_else(|| rest.strip_prefix(" E "))
+        && let Some((power, end)) = exponent(text, text.len() - behind.len())
+    {
+        return Some((power, end));
+    }
     if number.spelling == Spelling::Integer
         && number.text == "10"
         && let Some(power) = raised(text, at)

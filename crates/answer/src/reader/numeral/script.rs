@@ -59,7 +59,7 @@ pub(super) fn char_at(text: &str, at: usize) -> Option<char> {
 }
 
 /// Appends the digits that stand at `at`, and returns the first byte behind them.
-pub(super) fn digits(text: &str, mut at: usize, into: &mut String) -> usize {
+pub fn digits(text: &str, mut at: usize, into: &mut String) -> usize {
     while let Some(c) = char_at(text, at)
         && let Some(value) = digit(c)
     {
