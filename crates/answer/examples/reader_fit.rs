@@ -15,6 +15,8 @@ struct Row {
     candidates: Vec<Vec<usize>>,
     right: Vec<bool>,
     texts: Vec<String>,
+    /// By candidate the first one of its value.
+    values: Vec<usize>,
     label: Option<String>,
     completion: String,
     prompt: String,
@@ -42,7 +44,9 @@ fn rows(file: &str) -> Result<Vec<Row>, Box<dyn Error>> {
         candidates.push(indices(&none));
         right.push(labels.contains(&None));
         texts.push("none".to_owned());
+        let values = (0..texts.len()).map(|index| (0..index).find(|&other| same_number(&texts[other], &texts[index])).unwrap_or(index)).collect();
         rows.push(Row {
+            values,
             id: field("id").to_owned(),
             style: row["tags"][0].as_str().unwrap_or("-").to_owned(),
             candidates,
@@ -60,11 +64,14 @@ fn score(weights: &[f64], features: &[usize]) -> f64 {
     features.iter().map(|&feature| weights[feature]).sum()
 }
 
-/// The choice of a set of weights.
+/// The choice of a set of weights: of the values that are mentioned, and of no answer, the one with the most evidence.
 fn choice(weights: &[f64], row: &Row) -> usize {
+    let scores: Vec<f64> = row.candidates.iter().map(|features| score(weights, features).exp()).collect();
+    let sum = |index: usize| (0..scores.len()).filter(|&other| row.values[other] == row.values[index]).map(|other| scores[other]).sum::<f64>();
+    let sums: Vec<f64> = (0..scores.len()).map(sum).collect();
     let mut best = 0;
-    for index in 1..row.candidates.len() {
-        if score(weights, &row.candidates[index]) >= score(weights, &row.candidates[best]) {
+    for index in 1..scores.len() {
+        if (sums[index], scores[index]) >= (sums[best], scores[best]) {
             best = index;
         }
     }

@@ -17,12 +17,12 @@ use crate::number::words::{scale, scaled};
 const MOST_RIVALS: usize = 8;
 
 /// Phrases that say that there is no answer.
-const UNDETERMINED: [&str; 38] = [
+const UNDETERMINED: [&str; 47] = [
     "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give",
     "doesn't say", "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine",
     "not enough information", "insufficient information", "impossible to determine", "impossible to say", "does not state", "is missing",
     "both are valid", "both are possible", "there isn't one", "there is no such", "no such number", "does not exist", "doesn't exist",
-    "not possible to", "can't tell", "cannot tell", "can't say", "cannot say", "is undefined", "no unique", "would need to know", "need more information", "without knowing",
+    "not possible to", "isn't enough", "is not enough", "nicht bestimmen", "nicht genug", "no se puede", "impossible de", "pas assez", "无法", "不能确定", "can't tell", "cannot tell", "can't say", "cannot say", "is undefined", "no unique", "would need to know", "need more information", "without knowing",
 ];
 
 /// Phrases of a text that gives no answer.
@@ -60,6 +60,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let (mut section, mut headed, mut corrected_at): (bool, bool, Vec<usize>) = (false, false, Vec::new());
     let mut answered = false;
     let mut chosen = None;
+    let (mut depth, mut explained, mut refused): (usize, bool, Option<usize>) = (0, false, None);
     for (index, piece) in pieces.iter().enumerate() {
         if scan.begins_another_question(piece, answered) {
             ended = true;
@@ -78,7 +79,25 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
             corrected_at.push(index);
         }
         let mut found = scan.mentions(index, &pieces);
+        let explains = answered && piece.begins_line && scan.words(range).any(|at| scan.tokens.means(at, Meaning::EXPLAINS)) && found.iter().all(|mention| mention.features.tier() < 2);
+        explained |= explains;
+        let lower = || scan.tokens.text[scan.tokens.tokens[range.start].start..scan.tokens.tokens[range.end - 1].end].to_lowercase();
+        if range.len() > 2 {
+            let lower = lower();
+            if UNDETERMINED.iter().any(|phrase| lower.contains(phrase)) {
+                refused = Some(index);
+            }
+        }
+        if piece.begins_line {
+            depth = 0;
+        }
         for mention in &mut found {
+            mention.features.set(F::Explained, explained);
+            mention.features.set(F::AfterRefusal, refused.is_some_and(|at| at < index));
+            mention.features.set(F::BeforeRefusal, refused == Some(index));
+            if depth > 0 {
+                mention.features.add(F::InBrackets);
+            }
             mention.features.set(F::CheckSection, section);
             mention.features.set(F::Headed, headed && piece.begins_line);
             if headed && piece.begins_line {
@@ -87,6 +106,13 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         }
         chosen = scan.chosen_option(range).or(chosen);
         headed = found.is_empty() && (headed && scan.words(range).next().is_none() || heads(scan, piece));
+        for at in range.clone() {
+            match scan.kind(at) {
+                Kind::Open => depth += 1,
+                Kind::Close => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
         answered |= found.iter().any(|mention| mention.features.tier() >= 2);
         mentions.extend(found);
     }
@@ -134,6 +160,7 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
     }
     let others: Vec<bool> = mentions.iter().map(|mention| !scan.is_example(mention.at)).collect();
     let last_other = others.iter().rposition(|&other| other);
+    let first_plain = (0..count).find(|&index| tiers[index] >= 2 && !mentions[index].features.has(F::Bullet));
     for index in 0..count {
         let mention = &mentions[index];
         let (piece, at) = (mention.piece, mention.at);
@@ -162,6 +189,13 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         features.set(F::Corrected, withdrawn);
         let reopened = corrected_at.iter().any(|&place| place <= piece && place + 1 >= piece) && index > 0;
         features.set(F::Reopened, reopened);
+        let bare = corrected_at.iter().any(|&place| place > piece) && mentions.get(index + 1).is_none();
+        features.set(F::WithdrawnBare, bare);
+        let bullet = features.has(F::Bullet);
+        let is_bullet = |mention: &Mention| mention.features.has(F::Bullet);
+        features.set(F::ListAfter, bullet && first_plain.is_some_and(|plain| plain < index));
+        features.set(F::ListFollows, !bullet && mentions.get(index + 1..).unwrap_or_default().iter().filter(|mention| is_bullet(mention)).count() >= 2);
+        features.set(F::ExplainFollows, !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)));
         features.set(F::TextCut, scan.truncated);
         features.set(F::CutAfter, scan.truncated && Some(piece) != last);
         features.set(F::OtherLines, features.has(F::LineAlone) && tiers.iter().enumerate().any(|(other, _)| other != index && keys[other] != keys[index] && mentions[other].features.has(F::LineAlone)));
@@ -266,11 +300,19 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     let mut reading = Reading::none(NoAnswer::NoNumber);
     let stated = evidence.mentions.iter().filter(|mention| mention.features.tier() >= 3);
     reading.example_echoed = stated.clone().any(|mention| mention.features.has(F::Example) && mention.mark != Mark::Sentence);
-    let best = evidence.mentions.iter().map(|mention| (mention, mention.features.score())).fold(None, |best: Option<(&Mention, f64)>, new| match best {
-        Some(best) if best.1 > new.1 => Some(best),
+    // The evidence for a value is that of all its mentions.
+    let keys = keys(scan, &evidence.mentions);
+    let weights: Vec<f64> = evidence.mentions.iter().map(|mention| mention.features.score().exp()).collect();
+    let mut sums: HashMap<usize, f64> = HashMap::new();
+    for (key, weight) in keys.iter().zip(&weights) {
+        *sums.entry(*key).or_default() += weight;
+    }
+    let best = (0..weights.len()).map(|index| (&evidence.mentions[index], sums[&keys[index]], weights[index])).fold(None, |best: Option<(&Mention, f64, f64)>, new| match best {
+        Some(best) if (best.1, best.2) > (new.1, new.2) => Some(best),
         _ => Some(new),
     });
-    let none = evidence.none.score();
+    let best = best.map(|(mention, sum, _)| (mention, sum));
+    let none = evidence.none.score().exp();
     let chosen = best.filter(|(_, score)| *score > none).map(|(mention, _)| mention).filter(|mention| !mention.features.has(F::Cut));
     reading.answers_example = chosen.is_some_and(|mention| mention.features.has(F::Example));
     let answered = chosen.and_then(text);

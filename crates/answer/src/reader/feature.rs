@@ -31,16 +31,16 @@ features! {
     YearAsked, YearOdd, CountWord, OtherPart,
     // The word before.
     CueLink, CueGives, CueConcludes, CueColon, CueArrow, CueTotal, CueContext, CueTo, CueThan, CueAnd, CueOr, CueComma,
-    CueResult, CueOther, CueStart, CueExactly, CueOf,
+    CueResult, CueBy, CueWith, CueOther, CueStart, CueExactly, CueOf,
     // The clause.
     SubjectVerb, IsSubject, TotalsBehind, EndsSentence, BeginsSentence, LastOfSentence, FirstOfSentence, OnlyOfSentence,
     InReason, InIf, InPremise, InBrackets, Elaborates, Denied, Contrast, RivalBefore, RivalBehind, RangeSide, InList,
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
     // The sentence.
-    Concludes, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Echoes, EchoesMuch, Bullet, Heading, AfterRule, TableLast,
-    TableOther, NamesTarget, Corrects,
+    Concludes, Follows, AskedOne, AskedTwo, AskedThree, ClauseAsked, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Echoes, EchoesMuch, Bullet, Heading, AfterRule, TableLast,
+    TableOther, ListAfter, ListFollows, Explained, ExplainFollows, NamesTarget, Corrects,
     // The place.
-    LastSentence, SecondLast, FirstSentence, OnlySentence, Corrected, Reopened,
+    LastSentence, SecondLast, FirstSentence, OnlySentence, Corrected, Reopened, WithdrawnBare, AfterRefusal, BeforeRefusal,
     EarlierDeclared, LaterDeclared, EarlierShown, LaterShown, LaterResult, LaterSaid, LaterNone, Supported, Repeated,
     // The text.
     Example, ExampleQuoted, LaterOther, Cut, TextCut, CutAfter, Contradicted, OtherLines,

@@ -69,14 +69,25 @@ impl Scan<'_> {
     fn features_of_piece(&self, piece: &Piece) -> Features {
         let range = &piece.range;
         let mut features = Features::default();
-        features.set(F::Concludes, self.opens_with(range, 2, Meaning::CONCLUDES));
+        let follows = self.opens_with(range, 2, Meaning::FOLLOWS);
+        features.set(F::Follows, follows);
+        features.set(F::Concludes, !follows && self.opens_with(range, 2, Meaning::CONCLUDES));
+        match self.question.shares(self.tokens, range.clone()) {
+            0 => {}
+            1 => features.add(F::AskedOne),
+            2 => features.add(F::AskedTwo),
+            _ => features.add(F::AskedThree),
+        }
         features.set(F::Hypothetical, self.is_hypothetical(range));
+        let is_if = self.words(range).any(|at| self.tokens.means(at, Meaning::IF));
+        features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, &["would", "could"])));
         features.set(F::Unsure, self.words(range).any(|at| self.tokens.means(at, Meaning::UNSURE)));
         features.set(F::Offer, self.opens_with(range, 2, Meaning::OFFER));
         features.set(F::Check, self.is_check(range));
         features.set(F::Question, piece.asks);
         features.set(F::Plans, self.opens_with(range, 4, Meaning::PLANS));
-        features.set(F::Bullet, self.kind(range.start) == Kind::Bullet);
+        let marker = |at: usize| self.markers.get(at).copied().unwrap_or(false);
+        features.set(F::Bullet, self.kind(range.start) == Kind::Bullet || marker(range.start) || range.start >= 2 && marker(range.start - 2) && matches!(self.kind(range.start - 1), Kind::Stop | Kind::Close));
         features.set(F::Heading, piece.heading);
         features.set(F::AfterRule, piece.after_rule);
         features.set(F::Corrects, self.corrects(range));
@@ -148,6 +159,8 @@ impl Scan<'_> {
         }
         features.set(F::PercentAsked, number.percent && question.asks_percent);
         features.set(F::PercentOdd, number.percent && !question.asks_percent);
+        let times = self.is(at + 1, &["time", "times", "occurrence", "occurrences", "digit", "digits", "mal", "fois", "veces", "vezes", "volte", "раз", "раза"]);
+        features.set(F::Times, times && question.style.counts);
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
         let counts = self.is(at, &["none", "no", "nobody", "nothing", "once", "twice", "thrice"]);
         features.set(F::CountWord, counts);
@@ -192,6 +205,12 @@ impl Scan<'_> {
                     }
                     if is(&["to"]) && before > start && self.is(before - 1, &["comes", "come", "amounts", "amount", "equal", "equals", "adds", "up", "sums", "simplifies", "reduces", "rounds", "works", "evaluates", "corresponds", "down", "out", "converts"]) {
                         break F::CueGives;
+                    }
+                    if is(&["by", "um"]) {
+                        break F::CueBy;
+                    }
+                    if is(&["with", "mit", "avec", "con", "com"]) && before > range.start + 1 {
+                        break F::CueWith;
                     }
                     if is(&["to", "bis"]) {
                         break F::CueTo;
@@ -300,6 +319,10 @@ impl Scan<'_> {
         features.set(F::EndsSentence, ends);
         features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di"]));
         self.pair(at, range, features);
+        // The words of the question in the clause itself.
+        let from = (range.start..at).rev().find(|&at| matches!(self.kind(at), Kind::Comma | Kind::Colon)).unwrap_or(range.start);
+        let to = (at + 1..range.end).find(|&at| matches!(self.kind(at), Kind::Comma | Kind::Colon)).unwrap_or(range.end);
+        features.set(F::ClauseAsked, self.question.shares(self.tokens, from..to) >= 2);
         // "Ana is 18 and Ben is 36"
         let asked = |at: usize| self.question.asks_about(self.tokens.slice(at));
         let name = (range.start..at).rev().take(8).take_while(|&at| !matches!(self.kind(at), Kind::Number(_))).find(|&at| {
@@ -316,7 +339,8 @@ impl Scan<'_> {
     /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
     fn begins_premise(&self, at: usize, start: usize) -> bool {
         if self.tokens.means(at, Meaning::PREMISE) {
-            return true;
+            let within = self.is(at, &["with", "mit", "avec", "con", "com", "by", "for", "of", "von"]);
+            return !within || at == start || matches!(self.kind(at - 1), Kind::Comma);
         }
         let first = (start..at).all(|before| !matches!(self.kind(before), Kind::Word(m) if !m.has(Meaning::CONCLUDES)) && !matches!(self.kind(before), Kind::Number(_)));
         first && self.tokens.slice(at).len() > 5 && self.tokens.slice(at).to_ascii_lowercase().ends_with("ing")
@@ -364,7 +388,9 @@ impl Scan<'_> {
             }
         }
         // Three and more with commas between.
-        let comma_behind = self.kind(behind) == Kind::Comma && is_number(behind + 1);
+        let percent = |at: usize| self.number(at).is_some_and(|number| number.percent);
+        let joined = |at: usize| matches!(self.kind(at), Kind::Comma | Kind::Ellipsis) || self.tokens.means(at, Meaning::AND.with(Meaning::OR)) || at >= range.end;
+        let comma_behind = self.kind(behind) == Kind::Comma && is_number(behind + 1) && percent(at) == percent(behind + 1) && joined(self.behind(behind + 1).0);
         let comma_before = at > range.start + 1 && self.kind(at - 1) == Kind::Comma && (is_number(at - 2) || self.is_unit(at - 2) && is_number(at.saturating_sub(3)));
         features.set(F::InList, comma_behind || comma_before || features.has(F::InList));
     }
@@ -374,7 +400,7 @@ impl Scan<'_> {
         let joins = |at: usize| matches!(self.kind(at), Kind::Other | Kind::Operator('-')) && self.tokens.slice(at).starts_with(['–', '—', '-', '~']) || self.is(at, &["to", "bis", "through", "à", "a"]);
         let side = |other: usize, sign: usize| other >= range.start && other < range.end && matches!(self.kind(other), Kind::Number(_)) && joins(sign);
         side(at + 2, at + 1)
-            || at >= range.start + 2 && side(at - 2, at - 1)
+            || at >= range.start + 2 && side(at - 2, at - 1) && !self.is(at - 1, &["a", "à"])
             || (range.start..at).rev().take(6).any(|at| self.is(at, &["between", "zwischen", "entre", "tra"]))
     }
 
@@ -656,6 +682,19 @@ impl Scan<'_> {
             Kind::Word(meaning) => meaning.has(Meaning::UP.with(Meaning::DOWN)),
             _ => false,
         };
+        // "-7 比 -12 大"
+        let than = range.clone().find(|&at| self.tokens.slice(at).ends_with('比'));
+        if let Some(than) = than {
+            let up = (than..range.end).any(|at| self.tokens.slice(at).contains(['大', '多', '高', '长', '重']));
+            let subject = found.iter().rposition(|mention| mention.at < than);
+            let other = found.iter().position(|mention| mention.at > than);
+            if let (Some(subject), Some(other)) = (subject, other) {
+                let (chosen, left) = if up == (extreme == Extreme::Largest) { (subject, other) } else { (other, subject) };
+                found[chosen].features.add(F::Compared);
+                found[left].features.add(F::NotCompared);
+            }
+            return;
+        }
         let Some(at) = range.clone().find(compares) else { return };
         let up = match self.kind(at) {
             Kind::Greater => true,

@@ -70,7 +70,9 @@ impl<'a> Scan<'a> {
         let were = || self.words(range).any(|at| self.is(at, &["were", "was", "wäre", "hätte", "fosse", "fuera"]));
         let would = || self.words(range).any(|at| self.is(at, &["would", "could", "might", "würde", "serait", "sería"]));
         // "24 if the gift was 3 coins, and 27 if it was none"
-        ifs >= 2 || ifs == 1 && were() && would()
+        let woulds = self.words(range).filter(|&at| self.is(at, &["would", "could", "might"])).count();
+        let had = || self.words(range).any(|at| self.is(at, &["had"])) && would();
+        ifs >= 2 || woulds >= 2 || ifs == 1 && (were() && would() || had())
     }
 
     /// A check, a note, a remark in brackets: no new answer.
@@ -125,6 +127,13 @@ impl<'a> Scan<'a> {
             // A completion may begin with the question that was asked.
             let ours = !answered && !piece.range.clone().filter_map(|at| self.number(at)).any(|number| !self.question.gives(number));
             if !ours && (colon && (answered || short) || answered && (marked || numbered)) {
+                return true;
+            }
+        }
+        // "12. What is 6 * 9?": the next of a row of exercises.
+        if piece.begins_line && self.number(piece.range.start).is_some() && piece.range.len() == 1 && self.kind(piece.range.end) == Kind::Stop {
+            let line = (piece.range.end..self.tokens.tokens.len()).take(LONGEST).take_while(|&at| self.kind(at) != Kind::Line);
+            if line.clone().any(|at| self.kind(at) == Kind::Question) {
                 return true;
             }
         }

@@ -55,6 +55,8 @@ pub struct Question {
     names: Vec<String>,
     /// Names in all of it.
     all_names: Vec<String>,
+    /// Beginnings of the words of the sentence that asks, but for those that every question has.
+    asked: Vec<String>,
     /// The prompt in lower case.
     lower: String,
     /// Three neighbouring words of it, hashed.
@@ -105,12 +107,12 @@ impl Question {
         let digitwise = has("digit");
         let extreme = if digitwise {
             None
-        } else if ["maxim", "larger", "largest", "greater", "greatest", "bigger", "biggest"]
+        } else if ["maxim", "larger", "largest", "greater", "greatest", "bigger", "biggest", "更大", "最大", "größer", "plus grand", "mayor", "maggiore"]
             .iter()
             .any(|word| has(word))
         {
             Some(Extreme::Largest)
-        } else if ["minim", "minin", "smaller", "smallest", "lesser"].iter().any(|word| has(word)) {
+        } else if ["minim", "minin", "smaller", "smallest", "lesser", "更小", "最小", "kleiner", "plus petit", "menor", "minore"].iter().any(|word| has(word)) {
             Some(Extreme::Smallest)
         } else {
             None
@@ -155,6 +157,7 @@ impl Question {
             trigrams: trigrams(&tokens),
             names: if form == Form::Number { names(prompt) } else { Vec::new() },
             all_names: if form == Form::Number { all_names(prompt) } else { Vec::new() },
+            asked: asked_words(&tokens),
             operands,
             examples,
             lower,
@@ -238,6 +241,28 @@ impl Question {
     /// True if the last sentence of a story names somebody.
     pub fn asks_about_someone(&self) -> bool {
         !self.names.is_empty()
+    }
+
+    /// The number of different words of the sentence that asks which a stretch of a completion has, up to three.
+    pub fn shares(&self, tokens: &Tokens<'_>, range: std::ops::Range<usize>) -> usize {
+        const MOST: usize = 60;
+        let mut found: Vec<&String> = Vec::new();
+        for at in range.take(MOST) {
+            if !matches!(tokens.kind(at), Kind::Word(_)) {
+                continue;
+            }
+            for stem in stems(tokens.slice(at)) {
+                if let Some(asked) = self.asked.iter().find(|asked| **asked == stem)
+                    && !found.contains(&asked)
+                {
+                    found.push(asked);
+                    if found.len() == 3 {
+                        return 3;
+                    }
+                }
+            }
+        }
+        found.len()
     }
 
     /// True if a word is a name that the last sentence of a story asks about.
@@ -350,6 +375,61 @@ fn names(prompt: &str) -> Vec<String> {
     let start = prompt[..end].rfind(['.', '\n', ';', '!', ',']).map_or(0, |at| at + 1);
     let words = prompt[start..end].split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1);
     words.skip(1).filter(|word| word.starts_with(char::is_uppercase)).map(str::to_owned).collect()
+}
+
+/// Words that every question has.
+const QUESTION_WORDS: [&str; 46] = [
+    "how", "many", "much", "what", "which", "when", "who", "does", "did", "do", "will", "would", "can", "could", "find", "give", "wie", "viele",
+    "viel", "was", "welche", "combien", "quel", "quelle", "cuántos", "cuántas", "cuánto", "qué", "cuál", "quantos", "quantas", "qual", "quanto", "quanti",
+    "quante", "quale", "сколько", "ile", "kolik", "hoeveel", "hur", "många", "kaç", "answer", "number", "please",
+];
+
+/// Beginnings of a word by which its forms are compared; pairs of characters of a script that does not separate words.
+fn stems(word: &str) -> Vec<String> {
+    const LETTERS: usize = 5;
+    let lower = word.to_lowercase();
+    if lower.chars().next().is_some_and(|c| c as u32 >= 0x2e80) {
+        let characters: Vec<char> = lower.chars().take(40).collect();
+        return characters.windows(2).map(|two| two.iter().collect()).collect();
+    }
+    let lower = lower.strip_suffix("'s").unwrap_or(&lower);
+    vec![lower.chars().take(LETTERS).collect()]
+}
+
+/// Beginnings of the words of the last sentence that asks; of the last sentence where none does.
+fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
+    const MOST: usize = 40;
+    let ends = |at: usize| matches!(tokens.kind(at), Kind::Stop | Kind::Question | Kind::Line);
+    let count = tokens.tokens.len();
+    let end = (0..count).rev().find(|&at| tokens.kind(at) == Kind::Question).unwrap_or_else(|| {
+        (0..count).rev().find(|&at| !ends(at) && matches!(tokens.kind(at), Kind::Number(_)) || tokens.slice(at).len() > 2).map_or(0, |at| at + 1)
+    });
+    let start = (0..end).rev().find(|&at| ends(at)).map_or(0, |at| at + 1);
+    let common = Meaning::FILLER
+        .with(Meaning::LINK)
+        .with(Meaning::CONTEXT)
+        .with(Meaning::SUBJECT)
+        .with(Meaning::AND)
+        .with(Meaning::OR)
+        .with(Meaning::IF)
+        .with(Meaning::OPERATOR)
+        .with(Meaning::CONCLUDES);
+    let mut found: Vec<String> = Vec::new();
+    for at in start..end {
+        let word = tokens.slice(at);
+        let Kind::Word(meaning) = tokens.kind(at) else { continue };
+        let wide = word.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
+        let total = meaning.has(Meaning::TOTALS.with(Meaning::RESULT).with(Meaning::GIVES));
+        if !wide && (word.chars().count() < 3 || meaning.has(common) && !total || QUESTION_WORDS.iter().any(|one| word.eq_ignore_ascii_case(one))) {
+            continue;
+        }
+        for stem in stems(word) {
+            if found.len() < MOST && !found.contains(&stem) {
+                found.push(stem);
+            }
+        }
+    }
+    found
 }
 
 /// Words with a capital letter in a story, wherever they stand.

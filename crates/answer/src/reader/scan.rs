@@ -14,6 +14,8 @@ pub(super) struct Scan<'a> {
     pub(super) truncated: bool,
     /// By token: a number that no sentence can state.
     pub(super) excluded: Vec<bool>,
+    /// By token: the number of a list's line.
+    pub(super) markers: Vec<bool>,
     /// Letters and numbers of options that the completion lists.
     pub(super) options: Vec<(char, usize)>,
     /// End of the text but for marks behind its last number.
@@ -50,10 +52,12 @@ impl<'a> Scan<'a> {
             tokens,
             truncated,
             excluded: vec![false; tokens.tokens.len()],
+            markers: Vec::new(),
             options: Vec::new(),
             end: tokens.text.trim_end_matches(['*', '`', '$', '}']).len(),
         };
         scan.exclude_list_markers();
+        scan.markers = scan.excluded.clone();
         scan.find_options();
         for at in 0..tokens.tokens.len() {
             if let Some(number) = tokens.number(at) {

@@ -102,6 +102,11 @@ impl Meaning {
     /// Names a rank: the position of a thing in a row (letter, position, place).
     pub const RANKS: Meaning = Meaning(1 << 33);
 
+    /// Announces an explanation of what was said (explain, breakdown, why).
+    pub const EXPLAINS: Meaning = Meaning(1 << 34);
+    /// Begins a conclusion from what stands before it, not a sum (so, therefore).
+    pub const FOLLOWS: Meaning = Meaning(1 << 35);
+
     /// True if any of the meanings of `other` is one of these.
     pub fn has(self, other: Meaning) -> bool {
         self.0 & other.0 != 0
@@ -168,7 +173,7 @@ const WORDS: &[(Meaning, &str)] = &[
         Meaning::CHECKS,
         "check checking checks verify verification verifying verified proof probe confirm confirming confirmation \
          explanation note reason reasoning source sources reference references confidence hint time tokens \
-         verifica vérification überprüfung kontrolle comprobación verificación verificação checked \
+         nota notes remarque hinweis probe controle controleren kontrol kontrola sprawdzenie kontroll проверка примечание verifica vérification überprüfung kontrolle comprobación verificación verificação checked \
          double-check doublecheck sanity p.s. ps disclaimer page",
     ),
     (
@@ -182,7 +187,7 @@ const WORDS: &[(Meaning, &str)] = &[
          somit daher folglich insgesamt donc ainsi finalement entonces luego así portanto logo quindi dunque итак \
          значит следовательно",
     ),
-    (Meaning::DENIES, "not instead isn't wasn't neither nicht sondern pas non no rather except excluding"),
+    (Meaning::DENIES, "not instead isn't wasn't neither doubt doubts hardly nicht sondern pas non no rather except excluding"),
     (Meaning::OR, "or oder ou o или atau"),
     (Meaning::AND, "and und et y e и dan"),
     (Meaning::IF, "if suppose supposing assume imagine instance wenn falls si se если"),
@@ -248,6 +253,17 @@ const WORDS: &[(Meaning, &str)] = &[
         Meaning::OFFER,
         "tip fun hope happy feel curious want try ps p.s fyi btw remember note interesting interestingly by-the-way bonus trivia tipp \
          hinweis astuce consejo dica consiglio",
+    ),
+    (
+        Meaning::EXPLAINS,
+        "explain explanation explanations how why breakdown reasoning steps calculation calculations working workings details derivation \
+         here's reason justification erklärung rechnung begründung rechenweg explicación explication desglose détail spiegazione explicação \
+         объяснение uitleg açıklama",
+    ),
+    (
+        Meaning::FOLLOWS,
+        "so therefore thus hence finally consequently then means somit daher folglich also donc ainsi finalement entonces luego así portanto \
+         logo então quindi dunque allora итак значит следовательно поэтому dus więc zatem alltså tedy",
     ),
     (Meaning::PLANS, "need needs first firstly let's let next begin start step compute calculate find determine plan zuerst d'abord primero"),
     (
