@@ -14,16 +14,16 @@ const TELLING: [(Language, &str); 7] = [
         Language::German,
         "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit",
     ),
-    (Language::French, "le la les est et une réponse donc des du il y dans sont somme résultat coûte nous reste avec"),
+    (Language::French, "le la les est et une ce elle ils il sur pour par au aux avait ont quel quelle combien réponse donc des du il y dans sont somme résultat coûte nous reste avec"),
     (
         Language::Spanish,
         "cuánto cuánta cuántos cuántas qué entre el los las es y una respuesta la del se en por son suma resultado cuesta entonces total número tiene",
     ),
-    (Language::Portuguese, "os é um uma resposta soma resultado então são da tem na custa portanto"),
+    (Language::Portuguese, "os é um uma com ficou quantos quantas para ele ela tinha resposta soma resultado então são da tem na custa portanto"),
     (Language::Italian, "il lo gli è un una risposta la somma risultato quindi sono di che costa"),
     (
         Language::CommaDecimal,
-        "het een en antwoord är svaret och wynik jest odpowiedź to odpověď cevap ve sonuç jawabannya adalah",
+        "het een van dat zijn op er hij nog hoeveel han hon har hur det kvar ile ma jest kolik jich bu kaç toplam bir antwoord är svaret och wynik jest odpowiedź to odpověď cevap ve sonuç jawabannya adalah",
     ),
 ];
 
@@ -51,6 +51,20 @@ fn told_by(text: &str) -> Option<Language> {
     let mut counts = [0usize; TELLING.len()];
     let mut cyrillic = 0;
     let mut other = 0;
+    // Letters that one of the languages has.
+    for c in text.chars().take(20 * LOOKED_AT) {
+        let language = match c {
+            'ñ' | '¿' | '¡' => Language::Spanish,
+            'ã' | 'õ' => Language::Portuguese,
+            'ß' => Language::German,
+            'œ' | 'ê' | 'è' | 'û' => Language::French,
+            'ł' | 'ą' | 'ę' | 'ś' | 'ż' | 'ź' | 'ć' | 'ń' | 'ř' | 'ě' | 'ů' | 'ğ' | 'ı' | 'ş' | 'ő' | 'ű' | 'å' | 'č' | 'š' | 'ž' => Language::CommaDecimal,
+            _ => continue,
+        };
+        if let Some(place) = TELLING.iter().position(|(telling, _)| *telling == language) {
+            counts[place] += 2;
+        }
+    }
     let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
     for word in words.take(LOOKED_AT) {
         let first = word.chars().next().unwrap_or(' ') as u32;

@@ -106,7 +106,7 @@ fn in_words(
         return Some((number, at + 1));
     }
     // Most words are no number.
-    let compounds = matches!(language, Language::German | Language::Italian);
+    let compounds = matches!(language, Language::German | Language::Italian | Language::CommaDecimal) || language == Language::Other && !tokens.slice(at).is_ascii();
     let first = tokens.slice(at).split('-').next().unwrap_or_default();
     let hyphenated = tokens.slice(at).contains('-') && meaning_of(first).has(Meaning::NUMERAL);
     if !(compounds || hyphenated || meaning.has(Meaning::NUMERAL)) {

@@ -268,6 +268,236 @@ const ITALIAN: &[(&str, u64)] = &[
     ("novant", 90),
 ];
 
+/// Numerals of other languages that write decimals with a comma: Russian, Polish, Czech, Turkish.
+const COMMA_DECIMAL: &[(&str, Part)] = &[
+    ("ноль", Part::Small(0)),
+    ("нуль", Part::Small(0)),
+    ("один", Part::Small(1)),
+    ("одна", Part::Small(1)),
+    ("одно", Part::Small(1)),
+    ("одну", Part::Small(1)),
+    ("два", Part::Small(2)),
+    ("две", Part::Small(2)),
+    ("три", Part::Small(3)),
+    ("четыре", Part::Small(4)),
+    ("пять", Part::Small(5)),
+    ("шесть", Part::Small(6)),
+    ("семь", Part::Small(7)),
+    ("восемь", Part::Small(8)),
+    ("девять", Part::Small(9)),
+    ("десять", Part::Small(10)),
+    ("одиннадцать", Part::Small(11)),
+    ("двенадцать", Part::Small(12)),
+    ("тринадцать", Part::Small(13)),
+    ("четырнадцать", Part::Small(14)),
+    ("пятнадцать", Part::Small(15)),
+    ("шестнадцать", Part::Small(16)),
+    ("семнадцать", Part::Small(17)),
+    ("восемнадцать", Part::Small(18)),
+    ("девятнадцать", Part::Small(19)),
+    ("двадцать", Part::Small(20)),
+    ("тридцать", Part::Small(30)),
+    ("сорок", Part::Small(40)),
+    ("пятьдесят", Part::Small(50)),
+    ("шестьдесят", Part::Small(60)),
+    ("семьдесят", Part::Small(70)),
+    ("восемьдесят", Part::Small(80)),
+    ("девяносто", Part::Small(90)),
+    ("сто", Part::Small(100)),
+    ("двести", Part::Small(200)),
+    ("триста", Part::Small(300)),
+    ("четыреста", Part::Small(400)),
+    ("пятьсот", Part::Small(500)),
+    ("шестьсот", Part::Small(600)),
+    ("семьсот", Part::Small(700)),
+    ("восемьсот", Part::Small(800)),
+    ("девятьсот", Part::Small(900)),
+    ("тысяча", Part::Power(3)),
+    ("тысячи", Part::Power(3)),
+    ("тысяч", Part::Power(3)),
+    ("миллион", Part::Power(6)),
+    ("миллиона", Part::Power(6)),
+    ("миллионов", Part::Power(6)),
+    ("zero", Part::Small(0)),
+    ("jeden", Part::Small(1)),
+    ("jedna", Part::Small(1)),
+    ("jedno", Part::Small(1)),
+    ("dwa", Part::Small(2)),
+    ("dwie", Part::Small(2)),
+    ("trzy", Part::Small(3)),
+    ("cztery", Part::Small(4)),
+    ("pięć", Part::Small(5)),
+    ("sześć", Part::Small(6)),
+    ("siedem", Part::Small(7)),
+    ("osiem", Part::Small(8)),
+    ("dziewięć", Part::Small(9)),
+    ("dziesięć", Part::Small(10)),
+    ("jedenaście", Part::Small(11)),
+    ("dwanaście", Part::Small(12)),
+    ("trzynaście", Part::Small(13)),
+    ("czternaście", Part::Small(14)),
+    ("piętnaście", Part::Small(15)),
+    ("szesnaście", Part::Small(16)),
+    ("siedemnaście", Part::Small(17)),
+    ("osiemnaście", Part::Small(18)),
+    ("dziewiętnaście", Part::Small(19)),
+    ("dwadzieścia", Part::Small(20)),
+    ("trzydzieści", Part::Small(30)),
+    ("czterdzieści", Part::Small(40)),
+    ("pięćdziesiąt", Part::Small(50)),
+    ("sześćdziesiąt", Part::Small(60)),
+    ("siedemdziesiąt", Part::Small(70)),
+    ("osiemdziesiąt", Part::Small(80)),
+    ("dziewięćdziesiąt", Part::Small(90)),
+    ("sto", Part::Small(100)),
+    ("dwieście", Part::Small(200)),
+    ("trzysta", Part::Small(300)),
+    ("czterysta", Part::Small(400)),
+    ("pięćset", Part::Small(500)),
+    ("sześćset", Part::Small(600)),
+    ("siedemset", Part::Small(700)),
+    ("osiemset", Part::Small(800)),
+    ("dziewięćset", Part::Small(900)),
+    ("tysiąc", Part::Power(3)),
+    ("tysiące", Part::Power(3)),
+    ("tysięcy", Part::Power(3)),
+    ("nula", Part::Small(0)),
+    ("dvě", Part::Small(2)),
+    ("dva", Part::Small(2)),
+    ("tři", Part::Small(3)),
+    ("čtyři", Part::Small(4)),
+    ("pět", Part::Small(5)),
+    ("šest", Part::Small(6)),
+    ("sedm", Part::Small(7)),
+    ("osm", Part::Small(8)),
+    ("devět", Part::Small(9)),
+    ("deset", Part::Small(10)),
+    ("jedenáct", Part::Small(11)),
+    ("dvanáct", Part::Small(12)),
+    ("třináct", Part::Small(13)),
+    ("čtrnáct", Part::Small(14)),
+    ("patnáct", Part::Small(15)),
+    ("šestnáct", Part::Small(16)),
+    ("sedmnáct", Part::Small(17)),
+    ("osmnáct", Part::Small(18)),
+    ("devatenáct", Part::Small(19)),
+    ("dvacet", Part::Small(20)),
+    ("třicet", Part::Small(30)),
+    ("čtyřicet", Part::Small(40)),
+    ("padesát", Part::Small(50)),
+    ("šedesát", Part::Small(60)),
+    ("sedmdesát", Part::Small(70)),
+    ("osmdesát", Part::Small(80)),
+    ("devadesát", Part::Small(90)),
+    ("dvěstě", Part::Small(200)),
+    ("tisíc", Part::Power(3)),
+    ("tisíce", Part::Power(3)),
+    ("sıfır", Part::Small(0)),
+    ("bir", Part::Small(1)),
+    ("iki", Part::Small(2)),
+    ("üç", Part::Small(3)),
+    ("dört", Part::Small(4)),
+    ("beş", Part::Small(5)),
+    ("altı", Part::Small(6)),
+    ("yedi", Part::Small(7)),
+    ("sekiz", Part::Small(8)),
+    ("dokuz", Part::Small(9)),
+    ("on", Part::Small(10)),
+    ("yirmi", Part::Small(20)),
+    ("otuz", Part::Small(30)),
+    ("kırk", Part::Small(40)),
+    ("elli", Part::Small(50)),
+    ("altmış", Part::Small(60)),
+    ("yetmiş", Part::Small(70)),
+    ("seksen", Part::Small(80)),
+    ("doksan", Part::Small(90)),
+    ("yüz", Part::Power(2)),
+    ("bin", Part::Power(3)),
+    ("milyon", Part::Power(6)),
+];
+
+/// Arabic numerals; the letter for "and" stands before a word.
+const ARABIC: &[(&str, Part)] = &[
+    ("صفر", Part::Small(0)),
+    ("واحد", Part::Small(1)),
+    ("واحدة", Part::Small(1)),
+    ("اثنان", Part::Small(2)),
+    ("اثنين", Part::Small(2)),
+    ("اثنتان", Part::Small(2)),
+    ("اثنتين", Part::Small(2)),
+    ("ثلاثة", Part::Small(3)),
+    ("ثلاث", Part::Small(3)),
+    ("أربعة", Part::Small(4)),
+    ("أربع", Part::Small(4)),
+    ("اربعة", Part::Small(4)),
+    ("خمسة", Part::Small(5)),
+    ("خمس", Part::Small(5)),
+    ("ستة", Part::Small(6)),
+    ("ست", Part::Small(6)),
+    ("سبعة", Part::Small(7)),
+    ("سبع", Part::Small(7)),
+    ("ثمانية", Part::Small(8)),
+    ("ثماني", Part::Small(8)),
+    ("ثمان", Part::Small(8)),
+    ("تسعة", Part::Small(9)),
+    ("تسع", Part::Small(9)),
+    ("عشرة", Part::Small(10)),
+    ("عشر", Part::Small(10)),
+    ("عشرون", Part::Small(20)),
+    ("عشرين", Part::Small(20)),
+    ("ثلاثون", Part::Small(30)),
+    ("ثلاثين", Part::Small(30)),
+    ("أربعون", Part::Small(40)),
+    ("أربعين", Part::Small(40)),
+    ("خمسون", Part::Small(50)),
+    ("خمسين", Part::Small(50)),
+    ("ستون", Part::Small(60)),
+    ("ستين", Part::Small(60)),
+    ("سبعون", Part::Small(70)),
+    ("سبعين", Part::Small(70)),
+    ("ثمانون", Part::Small(80)),
+    ("ثمانين", Part::Small(80)),
+    ("تسعون", Part::Small(90)),
+    ("تسعين", Part::Small(90)),
+    ("مئة", Part::Power(2)),
+    ("مائة", Part::Power(2)),
+    ("مئتان", Part::Small(200)),
+    ("مائتان", Part::Small(200)),
+    ("مئتين", Part::Small(200)),
+    ("مائتين", Part::Small(200)),
+    ("ألف", Part::Power(3)),
+    ("آلاف", Part::Power(3)),
+    ("الف", Part::Power(3)),
+    ("مليون", Part::Power(6)),
+];
+
+const DUTCH: &[(&str, u64)] = &[
+    ("nul", 0), ("een", 1), ("één", 1), ("twee", 2), ("drie", 3), ("vier", 4), ("vijf", 5), ("zes", 6), ("zeven", 7), ("acht", 8), ("negen", 9), ("tien", 10),
+    ("elf", 11), ("twaalf", 12), ("dertien", 13), ("veertien", 14), ("vijftien", 15), ("zestien", 16), ("zeventien", 17), ("achttien", 18),
+    ("negentien", 19), ("twintig", 20), ("dertig", 30), ("veertig", 40), ("vijftig", 50), ("zestig", 60), ("zeventig", 70), ("tachtig", 80), ("negentig", 90),
+];
+
+const SWEDISH: &[(&str, u64)] = &[
+    ("noll", 0), ("ett", 1), ("två", 2), ("tre", 3), ("fyra", 4), ("fem", 5), ("sex", 6), ("sju", 7), ("åtta", 8), ("nio", 9), ("tio", 10), ("elva", 11),
+    ("tolv", 12), ("tretton", 13), ("fjorton", 14), ("femton", 15), ("sexton", 16), ("sjutton", 17), ("arton", 18), ("nitton", 19), ("tjugo", 20),
+    ("trettio", 30), ("fyrtio", 40), ("femtio", 50), ("sextio", 60), ("sjuttio", 70), ("åttio", 80), ("nittio", 90), ("en", 1),
+];
+
+/// Korean counting words, native and of Chinese origin; tens stand before ones in one word.
+const KOREAN: &[(&str, u64)] = &[
+    ("하나", 1), ("둘", 2), ("셋", 3), ("넷", 4), ("다섯", 5), ("여섯", 6), ("일곱", 7), ("여덟", 8), ("아홉", 9), ("열", 10), ("스물", 20), ("스무", 20), ("서른", 30),
+    ("마흔", 40), ("쉰", 50), ("예순", 60), ("일흔", 70), ("여든", 80), ("아흔", 90), ("열한", 11), ("열두", 12), ("열세", 13), ("열네", 14), ("한", 1), ("두", 2), ("세", 3), ("네", 4),
+];
+
+/// Hindi numerals, each of which has a word of its own.
+const HINDI: [&str; 100] = [
+    "शून्य", "एक", "दो", "तीन", "चार", "पाँच", "छह", "सात", "आठ", "नौ", "दस", "ग्यारह", "बारह", "तेरह", "चौदह", "पंद्रह", "सोलह", "सत्रह", "अठारह", "उन्नीस",
+    "बीस", "इक्कीस", "बाईस", "तेईस", "चौबीस", "पच्चीस", "छब्बीस", "सत्ताईस", "अट्ठाईस", "उनतीस", "तीस", "इकतीस", "बत्तीस", "तैंतीस", "चौंतीस", "पैंतीस", "छत्तीस", "सैंतीस", "अड़तीस", "उनतालीस",
+    "चालीस", "इकतालीस", "बयालीस", "तैंतालीस", "चौवालीस", "पैंतालीस", "छियालीस", "सैंतालीस", "अड़तालीस", "उनचास", "पचास", "इक्यावन", "बावन", "तिरपन", "चौवन", "पचपन", "छप्पन", "सत्तावन", "अट्ठावन", "उनसठ",
+    "साठ", "इकसठ", "बासठ", "तिरसठ", "चौंसठ", "पैंसठ", "छियासठ", "सड़सठ", "अड़सठ", "उनहत्तर", "सत्तर", "इकहत्तर", "बहत्तर", "तिहत्तर", "चौहत्तर", "पचहत्तर", "छिहत्तर", "सतहत्तर", "अठहत्तर", "उन्यासी",
+    "अस्सी", "इक्यासी", "बयासी", "तिरासी", "चौरासी", "पचासी", "छियासी", "सत्तासी", "अट्ठासी", "नवासी", "नब्बे", "इक्यानवे", "बानवे", "तिरानवे", "चौरानवे", "पचानवे", "छियानवे", "सत्तानवे", "अट्ठानवे", "निन्यानवे",
+];
+
 /// Share of a lower-case word in a number of a language.
 pub fn part(word: &str, language: Language) -> Option<Part> {
     let of = |table: &[(&str, Part)]| table.iter().find(|(name, _)| *name == word).map(|(_, part)| *part);
@@ -279,8 +509,34 @@ pub fn part(word: &str, language: Language) -> Option<Part> {
         Language::Italian => {
             compound(word, ITALIAN, "", &[("cento", 100), ("mila", 1000), ("mille", 1000)]).map(Part::Small)
         }
-        Language::English | Language::CommaDecimal | Language::Other => english(word).or_else(|| of(ENGLISH_BESIDE)),
+        Language::CommaDecimal => of(COMMA_DECIMAL)
+            .or_else(|| compound(word, DUTCH, "en", &[("honderd", 100), ("duizend", 1000)]).or_else(|| compound(&word.replace("ën", "en"), DUTCH, "en", &[("honderd", 100), ("duizend", 1000)])).filter(|_| word != "een").map(Part::Small))
+            .or_else(|| compound(word, SWEDISH, "", &[("hundra", 100), ("tusen", 1000)]).filter(|_| word != "en" && word != "ett").map(Part::Small)),
+        Language::Other => other(word).or_else(|| english(word)).or_else(|| of(ENGLISH_BESIDE)),
+        Language::English => english(word).or_else(|| of(ENGLISH_BESIDE)),
     }
+}
+
+/// Arabic, Korean and Hindi.
+fn other(word: &str) -> Option<Part> {
+    let of = |word: &str| ARABIC.iter().find(|(name, _)| *name == word).map(|(_, part)| *part);
+    if word.is_ascii() {
+        return None;
+    }
+    if let Some(part) = of(word).or_else(|| word.strip_prefix('و').and_then(of)) {
+        return Some(part);
+    }
+    if let Some(value) = HINDI.iter().position(|one| *one == word) {
+        return Some(Part::Small(value as u64));
+    }
+    match word {
+        "सौ" => return Some(Part::Power(2)),
+        "हज़ार" | "हजार" => return Some(Part::Power(3)),
+        "लाख" => return Some(Part::Power(5)),
+        _ => {}
+    }
+    let single = word.chars().count() == 1;
+    compound(word, KOREAN, "", &[]).filter(|_| !single || word == "열" || word == "쉰").map(Part::Small)
 }
 
 fn english(word: &str) -> Option<Part> {
