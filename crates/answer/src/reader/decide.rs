@@ -60,6 +60,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let (mut section, mut headed, mut corrected_at): (bool, bool, Vec<usize>) = (false, false, Vec::new());
     let mut answered = false;
     let mut chosen = None;
+    let mut asked_done = false;
     let (mut depth, mut explained, mut refused): (usize, bool, Option<usize>) = (0, false, None);
     for (index, piece) in pieces.iter().enumerate() {
         if scan.begins_another_question(piece, answered) {
@@ -92,6 +93,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
             depth = 0;
         }
         for mention in &mut found {
+            mention.features.set(F::AfterAsked, asked_done);
             mention.features.set(F::Explained, explained);
             mention.features.set(F::AfterRefusal, refused.is_some_and(|at| at < index));
             mention.features.set(F::BeforeRefusal, refused == Some(index));
@@ -113,7 +115,11 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
                 _ => {}
             }
         }
-        answered |= found.iter().any(|mention| mention.features.tier() >= 2);
+        asked_done |= scan.question.instructs && found.iter().any(|mention| mention.features.any(&[F::Continues, F::Whole]) && mention.features.has(F::InForm) || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast));
+        answered |= found.iter().any(|mention| {
+            let tier = mention.features.tier();
+            tier >= 2 || tier == 1 && mention.features.any(&[F::OnlyOfSentence, F::EndsSentence])
+        });
         mentions.extend(found);
     }
     for mention in mentions.iter_mut().filter(|mention| Some(mention.at) == chosen) {
@@ -122,6 +128,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     }
     let range = ..pieces.len().min(last_piece + 1);
     relate(scan, &pieces[range], &mut mentions, &corrected_at);
+    none.set(F::NoneAnswered, asked_done);
     nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, &mut none);
     Evidence { mentions, none, ended }
 }

@@ -43,10 +43,10 @@ features! {
     LastSentence, SecondLast, FirstSentence, OnlySentence, Corrected, Reopened, WithdrawnBare, AfterRefusal, BeforeRefusal,
     EarlierDeclared, LaterDeclared, EarlierShown, LaterShown, LaterResult, LaterSaid, LaterNone, Supported, Repeated,
     // The text.
-    Example, ExampleQuoted, LaterOther, Cut, TextCut, CutAfter, Contradicted, OtherLines,
+    Example, ExampleQuoted, LaterOther, Cut, TextCut, CutAfter, Contradicted, OtherLines, AfterAsked,
     // No answer.
     NoneBias, NoneRefused, NoneTruncated, NoneNoResult, NoneOperation, NoneEmptyBox, NoneAsks, NoneOnlyChecks, NoneProgram,
-    NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared,
+    NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared, NoneAnswered,
 }
 
 /// A set of features.

@@ -206,6 +206,10 @@ impl Scan<'_> {
                     if is(&["to"]) && before > start && self.is(before - 1, &["comes", "come", "amounts", "amount", "equal", "equals", "adds", "up", "sums", "simplifies", "reduces", "rounds", "works", "evaluates", "corresponds", "down", "out", "converts"]) {
                         break F::CueGives;
                     }
+                    // "Il y a 14 jours", "elle a 9 ans"
+                    if is(&["a"]) && before > start && self.is(before - 1, &["y", "il", "elle", "on", "qui"]) {
+                        break F::CueGives;
+                    }
                     if is(&["by", "um"]) {
                         break F::CueBy;
                     }
@@ -649,7 +653,7 @@ impl Scan<'_> {
         let goes_on = begins_text
             && self.question.open_ended
             && !self.question.is_chat
-            && !matches!(self.kind(first + 1), Kind::Equals | Kind::Operator(_))
+            && !matches!(self.kind(first + 1), Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater)
             && !self.tokens.means(first + 1, Meaning::LINK.with(Meaning::GIVES).with(Meaning::UP).with(Meaning::DOWN).with(Meaning::AND).with(Meaning::OPERATOR));
         features.set(F::Continues, goes_on);
         if whole || alone || goes_on {

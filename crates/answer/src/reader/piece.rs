@@ -41,7 +41,14 @@ pub(super) fn pieces(tokens: &Tokens<'_>) -> Vec<Piece> {
             begins_line = false;
         }
         begins_line |= line;
-        after_rule |= kind == Kind::Rule;
+        // Under the rule of a column stands its result.
+        let column = |near: Option<Kind>| matches!(near, Some(Kind::Number(_)));
+        if kind == Kind::Rule {
+            let line = |at: &usize| tokens.kind(*at) != Kind::Line;
+            let before = (0..at).rev().find(line).map(|at| tokens.kind(at));
+            let behind = (at + 1..tokens.tokens.len()).find(line).map(|at| tokens.kind(at));
+            after_rule |= !(column(before) && column(behind));
+        }
         // What is divided for its length loses nothing.
         start = if sentence { at + 1 } else { at };
     }
@@ -125,7 +132,9 @@ impl<'a> Scan<'a> {
             let marked = piece.heading || matches!(self.kind(piece.range.start), Kind::Bold);
             let short = self.is(at, &["q", "question"]);
             // A completion may begin with the question that was asked.
-            let ours = !answered && !piece.range.clone().filter_map(|at| self.number(at)).any(|number| !self.question.gives(number));
+            let mut numbers = piece.range.clone().filter_map(|at| self.number(at)).peekable();
+            let same = if numbers.peek().is_some() { numbers.all(|number| self.question.gives(number)) } else { self.echo(&piece.range) >= 4 };
+            let ours = !answered && same;
             if !ours && (colon && (answered || short) || answered && (marked || numbered)) {
                 return true;
             }
