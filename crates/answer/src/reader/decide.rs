@@ -206,6 +206,14 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         features.set(F::TextCut, scan.truncated);
         features.set(F::CutAfter, scan.truncated && Some(piece) != last);
         features.set(F::OtherLines, features.has(F::LineAlone) && tiers.iter().enumerate().any(|(other, _)| other != index && keys[other] != keys[index] && mentions[other].features.has(F::LineAlone)));
+        features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
+        // Where a number stands says nothing for one that is about something else.
+        if tier == 0 {
+            features.remove(&[
+                F::EndsSentence, F::LastOfSentence, F::OnlyOfSentence, F::LastSentence, F::OnlySentence, F::LaterNone, F::CueLink, F::CueGives, F::CueConcludes,
+                F::CueColon, F::CueStart, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::AskedUnit, F::Follows, F::Concludes,
+            ]);
+        }
         mentions[index].features = features;
     }
     contradict(scan, mentions, &keys);

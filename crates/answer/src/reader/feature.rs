@@ -34,7 +34,7 @@ features! {
     CueResult, CueBy, CueWith, CueOther, CueStart, CueExactly, CueOf,
     // The clause.
     SubjectVerb, IsSubject, TotalsBehind, EndsSentence, BeginsSentence, LastOfSentence, FirstOfSentence, OnlyOfSentence,
-    InReason, InIf, InPremise, InBrackets, Elaborates, Denied, Contrast, RivalBefore, RivalBehind, RangeSide, InList,
+    InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, Contrast, RivalBefore, RivalBehind, RangeSide, InList,
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
     // The sentence.
     Concludes, Follows, AskedOne, AskedTwo, AskedThree, ClauseAsked, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Echoes, EchoesMuch, Bullet, Heading, AfterRule, TableLast,
@@ -43,7 +43,7 @@ features! {
     LastSentence, SecondLast, FirstSentence, OnlySentence, Corrected, Reopened, WithdrawnBare, AfterRefusal, BeforeRefusal,
     EarlierDeclared, LaterDeclared, EarlierShown, LaterShown, LaterResult, LaterSaid, LaterNone, Supported, Repeated,
     // The text.
-    Example, ExampleQuoted, LaterOther, Cut, TextCut, CutAfter, Contradicted, OtherLines, AfterAsked,
+    Example, ExampleQuoted, LaterOther, Cut, TextCut, CutAfter, Contradicted, Tier0, Tier1, Tier2, Tier3, Tier4, OtherLines, AfterAsked,
     // No answer.
     NoneBias, NoneRefused, NoneTruncated, NoneNoResult, NoneOperation, NoneEmptyBox, NoneAsks, NoneOnlyChecks, NoneProgram,
     NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared, NoneAnswered,
@@ -61,6 +61,12 @@ impl Features {
     pub fn set(&mut self, feature: Feature, holds: bool) {
         if holds {
             self.add(feature);
+        }
+    }
+
+    pub fn remove(&mut self, features: &[Feature]) {
+        for &feature in features {
+            self.0[feature as usize / 64] &= !(1 << (feature as usize % 64));
         }
     }
 

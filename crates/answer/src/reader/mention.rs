@@ -167,7 +167,7 @@ impl Scan<'_> {
         features.set(F::SmallWord, number.spelling == Spelling::Words && small && !counts);
         features.set(F::Ordinal, number.ordinal && !question.asks_rank);
         features.set(F::OrdinalAsked, number.ordinal && question.asks_rank);
-        let year = number.spelling == Spelling::Integer && number.text.len() == 4 && number.text.starts_with(['1', '2']) && !self.is_unit(at + 1);
+        let year = number.spelling == Spelling::Integer && number.text.len() == 4 && number.text.starts_with(['1', '2']) && !features.has(F::AskedUnit);
         features.set(F::YearAsked, year && question.asks_year);
         features.set(F::YearOdd, question.looks_up && year != question.asks_year);
     }
@@ -308,6 +308,12 @@ impl Scan<'_> {
         if !features.has(F::InReason) {
             let reason = (range.start + 1..clause).rev().take(24).find(|&at| self.tokens.means(at, Meaning::REASON.with(Meaning::CONCLUDES)));
             features.set(F::InReason, reason.is_some_and(|at| self.tokens.means(at, Meaning::REASON) && at > range.start + 2));
+        }
+        // "Because there are 2 trains, ..." comes before what it is the reason for; "21, because 7 take 3" after it.
+        if features.has(F::InReason) {
+            let reason = (range.start..at).rev().find(|&at| self.tokens.means(at, Meaning::REASON)).unwrap_or(at);
+            let stated = (range.start..reason).any(|at| matches!(self.kind(at), Kind::Number(_)));
+            features.set(F::ReasonFirst, !stated);
         }
         let (behind, _) = self.behind(at);
         let opens = |at: usize| {
@@ -520,6 +526,8 @@ impl Scan<'_> {
                 Kind::Equals | Kind::Arrow => led = true,
                 Kind::Word(meaning) if meaning.has(Meaning::LINK) => led = true,
                 Kind::Word(meaning) if meaning.has(Meaning::ANSWER.with(Meaning::RESULT)) && !led => return next,
+                // "Final check:"
+                Kind::Word(meaning) if meaning.has(Meaning::CHECKS) => return at + 1,
                 Kind::Word(meaning) if meaning.has(Meaning::DENIES.with(Meaning::EXAMPLE).with(Meaning::OR)) => {}
                 // "The answer to 744 + 543 is"
                 Kind::Word(meaning) if meaning.has(Meaning::CONTEXT) || self.is(next, &["to"]) => {
@@ -741,7 +749,7 @@ impl Features {
         if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Hypothetical, F::AfterRule, F::ExampleQuoted]) {
             return if self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared]) && !self.any(&[F::Question, F::Hypothetical]) { 4 } else { 0 };
         }
-        if self.any(&[F::Denied, F::InReason, F::InIf, F::InPremise, F::NotCompared]) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
+        if (self.any(&[F::Denied, F::NotCompared]) || self.has(F::InReason) && !self.has(F::ReasonFirst) || self.any(&[F::InIf, F::InPremise]) && !self.any(&[F::CueGives, F::EqualsLast])) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
             return 0;
         }
         if self.has(F::Choice) && !self.has(F::Chosen) {
