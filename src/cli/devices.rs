@@ -188,9 +188,14 @@ impl Part {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(failed)?;
         let stderr = child.stderr.take();
-        let errors = std::thread::spawn(move || {
+        let errors = std::thread::Builder::new().spawn(move || {
             stderr.map_or_else(Vec::new, |pipe| BufReader::new(pipe).lines().map_while(Result::ok).collect())
         });
+        let errors = errors.map_err(|error| {
+            // Nobody would wait for it.
+            child.kill().and_then(|()| child.wait()).ok();
+            failed(error)
+        })?;
         let device = name(device);
         Ok(Part { device, child, errors, events, read: 0, stopped: false, planned: 0, done: 0, correct: 0 })
     }

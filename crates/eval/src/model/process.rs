@@ -156,7 +156,8 @@ impl Process {
             }
         };
         // Drained, because a full pipe would block the program.
-        std::thread::spawn(move || lines.for_each(drop));
+        let drain = std::thread::Builder::new().spawn(move || lines.for_each(drop));
+        drain.map_err(|error| EvalError::thread("read the output of the engine", error))?;
         let address = Address::parse(&format!("{address}/v1")).map_err(|error| failed(error.to_string()))?;
         if !address.is_loopback() {
             return Err(failed(format!(

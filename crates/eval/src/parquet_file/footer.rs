@@ -27,7 +27,7 @@ const TAIL: u64 = 8;
 /// Checks the footer of a file.
 ///
 /// # Errors
-/// What is beyond the limits, in words. A file without a footer is left to the library, which says so.
+/// The limit that is exceeded, in words. A file without a footer is left to the library, which says so.
 pub(super) fn check(file: &File, size: u64) -> Result<(), String> {
     if size < TAIL + 4 {
         return Ok(());

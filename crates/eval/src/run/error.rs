@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 use earnest_engine::EngineError;
 
 use crate::run::store::did_you_mean;
-use earnest_tasks::suite::dnc::shortened;
+use earnest_tasks::suite::quoted::shortened;
 
 /// Characters of a stranger's name in a message.
 const LONGEST_SHOWN: usize = 80;

@@ -6,6 +6,7 @@ pub mod gsm_symbolic;
 pub mod log;
 pub mod nupa;
 pub mod profile;
+pub mod quoted;
 pub mod registry;
 pub mod task;
 

@@ -1,6 +1,7 @@
 //! Errors of a task file: place, and the nearest known key.
 use std::path::Path;
 
+use crate::suite::quoted::{LONGEST_QUOTED, shortened};
 use crate::suite::registry::OptionError;
 
 /// Error of the TOML reader, with its place and, for an unknown key, the nearest known one.
@@ -10,12 +11,17 @@ pub(super) fn explained(error: &toml::de::Error, text: &str, path: &Path) -> Opt
     let mut names = message.split('`').skip(1).step_by(2);
     let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
     let (Some(name), true) = (names.next(), unknown) else {
+        let message = shortened(&message, 10 * LONGEST_QUOTED);
         return OptionError::usage(format!("{}{place}: {message}", path.display()))
             .help("`earnest tasks new NAME` writes an example");
     };
     let known: Vec<&str> = names.collect();
     let thing = if message.starts_with("unknown field") { "key" } else { "value" };
-    let error = OptionError::usage(format!("{}{place}: there is no {thing} {name}", path.display()));
+    let error = OptionError::usage(format!(
+        "{}{place}: there is no {thing} {}",
+        path.display(),
+        shortened(name, LONGEST_QUOTED)
+    ));
     let all = format!("the {thing}s here are {}", known.join(", "));
     match nearest(name, known) {
         Some(found) => error.help(format!("write {found}? {all}")),
