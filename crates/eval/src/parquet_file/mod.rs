@@ -10,6 +10,7 @@ mod levels;
 mod pages;
 mod survey;
 mod thrift;
+mod values;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -27,6 +28,7 @@ use parquet::record::reader::{ReaderIter, RowIter, TreeBuilder};
 use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor, Type};
 
 pub(crate) use footer::MOST_COLUMNS;
+pub(crate) use values::text;
 use levels::Window;
 use pages::{GzipPages, Held, PageSource, Pages};
 use survey::{Source, Totals, most_memory, survey};
@@ -130,10 +132,15 @@ impl Reader {
         totals: &mut Totals,
     ) -> Result<Group<'_>, Failure> {
         let metadata = self.metadata().row_group(number);
-        let batch = survey(self.source(), metadata, wanted, totals).map_err(Failure::Explained)?;
+        let chunks = metadata.columns().iter().filter(|chunk| wanted(chunk));
+        let batch = survey(self.source(), metadata.num_rows(), chunks, totals).map_err(Failure::Explained)?;
         let library = guarded(|| self.library.get_row_group(number)).map_err(Failure::Unexplained)?;
-        let held = Held::new(most_memory(self.size) + MEMORY_OF_ROWS);
-        Ok(Group { reader: self, library, batch, held })
+        Ok(Group { reader: self, library, batch, held: self.held() })
+    }
+
+    /// A count of what is held of a row group.
+    fn held(&self) -> Arc<Held> {
+        Held::new(most_memory(self.size) + MEMORY_OF_ROWS)
     }
 }
 
@@ -197,7 +204,7 @@ impl Group<'_> {
             Compression::GZIP(_) => {
                 let (at, end) = self.reader.source().range(chunk).map_err(ParquetError::General)?;
                 let file = Arc::clone(&self.reader.file);
-                PageSource::Gzip(GzipPages { file, size: self.reader.size, at, end })
+                PageSource::Gzip(GzipPages { file, size: self.reader.size, at, end, next: None })
             }
             _ => PageSource::Library(self.library.get_column_page_reader(index)?),
         };

@@ -248,6 +248,8 @@ pub(super) struct GzipPages {
     pub size: u64,
     pub at: u64,
     pub end: u64,
+    /// The header of the next page, where it was read.
+    pub next: Option<Header>,
 }
 
 impl GzipPages {
@@ -257,9 +259,13 @@ impl GzipPages {
 
     /// The header of the next page that is not an index.
     fn header(&mut self) -> std::result::Result<Option<Header>, String> {
+        if self.next.is_some() {
+            return Ok(self.next.clone());
+        }
         while self.at < self.end {
             let header = Header::read(self.at, self.end, |start, length| self.source().bytes(start, length))?;
             if header.kind != INDEX {
+                self.next = Some(header.clone());
                 return Ok(Some(header));
             }
             self.at += header.length + header.packed;
@@ -278,6 +284,7 @@ impl GzipPages {
 
     fn next_page(&mut self) -> std::result::Result<Option<Page>, String> {
         let Some(header) = self.header()? else { return Ok(None) };
+        self.next = None;
         let packed = self.source().bytes(self.at + header.length, header.packed)?;
         self.at += header.length + header.packed;
         let levels = match header.kind {
