@@ -18,9 +18,7 @@ pub(super) fn with_column(reader: &Reader, reason: String) -> String {
     // Pages that are not compressed are handed on whatever they hold.
     let Some((field, reason)) = values(reader, &reason) else { return reason };
     let groups = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
-    let is_of = |chunk: &&ColumnChunkMetaData| {
-        chunk.column_path().parts().first().is_some_and(|name| name == field)
-    };
+    let is_of = |chunk: &&ColumnChunkMetaData| chunk.column_path().parts().first().is_some_and(|name| name == field);
     let chunks: Vec<&ColumnChunkMetaData> = groups.filter(is_of).collect();
     format!("the values of its {} cannot be read: {reason}", described(&chunks))
 }

@@ -43,7 +43,11 @@ impl Header {
     ///
     /// # Errors
     /// Headers that are damaged, or say more bytes than there are.
-    pub fn read(start: u64, end: u64, mut bytes: impl FnMut(u64, u64) -> Result<Vec<u8>, String>) -> Result<Header, String> {
+    pub fn read(
+        start: u64,
+        end: u64,
+        mut bytes: impl FnMut(u64, u64) -> Result<Vec<u8>, String>,
+    ) -> Result<Header, String> {
         let left = end - start;
         // Most have some 30 bytes.
         let mut most = 512;
@@ -53,7 +57,10 @@ impl Header {
             match Header::parse(&head) {
                 Err(Fault::Short) if length < left && most < MOST_HEADER => most *= 8,
                 Err(Fault::Short) if length < left => {
-                    return Err(format!("the header of a page has more than {} MiB, which is the limit", MOST_HEADER >> 20));
+                    return Err(format!(
+                        "the header of a page has more than {} MiB, which is the limit",
+                        MOST_HEADER >> 20
+                    ));
                 }
                 Err(Fault::Many) => {
                     return Err(format!("the lists in the header of a page have more than {MOST_ELEMENTS} values"));

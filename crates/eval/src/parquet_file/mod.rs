@@ -28,10 +28,10 @@ use parquet::record::reader::{ReaderIter, RowIter, TreeBuilder};
 use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor, Type};
 
 pub(crate) use footer::MOST_COLUMNS;
-pub(crate) use values::text;
 use levels::Window;
 use pages::{GzipPages, Held, PageSource, Pages};
 use survey::{Source, Totals, most_memory, survey};
+pub(crate) use values::text;
 
 /// Bytes of pages of rows that are held, beyond those of the pages themselves.
 const MEMORY_OF_ROWS: u64 = 256 << 20;

@@ -25,8 +25,11 @@ const VALUES: u64 = 100_000_000;
 /// Further ones for each byte of the file.
 const VALUES_FACTOR: u64 = 1_000;
 
-/// Pages that any file may have, empty ones included.
+/// Pages that any file may have, empty ones included, beyond [`OWN_PAGES`] of each column of a row group.
 const PAGES: u64 = 100_000;
+
+/// A dictionary, and a page of values.
+const OWN_PAGES: u64 = 2;
 
 /// Values of which each may have a further page. Writers put thousands into one.
 const VALUES_OF_PAGE: u64 = 8;
@@ -62,7 +65,8 @@ pub(super) fn most_memory(size: u64) -> u64 {
 pub(super) struct Totals {
     decoded: u64,
     values: u64,
-    pages: u64,
+    /// Pages beyond [`OWN_PAGES`] of each column of a row group.
+    further_pages: u64,
 }
 
 /// Costs of a column of a row group.
@@ -151,7 +155,7 @@ pub(super) fn survey<'c>(
         shared = shared.max(cost.shared);
         totals.decoded = totals.decoded.saturating_add(cost.decoded);
         totals.values = totals.values.saturating_add(cost.values);
-        totals.pages += cost.pages;
+        totals.further_pages += cost.pages.saturating_sub(OWN_PAGES);
         check(totals.decoded, "bytes without compression", (DECODED, DECODED_FACTOR), source.size)?;
         check(totals.values, "values", (VALUES, VALUES_FACTOR), source.size)?;
     }
@@ -200,10 +204,12 @@ fn cost(source: Source<'_>, chunk: &ColumnChunkMetaData, rows: u64, before: Tota
         cost.decoded = cost.decoded.saturating_add(size);
         let values = u64::from(header.values);
         cost.pages += 1;
-        let (pages, all) = (before.pages + cost.pages, before.values + cost.values + values);
-        if pages > PAGES + all / VALUES_OF_PAGE {
+        let further = before.further_pages + cost.pages.saturating_sub(OWN_PAGES);
+        let all = before.values + cost.values + values;
+        if further > PAGES + all / VALUES_OF_PAGE {
             return Err(format!(
-                "it brings the pages to {pages} for {all} values; a file may have {PAGES}, and one for every {VALUES_OF_PAGE} values"
+                "a file of {all} values so far has {further} pages beyond {OWN_PAGES} for each part of a column; \
+                 {PAGES} are read, and one for every {VALUES_OF_PAGE} values"
             ));
         }
         if chunk.compression() == Compression::LZ4 && header.packed > MOST_LZ4_FRAME {

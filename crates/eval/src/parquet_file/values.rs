@@ -27,7 +27,9 @@ fn check(field: &Field) -> Result<(), String> {
         }
         Field::Group(row) => row.get_column_iter().try_for_each(|(_, field)| check(field)),
         Field::ListInternal(list) => list.elements().iter().try_for_each(check),
-        Field::MapInternal(map) => map.entries().iter().try_for_each(|(key, value)| check(key).and_then(|()| check(value))),
+        Field::MapInternal(map) => {
+            map.entries().iter().try_for_each(|(key, value)| check(key).and_then(|()| check(value)))
+        }
         _ => Ok(()),
     }
 }
@@ -35,7 +37,6 @@ fn check(field: &Field) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use parquet::data_type::{ByteArray, Decimal};
-    use parquet::record::List;
 
     use super::*;
 
@@ -48,7 +49,10 @@ mod tests {
         assert_eq!(text(&decimal(2, 2)).unwrap(), "46.26");
         assert_eq!(text(&decimal(64, 154)).unwrap().len(), "0.".len() + 154);
         assert_eq!(text(&decimal(65, 2)).unwrap_err(), "a decimal of 65 bytes; up to 64 are read");
-        assert_eq!(text(&decimal(2, 155)).unwrap_err(), "a decimal with 155 digits after the point; up to 154 are read");
+        assert_eq!(
+            text(&decimal(2, 155)).unwrap_err(),
+            "a decimal with 155 digits after the point; up to 154 are read"
+        );
     }
 
     #[test]

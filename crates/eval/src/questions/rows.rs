@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use earnest_tasks::suite::{MAX_SAMPLES, most_rows, most_rows_in_words};
 use earnest_tasks::suite::registry::{HostError, Row, RowFile, Rows};
+use earnest_tasks::suite::{MAX_SAMPLES, most_rows, most_rows_in_words};
 
 use super::json::parse;
 use super::refusal::{BadRows, LONGEST, Refusal, most_bytes, most_in_words};
@@ -307,8 +307,17 @@ mod tests {
         let (mut bad, mut spool, read) = (BadRows::default(), Spool::default(), Rc::new(Cell::new(10)));
         let rows = MAX_SAMPLES as u64 - 1;
         let (name, unit, index) = ("f", "line", Index::default());
-        let mut output =
-            Output { name, unit, index, bad: &mut bad, spool: &mut spool, rows, of_file: 0, read: Rc::clone(&read), spooled: 0 };
+        let mut output = Output {
+            name,
+            unit,
+            index,
+            bad: &mut bad,
+            spool: &mut spool,
+            rows,
+            of_file: 0,
+            read: Rc::clone(&read),
+            spooled: 0,
+        };
         assert_eq!(output.admit(7), Ok(()));
         assert!(output.admit(8).unwrap_err().message.contains("line 8 is one row more than the 10000000"));
         (output.rows, output.of_file) = (0, 1_000_019);
