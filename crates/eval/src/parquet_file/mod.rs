@@ -117,7 +117,8 @@ impl Reader {
             None => self.metadata().file_metadata().schema_descr_ptr(),
         };
         let wanted = schema.columns().iter().map(|column| column.path().clone()).collect();
-        Rows { reader: self, schema, wanted, next: 0, current: None, totals: Totals::default() }
+        let end = self.metadata().num_row_groups();
+        Rows { reader: self, schema, wanted, next: 0, end, current: None, totals: Totals::default() }
     }
 
     fn source(&self) -> Source<'_> {
@@ -151,6 +152,8 @@ pub(crate) struct Rows<'a> {
     wanted: HashSet<ColumnPath>,
     /// Number of the next row group.
     next: usize,
+    /// Number of row groups up to the last that is read.
+    end: usize,
     current: Option<ReaderIter>,
     totals: Totals,
 }
@@ -163,7 +166,8 @@ impl Rows<'_> {
     pub fn next(&mut self) -> Result<Option<Row>, String> {
         self.read().map_err(|failure| match failure {
             Failure::Explained(reason) => reason,
-            Failure::Unexplained(reason) => damage::with_column(self.reader, reason),
+            // The row group before the next one.
+            Failure::Unexplained(reason) => damage::with_column(self.reader, self.next.saturating_sub(1), reason),
         })
     }
 
@@ -175,12 +179,12 @@ impl Rows<'_> {
                 }
                 self.current = None;
             }
-            if self.next == self.reader.metadata().num_row_groups() {
+            if self.next == self.end {
                 return Ok(None);
             }
             let wanted = |chunk: &ColumnChunkMetaData| self.wanted.contains(chunk.column_path());
-            let group = self.reader.group(self.next, &wanted, &mut self.totals)?;
             self.next += 1;
+            let group = self.reader.group(self.next - 1, &wanted, &mut self.totals)?;
             let rows = TreeBuilder::new().with_batch_size(group.batch);
             let rows = guarded(|| rows.as_iter(Arc::clone(&self.schema), &group));
             self.current = Some(rows.map_err(Failure::Unexplained)?);
