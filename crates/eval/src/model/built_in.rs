@@ -1,5 +1,6 @@
 //! The embedded model: the default, so that the first command works without a download.
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::EvalError;
 
@@ -24,15 +25,15 @@ const FILES: [(&str, &[u8]); 5] = [
     file!("tokenizer_config.json"),
 ];
 
-/// Returns the SHA-256 over names and contents.
-fn digest() -> String {
+/// SHA-256 over names and contents.
+static DIGEST: LazyLock<String> = LazyLock::new(|| {
     let mut all = Vec::new();
     for (name, content) in FILES {
         all.extend_from_slice(format!("{name} {}\n", content.len()).as_bytes());
         all.extend_from_slice(content);
     }
     earnest_digest::hex(&earnest_digest::sha256(&all))
-}
+});
 
 /// Returns the built-in model's checkpoint folder in the user's cache; missing or damaged files are written.
 pub fn built_in_folder() -> Result<PathBuf, EvalError> {
@@ -41,7 +42,7 @@ pub fn built_in_folder() -> Result<PathBuf, EvalError> {
         return Err(EvalError::model(format!("cannot unpack {BUILT_IN}: no cache folder is known")).hint(hint));
     };
     // The digest keeps the models of different releases apart.
-    let folder = cache.join("built-in").join(&digest()[..12]).join(BUILT_IN);
+    let folder = cache.join("built-in").join(&DIGEST[..12]).join(BUILT_IN);
     unpack(&folder).map_err(|error| {
         EvalError::model(format!("cannot unpack {BUILT_IN} into {}: {error}", folder.display())).hint(hint)
     })?;

@@ -5,6 +5,7 @@ use earnest_models::checkpoint::{WeightFormat, is_pre_tokenizer, named_pre_token
 use earnest_models::hub::{CommitReference, Decoding, HubSettings, beside};
 
 use super::built_in::{BUILT_IN, built_in_folder};
+use super::shared::Opened;
 use crate::EvalError;
 use crate::run::Pinned;
 
@@ -25,6 +26,8 @@ pub struct LocatedModel {
     pub(super) decoding: Option<Decoding>,
     /// Note for the user on how the commit was chosen, if the reference does not name it.
     pub note: Option<String>,
+    /// The opened checkpoint, which copies share.
+    pub(super) opened: Opened,
 }
 
 /// Returns the pre-tokenizer that entries of `--allow-config` name.
@@ -82,6 +85,7 @@ impl LocatedModel {
                 shared_config,
                 decoding: None,
                 note,
+                opened: Opened::default(),
             });
         };
         let path = reference.folder(hub, with_weights)?;
@@ -101,7 +105,20 @@ impl LocatedModel {
             shared_config,
             decoding,
             note,
+            opened: Opened::default(),
         })
+    }
+
+    /// Shares the opened checkpoint of another model if it is the same one: same files, opened in the same way.
+    pub(crate) fn share(&mut self, other: &LocatedModel) -> bool {
+        // Links have their own names in the record of a run's files.
+        let is_same = std::path::absolute(&self.path).ok() == std::path::absolute(&other.path).ok()
+            && (self.weights, &self.allow_config, &self.shared_config)
+                == (other.weights, &other.allow_config, &other.shared_config);
+        if is_same {
+            self.opened = other.opened.clone();
+        }
+        is_same
     }
 
     /// The folder or file.

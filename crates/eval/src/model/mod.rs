@@ -13,6 +13,7 @@ mod located;
 mod open;
 mod process;
 mod recommended;
+mod shared;
 
 pub use built_in::{BUILT_IN, BUILT_IN_WORD, built_in_folder};
 pub use checkpoint::{hash_files, open, record, short_name, unverifiable};
