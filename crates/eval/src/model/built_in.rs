@@ -3,12 +3,25 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use crate::EvalError;
+use earnest_models::hub::HubSettings;
 
 /// Name of the built-in model on the command line, in manifests and reports.
 pub const BUILT_IN: &str = "earnest-abacus-1.4m";
 
-/// Word for the built-in model where models are listed: in study files and for `--with`.
+/// Short word for the built-in model, wherever a model is named.
 pub const BUILT_IN_WORD: &str = "built-in";
+
+/// Returns the name of the built-in model for its names, and any other reference as it is.
+pub fn without_word(given: &Path) -> &Path {
+    if given.as_os_str() == BUILT_IN_WORD { Path::new(BUILT_IN) } else { given }
+}
+
+/// Returns a path in the form in which a model is named by it: `./NAME` for the folder or file of a name that a model has.
+pub fn as_model(path: &Path, hub: &HubSettings) -> String {
+    let named = [BUILT_IN, BUILT_IN_WORD].iter().any(|name| path.as_os_str() == *name)
+        || path.to_str().is_some_and(|name| hub.registry().is_ok_and(|list| list.find(name).is_some()));
+    if named { format!("./{}", path.display()) } else { path.display().to_string() }
+}
 
 macro_rules! file {
     ($name:literal) => {
@@ -80,6 +93,23 @@ mod tests {
             assert_eq!(std::fs::read(folder.join(name)).unwrap(), content, "{name}");
         }
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), FILES.len());
+    }
+
+    #[test]
+    fn one_word_names_it_and_paths_of_its_names_are_written_as_paths() {
+        let hub = HubSettings::default();
+        let located = super::super::LocatedModel::find(Path::new(BUILT_IN_WORD), &hub, Default::default()).unwrap();
+        let named = super::super::LocatedModel::find(Path::new(BUILT_IN), &hub, Default::default()).unwrap();
+        assert_eq!(located.path(), named.path());
+        for (path, shown) in [
+            (BUILT_IN, "./earnest-abacus-1.4m"),
+            (BUILT_IN_WORD, "./built-in"),
+            ("./built-in", "./built-in"),
+            ("mine", "mine"),
+            ("models/mine", "models/mine"),
+        ] {
+            assert_eq!(as_model(Path::new(path), &hub), shown);
+        }
     }
 
     #[test]

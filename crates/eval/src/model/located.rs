@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use earnest_models::checkpoint::{WeightFormat, is_pre_tokenizer, named_pre_tokenizer};
 use earnest_models::hub::{CommitReference, Decoding, HubSettings, beside};
 
-use super::built_in::{BUILT_IN, built_in_folder};
+use super::built_in::{BUILT_IN, built_in_folder, without_word};
 use super::shared::Opened;
 use crate::EvalError;
 use crate::run::Pinned;
@@ -44,6 +44,7 @@ impl LocatedModel {
     /// # Errors
     /// Models that are not in the cache or cannot run here; the error names the command to use.
     pub fn find(given: &Path, hub: &HubSettings, weights: WeightFormat) -> Result<Self, EvalError> {
+        let given = without_word(given);
         if let Some(text) = given.to_str().filter(|text| *text != BUILT_IN) {
             CommitReference::check_runnable(text, hub)?;
         }
@@ -64,6 +65,8 @@ impl LocatedModel {
     }
 
     fn locate(given: &Path, hub: &HubSettings, weights: WeightFormat, with_weights: bool) -> Result<Self, EvalError> {
+        let word = given;
+        let given = without_word(given);
         let named = given.to_str().filter(|text| *text != BUILT_IN);
         let reference = named.map(|text| CommitReference::find(text, hub)).transpose()?.flatten();
         let own = checked_name(&hub.allow_config)?;
@@ -75,7 +78,7 @@ impl LocatedModel {
             // Never a folder of that name, which is `./NAME`.
             let is_built_in = given.as_os_str() == BUILT_IN;
             let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
-            let note = (is_built_in && given.exists()).then(|| beside(BUILT_IN));
+            let note = (is_built_in && word.exists()).then(|| beside(&word.to_string_lossy()));
             return Ok(LocatedModel {
                 given: given.to_owned(),
                 path,

@@ -344,8 +344,7 @@ mod tests {
 
     #[test]
     fn a_search_ends_at_its_limit_of_evaluations() {
-        let data =
-            data("correct ~ model*variant + (1 | template)", &simulated(12, 2, 3), Family::Binomial).unwrap();
+        let data = data("correct ~ model*variant + (1 | template)", &simulated(12, 2, 3), Family::Binomial).unwrap();
         let layout = Layout::new(&data).unwrap();
         let whole = best(&mut Laplace::new(&data, &layout)).unwrap();
         assert!(whole.converged && whole.stopped_after.is_none(), "{whole:?}");
