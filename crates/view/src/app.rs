@@ -108,7 +108,7 @@ impl From<EvalError> for Failed {
 impl From<RunError> for Failed {
     fn from(error: RunError) -> Self {
         let status = match error {
-            RunError::NoRun { .. } | RunError::AmbiguousRun { .. } => StatusCode::NOT_FOUND,
+            RunError::NoRun { .. } | RunError::NotExact { .. } | RunError::AmbiguousRun { .. } => StatusCode::NOT_FOUND,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Failed { status, message: error.to_string(), hint: error.help() }

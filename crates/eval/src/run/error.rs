@@ -57,6 +57,9 @@ pub enum RunError {
     /// No run has this name.
     #[error("there is no run {name}")]
     NoRun { name: String, runs: Vec<String> },
+    /// A part of a name, where the whole is needed.
+    #[error("there is no run called exactly {name}")]
+    NotExact { name: String, run: String },
     /// Several runs match the name.
     #[error("{name} matches {} runs", runs.len())]
     AmbiguousRun {
@@ -162,6 +165,9 @@ impl RunError {
             RunError::NoStore { .. } => Some("name the folder with --results; `earnest run` creates one".to_owned()),
             RunError::Store { .. } => {
                 Some("check the path and its permissions; `earnest runs verify` examines the file".to_owned())
+            }
+            RunError::NotExact { run, .. } => {
+                Some(format!("did you mean {run}? What cannot be undone needs the whole name"))
             }
             RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
             RunError::NoRun { name, runs } => {

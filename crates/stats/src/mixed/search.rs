@@ -39,6 +39,8 @@ pub(super) struct Minimum {
     /// Inverse of the Hessian, approximate before [`polish`]; over all parameters, fixed ones 0.
     pub(super) inverse: Matrix,
     pub(super) converged: bool,
+    /// The limit of evaluations, if the search ended there.
+    pub(super) stopped_after: Option<usize>,
     pub(super) evaluations: usize,
 }
 
@@ -112,7 +114,7 @@ pub(super) fn minimise<C: Criterion>(
         fresh = false;
         (at, value, gradient) = (trial, reached, slope);
     }
-    Some(Minimum { at, value, gradient, inverse, converged, evaluations })
+    Some(Minimum { at, value, gradient, inverse, converged, stopped_after: None, evaluations })
 }
 
 /// The BFGS update of an inverse Hessian.

@@ -171,6 +171,18 @@ impl Store {
         }
     }
 
+    /// Returns the run of exactly this name, which is never a part of another's.
+    ///
+    /// # Errors
+    /// As [`Store::run`], and [`RunError::NotExact`].
+    pub fn run_exactly(&self, name: &str) -> Result<RunRecord, RunError> {
+        if let Some(exact) = self.exactly(name)? {
+            return Ok(exact);
+        }
+        let meant = self.run(name)?;
+        Err(RunError::NotExact { name: name.to_owned(), run: meant.manifest.run })
+    }
+
     /// The only one of several runs of a name that has rows.
     fn only_with_rows(&self, name: &str, several: Vec<RunRecord>) -> Result<RunRecord, RunError> {
         let (mut with, mut without) = (Vec::new(), Vec::new());
