@@ -147,7 +147,12 @@ impl RunError {
                 path.display()
             )),
             RunError::Name { .. } => Some("choose another folder with --results".to_owned()),
-            RunError::Manifest { .. } | RunError::OtherSettings { .. } => {
+            RunError::Manifest { .. } => Some(
+                "another program has changed it; the folder's other runs are still reached by their whole names (`earnest export RUN`), and \
+                 --results names another folder"
+                    .to_owned(),
+            ),
+            RunError::OtherSettings { .. } => {
                 Some("start over with --new, or choose another folder with --results".to_owned())
             }
             RunError::ForeignCode { .. } => Some(

@@ -339,8 +339,37 @@ fn logistic_regression(data: &MixedData, precision: &[f64]) -> Vec<f64> {
 mod tests {
     use super::super::layout::Layout;
     use super::super::tests::{data, simulated};
-    use super::super::{Family, MixedDiagnosis, MixedOptions, fit};
+    use super::super::{Family, Frame, MixedDiagnosis, MixedOptions, fit};
     use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+    use std::time::{Duration, Instant};
+
+    /// Sums over so many rows are not known to the last digits, which steps that are looked at too closely wait for.
+    #[test]
+    fn many_rows_without_variation_are_fitted_soon() {
+        const QUESTIONS: usize = 50_000;
+        let mut random = ChaCha8Rng::seed_from_u64(5);
+        let (mut question, mut run, mut correct) = (vec![], vec![], vec![]);
+        for index in 0..QUESTIONS {
+            for (name, chance) in [("a", 0.60), ("b", 0.63)] {
+                question.push(format!("q{index}"));
+                run.push(name);
+                correct.push(f64::from(u8::from(random.random_bool(chance))));
+            }
+        }
+        let mut frame = Frame::new();
+        frame.texts("question", question.iter().map(String::as_str)).unwrap();
+        frame.texts("run", run.iter().copied()).unwrap();
+        frame.number("correct", correct).unwrap();
+        let data = data("correct ~ run + (1 | question)", &frame, Family::Binomial).unwrap();
+        let begun = Instant::now();
+        let layout = Layout::new(&data).unwrap();
+        let found = best(&mut Laplace::new(&data, &layout)).unwrap();
+        assert!(found.converged && found.evaluations < 200, "{found:?}");
+        // It takes one or two; it took minutes.
+        assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    }
 
     #[test]
     fn a_search_ends_at_its_limit_of_evaluations() {

@@ -272,7 +272,8 @@ impl Store {
         let broken = |error: serde_json::Error| RunError::Manifest {
             path: self.path.clone(),
             run: name.to_owned(),
-            reason: error.to_string(),
+            // The place in the text means nothing to anybody who has not written it.
+            reason: error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
         };
         let head: Head = serde_json::from_str(text).map_err(broken)?;
         if head.format > MANIFEST_FORMAT {
