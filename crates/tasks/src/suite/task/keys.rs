@@ -28,7 +28,7 @@ pub(super) fn explained(error: &toml::de::Error, text: &str, path: &Path) -> Opt
     }
 }
 
-/// The place of an error of the TOML reader, as [`place`] has it, and its sentence.
+/// Place of an error of the TOML reader, as line and column, and its sentence.
 pub fn toml_sentence(error: &toml::de::Error, text: &str) -> (String, String) {
     let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
     let message = error.message().trim().replace('\n', "; ");
