@@ -74,17 +74,19 @@ pub fn run_parts(
     printer: Printer,
 ) -> Result<(), CliError> {
     let stop = stop_on_signal()?;
-    let folder = std::env::temp_dir().join(format!("earnest-devices-{}", std::process::id()));
-    let unwritable =
-        |error: std::io::Error| CliError::new(Exit::Results, format!("cannot write to {}: {error}", folder.display()));
-    std::fs::create_dir_all(&folder).map_err(unwritable)?;
+    // A new folder of a name that nobody can have prepared; only events are in it, and it goes when it is dropped.
+    let folder = tempfile::Builder::new().prefix("earnest-devices-").tempdir().map_err(|error| {
+        let message = format!("cannot write to {}: {error}", std::env::temp_dir().display());
+        CliError::new(Exit::Results, message)
+    })?;
+    let folder = folder.path();
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let (Some(limit), Some(at)) = (limit, words.iter().position(|word| word == "run")) {
         words.splice(at + 1..at + 1, ["--limit".into(), limit.to_string().into()]);
     }
     let mut parts = Vec::new();
     for (index, &device) in devices.iter().enumerate() {
-        match Part::start(&words, device, (index + 1, devices.len()), &folder) {
+        match Part::start(&words, device, (index + 1, devices.len()), folder) {
             Ok(part) => parts.push(part),
             Err(error) => {
                 parts.iter_mut().for_each(Part::stop);
@@ -104,8 +106,6 @@ pub fn run_parts(
     }
     display.end();
     let ended: Vec<Ended> = parts.into_iter().map(Part::end).collect();
-    // Only events are in it.
-    let _ = std::fs::remove_dir_all(&folder);
     let mut said: Vec<&str> = Vec::new();
     for warning in ended.iter().flat_map(|part| &part.warnings) {
         // Every process says the same of the model.
@@ -188,9 +188,14 @@ impl Part {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(failed)?;
         let stderr = child.stderr.take();
-        let errors = std::thread::spawn(move || {
+        let errors = std::thread::Builder::new().spawn(move || {
             stderr.map_or_else(Vec::new, |pipe| BufReader::new(pipe).lines().map_while(Result::ok).collect())
         });
+        let errors = errors.map_err(|error| {
+            // Nobody would wait for it.
+            child.kill().and_then(|()| child.wait()).ok();
+            failed(error)
+        })?;
         let device = name(device);
         Ok(Part { device, child, errors, events, read: 0, stopped: false, planned: 0, done: 0, correct: 0 })
     }

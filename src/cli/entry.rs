@@ -25,6 +25,7 @@ pub fn main() -> ExitCode {
     fail_writes_beyond_limit();
     earnest_models::serve_if_worker();
     earnest_tasks::suite::task::serve_if_worker();
+    earnest_eval::threads::prepare();
     let printer = Printer::new();
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
     let cli = match Cli::from_arguments() {

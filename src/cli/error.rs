@@ -67,7 +67,10 @@ impl From<RunError> for CliError {
     fn from(error: RunError) -> Self {
         let exit = match &error {
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => Exit::Engine,
-            RunError::RepeatedItem { .. } | RunError::NoRun { .. } | RunError::AmbiguousRun { .. } => Exit::Usage,
+            RunError::RepeatedItem { .. }
+            | RunError::NoRun { .. }
+            | RunError::NotExact { .. }
+            | RunError::AmbiguousRun { .. } => Exit::Usage,
             _ => Exit::Results,
         };
         let help = match &error {

@@ -118,8 +118,14 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
         return Ok(exit);
     }
     printer.result(&screen(&outcome, printer.known_width(), printer.width()))?;
-    outcome.known.iter().for_each(|run| printer.message(&format!("{run} has this log already: skipped")));
-    outcome.refused.iter().for_each(|error| printer.warning(&format!("left out: {error}")));
+    let more = |count: usize, what: &str| {
+        let more = count.saturating_sub(LISTED);
+        (more > 0).then(|| format!("{more} more {what}: --json has all"))
+    };
+    outcome.known.iter().take(LISTED).for_each(|run| printer.message(&format!("{run} has this log already: skipped")));
+    more(outcome.known.len(), "logs are known already").iter().for_each(|said| printer.message(said));
+    outcome.refused.iter().take(LISTED).for_each(|error| printer.warning(&format!("left out: {error}")));
+    more(outcome.refused.len(), "were left out").iter().for_each(|said| printer.warning(said));
     // Runs that `compare` can compare: of two models, with scores, and of the same questions.
     let is_pair = |one: &Entry, other: &Entry| {
         let scored = one.mean.is_some() && other.mean.is_some();
@@ -223,14 +229,27 @@ fn listed(entries: &[Entry], known_width: Option<usize>, width: usize) -> String
     entries.iter().map(entry_card).collect()
 }
 
+/// Most logs, and most sentences about them, that a screen lists; the JSON document has all.
+const LISTED: usize = 100;
+
 fn screen(outcome: &Outcome, known_width: Option<usize>, width: usize) -> String {
     let mut text = String::new();
     if !outcome.imported.is_empty() {
-        text += &listed(&outcome.imported, known_width, width);
+        let shown = &outcome.imported[..outcome.imported.len().min(LISTED)];
+        text += &listed(shown, known_width, width);
         text.push('\n');
+        let more = outcome.imported.len() - shown.len();
+        if more > 0 {
+            text += &wrap(&format!("And {more} more logs: `earnest runs list` has all of them."), width, "* ");
+        }
         text += &wrap("Scores are the tools' own; shares are in per cent.", width, "* ");
-        for sentence in outcome.imported.iter().filter_map(Entry::without_scores) {
+        let mut sentences = outcome.imported.iter().filter_map(Entry::without_scores);
+        for sentence in sentences.by_ref().take(LISTED) {
             text += &wrap(&sentence, width, "* ");
+        }
+        let more = sentences.count();
+        if more > 0 {
+            text += &wrap(&format!("{more} more logs have samples without a score: --json has all."), width, "* ");
         }
     }
     let imported = counted(outcome.imported.len(), "log");

@@ -79,7 +79,7 @@ impl Printer {
 
     /// Prints a message behind a beginning that may be styled. Only a terminal's lines are wrapped: programs read whole ones.
     fn write_message(beginning: &str, text: &str) {
-        let text = wrapped(beginning, &harmless(text), message_width().unwrap_or(usize::MAX));
+        let text = wrapped(beginning, &harmless(&bounded(text)), message_width().unwrap_or(usize::MAX));
         // Ignored: with stderr closed, there is nowhere to report to.
         writeln!(io::stderr().lock(), "{text}").ok();
     }
@@ -104,6 +104,26 @@ impl Printer {
     fn styled(&self, text: &str, code: &str) -> String {
         if self.style { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
+}
+
+/// Characters of a message that are printed: its beginning, which names the place, and its end, which may name the next step.
+const MESSAGE_START: usize = 6_000;
+const MESSAGE_END: usize = 1_000;
+
+/// A message without its middle, where a text of somebody makes it longer than a screen or two.
+fn bounded(text: &str) -> Cow<'_, str> {
+    // In bytes first, because most messages are short.
+    if text.len() <= MESSAGE_START + MESSAGE_END {
+        return text.into();
+    }
+    let count = text.chars().count();
+    if count <= MESSAGE_START + MESSAGE_END {
+        return text.into();
+    }
+    let at = |place: usize| text.char_indices().nth(place).map_or(text.len(), |(at, _)| at);
+    let (start, end) = (at(MESSAGE_START), at(count - MESSAGE_END));
+    let left_out = count - MESSAGE_START - MESSAGE_END;
+    format!("{} [... {left_out} characters are left out ...] {}", &text[..start], &text[end..]).into()
 }
 
 /// Width of the lines of messages: that of the terminal of standard error, else of the variable `COLUMNS`; none where no terminal shows

@@ -410,7 +410,7 @@ fn of_log(card: &LogCard, manifest: &Manifest, row: &mut impl FnMut(&str, String
 fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results.folder, printer)?;
     // All names are resolved before the first run is deleted.
-    let runs = args.runs.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
+    let runs = args.runs.iter().map(|name| store.run_exactly(name)).collect::<Result<Vec<RunRecord>, _>>()?;
     for run in &runs {
         let rows = store.count(run)?;
         if args.yes {

@@ -122,3 +122,18 @@ fn columns_and_rows_of_no_use_end_early() {
     let said = format!("{}{}", stdout(&checked), stderr(&checked));
     assert!(said.contains("were not looked at"), "{said}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_of_questions_may_have_a_name_that_is_not_utf_8() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"q\xff.jsonl");
+    std::fs::write(folder.path().join(name), "{\"question\": \"1+1=\", \"answer\": \"2\"}\n").unwrap();
+    let output = earnest(folder.path()).arg("run").arg(name).args(["--model", "built-in", "-q"]).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    // Without an ending that says so, it is no file of questions.
+    let output = earnest(folder.path()).arg("run").arg(std::ffi::OsStr::from_bytes(b"q\xff")).output().unwrap();
+    let said = stderr(&output);
+    assert!(code(&output) == 2 && said.contains("is not UTF-8 text") && said.contains("rename it"), "{said}");
+}

@@ -318,3 +318,72 @@ fn files_without_end_are_not_read_whole() {
     }
     assert!(!earnest(folder).args(["import", "log"]).output().unwrap().status.success());
 }
+
+#[test]
+fn a_text_of_a_sample_is_bounded_and_many_large_ones_take_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (header, mut sample) = inspect();
+    sample["output"] = json!({"choices": [{"message": {"role": "assistant", "content": "a"}}]});
+    const COMPLETION: &str = "/output/choices/0/message/content";
+    let long = "word ".repeat((9 << 20) / 5);
+    let numbered = |number: usize, place: &str, text: &str| {
+        let mut sample = sample.clone();
+        sample["id"] = number.into();
+        *sample.pointer_mut(place).unwrap() = text.into();
+        sample
+    };
+    for (place, word) in [(COMPLETION, "completion"), ("/target", "expected answer"), ("/scores/match/value", "score")]
+    {
+        eval(folder, &header, &[numbered(1, "/id", "1"), numbered(2, place, &long)]);
+        refused(folder, &["a.eval, sample 2", word, "8 MiB"]);
+    }
+    fs::remove_file(folder.join("log/a.eval")).unwrap();
+    lm_eval(
+        folder,
+        &[line(0, json!({})), line(1, json!({"resps": [[long]], "filtered_resps": ["1"]}))],
+        "m",
+        &["acc,none"],
+    );
+    refused(folder, &["samples_t", "sample q1", "completion", "8 MiB"]);
+    fs::remove_dir_all(folder.join("log")).unwrap();
+    // Questions are cut, and honest completions are kept.
+    let samples: Vec<Value> = (0..12)
+        .map(|number| match number % 2 {
+            0 => numbered(number, "/input", &long),
+            _ => numbered(number, COMPLETION, &long[..7 << 20]),
+        })
+        .collect();
+    eval(folder, &header, &samples);
+    let output = bounded(folder, &["import", "log"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(stderr(&output).contains("6 questions are stored without their end"), "{}", stderr(&output));
+    for words in [&["runs", "list"][..], &["runs", "show", "t-m"], &["samples", "t-m", "--limit", "2"]] {
+        let output = bounded(folder, words);
+        assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
+    }
+    // Read a few at a time, none is lost.
+    let output = bounded(folder, &["export", "t-m", "-f", "jsonl", "-o", "t.jsonl"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(folder.join("t.jsonl")).unwrap().lines().count(), 12);
+}
+
+#[test]
+fn an_import_of_many_logs_is_a_short_screen_and_a_whole_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let rows: String = (0..150).map(|number| format!("model-{number},q,1\n")).collect();
+    fs::write(folder.join("t.csv"), format!("model,id,score\n{rows}")).unwrap();
+    let words = ["import", "t.csv", "--columns", "model=model,id=id,score=score", "--task", "t", "--results"];
+    let output = run_in(folder, &[&words[..], &["a"]].concat());
+    let said = stdout(&output);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(said.contains("And 50 more logs") && said.contains("150 logs imported"), "{said}");
+    assert_eq!(said.matches("t-model-").count(), 100, "{said}");
+    let output = run_in(folder, &[&words[..], &["b", "--json"]].concat());
+    assert_eq!(document(&output)["imported"].as_array().unwrap().len(), 150);
+    // All are there already.
+    let output = run_in(folder, &[&words[..], &["a"]].concat());
+    assert_eq!(stderr(&output).matches("has this log already").count(), 100, "{}", stderr(&output));
+    assert!(stderr(&output).contains("50 more logs are known already"), "{}", stderr(&output));
+}

@@ -585,7 +585,12 @@ fn a_hash_names_the_run_it_ends_and_nothing_to_do_is_no_error() {
     // A page beside the run is told of.
     let page = at.join("earnest-results").join(format!("{run}.html"));
     std::fs::write(&page, "").unwrap();
-    let deleted = run_in(at, &["runs", "delete", hash, "--yes"]);
+    // A part of a name is not enough for what cannot be undone.
+    let part = run_in(at, &["runs", "delete", hash, "--yes"]);
+    assert_eq!(code(&part), 2, "{}", stderr(&part));
+    assert!(stderr(&part).contains(&format!("did you mean {run}?")), "{}", stderr(&part));
+    assert_eq!(code(&run_in(at, &["runs", "show", &run])), 0);
+    let deleted = run_in(at, &["runs", "delete", &run, "--yes"]);
     assert!(code(&deleted) == 0 && stderr(&deleted).contains(".html is not deleted"), "{}", stderr(&deleted));
     assert!(page.exists());
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::program::{copy_of_tiny, fill_tensor, tiny};
+use crate::program::{copy_of_tiny, fill_tensor, run_in, stdout, tiny};
 use insta::{Settings, assert_snapshot};
 
 /// Exit code, stdout and stderr of a command.
@@ -224,7 +224,9 @@ fn results_screens() {
         assert_snapshot!("score", widths(at, &["score", "hasty"]));
         assert_snapshot!("score_save", screen(at, &["score", "hasty", "--save"]));
         assert_snapshot!("runs_delete_asks", screen(at, &["runs", "delete", "careful", "scored"]));
-        assert_snapshot!("runs_delete", screen(at, &["runs", "delete", "scored", "--yes"]));
+        let list = stdout(&run_in(at, &["runs", "list", "--json"]));
+        let copy = list.split('"').find(|name| name.ends_with("-scored")).unwrap();
+        assert_snapshot!("runs_delete", screen(at, &["runs", "delete", copy, "--yes"]));
         assert_snapshot!("runs_delete_again", screen(at, &["runs", "delete", "scored", "--yes"]));
         assert_snapshot!("runs_verify", widths(at, &["runs", "verify"]));
     });

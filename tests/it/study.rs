@@ -395,3 +395,24 @@ fn an_endpoint_without_raw_prompts_leaves_each_model_its_own_form() {
     let said = "plain is asked raw and chats by its chat template, because plain has none and the endpoint of chats takes no raw prompts";
     assert!(flat(&planned).contains(said), "{}{}", stdout(&planned), stderr(&planned));
 }
+
+#[test]
+fn models_of_one_unusable_checkpoint_have_its_error_once_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("broken");
+    std::fs::create_dir(&broken).unwrap();
+    std::fs::write(broken.join("config.json"), "{").unwrap();
+    let models: String = (1..=3)
+        .map(|n| format!("[models.m{n}]\nmodel = \"broken\"\n[models.m{n}.generation]\nmax-tokens = {n}\n"))
+        .collect();
+    let good = "[models.good]\nmodel = \"built-in\"\n[models.other]\nmodel = \"earnest-abacus-1.4m\"\n\
+                [models.other.generation]\nmax-tokens = 3\n";
+    write(folder.path(), &format!("{models}{good}[tasks.t]\nsuite = \"nupa\"\nlimit = 2\n"));
+    let output = study(folder.path(), &["--dry-run", "--json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let estimate: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let problems: Vec<&Value> = estimate["runs"].as_array().unwrap().iter().map(|run| &run["problem"]).collect();
+    assert_eq!(problems.len(), 5);
+    assert!(problems[..3].iter().all(|problem| *problem == problems[0] && problem.is_string()), "{problems:?}");
+    assert!(problems[3..].iter().all(|problem| problem.is_null()), "{problems:?}");
+}

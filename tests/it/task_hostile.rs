@@ -69,7 +69,10 @@ fn templates() -> Vec<(String, &'static str)> {
         ("{{ 'a\\nb'|indent(9999999999) }}".to_owned(), "memory"),
         ("{{ range(90000)|join('b' * 90000)|length }}".to_owned(), "memory"),
         (format!("{{{{ {} }}}}", set("[]", 90, "[s.x]", "s.x|tojson")), "syntax"),
-        ("{% for i in range(9000) %}{% for j in range(9000) %}y{% endfor %}{% endfor %}".to_owned(), "fuel"),
+        (
+            "{% for i in range(9000) %}{% for j in range(9000) %}y{% endfor %}{% endfor %}".to_owned(),
+            "1000000 instructions",
+        ),
         ("{% for i in range(2000) %}{{ 'abcdefgh' * 100 }}{% endfor %}".to_owned(), "longer than 10"),
     ]
 }
@@ -152,4 +155,46 @@ fn a_long_question_is_shown_in_part() {
     let output = checked(folder.path(), "q.jsonl");
     assert!(output.status.success() && output.stdout.len() < 20_000, "{} bytes", output.stdout.len());
     assert!(stdout_of(&output).contains("5000"), "{}", stdout_of(&output));
+}
+
+#[test]
+fn errors_repeat_the_beginning_of_what_is_long_and_the_first_of_many() {
+    let folder = tempfile::tempdir().unwrap();
+    questions(folder.path(), 3);
+    let scorer = |scorer: &str| format!("scorers = [{scorer}]");
+    let long = "x".repeat(100_000);
+    let names = |count: usize| -> String {
+        (0..count).map(|number| format!("[prompts.p{number}]\ntemplate = \"Q: {{{{ question }}}}\"\n")).collect()
+    };
+    for (number, (keys, word)) in [
+        (format!("scorers = [{{ kind = \"regex\", pattern = '{}' }}]", "(".repeat(200_000)), "(...\" does not compile"),
+        (scorer(&format!("{{ kind = \"{long}\" }}")), "x...\""),
+        (
+            scorer(&format!("{{ kind = \"exact\", name = \"{}\" }}", "ä".repeat(100_000))),
+            "ä...\" is not made of letters",
+        ),
+        (format!("answer = \"{long}\""), "x..."),
+        (format!("{long} = 1"), "there is no key xxx"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("t{number}.toml");
+        let keys = if number < 3 {
+            format!("{keys}\n[questions]\npath = \"q.jsonl\"")
+        } else {
+            format!("[questions]\npath = \"q.jsonl\"\n{keys}")
+        };
+        std::fs::write(folder.path().join(&name), format!("name = \"t\"\n{keys}\n")).unwrap();
+        refused(folder.path(), &name, &[word]);
+    }
+    std::fs::write(
+        folder.path().join("n.toml"),
+        format!("name = \"t\"\n[questions]\npath = \"q.jsonl\"\n{}", names(3_000)),
+    )
+    .unwrap();
+    let output = run_in(folder.path(), &["run", "./n.toml", "--limit", "1"]);
+    let said = stderr(&output);
+    assert_eq!(code(&output), 2, "{said}");
+    assert!(said.contains("and 2980 more") && said.len() < 3000, "{} bytes: {said:.3000}", said.len());
 }

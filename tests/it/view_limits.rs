@@ -166,3 +166,28 @@ fn clients_that_leave_or_never_ask_keep_nobody_waiting() {
     begun(&viewed, &two).read_to_string(&mut reply).unwrap();
     assert!(reply.starts_with("HTTP/1.1 400") && reply.contains("more than one Host"), "{reply}");
 }
+
+#[test]
+fn a_parameter_that_is_wrong_is_named_with_what_it_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    log(&at.join("a"), "A", 1, "2");
+    succeeds(at, &["import", "a", "--quiet"]);
+    let run = &names(at)[0];
+    let viewed = view(at, &[]);
+    for (page, words) in [
+        ("?newer=x".to_owned(), ["the value of `newer`", "a number from 0"]),
+        ("?newer=-1".to_owned(), ["`newer`", "a number from 0"]),
+        ("?newer=1&newer=2".to_owned(), ["`newer`", "give it once"]),
+        ("compare".to_owned(), ["`a` is missing", "the name of a run"]),
+        (format!("pair?a={run}&b={run}"), ["`item` is missing", "the name of an item"]),
+        (format!("pair?a={run}&b={run}&item=q0&n=99999999999"), ["`n`", "a number from 0"]),
+        (format!("run/{run}?from=1e3"), ["`from`", "a number from 0"]),
+        (format!("run/{run}/sample?item=q0&bare=yes"), ["`bare`", "true or false"]),
+        (format!("run/{run}/samples?task=a&task=b"), ["`task`", "give it once"]),
+    ] {
+        let (status, _, body) = viewed.ask(&format!("{}{page}", viewed.base), &viewed.host);
+        assert_eq!(status, 400, "{page}: {body}");
+        assert!(words.iter().all(|word| body.contains(word)) && !body.contains("eserialize"), "{page}: {body}");
+    }
+}

@@ -17,7 +17,7 @@ pub const MOST_DOCUMENT: u64 = 64 << 20;
 /// Opens a file, or a pipe that the program was started with.
 ///
 /// # Errors
-/// What is missing, and what is no file: folders, devices, sockets, pipes with a name, and files of `/proc` and `/sys`.
+/// Files that are missing, and what is no regular file: folders, devices, sockets, pipes with a name, and files of `/proc` and `/sys`.
 pub fn open(path: &Path) -> io::Result<File> {
     // Asked before it is opened: opening a pipe waits for its writer, and opening a device may change it.
     let found = std::fs::metadata(path)?;

@@ -110,6 +110,12 @@ impl EvalError {
         EvalError::Results(Problem { message: message.into(), hint: None })
     }
 
+    /// The error of a thread that the system did not start, for want of memory or of processes.
+    pub fn thread(work: &str, source: io::Error) -> Self {
+        EvalError::engine(format!("cannot {work}: a thread could not be started ({source})"))
+            .hint("allow more memory or processes (`ulimit -v`, `ulimit -u`)")
+    }
+
     /// An input file that cannot be read.
     pub fn input(name: impl std::fmt::Display, source: io::Error) -> Self {
         EvalError::Input { name: name.to_string(), source }

@@ -30,6 +30,7 @@ mod scorer_name;
 mod stored_run;
 pub mod study;
 pub mod suites;
+pub mod threads;
 
 pub use error::{EvalError, Problem};
 pub use evaluate::evaluate;

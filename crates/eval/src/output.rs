@@ -41,7 +41,7 @@ const ENDINGS_OF_CHECKPOINTS: [&str; 7] = [".index.json", ".bin", ".model", ".pt
 /// Checks that a file may be written: not one with results, a lock, a file of a checkpoint or one that this process has read.
 ///
 /// # Errors
-/// What the file is, as the end of a sentence about it.
+/// Kind of the file, as the end of a sentence about it.
 pub fn check(path: &Path) -> io::Result<()> {
     let place = real(path);
     // Names that are not UTF-8 have the same rules: what is replaced in them is in none of the names below.
@@ -146,7 +146,7 @@ pub fn are_same(one: &Path, other: &Path) -> bool {
 /// link stays one, and a device or pipe is written to directly.
 ///
 /// # Errors
-/// What [`check`] refuses, and errors of writing.
+/// Files that [`check`] refuses, and errors of writing.
 pub fn write_file(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ReportError>,

@@ -8,5 +8,7 @@ pub mod checkpoint;
 pub mod hub;
 pub mod json;
 pub mod memory;
+mod resolver;
 
 pub use checkpoint::serve_if_worker;
+pub use resolver::agent;

@@ -188,10 +188,10 @@ struct LastWords {
 const LAST_WORDS: usize = 4 << 10;
 
 impl LastWords {
-    fn of(mut stderr: ChildStderr) -> Self {
+    fn of(mut stderr: ChildStderr) -> io::Result<Self> {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&kept);
-        let reader = std::thread::spawn(move || {
+        let reader = std::thread::Builder::new().spawn(move || {
             let mut chunk = [0; 1 << 10];
             while let Ok(count @ 1..) = stderr.read(&mut chunk) {
                 let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -199,8 +199,8 @@ impl LastWords {
                 let excess = kept.len().saturating_sub(LAST_WORDS);
                 kept.drain(..excess);
             }
-        });
-        LastWords { kept, reader }
+        })?;
+        Ok(LastWords { kept, reader })
     }
 
     /// Describes the end of the command, which has closed its connection.
@@ -263,7 +263,7 @@ impl Worker {
             .map_err(start)?;
         // Holds copies of the worker's ends, which must close with the worker.
         drop(command);
-        let said = child.stderr.take().map(LastWords::of);
+        let said = child.stderr.take().map(LastWords::of).transpose().map_err(start)?;
         // Kept until the worker has tried to reach it.
         let (outside, _listening) = match &settings.command {
             Some(command) => {

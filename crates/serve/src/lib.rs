@@ -13,6 +13,7 @@ pub mod http {
     pub use crate::access::{hosts, is_loopback};
     pub use crate::connection::{Stage, Terms, serve, unavailable};
     pub use crate::connections::{Connections, Place};
+    pub use crate::threads::runtime;
 }
 
 mod access;
@@ -32,6 +33,7 @@ mod request;
 mod response;
 mod routes;
 mod server;
+mod threads;
 mod timed_stream;
 
 pub use request::Checker;

@@ -190,7 +190,7 @@ fn runtime() -> io::Result<Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     // Few, because a long text takes much memory while it is tokenised.
     let workers = cores.min(MOST_WORKERS);
-    tokio::runtime::Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(workers).build()
+    crate::threads::runtime(workers)
 }
 
 fn async_listener(listener: TcpListener, runtime: &Runtime) -> io::Result<tokio::net::TcpListener> {

@@ -23,6 +23,9 @@ pub struct AdapterSettings {
     pub dropout: f64,
 }
 
+/// Highest rank of an update. Above the width of a projection a rank adds nothing.
+const MOST_RANK: usize = 8_192;
+
 impl Default for AdapterSettings {
     fn default() -> Self {
         AdapterSettings { rank: 128, alpha: 32.0, targets: TARGETS.map(str::to_owned).to_vec(), dropout: 0.0 }
@@ -36,6 +39,9 @@ impl AdapterSettings {
     /// [`TrainError::Setting`].
     pub fn check(&self) -> Result<(), TrainError> {
         let wrong = |setting, problem| Err(TrainError::Setting { setting, problem });
+        if self.rank > MOST_RANK {
+            return wrong("rank", format!("{} is more than {MOST_RANK}", self.rank));
+        }
         if self.rank == 0 || !self.alpha.is_finite() || self.alpha <= 0.0 {
             return wrong("rank", "rank and alpha must be positive".into());
         }

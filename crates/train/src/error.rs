@@ -62,3 +62,11 @@ pub enum TrainError {
         problem: String,
     },
 }
+
+impl TrainError {
+    /// The error of a thread that the system did not start.
+    pub(crate) fn thread(error: &std::io::Error) -> Self {
+        let problem = format!("a thread could not be started ({error}): use fewer, or allow more memory or processes");
+        TrainError::Setting { setting: "threads", problem }
+    }
+}

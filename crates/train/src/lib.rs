@@ -34,6 +34,7 @@ mod stream;
 mod style;
 mod task;
 mod tokenizer;
+mod toml_place;
 mod trainer;
 
 pub use adapter::{Adapter, AdapterSettings, TARGETS};

@@ -152,8 +152,15 @@ const MOST_BATCH: usize = 1 << 12;
 /// Longest context in tokens.
 const MOST_CONTEXT: usize = 1 << 16;
 
-/// Most questions per task and length in a validation.
+/// Most questions per task and length in a validation, and in all of it.
 const MOST_VALIDATION: usize = 1_000_000;
+pub(crate) const MOST_QUESTIONS: usize = 10_000_000;
+
+/// Most steps of an attempt: years of the fastest training, and sums of all attempts fit their type.
+pub(crate) const MOST_STEPS: u64 = 1_000_000_000;
+
+/// Most restarts of a training that misses its criterion.
+const MOST_RESTARTS: u64 = 100;
 
 impl TrainSettings {
     /// Returns the tasks of the first phase.
@@ -174,7 +181,8 @@ impl TrainSettings {
 
     /// Returns the most steps of all attempts together.
     pub fn total_steps(&self) -> u64 {
-        self.steps * (1 + self.until.map_or(0, |until| until.restarts))
+        // Settings of a file are not checked before they are compared with its folder.
+        self.steps.saturating_mul(1 + self.until.map_or(0, |until| until.restarts.min(MOST_RESTARTS)))
     }
 
     /// Returns the number of restarts before a step and the step within its attempt, both counted from 1 on.
@@ -228,6 +236,23 @@ impl TrainSettings {
         })
     }
 
+    /// Checks that so many questions per task and length are not too many in all.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`] with the setting's name.
+    pub(crate) fn check_questions(&self, setting: &'static str, questions: usize) -> Result<(), TrainError> {
+        let tasks = self.tasks.len() + self.then.as_ref().map_or(0, |next| next.tasks.len());
+        let lengths = self.lengths.len() + self.beyond.len();
+        let all = questions.saturating_mul(tasks).saturating_mul(lengths);
+        if all <= MOST_QUESTIONS {
+            return Ok(());
+        }
+        let problem = format!(
+            "{questions} questions for each of {tasks} tasks and {lengths} lengths are {all}, more than {MOST_QUESTIONS}"
+        );
+        Err(TrainError::Setting { setting, problem })
+    }
+
     /// Checks the combination of settings.
     ///
     /// # Errors
@@ -247,6 +272,10 @@ impl TrainSettings {
         if let Some((setting, number, most)) = bounded.into_iter().find(|(_, number, most)| number > most) {
             return invalid(setting, &format!("{number} is more than {most}"));
         }
+        if self.steps > MOST_STEPS {
+            return invalid("steps", &format!("{} is more than {MOST_STEPS}", self.steps));
+        }
+        self.check_questions("validation", self.validation)?;
         if self.batch == 0 || self.steps == 0 || self.parts == 0 || self.parts > self.batch {
             return invalid("batch", "batch, steps and parts must be at least 1, and parts at most batch");
         }
@@ -260,8 +289,8 @@ impl TrainSettings {
             if self.then.is_some() {
                 return invalid("until", "a second phase begins after a number of steps, not after a criterion");
             }
-            if restarts > 100 {
-                return invalid("restarts", "at most 100");
+            if restarts > MOST_RESTARTS {
+                return invalid("restarts", &format!("{restarts} is more than {MOST_RESTARTS}"));
             }
         }
         let AdamWSettings { beta1, beta2, eps, weight_decay, clip } = self.optimiser;

@@ -2,6 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
+use earnest_eval::run::available_memory;
 use earnest_models::checkpoint::{
     Activation, BlockLayout, DecoderConfig, LayerConfig, Norm, Position, QkNorm, Rope, RopeScaling,
 };
@@ -27,6 +28,13 @@ impl PositionEncoding {
     pub const ALL: [PositionEncoding; 4] =
         [PositionEncoding::Rope, PositionEncoding::Nope, PositionEncoding::Alibi, PositionEncoding::AlibiReversed];
 }
+
+/// Most layers of a model that is trained.
+const MOST_LAYERS: usize = 1_000;
+/// Largest width of its residual stream and of its feed-forward block.
+const WIDEST: usize = 1 << 18;
+/// Most parameters, some three times those of the largest named size.
+const MOST_PARAMETERS: usize = 10_000_000_000;
 
 /// Dimensions of a decoder in the Llama architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,11 +75,35 @@ impl Size {
         self.hidden / self.heads
     }
 
-    /// Returns the number of parameters without the embedding table.
+    /// Returns the number of parameters without the embedding table; the largest number for one beyond it.
     pub fn parameters(&self) -> usize {
-        let attention = self.hidden * self.head_dim() * 2 * (self.heads + self.kv_heads);
-        let layer = attention + 3 * self.hidden * self.intermediate + 2 * self.hidden;
-        self.layers * layer + self.hidden
+        let (hidden, head) = (self.hidden as u128, self.head_dim() as u128);
+        let attention = hidden * head * 2 * (self.heads as u128 + self.kv_heads as u128);
+        let layer = attention.saturating_add(3 * hidden * self.intermediate as u128).saturating_add(2 * hidden);
+        let all = (self.layers as u128).saturating_mul(layer).saturating_add(hidden);
+        usize::try_from(all).unwrap_or(usize::MAX)
+    }
+
+    /// Checks that there is memory for training with a vocabulary of this size.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`].
+    pub(crate) fn check_memory(&self, vocabulary: usize) -> Result<(), TrainError> {
+        // A weight, the gradients of a batch's parts and their sum, two moments of the optimiser, and what is written: measured.
+        const BYTES: u128 = 40;
+        let parameters = self.parameters() as u128 + vocabulary as u128 * self.hidden as u128;
+        let needed = parameters * BYTES;
+        match available_memory() {
+            Some(available) if needed > u128::from(available) => Err(TrainError::Setting {
+                setting: "size",
+                problem: format!(
+                    "training {parameters} parameters takes {} MiB of memory, and {} MiB are free",
+                    needed >> 20,
+                    available >> 20
+                ),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that the dimensions are compatible.
@@ -83,6 +115,19 @@ impl Size {
         let Size { layers, hidden, intermediate, heads, kv_heads } = *self;
         if [layers, hidden, intermediate, heads, kv_heads].contains(&0) {
             return wrong("every dimension must be at least 1".into());
+        }
+        let bounds = [
+            ("layers", layers, MOST_LAYERS),
+            ("width", hidden, WIDEST),
+            ("width of the feed-forward block", intermediate, WIDEST),
+            ("heads", heads, WIDEST),
+        ];
+        if let Some((name, value, most)) = bounds.into_iter().find(|(_, value, most)| value > most) {
+            return wrong(format!("{name}: {value} is more than {most}"));
+        }
+        let parameters = self.parameters();
+        if parameters > MOST_PARAMETERS {
+            return wrong(format!("it has {parameters} parameters, more than {MOST_PARAMETERS}"));
         }
         if !hidden.is_multiple_of(heads) || !heads.is_multiple_of(kv_heads) {
             return wrong(format!(
@@ -151,6 +196,26 @@ impl Size {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_beyond_every_memory_are_refused() {
+        for (size, problem) in [
+            ([usize::MAX, 192, 512, 6, 2], "layers"),
+            ([3, 192, usize::MAX, 6, 2], "width of the feed-forward block"),
+            ([3, usize::MAX - 1, 512, 2, 1], "width"),
+            ([1_000, 65_536, 65_536, 256, 256], "parameters, more than 10000000000"),
+        ] {
+            let [layers, hidden, intermediate, heads, kv_heads] = size;
+            let found = Size { layers, hidden, intermediate, heads, kv_heads }.check().unwrap_err().to_string();
+            assert!(found.contains(problem), "{found}");
+        }
+        // More than any machine has, within the bounds of a size.
+        let wide = Size { layers: 1, hidden: 1 << 18, intermediate: 1, heads: 1 << 11, kv_heads: 1 };
+        if available_memory().is_some() {
+            let found = wide.check_memory(usize::MAX).unwrap_err().to_string();
+            assert!(found.contains("MiB are free"), "{found}");
+        }
+    }
 
     #[test]
     fn table_11_counts() {

@@ -74,12 +74,17 @@ pub(super) fn plain_gradients(
     let targets: usize = examples.iter().map(|example| example.ids.len() - example.prompt).sum();
     let one =
         |part: &[Example], workspace: &mut Workspace| plain::gradients(config, parameters, part, targets, workspace);
-    let results: Vec<_> = std::thread::scope(|scope| {
+    let results: Vec<Result<_, TrainError>> = std::thread::scope(|scope| {
         let mut pairs = parts.iter().zip(workspaces);
         let first = pairs.next();
-        let threads: Vec<_> = pairs.map(|(part, workspace)| scope.spawn(move || one(part, workspace))).collect();
-        let mut results: Vec<_> = first.map(|(part, workspace)| one(part, workspace)).into_iter().collect();
-        results.extend(threads.into_iter().map(|thread| thread.join().expect("a batch's computation does not panic")));
+        let threads: Vec<_> = pairs
+            .map(|(part, workspace)| std::thread::Builder::new().spawn_scoped(scope, move || one(part, workspace)))
+            .collect();
+        let mut results: Vec<_> = first.map(|(part, workspace)| Ok(one(part, workspace)?)).into_iter().collect();
+        results.extend(threads.into_iter().map(|thread| match thread {
+            Ok(thread) => Ok(thread.join().expect("a batch's computation does not panic")?),
+            Err(error) => Err(TrainError::thread(&error)),
+        }));
         results
     });
     let mut computed = BatchGradients { loss: 0.0, gradients: Gradients::default(), tokens: 0 };
@@ -100,10 +105,19 @@ pub(super) fn in_parallel<T: Send>(
 ) -> Vec<candle_core::Result<T>> {
     std::thread::scope(|scope| {
         let Some((first, others)) = batches.split_first() else { return Vec::new() };
-        let threads: Vec<_> =
-            others.iter().enumerate().map(|(index, batch)| scope.spawn(move || one(index + 1, batch))).collect();
+        let threads: Vec<_> = (1..)
+            .zip(others)
+            .map(|(index, batch)| {
+                let thread = std::thread::Builder::new().spawn_scoped(scope, move || one(index, batch));
+                (index, batch, thread)
+            })
+            .collect();
         let mut results = vec![one(0, first)];
-        results.extend(threads.into_iter().map(|thread| thread.join().expect("a batch's computation does not panic")));
+        results.extend(threads.into_iter().map(|(index, batch, thread)| match thread {
+            Ok(thread) => thread.join().expect("a batch's computation does not panic"),
+            // Without another thread it is computed on this one.
+            Err(_) => one(index, batch),
+        }));
         results
     })
 }

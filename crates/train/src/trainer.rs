@@ -100,6 +100,7 @@ impl Trainer {
             let (hints, texts) = (settings.format.index_hints, texts.iter().map(String::as_str));
             NumberTokenizer::learn_hinted(&settings.tokenizer, hints, texts)?
         };
+        settings.size.check_memory(tokenizer.len())?;
         let (decoder, parameters) = fresh(&settings, &tokenizer, 0, device)?;
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
         let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();

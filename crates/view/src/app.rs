@@ -6,10 +6,11 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Query, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{Html, IntoResponse, Response};
@@ -24,6 +25,7 @@ use earnest_serve::http::{Connections, Place, hosts, is_loopback};
 use earnest_tasks::suite::registry::task_label;
 use minijinja::{Environment, Value};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::limits::PAGE_BYTES;
@@ -44,6 +46,51 @@ pub(crate) struct App {
 /// State of the routes.
 pub(crate) type Shared = State<Arc<App>>;
 
+/// What the address of a page may ask for, behind its `?`.
+pub(crate) trait Parameters: DeserializeOwned {
+    /// Names, each with what it takes.
+    const TAKE: &'static [(&'static str, &'static str)];
+}
+
+/// Words for what parameters take.
+pub(crate) const RUN: &str = "the name of a run";
+pub(crate) const ITEM: &str = "the name of an item";
+pub(crate) const NUMBER: &str = "a number from 0";
+pub(crate) const TRUTH: &str = "true or false";
+pub(crate) const TEXT: &str = "a text";
+
+/// The parameters of a request; a page says which of them is wrong.
+pub(crate) struct Asks<T>(pub T);
+
+impl<T: Parameters> FromRequestParts<Arc<App>> for Asks<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
+        match Query::try_from_uri(&parts.uri) {
+            Ok(Query(given)) => Ok(Asks(given)),
+            Err(rejection) => Err(app.failure(Failed::bad_request(wrong_parameter::<T>(&rejection.body_text())))),
+        }
+    }
+}
+
+/// Says which parameter is wrong and what it takes. The reader's own reason begins with its name, or has it in backquotes.
+fn wrong_parameter<T: Parameters>(reason: &str) -> String {
+    let reason = reason.rsplit_once("query string: ").map_or(reason, |(_, reason)| reason);
+    for (name, takes) in T::TAKE {
+        if reason == format!("missing field `{name}`") {
+            return format!("`{name}` is missing in the address: it takes {takes}");
+        }
+        if reason.contains(&format!("duplicate field `{name}`")) {
+            return format!("`{name}` stands twice in the address: give it once, with {takes}");
+        }
+        if reason.starts_with(&format!("{name}:")) {
+            return format!("the value of `{name}` in the address is wrong: it takes {takes}");
+        }
+    }
+    let names: Vec<String> = T::TAKE.iter().map(|(name, takes)| format!("`{name}` ({takes})")).collect();
+    format!("what stands behind the ? of the address cannot be read; this page takes {}", names.join(", "))
+}
+
 /// A request that has no page.
 #[derive(Debug)]
 pub(crate) struct Failed {
@@ -61,7 +108,7 @@ impl From<EvalError> for Failed {
 impl From<RunError> for Failed {
     fn from(error: RunError) -> Self {
         let status = match error {
-            RunError::NoRun { .. } | RunError::AmbiguousRun { .. } => StatusCode::NOT_FOUND,
+            RunError::NoRun { .. } | RunError::NotExact { .. } | RunError::AmbiguousRun { .. } => StatusCode::NOT_FOUND,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Failed { status, message: error.to_string(), hint: error.help() }

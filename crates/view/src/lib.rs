@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use earnest_eval::EvalError;
 use earnest_eval::run::store::Store;
-use earnest_serve::http::{Connections, Stage, Terms, serve, unavailable};
+use earnest_serve::http::{Connections, Stage, Terms, runtime, serve, unavailable};
 use tokio::sync::watch;
 
 /// Most open connections: a browser opens six, and a page waits for no other.
@@ -121,12 +121,7 @@ impl Viewer {
             }
             Ok(())
         };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .max_blocking_threads(work::THREADS)
-            .build()
-            .map_err(ViewError::Http)?;
+        let runtime = runtime(work::THREADS).map_err(ViewError::Http)?;
         let outcome: io::Result<()> = runtime.block_on(answer);
         runtime.shutdown_background();
         outcome.map_err(ViewError::Http)

@@ -1,5 +1,5 @@
 //! Order of a command line: the suite's name before all options.
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
@@ -32,7 +32,9 @@ pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsStri
     }
     let command = with_suites(command.clone());
     let mut place = index;
-    while let Some(word) = words.get(place).and_then(|word: &OsString| OsStr::to_str(word)) {
+    // The name of a file need not be UTF-8.
+    while let Some(word) = words.get(place).map(|word: &OsString| word.to_string_lossy().into_owned()) {
+        let word = word.as_str();
         if command.find_subcommand(word).is_some() {
             let suite = words.remove(place);
             words.insert(index, suite);
@@ -137,7 +139,7 @@ mod tests {
     fn ordered(line: &str) -> String {
         let definition = crate::cli::args::definition();
         let words = suite_first(line.split(' ').map(OsString::from).collect(), &definition);
-        words.join(OsStr::new(" ")).into_string().unwrap()
+        words.join(std::ffi::OsStr::new(" ")).into_string().unwrap()
     }
 
     #[test]

@@ -54,6 +54,10 @@ pub fn suite_usage_error(error: &Error, command: Command, words: impl Iterator<I
             let named = || file_named(name).map(|file| file.display().to_string());
             let near = if name.contains('.') { file().or_else(suite) } else { named().or_else(suite).or_else(file) };
             let near = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
+            if name.contains(char::REPLACEMENT_CHARACTER) {
+                let message = format!("{name}: the name of this file is not UTF-8 text");
+                return Some(CliError::usage(message).help("rename it, e.g. to questions.jsonl, and name that"));
+            }
             let message = if name.contains('.') { "there is no suite and no file" } else { "there is no suite" };
             Some(CliError::usage(format!("{message} {name}")).help(near + &choose_from()))
         }

@@ -15,7 +15,7 @@ use crate::cli::study::{Lines, ended};
 use crate::cli::values::Prompts;
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
-use earnest_eval::model::{BUILT_IN, BUILT_IN_WORD, LocatedModel, TrafficSettings, checked_name};
+use earnest_eval::model::{LocatedModel, TrafficSettings, checked_name, without_word};
 use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::study::{
     self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
@@ -40,8 +40,8 @@ impl std::str::FromStr for StudyModel {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
             Some((name, path)) if !name.trim().is_empty() && !path.trim().is_empty() => {
-                let model = if path.trim() == BUILT_IN_WORD { BUILT_IN } else { path.trim() };
-                Ok(StudyModel { name: name.trim().to_owned(), path: PathBuf::from(model) })
+                let model = without_word(Path::new(path.trim()));
+                Ok(StudyModel { name: name.trim().to_owned(), path: model.to_owned() })
             }
             _ => Err(format!("'{text}' is not NAME=MODEL, e.g. phi-2=models/phi-2")),
         }
@@ -312,7 +312,7 @@ mod tests {
     fn models_are_names_and_paths() {
         let model: StudyModel = "phi-2=/models/a=b".parse().unwrap();
         assert_eq!((model.name.as_str(), model.path), ("phi-2", PathBuf::from("/models/a=b")));
-        assert_eq!("a=built-in".parse::<StudyModel>().unwrap().path, PathBuf::from(BUILT_IN));
+        assert_eq!("a=built-in".parse::<StudyModel>().unwrap().path, PathBuf::from(earnest_eval::model::BUILT_IN));
         for wrong in ["phi-2", "=path", "phi-2=", ""] {
             assert!(wrong.parse::<StudyModel>().is_err(), "{wrong}");
         }

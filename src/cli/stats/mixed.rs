@@ -31,6 +31,9 @@ const PRIOR: f64 = 2.5;
 /// Variances and correlations of the random effects from which a fit is announced.
 const MANY_COVARIANCES: usize = 15;
 
+/// Different rows times parameters from which a fit is announced: each of some hundred evaluations then takes about a second.
+const MUCH_WORK: usize = 5_000_000;
+
 /// Distribution of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FamilyChoice {
@@ -174,11 +177,13 @@ pub(super) fn run(
     let (frame, survey) = frame::read(source, &formula.response, &kinds, options)?;
     let data = MixedData::new(&formula, &frame, family)
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
-    if data.covariances() > MANY_COVARIANCES {
+    let parameters = data.covariances() + data.columns();
+    if data.covariances() > MANY_COVARIANCES || data.cells().saturating_mul(parameters) > MUCH_WORK {
         Printer::new().message(&format!(
-            "the random effects have {} variances and correlations to find, which can take minutes; fewer random terms take less, and \
-             || instead of | leaves the correlations out",
-            data.covariances()
+            "the random effects have {} variances and correlations to find over {} different rows, which can take minutes; fewer \
+             random terms take less, and || instead of | leaves the correlations out",
+            data.covariances(),
+            data.cells()
         ));
     }
     let fit = fit(&data, &MixedOptions { restricted: !args.ml, prior: None })?;

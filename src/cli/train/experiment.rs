@@ -213,12 +213,12 @@ fn plan(experiment: &Experiment, states: &[CellState], measured: &[Option<f64>])
             CellState::Begun(step) => settings.total_steps().saturating_sub(*step),
             CellState::Trained | CellState::Evaluated(_) => 0,
         };
-        left += own;
+        left = own.saturating_add(left);
         // A part is computed by one thread.
         let cost = seconds.map(|seconds| seconds * own as f64 * settings.parts as f64 / 3600.0);
         hours += cost.unwrap_or(0.0);
         let minutes = cost.map_or_else(|| "-".to_owned(), |cost| format!("{:.1}", 60.0 * cost));
-        let questions = settings.steps * settings.batch as u64;
+        let questions = settings.steps.saturating_mul(settings.batch as u64);
         table.row(vec![cell.name(), settings.steps.to_string(), questions.to_string(), minutes, shown]);
     }
     let most = if experiment.cells.iter().any(|cell| cell.settings.until.is_some()) { "at most " } else { "" };

@@ -15,6 +15,8 @@ use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use earnest_digest::input;
+use earnest_eval::model::as_model;
+use earnest_models::hub::HubSettings;
 use earnest_train::{
     AdamWSettings, AnswerStyle, Criterion, DigitGroups, FormatSettings, Goal, PositionEncoding, RateSearch, Size,
     SplitVersion, StoredType, TRIAL_RATES, TokenizerSettings, TrainOutcome, TrainSettings, Trainer, Validation,
@@ -493,7 +495,7 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
     tasks.extend(settings.next_tasks()?);
     let lengths = settings.lengths.iter().chain(&settings.beyond).copied().collect();
     let learnt = Learnt { tasks, lengths, format: &settings.format };
-    text.push_str(&next(&args.out.display().to_string(), &learnt, ""));
+    text.push_str(&next(&as_model(&args.out, &HubSettings::default()), &learnt, ""));
     printer.result(&text)?;
     Ok(Exit::Success)
 }

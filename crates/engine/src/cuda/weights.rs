@@ -473,10 +473,10 @@ fn copy_all(device: &dyn Device, checkpoint: &Checkpoint, element: Element, jobs
     // Few at a time, so that the host never holds more than some matrices.
     let (sender, receiver) = sync_channel::<(usize, Vec<u8>)>(2);
     let copied = std::thread::scope(|scope| {
-        for _ in 0..readers {
+        for number in 0..readers {
             let sender = sender.clone();
             let (next, failed) = (&next, &failed);
-            scope.spawn(move || {
+            let reader = std::thread::Builder::new().spawn_scoped(scope, move || {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(job) = jobs.get(i) else { return };
@@ -497,6 +497,16 @@ fn copy_all(device: &dyn Device, checkpoint: &Checkpoint, element: Element, jobs
                     }
                 }
             });
+            match reader {
+                Ok(_) => {}
+                Err(error) if number == 0 => {
+                    return Err(DeviceError::NoDevice(format!(
+                        "no thread to read the weights could be started: {error}"
+                    )));
+                }
+                // Those that were started read all.
+                Err(_) => break,
+            }
         }
         drop(sender);
         let mut staging = Staging::new(device)?;

@@ -208,7 +208,7 @@ impl Client {
             .user_agent(concat!("earnest/", env!("CARGO_PKG_VERSION")));
         // What stays on this machine goes through no proxy.
         let config = if address.is_loopback() { config.proxy(None) } else { config };
-        Client { agent: config.build().into(), address, key, timeout, large: Mutex::default() }
+        Client { agent: earnest_models::agent(config.build()), address, key, timeout, large: Mutex::default() }
     }
 
     pub fn address(&self) -> &Address {

@@ -1,5 +1,5 @@
 //! A reader of JSON that counts the memory of what it builds, because a byte of JSON may take a hundred: `{"":0}` is a node of a tree.
-//! What a type passes over costs nothing.
+//! Members that a type passes over cost nothing.
 use std::cell::Cell;
 use std::fmt::Formatter;
 

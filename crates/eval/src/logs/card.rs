@@ -243,14 +243,19 @@ impl LogSample {
             Some(LogPrompt::Text(text)) => text.len(),
             Some(LogPrompt::Chat(messages)) => messages.iter().map(|(role, text)| 48 + role.len() + text.len()).sum(),
         };
+        self.stored() + self.question.as_ref().map_or(0, String::len) + prompt
+    }
+
+    /// Estimated memory of it without its question and its prompt, which are packed and stored once for a document.
+    pub(super) fn stored(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let score =
             |score: &LogScore| 200 + memory_of(&score.value) + length(&score.answer) + length(&score.explanation);
         let scores: usize = self.scores.iter().map(score).sum();
         let likelihoods: usize = self.likelihoods.iter().map(|one| 48 + length(&one.continuation)).sum();
         let lists = [&self.completions, &self.choices, &self.targets].into_iter().flatten().map(|text| 24 + text.len());
-        let own = self.id.len() + length(&self.question) + length(&self.error);
-        own + prompt + scores + likelihoods + memory_of_members(&self.document) + lists.sum::<usize>()
+        let own = self.id.len() + length(&self.error) + length(&self.finish);
+        own + scores + likelihoods + memory_of_members(&self.document) + lists.sum::<usize>()
     }
 }
 

@@ -2,11 +2,12 @@
 //! screens and the results of others.
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 use super::bounded::is_left_out;
-use super::card::{LogCard, LogSample, LogStatus};
+use super::card::{LogCard, LogSample, LogStatus, memory_of};
 use super::find::Log;
 use crate::EvalError;
 
@@ -33,6 +34,15 @@ const MOST_SECONDS: f64 = 1e9;
 const MOST_DETAILS: usize = 1 << 20;
 /// Most bytes of them over all logs of one search.
 pub(super) const MOST_DETAILS_OF_ALL: usize = 128 << 20;
+/// Longest text of a sample in bytes, some two million tokens: a completion, an answer, an explanation. Prompts and questions have
+/// limits of their own, where they are packed.
+pub(crate) const LONGEST_SAMPLE_TEXT: usize = 8 << 20;
+/// Most bytes of a sample without its question and prompt: a thousand completions of 32 kB that were scored together are half of it.
+const LARGEST_SAMPLE: usize = 64 << 20;
+/// Most bytes that are stored of the samples of one log: so many, and so many for each byte of its files. Texts of models pack to a
+/// third or a tenth of their length.
+const STORED: u64 = 512 << 20;
+const STORED_PER_BYTE: u64 = 200;
 /// Longest text of a version, a time, a reason or a note in bytes.
 const LONGEST_TEXT: usize = 2_000;
 
@@ -141,6 +151,10 @@ pub(super) struct Samples {
     scorers: HashMap<String, HashSet<String>>,
     /// Number of names and parts.
     count: usize,
+    /// Bytes of the samples that were met, without questions and prompts.
+    bytes: u64,
+    /// Bytes that the samples may have, once it is known.
+    most: Option<u64>,
 }
 
 impl Samples {
@@ -154,7 +168,46 @@ impl Samples {
             let error = self.error(card, sample, said);
             return Err(error.hint("a table without ids has the questions as ids: name a column, `--columns id=...`"));
         }
-        self.facts(sample).map_err(|reason| self.error(card, sample, reason))
+        self.facts(sample).and_then(|()| self.texts(card, sample)).map_err(|reason| self.error(card, sample, reason))
+    }
+
+    /// Checks the lengths of the sample's texts, its own size, and that of all samples so far.
+    fn texts(&mut self, card: &LogCard, sample: &LogSample) -> Result<(), String> {
+        let lists =
+            [("completion", &sample.completions), ("expected answer", &sample.targets), ("choice", &sample.choices)];
+        let lists = lists.into_iter().flat_map(|(what, texts)| texts.iter().map(move |text| (what, text.len())));
+        let own = [("error", &sample.error), ("reason of its end", &sample.finish)].into_iter();
+        let scores =
+            sample.scores.iter().flat_map(|score| [("answer", &score.answer), ("explanation", &score.explanation)]);
+        let likelihoods = sample.likelihoods.iter().map(|one| ("continuation", &one.continuation));
+        let optional = own.chain(scores).chain(likelihoods);
+        let lengths = optional.filter_map(|(what, text)| Some((what, text.as_ref()?.len())));
+        let values = sample.scores.iter().map(|score| ("score", memory_of(&score.value)));
+        if let Some((what, length)) =
+            lists.chain(lengths).chain(values).find(|(_, length)| *length > LONGEST_SAMPLE_TEXT)
+        {
+            return Err(format!(
+                "its {what} has {length} bytes; texts of up to {} MiB are read",
+                LONGEST_SAMPLE_TEXT >> 20
+            ));
+        }
+        let size = sample.stored();
+        if size > LARGEST_SAMPLE {
+            return Err(format!("its texts have {size} bytes together; up to {} MiB are read", LARGEST_SAMPLE >> 20));
+        }
+        self.bytes = self.bytes.saturating_add(size as u64);
+        let length = |file: &PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
+        let most = *self.most.get_or_insert_with(|| {
+            STORED.saturating_add(card.files.iter().map(length).sum::<u64>().saturating_mul(STORED_PER_BYTE))
+        });
+        match self.bytes > most {
+            true => Err(format!(
+                "with it, the samples have more than {} MiB, which is what a log of this size may have: {} MiB and {STORED_PER_BYTE} bytes for each byte of its files",
+                most >> 20,
+                STORED >> 20
+            )),
+            false => Ok(()),
+        }
     }
 
     fn error(&self, card: &LogCard, sample: &LogSample, reason: String) -> EvalError {
@@ -342,5 +395,24 @@ fn cut(text: &mut String) {
     if text.len() > LONGEST_TEXT {
         text.truncate(text.floor_char_boundary(LONGEST_TEXT));
         text.push_str("...");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::card::Tool;
+    use super::*;
+
+    #[test]
+    fn the_samples_of_a_log_are_bounded_together() {
+        let card = LogCard::new(Tool::Inspect, "m".into(), "t".into(), LogStatus::Finished);
+        let mut limits = Samples { bytes: STORED - 3_000, ..Samples::default() };
+        let mut sample = LogSample { id: "7".into(), completions: vec!["x".repeat(2_000)], ..LogSample::default() };
+        assert!(limits.check(&card, &mut sample).is_ok());
+        let error = limits.check(&card, &mut sample).unwrap_err().to_string();
+        assert!(error.contains("sample 7: with it, the samples have more than 512 MiB"), "{error}");
+        sample.completions = vec!["x".repeat(LONGEST_SAMPLE_TEXT); 9];
+        let error = Samples::default().check(&card, &mut sample).unwrap_err().to_string();
+        assert!(error.contains("together; up to 64 MiB"), "{error}");
     }
 }

@@ -32,7 +32,7 @@ mod zip;
 pub(crate) use card::memory_of;
 pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
 pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, find};
-pub(crate) use limits::some_of;
+pub(crate) use limits::{LONGEST_SAMPLE_TEXT, some_of};
 pub(crate) use parquet::ParquetFile;
 
 #[cfg(test)]

@@ -77,7 +77,8 @@ impl ParquetFile {
         // Not around the receiver: its panics are its own.
         while let Some(row) = rows.next().map_err(failed)? {
             number += 1;
-            each(number, object(row))?;
+            let row = object(row).map_err(|reason| failed(format!("row {number}: {reason}")))?;
+            each(number, row)?;
         }
         Ok(())
     }
@@ -105,18 +106,22 @@ fn projection(root: &Type, keep: &dyn Fn(&str, Option<&str>) -> bool) -> Result<
     Type::group_type_builder(root.name()).with_fields(fields).build()
 }
 
-fn object(row: Row) -> Map<String, Value> {
-    row.into_columns().into_iter().map(|(name, field)| (name, value(field))).collect()
+fn object(row: Row) -> Result<Map<String, Value>, String> {
+    let named = |(name, field)| match value(field) {
+        Ok(value) => Ok((name, value)),
+        Err(reason) => Err(format!("column `{name}`: {reason}")),
+    };
+    row.into_columns().into_iter().map(named).collect()
 }
 
 /// A value; numbers that JSON cannot hold become texts, as in the logs that Python writes.
-fn value(field: Field) -> Value {
+fn value(field: Field) -> Result<Value, String> {
     let float = |value: f64| match Number::from_f64(value) {
         Some(number) => Value::Number(number),
         None if value.is_nan() => "NaN".into(),
         None => if value > 0.0 { "Infinity" } else { "-Infinity" }.into(),
     };
-    match field {
+    Ok(match field {
         Field::Null => Value::Null,
         Field::Bool(value) => value.into(),
         Field::Byte(value) => value.into(),
@@ -132,17 +137,17 @@ fn value(field: Field) -> Value {
         Field::Double(value) => float(value),
         Field::Str(text) => text.into(),
         Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into_owned().into(),
-        Field::Group(row) => object(row).into(),
-        Field::ListInternal(list) => list.elements().iter().cloned().map(value).collect(),
+        Field::Group(row) => object(row)?.into(),
+        Field::ListInternal(list) => list.elements().iter().cloned().map(value).collect::<Result<_, _>>()?,
         Field::MapInternal(map) => {
             let text = |field: &Field| match field {
-                Field::Str(text) => text.clone(),
-                other => other.to_string(),
+                Field::Str(text) => Ok(text.clone()),
+                other => parquet_file::text(other),
             };
-            let entries = map.entries().iter().map(|(key, field)| (text(key), value(field.clone())));
-            Value::Object(entries.collect())
+            let entries = map.entries().iter().map(|(key, field)| Ok((text(key)?, value(field.clone())?)));
+            Value::Object(entries.collect::<Result<_, String>>()?)
         }
         // Dates and decimals are no part of scores.
-        other => other.to_string().into(),
-    }
+        other => parquet_file::text(&other)?.into(),
+    })
 }

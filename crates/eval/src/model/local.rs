@@ -1,4 +1,6 @@
 //! Checkpoints that the native engine runs.
+use std::sync::Arc;
+
 use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_engine::cuda::{self, CudaEngine, CudaError, Peaks, Profiler};
 use earnest_models::checkpoint::{Checkpoint, Compute, WeightFormat};
@@ -206,7 +208,7 @@ fn loaded(engine: CudaEngine) -> LoadedEngine {
 /// An opened checkpoint for the native engine.
 pub(super) struct LocalModel {
     located: LocatedModel,
-    checkpoint: Checkpoint,
+    checkpoint: Arc<Checkpoint>,
     device: Device,
     /// Note on the choice of the device.
     note: Option<DeviceNote>,
@@ -225,7 +227,7 @@ impl LocalModel {
         thinking: Option<bool>,
         settings: &EngineSettings,
     ) -> Result<Self, EvalError> {
-        let checkpoint = open(located)?;
+        let checkpoint = located.opened.or_open(|| open(located))?;
         let enable_thinking = thinking_switch(&checkpoint, thinking);
         Ok(LocalModel {
             located: located.clone(),

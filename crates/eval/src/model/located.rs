@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use earnest_models::checkpoint::{WeightFormat, is_pre_tokenizer, named_pre_tokenizer};
 use earnest_models::hub::{CommitReference, Decoding, HubSettings, beside};
 
-use super::built_in::{BUILT_IN, built_in_folder};
+use super::built_in::{BUILT_IN, built_in_folder, without_word};
+use super::shared::Opened;
 use crate::EvalError;
 use crate::run::Pinned;
 
@@ -25,6 +26,8 @@ pub struct LocatedModel {
     pub(super) decoding: Option<Decoding>,
     /// Note for the user on how the commit was chosen, if the reference does not name it.
     pub note: Option<String>,
+    /// The opened checkpoint, which copies share.
+    pub(super) opened: Opened,
 }
 
 /// Returns the pre-tokenizer that entries of `--allow-config` name.
@@ -41,6 +44,7 @@ impl LocatedModel {
     /// # Errors
     /// Models that are not in the cache or cannot run here; the error names the command to use.
     pub fn find(given: &Path, hub: &HubSettings, weights: WeightFormat) -> Result<Self, EvalError> {
+        let given = without_word(given);
         if let Some(text) = given.to_str().filter(|text| *text != BUILT_IN) {
             CommitReference::check_runnable(text, hub)?;
         }
@@ -61,6 +65,8 @@ impl LocatedModel {
     }
 
     fn locate(given: &Path, hub: &HubSettings, weights: WeightFormat, with_weights: bool) -> Result<Self, EvalError> {
+        let word = given;
+        let given = without_word(given);
         let named = given.to_str().filter(|text| *text != BUILT_IN);
         let reference = named.map(|text| CommitReference::find(text, hub)).transpose()?.flatten();
         let own = checked_name(&hub.allow_config)?;
@@ -72,7 +78,7 @@ impl LocatedModel {
             // Never a folder of that name, which is `./NAME`.
             let is_built_in = given.as_os_str() == BUILT_IN;
             let path = if is_built_in { built_in_folder()? } else { given.to_owned() };
-            let note = (is_built_in && given.exists()).then(|| beside(BUILT_IN));
+            let note = (is_built_in && word.exists()).then(|| beside(&word.to_string_lossy()));
             return Ok(LocatedModel {
                 given: given.to_owned(),
                 path,
@@ -82,6 +88,7 @@ impl LocatedModel {
                 shared_config,
                 decoding: None,
                 note,
+                opened: Opened::default(),
             });
         };
         let path = reference.folder(hub, with_weights)?;
@@ -101,7 +108,20 @@ impl LocatedModel {
             shared_config,
             decoding,
             note,
+            opened: Opened::default(),
         })
+    }
+
+    /// Shares the opened checkpoint of another model if it is the same one: same files, opened in the same way.
+    pub(crate) fn share(&mut self, other: &LocatedModel) -> bool {
+        // Links have their own names in the record of a run's files.
+        let is_same = std::path::absolute(&self.path).ok() == std::path::absolute(&other.path).ok()
+            && (self.weights, &self.allow_config, &self.shared_config)
+                == (other.weights, &other.allow_config, &other.shared_config);
+        if is_same {
+            self.opened = other.opened.clone();
+        }
+        is_same
     }
 
     /// The folder or file.

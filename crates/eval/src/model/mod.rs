@@ -13,8 +13,9 @@ mod located;
 mod open;
 mod process;
 mod recommended;
+mod shared;
 
-pub use built_in::{BUILT_IN, BUILT_IN_WORD, built_in_folder};
+pub use built_in::{BUILT_IN, BUILT_IN_WORD, as_model, built_in_folder, without_word};
 pub use checkpoint::{hash_files, open, record, short_name, unverifiable};
 pub use device::{Device, DeviceChoice, DeviceNote, LARGER_THAN_A_GPU, device_error};
 pub use endpoint::{EndpointSource, TrafficSettings, api_key};

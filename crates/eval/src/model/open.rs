@@ -33,6 +33,15 @@ pub enum ModelSource {
 }
 
 impl ModelSource {
+    /// Shares the opened checkpoint of another source if it is the same one, opened for the same engine; true if so.
+    pub(crate) fn share(&mut self, other: &ModelSource) -> bool {
+        match (self, other) {
+            (ModelSource::Local { model, .. }, ModelSource::Local { model: other, .. })
+            | (ModelSource::Mistralrs(model), ModelSource::Mistralrs(other)) => model.share(other),
+            _ => false,
+        }
+    }
+
     /// Returns the source of a stored run; `moved` replaces the recorded path of the checkpoint or tokenizer.
     pub fn stored(
         settings: &RunSettings,

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use earnest_engine::endpoint::{Address, Api, Concurrency, EndpointEngine, Options, Retry};
@@ -31,7 +32,7 @@ pub const LISTENING: &str = "listening on ";
 /// An opened checkpoint for mistral.rs.
 pub(super) struct ProcessModel {
     located: LocatedModel,
-    checkpoint: Checkpoint,
+    checkpoint: Arc<Checkpoint>,
     enable_thinking: Option<bool>,
     thinks_anyway: bool,
     retry: Retry,
@@ -45,7 +46,7 @@ impl ProcessModel {
     ) -> Result<Self, EvalError> {
         traffic.check()?;
         check()?;
-        let checkpoint = open_for_mistralrs(located)?;
+        let checkpoint = located.opened.or_open(|| open_for_mistralrs(located))?;
         Ok(ProcessModel {
             located: located.clone(),
             enable_thinking: thinking_switch(&checkpoint, thinking),
@@ -156,7 +157,8 @@ impl Process {
             }
         };
         // Drained, because a full pipe would block the program.
-        std::thread::spawn(move || lines.for_each(drop));
+        let drain = std::thread::Builder::new().spawn(move || lines.for_each(drop));
+        drain.map_err(|error| EvalError::thread("read the output of the engine", error))?;
         let address = Address::parse(&format!("{address}/v1")).map_err(|error| failed(error.to_string()))?;
         if !address.is_loopback() {
             return Err(failed(format!(

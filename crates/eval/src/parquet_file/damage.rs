@@ -1,54 +1,76 @@
 //! The column of a file that cannot be read, which the library does not name.
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use parquet::basic::Compression;
 use parquet::column::page::PageReader;
-use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::schema::types::Type;
+use parquet::file::reader::FileReader;
+use parquet::schema::types::{Type, TypePtr};
 
-use super::survey::Totals;
-use super::{Failure, Reader, guarded, in_words, name_of};
+use super::survey::{Totals, survey};
+use super::{Failure, Group, Reader, guarded, in_words, name_of};
 
-/// The reason for a failure with the column whose pages or values cannot be read.
-pub(super) fn with_column(reader: &Reader, reason: String) -> String {
-    for (number, group) in reader.metadata().row_groups().iter().enumerate() {
-        for (place, chunk) in group.columns().iter().enumerate() {
-            let pages = || {
-                let only = |other: &ColumnChunkMetaData| std::ptr::eq(other, chunk);
-                let group = reader.group(number, &only, &mut Totals::default()).map_err(|failure| {
-                    // Beyond a limit, which the rows before it did not reach.
-                    ParquetError::General(failure.into_reason())
-                })?;
+/// The reason for a failure in a row group, with the column whose pages or values cannot be read.
+pub(super) fn with_column(reader: &Reader, number: usize, reason: String) -> String {
+    let Some(metadata) = reader.metadata().row_groups().get(number) else { return reason };
+    if let Some((chunk, reason)) = pages(reader, number) {
+        return format!("the pages of its {} cannot be read: {reason}", described(&[chunk]));
+    }
+    // Pages that are not compressed are handed on whatever they hold.
+    let Some((field, reason)) = values(reader, number, &reason) else { return reason };
+    let is_of = |chunk: &&ColumnChunkMetaData| chunk.column_path().parts().first().is_some_and(|name| name == field);
+    let chunks: Vec<&ColumnChunkMetaData> = metadata.columns().iter().filter(is_of).collect();
+    format!("the values of its {} cannot be read: {reason}", described(&chunks))
+}
+
+/// The first column of a row group whose pages cannot be read, and why.
+fn pages(reader: &Reader, number: usize) -> Option<(&ColumnChunkMetaData, String)> {
+    let library = guarded(|| reader.library.get_row_group(number)).ok()?;
+    let mut group = Group { reader, library, batch: 1, held: reader.held() };
+    let metadata = reader.metadata().row_group(number);
+    for (place, chunk) in metadata.columns().iter().enumerate() {
+        // Each alone: beyond a limit is what the rows before it did not reach.
+        let alone = survey(reader.source(), metadata.num_rows(), std::iter::once(chunk), &mut Totals::default());
+        let read = alone.and_then(|batch| {
+            (group.batch, group.held) = (batch, reader.held());
+            guarded(|| {
                 let mut pages = group.pages(place)?;
                 while pages.get_next_page()?.is_some() {}
                 Ok(())
-            };
-            if let Err(reason) = guarded(pages) {
-                return format!("the pages of its {} cannot be read: {reason}", described(&[chunk]));
-            }
-        }
-    }
-    // Pages that are not compressed are handed on whatever they hold.
-    let schema = reader.metadata().file_metadata().schema();
-    for field in schema.get_fields() {
-        let only = Type::group_type_builder(schema.name()).with_fields(vec![Arc::clone(field)]).build();
-        let values = only.map_err(in_words).and_then(|only| {
-            let mut rows = reader.rows(Some(only));
-            while rows.read().map_err(Failure::into_reason)?.is_some() {}
-            Ok(())
+            })
         });
-        if let Err(reason) = values {
-            let groups = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
-            let is_of = |chunk: &&ColumnChunkMetaData| {
-                chunk.column_path().parts().first().is_some_and(|name| name == field.name())
-            };
-            let chunks: Vec<&ColumnChunkMetaData> = groups.filter(is_of).collect();
-            return format!("the values of its {} cannot be read: {reason}", described(&chunks));
+        if let Err(reason) = read {
+            return Some((chunk, reason));
         }
     }
-    reason
+    None
+}
+
+/// The field of the schema whose values cannot be read, and why; none if each alone can be read. Half of those that are left are
+/// read at a time, because each reading goes over all columns of the row group.
+fn values<'r>(reader: &'r Reader, number: usize, reason: &str) -> Option<(&'r str, String)> {
+    let schema = reader.metadata().file_metadata().schema();
+    let read = |fields: &[TypePtr]| {
+        let some = Type::group_type_builder(schema.name()).with_fields(fields.to_vec()).build().map_err(in_words)?;
+        let mut rows = reader.rows(Some(some));
+        (rows.next, rows.end) = (number, number + 1);
+        while rows.read().map_err(Failure::into_reason)?.is_some() {}
+        Ok(())
+    };
+    let mut left = schema.get_fields();
+    let mut found = (left.len() == 1).then(|| reason.to_owned());
+    while left.len() > 1 {
+        let (first, second) = left.split_at(left.len() / 2);
+        left = match read(first) {
+            Ok(()) => second,
+            Err(reason) => {
+                found = Some(reason);
+                first
+            }
+        };
+    }
+    let reason = found.or_else(|| read(left).err())?;
+    Some((left.first()?.name(), reason))
 }
 
 /// A column by its name and codec. A codec of none is doubted where the sizes are those of compressed pages.

@@ -1,7 +1,7 @@
 //! The footer, looked over before the library reads it: the library calls itself for each level of the schema and believes counts.
 use std::fs::File;
 
-use earnest_tasks::suite::MAX_SAMPLES;
+use earnest_tasks::suite::{MAX_SAMPLES, most_rows, most_rows_in_words};
 use parquet::file::reader::ChunkReader;
 
 use super::thrift::{Cursor, Fault, MOST_ELEMENTS};
@@ -21,13 +21,16 @@ const MOST_CHUNKS: u64 = 500_000;
 /// Most bytes of the names of all columns, each with the groups that it stands in.
 const MOST_NAMES: u64 = 16 << 20;
 
+/// Longest name of a column in bytes, with the groups that it stands in: errors name columns.
+const MOST_NAME: u64 = 64 << 10;
+
 /// The last eight bytes: the footer's length and a mark.
 const TAIL: u64 = 8;
 
 /// Checks the footer of a file.
 ///
 /// # Errors
-/// What is beyond the limits, in words. A file without a footer is left to the library, which says so.
+/// The limit that is exceeded, in words. A file without a footer is left to the library, which says so.
 pub(super) fn check(file: &File, size: u64) -> Result<(), String> {
     if size < TAIL + 4 {
         return Ok(());
@@ -42,7 +45,7 @@ pub(super) fn check(file: &File, size: u64) -> Result<(), String> {
         return Err(format!("its footer has {length} bytes; at most {} MiB are read", MOST_FOOTER >> 20));
     }
     let footer = bytes(size - TAIL - length, length)?;
-    let mut found = Found::default();
+    let mut found = Found { size, ..Found::default() };
     let walked = found.walk(&mut Cursor::new(&footer));
     match (walked, found.refused) {
         (_, Some(refused)) => Err(refused),
@@ -57,6 +60,8 @@ pub(super) fn check(file: &File, size: u64) -> Result<(), String> {
 /// Facts of a footer.
 #[derive(Default)]
 struct Found {
+    /// Bytes of the file.
+    size: u64,
     /// Groups of the schema that are open: fields that they still lack, and bytes of their names.
     open: Vec<(u64, u64)>,
     columns: u64,
@@ -121,6 +126,9 @@ impl Found {
         if self.columns > MOST_COLUMNS + 1 {
             return self.refuse(format!("it has more than {MOST_COLUMNS} columns, which is the limit"));
         }
+        if path > MOST_NAME {
+            return self.refuse(format!("a column has a name of {path} bytes; up to {} KiB are read", MOST_NAME >> 10));
+        }
         if self.names > MOST_NAMES {
             return self.refuse(format!("the names of its columns have more than {} MiB", MOST_NAMES >> 20));
         }
@@ -147,6 +155,10 @@ impl Found {
         self.rows = self.rows.saturating_add(rows);
         if self.rows > MAX_SAMPLES as u64 {
             return self.refuse(format!("it has {} rows or more; at most {MAX_SAMPLES} are read", self.rows));
+        }
+        if self.rows > most_rows(self.size) {
+            let limit = most_rows_in_words(self.size);
+            return self.refuse(format!("it has {} rows or more; a file may have {limit}", self.rows));
         }
         if self.chunks > MOST_CHUNKS {
             return self

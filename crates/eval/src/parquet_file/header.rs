@@ -1,5 +1,5 @@
 //! Headers of pages, read before the library reads the pages.
-use super::thrift::{Cursor, Fault};
+use super::thrift::{Cursor, Fault, MOST_ELEMENTS};
 
 /// Largest header in bytes: some writers put the smallest and the largest text of a page into it, whole.
 const MOST_HEADER: u64 = 16 << 20;
@@ -43,7 +43,11 @@ impl Header {
     ///
     /// # Errors
     /// Headers that are damaged, or say more bytes than there are.
-    pub fn read(start: u64, end: u64, bytes: impl Fn(u64, u64) -> Result<Vec<u8>, String>) -> Result<Header, String> {
+    pub fn read(
+        start: u64,
+        end: u64,
+        mut bytes: impl FnMut(u64, u64) -> Result<Vec<u8>, String>,
+    ) -> Result<Header, String> {
         let left = end - start;
         // Most have some 30 bytes.
         let mut most = 512;
@@ -52,6 +56,15 @@ impl Header {
             let head = bytes(start, length)?;
             match Header::parse(&head) {
                 Err(Fault::Short) if length < left && most < MOST_HEADER => most *= 8,
+                Err(Fault::Short) if length < left => {
+                    return Err(format!(
+                        "the header of a page has more than {} MiB, which is the limit",
+                        MOST_HEADER >> 20
+                    ));
+                }
+                Err(Fault::Many) => {
+                    return Err(format!("the lists in the header of a page have more than {MOST_ELEMENTS} values"));
+                }
                 Err(_) => return Err("the header of a page is damaged".to_owned()),
                 Ok(header) => break header,
             }

@@ -10,6 +10,7 @@ mod levels;
 mod pages;
 mod survey;
 mod thrift;
+mod values;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -30,6 +31,7 @@ pub(crate) use footer::MOST_COLUMNS;
 use levels::Window;
 use pages::{GzipPages, Held, PageSource, Pages};
 use survey::{Source, Totals, most_memory, survey};
+pub(crate) use values::text;
 
 /// Bytes of pages of rows that are held, beyond those of the pages themselves.
 const MEMORY_OF_ROWS: u64 = 256 << 20;
@@ -115,7 +117,8 @@ impl Reader {
             None => self.metadata().file_metadata().schema_descr_ptr(),
         };
         let wanted = schema.columns().iter().map(|column| column.path().clone()).collect();
-        Rows { reader: self, schema, wanted, next: 0, current: None, totals: Totals::default() }
+        let end = self.metadata().num_row_groups();
+        Rows { reader: self, schema, wanted, next: 0, end, current: None, totals: Totals::default() }
     }
 
     fn source(&self) -> Source<'_> {
@@ -130,10 +133,15 @@ impl Reader {
         totals: &mut Totals,
     ) -> Result<Group<'_>, Failure> {
         let metadata = self.metadata().row_group(number);
-        let batch = survey(self.source(), metadata, wanted, totals).map_err(Failure::Explained)?;
+        let chunks = metadata.columns().iter().filter(|chunk| wanted(chunk));
+        let batch = survey(self.source(), metadata.num_rows(), chunks, totals).map_err(Failure::Explained)?;
         let library = guarded(|| self.library.get_row_group(number)).map_err(Failure::Unexplained)?;
-        let held = Held::new(most_memory(self.size) + MEMORY_OF_ROWS);
-        Ok(Group { reader: self, library, batch, held })
+        Ok(Group { reader: self, library, batch, held: self.held() })
+    }
+
+    /// A count of what is held of a row group.
+    fn held(&self) -> Arc<Held> {
+        Held::new(most_memory(self.size) + MEMORY_OF_ROWS)
     }
 }
 
@@ -144,6 +152,8 @@ pub(crate) struct Rows<'a> {
     wanted: HashSet<ColumnPath>,
     /// Number of the next row group.
     next: usize,
+    /// Number of row groups up to the last that is read.
+    end: usize,
     current: Option<ReaderIter>,
     totals: Totals,
 }
@@ -156,7 +166,8 @@ impl Rows<'_> {
     pub fn next(&mut self) -> Result<Option<Row>, String> {
         self.read().map_err(|failure| match failure {
             Failure::Explained(reason) => reason,
-            Failure::Unexplained(reason) => damage::with_column(self.reader, reason),
+            // The row group before the next one.
+            Failure::Unexplained(reason) => damage::with_column(self.reader, self.next.saturating_sub(1), reason),
         })
     }
 
@@ -168,12 +179,12 @@ impl Rows<'_> {
                 }
                 self.current = None;
             }
-            if self.next == self.reader.metadata().num_row_groups() {
+            if self.next == self.end {
                 return Ok(None);
             }
             let wanted = |chunk: &ColumnChunkMetaData| self.wanted.contains(chunk.column_path());
-            let group = self.reader.group(self.next, &wanted, &mut self.totals)?;
             self.next += 1;
+            let group = self.reader.group(self.next - 1, &wanted, &mut self.totals)?;
             let rows = TreeBuilder::new().with_batch_size(group.batch);
             let rows = guarded(|| rows.as_iter(Arc::clone(&self.schema), &group));
             self.current = Some(rows.map_err(Failure::Unexplained)?);
@@ -197,7 +208,7 @@ impl Group<'_> {
             Compression::GZIP(_) => {
                 let (at, end) = self.reader.source().range(chunk).map_err(ParquetError::General)?;
                 let file = Arc::clone(&self.reader.file);
-                PageSource::Gzip(GzipPages { file, size: self.reader.size, at, end })
+                PageSource::Gzip(GzipPages { file, size: self.reader.size, at, end, next: None })
             }
             _ => PageSource::Library(self.library.get_column_page_reader(index)?),
         };

@@ -28,20 +28,28 @@ const MOST_TEXTS: u64 = 256 << 20;
 pub(super) struct Held {
     /// Bytes of pages.
     pub most: u64,
-    /// Values of lists and bytes of pages, by column.
-    of: Mutex<HashMap<usize, (u64, u64)>>,
+    counted: Mutex<Counted>,
+}
+
+/// Values of lists and bytes of pages.
+#[derive(Default)]
+struct Counted {
+    of: HashMap<usize, (u64, u64)>,
+    /// Their sums.
+    all: (u64, u64),
 }
 
 impl Held {
     pub fn new(most: u64) -> Arc<Self> {
-        Arc::new(Held { most, of: Mutex::default() })
+        Arc::new(Held { most, counted: Mutex::default() })
     }
 
     fn check(&self, column: usize, window: &Window, repeated: bool) -> std::result::Result<(), String> {
-        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
-        of.insert(column, (if repeated { window.most_values } else { 0 }, window.most_bytes));
-        let sum = |part: fn(&(u64, u64)) -> u64| of.values().map(part).fold(0, u64::saturating_add);
-        let (values, bytes) = (sum(|part| part.0), sum(|part| part.1));
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = (if repeated { window.most_values } else { 0 }, window.most_bytes);
+        let before = counted.of.insert(column, now).unwrap_or_default();
+        let (values, bytes) = (counted.all.0 - before.0 + now.0, counted.all.1 - before.1 + now.1);
+        counted.all = (values, bytes);
         if values > MOST_LISTED {
             return Err(format!("the lists of a few rows have {values} values; {MOST_LISTED} are read at a time"));
         }
@@ -248,6 +256,8 @@ pub(super) struct GzipPages {
     pub size: u64,
     pub at: u64,
     pub end: u64,
+    /// The header of the next page, where it was read.
+    pub next: Option<Header>,
 }
 
 impl GzipPages {
@@ -257,9 +267,13 @@ impl GzipPages {
 
     /// The header of the next page that is not an index.
     fn header(&mut self) -> std::result::Result<Option<Header>, String> {
+        if self.next.is_some() {
+            return Ok(self.next.clone());
+        }
         while self.at < self.end {
             let header = Header::read(self.at, self.end, |start, length| self.source().bytes(start, length))?;
             if header.kind != INDEX {
+                self.next = Some(header.clone());
                 return Ok(Some(header));
             }
             self.at += header.length + header.packed;
@@ -278,6 +292,7 @@ impl GzipPages {
 
     fn next_page(&mut self) -> std::result::Result<Option<Page>, String> {
         let Some(header) = self.header()? else { return Ok(None) };
+        self.next = None;
         let packed = self.source().bytes(self.at + header.length, header.packed)?;
         self.at += header.length + header.packed;
         let levels = match header.kind {

@@ -2,7 +2,7 @@
 use std::fs::File;
 
 use parquet::basic::{Compression, Encoding, Type as Physical};
-use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 
 use super::header::{DATA_2, DICTIONARY, Header, INDEX};
@@ -24,6 +24,18 @@ const VALUES: u64 = 100_000_000;
 
 /// Further ones for each byte of the file.
 const VALUES_FACTOR: u64 = 1_000;
+
+/// Pages that any file may have, empty ones included, beyond [`OWN_PAGES`] of each column of a row group.
+const PAGES: u64 = 100_000;
+
+/// A dictionary, and a page of values.
+const OWN_PAGES: u64 = 2;
+
+/// Values of which each may have a further page. Writers put thousands into one.
+const VALUES_OF_PAGE: u64 = 8;
+
+/// Bytes of a file that are read at a time for headers.
+const AHEAD: u64 = 16 << 10;
 
 /// Rows that are read at a time, as the library does.
 const BATCH: u64 = 1024;
@@ -53,6 +65,8 @@ pub(super) fn most_memory(size: u64) -> u64 {
 pub(super) struct Totals {
     decoded: u64,
     values: u64,
+    /// Pages beyond [`OWN_PAGES`] of each column of a row group.
+    further_pages: u64,
 }
 
 /// Costs of a column of a row group.
@@ -62,6 +76,7 @@ struct Cost {
     dictionary: u64,
     decoded: u64,
     values: u64,
+    pages: u64,
     /// Bytes of a value, in the page where they are largest.
     per_value: u64,
     /// Largest page whose texts are made of those before them.
@@ -94,21 +109,42 @@ impl Source<'_> {
     }
 }
 
-/// Looks over the columns of a row group that are to be read; returns how many rows to read at a time.
+/// Bytes of a file that were read together, for headers that are close to each other.
+struct Ahead<'a> {
+    source: Source<'a>,
+    /// Offset beyond which nothing is read.
+    end: u64,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Ahead<'_> {
+    fn bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, String> {
+        let end = start + length;
+        if start < self.start || end > self.start + self.bytes.len() as u64 {
+            self.bytes = self.source.bytes(start, length.max(AHEAD).min(self.end - start))?;
+            self.start = start;
+        }
+        let from = (start - self.start) as usize;
+        Ok(self.bytes[from..from + length as usize].to_vec())
+    }
+}
+
+/// Looks over columns of a row group of so many rows, before they are read; returns how many rows to read at a time.
 ///
 /// # Errors
 /// What is damaged or beyond a limit, in words, with the column.
-pub(super) fn survey(
+pub(super) fn survey<'c>(
     source: Source<'_>,
-    group: &RowGroupMetaData,
-    wanted: &dyn Fn(&ColumnChunkMetaData) -> bool,
+    rows: i64,
+    chunks: impl Iterator<Item = &'c ColumnChunkMetaData>,
     totals: &mut Totals,
 ) -> Result<usize, String> {
-    let rows = u64::try_from(group.num_rows()).unwrap_or(0).max(1);
+    let rows = u64::try_from(rows).unwrap_or(0).max(1);
     let (mut memory, mut columns, mut per_row, mut listed, mut shared) = (0_u64, 0, 0_u64, 0_u64, 0);
-    for chunk in group.columns().iter().filter(|chunk| wanted(chunk)) {
+    for chunk in chunks {
         let named = |reason: String| format!("{}: {reason}", super::damage::described(&[chunk]));
-        let cost = cost(source, chunk, rows).map_err(named)?;
+        let cost = cost(source, chunk, rows, *totals).map_err(named)?;
         columns += 1;
         memory = memory.saturating_add(cost.largest).saturating_add(cost.dictionary);
         let of_row = cost.values.div_ceil(rows);
@@ -119,6 +155,7 @@ pub(super) fn survey(
         shared = shared.max(cost.shared);
         totals.decoded = totals.decoded.saturating_add(cost.decoded);
         totals.values = totals.values.saturating_add(cost.values);
+        totals.further_pages += cost.pages.saturating_sub(OWN_PAGES);
         check(totals.decoded, "bytes without compression", (DECODED, DECODED_FACTOR), source.size)?;
         check(totals.values, "values", (VALUES, VALUES_FACTOR), source.size)?;
     }
@@ -152,19 +189,29 @@ fn check(found: u64, what: &str, (base, factor): (u64, u64), size: u64) -> Resul
 }
 
 /// Goes over the headers of a column's pages.
-fn cost(source: Source<'_>, chunk: &ColumnChunkMetaData, rows: u64) -> Result<Cost, String> {
+fn cost(source: Source<'_>, chunk: &ColumnChunkMetaData, rows: u64, before: Totals) -> Result<Cost, String> {
     let (mut at, end) = source.range(chunk)?;
     let plain = chunk.compression() == Compression::UNCOMPRESSED;
     let flat = chunk.column_descr().max_rep_level() == 0;
     let (mut cost, mut first) = (Cost::default(), true);
+    let mut ahead = Ahead { source, end, start: 0, bytes: Vec::new() };
     while at < end {
-        let header = Header::read(at, end, |start, length| source.bytes(start, length))?;
+        let header = Header::read(at, end, |start, length| ahead.bytes(start, length))?;
         let body = at + header.length;
         at = body + header.packed;
         // A page that is not compressed is taken as it is, whatever it says.
         let size = if plain { header.packed } else { header.size };
         cost.decoded = cost.decoded.saturating_add(size);
         let values = u64::from(header.values);
+        cost.pages += 1;
+        let further = before.further_pages + cost.pages.saturating_sub(OWN_PAGES);
+        let all = before.values + cost.values + values;
+        if further > PAGES + all / VALUES_OF_PAGE {
+            return Err(format!(
+                "a file of {all} values so far has {further} pages beyond {OWN_PAGES} for each part of a column; \
+                 {PAGES} are read, and one for every {VALUES_OF_PAGE} values"
+            ));
+        }
         if chunk.compression() == Compression::LZ4 && header.packed > MOST_LZ4_FRAME {
             let magic = source.bytes(body, 4)?;
             if [0x184d_2204_u32, 0x184c_2102].iter().any(|mark| mark.to_le_bytes() == magic.as_slice()) {

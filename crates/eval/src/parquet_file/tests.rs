@@ -1,7 +1,8 @@
 //! Files of every codec, and files whose metadata lie.
 use std::io::Write;
 
-use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::basic::Encoding;
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -150,4 +151,64 @@ fn sizes_that_lie_are_refused() {
         let found = rows(&opened(&lying).unwrap()).unwrap_err();
         assert!(found.starts_with("the pages of its column `id` (codec ZSTD)") && found.contains(reason), "{found}");
     }
+}
+
+/// A file of one column of equal numbers, which take almost no bytes, in pages of so many rows.
+fn equal(rows: usize, page: usize) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type("message m { required int64 x; }").unwrap());
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_encoding(Encoding::DELTA_BINARY_PACKED)
+        .set_data_page_row_count_limit(page)
+        .set_write_batch_size(page)
+        .build();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&vec![1; rows], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.into_inner().unwrap()
+}
+
+#[test]
+fn rows_and_pages_of_almost_no_bytes_are_bounded() {
+    let bytes = equal(1_500_000, 100_000);
+    let Err(Unread::Broken(reason)) = opened(&bytes) else { panic!("{} bytes", bytes.len()) };
+    let limit = format!("a file may have 1000000 and 2 for each of its {} bytes", bytes.len());
+    assert_eq!(reason, format!("it has 1500000 rows or more; {limit}"));
+    let reader = opened(&equal(120_000, 1)).unwrap();
+    let reason = reader.rows(None).next().unwrap_err();
+    // 100,000 and an eighth of the values so far.
+    assert!(reason.starts_with("column `x` (codec UNCOMPRESSED): a file of 1142"), "{reason}");
+    assert!(reason.ends_with("100000 are read, and one for every 8 values"), "{reason}");
+    let reader = opened(&equal(20_000, 1)).unwrap();
+    let mut rows = reader.rows(None);
+    let mut count = 0;
+    while rows.next().unwrap().is_some() {
+        count += 1;
+    }
+    assert_eq!(count, 20_000);
+}
+
+#[test]
+fn the_damaged_column_of_thousands_is_found_at_once() {
+    let names: Vec<String> = (0..8_000).map(|index| format!("required binary c{index} (UTF8);")).collect();
+    let schema = Arc::new(parse_message_type(&format!("message m {{ {} }}", names.concat())).unwrap());
+    let properties = WriterProperties::builder().set_dictionary_enabled(false).build();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for index in 0..names.len() {
+        let text = if index == 7_001 { ByteArray::from(vec![0xff]) } else { ByteArray::from("x") };
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&[text], None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    let reader = opened(&writer.into_inner().unwrap()).unwrap();
+    let start = std::time::Instant::now();
+    let reason = reader.rows(None).next().unwrap_err();
+    assert!(reason.starts_with("the values of its column `c7001` (codec UNCOMPRESSED) cannot be read: "), "{reason}");
+    // Each column on its own would take a minute.
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
 }

@@ -134,7 +134,7 @@ fn file(
     let unit = if format == Format::Parquet { "row" } else { "line" };
     let bad_before = bad.count;
     let (rows, read) = ((first + bad.count) as u64, Rc::clone(&hashing.count));
-    let mut output = Output { name, unit, index: Index::default(), bad, spool, rows, read, spooled: 0 };
+    let mut output = Output { name, unit, index: Index::default(), bad, spool, rows, of_file: 0, read, spooled: 0 };
     let mut kept = false;
     match format {
         // Pages of Parquet are not in the order in which a stream comes.

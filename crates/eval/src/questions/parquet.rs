@@ -1,15 +1,19 @@
 //! Parquet: rows with typed columns, as JSON.
+use std::collections::HashSet;
 use std::fs::File;
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
 use parquet::record::{Field, List, Row};
 use parquet::schema::types::Type;
 
-use super::json::write_text;
+use super::json::{parse, write_text};
 use super::refusal::{LONGEST, Refusal, too_long};
 use super::rows::Output;
 use super::time::{date, time_of_day, timestamp};
 use crate::parquet_file::{self, Unread};
+
+/// Bytes of a row from which on the values in it may take more memory than a row may have.
+const LARGE: usize = 500_000;
 
 fn broken(reason: &str) -> Refusal {
     Refusal::new(format!("it cannot be read as Parquet: {reason}"))
@@ -31,6 +35,10 @@ pub(super) fn read(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
             return Err(Refusal::new(message).help("leave it out, or make it a text or a number"));
         }
     }
+    if let Some(name) = twice(schema) {
+        let message = format!("it has two columns, or parts of one, that are called `{name}`");
+        return Err(Refusal::new(message).help("rename one of them, or leave it out"));
+    }
     let mut rows = reader.rows(None);
     let mut text = Vec::new();
     let mut number = 0;
@@ -40,11 +48,22 @@ pub(super) fn read(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
         text.clear();
         match write_row(&mut text, &row, Some(schema), "") {
             Ok(()) if text.len() > LONGEST => output.bad(number, &too_long(text.len() as u64)),
-            Ok(()) => output.spool(number, &text)?,
+            Ok(()) => match (text.len() > LARGE).then(|| parse(&text)) {
+                Some(Err(fault)) => output.bad(number, &fault.reason),
+                _ => output.spool(number, &text)?,
+            },
             Err(reason) => output.bad(number, &reason),
         }
     }
     Ok(())
+}
+
+/// A name that two members of one group have.
+fn twice(group: &Type) -> Option<&str> {
+    let mut names = HashSet::new();
+    let members = members(Some(group));
+    let repeated = members.iter().map(|member| member.name()).find(|name| !names.insert(*name));
+    repeated.or_else(|| members.iter().find_map(|member| twice(member)))
 }
 
 /// Writes an object; the type is none where it is not known. The path is that of what it stands in, for messages.
@@ -104,7 +123,7 @@ fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> 
         Field::Float16(value) => write_float(out, value.to_f32().into(), &value.to_f32(), path)?,
         Field::Float(value) => write_float(out, f64::from(*value), value, path)?,
         Field::Double(value) => write_float(out, *value, value, path)?,
-        Field::Decimal(_) => number(&field.to_string().trim_end_matches('.')),
+        Field::Decimal(_) => number(&other(field, path)?.trim_end_matches('.')),
         Field::Str(text) if text.len() > LONGEST => return Err(too_long(text.len() as u64)),
         Field::Bytes(bytes) if bytes.len() > LONGEST => return Err(too_long(bytes.len() as u64)),
         Field::Str(text) => write_text(out, text),
@@ -123,14 +142,19 @@ fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> 
         Field::ListInternal(list) => write_list(out, list, known, path)?,
         Field::MapInternal(map) => {
             let value = members(members(known).first().map(|pair| &**pair)).get(1).map(|kind| &**kind);
+            let mut keys = HashSet::new();
             out.push(b'{');
             for (at, (key, field)) in map.entries().iter().enumerate() {
                 if at > 0 {
                     out.push(b',');
                 }
-                match key {
-                    Field::Str(key) => write_text(out, key),
-                    other => write_text(out, &other.to_string()),
+                let key = match key {
+                    Field::Str(key) => key.clone(),
+                    key => other(key, path)?,
+                };
+                write_text(out, &key);
+                if !keys.insert(key) {
+                    return Err(format!("the column `{path}` holds a map that has a key twice"));
                 }
                 out.push(b':');
                 write(out, field, value, path)?;
@@ -139,6 +163,11 @@ fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> 
         }
     }
     Ok(())
+}
+
+/// The text of a value that has no other form in JSON.
+fn other(field: &Field, path: &str) -> Result<String, String> {
+    parquet_file::text(field).map_err(|reason| format!("the column `{path}` holds {reason}"))
 }
 
 fn write_list(out: &mut Vec<u8>, list: &List, known: Option<&Type>, path: &str) -> Result<(), String> {

@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use earnest_tasks::suite::MAX_SAMPLES;
 use earnest_tasks::suite::registry::{HostError, Row, RowFile, Rows};
+use earnest_tasks::suite::{MAX_SAMPLES, most_rows, most_rows_in_words};
 
 use super::json::parse;
 use super::refusal::{BadRows, LONGEST, Refusal, most_bytes, most_in_words};
@@ -57,6 +57,8 @@ pub(super) struct Output<'a> {
     pub spool: &'a mut Spool,
     /// Rows of all files so far, bad ones included.
     pub rows: u64,
+    /// Those of this file.
+    pub of_file: u64,
     /// Bytes of the file that were read.
     pub read: Rc<Cell<u64>>,
     /// Bytes that its rows have in the temporary file.
@@ -66,11 +68,13 @@ pub(super) struct Output<'a> {
 impl Output<'_> {
     /// Counts a row, good or bad, before it is looked at.
     pub fn admit(&mut self, number: u64) -> Result<(), Refusal> {
-        self.rows += 1;
-        if self.rows <= MAX_SAMPLES as u64 {
+        (self.rows, self.of_file) = (self.rows + 1, self.of_file + 1);
+        let (all, read) = (MAX_SAMPLES as u64, self.read.get());
+        if self.rows <= all && self.of_file <= most_rows(read) {
             return Ok(());
         }
-        let message = format!("{} {number} is one row more than the {MAX_SAMPLES} that are read", self.unit);
+        let most = if self.rows > all { all.to_string() } else { most_rows_in_words(read) };
+        let message = format!("{} {number} is one row more than the {most} that are read", self.unit);
         Err(Refusal::new(message).help("divide the file, and take one part"))
     }
 
@@ -222,8 +226,9 @@ impl Rows for Questions {
             let reason = "the file was changed or removed while it was in use; start again";
             HostError::failed(format!("{}: {reason}", part.name))
         };
+        let failed = |reason: &dyn std::fmt::Display| HostError::failed(format!("{place}: {reason}"));
         if let Some(kept) = &part.kept {
-            let now = kept.file.metadata().map_err(|error| HostError::failed(format!("{place}: {error}")))?;
+            let now = kept.file.metadata().map_err(|error| failed(&error))?;
             if State::of(&now) != kept.state {
                 return Err(changed());
             }
@@ -234,12 +239,12 @@ impl Rows for Questions {
         // In its own file a row may be followed by others that were skipped.
         let length = end.saturating_sub(start).min(LONGEST as u64 + 2);
         let mut bytes = vec![0; length as usize];
-        let read = read_at(file, &mut bytes, start).map_err(|error| HostError::failed(format!("{place}: {error}")))?;
+        let read = read_at(file, &mut bytes, start).map_err(|error| failed(&error))?;
         bytes.truncate(read);
         if let Some(newline) = bytes.iter().position(|byte| *byte == b'\n') {
             bytes.truncate(newline);
         }
-        let parsed = parse(&bytes).map_err(|_| changed())?;
+        let parsed = parse(&bytes).map_err(|fault| failed(&fault.reason))?;
         Ok(Row { place, values: parsed.values, written: parsed.written })
     }
 
@@ -302,10 +307,22 @@ mod tests {
         let (mut bad, mut spool, read) = (BadRows::default(), Spool::default(), Rc::new(Cell::new(10)));
         let rows = MAX_SAMPLES as u64 - 1;
         let (name, unit, index) = ("f", "line", Index::default());
-        let mut output =
-            Output { name, unit, index, bad: &mut bad, spool: &mut spool, rows, read: Rc::clone(&read), spooled: 0 };
+        let mut output = Output {
+            name,
+            unit,
+            index,
+            bad: &mut bad,
+            spool: &mut spool,
+            rows,
+            of_file: 0,
+            read: Rc::clone(&read),
+            spooled: 0,
+        };
         assert_eq!(output.admit(7), Ok(()));
         assert!(output.admit(8).unwrap_err().message.contains("line 8 is one row more than the 10000000"));
+        (output.rows, output.of_file) = (0, 1_000_019);
+        assert_eq!(output.admit(7), Ok(()));
+        assert!(output.admit(8).unwrap_err().message.contains("the 1000000 and 2 for each of its 10 bytes that are"));
         output.spooled = most_bytes(10) - 2;
         assert!(output.spool(9, b"[]").is_ok());
         let refusal = output.spool(10, b"x").unwrap_err();

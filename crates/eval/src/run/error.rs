@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 use earnest_engine::EngineError;
 
 use crate::run::store::did_you_mean;
-use earnest_tasks::suite::dnc::shortened;
+use earnest_tasks::suite::quoted::shortened;
 
 /// Characters of a stranger's name in a message.
 const LONGEST_SHOWN: usize = 80;
@@ -57,6 +57,9 @@ pub enum RunError {
     /// No run has this name.
     #[error("there is no run {name}")]
     NoRun { name: String, runs: Vec<String> },
+    /// A part of a name, where the whole is needed.
+    #[error("there is no run called exactly {name}")]
+    NotExact { name: String, run: String },
     /// Several runs match the name.
     #[error("{name} matches {} runs", runs.len())]
     AmbiguousRun {
@@ -144,7 +147,12 @@ impl RunError {
                 path.display()
             )),
             RunError::Name { .. } => Some("choose another folder with --results".to_owned()),
-            RunError::Manifest { .. } | RunError::OtherSettings { .. } => {
+            RunError::Manifest { .. } => Some(
+                "another program has changed it; the folder's other runs are still reached by their whole names (`earnest export RUN`), and \
+                 --results names another folder"
+                    .to_owned(),
+            ),
+            RunError::OtherSettings { .. } => {
                 Some("start over with --new, or choose another folder with --results".to_owned())
             }
             RunError::ForeignCode { .. } => Some(
@@ -162,6 +170,9 @@ impl RunError {
             RunError::NoStore { .. } => Some("name the folder with --results; `earnest run` creates one".to_owned()),
             RunError::Store { .. } => {
                 Some("check the path and its permissions; `earnest runs verify` examines the file".to_owned())
+            }
+            RunError::NotExact { run, .. } => {
+                Some(format!("did you mean {run}? What cannot be undone needs the whole name"))
             }
             RunError::NoRun { runs, .. } if runs.is_empty() => Some("this folder has no runs yet".to_owned()),
             RunError::NoRun { name, runs } => {

@@ -44,10 +44,14 @@ fn total_memory() -> Option<u64> {
     sysctl("hw.memsize")?.parse().ok()
 }
 
-/// Returns the available memory in bytes, if the system reports it.
+/// Returns the memory that this process may still take in bytes, if the system reports it: what is available, or what is left of
+/// its limit of address space.
 pub fn available_memory() -> Option<u64> {
     #[cfg(target_os = "linux")]
-    return meminfo("MemAvailable");
+    return match (meminfo("MemAvailable"), address_space_left()) {
+        (Some(available), Some(left)) => Some(available.min(left)),
+        (available, left) => available.or(left),
+    };
     #[cfg(not(target_os = "linux"))]
     return None;
 }
@@ -58,6 +62,19 @@ fn meminfo(name: &str) -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// Returns what is left of the limit of address space (`ulimit -v`) in bytes, where there is one.
+#[cfg(target_os = "linux")]
+fn address_space_left() -> Option<u64> {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/self/{name}")).ok();
+    let limits = read("limits")?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let status = read("status")?;
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    let used = size.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
+    Some(limit.saturating_sub(used))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -40,7 +40,11 @@ pub fn score_completions(suite: &dyn Suite, opened_thinking: Option<&str>, store
         scored
     };
     let mut scored: Vec<(usize, Score)> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads().min(stored.len())).map(|_| scope.spawn(work)).collect();
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let threads: Vec<_> = (0..threads().min(stored.len())).map_while(start).collect();
+        if threads.is_empty() {
+            return work();
+        }
         let propagate = |panic| std::panic::resume_unwind(panic);
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(propagate)).collect()
     });

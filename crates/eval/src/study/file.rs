@@ -19,7 +19,7 @@ use super::options::read_options;
 use super::plan::{MOST_MODELS, MOST_TASKS};
 use super::toml_table::{Notes, Table, unknown};
 use crate::evaluate::{EndOfSequence, GenerationSettings};
-use crate::model::{BUILT_IN, BUILT_IN_WORD, EndpointRequest, EngineSettings, TrafficSettings};
+use crate::model::{BUILT_IN, EndpointRequest, EngineSettings, TrafficSettings, without_word};
 use crate::prompt::Prompts;
 use crate::run::ThinkingRequest;
 
@@ -138,8 +138,10 @@ impl Reader<'_> {
 
     /// A model's path if there is such a file or folder beside the study, else the name as given.
     fn model_name(&self, given: &str) -> PathBuf {
-        if given == BUILT_IN_WORD {
-            return BUILT_IN.into();
+        // A folder of that name is `./NAME`.
+        let named = without_word(Path::new(given));
+        if named.as_os_str() == BUILT_IN {
+            return named.to_owned();
         }
         let path = self.path(given);
         if path.exists() { path } else { given.into() }

@@ -73,12 +73,16 @@ impl StudyPlan {
         // Nothing of a study of any size is opened.
         StudyError::check(definition.file.as_deref(), std::mem::take(&mut mistakes))?;
         check_names(&definition, &mut mistakes);
-        let mut sources = Vec::new();
+        let mut sources: Vec<Option<ModelSource>> = Vec::new();
         for model in &definition.models {
-            sources.push(locate(model, &hub_of(model, &settings.hub)).unwrap_or_else(|error| {
+            let mut source = locate(model, &hub_of(model, &settings.hub)).unwrap_or_else(|error| {
                 mistakes.push(Mistake::of(&model.place, &error));
                 None
-            }));
+            });
+            if let Some(source) = &mut source {
+                sources.iter().flatten().any(|earlier| source.share(earlier));
+            }
+            sources.push(source);
         }
         for task in &definition.tasks {
             for prompts in &task.prompts {

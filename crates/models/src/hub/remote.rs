@@ -95,7 +95,8 @@ impl Remote {
             .timeout_per_read(Some(READ_TIMEOUT))
             .user_agent(concat!("earnest/", env!("CARGO_PKG_VERSION")));
         // What stays on this machine goes through no proxy, which would see the token.
-        let agent = if address.is_loopback() { agent.proxy(None) } else { agent }.build().new_agent();
+        let agent = if address.is_loopback() { agent.proxy(None) } else { agent }.build();
+        let agent = crate::agent(agent);
         // Without encryption, a token is sent to this machine only.
         let token = environment.token.clone().filter(|_| !address.exposes_keys());
         Ok(Remote { agent, endpoint, token })

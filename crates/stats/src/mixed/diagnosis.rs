@@ -35,6 +35,8 @@ pub enum MixedDiagnosis {
     NotIdentified,
     /// The search ended early.
     NotConverged { expected_decrease: f64 },
+    /// The search ended at its limit of evaluations.
+    Stopped { evaluations: usize },
     /// A Wald standard error is smaller than one that does not trust the model.
     SmallError { name: String, wald: f64, robust: f64, method: String },
 }
@@ -120,6 +122,11 @@ impl std::fmt::Display for MixedDiagnosis {
             MixedDiagnosis::NotConverged { expected_decrease } => write!(
                 f,
                 "not converged: a further step would lower -2 log L by {expected_decrease:.1e}; do not use the numbers"
+            ),
+            MixedDiagnosis::Stopped { evaluations } => write!(
+                f,
+                "not converged: the search ended at its limit of {evaluations} evaluations of the likelihood; do not use the numbers, \
+                 leave out random effects"
             ),
             MixedDiagnosis::SmallError { name, wald, robust, method } => write!(
                 f,

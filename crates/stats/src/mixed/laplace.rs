@@ -115,7 +115,8 @@ impl<'d> Laplace<'d> {
                     *mode = before + length * step;
                 }
                 let trial = self.predict(lambda);
-                if trial <= value + noise || length < 1e-9 {
+                // A decrease that is less than rounding cannot be seen: the step is right, because the slope is known better.
+                if trial <= value + noise || decrement < NEARLY.max(noise) || length < 1e-9 {
                     value = trial;
                     break;
                 }

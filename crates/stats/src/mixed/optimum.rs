@@ -23,11 +23,58 @@ const ROUND: f64 = 1e-9;
 const STEP: f64 = 1e-3;
 const FALLING: f64 = 1e-3;
 
+/// Most evaluations of the criterion in a search: bobyqa's in lme4, and more for every parameter, because a Hessian takes two for each.
+const MOST_EVALUATIONS: usize = 10_000;
+const MOST_FOR_PARAMETER: usize = 100;
+
+/// A criterion that is no number any more after so many evaluations, which ends every search.
+struct Counted<'c, C> {
+    criterion: &'c mut C,
+    made: usize,
+    most: usize,
+}
+
+impl<C: Mixed> Counted<'_, C> {
+    fn is_exhausted(&self) -> bool {
+        self.made >= self.most
+    }
+}
+
+impl<C: Mixed> Criterion for Counted<'_, C> {
+    fn evaluate(&mut self, at: &[f64], gradient: Option<&mut [f64]>) -> Option<f64> {
+        if self.is_exhausted() {
+            return None;
+        }
+        self.made += 1;
+        self.criterion.evaluate(at, gradient)
+    }
+}
+
+impl<C: Mixed> Mixed for Counted<'_, C> {
+    fn theta(&self) -> &Theta {
+        self.criterion.theta()
+    }
+
+    fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)> {
+        if self.is_exhausted() {
+            return None;
+        }
+        self.made += 1;
+        self.criterion.start(deviation)
+    }
+
+    fn parameters(&self) -> usize {
+        self.criterion.parameters()
+    }
+}
+
 /// Criteria whose first parameters are theta.
 pub(super) trait Mixed: Criterion {
     fn theta(&self) -> &Theta;
     /// A start and a guess of the inverse Hessian.
     fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)>;
+    /// Number of parameters of the search.
+    fn parameters(&self) -> usize;
 }
 
 impl Mixed for Laplace<'_> {
@@ -45,6 +92,10 @@ impl Mixed for Laplace<'_> {
         let inverse = information.cholesky()?.inverse();
         Some((at, guess(self.system.data, &self.theta, Some(&inverse))))
     }
+
+    fn parameters(&self) -> usize {
+        self.theta.len() + self.system.data.columns()
+    }
 }
 
 impl Mixed for Gaussian<'_> {
@@ -54,6 +105,10 @@ impl Mixed for Gaussian<'_> {
 
     fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)> {
         Some((self.theta.start(deviation), guess(self.system.data, &self.theta, None)))
+    }
+
+    fn parameters(&self) -> usize {
+        self.theta.len()
     }
 }
 
@@ -77,6 +132,13 @@ fn guess(data: &MixedData, theta: &Theta, beta: Option<&Matrix>) -> Matrix {
 /// The minimum in canonical form. A singular one is searched for from a second start too, because the criterion may have
 /// another minimum inside. None where the criterion is no number.
 pub(super) fn best<C: Mixed>(criterion: &mut C) -> Option<Minimum> {
+    let most = MOST_EVALUATIONS + MOST_FOR_PARAMETER * criterion.parameters();
+    best_within(criterion, most)
+}
+
+/// As [`best`], with at most so many evaluations.
+fn best_within<C: Mixed>(criterion: &mut C, most: usize) -> Option<Minimum> {
+    let criterion = &mut Counted { criterion, made: 0, most };
     let mut best: Option<Minimum> = None;
     let mut evaluations = 0;
     for deviation in STARTS {
@@ -94,6 +156,9 @@ pub(super) fn best<C: Mixed>(criterion: &mut C) -> Option<Minimum> {
     }
     if let Some(best) = &mut best {
         best.evaluations = evaluations;
+        if criterion.is_exhausted() {
+            (best.converged, best.stopped_after) = (false, Some(most));
+        }
     }
     best
 }
@@ -106,7 +171,7 @@ pub(super) fn by_pivots<C: Mixed>(
     minimum: Minimum,
     solve: &dyn Fn(&MixedData) -> Option<Minimum>,
 ) -> Minimum {
-    if minimum.converged {
+    if minimum.converged || minimum.stopped_after.is_some() {
         return minimum;
     }
     let theta = criterion.theta().clone();
@@ -268,4 +333,57 @@ fn logistic_regression(data: &MixedData, precision: &[f64]) -> Vec<f64> {
         }
     }
     beta
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::Layout;
+    use super::super::tests::{data, simulated};
+    use super::super::{Family, Frame, MixedDiagnosis, MixedOptions, fit};
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+    use std::time::{Duration, Instant};
+
+    /// Sums over so many rows are not known to the last digits, which steps that are looked at too closely wait for.
+    #[test]
+    fn many_rows_without_variation_are_fitted_soon() {
+        const QUESTIONS: usize = 50_000;
+        let mut random = ChaCha8Rng::seed_from_u64(5);
+        let (mut question, mut run, mut correct) = (vec![], vec![], vec![]);
+        for index in 0..QUESTIONS {
+            for (name, chance) in [("a", 0.60), ("b", 0.63)] {
+                question.push(format!("q{index}"));
+                run.push(name);
+                correct.push(f64::from(u8::from(random.random_bool(chance))));
+            }
+        }
+        let mut frame = Frame::new();
+        frame.texts("question", question.iter().map(String::as_str)).unwrap();
+        frame.texts("run", run.iter().copied()).unwrap();
+        frame.number("correct", correct).unwrap();
+        let data = data("correct ~ run + (1 | question)", &frame, Family::Binomial).unwrap();
+        let begun = Instant::now();
+        let layout = Layout::new(&data).unwrap();
+        let found = best(&mut Laplace::new(&data, &layout)).unwrap();
+        assert!(found.converged && found.evaluations < 200, "{found:?}");
+        // It takes one or two; it took minutes.
+        assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_search_ends_at_its_limit_of_evaluations() {
+        let data = data("correct ~ model*variant + (1 | template)", &simulated(12, 2, 3), Family::Binomial).unwrap();
+        let layout = Layout::new(&data).unwrap();
+        let whole = best(&mut Laplace::new(&data, &layout)).unwrap();
+        assert!(whole.converged && whole.stopped_after.is_none(), "{whole:?}");
+        let cut = best_within(&mut Laplace::new(&data, &layout), 5).unwrap();
+        assert_eq!((cut.converged, cut.stopped_after), (false, Some(5)));
+        // A limit that is not met changes no bit.
+        let same = best_within(&mut Laplace::new(&data, &layout), 100_000).unwrap();
+        assert_eq!((same.at, same.value), (whole.at, whole.value));
+        let said = MixedDiagnosis::Stopped { evaluations: 5 }.to_string();
+        assert!(said.starts_with("not converged") && said.contains("limit of 5 evaluations"), "{said}");
+        assert!(fit(&data, &MixedOptions::default()).unwrap().converged);
+    }
 }

@@ -11,6 +11,9 @@ const LONGEST: f64 = 2.0;
 /// Expected decrease of the criterion at which BFGS hands over to Newton.
 const SMALL_DECREASE: f64 = 1e-9;
 
+/// Part of the criterion that rounding makes: a sum over tens of thousands of rows is not known more precisely.
+const ROUNDING: f64 = 1e-12;
+
 /// Part of the largest second derivative below which a parameter has no curvature: rounding makes it.
 const FLAT: f64 = 1e-18;
 
@@ -39,6 +42,8 @@ pub(super) struct Minimum {
     /// Inverse of the Hessian, approximate before [`polish`]; over all parameters, fixed ones 0.
     pub(super) inverse: Matrix,
     pub(super) converged: bool,
+    /// The limit of evaluations, if the search ended there.
+    pub(super) stopped_after: Option<usize>,
     pub(super) evaluations: usize,
 }
 
@@ -70,7 +75,8 @@ pub(super) fn minimise<C: Criterion>(
             (inverse, fresh) = (first.clone(), true);
             continue;
         }
-        if -0.5 * along < SMALL_DECREASE {
+        let noise = ROUNDING * value.abs();
+        if -0.5 * along < SMALL_DECREASE.max(noise) {
             converged = true;
             break;
         }
@@ -94,7 +100,8 @@ pub(super) fn minimise<C: Criterion>(
                 }
                 None => length *= 0.25,
             }
-            if length < 1e-10 {
+            // What is left to gain cannot be told from rounding.
+            if length < 1e-10 || -length * along < 1e-4 * noise {
                 break None;
             }
         };
@@ -112,7 +119,7 @@ pub(super) fn minimise<C: Criterion>(
         fresh = false;
         (at, value, gradient) = (trial, reached, slope);
     }
-    Some(Minimum { at, value, gradient, inverse, converged, evaluations })
+    Some(Minimum { at, value, gradient, inverse, converged, stopped_after: None, evaluations })
 }
 
 /// The BFGS update of an inverse Hessian.
@@ -192,7 +199,7 @@ pub(super) fn polish<C: Criterion>(criterion: &mut C, minimum: &mut Minimum, fre
         }
         let mut length = 1.0;
         let mut slope = vec![0.0; step.len()];
-        let noise = 1e-12 * minimum.value.abs();
+        let noise = ROUNDING * minimum.value.abs();
         let reached = loop {
             let trial: Vec<f64> = minimum.at.iter().zip(&step).map(|(at, step)| at + length * step).collect();
             minimum.evaluations += 1;

@@ -155,7 +155,9 @@ impl Summary<'_> {
         if coefficients.iter().any(|one| one.standard_error.is_none()) {
             diagnoses.push(MixedDiagnosis::NotIdentified);
         }
-        if !self.minimum.converged {
+        if let Some(evaluations) = self.minimum.stopped_after {
+            diagnoses.push(MixedDiagnosis::Stopped { evaluations });
+        } else if !self.minimum.converged {
             diagnoses.push(MixedDiagnosis::NotConverged { expected_decrease: decrease });
         }
         MixedFit {

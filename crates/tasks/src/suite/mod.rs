@@ -6,6 +6,7 @@ pub mod gsm_symbolic;
 pub mod log;
 pub mod nupa;
 pub mod profile;
+pub mod quoted;
 pub mod registry;
 pub mod task;
 
@@ -40,7 +41,7 @@ pub use plain::{score_final, summarise_accuracy};
 pub use readings::{ReadingCounts, Readings, RuleReading};
 pub use registry::{rename_rules, stored_rule};
 pub use score::{Answered, Evidence, Interval, Missing, Score, Scored, Series, Summary, SummaryRow};
-pub use size::{MAX_SAMPLES, TooManySamples, check_size};
+pub use size::{MAX_SAMPLES, TooManySamples, check_size, most_rows, most_rows_in_words};
 pub use thinking_text::ThinkingText;
 
 /// A source of questions with exact answers, and the rules to score completions.

@@ -6,6 +6,7 @@ use earnest_engine::cpu::LoadError;
 use earnest_models::checkpoint::CheckpointError;
 
 use crate::TrainError;
+use crate::toml_place::at;
 
 /// Reason why an experiment cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -56,14 +57,26 @@ pub enum ExperimentError {
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentFileError {
     /// The text is not TOML, or a top-level key is missing or unknown.
-    #[error("{}", .0.to_string().trim())]
-    Toml(Box<toml::de::Error>),
+    #[error("{0}")]
+    Toml(String),
+    /// There are too many questions.
+    #[error("{}questions: {count} is more than {most} per task and length", at(*line))]
+    Questions {
+        /// Line of the key.
+        line: Option<usize>,
+        /// Questions of the file.
+        count: usize,
+        /// Most that it may have.
+        most: usize,
+    },
     /// There is nothing to train or to ask.
     #[error("an experiment needs at least one seed, one [[grid]] and one question")]
     Empty,
     /// A list is longer than an experiment can be.
-    #[error("{key} has {count} entries, more than {most}")]
+    #[error("{}{key} has {count} entries, more than {most}", at(*line))]
     TooMany {
+        /// Line of the key.
+        line: Option<usize>,
         /// Key of the list.
         key: &'static str,
         /// Its length.
@@ -75,8 +88,10 @@ pub enum ExperimentFileError {
     #[error("seed {0} is named twice")]
     RepeatedSeed(u64),
     /// A grid is invalid.
-    #[error("grid {grid}: {source}")]
+    #[error("{}grid {grid}: {source}", at(*line))]
     Grid {
+        /// Line of the key that is wrong, else of the grid.
+        line: Option<usize>,
         /// Quoted name of the grid, or its number.
         grid: String,
         /// The defect.
@@ -84,9 +99,19 @@ pub enum ExperimentFileError {
     },
 }
 
-impl From<toml::de::Error> for ExperimentFileError {
-    fn from(error: toml::de::Error) -> Self {
-        ExperimentFileError::Toml(Box::new(error))
+impl GridError {
+    /// Key of a grid that is wrong, if it is one.
+    pub(super) fn key(&self) -> &'static str {
+        match self {
+            GridError::Settings(TrainError::Setting { setting, .. }) => setting,
+            GridError::Criterion(_) => "until",
+            GridError::Style(_) => "style",
+            GridError::RestartsWithoutCriterion => "restarts",
+            GridError::Label(_) => "label",
+            GridError::EmptyAxis(axis) | GridError::RepeatedValue { axis, .. } => axis,
+            GridError::Lengths(_) | GridError::ManyLengths(_) | GridError::ManyLengthsInAll { .. } => "lengths",
+            _ => "name",
+        }
     }
 }
 
@@ -144,6 +169,17 @@ pub enum GridError {
     /// A list of lengths is invalid.
     #[error("invalid lengths {0:?}; write for instance 1-4,6")]
     Lengths(String),
+    /// A list of lengths is too long.
+    #[error("lengths and beyond may have up to {0} lengths, repeats counted")]
+    ManyLengths(usize),
+    /// The trainings have too many lengths together.
+    #[error("with this grid, the trainings of the file have {lengths} lengths in all, more than {most}")]
+    ManyLengthsInAll {
+        /// Lengths so far.
+        lengths: usize,
+        /// Most that a file may have.
+        most: usize,
+    },
     /// A length is 0.
     #[error("0 is not a length; lengths begin at 1, for instance 1-4,6")]
     ZeroLength,

@@ -8,7 +8,15 @@ use serde::Deserialize;
 
 use super::cell::{CellChoice, GridCell, NumberStyle, position, size, tokenizer};
 use super::error::{ExperimentError, ExperimentFileError, GridError};
+use crate::toml_place::{line_of, sentence};
 use crate::{AdamWSettings, AnswerStyle, Criterion, Goal, NextTasks, SplitVersion, StoredType, TrainSettings};
+
+/// Most test questions per task and length.
+const MOST_QUESTIONS: usize = 1_000_000;
+
+/// Most lengths of a list, repeats counted, and lengths of all trainings together, which are held in memory.
+const MOST_LENGTHS: usize = 100_000;
+const MOST_LENGTHS_IN_ALL: usize = 10_000_000;
 
 /// Most seeds, grids and trainings of a file.
 const MOST_SEEDS: usize = 1_000;
@@ -152,6 +160,7 @@ impl Lengths {
     fn values(&self) -> Result<Vec<usize>, GridError> {
         let text = match self {
             Lengths::Number(number) => return positive(vec![*number]),
+            Lengths::List(list) if list.len() > MOST_LENGTHS => return Err(GridError::ManyLengths(MOST_LENGTHS)),
             Lengths::List(list) => return positive(list.clone()),
             Lengths::Text(text) => text,
         };
@@ -160,6 +169,9 @@ impl Lengths {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| (1..=100_000).contains(n));
             match (number(first), number(last)) {
+                (Some(first), Some(last)) if last.saturating_sub(first) >= MOST_LENGTHS - all.len() => {
+                    return Err(GridError::ManyLengths(MOST_LENGTHS));
+                }
                 (Some(first), Some(last)) if first <= last => all.extend(first..=last),
                 _ => return Err(GridError::Lengths(text.clone())),
             }
@@ -239,14 +251,20 @@ impl Experiment {
     /// # Errors
     /// [`ExperimentFileError`] with the first defect.
     pub fn parse(text: &str) -> Result<Self, ExperimentFileError> {
-        let file: ExperimentFile = toml::from_str(text)?;
+        let file: ExperimentFile =
+            toml::from_str(text).map_err(|error| ExperimentFileError::Toml(sentence(&error, text)))?;
         if file.seeds.is_empty() || file.grid.is_empty() || file.questions == 0 {
             return Err(ExperimentFileError::Empty);
         }
         for (key, count, most) in [("seeds", file.seeds.len(), MOST_SEEDS), ("[[grid]]", file.grid.len(), MOST_GRIDS)] {
             if count > most {
-                return Err(ExperimentFileError::TooMany { key, count, most });
+                let line = line_of(text, None, key.trim_matches(['[', ']']));
+                return Err(ExperimentFileError::TooMany { line, key, count, most });
             }
+        }
+        if file.questions > MOST_QUESTIONS {
+            let (line, count) = (line_of(text, None, "questions"), file.questions);
+            return Err(ExperimentFileError::Questions { line, count, most: MOST_QUESTIONS });
         }
         if let Some(&seed) = repeated(&file.seeds) {
             return Err(ExperimentFileError::RepeatedSeed(seed));
@@ -256,10 +274,11 @@ impl Experiment {
         for (number, own) in file.grid.iter().enumerate() {
             let mut table = file.training.clone();
             table.extend(own.clone());
-            add_grid(table, &file.seeds, &mut names, &mut cells).map_err(|source| {
+            add_grid(table, &file.seeds, file.questions, &mut names, &mut cells).map_err(|source| {
+                let line = line_of(text, Some(("grid", number)), source.key());
                 let name = own.get("name").and_then(toml::Value::as_str);
                 let grid = name.map_or_else(|| (number + 1).to_string(), |name| format!("{name:?}"));
-                ExperimentFileError::Grid { grid, source: Box::new(source) }
+                ExperimentFileError::Grid { line, grid, source: Box::new(source) }
             })?;
         }
         Ok(Experiment { title: file.title, seeds: file.seeds, questions: file.questions, cells: cells.all })
@@ -270,6 +289,7 @@ impl Experiment {
 fn add_grid(
     table: toml::Table,
     seeds: &[u64],
+    questions: usize,
     names: &mut HashSet<String>,
     cells: &mut Cells,
 ) -> Result<(), GridError> {
@@ -281,7 +301,14 @@ fn add_grid(
     if cells.expanded > MOST_TRAININGS {
         return Err(GridError::TooMany { trainings: cells.expanded, most: MOST_TRAININGS });
     }
+    let lengths = grid.lengths.values()?.len()
+        + grid.beyond.as_ref().map_or(Ok(0), |beyond| beyond.values().map(|all| all.len()))?;
+    cells.lengths = cells.lengths.saturating_add(lengths.saturating_mul(grid.trainings(seeds.len())));
+    if cells.lengths > MOST_LENGTHS_IN_ALL {
+        return Err(GridError::ManyLengthsInAll { lengths: cells.lengths, most: MOST_LENGTHS_IN_ALL });
+    }
     for cell in grid.cells(seeds)? {
+        cell.settings.check_questions("questions", questions)?;
         match cells.by_name.entry(cell.name()) {
             Entry::Vacant(free) => {
                 free.insert(cells.all.len());
@@ -307,6 +334,8 @@ struct Cells {
     by_name: HashMap<String, usize>,
     /// Trainings that the grids expand to, those that they share counted each time.
     expanded: usize,
+    /// Lengths of all of them.
+    lengths: usize,
 }
 
 /// Returns the first value that occurs twice.
@@ -463,6 +492,39 @@ format = ["plain", "reversed+padded"]
             1,
         ));
         assert!(product.contains("12000 trainings, more than 10000"), "{product}");
+    }
+
+    #[test]
+    fn bounds_name_their_line_and_number() {
+        for (from, to, named) in [
+            (
+                "steps = 10",
+                "steps = 9223372036854775807",
+                "line 9, grid \"tokenizers\": steps: 9223372036854775807 is more than",
+            ),
+            (
+                "seeds = [1, 2]",
+                "seeds = [1, 2]\nquestions = 1000001",
+                "line 4, questions: 1000001 is more than 1000000",
+            ),
+            (
+                "beyond = [4, 5]",
+                "beyond = [4, 5, 6, 7, 8, 9, 10, 11]\nvalidation = 1000000",
+                "1000000 questions for each of 1 tasks and 11 lengths are 11000000, more than 10000000",
+            ),
+            ("steps = 10", "steps = 99999999999999999999", "line 9, column 9: 99999999999999999999 is too large"),
+            ("steps = 10", "steps = 10\nbatch = 5000", "line 10, grid \"tokenizers\": batch: 5000 is more than 4096"),
+            (
+                r#"lengths = "1-3""#,
+                r#"lengths = "1-100000,1-3""#,
+                "line 7, grid \"tokenizers\": lengths and beyond may have",
+            ),
+            ("steps = 10", "steps = 10\nuntil = \"accuracy 95 %\"\nrestarts = 101", "restarts: 101 is more than 100"),
+        ] {
+            let text = FILE.replacen(from, to, 1);
+            let error = Experiment::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(named), "{to}: {error}");
+        }
     }
 
     #[test]

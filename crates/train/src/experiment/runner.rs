@@ -185,19 +185,22 @@ pub fn run(
 /// The training's.
 pub fn seconds_per_step(cell: &GridCell, steps: u64) -> Result<f64, ExperimentError> {
     let failed = |source| ExperimentError::Training { cell: cell.name(), source: Box::new(source) };
-    let folder = std::env::temp_dir().join(format!("earnest-plan-{}-{}", std::process::id(), cell.name()));
+    // A new folder of a name that nobody can have prepared; it goes when it is dropped.
+    let folder = tempfile::Builder::new()
+        .prefix("earnest-plan-")
+        .tempdir()
+        .map_err(|error| ExperimentError::Folder { path: std::env::temp_dir(), problem: error.to_string() })?;
     // One question a length: only the steps are measured.
     let settings =
         TrainSettings { steps, validate_every: steps, validation: 1, then: None, until: None, ..cell.settings.clone() };
     let mut seconds = Vec::new();
-    let trained = Trainer::open(settings, &folder, &Device::Cpu).and_then(|mut trainer| {
+    let trained = Trainer::open(settings, folder.path(), &Device::Cpu).and_then(|mut trainer| {
         trainer.run(&AtomicBool::new(false), &mut |event| {
             if let TrainEvent::Step { seconds: took, .. } = event {
                 seconds.push(*took);
             }
         })
     });
-    std::fs::remove_dir_all(&folder).ok();
     trained.map_err(failed)?;
     // The first step makes the questions of eight, as every eighth does; the mean of whole groups is that of a long training.
     let whole = seconds.len() / 8 * 8;

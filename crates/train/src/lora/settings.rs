@@ -1,4 +1,5 @@
 //! Settings of a training of adapters.
+use crate::settings::{MOST_QUESTIONS, MOST_STEPS};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -130,6 +131,12 @@ pub struct LoraSettings {
     pub context: usize,
 }
 
+/// Most examples per step.
+const MOST_BATCH: usize = 1 << 16;
+
+/// Longest sequence in tokens; the longest contexts of published models have a million.
+const MOST_CONTEXT: usize = 1 << 24;
+
 impl LoraSettings {
     /// Returns the learning rate schedule.
     pub fn schedule(&self) -> Schedule {
@@ -168,7 +175,17 @@ impl LoraSettings {
         if [self.batch, self.accumulate, self.parts].contains(&0) || self.steps == 0 || self.context == 0 {
             return invalid("batch", "batch, accumulate, parts, steps and context must be at least 1".into());
         }
-        if self.accumulate * self.parts > self.batch {
+        if self.steps > MOST_STEPS {
+            return invalid("steps", format!("{} is more than {MOST_STEPS}", self.steps));
+        }
+        let bounded = [("batch", self.batch, MOST_BATCH), ("context", self.context, MOST_CONTEXT)];
+        if let Some((setting, number, most)) = bounded.into_iter().find(|(_, number, most)| number > most) {
+            return invalid(setting, format!("{number} is more than {most}"));
+        }
+        if self.validation > MOST_QUESTIONS {
+            return invalid("validation", format!("{} is more than {MOST_QUESTIONS}", self.validation));
+        }
+        if self.accumulate.saturating_mul(self.parts) > self.batch {
             let problem = format!(
                 "{} examples are too few for {} pieces of {} parts each",
                 self.batch, self.accumulate, self.parts

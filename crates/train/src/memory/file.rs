@@ -8,6 +8,7 @@ use super::facts::{Source, UnknownSource, shape};
 use super::recipe::Recipe;
 use super::results::KindSettings;
 use crate::memorise::MAX_DIGITS;
+use crate::toml_place::{at, line_of, sentence};
 
 /// Most trainings of a file: kinds times seeds.
 const MOST_TRAININGS: usize = 10_000;
@@ -36,14 +37,16 @@ pub enum MemoryFileError {
         source: std::io::Error,
     },
     /// The text is not TOML, or a top-level key is missing or unknown.
-    #[error("{}", .0.to_string().trim())]
-    Toml(#[from] toml::de::Error),
+    #[error("{0}")]
+    Toml(String),
     /// There is nothing to train.
     #[error("a memory file needs at least one [[experiment]]")]
     Empty,
     /// An experiment is invalid.
-    #[error("experiment {experiment}: {source}")]
+    #[error("{}experiment {experiment}: {source}", at(*line))]
     Experiment {
+        /// Line of the key that is wrong, else of the experiment.
+        line: Option<usize>,
         /// Quoted name of the experiment, or its number.
         experiment: String,
         /// The defect.
@@ -119,7 +122,7 @@ impl MemoryFile {
     /// # Errors
     /// [`MemoryFileError`] with the first defect.
     pub fn parse(text: &str) -> Result<Self, MemoryFileError> {
-        let file: FileContent = toml::from_str(text)?;
+        let file: FileContent = toml::from_str(text).map_err(|error| MemoryFileError::Toml(sentence(&error, text)))?;
         if file.experiment.is_empty() {
             return Err(MemoryFileError::Empty);
         }
@@ -130,7 +133,9 @@ impl MemoryFile {
             add_experiment(table, &mut kinds).map_err(|source| {
                 let name = own.get("name").and_then(toml::Value::as_str);
                 let experiment = name.map_or_else(|| (number + 1).to_string(), |name| format!("{name:?}"));
-                MemoryFileError::Experiment { experiment, source: Box::new(source) }
+                let key = if let MemoryExperimentError::Setting { setting, .. } = &source { setting } else { "name" };
+                let line = line_of(text, Some(("experiment", number)), key);
+                MemoryFileError::Experiment { line, experiment, source: Box::new(source) }
             })?;
         }
         Ok(MemoryFile { title: file.title, kinds: kinds.all })

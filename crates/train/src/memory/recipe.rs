@@ -49,6 +49,11 @@ pub struct Recipe {
 const MOST_LAYERS: usize = 64;
 const MOST_RATES: usize = 100;
 
+/// Most facts per step, steps per cycle and cycles of a phase.
+const MOST_BATCH: usize = 1_000_000;
+const MOST_CYCLE: u64 = 100_000_000;
+const MOST_CYCLES: usize = 100_000;
+
 fn two() -> usize {
     2
 }
@@ -76,6 +81,10 @@ impl Recipe {
             (self.rates.is_empty(), "rates", "must have at least one learning rate"),
             (self.rates.iter().any(|rate| !(rate.is_finite() && *rate > 0.0)), "rates", "must be positive"),
             (self.batch == 0, "batch", "must be at least 1"),
+            (self.batch > MOST_BATCH, "batch", "must be at most 1000000"),
+            (self.cycle > MOST_CYCLE, "cycle", "must be at most 100000000 steps"),
+            (self.most_cycles > MOST_CYCLES, "most_cycles", "must be at most 100000"),
+            (self.patience > MOST_CYCLES, "patience", "must be at most 100000 cycles"),
             (self.cycle == 0, "cycle", "must be at least one step"),
             (self.warm_up >= self.cycle, "warm_up", "must be shorter than the cycle"),
             (self.patience == 0, "patience", "must be at least one cycle"),
@@ -323,6 +332,9 @@ mod tests {
             (Recipe { warm_up: 200, ..recipe() }, "warm_up"),
             (Recipe { beta2: 1.0, ..recipe() }, "beta2"),
             (Recipe { shrink: 0.0, ..recipe() }, "shrink"),
+            (Recipe { batch: MOST_BATCH + 1, ..recipe() }, "batch"),
+            (Recipe { cycle: u64::MAX, ..recipe() }, "cycle"),
+            (Recipe { most_cycles: usize::MAX, ..recipe() }, "most_cycles"),
             (Recipe { clip: f64::NAN, ..recipe() }, "clip"),
         ] {
             assert_eq!(recipe.defect().unwrap().0, setting);

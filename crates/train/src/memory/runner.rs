@@ -166,9 +166,9 @@ fn in_parallel(
     let (sender, receiver) = mpsc::sync_channel(0);
     let (next, failed) = (&next, &failed);
     std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, jobs.len().max(1)) {
+        for number in 0..threads.clamp(1, jobs.len().max(1)) {
             let sender = sender.clone();
-            scope.spawn(move || {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || {
                 while !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
                     let Some(&job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                     // The receiver is there until all senders are gone.
@@ -179,6 +179,12 @@ fn in_parallel(
                     }
                 }
             });
+            match thread {
+                Ok(_) => {}
+                Err(error) if number == 0 => return Err(TrainError::thread(&error)),
+                // Those that were started do its jobs.
+                Err(_) => break,
+            }
         }
         drop(sender);
         let mut first = None;

@@ -1,5 +1,5 @@
 //! Two runs: paired differences by task, the items they answer differently, and one item side by side.
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use earnest_eval::compare::{CompareSettings, compare_runs};
 use earnest_eval::report::{Difference, comparison_figure};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::leaderboard::Warnings;
 use super::{record, sample};
-use crate::app::{Page, Shared};
+use crate::app::{Asks, ITEM, NUMBER, Page, Parameters, RUN, Shared};
 use crate::limits::{self, DRAWN_TASKS, ITEMS, NOTES, ROWS};
 use crate::text::difference;
 use crate::work::Kind;
@@ -18,6 +18,10 @@ use crate::work::Kind;
 pub(crate) struct Two {
     a: String,
     b: String,
+}
+
+impl Parameters for Two {
+    const TAKE: &'static [(&'static str, &'static str)] = &[("a", RUN), ("b", RUN)];
 }
 
 /// A row of the differences.
@@ -51,7 +55,7 @@ impl Row {
 }
 
 /// Shows the comparison of two runs.
-pub(crate) async fn page(State(app): Shared, Query(Two { a, b }): Query<Two>) -> Response {
+pub(crate) async fn page(State(app): Shared, Asks(Two { a, b }): Asks<Two>) -> Response {
     app.page(Kind::Slow, move |store, asked| {
         let (one, other) = (record(store, &a)?, record(store, &b)?);
         let mut warnings = Warnings::default();
@@ -91,8 +95,12 @@ pub(crate) struct OneItem {
     n: u32,
 }
 
+impl Parameters for OneItem {
+    const TAKE: &'static [(&'static str, &'static str)] = &[("a", RUN), ("b", RUN), ("item", ITEM), ("n", NUMBER)];
+}
+
 /// Shows the answers of two runs to one item.
-pub(crate) async fn pair(State(app): Shared, Query(OneItem { a, b, item, n }): Query<OneItem>) -> Response {
+pub(crate) async fn pair(State(app): Shared, Asks(OneItem { a, b, item, n }): Asks<OneItem>) -> Response {
     app.page(Kind::Slow, move |store, asked| {
         let [one, other] = [record(store, &a)?, record(store, &b)?];
         let shown = [sample::find(store, &one, &item, n, false)?, sample::find(store, &other, &item, n, false)?];

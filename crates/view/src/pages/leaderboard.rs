@@ -1,7 +1,7 @@
 //! The first page: runs that asked alike, best first, and tasks by runs.
 use std::collections::{BTreeMap, BTreeSet};
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use earnest_eval::compare::{CompareSettings, compare_runs};
 use earnest_eval::report::{Document, differing_settings, own_settings};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{headline, record, status};
-use crate::app::{Failed, Page, Shared};
+use crate::app::{Asks, Failed, NUMBER, Page, Parameters, RUN, Shared};
 use crate::limits::{BESIDE, CELLS, RUNS};
 use crate::shape::Share;
 use crate::work::{Asked, Kind};
@@ -77,8 +77,12 @@ pub(crate) struct Part {
     newer: usize,
 }
 
+impl Parameters for Part {
+    const TAKE: &'static [(&'static str, &'static str)] = &[("newer", NUMBER)];
+}
+
 /// Shows the runs, the newest [`RUNS`] of them.
-pub(crate) async fn page(State(app): Shared, Query(Part { newer }): Query<Part>) -> Response {
+pub(crate) async fn page(State(app): Shared, Asks(Part { newer }): Asks<Part>) -> Response {
     app.page(Kind::Quick, move |store, asked| {
         let mut runs = store.runs()?;
         let number = runs.len();
@@ -254,6 +258,10 @@ pub(crate) struct ToBase {
     base: String,
 }
 
+impl Parameters for ToBase {
+    const TAKE: &'static [(&'static str, &'static str)] = &[("base", RUN)];
+}
+
 /// Keeps warnings for the page.
 #[derive(Default)]
 pub(crate) struct Warnings(pub Vec<String>);
@@ -281,7 +289,7 @@ struct Beside {
 }
 
 /// Shows the paired differences of runs that asked alike to one of them, with Holm's adjustment over the runs.
-pub(crate) async fn differences(State(app): Shared, Query(ToBase { base }): Query<ToBase>) -> Response {
+pub(crate) async fn differences(State(app): Shared, Asks(ToBase { base }): Asks<ToBase>) -> Response {
     app.page(Kind::Slow, move |store, asked| {
         let base = record(store, &base)?;
         let suite = &base.manifest.settings.suite;

@@ -1,6 +1,6 @@
 //! A run: headline, what it was asked, figures, notes; live while it works.
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use earnest_eval::report::page::{QuestionTexts, ReportRun, Section, figures};
 use earnest_eval::report::plot::LARGEST;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{headline, record, status};
-use crate::app::{Failed, Page, Shared};
+use crate::app::{Asks, Failed, NUMBER, Page, Parameters, Shared};
 use crate::limits::{self, DRAWN_POINTS, DRAWN_TASKS, NOTES, OPTIONS, ROWS};
 use crate::shape::Share;
 use crate::work::{Asked, Kind};
@@ -49,8 +49,12 @@ pub(crate) struct Part {
     from: usize,
 }
 
+impl Parameters for Part {
+    const TAKE: &'static [(&'static str, &'static str)] = &[("from", NUMBER)];
+}
+
 /// Shows a run.
-pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(Part { from }): Query<Part>) -> Response {
+pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part { from }): Asks<Part>) -> Response {
     app.page(Kind::Quick, move |store, _| {
         let run = record(store, &name)?;
         let document = super::document(store, &run)?;

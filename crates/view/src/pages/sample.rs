@@ -1,5 +1,5 @@
 //! A sample: prompt, completion with its thinking folded and its readings marked, and every rule's score.
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use earnest_eval::run::Sample;
 use earnest_eval::run::store::{Filter, RunRecord, Store, StoredQuestion};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::record;
-use crate::app::{Failed, Page, Shared};
+use crate::app::{Asks, Failed, ITEM, NUMBER, Page, Parameters, Shared, TRUTH};
 use crate::limits::{self, MARKS, ROWS, SHORT_TEXT_BYTES, TEXT_BYTES, TOKENS};
 use crate::text::{Piece, pieces};
 use crate::work::Kind;
@@ -108,8 +108,13 @@ pub(crate) struct Which {
     tokens: bool,
 }
 
+impl Parameters for Which {
+    const TAKE: &'static [(&'static str, &'static str)] =
+        &[("item", ITEM), ("n", NUMBER), ("bare", TRUTH), ("tokens", TRUTH)];
+}
+
 /// Shows a sample.
-pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(which): Query<Which>) -> Response {
+pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(which): Asks<Which>) -> Response {
     // The prompt is made again for its tokens.
     let kind = if which.tokens { Kind::Slow } else { Kind::Quick };
     app.page(kind, move |store, _| {

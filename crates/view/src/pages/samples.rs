@@ -1,7 +1,7 @@
 //! The samples of a run, filtered by the address, a page at a time.
 use std::collections::BTreeMap;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use earnest_eval::run::store::{Filter, Named};
 use earnest_eval::samples::{AskedSample, check_filter, each_asked};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::record;
 use super::sample::{Outcome, class, outcome};
-use crate::app::{Failed, Page, Shared};
+use crate::app::{Asks, Failed, Page, Parameters, Shared, TEXT};
 use crate::limits::{self, OPTIONS, SHORT_TEXT_BYTES};
 use crate::shape;
 use crate::work::Kind;
@@ -44,6 +44,19 @@ pub(crate) struct Wanted {
     pub against: String,
     pub item: String,
     pub after: String,
+}
+
+impl Parameters for Wanted {
+    const TAKE: &'static [(&'static str, &'static str)] = &[
+        ("task", TEXT),
+        ("outcome", TEXT),
+        ("q", TEXT),
+        ("disagree", TEXT),
+        ("scorer", TEXT),
+        ("against", TEXT),
+        ("item", TEXT),
+        ("after", TEXT),
+    ];
 }
 
 impl Wanted {
@@ -111,7 +124,7 @@ struct Line {
 }
 
 /// Shows the list.
-pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Query(wanted): Query<Wanted>) -> Response {
+pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(wanted): Asks<Wanted>) -> Response {
     app.page(wanted.kind(), move |store, asked| {
         let run = record(store, &name)?;
         store.check_seal(&run)?;

@@ -13,6 +13,8 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
+use earnest_eval::model::as_model;
+use earnest_models::hub::HubSettings;
 use earnest_train::{
     AdapterFolder, LoraData, LoraSettings, LoraTrainer, PromptForm, Schedule, TrainError, TrainEvent, TrainOutcome,
     Validation, lock_folder, merge,
@@ -147,10 +149,11 @@ fn text(
                     let tasks = tasks.iter().map(|task| task.parse()).collect::<Result<_, TrainError>>()?;
                     let lengths = lengths.iter().chain(beyond).copied().collect();
                     let learnt = Learnt { tasks, lengths, format };
-                    text.push_str(&next(&folder.display().to_string(), &learnt, &options));
+                    text.push_str(&next(&as_model(folder, &HubSettings::default()), &learnt, &options));
                 }
                 LoraData::Pairs { .. } => {
-                    text.push_str(&format!("Next: earnest run nupa --model {}{options}\n", folder.display()));
+                    let model = as_model(folder, &HubSettings::default());
+                    text.push_str(&format!("Next: earnest run nupa --model {model}{options}\n"));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod convert;
+mod in_flight;
 mod settings;
 mod size;
 mod write;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::EvalError;
-use crate::logs::memory_of;
+use crate::logs::{LONGEST_SAMPLE_TEXT, memory_of};
 use crate::run::Sample;
 use crate::run::store::{BULK_ROWS, PACK_ITEMS, RunRecord, SampleWriter, Store};
 use earnest_tasks::suite::Item;
@@ -50,7 +50,8 @@ fn row_bytes(row: &Sample) -> usize {
         texts.chain(read).map(String::len).sum::<usize>() + evidence.values.values().map(memory_of).sum::<usize>()
     });
     let completion = row.completion.as_ref().map_or(0, |completion| completion.text.len());
-    completion + fields_bytes(&row.covariates) + evidence.sum::<usize>()
+    let failure = row.failure.as_ref().map_or(0, |failure| failure.message.len());
+    completion + failure + row.gold.len() + fields_bytes(&row.covariates) + evidence.sum::<usize>()
 }
 
 /// Estimated memory of covariates in bytes.
@@ -80,7 +81,8 @@ impl PackRoom {
     /// # Errors
     /// The reason, where there is no room for the rest of the document.
     pub fn fit(&mut self, item: &mut Item, prompt: Option<String>) -> Result<Option<String>, String> {
-        self.facts += item.gold.len() + item.id.len() + fields_bytes(&item.covariates);
+        let continuations: usize = item.continuations.iter().map(|text| 24 + text.len()).sum();
+        self.facts += item.gold.len() + item.id.len() + continuations + fields_bytes(&item.covariates);
         if self.facts > PACK_FACTS {
             return Err(format!(
                 "the answers, choices and fields of up to {PACK_ITEMS} documents before {} take more than {} MiB, which is what is stored",
@@ -89,18 +91,22 @@ impl PackRoom {
             ));
         }
         let question = &mut item.segments.question;
-        if self.texts + question.len() > PACK_BYTES && question.len() > CUT_QUESTION {
+        let is_too_long = |texts: usize, text: &str| {
+            text.len() > LONGEST_SAMPLE_TEXT || text.len() > CUT_QUESTION && texts + text.len() > PACK_BYTES
+        };
+        if is_too_long(self.texts, question) {
             question.truncate(question.floor_char_boundary(CUT_QUESTION));
             question.push_str("...");
+            // Its memory would be kept with the pack otherwise.
+            question.shrink_to_fit();
             self.cut_questions += 1;
         }
         self.texts += question.len();
-        let length = prompt.as_ref().map_or(0, String::len);
-        if length > CUT_QUESTION && self.texts + length > PACK_BYTES {
+        if prompt.as_ref().is_some_and(|prompt| is_too_long(self.texts, prompt)) {
             self.without_prompt += 1;
             return Ok(None);
         }
-        self.texts += length;
+        self.texts += prompt.as_ref().map_or(0, String::len);
         Ok(prompt)
     }
 }
@@ -125,6 +131,9 @@ mod tests {
         let mut item = Item::plain("i", "t", "q".repeat(40_000), "g");
         assert_eq!(room.fit(&mut item, None), Ok(None));
         assert_eq!(item.segments.question.len(), 40_000);
+        let mut item = Item::plain("i", "t", "q".repeat(LONGEST_SAMPLE_TEXT + 1), "g");
+        assert_eq!(room.fit(&mut item, Some("p".repeat(LONGEST_SAMPLE_TEXT + 1))), Ok(None));
+        assert_eq!((item.segments.question.len(), room.without_prompt, room.cut_questions), (10_003, 2, 2));
         room.facts = PACK_FACTS;
         assert!(room.fit(&mut item, None).unwrap_err().contains("before i take more than 64 MiB"));
     }

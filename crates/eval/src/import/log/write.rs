@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use super::convert::{Converted, Converter, no_field};
+use super::in_flight::{GONE, Held, InFlight, send_samples};
 use super::settings::own_name;
 use super::size::{PackRoom, Rows};
 use crate::EvalError;
@@ -14,11 +15,7 @@ use crate::run::Sample;
 use crate::run::store::{Entry, Filter, PACK_ITEMS, Pack, RunRecord, Store};
 use earnest_tasks::suite::{Item, Score, check_size};
 
-/// Samples that go from one thread to the next at once.
-const BATCH: usize = 512;
-/// Bytes of their memory from which on fewer go at once.
-const BATCH_BYTES: usize = 4 << 20;
-/// Batches that wait between two threads. One of them may be a single sample of many megabytes.
+/// Batches that wait between two threads.
 const WAITING: usize = 1;
 /// Counts of a written log.
 #[derive(Default)]
@@ -65,8 +62,9 @@ impl<E: Into<EvalError>> From<E> for Unwritten {
 
 /// Rows and questions that are ready to be written.
 #[derive(Default)]
-struct Batch {
-    rows: Vec<(usize, Sample)>,
+struct Batch<'b> {
+    /// Place in the plan, row, and the memory that it holds until it is with the writer.
+    rows: Vec<(usize, Sample, Held<'b>)>,
     packs: Vec<Pack>,
 }
 
@@ -80,9 +78,13 @@ pub(super) fn write(
 ) -> Result<Written, Unwritten> {
     let (to_convert, read) = sync_channel(WAITING);
     let (to_write, converted) = sync_channel(WAITING);
+    let budget = &InFlight::default();
     thread::scope(|scope| {
-        let reader = scope.spawn(move || send_samples(log, &to_convert));
-        let packer = scope.spawn(move || Placing::new(converter, samples).convert_all(&read, &to_write));
+        let failed = |error| EvalError::thread("import a log", error);
+        let reader = move || send_samples(log, budget, to_convert);
+        let reader = thread::Builder::new().spawn_scoped(scope, reader).map_err(failed)?;
+        let packer = move || Placing::new(converter, samples).convert_all(read, &to_write);
+        let packer = thread::Builder::new().spawn_scoped(scope, packer).map_err(failed)?;
         let mixed = store_batches(store, run, converted, samples);
         let placed = packer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let refused = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -106,26 +108,6 @@ fn first_error(
         (_, Err(error), Err(gone)) if is_gone(&gone) => Err(error),
         (_, _, Err(error)) => Err(error.into()),
     }
-}
-
-/// Message of a thread whose neighbour stopped.
-const GONE: &str = "the samples are not written";
-
-/// Reads the log's samples.
-fn send_samples(log: &Log, to: &SyncSender<Vec<LogSample>>) -> Result<Refused, EvalError> {
-    let gone = |_| EvalError::results(GONE);
-    let (mut batch, mut bytes) = (Vec::with_capacity(BATCH), 0);
-    let refused = log.samples(&mut |sample| {
-        bytes += sample.memory();
-        batch.push(sample);
-        if batch.len() < BATCH && bytes < BATCH_BYTES {
-            return Ok(());
-        }
-        bytes = 0;
-        to.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH))).map_err(gone)
-    })?;
-    to.send(batch).map_err(gone)?;
-    Ok(refused)
 }
 
 /// True if a name is that of a scorer, or of one of its parts (`grades.form` of `grades`).
@@ -187,12 +169,16 @@ impl<'a> Placing<'a> {
         }
     }
 
-    fn convert_all(mut self, read: &Receiver<Vec<LogSample>>, to: &SyncSender<Batch>) -> Result<Written, Unwritten> {
+    fn convert_all<'b>(
+        mut self,
+        read: Receiver<Vec<(LogSample, Held<'b>)>>,
+        to: &SyncSender<Batch<'b>>,
+    ) -> Result<Written, Unwritten> {
         let gone = |_| EvalError::results(GONE);
         for samples in read {
             let mut batch = Batch::default();
-            for sample in samples {
-                self.place(sample, &mut batch)?;
+            for (sample, held) in samples {
+                self.place(sample, held, &mut batch)?;
             }
             to.send(batch).map_err(gone)?;
         }
@@ -216,7 +202,7 @@ impl<'a> Placing<'a> {
         Ok(self.written)
     }
 
-    fn place(&mut self, sample: LogSample, batch: &mut Batch) -> Result<(), Unwritten> {
+    fn place<'b>(&mut self, sample: LogSample, held: Held<'b>, batch: &mut Batch<'b>) -> Result<(), Unwritten> {
         if sample.epoch >= self.samples {
             return Err(Unwritten::Repeats(sample.epoch.saturating_add(1)));
         }
@@ -260,7 +246,7 @@ impl<'a> Placing<'a> {
         self.written.failed += usize::from(row.failure.is_some());
         self.written.without_answer += usize::from(row.completion.is_some() && row.gold.is_empty());
         self.written.with_answer += usize::from(!row.gold.is_empty());
-        batch.rows.push((number * self.samples as usize + row.sample as usize, row));
+        batch.rows.push((number * self.samples as usize + row.sample as usize, row, held));
         Ok(())
     }
 
@@ -308,7 +294,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    fn pack(&mut self, batch: &mut Batch) {
+    fn pack(&mut self, batch: &mut Batch<'_>) {
         self.room.empty();
         if let Some(first) = self.entries.first() {
             batch.packs.push(Pack::of(first.place / PACK_ITEMS, &self.entries));
@@ -324,7 +310,7 @@ type Kinds = BTreeMap<String, [bool; 2]>;
 fn store_batches(
     store: &Store,
     run: &RunRecord,
-    batches: Receiver<Batch>,
+    batches: Receiver<Batch<'_>>,
     repeats: u32,
 ) -> Result<(Kinds, LogSums), EvalError> {
     let mut sums = LogSums::new(repeats);
@@ -344,7 +330,7 @@ fn store_batches(
     let mut out = Rows::of(store, run);
     for Batch { rows, packs } in batches {
         packs.into_iter().for_each(|pack| out.writer.push_pack(pack));
-        for (place, row) in rows {
+        for (place, row, _held) in rows {
             row.score.iter().for_each(&mut note);
             sums.add(place, &row);
             out.push(place, row)?;

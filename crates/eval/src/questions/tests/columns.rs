@@ -117,6 +117,49 @@ fn values_without_a_json_form_are_bad_rows() {
 }
 
 #[test]
+fn rows_that_take_too_much_are_bad_ones_with_their_reason() {
+    let folder = Folder::new();
+    let schema = "message row {
+        required fixed_len_byte_array(65) cost (DECIMAL(150, 2));
+        required group list (LIST) { repeated group list { optional int32 element; } }
+        required group map (MAP) { repeated group key_value { required int32 key; required int32 value; } }
+    }";
+    let source = parquet(&folder, "q.parquet", schema, |group| {
+        column::<FixedLenByteArrayType>(group, &[ByteArray::from(vec![1; 65]).into()], None, None);
+        column::<Int32Type>(group, &[], Some(&[0]), Some(&[0]));
+        column::<Int32Type>(group, &[1], Some(&[1]), Some(&[0]));
+        column::<Int32Type>(group, &[1], Some(&[1]), Some(&[0]));
+    });
+    let refused = |source: &RowSource| folder.said(&super::super::read(source).map(|rows| rows.len()).unwrap_err()).0;
+    let expected = "q.parquet, row 1: the column `cost` holds a decimal of 65 bytes; up to 64 are read";
+    assert_eq!(refused(&source), expected);
+
+    let schema = "message row { required group list (LIST) { repeated group list { optional int32 element; } } }";
+    let count = 1_200_000;
+    let source = parquet(&folder, "q.parquet", schema, |group| {
+        let repeated: Vec<i16> = (0..count).map(|index| i16::from(index > 0)).collect();
+        column::<Int32Type>(group, &[], Some(&vec![1; count]), Some(&repeated));
+    });
+    assert_eq!(refused(&source), "q.parquet, row 1: its lists and objects take more than 64 MiB of memory");
+
+    let schema = "message row {
+        required group map (MAP) { repeated group key_value { required int32 key; required int32 value; } }
+    }";
+    let source = parquet(&folder, "q.parquet", schema, |group| {
+        column::<Int32Type>(group, &[7, 7], Some(&[1, 1]), Some(&[0, 1]));
+        column::<Int32Type>(group, &[1, 2], Some(&[1, 1]), Some(&[0, 1]));
+    });
+    assert_eq!(refused(&source), "q.parquet, row 1: the column `map` holds a map that has a key twice");
+
+    let schema = "message row { required group part { required int32 a; required int32 a; } }";
+    let source = parquet(&folder, "q.parquet", schema, |group| {
+        column::<Int32Type>(group, &[1], None, None);
+        column::<Int32Type>(group, &[2], None, None);
+    });
+    assert_eq!(refused(&source), "q.parquet: it has two columns, or parts of one, that are called `a`");
+}
+
+#[test]
 fn damaged_files_and_other_forms_are_refused() {
     let folder = Folder::new();
     let refused = |source: &RowSource| folder.said(&super::super::read(source).map(|rows| rows.len()).unwrap_err());

@@ -61,7 +61,8 @@ fn memory(name: &str) -> Option<usize> {
 fn an_index_takes_eight_bytes_a_row() {
     let (mut bad, mut spool) = (BadRows::default(), Spool::default());
     let (name, unit, index, read) = ("q", "line", Index::default(), std::rc::Rc::default());
-    let mut output = Output { name, unit, index, bad: &mut bad, spool: &mut spool, rows: 0, read, spooled: 0 };
+    let mut output =
+        Output { name, unit, index, bad: &mut bad, spool: &mut spool, rows: 0, of_file: 0, read, spooled: 0 };
     let lines: String = (0..100_000).map(|number| format!("{{\"n\":{number}}}\n")).collect();
     json_lines::read(lines.as_bytes(), 0, true, &mut output).unwrap();
     assert_eq!(output.index.len(), 100_000);

@@ -171,6 +171,18 @@ impl Store {
         }
     }
 
+    /// Returns the run of exactly this name, which is never a part of another's.
+    ///
+    /// # Errors
+    /// As [`Store::run`], and [`RunError::NotExact`].
+    pub fn run_exactly(&self, name: &str) -> Result<RunRecord, RunError> {
+        if let Some(exact) = self.exactly(name)? {
+            return Ok(exact);
+        }
+        let meant = self.run(name)?;
+        Err(RunError::NotExact { name: name.to_owned(), run: meant.manifest.run })
+    }
+
     /// The only one of several runs of a name that has rows.
     fn only_with_rows(&self, name: &str, several: Vec<RunRecord>) -> Result<RunRecord, RunError> {
         let (mut with, mut without) = (Vec::new(), Vec::new());
@@ -260,7 +272,8 @@ impl Store {
         let broken = |error: serde_json::Error| RunError::Manifest {
             path: self.path.clone(),
             run: name.to_owned(),
-            reason: error.to_string(),
+            // The place in the text means nothing to anybody who has not written it.
+            reason: error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
         };
         let head: Head = serde_json::from_str(text).map_err(broken)?;
         if head.format > MANIFEST_FORMAT {

@@ -12,6 +12,9 @@ use earnest_tasks::suite::{Score, rename_rules, stored_rule};
 /// Rows per query: few enough for constant memory, many enough that the query costs little.
 const PAGE: i64 = 256;
 
+/// Bytes of texts from which on a page has no more rows, because a row may have many megabytes.
+const PAGE_BYTES: usize = 16 << 20;
+
 /// Filter of a run's samples. The default matches all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -243,7 +246,7 @@ impl<'a> Samples<'a> {
         parameters.extend(values);
         let (name, settings) = (&self.run.manifest.run, &self.run.manifest.settings);
         let mut rows = statement.query(parameters.as_slice())?;
-        let (mut last, mut read) = (self.after, 0);
+        let (mut last, mut read, mut bytes) = (self.after, 0, 0);
         while let Some(row) = rows.next()? {
             read += 1;
             if row
@@ -262,12 +265,16 @@ impl<'a> Samples<'a> {
             let place = usize::try_from(key_read - key(self.run.id, 0)).unwrap_or(0);
             if self.filter.has(&sample) {
                 self.page.push_back((place, sample));
+                bytes += row::text_bytes(row)?;
+                if bytes >= PAGE_BYTES {
+                    break;
+                }
             }
         }
         drop(rows);
         drop(statement);
         self.after = last;
-        self.exhausted = self.edited.is_some() || read < PAGE;
+        self.exhausted = self.edited.is_some() || read < PAGE && bytes < PAGE_BYTES;
         Ok(())
     }
 }

@@ -43,6 +43,17 @@ pub(super) const COLUMNS: &str = "s.key, s.item, s.sample, s.task, s.cluster, s.
 /// Number of [`COLUMNS`] without the last one.
 pub(super) const COLUMN_COUNT: usize = 28;
 
+/// Bytes of the texts of a row of [`COLUMNS`].
+pub(super) fn text_bytes(row: &Row<'_>) -> rusqlite::Result<usize> {
+    let length = |column: usize| {
+        Ok(match row.get_ref(column)? {
+            ValueRef::Text(text) | ValueRef::Blob(text) => text.len(),
+            ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 0,
+        })
+    };
+    (COLUMN_COUNT - WIDE_COUNT..COLUMN_COUNT).map(length).sum()
+}
+
 /// A value stored as JSON text.
 struct Json<T>(T);
 

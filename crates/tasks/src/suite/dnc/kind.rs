@@ -163,7 +163,7 @@ pub struct UnknownKind(pub String);
 fn said(name: &str) -> String {
     match name {
         "" => "a perturbation is wanted and its name is empty".to_owned(),
-        name => format!("there is no perturbation {:?}", super::records::shortened(name, 40)),
+        name => format!("there is no perturbation {:?}", crate::suite::quoted::shortened(name, 40)),
     }
 }
 

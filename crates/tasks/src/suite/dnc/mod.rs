@@ -63,7 +63,7 @@ pub use perturbation::{Edit, Field, Perturbed};
 pub use problem::{Dataset, FormulaError, Problem, ProblemError, Remainder, Scale, Split, UnknownDataset};
 pub use question_set::{Fields, SetRow};
 pub use read::{ReadFile, read};
-pub use records::{FileError, Malformed, Record, Records, RowError, malformed_rows, records, shortened};
+pub use records::{FileError, Malformed, Record, Records, RowError, malformed_rows, records};
 pub use reference::{
     ReferenceRandom, has_program, is_simple, perturb as reference_perturb, perturb_all as reference_perturb_all,
     perturb_text as reference_perturb_text,

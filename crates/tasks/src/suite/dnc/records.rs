@@ -1,4 +1,5 @@
 //! A file of JSON as rows: one array, JSON lines, or one object. Bytes in, rows out; a row that cannot be read is named.
+use crate::suite::quoted::shortened;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use thiserror::Error;
@@ -167,14 +168,6 @@ fn strict(text: &str) -> Result<Value, RowError> {
     match repeated_key(text) {
         Some(key) => Err(RowError::RepeatedKey(key)),
         None => Ok(value),
-    }
-}
-
-/// The beginning of a text, so that a message does not repeat all of a question.
-pub fn shortened(text: &str, characters: usize) -> String {
-    match text.char_indices().nth(characters) {
-        Some((end, _)) => format!("{}...", text[..end].trim_end()),
-        None => text.to_owned(),
     }
 }
 

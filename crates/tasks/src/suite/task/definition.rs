@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys;
 use super::scorer_spec::ScorerSpec;
+use crate::suite::quoted::{LONGEST_QUOTED, shortened, some_of};
 use crate::suite::registry::{Mode, OptionError, RowSource};
 
 /// A task file. What is not given has a default or is found out from the questions.
@@ -235,10 +236,10 @@ impl Definition {
         let names: Vec<&str> = self.prompts.keys().map(String::as_str).collect();
         match name {
             Some(name) => self.prompts.get(name).cloned().ok_or_else(|| {
-                let error = OptionError::usage(format!("the task has no prompt {name}"));
-                match names[..] {
-                    [] => error.help("--prompt takes auto, chat or raw; [prompts.NAME] in a task file defines more"),
-                    _ => error.help(format!("--prompt takes auto, chat or raw, and of {}", names.join(", "))),
+                let error = OptionError::usage(format!("the task has no prompt {}", shortened(name, LONGEST_QUOTED)));
+                match names.len() {
+                    0 => error.help("--prompt takes auto, chat or raw; [prompts.NAME] in a task file defines more"),
+                    _ => error.help(format!("--prompt takes auto, chat or raw, and of {}", some_of(names))),
                 }
             }),
             None => match (&self.prompt, &names[..]) {
@@ -247,7 +248,7 @@ impl Definition {
                 (None, [only]) => Ok(self.prompts[*only].clone()),
                 (None, _) => {
                     Err(OptionError::usage("the task has several prompts and no [prompt], which is the default")
-                        .help(format!("--prompt takes one of {}", names.join(", "))))
+                        .help(format!("--prompt takes one of {}", some_of(names))))
                 }
             },
         }

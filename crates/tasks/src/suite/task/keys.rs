@@ -1,25 +1,43 @@
 //! Errors of a task file: place, and the nearest known key.
 use std::path::Path;
 
+use crate::suite::quoted::{LONGEST_QUOTED, shortened};
 use crate::suite::registry::OptionError;
 
 /// Error of the TOML reader, with its place and, for an unknown key, the nearest known one.
 pub(super) fn explained(error: &toml::de::Error, text: &str, path: &Path) -> OptionError {
-    let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
-    let message = error.message().trim().replace('\n', "; ");
+    let (place, message) = toml_sentence(error, text);
     let mut names = message.split('`').skip(1).step_by(2);
     let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
     let (Some(name), true) = (names.next(), unknown) else {
+        let message = shortened(&message, 10 * LONGEST_QUOTED);
         return OptionError::usage(format!("{}{place}: {message}", path.display()))
             .help("`earnest tasks new NAME` writes an example");
     };
     let known: Vec<&str> = names.collect();
     let thing = if message.starts_with("unknown field") { "key" } else { "value" };
-    let error = OptionError::usage(format!("{}{place}: there is no {thing} {name}", path.display()));
+    let error = OptionError::usage(format!(
+        "{}{place}: there is no {thing} {}",
+        path.display(),
+        shortened(name, LONGEST_QUOTED)
+    ));
     let all = format!("the {thing}s here are {}", known.join(", "));
     match nearest(name, known) {
         Some(found) => error.help(format!("write {found}? {all}")),
         None => error.help(all),
+    }
+}
+
+/// Place of an error of the TOML reader, as line and column, and its sentence.
+pub fn toml_sentence(error: &toml::de::Error, text: &str) -> (String, String) {
+    let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
+    let message = error.message().trim().replace('\n', "; ");
+    let value = error.span().and_then(|span| text.get(span)).unwrap_or_default();
+    let digits = value.trim_start_matches(['+', '-']).replace('_', "");
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    match is_whole && digits.parse::<i64>().is_err() {
+        true => (place, format!("{value} is too large: whole numbers go from {} to {}", i64::MIN, i64::MAX)),
+        false => (place, message),
     }
 }
 
@@ -77,6 +95,22 @@ mod tests {
         assert_eq!(nearest("question", known), Some("questions"));
         assert_eq!(nearest("zzz", known), None);
         assert_eq!(nearest("rnu", ["runs", "run", "score"]), Some("run"));
+    }
+
+    #[test]
+    fn numbers_beyond_64_bits_have_a_plain_sentence() {
+        for (text, digits) in [
+            ("a = 99999999999999999999\n", "99999999999999999999"),
+            ("a = 18_446_744_073_709_551_615\n", "18_446_744_073_709_551_615"),
+        ] {
+            let error = toml::from_str::<std::collections::BTreeMap<String, i64>>(text).unwrap_err();
+            let (place, sentence) = toml_sentence(&error, text);
+            assert_eq!(place, ", line 1, column 5");
+            let said = format!("{digits} is too large: whole numbers go from {} to {}", i64::MIN, i64::MAX);
+            assert_eq!(sentence, said);
+        }
+        let error = toml::from_str::<std::collections::BTreeMap<String, u8>>("a = 300").unwrap_err();
+        assert!(toml_sentence(&error, "a = 300").1.contains("300"));
     }
 
     #[test]

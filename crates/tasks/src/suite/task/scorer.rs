@@ -1,6 +1,8 @@
 //! Scorers of a task: their options checked, and what they make of a completion.
 use regex::Regex;
 
+use crate::suite::quoted::{LONGEST_QUOTED, shortened};
+
 use super::scorer_spec::{Scored, ScorerKind, ScorerSpec, Take};
 use super::{choice, expression, gold, program};
 use earnest_answer::reader::Reading;
@@ -113,12 +115,25 @@ impl Scorer {
             let all = ScorerKind::ALL.map(ScorerKind::name);
             let near =
                 super::keys::nearest(word, all).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            (word.to_owned(), format!("there is no kind of scorer {word:?}{near}; the kinds are {}", all.join(", ")))
+            (
+                word.to_owned(),
+                format!(
+                    "there is no kind of scorer {:?}{near}; the kinds are {}",
+                    shortened(word, LONGEST_QUOTED),
+                    all.join(", ")
+                ),
+            )
         })?;
         let name = options.name.clone().unwrap_or_else(|| kind.name().to_owned());
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || !name.chars().all(plain) {
-            return Err((name.clone(), format!("the scorer name {name:?} is not made of letters, digits, - and _")));
+            return Err((
+                name.clone(),
+                format!(
+                    "the scorer name {:?} is not made of letters, digits, - and _",
+                    shortened(&name, LONGEST_QUOTED)
+                ),
+            ));
         }
         use ScorerKind as Kind;
         let texts: &[Kind] = &[Kind::Exact, Kind::Contains, Kind::Regex];
@@ -182,7 +197,10 @@ impl Scorer {
                 let regex = Regex::new(pattern).map_err(|error| {
                     let reason = error.to_string();
                     let last = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                    (pattern.clone(), format!("the pattern {pattern:?} does not compile: {last}"))
+                    (
+                        pattern.clone(),
+                        format!("the pattern {:?} does not compile: {last}", shortened(pattern, LONGEST_QUOTED)),
+                    )
                 })?;
                 let group = options.group.unwrap_or(usize::from(regex.captures_len() > 1));
                 if group >= regex.captures_len() {

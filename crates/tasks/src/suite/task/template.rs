@@ -3,8 +3,10 @@ use std::collections::BTreeSet;
 
 use earnest_isolation::{Output, check_template};
 use minijinja::value::ValueKind;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde_json::{Map, Value};
+
+use crate::suite::quoted::{LONGEST_QUOTED, shortened, some_of};
 
 /// Largest number of instructions of one rendering: a template that loops must end.
 const FUEL: u64 = 1_000_000;
@@ -129,13 +131,14 @@ impl Templates {
                 if found.is_undefined() {
                     return Err(self
                         .missing(&compiled.undeclared_variables(false), context)
-                        .unwrap_or_else(|| format!("{{{{ {source} }}}} has no value")));
+                        .unwrap_or_else(|| format!("{{{{ {} }}}} has no value", shortened(source, LONGEST_QUOTED))));
                 }
                 let mut left = context.most;
+                let shown = shortened(source, LONGEST_QUOTED);
                 json(&found, MAX_LEVELS, &mut left).map_err(|reason| match reason {
-                    NotJson::Type(kind) => format!("{{{{ {source} }}}} is of type {kind}"),
-                    NotJson::Deep => format!("the value of {{{{ {source} }}}} has more than {MAX_LEVELS} levels"),
-                    NotJson::Long => format!("the value of {{{{ {source} }}}} has more than {} bytes", context.most),
+                    NotJson::Type(kind) => format!("{{{{ {shown} }}}} is of type {kind}"),
+                    NotJson::Deep => format!("the value of {{{{ {shown} }}}} has more than {MAX_LEVELS} levels"),
+                    NotJson::Long => format!("the value of {{{{ {shown} }}}} has more than {} bytes", context.most),
                     NotJson::Failed(error) => error,
                 })
             }
@@ -252,8 +255,9 @@ fn json(value: &minijinja::Value, levels: usize, left: &mut usize) -> Result<Val
 }
 
 fn no_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> String {
-    let all = columns.clone().collect::<Vec<_>>().join(", ");
-    match super::keys::nearest(name, columns) {
+    let all = some_of(columns.clone());
+    let name = shortened(name, LONGEST_QUOTED);
+    match super::keys::nearest(&name, columns) {
         Some(near) => format!("there is no column {name} (did you mean {near}?); the columns are {all}"),
         None => format!("there is no column {name}; the columns are {all}"),
     }
@@ -262,6 +266,9 @@ fn no_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> 
 /// Message of a template's error, with its line where it has several.
 fn described(error: &minijinja::Error) -> String {
     let what = match error.detail() {
+        _ if error.kind() == ErrorKind::OutOfFuel => {
+            format!("the template runs for more than {FUEL} instructions, which is the limit of a template and a row")
+        }
         Some(detail) => format!("{}: {detail}", error.kind()),
         None => error.kind().to_string(),
     };
