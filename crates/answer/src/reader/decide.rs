@@ -17,12 +17,12 @@ use crate::number::words::{scale, scaled};
 const MOST_RIVALS: usize = 8;
 
 /// Phrases that say that there is no answer.
-const UNDETERMINED: [&str; 47] = [
+const UNDETERMINED: &[&str] = &[
     "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give",
     "doesn't say", "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine",
     "not enough information", "insufficient information", "impossible to determine", "impossible to say", "does not state", "is missing",
     "both are valid", "both are possible", "there isn't one", "there is no such", "no such number", "does not exist", "doesn't exist",
-    "not possible to", "isn't enough", "is not enough", "nicht bestimmen", "nicht genug", "no se puede", "impossible de", "pas assez", "无法", "不能确定", "can't tell", "cannot tell", "can't say", "cannot say", "is undefined", "no unique", "would need to know", "need more information", "without knowing",
+    "not possible to", "isn't enough", "is not enough", "nicht bestimmen", "nicht genug", "no se puede", "impossible de", "pas assez", "无法", "不能确定", "can't tell", "cannot tell", "can't say", "cannot say", "both work", "both are", "either is", "either works", "beides ist", "beides wäre", "ambas son", "ambos son", "les deux sont", "entrambi sono", "entrambe sono", "is undefined", "no unique", "would need to know", "need more information", "without knowing",
 ];
 
 /// Phrases of a text that gives no answer.
@@ -145,6 +145,14 @@ fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
 /// What the mentions of a text say about each other.
 fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize]) {
     let keys: Vec<usize> = keys(scan, mentions);
+    // What is said to be wrong is so wherever it stood before.
+    for index in 0..mentions.len() {
+        if mentions[index].features.has(F::SaidWrong) {
+            for earlier in (0..index).filter(|&earlier| keys[earlier] == keys[index]).collect::<Vec<_>>() {
+                mentions[earlier].features.add(F::Refuted);
+            }
+        }
+    }
     let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
     let with_numbers: Vec<usize> = {
         let mut places: Vec<usize> = mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
@@ -211,7 +219,7 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         if tier == 0 {
             features.remove(&[
                 F::EndsSentence, F::LastOfSentence, F::OnlyOfSentence, F::LastSentence, F::OnlySentence, F::LaterNone, F::CueLink, F::CueGives, F::CueConcludes,
-                F::CueColon, F::CueStart, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::AskedUnit, F::Follows, F::Concludes,
+                F::CueColon, F::CueStart, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::Follows, F::Concludes,
             ]);
         }
         mentions[index].features = features;

@@ -44,6 +44,8 @@ impl Scan<'_> {
                 }
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = whole;
+                    features.set(F::Hypothetical, self.is_hypothetical(&self.turn(&range, at)));
+                    features.set(F::SaidWrong, self.is_said_wrong(at, &range));
                     self.expression(at, &range, &mut features);
                     self.form(at, &mut features);
                     self.cue(at, &range, &mut features);
@@ -60,9 +62,34 @@ impl Scan<'_> {
         }
         self.marks(piece, &mut found);
         self.by_itself(piece, &mut found);
-        self.order(&range, &mut found);
         self.comparison(&range, &mut found);
+        self.order(&range, &mut found);
         found
+    }
+
+    /// The part of a sentence up to or from its turn ", but", in which a number stands.
+    fn turn(&self, range: &Range<usize>, at: usize) -> Range<usize> {
+        let turn = range.clone().find(|&word| {
+            matches!(self.kind(word), Kind::Comma | Kind::Other) && self.is(word + 1, &["but", "aber", "mais", "pero", "mas", "ma", "however", "instead"])
+        });
+        match turn {
+            Some(turn) if at > turn => turn..range.end,
+            Some(turn) => range.start..turn,
+            None => range.clone(),
+        }
+    }
+
+    /// "6 is wrong", "31 cannot be right"
+    fn is_said_wrong(&self, at: usize, range: &Range<usize>) -> bool {
+        const WRONG: [&str; 20] = [
+            "wrong", "incorrect", "impossible", "mistaken", "off", "falsch", "faux", "fausse", "incorrecto", "incorrecta", "errado", "errada", "sbagliato", "sbagliata", "fout", "fel",
+            "неверно", "błędne", "yanlış", "salah",
+        ];
+        let (behind, _) = self.behind(at);
+        let linked = behind < range.end && (self.tokens.means(behind, Meaning::LINK) || self.is(behind, &["cannot", "can't", "can"]));
+        let words = || (behind + 1..range.end.min(behind + 4)).take_while(|&at| matches!(self.kind(at), Kind::Word(_)));
+        let denied = words().any(|at| self.tokens.means(at, Meaning::DENIES)) || self.is(behind, &["cannot", "can't", "isn't"]);
+        linked && (words().any(|at| self.is(at, &WRONG)) || denied && words().any(|at| self.is(at, &["right", "correct", "richtig", "correcto"])))
     }
 
     /// What holds of every number of a sentence.
@@ -78,7 +105,6 @@ impl Scan<'_> {
             2 => features.add(F::AskedTwo),
             _ => features.add(F::AskedThree),
         }
-        features.set(F::Hypothetical, self.is_hypothetical(range));
         let is_if = self.words(range).any(|at| self.tokens.means(at, Meaning::IF));
         features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, &["would", "could"])));
         features.set(F::Unsure, self.words(range).any(|at| self.tokens.means(at, Meaning::UNSURE)));
@@ -94,6 +120,7 @@ impl Scan<'_> {
         let echo = self.echo(range);
         features.set(F::Echoes, echo >= 2);
         features.set(F::EchoesMuch, echo >= 5);
+        features.set(F::EchoesAll, echo >= 8);
         features
     }
 
@@ -156,9 +183,11 @@ impl Scan<'_> {
             let asked = question.asks_unit(unit);
             features.set(F::AskedUnit, asked);
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
+            features.set(F::GivenUnit, !asked && question.counts_givens_in(unit));
         }
         features.set(F::PercentAsked, number.percent && question.asks_percent);
         features.set(F::PercentOdd, number.percent && !question.asks_percent);
+        features.set(F::CountedTwice, features.has(F::AskedUnit) && question.counts_givens_in(unit));
         let times = self.is(at + 1, &["time", "times", "occurrence", "occurrences", "digit", "digits", "mal", "fois", "veces", "vezes", "volte", "раз", "раза"]);
         features.set(F::Times, times && question.style.counts);
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
@@ -193,7 +222,9 @@ impl Scan<'_> {
                     let is = |words: &[&str]| words.iter().any(|one| word.eq_ignore_ascii_case(one));
                     if is(&["of", "de", "von", "di", "van"]) {
                         let total = before > start && self.tokens.means(before - 1, Meaning::TOTALS.with(Meaning::RESULT));
-                        break if total { F::CueTotal } else { F::CueOf };
+                        let (behind, _) = self.behind(at);
+                        let operands = self.tokens.means(behind, Meaning::AND) || self.kind(behind) == Kind::Comma;
+                        break if total && operands { F::CueTotal } else { F::CueOf };
                     }
                     if is(&["exactly", "precisely", "only", "just", "genau", "exactement"]) {
                         features.add(F::CueExactly);
@@ -207,7 +238,7 @@ impl Scan<'_> {
                         break F::CueGives;
                     }
                     // "Il y a 14 jours", "elle a 9 ans"
-                    if is(&["a"]) && before > start && self.is(before - 1, &["y", "il", "elle", "on", "qui"]) {
+                    if is(&["a"]) && before > start && self.is(before - 1, &["y", "il", "elle", "on", "qui", "en"]) {
                         break F::CueGives;
                     }
                     if is(&["by", "um"]) {
@@ -272,7 +303,10 @@ impl Scan<'_> {
             || !denied && (range.start..at).any(|at| self.kind(at) == Kind::Unequal || self.tokens.means(at, Meaning::DENIES) && !self.is(at, &["no", "but"]));
         features.set(F::Contrast, contrast);
         let target = matches!(cue, F::CueLink | F::CueColon | F::CueResult)
-            && (range.start..at).any(|at| matches!(self.kind(at), Kind::Word(_)) && self.question.names_target(self.tokens.slice(at)));
+            && (range.start..at)
+                .rev()
+                .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) || cue != F::CueResult)
+                .any(|at| matches!(self.kind(at), Kind::Word(_)) && self.question.names_target(self.tokens.slice(at)));
         features.set(F::NamesTarget, target);
     }
 
@@ -411,7 +445,7 @@ impl Scan<'_> {
         let side = |other: usize, sign: usize| other >= range.start && other < range.end && matches!(self.kind(other), Kind::Number(_)) && joins(sign);
         side(at + 2, at + 1)
             || at >= range.start + 2 && side(at - 2, at - 1) && !self.is(at - 1, &["a", "à"])
-            || (range.start..at).rev().take(6).any(|at| self.is(at, &["between", "zwischen", "entre", "tra"]))
+            || (range.start..at).rev().take(6).take_while(|&at| self.kind(at) != Kind::Comma).any(|at| self.is(at, &["between", "zwischen", "entre", "tra"]))
     }
 
     /// One number in brackets behind words or signs that lead to a result.
@@ -662,6 +696,7 @@ impl Scan<'_> {
             && self.question.open_ended
             && !self.question.is_chat
             && !matches!(self.kind(first + 1), Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater)
+            && !(self.kind(first + 1) == Kind::Colon && matches!(self.kind(first + 2), Kind::Number(_)))
             && !self.tokens.means(first + 1, Meaning::LINK.with(Meaning::GIVES).with(Meaning::UP).with(Meaning::DOWN).with(Meaning::AND).with(Meaning::OPERATOR));
         features.set(F::Continues, goes_on);
         if whole || alone || goes_on {
@@ -675,15 +710,27 @@ impl Scan<'_> {
     /// Where the mentions stand in their sentence.
     fn order(&self, range: &Range<usize>, found: &mut [Mention]) {
         let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
-        let count = found.len();
-        for (nth, mention) in found.iter_mut().enumerate() {
-            mention.features.set(F::OnlyOfSentence, count == 1);
-            mention.features.set(F::FirstOfSentence, count > 1 && nth == 0);
-            mention.features.set(F::LastOfSentence, count > 1 && nth + 1 == count);
+        // Numbers that are about something else do not count.
+        let count = found.iter().filter(|mention| mention.features.tier() > 0).count();
+        let others = found.len() - count;
+        let mut nth = 0;
+        for mention in found.iter_mut() {
+            if mention.features.tier() > 0 {
+                mention.features.set(F::OnlyOfSentence, count == 1);
+                mention.features.set(F::OnlyBesideOthers, count == 1 && others > 0);
+                mention.features.set(F::FirstOfSentence, count > 1 && nth == 0);
+                mention.features.set(F::LastOfSentence, count > 1 && nth + 1 == count);
+                nth += 1;
+            }
             if table {
-                mention.features.add(if nth + 1 == count { F::TableLast } else { F::TableOther });
+                mention.features.add(if nth == count { F::TableLast } else { F::TableOther });
             }
         }
+    }
+
+    /// "comes out ahead", "wins"
+    fn wins(&self, at: usize) -> bool {
+        self.is(at, &["wins", "winner", "ahead", "gewinnt", "gagne", "gana", "vince"])
     }
 
     /// Of two compared numbers the one that a comparison makes the extreme that was asked for: "9.11 is smaller than 9.9".
@@ -707,7 +754,24 @@ impl Scan<'_> {
             }
             return;
         }
-        let Some(at) = range.clone().find(compares) else { return };
+        let Some(at) = range.clone().find(compares) else {
+            // "3/7 comes out ahead"
+            let wins = range.clone().find(|&at| self.wins(at));
+            let winner = wins.and_then(|at| found.iter().rposition(|mention| mention.at < at));
+            if let Some(winner) = winner {
+                found[winner].features.add(F::Compared);
+            }
+            return;
+        };
+        // "the larger one is 0.6"
+        let link = (at + 1..range.end.min(at + 5)).take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) && !self.is(at, &["than"])).find(|&at| self.tokens.means(at, Meaning::LINK) || self.kind(at) == Kind::Colon);
+        if let Some(link) = link
+            && let Some(named) = found.iter().position(|mention| mention.at > link)
+        {
+            let named_up = self.kind(at) == Kind::Greater || self.tokens.means(at, Meaning::UP);
+            found[named].features.add(if named_up == (extreme == Extreme::Largest) { F::Compared } else { F::NotCompared });
+            return;
+        }
         let up = match self.kind(at) {
             Kind::Greater => true,
             Kind::Less => false,
@@ -749,7 +813,7 @@ impl Features {
         if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Hypothetical, F::AfterRule, F::ExampleQuoted]) {
             return if self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared]) && !self.any(&[F::Question, F::Hypothetical]) { 4 } else { 0 };
         }
-        if (self.any(&[F::Denied, F::NotCompared]) || self.has(F::InReason) && !self.has(F::ReasonFirst) || self.any(&[F::InIf, F::InPremise]) && !self.any(&[F::CueGives, F::EqualsLast])) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
+        if (self.any(&[F::Denied, F::NotCompared, F::SaidWrong, F::Refuted]) || self.has(F::InReason) && !self.has(F::ReasonFirst) || self.any(&[F::InIf, F::InPremise]) && !self.any(&[F::CueGives, F::EqualsLast])) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
             return 0;
         }
         if self.has(F::Choice) && !self.has(F::Chosen) {

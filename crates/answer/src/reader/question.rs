@@ -3,6 +3,7 @@
 use std::hash::Hasher;
 
 use super::language::language_of;
+use super::scan::NO_UNIT;
 use super::numeral::{Spelling, Style};
 use super::token::{Kind, Number, Tokens};
 use super::value;
@@ -43,6 +44,8 @@ pub struct Question {
     scales: Vec<usize>,
     /// Words for the unit that is asked for, in lower case.
     units: Vec<String>,
+    /// Beginnings of the units of its own numbers.
+    given_units: Vec<String>,
     /// It ends with `=`, so that a completion may go on with the number alone.
     pub open_ended: bool,
     /// It asks about digits.
@@ -150,6 +153,7 @@ impl Question {
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
             scales: scales(&tokens, &words),
             units: units(&tokens, &words),
+            given_units: given_units(&tokens),
             open_ended: lower.trim_end().ends_with('='),
             is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
             asks_digits: digitwise,
@@ -226,6 +230,12 @@ impl Question {
             && self.units.iter().any(|unit| {
                 stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
             })
+    }
+
+    /// True if a word is the unit of one of the question's own numbers.
+    pub fn counts_givens_in(&self, word: &str) -> bool {
+        let lower = word.to_lowercase();
+        stems(&lower).iter().any(|stem| self.given_units.contains(stem))
     }
 
     /// True if the question says in which unit it wants its answer.
@@ -462,7 +472,7 @@ fn scales(tokens: &Tokens<'_>, words: &[usize]) -> Vec<usize> {
 /// Quantities that questions ask for by their verbs, as answers name them.
 const TARGETS: [(&str, &[&str]); 14] = [
     ("number of digits", &["digits"]),
-    ("count the number", &["count", "times", "occurrences"]),
+    ("count the number", &["count", "times", "occurrences", "occurrence"]),
     ("to decimal", &["decimal"]),
     ("to binary", &["binary"]),
     ("add two", &["sum"]),
@@ -482,11 +492,44 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
     let mut units = Vec::new();
     for pair in words.windows(2) {
         let (a, b) = (tokens.slice(pair[0]).to_ascii_lowercase(), tokens.slice(pair[1]).to_lowercase());
-        if matches!(a.as_str(), "many" | "in" | "much" | "combien" | "cuántos" | "cuántas" | "viele") && b.len() > 1 {
+        let beside = pair[1] == pair[0] + 1;
+        // "combien de jours"
+        let b = if matches!(b.as_str(), "de" | "of" | "d") { tokens.slice(pair[1] + 1).to_lowercase() } else { b };
+        if beside && ASKS_UNITS.contains(&a.as_str()) && b.len() > 1 {
             units.push(b);
+        }
+        // "2.5小时行驶多少千米"
+        for asks in ["多少", "几", "몇", "何"] {
+            for run in [&a, &tokens.slice(pair[1]).to_lowercase()] {
+                let unit: String = run.split_once(asks).map_or_else(String::new, |(_, unit)| unit.chars().take(2).collect());
+                if !unit.is_empty() && !units.contains(&unit) {
+                    units.push(unit);
+                }
+            }
         }
     }
     units
+}
+
+/// Words behind which a question names the unit of its answer.
+const ASKS_UNITS: [&str; 20] = [
+    "many", "in", "much", "combien", "cuántos", "cuántas", "viele", "quanti", "quante", "quantos", "quantas", "ile", "kaç", "hoeveel", "många", "сколько",
+    "mange", "kolik", "berapa", "hány",
+];
+
+/// Beginnings of the words behind the numbers of a question.
+fn given_units(tokens: &Tokens<'_>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for at in 1..tokens.tokens.len() {
+        let counted = matches!(tokens.kind(at - 1), Kind::Number(_));
+        if let Kind::Word(meaning) = tokens.kind(at)
+            && counted
+            && !meaning.has(NO_UNIT)
+        {
+            found.extend(stems(tokens.slice(at)));
+        }
+    }
+    found
 }
 
 /// The words in lower case, hashed.

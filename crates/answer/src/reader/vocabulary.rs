@@ -146,7 +146,7 @@ const WORDS: &[(Meaning, &str)] = &[
          paid earns earn earned has have had totals totaling totalling left obtain obtains obtained leaves leaving leave \
          becomes need needs needed appears appear occurs occur contains contain takes take sold sells travels uses \
          weighs lasts saves owes receives received produces equals gibt ergeben ergibt kostet kosten macht bleiben bleibt haben \
-         hat donne donnent coûte coûtent reste restent paie gagne obtient da dan cuesta cuestan quedan queda tiene paga \
+         hat donne donnent coûte coûtent reste restent paie gagne obtient da dan fa hay había hubo cuesta cuestan quedan queda tiene paga \
          pierde gana gasta gastan obtenemos custa custam restam tem dá costa costano rimangono dà получаем получится получится стоит \
          осталось останется итого total totale",
     ),
@@ -183,7 +183,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::CONCLUDES,
-        "so therefore thus hence finally altogether overall conclusion total totally consequently then which means \
+        "so therefore thus hence finally altogether overall conclusion total totally now ahora jetzt maintenant adesso agora consequently then which means \
          somit daher folglich insgesamt donc ainsi finalement entonces luego así portanto logo quindi dunque итак \
          значит следовательно",
     ),
