@@ -18,11 +18,25 @@ const MOST_RIVALS: usize = 8;
 
 /// Phrases that say that there is no answer.
 const UNDETERMINED: &[&str] = &[
-    "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give",
-    "doesn't say", "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine",
-    "not enough information", "insufficient information", "impossible to determine", "impossible to say", "does not state", "is missing",
-    "both are valid", "both are possible", "there isn't one", "there is no such", "no such number", "does not exist", "doesn't exist",
-    "not possible to", "isn't enough", "is not enough", "nicht bestimmen", "nicht genug", "no se puede", "impossible de", "pas assez", "无法", "不能确定", "can't tell", "cannot tell", "can't say", "cannot say", "both work", "both are", "either is", "either works", "beides ist", "beides wäre", "ambas son", "ambos son", "les deux sont", "entrambi sono", "entrambe sono", "is undefined", "no unique", "would need to know", "need more information", "without knowing",
+    "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give", "doesn't say",
+    "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine", "not enough information", "insufficient information",
+    "impossible to determine", "impossible to say", "does not state", "is missing", "both are valid", "both are possible", "there isn't one", "there is no such",
+    "no such number", "does not exist", "doesn't exist", "not possible to", "isn't enough", "is not enough", "can't tell", "cannot tell", "can't say", "cannot say",
+    "is undefined", "no unique", "would need to know", "need more information", "without knowing", "both work", "both are", "either is", "either works", "says nothing about",
+    "nicht bestimmen", "nicht genug", "nicht angegeben", "steht nicht", "nicht bekannt", "lässt sich nicht", "keine angabe", "dazu fehl", "es fehl", "beides ist", "beides wäre",
+    "impossible de", "pas assez", "pas indiqu", "pas précis", "ne sait pas", "ne peut pas", "il manque", "ne dit pas", "les deux sont", "les deux convien",
+    "no se puede", "no se indica", "no se dice", "no dice", "no sabemos", "no es posible", "no lo dice", "falta el", "falta la", "ambas son", "ambos son",
+    "non lo dice", "non è indicat", "non si può", "non è possibile", "manca ", "non dice", "entrambi sono", "entrambe sono",
+    "não é possível", "não dá para", "não informa", "não diz", "não há nenhum", "não há como", "falta inform",
+    "无法", "不能确定", "没有给出", "没有提供", "没有说明", "不知道", "未给出", "都成立", "都可以", "書かれていない", "書かれておらず", "求めることができ", "求められません", "わかりません", "分かりません", "できません",
+    "주어지지 않", "알 수 없", "계산할 수 없", "할 수 없", "недостаточно", "не указан", "не сказано", "невозможно", "неизвестн", "нельзя", "не могу", "لا أستطيع", "غير مذكور", "لا يمكن", "غير معروف", "لم يذكر",
+    "नहीं दिया", "पता नहीं", "संभव नहीं", "verilmemiş", "bilinmiyor", "mümkün değil", "belirtilmemiş", "nie podano", "nie wiadomo", "nie da się", "brak informacji", "nie można",
+    "niet gegeven", "niet te zeggen", "staat er niet", "niet bekend", "không thể", "không cho biết", "tidak disebutkan", "tidak bisa", "tidak dapat", "framgår inte", "går inte att",
+];
+
+/// Phrases that leave the answer open.
+const DEPENDS: [&str; 12] = [
+    "depends on", "it depends", "depending on", "kommt darauf an", "hängt davon ab", "dépend ", "depende ", "dipende ", "取决于", "zależy", "зависит", "によって",
 ];
 
 /// Phrases of a text that gives no answer.
@@ -94,6 +108,10 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         }
         for mention in &mut found {
             mention.features.set(F::AfterAsked, asked_done);
+            // "If she also worked on Sunday, it would be $240." behind the answer
+            if answered && mention.features.has(F::IfWould) {
+                mention.features.add(F::Hypothetical);
+            }
             mention.features.set(F::Explained, explained);
             mention.features.set(F::AfterRefusal, refused.is_some_and(|at| at < index));
             mention.features.set(F::BeforeRefusal, refused == Some(index));
@@ -212,6 +230,7 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         features.set(F::ListFollows, !bullet && mentions.get(index + 1..).unwrap_or_default().iter().filter(|mention| is_bullet(mention)).count() >= 2);
         features.set(F::ExplainFollows, !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)));
         features.set(F::TextCut, scan.truncated);
+        features.set(F::CutLow, scan.truncated && tier <= 2);
         features.set(F::CutAfter, scan.truncated && Some(piece) != last);
         features.set(F::OtherLines, features.has(F::LineAlone) && tiers.iter().enumerate().any(|(other, _)| other != index && keys[other] != keys[index] && mentions[other].features.has(F::LineAlone)));
         features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
@@ -303,10 +322,23 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
     none.set(F::NoneNoResult, best < 2);
     none.set(F::NoneOnlyChecks, best == 0);
     let last = pieces.last();
-    none.set(F::NoneAsks, last.is_some_and(|piece| piece.asks) && best < 3);
+    none.set(F::NoneAsks, last.is_some_and(|piece| piece.asks && !scan.is_offer(&piece.range)) && best < 3);
+    let last_said = mentions.iter().rev().find(|mention| mention.features.tier() >= best.clamp(1, 2));
+    let sure = mentions.iter().rposition(|mention| mention.features.tier() >= 2 && !mention.features.has(F::Unsure));
+    let unsure: Vec<&Mention> = mentions.iter().skip(sure.map_or(0, |sure| sure + 1)).filter(|mention| mention.features.has(F::Unsure)).collect();
+    none.set(F::NoneContradicted, mentions.iter().any(|mention| mention.features.has(F::Contradicted)));
+    none.set(F::NoneRivals, last_said.is_some_and(|mention| mention.features.any(&[F::RivalBehind, F::RivalBefore]) || mention.features.has(F::InList) && mention.features.tier() == 4));
+    none.set(F::NoneWithdrawn, mentions.iter().any(|mention| mention.features.has(F::WithdrawnBare)));
+    none.set(F::NoneDepends, DEPENDS.iter().any(|phrase| lower.contains(phrase)));
+    let bare = scan.tokens.tokens.iter().all(|token| matches!(token.kind, Kind::Number(_) | Kind::Comma | Kind::Stop | Kind::Question | Kind::Line | Kind::Bullet | Kind::Close | Kind::Bold | Kind::Semicolon | Kind::Other | Kind::End));
+    let different = |listed: &[&Mention]| listed.windows(2).any(|two| !scan.same(two[0].at, two[1].at));
+    none.set(F::NoneUnsure, different(&unsure));
+    none.set(F::NoneBareList, bare && different(&mentions.iter().collect::<Vec<_>>()));
+    none.set(F::NoneGuesses, best < 4 && different(&mentions.iter().filter(|mention| mention.features.any(&[F::Bullet, F::Question]) && mention.features.has(F::BeginsSentence) && mention.features.has(F::EndsSentence)).collect::<Vec<_>>()));
     let operation = last.is_some_and(|piece| {
         let numbers: Vec<usize> = piece.range.clone().filter(|&at| matches!(scan.kind(at), Kind::Number(_))).collect();
-        numbers.last().is_some_and(|&at| !scan.is_alone(at))
+        let bracketed = |at: usize| piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Open).count() > piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Close).count();
+        numbers.last().is_some_and(|&at| !scan.is_alone(at) && !(bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other))))
     });
     none.set(F::NoneOperation, operation);
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);

@@ -62,6 +62,9 @@ impl Scan<'_> {
         }
         self.marks(piece, &mut found);
         self.by_itself(piece, &mut found);
+        for mention in found.iter_mut().filter(|mention| mention.features.has(F::OtherPart)) {
+            mention.features.remove(&[F::NamesTarget]);
+        }
         self.comparison(&range, &mut found);
         self.order(&range, &mut found);
         found
@@ -105,12 +108,13 @@ impl Scan<'_> {
             2 => features.add(F::AskedTwo),
             _ => features.add(F::AskedThree),
         }
-        let is_if = self.words(range).any(|at| self.tokens.means(at, Meaning::IF));
+        let is_if = self.words(range).any(|at| self.is_if(at));
         features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, &["would", "could"])));
         features.set(F::Unsure, self.words(range).any(|at| self.tokens.means(at, Meaning::UNSURE)));
         features.set(F::Offer, self.opens_with(range, 2, Meaning::OFFER));
         features.set(F::Check, self.is_check(range));
         features.set(F::Question, piece.asks);
+        features.set(F::Restates, self.restates(range));
         features.set(F::Plans, self.opens_with(range, 4, Meaning::PLANS));
         let marker = |at: usize| self.markers.get(at).copied().unwrap_or(false);
         features.set(F::Bullet, self.kind(range.start) == Kind::Bullet || marker(range.start) || range.start >= 2 && marker(range.start - 2) && matches!(self.kind(range.start - 1), Kind::Stop | Kind::Close));
@@ -183,7 +187,7 @@ impl Scan<'_> {
             let asked = question.asks_unit(unit);
             features.set(F::AskedUnit, asked);
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
-            features.set(F::GivenUnit, !asked && question.counts_givens_in(unit));
+            features.set(F::GivenUnit, !asked && question.asks_some_unit() && question.counts_givens_in(unit));
         }
         features.set(F::PercentAsked, number.percent && question.asks_percent);
         features.set(F::PercentOdd, number.percent && !question.asks_percent);
@@ -191,7 +195,7 @@ impl Scan<'_> {
         let times = self.is(at + 1, &["time", "times", "occurrence", "occurrences", "digit", "digits", "mal", "fois", "veces", "vezes", "volte", "раз", "раза"]);
         features.set(F::Times, times && question.style.counts);
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
-        let counts = self.is(at, &["none", "no", "nobody", "nothing", "once", "twice", "thrice"]);
+        let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, &["once", "twice", "thrice"]);
         features.set(F::CountWord, counts);
         features.set(F::SmallWord, number.spelling == Spelling::Words && small && !counts);
         features.set(F::Ordinal, number.ordinal && !question.asks_rank);
@@ -239,6 +243,17 @@ impl Scan<'_> {
                     }
                     // "Il y a 14 jours", "elle a 9 ans"
                     if is(&["a"]) && before > start && self.is(before - 1, &["y", "il", "elle", "on", "qui", "en"]) {
+                        break F::CueGives;
+                    }
+                    // "more expensive by $7" where the difference was asked for
+                    if is(&["to"]) && before > start && self.is(before - 1, &["than"]) {
+                        break F::CueThan;
+                    }
+                    // "I settle on 144"
+                    if is(&["on", "at", "for", "auf"]) && before > start && self.is(before - 1, &["settle", "settled", "land", "landed", "arrive", "arrived", "end", "ended", "go"]) {
+                        break F::CueGives;
+                    }
+                    if is(&["by", "um"]) && self.question.asks_difference {
                         break F::CueGives;
                     }
                     if is(&["by", "um"]) {
@@ -290,6 +305,10 @@ impl Scan<'_> {
             }
         };
         features.add(cue);
+        // "there are three 7s", not "the two numbers"
+        if matches!(cue, F::CueLink | F::CueGives | F::CueColon | F::CueConcludes) {
+            features.remove(&[F::SmallWord]);
+        }
         let subject = (start..before).rev().take(3).any(|at| self.tokens.means(at, Meaning::SUBJECT))
             || self.tokens.means(before, Meaning::SUBJECT);
         features.set(F::SubjectVerb, subject && matches!(cue, F::CueLink | F::CueGives | F::CueOther));
@@ -324,7 +343,7 @@ impl Scan<'_> {
                     features.add(F::InReason);
                     break;
                 }
-                Kind::Word(_) if meaning.has(Meaning::IF) => {
+                Kind::Word(_) if meaning.has(Meaning::IF) && self.is_if(clause - 1) => {
                     features.add(F::InIf);
                     break;
                 }
@@ -361,6 +380,10 @@ impl Scan<'_> {
         features.set(F::TotalsBehind, behind < range.end && (self.tokens.means(behind, Meaning::TOTALS) || (at + 1..range.end.min(behind + 4)).any(|at| self.tokens.means(at, Meaning::TOTALS))));
         let ends = (behind..range.end).all(|at| self.is_mark(at) || matches!(self.kind(at), Kind::Close | Kind::Bar | Kind::Ellipsis));
         features.set(F::EndsSentence, ends);
+        let each = |at: usize| self.is(at, &["each", "apiece", "per", "chacun", "chacune", "jeweils", "pro", "cadauno", "ciascuno"]) || self.is(at, &["cada"]) && self.is(at + 1, &["uno", "una"]);
+        features.set(F::EachBehind, each(behind) || each(at + 1) || behind > at + 1 && each(behind - 1));
+        features.set(F::Trails, self.kind(at + 1) == Kind::Ellipsis);
+        features.set(F::NoneOf, features.has(F::CountWord) && features.has(F::BeginsSentence) && self.is(at + 1, &["of", "de", "der", "von", "di"]));
         features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di"]));
         self.pair(at, range, features);
         // The words of the question in the clause itself.
@@ -383,6 +406,9 @@ impl Scan<'_> {
     /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
     fn begins_premise(&self, at: usize, start: usize) -> bool {
         if self.tokens.means(at, Meaning::PREMISE) {
+            if self.question.asks_difference && self.is(at, &["by"]) {
+                return false;
+            }
             let within = self.is(at, &["with", "mit", "avec", "con", "com", "by", "for", "of", "von"]);
             return !within || at == start || matches!(self.kind(at - 1), Kind::Comma);
         }
@@ -509,7 +535,10 @@ impl Scan<'_> {
                 }
                 Kind::Word(meaning) if meaning.has(Meaning::LINK) => self.confirmed(at, &range, found),
                 Kind::Bold => {
-                    if let Some(end) = (at + 1..range.end).find(|&end| self.kind(end) == Kind::Bold) {
+                    // "**36 seats.**"
+                    let closes = self.kind(range.end) == Kind::Stop && self.kind(range.end + 1) == Kind::Bold;
+                    let within = (at + 1..range.end).find(|&end| self.kind(end) == Kind::Bold);
+                    if let Some(end) = within.or(closes.then_some(range.end)) {
                         self.bold(at, end, found);
                         next = if (at + 1..end).any(|at| self.tokens.means(at, Meaning::ANSWER.with(Meaning::RESULT))) { at + 1 } else { end + 1 };
                     }
@@ -683,7 +712,7 @@ impl Scan<'_> {
             end += 1;
         }
         let ends = |at: usize| matches!(self.kind(at), Kind::Line | Kind::End | Kind::Rule | Kind::Program);
-        let line_ends = ends(range.end) || ends(range.end + 1);
+        let line_ends = ends(range.end) || ends(range.end + 1) || self.kind(range.end + 1) == Kind::Bold && ends(range.end + 2);
         let alone = end == range.end && (words == 0 || line_ends) || self.kind(end) == Kind::Open && self.tokens.is_spaced(end);
         let begins_text = (0..first).all(|at| passes(at) || self.kind(at) == Kind::Line);
         let whole = alone && begins_text && (range.end..self.tokens.tokens.len()).all(|at| ends(at) || self.kind(at) == Kind::Stop || self.is_mark(at));
@@ -710,6 +739,11 @@ impl Scan<'_> {
     /// Where the mentions stand in their sentence.
     fn order(&self, range: &Range<usize>, found: &mut [Mention]) {
         let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
+        let totals = table && range.clone().any(|at| self.tokens.means(at, Meaning::TOTALS.with(Meaning::ANSWER)));
+        let asked = found.iter().any(|mention| mention.features.tier() > 0 && mention.features.has(F::AskedUnit));
+        for mention in found.iter_mut().filter(|mention| asked && !mention.features.has(F::AskedUnit)) {
+            mention.features.add(F::BesideAsked);
+        }
         // Numbers that are about something else do not count.
         let count = found.iter().filter(|mention| mention.features.tier() > 0).count();
         let others = found.len() - count;
@@ -724,6 +758,7 @@ impl Scan<'_> {
             }
             if table {
                 mention.features.add(if nth == count { F::TableLast } else { F::TableOther });
+                mention.features.set(F::TableTotal, nth == count && totals);
             }
         }
     }
@@ -754,7 +789,8 @@ impl Scan<'_> {
             }
             return;
         }
-        let Some(at) = range.clone().find(compares) else {
+        let mut all = range.clone().filter(compares).peekable();
+        if all.peek().is_none() {
             // "3/7 comes out ahead"
             let wins = range.clone().find(|&at| self.wins(at));
             let winner = wins.and_then(|at| found.iter().rposition(|mention| mention.at < at));
@@ -762,33 +798,41 @@ impl Scan<'_> {
                 found[winner].features.add(F::Compared);
             }
             return;
-        };
-        // "the larger one is 0.6"
-        let link = (at + 1..range.end.min(at + 5)).take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) && !self.is(at, &["than"])).find(|&at| self.tokens.means(at, Meaning::LINK) || self.kind(at) == Kind::Colon);
-        if let Some(link) = link
-            && let Some(named) = found.iter().position(|mention| mention.at > link)
-        {
-            let named_up = self.kind(at) == Kind::Greater || self.tokens.means(at, Meaning::UP);
-            found[named].features.add(if named_up == (extreme == Extreme::Largest) { F::Compared } else { F::NotCompared });
-            return;
         }
-        let up = match self.kind(at) {
-            Kind::Greater => true,
-            Kind::Less => false,
-            _ => self.tokens.means(at, Meaning::UP),
-        };
-        if (range.start..at).any(|before| self.tokens.means(before, Meaning::DENIES)) {
-            return;
+        for at in all {
+            self.compared_by(at, range, extreme, found);
         }
-        let subject = found.iter().rposition(|mention| mention.at < at);
-        let other = found.iter().position(|mention| mention.at > at);
+    }
+
+    /// What one word or sign that compares says of the numbers beside it.
+    fn compared_by(&self, at: usize, range: &Range<usize>, extreme: Extreme, found: &mut [Mention]) {
+        let up = self.kind(at) == Kind::Greater || self.tokens.means(at, Meaning::UP);
         let wanted = up == (extreme == Extreme::Largest);
-        if let (Some(subject), Some(other)) = (subject, other) {
-            let (chosen, left) = if wanted { (subject, other) } else { (other, subject) };
-            found[chosen].features.add(F::Compared);
-            found[left].features.add(F::NotCompared);
-        } else if let Some(subject) = subject {
-            found[subject].features.add(if wanted { F::Compared } else { F::NotCompared });
+        let (which, other_way) = if wanted { (F::Compared, F::NotCompared) } else { (F::NotCompared, F::Compared) };
+        let ends = |at: &usize| matches!(self.kind(*at), Kind::Comma | Kind::Colon) && !matches!(self.kind(at + 1), Kind::Number(_));
+        let from = (range.start..at).rev().find(ends).unwrap_or(range.start);
+        let to = (at + 1..range.end).find(ends).unwrap_or(range.end);
+        if (from..at).any(|before| self.tokens.means(before, Meaning::DENIES)) {
+            return;
+        }
+        // "the larger one is 0.6"
+        let link = (at + 1..to.min(at + 5))
+            .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) && !self.is(at, &["than"]))
+            .find(|&at| self.tokens.means(at, Meaning::LINK) || self.kind(at) == Kind::Colon);
+        let open = |mention: &Mention| !mention.features.has(F::InReason);
+        if let Some(named) = link.and_then(|link| found.iter().position(|mention| mention.at > link && mention.at < to)) {
+            if open(&found[named]) {
+                found[named].features.add(which);
+            }
+            return;
+        }
+        let subject = found.iter().rposition(|mention| mention.at < at && mention.at >= from);
+        let other = found.iter().position(|mention| mention.at > at && mention.at < to);
+        if let Some(subject) = subject.filter(|&subject| open(&found[subject])) {
+            found[subject].features.add(which);
+            if let Some(other) = other {
+                found[other].features.add(other_way);
+            }
         }
     }
 }
@@ -810,10 +854,10 @@ impl Features {
     /// The strength of the claim to be the answer: 4 for one that says so itself, 3 for one that is shown, 2 for a result, 1 for a number of
     /// a sentence, 0 for one that is about something else.
     pub(super) fn tier(&self) -> u8 {
-        if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Hypothetical, F::AfterRule, F::ExampleQuoted]) {
+        if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Restates, F::Hypothetical, F::AfterRule, F::ExampleQuoted]) {
             return if self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared]) && !self.any(&[F::Question, F::Hypothetical]) { 4 } else { 0 };
         }
-        if (self.any(&[F::Denied, F::NotCompared, F::SaidWrong, F::Refuted]) || self.has(F::InReason) && !self.has(F::ReasonFirst) || self.any(&[F::InIf, F::InPremise]) && !self.any(&[F::CueGives, F::EqualsLast])) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
+        if (self.any(&[F::Denied, F::NotCompared, F::SaidWrong, F::Refuted]) || self.has(F::InReason) && !self.has(F::ReasonFirst) || self.has(F::InIf) && !self.has(F::EqualsLast) || self.has(F::InPremise) && !self.any(&[F::CueGives, F::EqualsLast])) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
             return 0;
         }
         if self.has(F::Choice) && !self.has(F::Chosen) {

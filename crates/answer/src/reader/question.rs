@@ -38,6 +38,8 @@ pub struct Question {
     pub asks_year: bool,
     pub asks_remainder: bool,
     pub asks_quotient: bool,
+    /// How much one thing is more than another.
+    pub asks_difference: bool,
     /// The position of a thing in a row: its rank answers.
     pub asks_rank: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
@@ -150,6 +152,9 @@ impl Question {
             asks_rank: ["position", "which place", "what place", "rank", "what floor", "which floor", "which row", "which letter", "what number", "which number", "from the left", "from the right", "in line", "in which", "which day", "stelle", "platz"]
                 .iter()
                 .any(|phrase| has(phrase)),
+            asks_difference: [" more", "difference", " less", " fewer", "cheaper", "expensive", "älter", "teurer", "mehr", "plus de", "más ", "older", "younger", "taller", "longer", "heavier"]
+                .iter()
+                .any(|word| has(word)),
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
             scales: scales(&tokens, &words),
             units: units(&tokens, &words),
@@ -495,7 +500,8 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
         let beside = pair[1] == pair[0] + 1;
         // "combien de jours"
         let b = if matches!(b.as_str(), "de" | "of" | "d") { tokens.slice(pair[1] + 1).to_lowercase() } else { b };
-        if beside && ASKS_UNITS.contains(&a.as_str()) && b.len() > 1 {
+        let named = !matches!(tokens.kind(pair[1]), Kind::Word(meaning) if meaning.has(NO_UNIT)) && !matches!(b.as_str(), "all" | "total");
+        if beside && named && ASKS_UNITS.contains(&a.as_str()) && b.len() > 1 {
             units.push(b);
         }
         // "2.5小时行驶多少千米"

@@ -27,8 +27,9 @@ impl Scan<'_> {
             }
             let Some(number) = tokens.number(at) else { continue };
             let closes = matches!(tokens.kind(at + 1), Kind::Stop | Kind::Close);
-            let more =
-                !matches!(tokens.kind(at + 2), Kind::Line | Kind::End | Kind::Rule) && at + 2 < tokens.tokens.len();
+            let cut = self.truncated && at + 2 >= tokens.tokens.len() && expected > 2 && number.text.parse() == Ok(expected);
+            let more = cut
+                || !matches!(tokens.kind(at + 2), Kind::Line | Kind::End | Kind::Rule) && at + 2 < tokens.tokens.len();
             let small = number.text.len() <= 2 && number.spelling == Spelling::Integer;
             if !(closes && more && small)
                 || tokens.text.as_bytes().get(number.end).is_none_or(|b| !matches!(b, b'.' | b')'))
@@ -37,11 +38,11 @@ impl Scan<'_> {
             }
             let Ok(value) = number.text.parse::<u32>() else { continue };
             // A completion may go on with the number that was asked for.
-            if value == 1 && !(self.question.open_ended && first.is_none() && at == 0) {
+            if value == 1 {
                 first = Some(at);
                 expected = 2;
                 // One point alone is a list only where words follow.
-                self.excluded[at] = matches!(tokens.kind(at + 2), Kind::Word(_) | Kind::Bold);
+                self.excluded[at] = !(self.question.open_ended && at == 0) && matches!(tokens.kind(at + 2), Kind::Word(_) | Kind::Bold);
             } else if value == expected && expected > 1 {
                 if let Some(first) = first.take() {
                     self.excluded[first] = true;

@@ -167,18 +167,18 @@ const WORDS: &[(Meaning, &str)] = &[
     (
         Meaning::CORRECTS,
         "wait sorry actually correction oops hmm mistake mistaken recalculate apologies apologize oh nope scratch \
-         moment entschuldigung korrektur pardon attends perdón espera desculpe scusa",
+         moment entschuldigung korrektur pardon attends perdón espera desculpe scusa typo misread miscounted misspoke erratum verzeihung quatsch vertan tippfehler attendez désolé oups corrijo scusate aspetta anzi errei corrigindo przepraszam chwila pomyłka wacht foutje dur düzeltme извините опечатка точнее поправка простите стоп sorry",
     ),
     (
         Meaning::CHECKS,
         "check checking checks verify verification verifying verified proof probe confirm confirming confirmation \
-         explanation note reason reasoning source sources reference references confidence hint time tokens \
+         explanation note reason reasoning source sources reference references confidence hint tokens \
          nota notes remarque hinweis probe controle controleren kontrol kontrola sprawdzenie kontroll проверка примечание verifica vérification überprüfung kontrolle comprobación verificación verificação checked \
          double-check doublecheck sanity p.s. ps disclaimer page",
     ),
     (
         Meaning::REASON,
-        "because since as given assuming until unless till weil da denn parce puisque car porque ya pois perché whereas although while \
+        "because since as given assuming until unless weil da denn parce puisque car porque ya pois perché whereas although while \
          though",
     ),
     (
@@ -188,7 +188,7 @@ const WORDS: &[(Meaning, &str)] = &[
          значит следовательно",
     ),
     (Meaning::DENIES, "not instead isn't wasn't neither doubt doubts hardly nicht sondern pas non no rather except excluding"),
-    (Meaning::OR, "or oder ou o или atau"),
+    (Meaning::OR, "or oder ou o или либо atau albo lub czy veya ya_da hoặc eller nebo vagy tai"),
     (Meaning::AND, "and und et y e и dan"),
     (Meaning::IF, "if suppose supposing assume imagine instance wenn falls si se если"),
     (
@@ -198,7 +198,7 @@ const WORDS: &[(Meaning, &str)] = &[
          index level grade unit lesson method approach attempt try reading day footnote workbook iso gpt gpt-4 q",
     ),
     (Meaning::MINUS, "minus negative moins menos meno минус سالب ऋण"),
-    (Meaning::OPERATOR, "x times plus minus divided multiplied mod modulo mal durch fois"),
+    (Meaning::OPERATOR, "x times plus minus divided multiplied mod modulo mal durch fois умножить разделить поделить multipliziert geteilt multiplié multipliée divisé divisée multiplicado multiplicada dividido dividida moltiplicato diviso razy podzielić podzielone dibagi dikali kali keer gedeeld"),
     (
         Meaning::ASKS,
         "q question problem exercise user human instruction input task example query prompt frage pregunta pergunta \
@@ -216,7 +216,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::TOTALS,
-        "left remain remains remaining altogether total overall together übrig insgesamt restants restantes rimasti",
+        "left remain remains remaining altogether total overall together übrig insgesamt restants restantes rimasti sum summe gesamt somme suma somma soma totale razem итого toplam totaal jumlah tổng",
     ),
     (Meaning::EXAMPLE, "like format example such e.g formatted looks style pattern"),
     (Meaning::CONFIRMS, "correct right confirmed answer result"),
@@ -306,6 +306,51 @@ const UNSPACED: &[(Meaning, &str)] = &[
     (Meaning::GIVES, "等于"),
     (Meaning::GIVES, "得到"),
     (Meaning::GIVES, "剩下"),
+    (Meaning::IF, "假如"),
+    (Meaning::IF, "如果"),
+    (Meaning::IF, "假设"),
+    (Meaning::IF, "若是"),
+    (Meaning::IF, "もし"),
+    (Meaning::IF, "仮に"),
+    (Meaning::IF, "만약"),
+    (Meaning::UNSURE, "可能"),
+    (Meaning::UNSURE, "也许"),
+    (Meaning::UNSURE, "大概"),
+    (Meaning::UNSURE, "猜"),
+    (Meaning::UNSURE, "かもしれ"),
+    (Meaning::UNSURE, "たぶん"),
+    (Meaning::UNSURE, "아마"),
+    (Meaning::DENIES, "不是"),
+    (Meaning::DENIES, "而非"),
+    (Meaning::DENIES, "并非"),
+    (Meaning::OR, "或者"),
+    (Meaning::OR, "或"),
+    (Meaning::OR, "または"),
+    (Meaning::OR, "か"),
+    (Meaning::OR, "또는"),
+    (Meaning::OR, "혹은"),
+    (Meaning::CORRECTS, "等等"),
+    (Meaning::CORRECTS, "不对"),
+    (Meaning::CORRECTS, "抱歉"),
+    (Meaning::CORRECTS, "更正"),
+    (Meaning::CORRECTS, "错了"),
+    (Meaning::CORRECTS, "订正"),
+    (Meaning::CORRECTS, "待って"),
+    (Meaning::CORRECTS, "すみません"),
+    (Meaning::CORRECTS, "間違"),
+    (Meaning::CORRECTS, "訂正"),
+    (Meaning::CORRECTS, "잠깐"),
+    (Meaning::CORRECTS, "정정"),
+    (Meaning::OPERATOR, "乘以"),
+    (Meaning::OPERATOR, "除以"),
+    (Meaning::OPERATOR, "かける"),
+    (Meaning::OPERATOR, "割る"),
+    (Meaning::OPERATOR, "곱하기"),
+    (Meaning::OPERATOR, "나누기"),
+    (Meaning::TOTALS, "合计"),
+    (Meaning::TOTALS, "合計"),
+    (Meaning::TOTALS, "总计"),
+    (Meaning::TOTALS, "합계"),
 ];
 
 /// Ends of unspaced words that join a subject to its value.
