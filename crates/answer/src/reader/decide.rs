@@ -237,8 +237,9 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         // Where a number stands says nothing for one that is about something else.
         if tier == 0 {
             features.remove(&[
-                F::EndsSentence, F::LastOfSentence, F::OnlyOfSentence, F::LastSentence, F::OnlySentence, F::LaterNone, F::CueLink, F::CueGives, F::CueConcludes,
-                F::CueColon, F::CueStart, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::Follows, F::Concludes,
+                F::EndsSentence, F::BeginsSentence, F::LastOfSentence, F::OnlyOfSentence, F::LastSentence, F::OnlySentence, F::LaterNone, F::CueLink, F::CueGives,
+                F::CueConcludes, F::CueColon, F::CueStart, F::CueWith, F::CueTo, F::CueBy, F::CueOther, F::CueOf, F::CueComma, F::CueAnd, F::CueContext, F::CueResult,
+                F::SubjectVerb, F::IsSubject, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::Follows, F::Concludes,
             ]);
         }
         mentions[index].features = features;
@@ -342,7 +343,10 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
     });
     none.set(F::NoneOperation, operation);
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
-    none.set(F::NoneEmptyBox, empty);
+    let null = (0..scan.tokens.tokens.len()).any(|at| scan.tokens.means(at, Meaning::ANSWER) && scan.kind(at + 1) == Kind::Quote && scan.kind(at + 2) == Kind::Colon && scan.is(at + 3, &["null", "none"]));
+    none.set(F::NoneEmptyBox, empty || null);
+    let seeks = last.is_some_and(|piece| !scan.has_number(&piece.range) && scan.seeks(&piece.range));
+    none.set(F::NoneSeeks, seeks && best < 4);
     none.set(F::NoneProgram, scan.tokens.tokens.iter().any(|token| token.kind == Kind::Program));
     none.set(F::NoneOptions, !scan.options.is_empty());
     none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::RivalBehind, F::BoxList])));

@@ -46,7 +46,7 @@ features! {
     Example, ExampleQuoted, LaterOther, Cut, TextCut, CutAfter, Contradicted, Tier0, Tier1, Tier2, Tier3, Tier4, OtherLines, AfterAsked,
     // No answer.
     NoneBias, NoneRefused, NoneTruncated, NoneNoResult, NoneOperation, NoneEmptyBox, NoneAsks, NoneOnlyChecks, NoneProgram,
-    NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared, NoneAnswered, NoneContradicted, NoneRivals, NoneBareList, NoneGuesses, NoneWithdrawn, NoneDepends, NoneUnsure,
+    NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared, NoneAnswered, NoneContradicted, NoneRivals, NoneBareList, NoneGuesses, NoneWithdrawn, NoneDepends, NoneUnsure, NoneSeeks,
 }
 
 /// A set of features.

@@ -34,13 +34,14 @@ impl Scan<'_> {
         let whole = self.features_of_piece(piece);
         let mut depth = 0usize;
         let mut elaborates = false;
+        let colons = range.clone().filter(|&at| self.kind(at) == Kind::Colon).count();
         for at in range.clone() {
             match self.kind(at) {
                 Kind::Open if self.is_answer_in_brackets(at, range.start) => {}
                 Kind::Open => depth += 1,
                 Kind::Close => depth = depth.saturating_sub(1),
                 Kind::Colon if self.kind(at - usize::from(at > range.start)) != Kind::Quote => {
-                    elaborates |= found.iter().any(|mention| mention.at + 6 > at && mention.at > range.start)
+                    elaborates |= colons == 1 && found.iter().any(|mention| mention.at + 6 > at && (mention.at > range.start || mention.features.has(F::HasUnit)))
                 }
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = whole;
@@ -233,7 +234,7 @@ impl Scan<'_> {
                     if is(&["exactly", "precisely", "only", "just", "genau", "exactement"]) {
                         features.add(F::CueExactly);
                     }
-                    if is(&["with"]) && before > start && self.is(before - 1, &["go", "going", "stick", "left", "leaves", "ends"])
+                    if is(&["with"]) && before > start && self.is(before - 1, &["go", "going", "stick", "left", "leaves", "ends", "up"])
                         || is(&["by"]) && before > start && self.is(before - 1, &["increased", "decreased", "rose", "fell", "grew", "dropped"])
                     {
                         break F::CueGives;
@@ -347,6 +348,8 @@ impl Scan<'_> {
                     features.add(F::InIf);
                     break;
                 }
+                // "after 30 minutes" where minutes were asked for
+                Kind::Word(_) if clause == at && features.has(F::AskedUnit) => {}
                 Kind::Word(_) if !verb && self.begins_premise(clause - 1, range.start) => {
                     features.add(F::InPremise);
                     break;
@@ -365,8 +368,7 @@ impl Scan<'_> {
         // "Because there are 2 trains, ..." comes before what it is the reason for; "21, because 7 take 3" after it.
         if features.has(F::InReason) {
             let reason = (range.start..at).rev().find(|&at| self.tokens.means(at, Meaning::REASON)).unwrap_or(at);
-            let stated = (range.start..reason).any(|at| matches!(self.kind(at), Kind::Number(_)));
-            features.set(F::ReasonFirst, !stated);
+            features.set(F::ReasonFirst, self.words(&(range.start..reason)).count() <= 1 && !(range.start..reason).any(|at| matches!(self.kind(at), Kind::Number(_))));
         }
         let (behind, _) = self.behind(at);
         let opens = |at: usize| {

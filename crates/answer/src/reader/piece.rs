@@ -126,10 +126,20 @@ impl<'a> Scan<'a> {
         opens && self.words(range).take(8).any(|at| self.is(at, &TO_YOU)) || self.opens_with(range, 2, Meaning::OFFER)
     }
 
+    /// A sentence that says what is still sought: "We want to know the number of marbles."
+    pub(super) fn seeks(&self, range: &Range<usize>) -> bool {
+        self.words(range).any(|at| {
+            let (next, after) = (at + 1, at + 2);
+            self.is(at, &["want", "need", "have", "wish"]) && self.is(next, &["to"]) && self.is(after, &["know", "find", "determine", "calculate", "compute", "figure", "solve", "work"])
+                || self.is(at, &["let's", "let"]) && self.words(&(at..range.end)).take(4).any(|at| self.is(at, &["find", "calculate", "compute", "see", "think", "figure", "solve"]))
+                || self.is(at, &["müssen", "wollen", "möchten"]) && self.words(&(at..range.end)).any(|at| self.is(at, &["wissen", "finden", "berechnen", "bestimmen"]))
+        })
+    }
+
     /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
     pub(super) fn restates(&self, range: &Range<usize>) -> bool {
-        const ASKED: [&str; 17] = [
-            "asked", "asks", "asking", "wants", "wonder", "wondering", "gefragt", "fragt", "fragst", "demandé", "demandes", "demandez", "preguntado", "preguntas", "pregunta", "chiede", "perguntou",
+        const ASKED: [&str; 18] = [
+            "asked", "asks", "asking", "wants", "wonder", "wondering", "gefragt", "fragt", "fragst", "demandé", "demandes", "demandez", "preguntado", "preguntas", "pregunta", "chiede", "perguntou", "told",
         ];
         let mut words = self.words(range).take(6);
         words.any(|at| {

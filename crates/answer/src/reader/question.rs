@@ -231,6 +231,10 @@ impl Question {
     pub fn asks_unit(&self, word: &str) -> bool {
         let lower = word.to_lowercase();
         let stem = |word: &str| word.trim_end_matches('s').to_owned();
+        let written_out = SHORT_UNITS.iter().find(|(short, _)| *short == lower).map_or(&[][..], |(_, stems)| stems);
+        if self.units.iter().any(|unit| written_out.iter().any(|stem| unit.starts_with(stem))) {
+            return true;
+        }
         !lower.is_empty()
             && self.units.iter().any(|unit| {
                 stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
@@ -516,6 +520,13 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
     }
     units
 }
+
+/// Short forms of units and how the units begin.
+const SHORT_UNITS: [(&str, &[&str]); 17] = [
+    ("l", &["litr", "liter"]), ("ml", &["millil"]), ("km", &["kilom", "quilôm", "chilom"]), ("m", &["metr", "meter", "mètre"]), ("cm", &["centim", "zentim"]),
+    ("mm", &["millim"]), ("kg", &["kilog", "kilo", "quilo", "chilo"]), ("g", &["gram"]), ("h", &["hour", "stund", "heure", "hora", "ore"]), ("hr", &["hour"]), ("hrs", &["hour"]),
+    ("min", &["minut"]), ("mins", &["minut"]), ("s", &["second", "sekund", "segund"]), ("sec", &["second"]), ("t", &["ton"]), ("€", &["euro"]),
+];
 
 /// Words behind which a question names the unit of its answer.
 const ASKS_UNITS: [&str; 20] = [

@@ -125,7 +125,9 @@ impl Scan<'_> {
         let year = at >= 2
             && self.tokens.means(at - 1, Meaning::MONTH)
             && self.tokens.slice(at - 1).starts_with(char::is_uppercase);
-        (label && !no) || hashed || figures || (month && self.number(at).is_some_and(|n| n.text.len() <= 4)) || year
+        // "the fourth quarter", "the second half"
+        let part = self.is(at, &["quarter", "half"]) && at.checked_sub(1).is_some_and(|before| self.is(before, &["first", "second", "third", "fourth", "last", "final", "this", "next"]) || self.number(before).is_some_and(|number| number.ordinal));
+        part || (label && !no) || hashed || figures || (month && self.number(at).is_some_and(|n| n.text.len() <= 4)) || year
     }
 
     /// An argument of a function: `range(5)`, `max(3, 7)`.

@@ -137,12 +137,12 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::LINK,
-        "i.e d.h namely it's that's is are was were be equals equal being becomes became ist sind war beträgt lautet ergibt gleich est sont vaut \
+        "wynosi wynoszą bedraagt är blir jest là هي يساوي equivale entspricht entsprechen stanowi i.e d.h namely it's that's is are was were be equals equal being becomes became ist sind war beträgt lautet ergibt gleich est sont vaut \
          égale fait es son era é são è sono vale está равно равна равен это составляет هو هي है हैं são adalah ialah",
     ),
     (
         Meaning::GIVES,
-        "gives give giving gave get gets getting got makes make making made yields yield yielding costs cost pays pay \
+        "ma mają daje zostaje zostało kosztuje płaci har ger kostar heeft hebben krijgt kost blijft blijven geeft eder kalır kaldı ödeyecek ada punya memiliki mendapat membayar có còn имеет получает платит остаётся zahlt bekommt erhält verdient braucht dauert reçoit gagnent obtient obtiene recibe pagan tienen necesita ricava guadagna ottiene recebe ganha precisa gives give giving gave get gets getting got makes make making made yields yield yielding costs cost pays pay \
          paid earns earn earned has have had totals totaling totalling left obtain obtains obtained leaves leaving leave \
          becomes need needs needed appears appear occurs occur contains contain takes take sold sells travels uses \
          weighs lasts saves owes receives received produces equals gibt ergeben ergibt kostet kosten macht bleiben bleibt haben \
@@ -152,7 +152,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::CONTEXT,
-        "from per each every after between than at on during within versus vs against over under above below of in for \
+        "w z przez dla på med från av op met uit voor için ile di dari dengan untuk selama dalam setiap trong với mỗi в на с из за по для में से في من على em com durante mentre from per each every after between than at on during within versus vs against over under above below of in for \
          with among von pro je jede jeden nach zwischen als bei auf mit aus für de par chaque après entre que dans \
          sur pour avec por cada después en con para de do da per ogni dopo con",
     ),
@@ -178,12 +178,12 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::REASON,
-        "because since as given assuming until unless weil da denn parce puisque car porque ya pois perché whereas although while \
+        "karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن क्योंकि vì bởi puisqu poiché siccome giacché protože neboť mert deoarece koska fordi επειδή because since as given assuming until unless weil da denn parce puisque car porque ya pois perché whereas although while \
          though",
     ),
     (
         Meaning::CONCLUDES,
-        "so therefore thus hence finally altogether overall conclusion total totally now ahora jetzt maintenant adesso agora consequently then which means \
+        "więc zatem czyli dlatego så alltså dus daarom yani öyleyse böylece jadi maka sehingga vậy इसलिए إذن لذا allora alors поэтому so therefore thus hence finally altogether overall conclusion total totally now ahora jetzt maintenant adesso agora consequently then which means \
          somit daher folglich insgesamt donc ainsi finalement entonces luego así portanto logo quindi dunque итак \
          значит следовательно",
     ),
@@ -216,7 +216,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::TOTALS,
-        "left remain remains remaining altogether total overall together übrig insgesamt restants restantes rimasti sum summe gesamt somme suma somma soma totale razem итого toplam totaal jumlah tổng",
+        "łącznie totalt tillsammans samen sisa कुल المجموع zusammen übrigen ensemble juntos insieme juntas осталось всего left remain remains remaining altogether total overall together übrig insgesamt restants restantes rimasti sum summe gesamt somme suma somma soma totale razem итого toplam totaal jumlah tổng",
     ),
     (Meaning::EXAMPLE, "like format example such e.g formatted looks style pattern"),
     (Meaning::CONFIRMS, "correct right confirmed answer result"),
@@ -306,6 +306,17 @@ const UNSPACED: &[(Meaning, &str)] = &[
     (Meaning::GIVES, "等于"),
     (Meaning::GIVES, "得到"),
     (Meaning::GIVES, "剩下"),
+    (Meaning::REASON, "因为"),
+    (Meaning::REASON, "由于"),
+    (Meaning::REASON, "왜냐하면"),
+    (Meaning::REASON, "なぜなら"),
+    (Meaning::CONCLUDES, "所以"),
+    (Meaning::CONCLUDES, "因此"),
+    (Meaning::CONCLUDES, "따라서"),
+    (Meaning::CONCLUDES, "그래서"),
+    (Meaning::CONCLUDES, "したがって"),
+    (Meaning::CONCLUDES, "だから"),
+    (Meaning::CONCLUDES, "よって"),
     (Meaning::IF, "假如"),
     (Meaning::IF, "如果"),
     (Meaning::IF, "假设"),

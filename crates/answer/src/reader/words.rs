@@ -125,6 +125,10 @@ fn in_words(
             .filter(|piece| !piece.is_empty())
             .map(|piece| {
                 part(piece, language).or_else(|| {
+                    // "trente et un": elsewhere it is an article.
+                    if language == Language::French && matches!(piece, "un" | "une") && parts.last() == Some(&Part::Joint) && parts.len() >= 2 {
+                        return Some(Part::Small(1));
+                    }
                     // "a hundred", "a dozen", "a half": the article counts one where a power follows.
                     (piece == "a" || piece == "an")
                         .then_some(Part::Joint)
