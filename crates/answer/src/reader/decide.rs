@@ -145,7 +145,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         mention.mark = Mark::Marker;
     }
     let range = ..pieces.len().min(last_piece + 1);
-    relate(scan, &pieces[range], &mut mentions, &corrected_at);
+    relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended);
     none.set(F::NoneAnswered, asked_done);
     nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, &mut none);
     Evidence { mentions, none, ended }
@@ -161,7 +161,7 @@ fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
 }
 
 /// What the mentions of a text say about each other.
-fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize]) {
+fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize], cut: bool) {
     let keys: Vec<usize> = keys(scan, mentions);
     // What is said to be wrong is so wherever it stood before.
     for index in 0..mentions.len() {
@@ -229,9 +229,9 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         features.set(F::ListAfter, bullet && first_plain.is_some_and(|plain| plain < index));
         features.set(F::ListFollows, !bullet && mentions.get(index + 1..).unwrap_or_default().iter().filter(|mention| is_bullet(mention)).count() >= 2);
         features.set(F::ExplainFollows, !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)));
-        features.set(F::TextCut, scan.truncated);
-        features.set(F::CutLow, scan.truncated && tier <= 2);
-        features.set(F::CutAfter, scan.truncated && Some(piece) != last);
+        features.set(F::TextCut, cut);
+        features.set(F::CutLow, cut && tier <= 2);
+        features.set(F::CutAfter, cut && Some(piece) != last);
         features.set(F::OtherLines, features.has(F::LineAlone) && tiers.iter().enumerate().any(|(other, _)| other != index && keys[other] != keys[index] && mentions[other].features.has(F::LineAlone)));
         features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
         // Where a number stands says nothing for one that is about something else.
@@ -349,7 +349,7 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
     none.set(F::NoneSeeks, seeks && best < 4);
     none.set(F::NoneProgram, scan.tokens.tokens.iter().any(|token| token.kind == Kind::Program));
     none.set(F::NoneOptions, !scan.options.is_empty());
-    none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::RivalBehind, F::BoxList])));
+    none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::BoxList])));
     none.set(F::NoneCutDeclared, mentions.iter().any(|mention| mention.features.has(F::Cut) && mention.features.tier() >= 3));
 }
 

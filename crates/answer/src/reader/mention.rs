@@ -34,6 +34,7 @@ impl Scan<'_> {
         let whole = self.features_of_piece(piece);
         let mut depth = 0usize;
         let mut elaborates = false;
+        let restates = self.restates(&range);
         let colons = range.clone().filter(|&at| self.kind(at) == Kind::Colon).count();
         for at in range.clone() {
             match self.kind(at) {
@@ -46,13 +47,14 @@ impl Scan<'_> {
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = whole;
                     features.set(F::Hypothetical, self.is_hypothetical(&self.turn(&range, at)));
+                    features.set(F::Restates, restates && range.clone().take_while(|&before| before < at).all(|at| self.kind(at) != Kind::Colon));
                     features.set(F::SaidWrong, self.is_said_wrong(at, &range));
                     self.expression(at, &range, &mut features);
                     self.form(at, &mut features);
                     self.cue(at, &range, &mut features);
                     self.clause(at, &range, &mut features);
-                    features.set(F::InBrackets, depth > 0);
-                    features.set(F::Elaborates, elaborates);
+                    features.set(F::InBrackets, depth > 0 && !self.question.asks_brackets);
+                    features.set(F::Elaborates, elaborates && !(features.has(F::EqualsLast) && features.has(F::EndsSentence)));
                     features.set(F::Example, self.is_example(at));
                     features.set(F::Cut, self.is_cut(at));
                     features.set(F::Choice, self.options.iter().any(|(_, option)| *option == at));
@@ -112,10 +114,11 @@ impl Scan<'_> {
         let is_if = self.words(range).any(|at| self.is_if(at));
         features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, &["would", "could"])));
         features.set(F::Unsure, self.words(range).any(|at| self.tokens.means(at, Meaning::UNSURE)));
-        features.set(F::Offer, self.opens_with(range, 2, Meaning::OFFER));
+        let begins_with_number = matches!(self.kind(range.start), Kind::Number(_));
+        features.set(F::Offer, !begins_with_number && self.opens_with(range, 2, Meaning::OFFER));
         features.set(F::Check, self.is_check(range));
         features.set(F::Question, piece.asks);
-        features.set(F::Restates, self.restates(range));
+
         features.set(F::Plans, self.opens_with(range, 4, Meaning::PLANS));
         let marker = |at: usize| self.markers.get(at).copied().unwrap_or(false);
         features.set(F::Bullet, self.kind(range.start) == Kind::Bullet || marker(range.start) || range.start >= 2 && marker(range.start - 2) && matches!(self.kind(range.start - 1), Kind::Stop | Kind::Close));
@@ -194,7 +197,7 @@ impl Scan<'_> {
         features.set(F::PercentOdd, number.percent && !question.asks_percent);
         features.set(F::CountedTwice, features.has(F::AskedUnit) && question.counts_givens_in(unit));
         let times = self.is(at + 1, &["time", "times", "occurrence", "occurrences", "digit", "digits", "mal", "fois", "veces", "vezes", "volte", "раз", "раза"]);
-        features.set(F::Times, times && question.style.counts);
+        features.set(F::Times, times && (question.style.counts || question.asks_quotient));
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
         let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, &["once", "twice", "thrice"]);
         features.set(F::CountWord, counts);
@@ -430,10 +433,16 @@ impl Scan<'_> {
         let and = self.tokens.means(next, Meaning::AND);
         if next < range.end && (or || and) {
             let mut other = next + 1;
+            // "exactly $139.93, or roughly $140"
+            let about = or && self.is(other, &["about", "roughly", "around", "approximately", "nearly", "almost", "rund", "etwa", "environ", "unos"]);
+            // A list that the end of the text cuts.
+            if other >= range.end && self.truncated && range.end + 1 >= self.tokens.tokens.len() {
+                features.add(F::InList);
+            }
             while other < range.end && (self.is_mark(other) || self.tokens.means(other, Meaning::FILLER)) {
                 other += 1;
             }
-            if is_number(other) && self.is_alone(other) && !self.same(at, other) {
+            if is_number(other) && self.is_alone(other) && !about && !self.same(at, other) {
                 let (_, other_unit) = self.behind(other);
                 let units = has_unit && other_unit && !self.tokens.slice(at + 1).eq_ignore_ascii_case(self.tokens.slice(other + 1));
                 features.set(if or && !units { F::RivalBehind } else { F::InList }, !units);
@@ -461,7 +470,7 @@ impl Scan<'_> {
         }
         // Three and more with commas between.
         let percent = |at: usize| self.number(at).is_some_and(|number| number.percent);
-        let joined = |at: usize| matches!(self.kind(at), Kind::Comma | Kind::Ellipsis) || self.tokens.means(at, Meaning::AND.with(Meaning::OR)) || at >= range.end;
+        let joined = |at: usize| matches!(self.kind(at), Kind::Comma | Kind::Ellipsis | Kind::Arrow) || self.tokens.means(at, Meaning::AND.with(Meaning::OR)) || at >= range.end;
         let comma_behind = self.kind(behind) == Kind::Comma && is_number(behind + 1) && percent(at) == percent(behind + 1) && joined(self.behind(behind + 1).0);
         let comma_before = at > range.start + 1 && self.kind(at - 1) == Kind::Comma && (is_number(at - 2) || self.is_unit(at - 2) && is_number(at.saturating_sub(3)));
         features.set(F::InList, comma_behind || comma_before || features.has(F::InList));
@@ -541,7 +550,7 @@ impl Scan<'_> {
                     let closes = self.kind(range.end) == Kind::Stop && self.kind(range.end + 1) == Kind::Bold;
                     let within = (at + 1..range.end).find(|&end| self.kind(end) == Kind::Bold);
                     if let Some(end) = within.or(closes.then_some(range.end)) {
-                        self.bold(at, end, found);
+                        self.bold(&range, at, end, found);
                         next = if (at + 1..end).any(|at| self.tokens.means(at, Meaning::ANSWER.with(Meaning::RESULT))) { at + 1 } else { end + 1 };
                     }
                 }
@@ -629,7 +638,8 @@ impl Scan<'_> {
         let end = self.up_to_next_declaration(next, range.end, is_answer);
         let inside = within(found, next.saturating_sub(1), end);
         for (nth, &index) in inside.iter().enumerate() {
-            found[index].features.add(if nth == 0 || found[index].features.has(F::EqualsLast) { feature } else { F::DeclaredBehind });
+            let result = found[index].features.has(F::EqualsLast) && !found[index].features.has(F::InBrackets);
+            found[index].features.add(if nth == 0 || result { feature } else { F::DeclaredBehind });
             found[index].mark = Mark::Marker;
         }
         next
@@ -670,18 +680,20 @@ impl Scan<'_> {
     }
 
     /// Bold type around a number.
-    fn bold(&self, open: usize, close: usize, found: &mut [Mention]) {
+    fn bold(&self, range: &Range<usize>, open: usize, close: usize, found: &mut [Mention]) {
         let words = (open + 1..close).filter(|&at| matches!(self.kind(at), Kind::Word(_))).count();
         if words > 10 {
             return;
         }
         let label = self.kind(close - 1) == Kind::Colon || self.kind(close + 1) == Kind::Colon;
         let inside = within(found, open, close);
+        // A sentence that is bold as a whole says nothing of its last number.
+        let all = (open == range.start || self.kind(open - 1) == Kind::Bullet) && close + 1 >= range.end;
         for (nth, &index) in inside.iter().enumerate() {
             let last = nth + 1 == inside.len();
             let unit = self.behind(found[index].at).0 >= close;
             let alone = inside.len() == 1 && unit && (open + 1..found[index].at).all(|at| !matches!(self.kind(at), Kind::Word(_)));
-            found[index].features.add(if label { F::BoldLabel } else if alone { F::Bold } else if last { F::BoldSentence } else { continue });
+            found[index].features.add(if label { F::BoldLabel } else if alone { F::Bold } else if last || all { F::BoldSentence } else { continue });
             if !label && found[index].mark == Mark::Sentence {
                 found[index].mark = Mark::Bold;
             }
@@ -727,7 +739,7 @@ impl Scan<'_> {
             && self.question.open_ended
             && !self.question.is_chat
             && !matches!(self.kind(first + 1), Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater)
-            && !(self.kind(first + 1) == Kind::Colon && matches!(self.kind(first + 2), Kind::Number(_)))
+            && !(matches!(self.kind(first + 1), Kind::Colon | Kind::Comma) && self.kind(first + 1) != Kind::Line && matches!(self.kind(first + 2), Kind::Number(_)))
             && !self.tokens.means(first + 1, Meaning::LINK.with(Meaning::GIVES).with(Meaning::UP).with(Meaning::DOWN).with(Meaning::AND).with(Meaning::OPERATOR));
         features.set(F::Continues, goes_on);
         if whole || alone || goes_on {

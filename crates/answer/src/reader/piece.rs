@@ -115,7 +115,7 @@ impl<'a> Scan<'a> {
             "would", "want", "shall", "should", "need", "care", "möchtest", "möchten", "soll", "willst", "veux", "voulez", "souhaitez", "quieres", "quiere", "te", "le", "vuoi", "vuole",
             "gostaria", "quer", "czy", "wil", "хотите", "anything",
         ];
-        const TO_YOU: [&str; 14] = ["you", "i", "me", "du", "sie", "ich", "tu", "vous", "je", "que", "você", "chcesz", "je", "вы"];
+        const TO_YOU: [&str; 15] = ["you", "i", "me", "we", "du", "sie", "ich", "tu", "vous", "je", "que", "você", "chcesz", "je", "вы"];
         let mut words = self.words(range).take(8).peekable();
         let first = words.next();
         let opens = first.is_some_and(|at| self.is(at, &OFFERS) || self.is(at, &["do", "may", "can"]) && self.is(at + 1, &["you", "i"]));

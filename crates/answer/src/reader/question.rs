@@ -40,6 +40,8 @@ pub struct Question {
     pub asks_quotient: bool,
     /// How much one thing is more than another.
     pub asks_difference: bool,
+    /// The answer is to stand in brackets.
+    pub asks_brackets: bool,
     /// The position of a thing in a row: its rank answers.
     pub asks_rank: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
@@ -152,6 +154,7 @@ impl Question {
             asks_rank: ["position", "which place", "what place", "rank", "what floor", "which floor", "which row", "which letter", "what number", "which number", "from the left", "from the right", "in line", "in which", "which day", "stelle", "platz"]
                 .iter()
                 .any(|phrase| has(phrase)),
+            asks_brackets: has("parenthes") || has("bracket"),
             asks_difference: [" more", "difference", " less", " fewer", "cheaper", "expensive", "älter", "teurer", "mehr", "plus de", "más ", "older", "younger", "taller", "longer", "heavier"]
                 .iter()
                 .any(|word| has(word)),
@@ -237,6 +240,8 @@ impl Question {
         }
         !lower.is_empty()
             && self.units.iter().any(|unit| {
+                let wide = unit.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
+                wide && lower.starts_with(unit.as_str()) ||
                 stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
             })
     }
@@ -511,7 +516,7 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
         // "2.5小时行驶多少千米"
         for asks in ["多少", "几", "몇", "何"] {
             for run in [&a, &tokens.slice(pair[1]).to_lowercase()] {
-                let unit: String = run.split_once(asks).map_or_else(String::new, |(_, unit)| unit.chars().take(2).collect());
+                let unit: String = run.split_once(asks).map_or_else(String::new, |(_, unit)| unit.chars().take(1).collect());
                 if !unit.is_empty() && !units.contains(&unit) {
                     units.push(unit);
                 }
