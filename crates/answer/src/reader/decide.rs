@@ -24,7 +24,7 @@ const UNDETERMINED: &[&str] = &[
     "no such number", "does not exist", "doesn't exist", "not possible to", "isn't enough", "is not enough", "can't tell", "cannot tell", "can't say", "cannot say",
     "is undefined", "no unique", "would need to know", "need more information", "without knowing", "both work", "both are", "either is", "either works", "says nothing about",
     "nicht bestimmen", "nicht genug", "nicht angegeben", "steht nicht", "nicht bekannt", "lässt sich nicht", "keine angabe", "dazu fehl", "es fehl", "beides ist", "beides wäre",
-    "impossible de", "pas assez", "pas indiqu", "pas précis", "ne sait pas", "ne peut pas", "il manque", "ne dit pas", "les deux sont", "les deux convien",
+    "impossible de", "pas assez", "pas indiqu", "me manque", "ne précise pas", "ne peux pas", "non si ricava", "non fornisce", "non ci sono dati", "dati insufficienti", "pas précis", "ne sait pas", "ne peut pas", "il manque", "ne dit pas", "les deux sont", "les deux convien",
     "no se puede", "no se indica", "no se dice", "no dice", "no sabemos", "no es posible", "no lo dice", "falta el", "falta la", "ambas son", "ambos son",
     "non lo dice", "non è indicat", "non si può", "non è possibile", "manca ", "non dice", "entrambi sono", "entrambe sono",
     "não é possível", "não dá para", "não informa", "não diz", "não há nenhum", "não há como", "falta inform",
@@ -74,6 +74,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let (mut section, mut headed, mut corrected_at): (bool, bool, Vec<usize>) = (false, false, Vec::new());
     let mut answered = false;
     let mut chosen = None;
+    let mut given = false;
     let mut asked_done = false;
     let (mut depth, mut explained, mut refused): (usize, bool, Option<usize>) = (0, false, None);
     for (index, piece) in pieces.iter().enumerate() {
@@ -89,6 +90,9 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
             if piece.heading || checks {
                 section = answered && checks;
             }
+        }
+        if title {
+            given = scan.is_about_givens(range);
         }
         if scan.corrects(range) {
             corrected_at.push(index);
@@ -108,6 +112,9 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         }
         for mention in &mut found {
             mention.features.set(F::AfterAsked, asked_done);
+            if given {
+                mention.features.add(F::Restates);
+            }
             // "If she also worked on Sunday, it would be $240." behind the answer
             if answered && mention.features.has(F::IfWould) {
                 mention.features.add(F::Hypothetical);
@@ -133,7 +140,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
                 _ => {}
             }
         }
-        asked_done |= scan.question.instructs && found.iter().any(|mention| mention.features.any(&[F::Continues, F::Whole]) && mention.features.has(F::InForm) || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast));
+        asked_done |= scan.question.instructs && found.iter().any(|mention| !mention.features.any(&[F::RivalBehind, F::RivalBefore, F::InList]) && mention.features.any(&[F::Continues, F::Whole]) && mention.features.has(F::InForm) || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast));
         answered |= found.iter().any(|mention| {
             let tier = mention.features.tier();
             tier >= 2 || tier == 1 && mention.features.any(&[F::OnlyOfSentence, F::EndsSentence])
@@ -147,6 +154,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let range = ..pieces.len().min(last_piece + 1);
     relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended);
     none.set(F::NoneAnswered, asked_done);
+    none.set(F::NoneDeclaredNothing, headed);
     nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, &mut none);
     Evidence { mentions, none, ended }
 }
@@ -323,7 +331,11 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
     none.set(F::NoneNoResult, best < 2);
     none.set(F::NoneOnlyChecks, best == 0);
     let last = pieces.last();
-    none.set(F::NoneAsks, last.is_some_and(|piece| piece.asks && !scan.is_offer(&piece.range)) && best < 3);
+    // "Should I take 4 weeks? Let me know."
+    let asks = |piece: &Piece| piece.asks && !scan.is_offer(&piece.range);
+    let before_last = pieces.len().checked_sub(2).map(|at| &pieces[at]);
+    let waits = last.is_some_and(|piece| !scan.has_number(&piece.range)) && before_last.is_some_and(asks);
+    none.set(F::NoneAsks, (last.is_some_and(asks) || waits) && best < 3);
     let last_said = mentions.iter().rev().find(|mention| mention.features.tier() >= best.clamp(1, 2));
     let sure = mentions.iter().rposition(|mention| mention.features.tier() >= 2 && !mention.features.has(F::Unsure));
     let unsure: Vec<&Mention> = mentions.iter().skip(sure.map_or(0, |sure| sure + 1)).filter(|mention| mention.features.has(F::Unsure)).collect();

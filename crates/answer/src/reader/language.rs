@@ -95,7 +95,8 @@ fn told_by(text: &str) -> Option<Language> {
         return Some(Language::Other);
     }
     // One word may be another language's too. English wins a tie: its words are the most common ones in prompts.
-    let enough = if counts[0] == most { 1 } else { 2 };
+    let alone = counts.iter().filter(|&&count| count > 0).count() == 1;
+    let enough = if counts[0] == most || alone { 1 } else { 2 };
     (most >= enough).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
 }
 

@@ -197,7 +197,7 @@ impl Scan<'_> {
         features.set(F::PercentOdd, number.percent && !question.asks_percent);
         features.set(F::CountedTwice, features.has(F::AskedUnit) && question.counts_givens_in(unit));
         let times = self.is(at + 1, &["time", "times", "occurrence", "occurrences", "digit", "digits", "mal", "fois", "veces", "vezes", "volte", "раз", "раза"]);
-        features.set(F::Times, times && (question.style.counts || question.asks_quotient));
+        features.set(F::Times, times && (question.asks_times || question.asks_quotient));
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
         let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, &["once", "twice", "thrice"]);
         features.set(F::CountWord, counts);
@@ -232,7 +232,12 @@ impl Scan<'_> {
                         let total = before > start && self.tokens.means(before - 1, Meaning::TOTALS.with(Meaning::RESULT));
                         let (behind, _) = self.behind(at);
                         let operands = self.tokens.means(behind, Meaning::AND) || self.kind(behind) == Kind::Comma;
-                        break if total && operands { F::CueTotal } else { F::CueOf };
+                        let amount = before > start && self.is(before - 1, &["difference", "increase", "decrease", "total", "sum", "remainder", "change", "profit", "loss", "average", "mean", "product", "quotient", "gain", "summe", "differenz", "total", "somme", "différence", "diferencia"]);
+                        break match (total && operands, amount) {
+                            (true, _) => F::CueTotal,
+                            (_, true) => F::CueGives,
+                            _ => F::CueOf,
+                        };
                     }
                     if is(&["exactly", "precisely", "only", "just", "genau", "exactement"]) {
                         features.add(F::CueExactly);
@@ -252,6 +257,12 @@ impl Scan<'_> {
                     // "more expensive by $7" where the difference was asked for
                     if is(&["to"]) && before > start && self.is(before - 1, &["than"]) {
                         break F::CueThan;
+                    }
+                    // "takes in $184", "looking at 47"
+                    if is(&["in"]) && before > start && self.is(before - 1, &["takes", "take", "brings", "bring", "took", "brought"])
+                        || is(&["at"]) && before > start && self.is(before - 1, &["looking", "stands", "stood", "stand", "put"])
+                    {
+                        break F::CueGives;
                     }
                     // "I settle on 144"
                     if is(&["on", "at", "for", "auf"]) && before > start && self.is(before - 1, &["settle", "settled", "land", "landed", "arrive", "arrived", "end", "ended", "go"]) {
@@ -373,6 +384,9 @@ impl Scan<'_> {
             let reason = (range.start..at).rev().find(|&at| self.tokens.means(at, Meaning::REASON)).unwrap_or(at);
             features.set(F::ReasonFirst, self.words(&(range.start..reason)).count() <= 1 && !(range.start..reason).any(|at| matches!(self.kind(at), Kind::Number(_))));
         }
+        if features.has(F::SmallWord) && matches!(self.kind(at + 1), Kind::Comma | Kind::Stop | Kind::Colon) && (at == 0 || matches!(self.kind(at - 1), Kind::Line | Kind::Bold)) {
+            features.remove(&[F::SmallWord]);
+        }
         let (behind, _) = self.behind(at);
         let opens = |at: usize| {
             matches!(self.kind(at), Kind::Word(m) if m.has(Meaning::CONCLUDES.with(Meaning::FILLER))) || self.is_mark(at) || matches!(self.kind(at), Kind::Comma | Kind::Bullet)
@@ -471,6 +485,10 @@ impl Scan<'_> {
         // Three and more with commas between.
         let percent = |at: usize| self.number(at).is_some_and(|number| number.percent);
         let joined = |at: usize| matches!(self.kind(at), Kind::Comma | Kind::Ellipsis | Kind::Arrow) || self.tokens.means(at, Meaning::AND.with(Meaning::OR)) || at >= range.end;
+        let mut behind = behind;
+        while self.kind(behind) == Kind::Bold {
+            behind += 1;
+        }
         let comma_behind = self.kind(behind) == Kind::Comma && is_number(behind + 1) && percent(at) == percent(behind + 1) && joined(self.behind(behind + 1).0);
         let comma_before = at > range.start + 1 && self.kind(at - 1) == Kind::Comma && (is_number(at - 2) || self.is_unit(at - 2) && is_number(at.saturating_sub(3)));
         features.set(F::InList, comma_behind || comma_before || features.has(F::InList));
@@ -517,6 +535,21 @@ impl Scan<'_> {
     /// Boxes, tags, announcements and bold type.
     fn marks(&self, piece: &Piece, found: &mut [Mention]) {
         let range = piece.range.clone();
+        let mut open = None;
+        for at in range.clone().filter(|&at| self.kind(at) == Kind::Bold) {
+            match open.take() {
+                Some(open) => self.bold(&range, open, at, found),
+                None if self.closes(at) => {}
+                None => open = Some(at),
+            }
+        }
+        // "**36 seats.**"
+        if let Some(open) = open
+            && self.kind(range.end) == Kind::Stop
+            && self.kind(range.end + 1) == Kind::Bold
+        {
+            self.bold(&range, open, range.end, found);
+        }
         let mut at = range.start;
         while at < range.end {
             let mut next = at + 1;
@@ -545,19 +578,16 @@ impl Scan<'_> {
                     next = self.declared(at, piece, found, meaning).max(next);
                 }
                 Kind::Word(meaning) if meaning.has(Meaning::LINK) => self.confirmed(at, &range, found),
-                Kind::Bold => {
-                    // "**36 seats.**"
-                    let closes = self.kind(range.end) == Kind::Stop && self.kind(range.end + 1) == Kind::Bold;
-                    let within = (at + 1..range.end).find(|&end| self.kind(end) == Kind::Bold);
-                    if let Some(end) = within.or(closes.then_some(range.end)) {
-                        self.bold(&range, at, end, found);
-                        next = if (at + 1..end).any(|at| self.tokens.means(at, Meaning::ANSWER.with(Meaning::RESULT))) { at + 1 } else { end + 1 };
-                    }
-                }
                 _ => {}
             }
             at = next;
         }
+    }
+
+    /// True if the mark of bold type at a token ends it: a space follows, none stands before.
+    fn closes(&self, at: usize) -> bool {
+        let ends = matches!(self.kind(at + 1), Kind::Line | Kind::End | Kind::Stop | Kind::Comma | Kind::Colon);
+        !self.tokens.is_spaced(at) && at > 0 && self.kind(at - 1) != Kind::Line && (self.tokens.is_spaced(at + 1) || ends)
     }
 
     fn mark(&self, found: &mut [Mention], from: usize, to: usize, feature: F) {
@@ -613,7 +643,7 @@ impl Scan<'_> {
                 Kind::Operator(_) | Kind::Comma if !of => unknown += 2,
                 _ => {}
             }
-            if unknown > 3 {
+            if unknown > if colon && is_answer { 9 } else { 3 } {
                 return at + 1;
             }
             next += 1;
@@ -755,7 +785,7 @@ impl Scan<'_> {
         let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
         let totals = table && range.clone().any(|at| self.tokens.means(at, Meaning::TOTALS.with(Meaning::ANSWER)));
         let asked = found.iter().any(|mention| mention.features.tier() > 0 && mention.features.has(F::AskedUnit));
-        for mention in found.iter_mut().filter(|mention| asked && !mention.features.has(F::AskedUnit)) {
+        for mention in found.iter_mut().filter(|mention| asked && mention.features.has(F::HasUnit) && !mention.features.has(F::AskedUnit)) {
             mention.features.add(F::BesideAsked);
         }
         // Numbers that are about something else do not count.
@@ -868,7 +898,7 @@ impl Features {
     /// The strength of the claim to be the answer: 4 for one that says so itself, 3 for one that is shown, 2 for a result, 1 for a number of
     /// a sentence, 0 for one that is about something else.
     pub(super) fn tier(&self) -> u8 {
-        if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Restates, F::Hypothetical, F::AfterRule, F::ExampleQuoted]) {
+        if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Restates, F::Hypothetical, F::ExampleQuoted]) {
             return if self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared]) && !self.any(&[F::Question, F::Hypothetical]) { 4 } else { 0 };
         }
         if (self.any(&[F::Denied, F::NotCompared, F::SaidWrong, F::Refuted]) || self.has(F::InReason) && !self.has(F::ReasonFirst) || self.has(F::InIf) && !self.has(F::EqualsLast) || self.has(F::InPremise) && !self.any(&[F::CueGives, F::EqualsLast])) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {

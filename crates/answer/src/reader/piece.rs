@@ -126,6 +126,16 @@ impl<'a> Scan<'a> {
         opens && self.words(range).take(8).any(|at| self.is(at, &TO_YOU)) || self.opens_with(range, 2, Meaning::OFFER)
     }
 
+    /// A heading over what the question gives: "Understanding the problem", "Given:".
+    pub(super) fn is_about_givens(&self, range: &Range<usize>) -> bool {
+        const GIVENS: [&str; 16] = [
+            "understanding", "understand", "given", "givens", "known", "knowns", "information", "restate", "restating", "gegeben", "données", "datos", "dati", "dados", "facts", "known",
+        ];
+        let mut words = self.words(range).take(4);
+        let answers = self.words(range).any(|at| self.tokens.means(at, Meaning::ANSWER));
+        !answers && words.any(|at| self.is(at, &GIVENS) || self.is(at, &["what"]) && self.is(at + 1, &["we", "is"]) && self.is(at + 2, &["know", "given"]))
+    }
+
     /// A sentence that says what is still sought: "We want to know the number of marbles."
     pub(super) fn seeks(&self, range: &Range<usize>) -> bool {
         self.words(range).any(|at| {
@@ -143,7 +153,8 @@ impl<'a> Scan<'a> {
         ];
         let mut words = self.words(range).take(6);
         words.any(|at| {
-            self.is(at, &["question", "frage", "pregunta", "domanda", "pergunta", "вопрос", "pytanie"]) && self.tokens.means(at + 1, Meaning::LINK)
+            self.is(at, &["question", "problem", "text", "prompt", "puzzle"]) && self.is(at + 1, &["gives", "tells", "says", "states", "asks", "mentions"])
+                || self.is(at, &["question", "frage", "pregunta", "domanda", "pergunta", "вопрос", "pytanie"]) && self.tokens.means(at + 1, Meaning::LINK)
                 || self.is(at, &ASKED) && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
         })
     }

@@ -40,6 +40,8 @@ pub struct Question {
     pub asks_quotient: bool,
     /// How much one thing is more than another.
     pub asks_difference: bool,
+    /// How often something happens.
+    pub asks_times: bool,
     /// The answer is to stand in brackets.
     pub asks_brackets: bool,
     /// The position of a thing in a row: its rank answers.
@@ -155,6 +157,7 @@ impl Question {
                 .iter()
                 .any(|phrase| has(phrase)),
             asks_brackets: has("parenthes") || has("bracket"),
+            asks_times: ["count", "times", "occur", "often", "digit", "wie oft", "combien de fois", "veces", "vezes", "volte"].iter().any(|word| has(word)),
             asks_difference: [" more", "difference", " less", " fewer", "cheaper", "expensive", "älter", "teurer", "mehr", "plus de", "más ", "older", "younger", "taller", "longer", "heavier"]
                 .iter()
                 .any(|word| has(word)),

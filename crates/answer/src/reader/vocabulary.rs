@@ -142,7 +142,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::GIVES,
-        "ma mają daje zostaje zostało kosztuje płaci har ger kostar heeft hebben krijgt kost blijft blijven geeft eder kalır kaldı ödeyecek ada punya memiliki mendapat membayar có còn имеет получает платит остаётся zahlt bekommt erhält verdient braucht dauert reçoit gagnent obtient obtiene recibe pagan tienen necesita ricava guadagna ottiene recebe ganha precisa gives give giving gave get gets getting got makes make making made yields yield yielding costs cost pays pay \
+        "mancano restano resta avanzano gleichen ma mają daje zostaje zostało kosztuje płaci har ger kostar heeft hebben krijgt kost blijft blijven geeft eder kalır kaldı ödeyecek ada punya memiliki mendapat membayar có còn имеет получает платит остаётся zahlt bekommt erhält verdient braucht dauert reçoit gagnent obtient obtiene recibe pagan tienen necesita ricava guadagna ottiene recebe ganha precisa gives give giving gave get gets getting got makes make making made yields yield yielding costs cost pays pay \
          paid earns earn earned has have totals totaling totalling left obtain obtains obtained leaves leaving leave \
          becomes need needs needed appears appear occurs occur contains contain takes take sold sells travels uses \
          weighs lasts saves owes receives received produces equals gibt ergeben ergibt kostet kosten macht bleiben bleibt haben \
@@ -178,7 +178,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::REASON,
-        "karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن क्योंकि vì bởi puisqu poiché siccome giacché protože neboť mert deoarece koska fordi επειδή because since as given assuming until unless weil da denn parce puisque car porque ya pois perché whereas although while \
+        "seeing karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن क्योंकि vì bởi puisqu poiché siccome giacché protože neboť mert deoarece koska fordi επειδή because since as given assuming until unless weil da denn parce puisque car porque ya pois perché whereas although while \
          though",
     ),
     (
@@ -190,7 +190,7 @@ const WORDS: &[(Meaning, &str)] = &[
     (Meaning::DENIES, "not instead isn't wasn't neither doubt doubts hardly nicht sondern pas non no rather except excluding"),
     (Meaning::OR, "or oder ou o или либо atau albo lub czy veya ya_da hoặc eller nebo vagy tai"),
     (Meaning::AND, "and und et y e и dan"),
-    (Meaning::IF, "if suppose supposing assume imagine instance wenn falls si se если"),
+    (Meaning::IF, "s'il s'ils if suppose supposing assume imagine instance wenn falls si se если"),
     (
         Meaning::LABEL,
         "step steps question exercise problem example figure fig table page pages chapter section version case \
@@ -245,7 +245,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::PREMISE,
-        "after before when while having with without of since because as given if for by once starting adding subtracting multiplying \
+        "where بعد قبل عندما बाद जब когда gdy kiedy nadat terwijl wanneer efter när setelah sesudah ketika sau after before when while having with without of since because as given if for by once starting adding subtracting multiplying \
          dividing taking using knowing considering nach vor wenn nachdem mit von après avant quand avec tras después antes cuando \
          con depois quando dopo prima после до если из",
     ),

@@ -233,6 +233,8 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
     let text = match () {
         () if is(at, &NONE) && (begins || linked) => "0",
         () if is(at, &["no"]) && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
+        // "He doesn't have any left."
+        () if is(at, &["any"]) && (at.saturating_sub(4)..at).any(|before| tokens.slice(before).to_ascii_lowercase().ends_with("n't") || is(before, &["not", "never"])) => "0",
         () if is(at, &["once"]) && times() => "1",
         () if is(at, &["twice"]) && times() => "2",
         () if is(at, &["thrice"]) && times() => "3",
