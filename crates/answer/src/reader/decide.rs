@@ -23,10 +23,10 @@ const UNDETERMINED: &[&str] = &[
     "impossible to determine", "impossible to say", "does not state", "is missing", "both are valid", "both are possible", "there isn't one", "there is no such",
     "no such number", "does not exist", "doesn't exist", "not possible to", "isn't enough", "is not enough", "can't tell", "cannot tell", "can't say", "cannot say",
     "is undefined", "no unique", "would need to know", "need more information", "without knowing", "both work", "both are", "either is", "either works", "says nothing about",
-    "nicht bestimmen", "nicht genug", "nicht angegeben", "steht nicht", "nicht bekannt", "lässt sich nicht", "keine angabe", "dazu fehl", "es fehl", "beides ist", "beides wäre",
-    "impossible de", "pas assez", "pas indiqu", "me manque", "ne précise pas", "ne peux pas", "non si ricava", "non fornisce", "non ci sono dati", "dati insufficienti", "pas précis", "ne sait pas", "ne peut pas", "il manque", "ne dit pas", "les deux sont", "les deux convien",
-    "no se puede", "no se indica", "no se dice", "no dice", "no sabemos", "no es posible", "no lo dice", "falta el", "falta la", "ambas son", "ambos son",
-    "non lo dice", "non è indicat", "non si può", "non è possibile", "manca ", "non dice", "entrambi sono", "entrambe sono",
+    "nicht bestimmen", "nicht genug", "nicht angegeben", "steht nicht", "nicht bekannt", "lässt sich nicht", "keine angabe", "dazu fehl", "beides ist", "beides wäre",
+    "impossible de", "pas assez", "pas indiqu", "me manque", "ne précise pas", "ne peux pas", "non si ricava", "non fornisce", "non ci sono dati", "dati insufficienti", "pas précis", "ne sait pas", "ne peut pas", "ne dit pas", "les deux sont", "les deux convien",
+    "no se puede", "no se indica", "no se dice", "no dice", "no sabemos", "no es posible", "no lo dice", "ambas son", "ambos son",
+    "non lo dice", "non è indicat", "non si può", "non è possibile", "non dice", "entrambi sono", "entrambe sono",
     "não é possível", "não dá para", "não informa", "não diz", "não há nenhum", "não há como", "falta inform",
     "无法", "不能确定", "没有给出", "没有提供", "没有说明", "不知道", "未给出", "都成立", "都可以", "書かれていない", "書かれておらず", "求めることができ", "求められません", "わかりません", "分かりません", "できません",
     "주어지지 않", "알 수 없", "계산할 수 없", "할 수 없", "недостаточно", "не указан", "не сказано", "невозможно", "неизвестн", "нельзя", "не могу", "لا أستطيع", "غير مذكور", "لا يمكن", "غير معروف", "لم يذكر",
@@ -308,7 +308,7 @@ fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
             continue;
         }
         let leads = between.clone().any(|at| {
-            matches!(scan.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow | Kind::Bullet)
+            matches!(scan.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow | Kind::Bullet | Kind::Rule)
                 || scan.tokens.means(at, Meaning::CONCLUDES.with(Meaning::CORRECTS).with(Meaning::CHECKS))
                 || scan.is(at, &["final", "finally"])
         });

@@ -417,7 +417,17 @@ impl Lexer<'_> {
             let length = self.rest().bytes().take_while(|&b| b == b'_').count();
             self.push(if length == 2 { Kind::Bold } else { Kind::Other }, length);
         } else {
-            self.skip(1, false);
+            // The base of a number: "101101_2", "45_{10}".
+            let base = matches!(self.last(), Some(Kind::Number(_)));
+            let rest = &self.rest()[1..];
+            let braced = rest.strip_prefix('{').map(|inside| inside.bytes().take_while(u8::is_ascii_digit).count()).filter(|&digits| rest.as_bytes().get(digits + 1) == Some(&b'}'));
+            let bare = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let length = match braced {
+                Some(digits) if digits <= 2 => digits + 2,
+                None if bare <= 2 => bare,
+                _ => 0,
+            };
+            self.skip(if base { 1 + length } else { 1 }, false);
         }
     }
 

@@ -402,6 +402,8 @@ impl Scan<'_> {
         let each = |at: usize| self.is(at, &["each", "apiece", "per", "chacun", "chacune", "jeweils", "pro", "cadauno", "ciascuno"]) || self.is(at, &["cada"]) && self.is(at + 1, &["uno", "una"]);
         features.set(F::EachBehind, each(behind) || each(at + 1) || behind > at + 1 && each(behind - 1));
         features.set(F::Trails, self.kind(at + 1) == Kind::Ellipsis);
+        let of = (at.saturating_sub(2)..at).find(|&before| self.is(before, &["of", "de", "von", "der", "di"]) && before >= range.start);
+        features.set(F::AnyOf, of.is_some_and(|of| of > range.start && self.is(of - 1, &["any", "one", "each", "every", "either", "some", "none", "all", "both", "eine", "einer", "jede", "jeder", "uno", "una", "un", "une", "chacun", "cada"])));
         features.set(F::NoneOf, features.has(F::CountWord) && features.has(F::BeginsSentence) && self.is(at + 1, &["of", "de", "der", "von", "di"]));
         features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di"]));
         self.pair(at, range, features);

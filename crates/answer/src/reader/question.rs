@@ -162,7 +162,7 @@ impl Question {
                 .iter()
                 .any(|word| has(word)),
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
-            scales: scales(&tokens, &words),
+            scales: scales(&tokens),
             units: units(&tokens, &words),
             given_units: given_units(&tokens),
             open_ended: lower.trim_end().ends_with('='),
@@ -473,7 +473,7 @@ fn all_names(prompt: &str) -> Vec<String> {
 }
 
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".
-fn scales(tokens: &Tokens<'_>, words: &[usize]) -> Vec<usize> {
+fn scales(tokens: &Tokens<'_>) -> Vec<usize> {
     let stated = |&at: &usize| {
         let before = (at.saturating_sub(3)..at).any(|before| tokens.slice(before).eq_ignore_ascii_case("in"));
         let number = at > 0 && matches!(tokens.kind(at - 1), Kind::Number(_));
@@ -483,7 +483,7 @@ fn scales(tokens: &Tokens<'_>, words: &[usize]) -> Vec<usize> {
             None
         }
     };
-    words.iter().filter_map(stated).collect()
+    (0..tokens.tokens.len()).filter_map(|at| stated(&at)).collect()
 }
 
 /// Quantities that questions ask for by their verbs, as answers name them.

@@ -100,6 +100,11 @@ impl Scan<'_> {
     /// The number of the option that a sentence chooses: "The correct option is C."
     pub(super) fn chosen_option(&self, range: &Range<usize>) -> Option<usize> {
         let names = self.words(range).find(|&at| self.tokens.means(at, Meaning::ANSWER.with(Meaning::CONFIRMS)))?;
+        // "Option C: 36" only lists it.
+        let lists = self.is(names, &["option", "choice", "opción", "opção"]);
+        if lists && !self.words(range).any(|at| self.tokens.means(at, Meaning::LINK.with(Meaning::CONFIRMS)) && at != names) {
+            return None;
+        }
         (range.clone()).rev().filter(|&at| at != names).find_map(|at| self.option(self.tokens.slice(at)))
     }
 
