@@ -202,12 +202,20 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
     let others: Vec<bool> = mentions.iter().map(|mention| !scan.is_example(mention.at)).collect();
     let last_other = others.iter().rposition(|&other| other);
     let first_plain = (0..count).find(|&index| tiers[index] >= 2 && !mentions[index].features.has(F::Bullet));
+    // The last result of a computation, and where its sentence goes on behind it.
+    let is_result = |mention: &Mention| mention.features.has(F::EqualsLast) && !mention.features.any(&[F::InBrackets, F::Check, F::CheckSection, F::Hypothetical]);
+    let last_result = mentions.iter().rposition(is_result);
     for index in 0..count {
         let mention = &mentions[index];
         let (piece, at) = (mention.piece, mention.at);
         let tier = tiers[index];
         let mut features = mention.features;
         features.set(F::LastSentence, Some(piece) == last && first != last);
+        if let Some(result) = last_result {
+            features.set(F::LastResult, index == result);
+            features.set(F::ComputedLast, index == result && features.has(F::Computed) && Some(piece) == last);
+            features.set(F::AfterResult, index > result && mentions[result].piece == piece);
+        }
         features.set(F::SecondLast, Some(piece) == second_last && first != second_last);
         features.set(F::FirstSentence, Some(piece) == first && first != last);
         features.set(F::OnlySentence, Some(piece) == first && first == last);

@@ -154,6 +154,7 @@ impl Scan<'_> {
             let about = self.tokens.slice(before - 1);
             features.set(F::About, about.starts_with(['≈', '≃', '≅']) || about.starts_with("\\approx"));
             features.add(if equals_behind { F::EqualsMiddle } else { F::EqualsLast });
+            features.set(F::Computed, !equals_behind && (range.start..before - 1).rev().take(12).any(|at| matches!(self.kind(at), Kind::Operator(_))));
             features.set(F::AskedEquation, self.is_asked_equation(before - 1, range.start));
         } else if equals_behind {
             features.add(F::EqualsLeft);
