@@ -214,7 +214,6 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         if let Some(result) = last_result {
             features.set(F::LastResult, index == result);
             features.set(F::ComputedLast, index == result && features.has(F::Computed) && Some(piece) == last);
-            features.set(F::AfterResult, index > result && mentions[result].piece == piece);
         }
         features.set(F::SecondLast, Some(piece) == second_last && first != second_last);
         features.set(F::FirstSentence, Some(piece) == first && first != last);

@@ -34,6 +34,7 @@ impl Scan<'_> {
         let whole = self.features_of_piece(piece);
         let mut depth = 0usize;
         let mut elaborates = false;
+        let mut computed_at = None;
         let restates = self.restates(&range);
         let colons = range.clone().filter(|&at| self.kind(at) == Kind::Colon).count();
         for at in range.clone() {
@@ -46,10 +47,15 @@ impl Scan<'_> {
                 }
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = whole;
-                    features.set(F::Hypothetical, self.is_hypothetical(&self.turn(&range, at)));
                     features.set(F::Restates, restates && range.clone().take_while(|&before| before < at).all(|at| self.kind(at) != Kind::Colon));
                     features.set(F::SaidWrong, self.is_said_wrong(at, &range));
                     self.expression(at, &range, &mut features);
+                    // What was computed is said, whatever it would be for.
+                    let computed = features.has(F::Computed);
+                    if computed {
+                        features.remove(&[F::IfWould]);
+                    }
+                    features.set(F::Hypothetical, !computed && self.is_hypothetical(&self.turn(&range, at)));
                     self.form(at, &mut features);
                     self.cue(at, &range, &mut features);
                     self.clause(at, &range, &mut features);
@@ -58,6 +64,11 @@ impl Scan<'_> {
                     features.set(F::Example, self.is_example(at));
                     features.set(F::Cut, self.is_cut(at));
                     features.set(F::Choice, self.options.iter().any(|(_, option)| *option == at));
+                    if features.any(&[F::EqualsLast, F::EqualsMiddle]) {
+                        computed_at = Some(at);
+                    } else if let Some(computed) = computed_at {
+                        features.set(F::AfterResult, (computed + 1..at).all(|at| !self.goes_on(at)));
+                    }
                     found.push(Mention { at, piece: index, mark: Mark::Sentence, features });
                 }
                 _ => {}
@@ -83,6 +94,12 @@ impl Scan<'_> {
             Some(turn) => range.start..turn,
             None => range.clone(),
         }
+    }
+
+    /// A sign or word behind which a sentence says something new about its result.
+    fn goes_on(&self, at: usize) -> bool {
+        matches!(self.kind(at), Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open | Kind::Bold | Kind::Bar | Kind::Other)
+            || self.tokens.means(at, Meaning::CONCLUDES.with(Meaning::LINK).with(Meaning::OR).with(Meaning::AND).with(Meaning::GIVES))
     }
 
     /// "6 is wrong", "31 cannot be right"
@@ -197,7 +214,8 @@ impl Scan<'_> {
         features.set(F::PercentAsked, number.percent && question.asks_percent);
         features.set(F::PercentOdd, number.percent && !question.asks_percent);
         features.set(F::CountedTwice, features.has(F::AskedUnit) && question.counts_givens_in(unit));
-        let times = self.is(at + 1, &["time", "times", "occurrence", "occurrences", "digit", "digits", "mal", "fois", "veces", "vezes", "volte", "раз", "раза"]);
+        let compares = self.is(at + 2, &["as", "more", "less", "the", "than", "faster", "longer", "larger"]);
+        let times = !compares && self.is(at + 1, &["time", "times", "occurrence", "occurrences", "digit", "digits", "mal", "fois", "veces", "vezes", "volte", "раз", "раза"]);
         features.set(F::Times, times && (question.asks_times || question.asks_quotient));
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
         let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, &["once", "twice", "thrice"]);
@@ -355,7 +373,8 @@ impl Scan<'_> {
             let meaning = self.tokens.meaning(clause - 1);
             match self.kind(clause - 1) {
                 Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open => break,
-                Kind::Word(_) if meaning.has(Meaning::REASON) => {
+                Kind::Word(_) if meaning.has(Meaning::CONCLUDES) && meaning.has(Meaning::FOLLOWS) => break,
+                Kind::Word(_) if self.is_reason(clause - 1, range.start) => {
                     features.add(F::InReason);
                     break;
                 }
@@ -377,8 +396,8 @@ impl Scan<'_> {
         }
         // A reason that began before the last comma goes on, unless a conclusion was drawn.
         if !features.has(F::InReason) {
-            let reason = (range.start + 1..clause).rev().take(24).find(|&at| self.tokens.means(at, Meaning::REASON.with(Meaning::CONCLUDES)));
-            features.set(F::InReason, reason.is_some_and(|at| self.tokens.means(at, Meaning::REASON) && at > range.start + 2));
+            let reason = (range.start + 1..clause).rev().take(24).find(|&at| self.is_reason(at, range.start) || self.tokens.means(at, Meaning::CONCLUDES));
+            features.set(F::InReason, clause > range.start && !self.tokens.means(clause - 1, Meaning::FOLLOWS) && reason.is_some_and(|at| self.is_reason(at, range.start) && at > range.start + 2));
         }
         // "Because there are 2 trains, ..." comes before what it is the reason for; "21, because 7 take 3" after it.
         if features.has(F::InReason) {
@@ -406,7 +425,12 @@ impl Scan<'_> {
         let of = (at.saturating_sub(2)..at).find(|&before| self.is(before, &["of", "de", "von", "der", "di"]) && before >= range.start);
         features.set(F::AnyOf, of.is_some_and(|of| of > range.start && self.is(of - 1, &["any", "one", "each", "every", "either", "some", "none", "all", "both", "eine", "einer", "jede", "jeder", "uno", "una", "un", "une", "chacun", "cada"])));
         features.set(F::NoneOf, features.has(F::CountWord) && features.has(F::BeginsSentence) && self.is(at + 1, &["of", "de", "der", "von", "di"]));
-        features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di"]));
+        features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di", "as"]));
+        let part = self.number(at).is_some_and(|number| number.spelling == Spelling::Words && number.text.contains('/'));
+        features.set(F::PartOf, part && features.has(F::OfMany));
+        // "multiply by 100", "divided by 10"
+        let operation = |at: usize| self.is(at, &["multiply", "multiplied", "multiplying", "divide", "divided", "dividing", "divides"]);
+        features.set(F::Operand, at > range.start && self.is(at - 1, &["by"]) && (range.start..at).rev().take(10).any(operation));
         self.pair(at, range, features);
         // The words of the question in the clause itself.
         let from = (range.start..at).rev().find(|&at| matches!(self.kind(at), Kind::Comma | Kind::Colon)).unwrap_or(range.start);
@@ -423,6 +447,11 @@ impl Scan<'_> {
         if self.is_range_side(at, range) {
             features.add(F::RangeSide);
         }
+    }
+
+    /// True if a word begins a reason; "twice as long as" is none.
+    fn is_reason(&self, at: usize, start: usize) -> bool {
+        self.tokens.means(at, Meaning::REASON) && (!self.is(at, &["as"]) || at == start || self.kind(at - 1) == Kind::Comma)
     }
 
     /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
@@ -905,6 +934,10 @@ impl Features {
             return if self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared]) && !self.any(&[F::Question, F::Hypothetical]) { 4 } else { 0 };
         }
         if (self.any(&[F::Denied, F::NotCompared, F::SaidWrong, F::Refuted]) || self.has(F::InReason) && !self.has(F::ReasonFirst) || self.has(F::InIf) && !self.has(F::EqualsLast) || self.has(F::InPremise) && !self.any(&[F::CueGives, F::EqualsLast])) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
+            return 0;
+        }
+        let about = self.any(&[F::AfterResult, F::PartOf, F::Operand]) || self.has(F::Ordinal) && self.has(F::HasUnit) && !self.has(F::CueLink);
+        if about && !self.any(&[F::Boxed, F::Tagged, F::Bold, F::Declared, F::EqualsLast]) {
             return 0;
         }
         if self.has(F::Choice) && !self.has(F::Chosen) {

@@ -106,7 +106,7 @@ impl<'a> Scan<'a> {
         let bracketed = first == Kind::Open && last == Kind::Close && range.len() > 3;
         bracketed
             || range.clone().any(|at| self.kind(at) == Kind::Check && !(self.tokens.slice(at) == "✅" && range.clone().any(|at| self.kind(at) == Kind::Bold || self.tokens.means(at, Meaning::ANSWER))))
-            || self.opens_with(range, 5, Meaning::CHECKS)
+            || self.words(range).take(5).take_while(|&at| range.start == at || !matches!(self.kind(at - 1), Kind::Number(_))).any(|at| self.tokens.means(at, Meaning::CHECKS))
     }
 
     /// True if a question offers more: "Would you like to see the steps?"

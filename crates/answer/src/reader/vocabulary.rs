@@ -265,7 +265,7 @@ const WORDS: &[(Meaning, &str)] = &[
         "so therefore thus hence finally consequently then means somit daher folglich also donc ainsi finalement entonces luego así portanto \
          logo então quindi dunque allora итак значит следовательно поэтому dus więc zatem alltså tedy",
     ),
-    (Meaning::PLANS, "need needs first firstly let's let next begin start step compute calculate find determine plan zuerst d'abord primero"),
+    (Meaning::PLANS, "need needs first firstly let's let next begin start step compute calculate find determine plan divide multiply add subtract convert zuerst d'abord primero"),
     (
         Meaning::RANKS,
         "position place rank letter th floor row seat day month stelle platz position posición lugar posição rang место",
