@@ -21,7 +21,7 @@ const UNDETERMINED: &[&str] = &[
     "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give", "doesn't say",
     "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine", "not enough information", "insufficient information",
     "impossible to determine", "impossible to say", "does not state", "is missing", "both are valid", "both are possible", "there isn't one", "there is no such",
-    "no such number", "does not exist", "doesn't exist", "not possible to", "isn't enough", "is not enough", "can't tell", "cannot tell", "can't say", "cannot say",
+    "no such number", "does not exist", "doesn't exist", "not possible to", "isn't enough", "is not enough", "can't tell", "cannot tell", "can't say", "can't predict", "cannot predict", "nobody can know", "no one can know", "can't know", "cannot say",
     "is undefined", "no unique", "would need to know", "need more information", "without knowing", "both work", "both are", "either is", "either works", "says nothing about",
     "nicht bestimmen", "nicht genug", "nicht angegeben", "steht nicht", "nicht bekannt", "lässt sich nicht", "keine angabe", "dazu fehl", "beides ist", "beides wäre",
     "impossible de", "pas assez", "pas indiqu", "me manque", "ne précise pas", "ne peux pas", "non si ricava", "non fornisce", "non ci sono dati", "dati insufficienti", "pas précis", "ne sait pas", "ne peut pas", "ne dit pas", "les deux sont", "les deux convien",
@@ -154,7 +154,12 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let range = ..pieces.len().min(last_piece + 1);
     relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended);
     none.set(F::NoneAnswered, asked_done);
-    none.set(F::NoneDeclaredNothing, headed);
+    // "So the answer is" and nothing more
+    let open = pieces.get(last_piece).is_some_and(|piece| {
+        let last = piece.range.end - 1;
+        scan.words(&piece.range).any(|at| scan.tokens.means(at, Meaning::ANSWER)) && (scan.tokens.means(last, Meaning::LINK) || scan.kind(last) == Kind::Colon) && last_piece + 1 == pieces.len()
+    });
+    none.set(F::NoneDeclaredNothing, headed || open);
     nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, &mut none);
     Evidence { mentions, none, ended }
 }

@@ -10,6 +10,7 @@ use super::reading::Mark;
 use super::scan::Scan;
 use super::token::Kind;
 use super::vocabulary::Meaning;
+use crate::number::words::Language;
 
 /// A number of a completion that may be its answer.
 #[derive(Debug, Clone)]
@@ -45,6 +46,7 @@ impl Scan<'_> {
                 Kind::Colon if self.kind(at - usize::from(at > range.start)) != Kind::Quote => {
                     elaborates |= colons == 1 && found.iter().any(|mention| mention.at + 6 > at && (mention.at > range.start || mention.features.has(F::HasUnit)))
                 }
+                Kind::Word(_) if self.is(at, &["who", "whose"]) && at > range.start && self.kind(at - 1) == Kind::Comma => elaborates |= !found.is_empty(),
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = whole;
                     features.set(F::Restates, restates && range.clone().take_while(|&before| before < at).all(|at| self.kind(at) != Kind::Colon));
@@ -99,7 +101,8 @@ impl Scan<'_> {
     /// A sign or word behind which a sentence says something new about its result.
     fn goes_on(&self, at: usize) -> bool {
         matches!(self.kind(at), Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open | Kind::Bold | Kind::Bar | Kind::Other)
-            || self.tokens.means(at, Meaning::CONCLUDES.with(Meaning::LINK).with(Meaning::OR).with(Meaning::AND).with(Meaning::GIVES))
+            || self.tokens.means(at, Meaning::CONCLUDES.with(Meaning::LINK).with(Meaning::OR).with(Meaning::AND))
+            || self.is(at, &["which", "leaving", "leaves", "giving", "gives"])
     }
 
     /// "6 is wrong", "31 cannot be right"
@@ -171,7 +174,7 @@ impl Scan<'_> {
             let about = self.tokens.slice(before - 1);
             features.set(F::About, about.starts_with(['≈', '≃', '≅']) || about.starts_with("\\approx"));
             features.add(if equals_behind { F::EqualsMiddle } else { F::EqualsLast });
-            features.set(F::Computed, !equals_behind && (range.start..before - 1).rev().take(12).any(|at| matches!(self.kind(at), Kind::Operator(_))));
+            features.set(F::Computed, !equals_behind && (range.start..before - 1).rev().take(12).any(|at| matches!(self.kind(at), Kind::Operator(_)) || self.number(at).is_some_and(|number| number.text.contains('/'))));
             features.set(F::AskedEquation, self.is_asked_equation(before - 1, range.start));
         } else if equals_behind {
             features.add(F::EqualsLeft);
@@ -211,8 +214,9 @@ impl Scan<'_> {
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
             features.set(F::GivenUnit, !asked && question.asks_some_unit() && question.counts_givens_in(unit));
         }
-        features.set(F::PercentAsked, number.percent && question.asks_percent);
-        features.set(F::PercentOdd, number.percent && !question.asks_percent);
+        let percent = number.percent || self.percent_before(at);
+        features.set(F::PercentAsked, percent && question.asks_percent);
+        features.set(F::PercentOdd, percent && !question.asks_percent);
         features.set(F::CountedTwice, features.has(F::AskedUnit) && question.counts_givens_in(unit));
         let compares = self.is(at + 2, &["as", "more", "less", "the", "than", "faster", "longer", "larger"]);
         let times = !compares && self.is(at + 1, &["time", "times", "occurrence", "occurrences", "digit", "digits", "mal", "fois", "veces", "vezes", "volte", "раз", "раза"]);
@@ -220,7 +224,7 @@ impl Scan<'_> {
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
         let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, &["once", "twice", "thrice"]);
         features.set(F::CountWord, counts);
-        features.set(F::SmallWord, number.spelling == Spelling::Words && small && !counts);
+        features.set(F::SmallWord, number.spelling == Spelling::Words && small && !counts && !features.has(F::AskedUnit));
         features.set(F::Ordinal, number.ordinal && !question.asks_rank);
         features.set(F::OrdinalAsked, number.ordinal && question.asks_rank);
         let year = number.spelling == Spelling::Integer && number.text.len() == 4 && number.text.starts_with(['1', '2']) && !features.has(F::AskedUnit);
@@ -358,7 +362,7 @@ impl Scan<'_> {
         let target = matches!(cue, F::CueLink | F::CueColon | F::CueResult)
             && (range.start..at)
                 .rev()
-                .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) || cue != F::CueResult)
+                .take_while(|&word| cue != F::CueResult || word == before)
                 .any(|at| matches!(self.kind(at), Kind::Word(_)) && self.question.names_target(self.tokens.slice(at)));
         features.set(F::NamesTarget, target);
     }
@@ -451,7 +455,10 @@ impl Scan<'_> {
 
     /// True if a word begins a reason; "twice as long as" is none.
     fn is_reason(&self, at: usize, start: usize) -> bool {
-        self.tokens.means(at, Meaning::REASON) && (!self.is(at, &["as"]) || at == start || self.kind(at - 1) == Kind::Comma)
+        // Short words of one language are others of another.
+        let language = self.question.language;
+        let foreign = self.is(at, &["car"]) && language != Language::French || self.is(at, &["da", "denn"]) && language != Language::German;
+        self.tokens.means(at, Meaning::REASON) && !foreign && (!self.is(at, &["as"]) || at == start || self.kind(at - 1) == Kind::Comma)
     }
 
     /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
@@ -462,6 +469,9 @@ impl Scan<'_> {
             }
             let within = self.is(at, &["with", "mit", "avec", "con", "com", "by", "for", "of", "von"]);
             return !within || at == start || matches!(self.kind(at - 1), Kind::Comma);
+        }
+        if at == start && self.is(at, &["to"]) && matches!(self.kind(at + 1), Kind::Word(_)) {
+            return true;
         }
         let first = (start..at).all(|before| !matches!(self.kind(before), Kind::Word(m) if !m.has(Meaning::CONCLUDES)) && !matches!(self.kind(before), Kind::Number(_)));
         first && self.tokens.slice(at).len() > 5 && self.tokens.slice(at).to_ascii_lowercase().ends_with("ing")
@@ -817,7 +827,7 @@ impl Scan<'_> {
         let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
         let totals = table && range.clone().any(|at| self.tokens.means(at, Meaning::TOTALS.with(Meaning::ANSWER)));
         let asked = found.iter().any(|mention| mention.features.tier() > 0 && mention.features.has(F::AskedUnit));
-        for mention in found.iter_mut().filter(|mention| asked && mention.features.has(F::HasUnit) && !mention.features.has(F::AskedUnit)) {
+        for mention in found.iter_mut().filter(|mention| asked && mention.features.has(F::HasUnit) && !mention.features.any(&[F::AskedUnit, F::EqualsLast])) {
             mention.features.add(F::BesideAsked);
         }
         // Numbers that are about something else do not count.
@@ -880,6 +890,11 @@ impl Scan<'_> {
         }
     }
 
+    /// "%75", as Turkish writes it.
+    pub(super) fn percent_before(&self, at: usize) -> bool {
+        at > 0 && self.kind(at - 1) == Kind::Operator('%') && !self.tokens.is_spaced(at) && (at == 1 || self.tokens.is_spaced(at - 1) && !matches!(self.kind(at - 2), Kind::Number(_)))
+    }
+
     /// What one word or sign that compares says of the numbers beside it.
     fn compared_by(&self, at: usize, range: &Range<usize>, extreme: Extreme, found: &mut [Mention]) {
         let up = self.kind(at) == Kind::Greater || self.tokens.means(at, Meaning::UP);
@@ -895,7 +910,7 @@ impl Scan<'_> {
         let link = (at + 1..to.min(at + 5))
             .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) && !self.is(at, &["than"]))
             .find(|&at| self.tokens.means(at, Meaning::LINK) || self.kind(at) == Kind::Colon);
-        let open = |mention: &Mention| !mention.features.has(F::InReason);
+        let open = |mention: &Mention| !mention.features.any(&[F::InReason, F::EqualsLast]);
         if let Some(named) = link.and_then(|link| found.iter().position(|mention| mention.at > link && mention.at < to)) {
             if open(&found[named]) {
                 found[named].features.add(which);
@@ -906,7 +921,7 @@ impl Scan<'_> {
         let other = found.iter().position(|mention| mention.at > at && mention.at < to);
         if let Some(subject) = subject.filter(|&subject| open(&found[subject])) {
             found[subject].features.add(which);
-            if let Some(other) = other {
+            if let Some(other) = other.filter(|&other| open(&found[other])) {
                 found[other].features.add(other_way);
             }
         }

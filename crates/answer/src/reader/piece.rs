@@ -94,6 +94,14 @@ impl<'a> Scan<'a> {
         if range.start < self.tokens.tokens.len() && self.is(range.start, &["käme", "wäre", "wären", "hätte", "hätten", "gäbe"]) {
             return true;
         }
+        // "Si la voiture consommait 8 litres, il faudrait 36 litres."
+        let conditional = |at: usize| {
+            let word = self.tokens.slice(at).to_lowercase();
+            ["rait", "raient", "rebbe", "rebbero", "ría", "rían"].iter().any(|ending| word.ends_with(ending))
+        };
+        if ifs == 1 && self.question.language != Language::English && self.words(range).any(conditional) {
+            return true;
+        }
         // "24 if the gift was 3 coins, and 27 if it was none"
         let woulds = self.words(range).filter(|&at| self.is(at, &["would", "could", "might"])).count();
         let had = || self.words(range).any(|at| self.is(at, &["had"])) && would();
