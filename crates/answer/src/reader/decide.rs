@@ -116,7 +116,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
                 mention.features.add(F::Restates);
             }
             // "If she also worked on Sunday, it would be $240." behind the answer
-            if answered && mention.features.has(F::IfWould) {
+            if (answered || refused.is_some_and(|at| at < index)) && mention.features.has(F::IfWould) {
                 mention.features.add(F::Hypothetical);
             }
             mention.features.set(F::Explained, explained);
@@ -152,7 +152,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         mention.mark = Mark::Marker;
     }
     let range = ..pieces.len().min(last_piece + 1);
-    relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended);
+    relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended, refused);
     none.set(F::NoneAnswered, asked_done);
     // "So the answer is" and nothing more
     let open = pieces.get(last_piece).is_some_and(|piece| {
@@ -174,7 +174,7 @@ fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
 }
 
 /// What the mentions of a text say about each other.
-fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize], cut: bool) {
+fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize], cut: bool, refused: Option<usize>) {
     let keys: Vec<usize> = keys(scan, mentions);
     // What is said to be wrong is so wherever it stood before.
     for index in 0..mentions.len() {
@@ -209,7 +209,12 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
     let first_plain = (0..count).find(|&index| tiers[index] >= 2 && !mentions[index].features.has(F::Bullet));
     // The last result of a computation, and where its sentence goes on behind it.
     let is_result = |mention: &Mention| mention.features.has(F::EqualsLast) && !mention.features.any(&[F::InBrackets, F::Check, F::CheckSection, F::Hypothetical]);
-    let last_result = mentions.iter().rposition(is_result);
+    let last_result = mentions.iter().rposition(is_result).map(|result| {
+        // "60 min = 1 hour" where minutes were asked for
+        let asked = |mention: &Mention| mention.piece == mentions[result].piece && mention.features.has(F::EqualsMiddle) && mention.features.has(F::AskedUnit);
+        let other = mentions[result].features.has(F::OtherUnit);
+        mentions[..result].iter().rposition(asked).filter(|_| other).unwrap_or(result)
+    });
     for index in 0..count {
         let mention = &mentions[index];
         let (piece, at) = (mention.piece, mention.at);
@@ -218,8 +223,10 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         features.set(F::LastSentence, Some(piece) == last && first != last);
         if let Some(result) = last_result {
             features.set(F::LastResult, index == result);
+            features.set(F::StatesResult, index != result && keys[index] == keys[result] && mentions[result].piece == piece);
             features.set(F::ComputedLast, index == result && features.has(F::Computed) && Some(piece) == last);
         }
+        features.set(F::RefusedLater, refused.is_some_and(|refused| refused > piece));
         features.set(F::SecondLast, Some(piece) == second_last && first != second_last);
         features.set(F::FirstSentence, Some(piece) == first && first != last);
         features.set(F::OnlySentence, Some(piece) == first && first == last);
@@ -259,7 +266,7 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
             features.remove(&[
                 F::EndsSentence, F::BeginsSentence, F::LastOfSentence, F::OnlyOfSentence, F::LastSentence, F::OnlySentence, F::LaterNone, F::CueLink, F::CueGives,
                 F::CueConcludes, F::CueColon, F::CueStart, F::CueWith, F::CueTo, F::CueBy, F::CueOther, F::CueOf, F::CueComma, F::CueAnd, F::CueContext, F::CueResult,
-                F::SubjectVerb, F::IsSubject, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::Follows, F::Concludes,
+                F::Times, F::SubjectVerb, F::IsSubject, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::Follows, F::Concludes,
             ]);
         }
         mentions[index].features = features;

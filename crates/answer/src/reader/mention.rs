@@ -174,7 +174,7 @@ impl Scan<'_> {
             let about = self.tokens.slice(before - 1);
             features.set(F::About, about.starts_with(['≈', '≃', '≅']) || about.starts_with("\\approx"));
             features.add(if equals_behind { F::EqualsMiddle } else { F::EqualsLast });
-            features.set(F::Computed, !equals_behind && (range.start..before - 1).rev().take(12).any(|at| matches!(self.kind(at), Kind::Operator(_)) || self.number(at).is_some_and(|number| number.text.contains('/'))));
+            features.set(F::Computed, !equals_behind && (range.start..before - 1).rev().take(12).any(|at| matches!(self.kind(at), Kind::Operator(_)) || self.tokens.means(at, Meaning::OPERATOR) || self.number(at).is_some_and(|number| number.text.contains('/'))));
             features.set(F::AskedEquation, self.is_asked_equation(before - 1, range.start));
         } else if equals_behind {
             features.add(F::EqualsLeft);
@@ -209,7 +209,8 @@ impl Scan<'_> {
         }
         let unit = self.tokens.slice(at + 1);
         if self.is_unit(at + 1) {
-            let asked = question.asks_unit(unit);
+            // "4 pounds of candy"
+            let asked = question.asks_unit(unit) || self.is(at + 2, &["of", "de", "di"]) && question.asks_unit(self.tokens.slice(at + 3));
             features.set(F::AskedUnit, asked);
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
             features.set(F::GivenUnit, !asked && question.asks_some_unit() && question.counts_givens_in(unit));
@@ -354,6 +355,8 @@ impl Scan<'_> {
             self.kind(before) == Kind::Unequal
                 || self.tokens.means(before, Meaning::DENIES) && !self.is(before, &["no", "but", "sondern", "sino"])
         });
+        let doubted = (start..at).rev().take(8).any(|before| self.is(before, &["doubt", "doubts"]));
+        let denied = denied || doubted;
         features.set(F::Denied, denied);
         // "not 12 but 15", "not 12: it was 15"
         let contrast = self.is(before, &["but", "sondern", "sino", "mais", "ma"])
@@ -400,7 +403,7 @@ impl Scan<'_> {
         }
         // A reason that began before the last comma goes on, unless a conclusion was drawn.
         if !features.has(F::InReason) {
-            let reason = (range.start + 1..clause).rev().take(24).find(|&at| self.is_reason(at, range.start) || self.tokens.means(at, Meaning::CONCLUDES));
+            let reason = (range.start + 1..clause).rev().take(24).take_while(|&at| self.kind(at) != Kind::Colon).find(|&at| self.is_reason(at, range.start) || self.tokens.means(at, Meaning::CONCLUDES));
             features.set(F::InReason, clause > range.start && !self.tokens.means(clause - 1, Meaning::FOLLOWS) && reason.is_some_and(|at| self.is_reason(at, range.start) && at > range.start + 2));
         }
         // "Because there are 2 trains, ..." comes before what it is the reason for; "21, because 7 take 3" after it.

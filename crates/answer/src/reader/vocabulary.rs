@@ -171,7 +171,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::CHECKS,
-        "comparison incidentally contrast check checking checks verify verification verifying verified proof probe confirm confirming confirmation \
+        "infatti nämlich effet efectivamente comparison incidentally contrast check checking checks verify verification verifying verified proof probe confirm confirming confirmation \
          explanation note reason reasoning source sources reference references confidence hint tokens \
          nota notes remarque hinweis probe controle controleren kontrol kontrola sprawdzenie kontroll проверка примечание verifica vérification überprüfung kontrolle comprobación verificación verificação checked \
          double-check doublecheck sanity p.s. ps disclaimer page",
