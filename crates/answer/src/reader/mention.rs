@@ -55,7 +55,7 @@ impl Scan<'_> {
                     // What was computed is said, whatever it would be for.
                     let computed = features.has(F::Computed);
                     if computed {
-                        features.remove(&[F::IfWould]);
+                        features.remove(&[F::IfWould, F::Unsure, F::Plans]);
                     }
                     features.set(F::Hypothetical, !computed && self.is_hypothetical(&self.turn(&range, at)));
                     self.form(at, &mut features);
@@ -434,7 +434,7 @@ impl Scan<'_> {
         features.set(F::NoneOf, features.has(F::CountWord) && features.has(F::BeginsSentence) && self.is(at + 1, &["of", "de", "der", "von", "di"]));
         features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di", "as"]));
         let part = self.number(at).is_some_and(|number| number.spelling == Spelling::Words && number.text.contains('/'));
-        features.set(F::PartOf, part && features.has(F::OfMany));
+        features.set(F::PartOf, part && (features.has(F::OfMany) || self.is(at + 1, &["the"])));
         // "multiply by 100", "divided by 10"
         let operation = |at: usize| self.is(at, &["multiply", "multiplied", "multiplying", "divide", "divided", "dividing", "divides"]);
         features.set(F::Operand, at > range.start && self.is(at - 1, &["by"]) && (range.start..at).rev().take(10).any(operation));

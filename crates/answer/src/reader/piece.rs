@@ -156,13 +156,14 @@ impl<'a> Scan<'a> {
 
     /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
     pub(super) fn restates(&self, range: &Range<usize>) -> bool {
-        const ASKED: [&str; 18] = [
-            "asked", "asks", "asking", "wants", "wonder", "wondering", "gefragt", "fragt", "fragst", "demandé", "demandes", "demandez", "preguntado", "preguntas", "pregunta", "chiede", "perguntou", "told",
+        const ASKED: [&str; 17] = [
+            "asked", "asks", "asking", "wonder", "wondering", "gefragt", "fragt", "fragst", "demandé", "demandes", "demandez", "preguntado", "preguntas", "pregunta", "chiede", "perguntou", "told",
         ];
         let mut words = self.words(range).take(6);
         words.any(|at| {
             self.is(at, &["question", "problem", "text", "prompt", "puzzle"]) && self.is(at + 1, &["gives", "tells", "says", "states", "asks", "mentions"])
                 || self.is(at, &["question", "frage", "pregunta", "domanda", "pergunta", "вопрос", "pytanie"]) && self.tokens.means(at + 1, Meaning::LINK)
+                || self.is(at, &["wants"]) && self.is(at + 2, &["know", "find", "calculate"])
                 || self.is(at, &ASKED) && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
         })
     }

@@ -183,7 +183,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::CONCLUDES,
-        "więc zatem czyli dlatego så alltså dus daarom yani öyleyse böylece jadi maka sehingga vậy इसलिए إذن لذا allora alors поэтому so therefore thus hence finally altogether overall conclusion total totally now ahora jetzt maintenant adesso agora consequently then which means \
+        "thereby więc zatem czyli dlatego så alltså dus daarom yani öyleyse böylece jadi maka sehingga vậy इसलिए إذن لذا allora alors поэтому so therefore thus hence finally altogether overall conclusion total totally now ahora jetzt maintenant adesso agora consequently then which means \
          somit daher folglich insgesamt donc ainsi finalement entonces luego así portanto logo quindi dunque итак \
          значит следовательно",
     ),
@@ -262,7 +262,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::FOLLOWS,
-        "so therefore thus hence finally consequently then means somit daher folglich also donc ainsi finalement entonces luego así portanto \
+        "thereby so therefore thus hence finally consequently then means somit daher folglich also donc ainsi finalement entonces luego así portanto \
          logo então quindi dunque allora итак значит следовательно поэтому dus więc zatem alltså tedy",
     ),
     (Meaning::PLANS, "need needs first firstly let's let next begin start step compute calculate find determine plan divide multiply add subtract convert zuerst d'abord primero"),
