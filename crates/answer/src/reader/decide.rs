@@ -6,6 +6,7 @@ use super::feature::{Feature as F, Features};
 use super::mention::Mention;
 use super::piece::{Piece, pieces};
 use super::question::Question;
+use super::refusal;
 use super::reading::{Answer, Mark, NoAnswer, Reading};
 use super::scan::Scan;
 use super::token::{Kind, Tokens};
@@ -15,34 +16,6 @@ use crate::number::words::{scale, scaled};
 
 /// Most rivals that are told.
 const MOST_RIVALS: usize = 8;
-
-/// Phrases that say that there is no answer.
-const UNDETERMINED: &[&str] = &[
-    "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give", "doesn't say",
-    "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine", "not enough information", "insufficient information",
-    "impossible to determine", "impossible to say", "does not state", "is missing", "both are valid", "both are possible", "there isn't one", "there is no such",
-    "no such number", "does not exist", "doesn't exist", "not possible to", "isn't enough", "is not enough", "can't tell", "cannot tell", "can't say", "can't predict", "cannot predict", "nobody can know", "no one can know", "can't know", "cannot say",
-    "is undefined", "no unique", "would need to know", "need more information", "without knowing", "both work", "both are", "either is", "either works", "says nothing about",
-    "nicht bestimmen", "nicht genug", "nicht angegeben", "steht nicht", "nicht bekannt", "lässt sich nicht", "keine angabe", "dazu fehl", "beides ist", "beides wäre",
-    "impossible de", "pas assez", "pas indiqu", "me manque", "ne précise pas", "ne peux pas", "non si ricava", "non fornisce", "non ci sono dati", "dati insufficienti", "pas précis", "ne sait pas", "ne peut pas", "ne dit pas", "les deux sont", "les deux convien",
-    "no se puede", "no se indica", "no se dice", "no dice", "no sabemos", "no es posible", "no lo dice", "ambas son", "ambos son",
-    "non lo dice", "non è indicat", "non si può", "non è possibile", "non dice", "entrambi sono", "entrambe sono",
-    "não é possível", "não dá para", "não informa", "não diz", "não há nenhum", "não há como", "falta inform",
-    "无法", "不能确定", "没有给出", "没有提供", "没有说明", "不知道", "未给出", "都成立", "都可以", "書かれていない", "書かれておらず", "求めることができ", "求められません", "わかりません", "分かりません", "できません",
-    "주어지지 않", "알 수 없", "계산할 수 없", "할 수 없", "недостаточно", "не указан", "не сказано", "невозможно", "неизвестн", "нельзя", "не могу", "لا أستطيع", "غير مذكور", "لا يمكن", "غير معروف", "لم يذكر",
-    "नहीं दिया", "पता नहीं", "संभव नहीं", "verilmemiş", "bilinmiyor", "mümkün değil", "belirtilmemiş", "nie podano", "nie wiadomo", "nie da się", "brak informacji", "nie można",
-    "niet gegeven", "niet te zeggen", "staat er niet", "niet bekend", "không thể", "không cho biết", "tidak disebutkan", "tidak bisa", "tidak dapat", "framgår inte", "går inte att",
-];
-
-/// Phrases that leave the answer open.
-const DEPENDS: [&str; 12] = [
-    "depends on", "it depends", "depending on", "kommt darauf an", "hängt davon ab", "dépend ", "depende ", "dipende ", "取决于", "zależy", "зависит", "によって",
-];
-
-/// Phrases of a text that gives no answer.
-const REFUSES: [&str; 10] = [
-    "i can't", "i cannot", "i can not", "i'm sorry", "i am sorry", "unable to", "not able to", "i don't", "i do not", "as an ai",
-];
 
 /// A completion's mentions with what speaks for each, and what speaks for there being no answer.
 #[derive(Debug)]
@@ -67,6 +40,7 @@ pub(super) fn decide(question: &Question, text: &str, truncated: bool) -> Readin
 /// Gathers the evidence of a text.
 pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let pieces = pieces(scan.tokens);
+    let refusals = refusal::undetermined(scan.tokens.text);
     let mut mentions: Vec<Mention> = Vec::new();
     let mut none = Features::default();
     let mut ended = false;
@@ -100,12 +74,10 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         let mut found = scan.mentions(index, &pieces);
         let explains = answered && piece.begins_line && scan.words(range).any(|at| scan.tokens.means(at, Meaning::EXPLAINS)) && found.iter().all(|mention| mention.features.tier() < 2);
         explained |= explains;
-        let lower = || scan.tokens.text[scan.tokens.tokens[range.start].start..scan.tokens.tokens[range.end - 1].end].to_lowercase();
-        if range.len() > 2 {
-            let lower = lower();
-            if UNDETERMINED.iter().any(|phrase| lower.contains(phrase)) {
-                refused = Some(index);
-            }
+        let (from, to) = (scan.tokens.tokens[range.start].start, scan.tokens.tokens[range.end - 1].end);
+        let first = refusals.partition_point(|&at| at < from);
+        if refusals.get(first).is_some_and(|&at| at < to) {
+            refused = Some(index);
         }
         if piece.begins_line {
             depth = 0;
@@ -160,7 +132,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         scan.words(&piece.range).any(|at| scan.tokens.means(at, Meaning::ANSWER)) && (scan.tokens.means(last, Meaning::LINK) || scan.kind(last) == Kind::Colon) && last_piece + 1 == pieces.len()
     });
     none.set(F::NoneDeclaredNothing, headed || open);
-    nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, &mut none);
+    nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, !refusals.is_empty(), &mut none);
     Evidence { mentions, none, ended }
 }
 
@@ -177,12 +149,10 @@ fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
 fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize], cut: bool, refused: Option<usize>) {
     let keys: Vec<usize> = keys(scan, mentions);
     // What is said to be wrong is so wherever it stood before.
-    for index in 0..mentions.len() {
-        if mentions[index].features.has(F::SaidWrong) {
-            for earlier in (0..index).filter(|&earlier| keys[earlier] == keys[index]).collect::<Vec<_>>() {
-                mentions[earlier].features.add(F::Refuted);
-            }
-        }
+    let mut wrong: HashMap<usize, usize> = HashMap::new();
+    wrong.extend((0..mentions.len()).filter(|&index| mentions[index].features.has(F::SaidWrong)).map(|index| (keys[index], index)));
+    for (index, mention) in mentions.iter_mut().enumerate() {
+        mention.features.set(F::Refuted, wrong.get(&keys[index]).is_some_and(|&last| last > index));
     }
     let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
     let with_numbers: Vec<usize> = {
@@ -207,6 +177,22 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
     let others: Vec<bool> = mentions.iter().map(|mention| !scan.is_example(mention.at)).collect();
     let last_other = others.iter().rposition(|&other| other);
     let first_plain = (0..count).find(|&index| tiers[index] >= 2 && !mentions[index].features.has(F::Bullet));
+    // The number that all mentions from each on have, if they have one; the numbers of lists behind each.
+    let mut uniform: Vec<Option<usize>> = vec![None; count];
+    let mut bullets = vec![0usize; count + 1];
+    for index in (0..count).rev() {
+        uniform[index] = (index + 1 == count || uniform[index + 1] == Some(keys[index])).then_some(keys[index]);
+        bullets[index] = bullets[index + 1] + usize::from(mentions[index].features.has(F::Bullet));
+    }
+    // Two numbers that are all of their lines.
+    let mut lines: [Option<usize>; 2] = [None; 2];
+    for index in (0..count).filter(|&index| mentions[index].features.has(F::LineAlone)) {
+        match lines {
+            [None, _] => lines[0] = Some(keys[index]),
+            [Some(first), None] if first != keys[index] => lines[1] = Some(keys[index]),
+            _ => {}
+        }
+    }
     // The last result of a computation, and where its sentence goes on behind it.
     let is_result = |mention: &Mention| mention.features.has(F::EqualsLast) && !mention.features.any(&[F::InBrackets, F::Check, F::CheckSection, F::Hypothetical]);
     let last_result = mentions.iter().rposition(is_result).map(|result| {
@@ -242,24 +228,26 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         features.set(F::Repeated, times >= 4);
         features.set(F::LaterOther, features.has(F::Example) && last_other.is_some_and(|other| other > index));
         // A correction in a later sentence, with another number behind it, or in this one behind the number.
-        let withdrawn = corrected_at.iter().any(|&place| {
-            place > piece && mentions[index + 1..].iter().zip(&keys[index + 1..]).any(|(mention, &key)| mention.piece >= place && key != keys[index])
-                || place == piece && (at + 1..pieces[piece].range.end).any(|word| scan.tokens.means(word, Meaning::CORRECTS)) && mentions.get(index + 1).is_some()
+        let next = corrected_at.get(corrected_at.partition_point(|&place| place <= piece));
+        let behind = next.map(|&place| mentions.partition_point(|mention| mention.piece < place));
+        let other = behind.and_then(|from| uniform.get(from)).is_some_and(|key| *key != Some(keys[index]));
+        let withdrawn = other || corrected_at.binary_search(&piece).is_ok_and(|_| {
+            (at + 1..pieces[piece].range.end).any(|word| scan.tokens.means(word, Meaning::CORRECTS)) && mentions.get(index + 1).is_some()
         });
         features.set(F::Corrected, withdrawn);
-        let reopened = corrected_at.iter().any(|&place| place <= piece && place + 1 >= piece) && index > 0;
+        let corrects = |piece: usize| corrected_at.binary_search(&piece).is_ok();
+        let reopened = (corrects(piece) || piece > 0 && corrects(piece - 1)) && index > 0;
         features.set(F::Reopened, reopened);
-        let bare = corrected_at.iter().any(|&place| place > piece) && mentions.get(index + 1).is_none();
+        let bare = next.is_some() && mentions.get(index + 1).is_none();
         features.set(F::WithdrawnBare, bare);
         let bullet = features.has(F::Bullet);
-        let is_bullet = |mention: &Mention| mention.features.has(F::Bullet);
         features.set(F::ListAfter, bullet && first_plain.is_some_and(|plain| plain < index));
-        features.set(F::ListFollows, !bullet && mentions.get(index + 1..).unwrap_or_default().iter().filter(|mention| is_bullet(mention)).count() >= 2);
+        features.set(F::ListFollows, !bullet && bullets[index + 1] >= 2);
         features.set(F::ExplainFollows, !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)));
         features.set(F::TextCut, cut);
         features.set(F::CutLow, cut && tier <= 2);
         features.set(F::CutAfter, cut && Some(piece) != last);
-        features.set(F::OtherLines, features.has(F::LineAlone) && tiers.iter().enumerate().any(|(other, _)| other != index && keys[other] != keys[index] && mentions[other].features.has(F::LineAlone)));
+        features.set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
         features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
         // Where a number stands says nothing for one that is about something else.
         if tier == 0 {
@@ -341,10 +329,9 @@ fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
 }
 
 /// What speaks for there being no answer.
-fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool, none: &mut Features) {
+fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool, refuses: bool, none: &mut Features) {
     none.add(F::NoneBias);
-    let lower = scan.tokens.text.to_lowercase();
-    none.set(F::NoneRefused, UNDETERMINED.iter().any(|phrase| lower.contains(phrase)));
+    none.set(F::NoneRefused, refuses);
     none.set(F::NoneTruncated, scan.truncated && !ended);
     let best = mentions.iter().map(|mention| mention.features.tier()).max().unwrap_or(0);
     none.set(F::NoneNoResult, best < 2);
@@ -361,7 +348,7 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
     none.set(F::NoneContradicted, mentions.iter().any(|mention| mention.features.has(F::Contradicted)));
     none.set(F::NoneRivals, last_said.is_some_and(|mention| mention.features.any(&[F::RivalBehind, F::RivalBefore]) || mention.features.has(F::InList) && mention.features.tier() == 4));
     none.set(F::NoneWithdrawn, mentions.iter().any(|mention| mention.features.has(F::WithdrawnBare)));
-    none.set(F::NoneDepends, DEPENDS.iter().any(|phrase| lower.contains(phrase)));
+    none.set(F::NoneDepends, refusal::is_open(scan.tokens.text));
     let bare = scan.tokens.tokens.iter().all(|token| matches!(token.kind, Kind::Number(_) | Kind::Comma | Kind::Stop | Kind::Question | Kind::Line | Kind::Bullet | Kind::Close | Kind::Bold | Kind::Semicolon | Kind::Other | Kind::End));
     let different = |listed: &[&Mention]| listed.windows(2).any(|two| !scan.same(two[0].at, two[1].at));
     none.set(F::NoneUnsure, different(&unsure));
@@ -424,13 +411,12 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
 
 /// The reason for there being no answer.
 fn reason(scan: &Scan<'_>, evidence: &Evidence, best: Option<&Mention>) -> NoAnswer {
-    let lower = scan.tokens.text.to_lowercase();
     let rivals = best.is_some_and(|mention| mention.features.any(&[F::RivalBefore, F::RivalBehind, F::Contradicted, F::BoxList, F::OtherLines]));
     match () {
         () if evidence.none.has(F::NoneRefused) => NoAnswer::Refused,
         () if rivals => NoAnswer::Rivals,
         () if scan.truncated && !evidence.ended => NoAnswer::Truncated,
-        () if REFUSES.iter().any(|phrase| lower.contains(phrase)) => NoAnswer::Refused,
+        () if refusal::is_refusal(scan.tokens.text) => NoAnswer::Refused,
         () if !scan.tokens.numbers.is_empty() => NoAnswer::Unevaluated,
         () => NoAnswer::NoNumber,
     }

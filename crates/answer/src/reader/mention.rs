@@ -38,6 +38,9 @@ impl Scan<'_> {
         let mut computed_at = None;
         let restates = self.restates(&range);
         let colons = range.clone().filter(|&at| self.kind(at) == Kind::Colon).count();
+        let first_colon = range.clone().find(|&at| self.kind(at) == Kind::Colon).unwrap_or(range.end);
+        let turn = self.turn(&range);
+        let hypothetical = [range.start..turn, turn..range.end].map(|part| !part.is_empty() && self.is_hypothetical(&part));
         for at in range.clone() {
             match self.kind(at) {
                 Kind::Open if self.is_answer_in_brackets(at, range.start) => {}
@@ -49,7 +52,7 @@ impl Scan<'_> {
                 Kind::Word(_) if self.is(at, &["who", "whose"]) && at > range.start && self.kind(at - 1) == Kind::Comma => elaborates |= !found.is_empty(),
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = whole;
-                    features.set(F::Restates, restates && range.clone().take_while(|&before| before < at).all(|at| self.kind(at) != Kind::Colon));
+                    features.set(F::Restates, restates && at < first_colon);
                     features.set(F::SaidWrong, self.is_said_wrong(at, &range));
                     self.expression(at, &range, &mut features);
                     // What was computed is said, whatever it would be for.
@@ -57,7 +60,7 @@ impl Scan<'_> {
                     if computed {
                         features.remove(&[F::IfWould, F::Unsure, F::Plans]);
                     }
-                    features.set(F::Hypothetical, !computed && self.is_hypothetical(&self.turn(&range, at)));
+                    features.set(F::Hypothetical, !computed && hypothetical[usize::from(at >= turn)]);
                     self.form(at, &mut features);
                     self.cue(at, &range, &mut features);
                     self.clause(at, &range, &mut features);
@@ -65,7 +68,7 @@ impl Scan<'_> {
                     features.set(F::Elaborates, elaborates && !(features.has(F::EqualsLast) && features.has(F::EndsSentence)));
                     features.set(F::Example, self.is_example(at));
                     features.set(F::Cut, self.is_cut(at));
-                    features.set(F::Choice, self.options.iter().any(|(_, option)| *option == at));
+                    features.set(F::Choice, self.options.binary_search_by_key(&at, |&(_, option)| option).is_ok());
                     if features.any(&[F::EqualsLast, F::EqualsMiddle]) {
                         computed_at = Some(at);
                     } else if let Some(computed) = computed_at {
@@ -86,16 +89,12 @@ impl Scan<'_> {
         found
     }
 
-    /// The part of a sentence up to or from its turn ", but", in which a number stands.
-    fn turn(&self, range: &Range<usize>, at: usize) -> Range<usize> {
-        let turn = range.clone().find(|&word| {
-            matches!(self.kind(word), Kind::Comma | Kind::Other) && self.is(word + 1, &["but", "aber", "mais", "pero", "mas", "ma", "however", "instead"])
-        });
-        match turn {
-            Some(turn) if at > turn => turn..range.end,
-            Some(turn) => range.start..turn,
-            None => range.clone(),
-        }
+    /// The turn of a sentence, ", but"; its end where there is none.
+    fn turn(&self, range: &Range<usize>) -> usize {
+        let turns = |&at: &usize| {
+            matches!(self.kind(at), Kind::Comma | Kind::Other) && self.is(at + 1, &["but", "aber", "mais", "pero", "mas", "ma", "however", "instead"])
+        };
+        range.clone().find(turns).unwrap_or(range.end)
     }
 
     /// A sign or word behind which a sentence says something new about its result.
@@ -125,7 +124,7 @@ impl Scan<'_> {
         let follows = self.opens_with(range, 2, Meaning::FOLLOWS);
         features.set(F::Follows, follows);
         features.set(F::Concludes, !follows && self.opens_with(range, 2, Meaning::CONCLUDES));
-        match self.question.shares(self.tokens, range.clone()) {
+        match self.shares(range.clone()) {
             0 => {}
             1 => features.add(F::AskedOne),
             2 => features.add(F::AskedTwo),
@@ -442,7 +441,7 @@ impl Scan<'_> {
         // The words of the question in the clause itself.
         let from = (range.start..at).rev().find(|&at| matches!(self.kind(at), Kind::Comma | Kind::Colon)).unwrap_or(range.start);
         let to = (at + 1..range.end).find(|&at| matches!(self.kind(at), Kind::Comma | Kind::Colon)).unwrap_or(range.end);
-        features.set(F::ClauseAsked, self.question.shares(self.tokens, from..to) >= 2);
+        features.set(F::ClauseAsked, self.shares(from..to) >= 2);
         // "Ana is 18 and Ben is 36"
         let asked = |at: usize| self.question.asks_about(self.tokens.slice(at));
         let name = (range.start..at).rev().take(8).take_while(|&at| !matches!(self.kind(at), Kind::Number(_))).find(|&at| {

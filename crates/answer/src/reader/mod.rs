@@ -14,6 +14,7 @@ mod numeral;
 mod piece;
 mod question;
 mod reading;
+mod refusal;
 mod roles;
 mod scan;
 mod token;

@@ -270,26 +270,10 @@ impl Question {
         !self.names.is_empty()
     }
 
-    /// The number of different words of the sentence that asks which a stretch of a completion has, up to three.
-    pub fn shares(&self, tokens: &Tokens<'_>, range: std::ops::Range<usize>) -> usize {
-        const MOST: usize = 60;
-        let mut found: Vec<&String> = Vec::new();
-        for at in range.take(MOST) {
-            if !matches!(tokens.kind(at), Kind::Word(_)) {
-                continue;
-            }
-            for stem in stems(tokens.slice(at)) {
-                if let Some(asked) = self.asked.iter().find(|asked| **asked == stem)
-                    && !found.contains(&asked)
-                {
-                    found.push(asked);
-                    if found.len() == 3 {
-                        return 3;
-                    }
-                }
-            }
-        }
-        found.len()
+    /// The words of the sentence that asks which a word is, as bits.
+    pub fn asked_words(&self, word: &str) -> u64 {
+        let bit = |stem: &String| self.asked.iter().position(|asked| asked == stem).map_or(0, |at| 1 << at);
+        stems(word).iter().map(bit).fold(0, |words, bit| words | bit)
     }
 
     /// True if a word is a name that the last sentence of a story asks about.
