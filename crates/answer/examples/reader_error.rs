@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 "scientific" => Form::Scientific,
                 _ => Form::Number,
             };
-            let reading = read(&Asked { prompt: field("prompt"), form }, field("completion"), field("finish") == "length");
+            let reading =
+                read(&Asked { prompt: field("prompt"), form }, field("completion"), field("finish") == "length");
             let mut labels = vec![row["answer"].as_str()];
             labels.extend(row["also"].as_array().into_iter().flatten().map(Value::as_str));
             let ok = labels.iter().any(|label| match (label, &reading.answer) {
@@ -40,11 +41,20 @@ fn main() -> Result<(), Box<dyn Error>> {
             counts.1 += 1;
             if !ok && wrong {
                 let got = reading.answer.as_ref().map_or_else(|e| format!("({})", e.name()), |a| a.text.clone());
-                println!("{} {} want {:?} got {got}\n   Q {:?}\n   A {:?}", field("id"), row["tags"], labels, field("prompt").chars().rev().take(110).collect::<Vec<_>>().iter().rev().collect::<String>(), field("completion"));
+                println!(
+                    "{} {} want {:?} got {got}\n   Q {:?}\n   A {:?}",
+                    field("id"),
+                    row["tags"],
+                    labels,
+                    field("prompt").chars().rev().take(110).collect::<Vec<_>>().iter().rev().collect::<String>(),
+                    field("completion")
+                );
             }
         }
         for (kind, (right, all)) in &kinds {
-            if right < all { println!("  {kind:24} {right}/{all}"); }
+            if right < all {
+                println!("  {kind:24} {right}/{all}");
+            }
         }
         println!("{file}: {right}/{total}, false answers {false_answers}/{nulls}");
     }

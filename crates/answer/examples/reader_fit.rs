@@ -34,17 +34,21 @@ fn rows(file: &str) -> Result<Vec<Row>, Box<dyn Error>> {
             "scientific" => Form::Scientific,
             _ => Form::Number,
         };
-        let (mentions, none) = evidence(&Asked { prompt: field("prompt"), form }, field("completion"), field("finish") == "length");
+        let (mentions, none) =
+            evidence(&Asked { prompt: field("prompt"), form }, field("completion"), field("finish") == "length");
         let mut labels = vec![row["answer"].as_str()];
         labels.extend(row["also"].as_array().into_iter().flatten().map(Value::as_str));
         let indices = |features: &[Feature]| features.iter().map(|&feature| feature as usize).collect::<Vec<_>>();
         let mut candidates: Vec<Vec<usize>> = mentions.iter().map(|(_, features)| indices(features)).collect();
-        let mut right: Vec<bool> = mentions.iter().map(|(text, _)| labels.iter().flatten().any(|label| same_number(text, label))).collect();
+        let mut right: Vec<bool> =
+            mentions.iter().map(|(text, _)| labels.iter().flatten().any(|label| same_number(text, label))).collect();
         let mut texts: Vec<String> = mentions.into_iter().map(|(text, _)| text).collect();
         candidates.push(indices(&none));
         right.push(labels.contains(&None));
         texts.push("none".to_owned());
-        let values = (0..texts.len()).map(|index| (0..index).find(|&other| same_number(&texts[other], &texts[index])).unwrap_or(index)).collect();
+        let values = (0..texts.len())
+            .map(|index| (0..index).find(|&other| same_number(&texts[other], &texts[index])).unwrap_or(index))
+            .collect();
         rows.push(Row {
             values,
             id: field("id").to_owned(),
@@ -67,7 +71,12 @@ fn score(weights: &[f64], features: &[usize]) -> f64 {
 /// The choice of a set of weights: of the values that are mentioned, and of no answer, the one with the most evidence.
 fn choice(weights: &[f64], row: &Row) -> usize {
     let scores: Vec<f64> = row.candidates.iter().map(|features| score(weights, features).exp()).collect();
-    let sum = |index: usize| (0..scores.len()).filter(|&other| row.values[other] == row.values[index]).map(|other| scores[other]).sum::<f64>();
+    let sum = |index: usize| {
+        (0..scores.len())
+            .filter(|&other| row.values[other] == row.values[index])
+            .map(|other| scores[other])
+            .sum::<f64>()
+    };
     let sums: Vec<f64> = (0..scores.len()).map(sum).collect();
     let mut best = 0;
     for index in 1..scores.len() {
@@ -101,7 +110,8 @@ fn fit(rows: &[&Row], ridge: f64) -> Vec<f64> {
         for index in 0..size {
             mean[index] = 0.9 * mean[index] + 0.1 * gradient[index];
             square[index] = 0.999 * square[index] + 0.001 * gradient[index] * gradient[index];
-            let (m, v) = (mean[index] / (1.0 - 0.9f64.powi(step as i32)), square[index] / (1.0 - 0.999f64.powi(step as i32)));
+            let (m, v) =
+                (mean[index] / (1.0 - 0.9f64.powi(step as i32)), square[index] / (1.0 - 0.999f64.powi(step as i32)));
             weights[index] -= rate * m / (v.sqrt() + 1e-8);
         }
     }
@@ -130,14 +140,33 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} rows, {} whose label is not among the mentions", all.len(), unreachable.len());
     if show {
         for row in &unreachable {
-            println!("unreachable {} {} want {:?} of {:?}\n   Q {:?}\n   A {:?}", row.id, row.style, row.label, row.texts, row.prompt.chars().rev().take(100).collect::<Vec<_>>().iter().rev().collect::<String>(), row.completion);
+            println!(
+                "unreachable {} {} want {:?} of {:?}\n   Q {:?}\n   A {:?}",
+                row.id,
+                row.style,
+                row.label,
+                row.texts,
+                row.prompt.chars().rev().take(100).collect::<Vec<_>>().iter().rev().collect::<String>(),
+                row.completion
+            );
         }
     }
     let tell = |row: &Row, chosen: usize, weights: &[f64]| {
-        println!("{} {} want {:?} got {}\n   Q {:?}\n   A {:?}", row.id, row.style, row.label, row.texts[chosen], row.prompt.chars().rev().take(120).collect::<Vec<_>>().iter().rev().collect::<String>(), row.completion);
+        println!(
+            "{} {} want {:?} got {}\n   Q {:?}\n   A {:?}",
+            row.id,
+            row.style,
+            row.label,
+            row.texts[chosen],
+            row.prompt.chars().rev().take(120).collect::<Vec<_>>().iter().rev().collect::<String>(),
+            row.completion
+        );
         if std::env::var("WHY").is_ok() {
             for (index, features) in row.candidates.iter().enumerate() {
-                let names: Vec<String> = features.iter().map(|&feature| format!("{} {:.1}", Feature::ALL[feature].name(), weights[feature])).collect();
+                let names: Vec<String> = features
+                    .iter()
+                    .map(|&feature| format!("{} {:.1}", Feature::ALL[feature].name(), weights[feature]))
+                    .collect();
                 println!("      {:>10} {:6.2} {}", row.texts[index], score(weights, features), names.join(", "));
             }
         }
@@ -193,8 +222,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{file}: {right}/{} ({:.1} %)", rows.len(), 100.0 * right as f64 / rows.len() as f64);
     }
     if let Some(path) = write {
-        let lines: Vec<String> = Feature::ALL.iter().map(|&feature| format!("{}\t{:.3}", feature.name(), weights[feature as usize])).collect();
-        std::fs::write(path, format!("# {} rows, ridge {ridge}: examples/reader_fit.rs\n{}\n", all.len(), lines.join("\n")))?;
+        let lines: Vec<String> = Feature::ALL
+            .iter()
+            .map(|&feature| format!("{}\t{:.3}", feature.name(), weights[feature as usize]))
+            .collect();
+        std::fs::write(
+            path,
+            format!("# {} rows, ridge {ridge}: examples/reader_fit.rs\n{}\n", all.len(), lines.join("\n")),
+        )?;
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use super::feature::{Feature as F, Features};
 use super::mention::Mention;
 use super::piece::{Piece, pieces};
 use super::question::Question;
-use super::refusal;
 use super::reading::{Answer, Mark, NoAnswer, Reading};
+use super::refusal;
 use super::scan::Scan;
 use super::token::{Kind, Tokens};
 use super::value;
@@ -58,7 +58,9 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         }
         last_piece = index;
         let range = &piece.range;
-        let title = piece.heading || piece.begins_line && scan.kind(range.end - 1) == Kind::Colon || piece.begins_line && scan.kind(range.start) == Kind::Bold;
+        let title = piece.heading
+            || piece.begins_line && scan.kind(range.end - 1) == Kind::Colon
+            || piece.begins_line && scan.kind(range.start) == Kind::Bold;
         if title {
             let checks = scan.opens_with(range, 3, Meaning::CHECKS);
             if piece.heading || checks {
@@ -72,7 +74,10 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
             corrected_at.push(index);
         }
         let mut found = scan.mentions(index, &pieces);
-        let explains = answered && piece.begins_line && scan.words(range).any(|at| scan.tokens.means(at, Meaning::EXPLAINS)) && found.iter().all(|mention| mention.features.tier() < 2);
+        let explains = answered
+            && piece.begins_line
+            && scan.words(range).any(|at| scan.tokens.means(at, Meaning::EXPLAINS))
+            && found.iter().all(|mention| mention.features.tier() < 2);
         explained |= explains;
         let (from, to) = (scan.tokens.tokens[range.start].start, scan.tokens.tokens[range.end - 1].end);
         let first = refusals.partition_point(|&at| at < from);
@@ -112,7 +117,13 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
                 _ => {}
             }
         }
-        asked_done |= scan.question.instructs && found.iter().any(|mention| !mention.features.any(&[F::RivalBehind, F::RivalBefore, F::InList]) && mention.features.any(&[F::Continues, F::Whole]) && mention.features.has(F::InForm) || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast));
+        asked_done |= scan.question.instructs
+            && found.iter().any(|mention| {
+                !mention.features.any(&[F::RivalBehind, F::RivalBefore, F::InList])
+                    && mention.features.any(&[F::Continues, F::Whole])
+                    && mention.features.has(F::InForm)
+                    || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast)
+            });
         answered |= found.iter().any(|mention| {
             let tier = mention.features.tier();
             tier >= 2 || tier == 1 && mention.features.any(&[F::OnlyOfSentence, F::EndsSentence])
@@ -129,7 +140,9 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     // "So the answer is" and nothing more
     let open = pieces.get(last_piece).is_some_and(|piece| {
         let last = piece.range.end - 1;
-        scan.words(&piece.range).any(|at| scan.tokens.means(at, Meaning::ANSWER)) && (scan.tokens.means(last, Meaning::LINK) || scan.kind(last) == Kind::Colon) && last_piece + 1 == pieces.len()
+        scan.words(&piece.range).any(|at| scan.tokens.means(at, Meaning::ANSWER))
+            && (scan.tokens.means(last, Meaning::LINK) || scan.kind(last) == Kind::Colon)
+            && last_piece + 1 == pieces.len()
     });
     none.set(F::NoneDeclaredNothing, headed || open);
     nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, !refusals.is_empty(), &mut none);
@@ -139,24 +152,38 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
 /// A line that says that the answer stands on the next one: "**Answer:**", "### Final answer".
 fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
     let range = &piece.range;
-    let working = scan.words(range).any(|at| scan.is(at, &["solution", "lösung", "solución", "solução", "soluzione", "step", "steps"]));
+    let working = scan
+        .words(range)
+        .any(|at| scan.is(at, &["solution", "lösung", "solución", "solução", "soluzione", "step", "steps"]));
     let names = scan.words(range).any(|at| scan.tokens.means(at, Meaning::ANSWER));
     let sought = scan.words(range).any(|at| scan.tokens.means(at, Meaning::SEEKS));
     piece.begins_line && !piece.asks && names && !working && !sought && scan.words(range).count() <= 6
 }
 
 /// What the mentions of a text say about each other.
-fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize], cut: bool, refused: Option<usize>) {
+fn relate(
+    scan: &Scan<'_>,
+    pieces: &[Piece],
+    mentions: &mut [Mention],
+    corrected_at: &[usize],
+    cut: bool,
+    refused: Option<usize>,
+) {
     let keys: Vec<usize> = keys(scan, mentions);
     // What is said to be wrong is so wherever it stood before.
     let mut wrong: HashMap<usize, usize> = HashMap::new();
-    wrong.extend((0..mentions.len()).filter(|&index| mentions[index].features.has(F::SaidWrong)).map(|index| (keys[index], index)));
+    wrong.extend(
+        (0..mentions.len())
+            .filter(|&index| mentions[index].features.has(F::SaidWrong))
+            .map(|index| (keys[index], index)),
+    );
     for (index, mention) in mentions.iter_mut().enumerate() {
         mention.features.set(F::Refuted, wrong.get(&keys[index]).is_some_and(|&last| last > index));
     }
     let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
     let with_numbers: Vec<usize> = {
-        let mut places: Vec<usize> = mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
+        let mut places: Vec<usize> =
+            mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
         places.dedup();
         places
     };
@@ -194,10 +221,17 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         }
     }
     // The last result of a computation, and where its sentence goes on behind it.
-    let is_result = |mention: &Mention| mention.features.has(F::EqualsLast) && !mention.features.any(&[F::InBrackets, F::Check, F::CheckSection, F::Hypothetical]);
+    let is_result = |mention: &Mention| {
+        mention.features.has(F::EqualsLast)
+            && !mention.features.any(&[F::InBrackets, F::Check, F::CheckSection, F::Hypothetical])
+    };
     let last_result = mentions.iter().rposition(is_result).map(|result| {
         // "60 min = 1 hour" where minutes were asked for
-        let asked = |mention: &Mention| mention.piece == mentions[result].piece && mention.features.has(F::EqualsMiddle) && mention.features.has(F::AskedUnit);
+        let asked = |mention: &Mention| {
+            mention.piece == mentions[result].piece
+                && mention.features.has(F::EqualsMiddle)
+                && mention.features.has(F::AskedUnit)
+        };
         let other = mentions[result].features.has(F::OtherUnit);
         mentions[..result].iter().rposition(asked).filter(|_| other).unwrap_or(result)
     });
@@ -209,7 +243,10 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         features.set(F::LastSentence, Some(piece) == last && first != last);
         if let Some(result) = last_result {
             features.set(F::LastResult, index == result);
-            features.set(F::StatesResult, index != result && keys[index] == keys[result] && mentions[result].piece == piece);
+            features.set(
+                F::StatesResult,
+                index != result && keys[index] == keys[result] && mentions[result].piece == piece,
+            );
             features.set(F::ComputedLast, index == result && features.has(F::Computed) && Some(piece) == last);
         }
         features.set(F::RefusedLater, refused.is_some_and(|refused| refused > piece));
@@ -231,9 +268,11 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         let next = corrected_at.get(corrected_at.partition_point(|&place| place <= piece));
         let behind = next.map(|&place| mentions.partition_point(|mention| mention.piece < place));
         let other = behind.and_then(|from| uniform.get(from)).is_some_and(|key| *key != Some(keys[index]));
-        let withdrawn = other || corrected_at.binary_search(&piece).is_ok_and(|_| {
-            (at + 1..pieces[piece].range.end).any(|word| scan.tokens.means(word, Meaning::CORRECTS)) && mentions.get(index + 1).is_some()
-        });
+        let withdrawn = other
+            || corrected_at.binary_search(&piece).is_ok_and(|_| {
+                (at + 1..pieces[piece].range.end).any(|word| scan.tokens.means(word, Meaning::CORRECTS))
+                    && mentions.get(index + 1).is_some()
+            });
         features.set(F::Corrected, withdrawn);
         let corrects = |piece: usize| corrected_at.binary_search(&piece).is_ok();
         let reopened = (corrects(piece) || piece > 0 && corrects(piece - 1)) && index > 0;
@@ -243,18 +282,49 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         let bullet = features.has(F::Bullet);
         features.set(F::ListAfter, bullet && first_plain.is_some_and(|plain| plain < index));
         features.set(F::ListFollows, !bullet && bullets[index + 1] >= 2);
-        features.set(F::ExplainFollows, !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)));
+        features.set(
+            F::ExplainFollows,
+            !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)),
+        );
         features.set(F::TextCut, cut);
         features.set(F::CutLow, cut && tier <= 2);
         features.set(F::CutAfter, cut && Some(piece) != last);
-        features.set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
+        features
+            .set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
         features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
         // Where a number stands says nothing for one that is about something else.
         if tier == 0 {
             features.remove(&[
-                F::EndsSentence, F::BeginsSentence, F::LastOfSentence, F::OnlyOfSentence, F::LastSentence, F::OnlySentence, F::LaterNone, F::CueLink, F::CueGives,
-                F::CueConcludes, F::CueColon, F::CueStart, F::CueWith, F::CueTo, F::CueBy, F::CueOther, F::CueOf, F::CueComma, F::CueAnd, F::CueContext, F::CueResult,
-                F::Times, F::SubjectVerb, F::IsSubject, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::Follows, F::Concludes,
+                F::EndsSentence,
+                F::BeginsSentence,
+                F::LastOfSentence,
+                F::OnlyOfSentence,
+                F::LastSentence,
+                F::OnlySentence,
+                F::LaterNone,
+                F::CueLink,
+                F::CueGives,
+                F::CueConcludes,
+                F::CueColon,
+                F::CueStart,
+                F::CueWith,
+                F::CueTo,
+                F::CueBy,
+                F::CueOther,
+                F::CueOf,
+                F::CueComma,
+                F::CueAnd,
+                F::CueContext,
+                F::CueResult,
+                F::Times,
+                F::SubjectVerb,
+                F::IsSubject,
+                F::AskedOne,
+                F::AskedTwo,
+                F::AskedThree,
+                F::ClauseAsked,
+                F::Follows,
+                F::Concludes,
             ]);
         }
         mentions[index].features = features;
@@ -292,7 +362,12 @@ fn keys(scan: &Scan<'_>, mentions: &[Mention]) -> Vec<usize> {
             }
             // Other spellings of one value are few; long texts have many numbers, and are not searched for them.
             const LOOKED_AT: usize = 16;
-            let same = values.iter().rev().take(LOOKED_AT).position(|value| value::same(value, text)).map(|back| values.len() - 1 - back);
+            let same = values
+                .iter()
+                .rev()
+                .take(LOOKED_AT)
+                .position(|value| value::same(value, text))
+                .map(|back| values.len() - 1 - back);
             let key = same.unwrap_or(values.len());
             values.push(text);
             known.insert(text, key);
@@ -307,7 +382,12 @@ fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
     let mut contested: Vec<usize> = Vec::new();
     for pair in announced.windows(2) {
         let (first, second) = (&mentions[pair[0]], &mentions[pair[1]]);
-        if keys[pair[0]] == keys[pair[1]] || first.mark != second.mark || first.piece == second.piece || first.features.tier() != second.features.tier() || second.features.has(F::Reopened) {
+        if keys[pair[0]] == keys[pair[1]]
+            || first.mark != second.mark
+            || first.piece == second.piece
+            || first.features.tier() != second.features.tier()
+            || second.features.has(F::Reopened)
+        {
             continue;
         }
         let between = first.at + 1..second.at;
@@ -344,31 +424,87 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
     none.set(F::NoneAsks, (last.is_some_and(asks) || waits) && best < 3);
     let last_said = mentions.iter().rev().find(|mention| mention.features.tier() >= best.clamp(1, 2));
     let sure = mentions.iter().rposition(|mention| mention.features.tier() >= 2 && !mention.features.has(F::Unsure));
-    let unsure: Vec<&Mention> = mentions.iter().skip(sure.map_or(0, |sure| sure + 1)).filter(|mention| mention.features.has(F::Unsure)).collect();
+    let unsure: Vec<&Mention> = mentions
+        .iter()
+        .skip(sure.map_or(0, |sure| sure + 1))
+        .filter(|mention| mention.features.has(F::Unsure))
+        .collect();
     none.set(F::NoneContradicted, mentions.iter().any(|mention| mention.features.has(F::Contradicted)));
-    none.set(F::NoneRivals, last_said.is_some_and(|mention| mention.features.any(&[F::RivalBehind, F::RivalBefore]) || mention.features.has(F::InList) && mention.features.tier() == 4));
+    none.set(
+        F::NoneRivals,
+        last_said.is_some_and(|mention| {
+            mention.features.any(&[F::RivalBehind, F::RivalBefore])
+                || mention.features.has(F::InList) && mention.features.tier() == 4
+        }),
+    );
     none.set(F::NoneWithdrawn, mentions.iter().any(|mention| mention.features.has(F::WithdrawnBare)));
     none.set(F::NoneDepends, refusal::is_open(scan.tokens.text));
-    let bare = scan.tokens.tokens.iter().all(|token| matches!(token.kind, Kind::Number(_) | Kind::Comma | Kind::Stop | Kind::Question | Kind::Line | Kind::Bullet | Kind::Close | Kind::Bold | Kind::Semicolon | Kind::Other | Kind::End));
+    let bare = scan.tokens.tokens.iter().all(|token| {
+        matches!(
+            token.kind,
+            Kind::Number(_)
+                | Kind::Comma
+                | Kind::Stop
+                | Kind::Question
+                | Kind::Line
+                | Kind::Bullet
+                | Kind::Close
+                | Kind::Bold
+                | Kind::Semicolon
+                | Kind::Other
+                | Kind::End
+        )
+    });
     let different = |listed: &[&Mention]| listed.windows(2).any(|two| !scan.same(two[0].at, two[1].at));
     none.set(F::NoneUnsure, different(&unsure));
     none.set(F::NoneBareList, bare && different(&mentions.iter().collect::<Vec<_>>()));
-    none.set(F::NoneGuesses, best < 4 && different(&mentions.iter().filter(|mention| mention.features.any(&[F::Bullet, F::Question]) && mention.features.has(F::BeginsSentence) && mention.features.has(F::EndsSentence)).collect::<Vec<_>>()));
+    none.set(
+        F::NoneGuesses,
+        best < 4
+            && different(
+                &mentions
+                    .iter()
+                    .filter(|mention| {
+                        mention.features.any(&[F::Bullet, F::Question])
+                            && mention.features.has(F::BeginsSentence)
+                            && mention.features.has(F::EndsSentence)
+                    })
+                    .collect::<Vec<_>>(),
+            ),
+    );
     let operation = last.is_some_and(|piece| {
         let numbers: Vec<usize> = piece.range.clone().filter(|&at| matches!(scan.kind(at), Kind::Number(_))).collect();
-        let bracketed = |at: usize| piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Open).count() > piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Close).count();
-        numbers.last().is_some_and(|&at| !scan.is_alone(at) && !(bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other))))
+        let bracketed = |at: usize| {
+            piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Open).count()
+                > piece
+                    .range
+                    .clone()
+                    .take_while(|&other| other < at)
+                    .filter(|&other| scan.kind(other) == Kind::Close)
+                    .count()
+        };
+        numbers.last().is_some_and(|&at| {
+            !scan.is_alone(at) && !(bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other)))
+        })
     });
     none.set(F::NoneOperation, operation);
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
-    let null = (0..scan.tokens.tokens.len()).any(|at| scan.tokens.means(at, Meaning::ANSWER) && scan.kind(at + 1) == Kind::Quote && scan.kind(at + 2) == Kind::Colon && scan.is(at + 3, &["null", "none"]));
+    let null = (0..scan.tokens.tokens.len()).any(|at| {
+        scan.tokens.means(at, Meaning::ANSWER)
+            && scan.kind(at + 1) == Kind::Quote
+            && scan.kind(at + 2) == Kind::Colon
+            && scan.is(at + 3, &["null", "none"])
+    });
     none.set(F::NoneEmptyBox, empty || null);
     let seeks = last.is_some_and(|piece| !scan.has_number(&piece.range) && scan.seeks(&piece.range));
     none.set(F::NoneSeeks, seeks && best < 4);
     none.set(F::NoneProgram, scan.tokens.tokens.iter().any(|token| token.kind == Kind::Program));
     none.set(F::NoneOptions, !scan.options.is_empty());
     none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::BoxList])));
-    none.set(F::NoneCutDeclared, mentions.iter().any(|mention| mention.features.has(F::Cut) && mention.features.tier() >= 3));
+    none.set(
+        F::NoneCutDeclared,
+        mentions.iter().any(|mention| mention.features.has(F::Cut) && mention.features.tier() >= 3),
+    );
 }
 
 /// The reading that the evidence comes to.
@@ -376,7 +512,8 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     let text = |mention: &Mention| scan.number(mention.at).map(|number| number.text.clone());
     let mut reading = Reading::none(NoAnswer::NoNumber);
     let stated = evidence.mentions.iter().filter(|mention| mention.features.tier() >= 3);
-    reading.example_echoed = stated.clone().any(|mention| mention.features.has(F::Example) && mention.mark != Mark::Sentence);
+    reading.example_echoed =
+        stated.clone().any(|mention| mention.features.has(F::Example) && mention.mark != Mark::Sentence);
     // The evidence for a value is that of all its mentions.
     let keys = keys(scan, &evidence.mentions);
     let weights: Vec<f64> = evidence.mentions.iter().map(|mention| mention.features.score().exp()).collect();
@@ -384,24 +521,33 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     for (key, weight) in keys.iter().zip(&weights) {
         *sums.entry(*key).or_default() += weight;
     }
-    let best = (0..weights.len()).map(|index| (&evidence.mentions[index], sums[&keys[index]], weights[index])).fold(None, |best: Option<(&Mention, f64, f64)>, new| match best {
-        Some(best) if (best.1, best.2) > (new.1, new.2) => Some(best),
-        _ => Some(new),
-    });
+    let best = (0..weights.len()).map(|index| (&evidence.mentions[index], sums[&keys[index]], weights[index])).fold(
+        None,
+        |best: Option<(&Mention, f64, f64)>, new| match best {
+            Some(best) if (best.1, best.2) > (new.1, new.2) => Some(best),
+            _ => Some(new),
+        },
+    );
     let best = best.map(|(mention, sum, _)| (mention, sum));
     let none = evidence.none.score().exp();
-    let chosen = best.filter(|(_, score)| *score > none).map(|(mention, _)| mention).filter(|mention| !mention.features.has(F::Cut));
+    let chosen = best
+        .filter(|(_, score)| *score > none)
+        .map(|(mention, _)| mention)
+        .filter(|mention| !mention.features.has(F::Cut));
     reading.answers_example = chosen.is_some_and(|mention| mention.features.has(F::Example));
     let answered = chosen.and_then(text);
     for rival in stated.filter(|mention| !mention.features.has(F::Example)).filter_map(text) {
-        let known = reading.rivals.contains(&rival) || answered.as_ref().is_some_and(|answer| value::same(answer, &rival));
+        let known =
+            reading.rivals.contains(&rival) || answered.as_ref().is_some_and(|answer| value::same(answer, &rival));
         if !known && reading.rivals.len() < MOST_RIVALS {
             reading.rivals.push(rival);
         }
     }
     reading.answer = match chosen {
         Some(mention) => match scan.number(mention.at) {
-            Some(number) => Ok(Answer { text: canonical(scan, mention.at), span: number.start..number.end, mark: mention.mark }),
+            Some(number) => {
+                Ok(Answer { text: canonical(scan, mention.at), span: number.start..number.end, mark: mention.mark })
+            }
             None => Err(NoAnswer::NoNumber),
         },
         None => Err(reason(scan, evidence, best.map(|(mention, _)| mention))),
@@ -411,7 +557,9 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
 
 /// The reason for there being no answer.
 fn reason(scan: &Scan<'_>, evidence: &Evidence, best: Option<&Mention>) -> NoAnswer {
-    let rivals = best.is_some_and(|mention| mention.features.any(&[F::RivalBefore, F::RivalBehind, F::Contradicted, F::BoxList, F::OtherLines]));
+    let rivals = best.is_some_and(|mention| {
+        mention.features.any(&[F::RivalBefore, F::RivalBehind, F::Contradicted, F::BoxList, F::OtherLines])
+    });
     match () {
         () if evidence.none.has(F::NoneRefused) => NoAnswer::Refused,
         () if rivals => NoAnswer::Rivals,

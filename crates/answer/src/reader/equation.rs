@@ -163,5 +163,4 @@ impl Scan<'_> {
     pub(super) fn numbers_follow(&self, at: usize, end: usize) -> bool {
         (at..end).any(|at| matches!(self.kind(at), Kind::Number(_)))
     }
-
 }

@@ -3,8 +3,8 @@
 use std::hash::Hasher;
 
 use super::language::language_of;
-use super::scan::NO_UNIT;
 use super::numeral::{Spelling, Style};
+use super::scan::NO_UNIT;
 use super::token::{Kind, Number, Tokens};
 use super::value;
 use super::vocabulary::{Fnv, Meaning};
@@ -116,12 +116,41 @@ impl Question {
         let digitwise = has("digit");
         let extreme = if digitwise {
             None
-        } else if ["maxim", "larger", "largest", "greater", "greatest", "bigger", "biggest", "更大", "最大", "größer", "plus grand", "mayor", "maggiore"]
-            .iter()
-            .any(|word| has(word))
+        } else if [
+            "maxim",
+            "larger",
+            "largest",
+            "greater",
+            "greatest",
+            "bigger",
+            "biggest",
+            "更大",
+            "最大",
+            "größer",
+            "plus grand",
+            "mayor",
+            "maggiore",
+        ]
+        .iter()
+        .any(|word| has(word))
         {
             Some(Extreme::Largest)
-        } else if ["minim", "minin", "smaller", "smallest", "lesser", "更小", "最小", "kleiner", "plus petit", "menor", "minore"].iter().any(|word| has(word)) {
+        } else if [
+            "minim",
+            "minin",
+            "smaller",
+            "smallest",
+            "lesser",
+            "更小",
+            "最小",
+            "kleiner",
+            "plus petit",
+            "menor",
+            "minore",
+        ]
+        .iter()
+        .any(|word| has(word))
+        {
             Some(Extreme::Smallest)
         } else {
             None
@@ -142,7 +171,9 @@ impl Question {
                     && operands.iter().all(|operand| operand.bytes().all(|b| b.is_ascii_digit()))
                     && operands.iter().any(|operand| operand.len() > 3),
                 binary: has("binary"),
-                counts: ["how many", "how much", "count", "wie viel", "combien", "cuánt", "quant"].iter().any(|word| has(word)),
+                counts: ["how many", "how much", "count", "wie viel", "combien", "cuánt", "quant"]
+                    .iter()
+                    .any(|word| has(word)),
             },
             language,
             selects: extreme.is_some() || copies || (has("convert") && in_words),
@@ -153,14 +184,62 @@ impl Question {
                 .any(|word| has(word)),
             asks_year: form == Form::Number && (has("which year") || has("what year")),
             asks_remainder: has("remainder") || has("modul") || has(" mod ") || has("reste") && form == Form::Integer,
-            asks_rank: ["position", "which place", "what place", "rank", "what floor", "which floor", "which row", "which letter", "what number", "which number", "from the left", "from the right", "in line", "in which", "which day", "stelle", "platz"]
-                .iter()
-                .any(|phrase| has(phrase)),
+            asks_rank: [
+                "position",
+                "which place",
+                "what place",
+                "rank",
+                "what floor",
+                "which floor",
+                "which row",
+                "which letter",
+                "what number",
+                "which number",
+                "from the left",
+                "from the right",
+                "in line",
+                "in which",
+                "which day",
+                "stelle",
+                "platz",
+            ]
+            .iter()
+            .any(|phrase| has(phrase)),
             asks_brackets: has("parenthes") || has("bracket"),
-            asks_times: ["count", "times", "occur", "often", "digit", "wie oft", "combien de fois", "veces", "vezes", "volte"].iter().any(|word| has(word)),
-            asks_difference: [" more", "difference", " less", " fewer", "cheaper", "expensive", "älter", "teurer", "mehr", "plus de", "más ", "older", "younger", "taller", "longer", "heavier"]
-                .iter()
-                .any(|word| has(word)),
+            asks_times: [
+                "count",
+                "times",
+                "occur",
+                "often",
+                "digit",
+                "wie oft",
+                "combien de fois",
+                "veces",
+                "vezes",
+                "volte",
+            ]
+            .iter()
+            .any(|word| has(word)),
+            asks_difference: [
+                " more",
+                "difference",
+                " less",
+                " fewer",
+                "cheaper",
+                "expensive",
+                "älter",
+                "teurer",
+                "mehr",
+                "plus de",
+                "más ",
+                "older",
+                "younger",
+                "taller",
+                "longer",
+                "heavier",
+            ]
+            .iter()
+            .any(|word| has(word)),
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
             scales: scales(&tokens),
             units: units(&tokens, &words),
@@ -244,8 +323,9 @@ impl Question {
         !lower.is_empty()
             && self.units.iter().any(|unit| {
                 let wide = unit.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
-                wide && lower.starts_with(unit.as_str()) ||
-                stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
+                wide && lower.starts_with(unit.as_str())
+                    || stem(unit) == stem(&lower)
+                    || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
             })
     }
 
@@ -390,9 +470,52 @@ fn names(prompt: &str) -> Vec<String> {
 
 /// Words that every question has.
 const QUESTION_WORDS: [&str; 46] = [
-    "how", "many", "much", "what", "which", "when", "who", "does", "did", "do", "will", "would", "can", "could", "find", "give", "wie", "viele",
-    "viel", "was", "welche", "combien", "quel", "quelle", "cuántos", "cuántas", "cuánto", "qué", "cuál", "quantos", "quantas", "qual", "quanto", "quanti",
-    "quante", "quale", "сколько", "ile", "kolik", "hoeveel", "hur", "många", "kaç", "answer", "number", "please",
+    "how",
+    "many",
+    "much",
+    "what",
+    "which",
+    "when",
+    "who",
+    "does",
+    "did",
+    "do",
+    "will",
+    "would",
+    "can",
+    "could",
+    "find",
+    "give",
+    "wie",
+    "viele",
+    "viel",
+    "was",
+    "welche",
+    "combien",
+    "quel",
+    "quelle",
+    "cuántos",
+    "cuántas",
+    "cuánto",
+    "qué",
+    "cuál",
+    "quantos",
+    "quantas",
+    "qual",
+    "quanto",
+    "quanti",
+    "quante",
+    "quale",
+    "сколько",
+    "ile",
+    "kolik",
+    "hoeveel",
+    "hur",
+    "många",
+    "kaç",
+    "answer",
+    "number",
+    "please",
 ];
 
 /// Beginnings of a word by which its forms are compared; pairs of characters of a script that does not separate words.
@@ -413,7 +536,10 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
     let ends = |at: usize| matches!(tokens.kind(at), Kind::Stop | Kind::Question | Kind::Line);
     let count = tokens.tokens.len();
     let end = (0..count).rev().find(|&at| tokens.kind(at) == Kind::Question).unwrap_or_else(|| {
-        (0..count).rev().find(|&at| !ends(at) && matches!(tokens.kind(at), Kind::Number(_)) || tokens.slice(at).len() > 2).map_or(0, |at| at + 1)
+        (0..count)
+            .rev()
+            .find(|&at| !ends(at) && matches!(tokens.kind(at), Kind::Number(_)) || tokens.slice(at).len() > 2)
+            .map_or(0, |at| at + 1)
     });
     let start = (0..end).rev().find(|&at| ends(at)).map_or(0, |at| at + 1);
     let common = Meaning::FILLER
@@ -431,7 +557,11 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
         let Kind::Word(meaning) = tokens.kind(at) else { continue };
         let wide = word.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
         let total = meaning.has(Meaning::TOTALS.with(Meaning::RESULT).with(Meaning::GIVES));
-        if !wide && (word.chars().count() < 3 || meaning.has(common) && !total || QUESTION_WORDS.iter().any(|one| word.eq_ignore_ascii_case(one))) {
+        if !wide
+            && (word.chars().count() < 3
+                || meaning.has(common) && !total
+                || QUESTION_WORDS.iter().any(|one| word.eq_ignore_ascii_case(one)))
+        {
             continue;
         }
         for stem in stems(word) {
@@ -446,7 +576,9 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
 /// Words with a capital letter in a story, wherever they stand.
 fn all_names(prompt: &str) -> Vec<String> {
     const MOST: usize = 40;
-    let words = prompt.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 2 && word.starts_with(char::is_uppercase));
+    let words = prompt
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|word| word.len() > 2 && word.starts_with(char::is_uppercase));
     let mut found: Vec<String> = Vec::new();
     for word in words {
         if found.len() < MOST && !found.iter().any(|known| known == word) {
@@ -496,14 +628,16 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
         let beside = pair[1] == pair[0] + 1;
         // "combien de jours"
         let b = if matches!(b.as_str(), "de" | "of" | "d") { tokens.slice(pair[1] + 1).to_lowercase() } else { b };
-        let named = !matches!(tokens.kind(pair[1]), Kind::Word(meaning) if meaning.has(NO_UNIT)) && !matches!(b.as_str(), "all" | "total");
+        let named = !matches!(tokens.kind(pair[1]), Kind::Word(meaning) if meaning.has(NO_UNIT))
+            && !matches!(b.as_str(), "all" | "total");
         if beside && named && ASKS_UNITS.contains(&a.as_str()) && b.len() > 1 {
             units.push(b);
         }
         // "2.5小时行驶多少千米"
         for asks in ["多少", "几", "몇", "何"] {
             for run in [&a, &tokens.slice(pair[1]).to_lowercase()] {
-                let unit: String = run.split_once(asks).map_or_else(String::new, |(_, unit)| unit.chars().take(1).collect());
+                let unit: String =
+                    run.split_once(asks).map_or_else(String::new, |(_, unit)| unit.chars().take(1).collect());
                 if !unit.is_empty() && !units.contains(&unit) {
                     units.push(unit);
                 }
@@ -515,15 +649,47 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
 
 /// Short forms of units and how the units begin.
 const SHORT_UNITS: [(&str, &[&str]); 17] = [
-    ("l", &["litr", "liter"]), ("ml", &["millil"]), ("km", &["kilom", "quilôm", "chilom"]), ("m", &["metr", "meter", "mètre"]), ("cm", &["centim", "zentim"]),
-    ("mm", &["millim"]), ("kg", &["kilog", "kilo", "quilo", "chilo"]), ("g", &["gram"]), ("h", &["hour", "stund", "heure", "hora", "ore"]), ("hr", &["hour"]), ("hrs", &["hour"]),
-    ("min", &["minut"]), ("mins", &["minut"]), ("s", &["second", "sekund", "segund"]), ("sec", &["second"]), ("t", &["ton"]), ("€", &["euro"]),
+    ("l", &["litr", "liter"]),
+    ("ml", &["millil"]),
+    ("km", &["kilom", "quilôm", "chilom"]),
+    ("m", &["metr", "meter", "mètre"]),
+    ("cm", &["centim", "zentim"]),
+    ("mm", &["millim"]),
+    ("kg", &["kilog", "kilo", "quilo", "chilo"]),
+    ("g", &["gram"]),
+    ("h", &["hour", "stund", "heure", "hora", "ore"]),
+    ("hr", &["hour"]),
+    ("hrs", &["hour"]),
+    ("min", &["minut"]),
+    ("mins", &["minut"]),
+    ("s", &["second", "sekund", "segund"]),
+    ("sec", &["second"]),
+    ("t", &["ton"]),
+    ("€", &["euro"]),
 ];
 
 /// Words behind which a question names the unit of its answer.
 const ASKS_UNITS: [&str; 20] = [
-    "many", "in", "much", "combien", "cuántos", "cuántas", "viele", "quanti", "quante", "quantos", "quantas", "ile", "kaç", "hoeveel", "många", "сколько",
-    "mange", "kolik", "berapa", "hány",
+    "many",
+    "in",
+    "much",
+    "combien",
+    "cuántos",
+    "cuántas",
+    "viele",
+    "quanti",
+    "quante",
+    "quantos",
+    "quantas",
+    "ile",
+    "kaç",
+    "hoeveel",
+    "många",
+    "сколько",
+    "mange",
+    "kolik",
+    "berapa",
+    "hány",
 ];
 
 /// Beginnings of the words behind the numbers of a question.

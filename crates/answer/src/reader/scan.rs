@@ -57,7 +57,16 @@ impl<'a> Scan<'a> {
             truncated,
             excluded: vec![false; tokens.tokens.len()],
             markers: Vec::new(),
-            asked: tokens.tokens.iter().enumerate().map(|(at, token)| if matches!(token.kind, Kind::Word(_)) { question.asked_words(tokens.slice(at)) } else { 0 }).collect(),
+            asked: tokens
+                .tokens
+                .iter()
+                .enumerate()
+                .map(
+                    |(at, token)| {
+                        if matches!(token.kind, Kind::Word(_)) { question.asked_words(tokens.slice(at)) } else { 0 }
+                    },
+                )
+                .collect(),
             options: Vec::new(),
             end: tokens.text.trim_end_matches(['*', '`', '$', '}']).len(),
         };
@@ -67,7 +76,9 @@ impl<'a> Scan<'a> {
         for at in 0..tokens.tokens.len() {
             if let Some(number) = tokens.number(at) {
                 // A fraction that is the operation which was asked for gives the question back.
-                let given_back = number.spelling == Spelling::Fraction && question.is_asked_operation(&[number]) && question.form != Form::Fraction;
+                let given_back = number.spelling == Spelling::Fraction
+                    && question.is_asked_operation(&[number])
+                    && question.form != Form::Fraction;
                 let excluded = number.name
                     || given_back
                     || number.spelling == Spelling::None

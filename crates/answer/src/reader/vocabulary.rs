@@ -187,7 +187,10 @@ const WORDS: &[(Meaning, &str)] = &[
          somit daher folglich insgesamt donc ainsi finalement entonces luego así portanto logo quindi dunque итак \
          значит следовательно",
     ),
-    (Meaning::DENIES, "not instead isn't wasn't neither doubt doubts hardly nicht sondern pas non no rather except excluding"),
+    (
+        Meaning::DENIES,
+        "not instead isn't wasn't neither doubt doubts hardly nicht sondern pas non no rather except excluding",
+    ),
     (Meaning::OR, "or oder ou o или либо atau albo lub czy veya ya_da hoặc eller nebo vagy tai"),
     (Meaning::AND, "and und et y e и dan"),
     (Meaning::IF, "s'il s'ils if suppose supposing assume imagine instance wenn falls si se если"),
@@ -198,7 +201,10 @@ const WORDS: &[(Meaning, &str)] = &[
          index level grade unit lesson method approach attempt try reading day footnote workbook iso gpt gpt-4 q",
     ),
     (Meaning::MINUS, "minus negative moins menos meno минус سالب ऋण"),
-    (Meaning::OPERATOR, "x times plus minus divided multiplied mod modulo mal durch fois умножить разделить поделить multipliziert geteilt multiplié multipliée divisé divisée multiplicado multiplicada dividido dividida moltiplicato diviso razy podzielić podzielone dibagi dikali kali keer gedeeld"),
+    (
+        Meaning::OPERATOR,
+        "x times plus minus divided multiplied mod modulo mal durch fois умножить разделить поделить multipliziert geteilt multiplié multipliée divisé divisée multiplicado multiplicada dividido dividida moltiplicato diviso razy podzielić podzielone dibagi dikali kali keer gedeeld",
+    ),
     (
         Meaning::ASKS,
         "q question problem exercise user human instruction input task example query prompt frage pregunta pergunta \
@@ -265,7 +271,10 @@ const WORDS: &[(Meaning, &str)] = &[
         "thereby so therefore thus hence finally consequently then means somit daher folglich also donc ainsi finalement entonces luego así portanto \
          logo então quindi dunque allora итак значит следовательно поэтому dus więc zatem alltså tedy",
     ),
-    (Meaning::PLANS, "need needs first firstly let's let next begin start step compute calculate find determine plan divide multiply add subtract convert zuerst d'abord primero"),
+    (
+        Meaning::PLANS,
+        "need needs first firstly let's let next begin start step compute calculate find determine plan divide multiply add subtract convert zuerst d'abord primero",
+    ),
     (
         Meaning::RANKS,
         "position place rank letter th floor row seat day month stelle platz position posición lugar posição rang место",
