@@ -1,8 +1,7 @@
 //! Operands, operations and the results of equations.
-use std::ops::Range;
 
-use super::scan::{NO_UNIT, Scan, UNIT_WORDS};
-use super::token::{Kind, Number};
+use super::scan::{NO_UNIT, Scan};
+use super::token::Kind;
 use super::vocabulary::Meaning;
 
 impl Scan<'_> {
@@ -103,31 +102,6 @@ impl Scan<'_> {
         (!self.operates_before(number) || self.percent_before(number)) && !self.operates_behind(number)
     }
 
-    /// The number that stands alone directly behind a token.
-    pub(super) fn alone_behind(&self, mut at: usize, end: usize) -> Option<usize> {
-        at += 1;
-        while at < end
-            && (self.is_mark(at)
-                || self.kind(at) == Kind::Open
-                || self.kind(at) == Kind::Line && self.kind(at + 1) != Kind::Line
-                || self.tokens.means(at, Meaning::FILLER))
-        {
-            at += 1;
-        }
-        (at < end && matches!(self.kind(at), Kind::Number(_)) && !self.operates_behind(at)).then_some(at)
-    }
-
-    /// The number that stands alone directly before a token.
-    pub(super) fn alone_before(&self, at: usize, start: usize) -> Option<usize> {
-        let mut number = at.checked_sub(1)?;
-        let mut words = 0;
-        while number > start && (self.is_mark(number) || (self.is_unit(number) && words < UNIT_WORDS)) {
-            words += usize::from(self.is_unit(number));
-            number -= 1;
-        }
-        (number >= start && self.is_candidate(number) && !self.operates_before(number)).then_some(number)
-    }
-
     /// True if a token can stand in an equation.
     pub(super) fn is_mathematical(&self, at: usize) -> bool {
         match self.kind(at) {
@@ -158,9 +132,5 @@ impl Scan<'_> {
             Kind::Equals => false,
             _ => self.is_mathematical(at),
         }
-    }
-
-    pub(super) fn numbers_follow(&self, at: usize, end: usize) -> bool {
-        (at..end).any(|at| matches!(self.kind(at), Kind::Number(_)))
     }
 }

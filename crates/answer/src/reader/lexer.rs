@@ -571,7 +571,8 @@ fn with_wide_units(text: &str, first: &Scanned) -> Option<(String, usize)> {
         let unit = text[end..].chars().next();
         let (value, width, digits) = match unit.and_then(|c| Some((c, power(c)?))) {
             // 千米 and 千克 are units of their own.
-            Some(('千' | '천', _)) if text[end..].chars().nth(1).is_some_and(|c| "米克瓦卡赫帕焦".contains(c)) => {
+            Some(('千' | '천', _)) if text[end..].chars().nth(1).is_some_and(|c| "米克瓦卡赫帕焦".contains(c)) =>
+            {
                 return sum.map(|sum| (sum.to_string(), end));
             }
             Some((c, digits)) if digits < most => (scaled(&part, digits as usize)?, c.len_utf8(), digits),

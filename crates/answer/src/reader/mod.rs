@@ -3,18 +3,27 @@
 //! [`read`] takes thinking out, divides what is left into tokens (`token`), asks the prompt what was asked (`question`), finds
 //! what every sentence states (`statement`) and follows the statements to the last one that commits (`decide`).
 
+mod alone;
+mod clause;
+mod compared;
+mod cue;
 mod decide;
 mod equation;
+mod expression;
 mod feature;
 mod language;
 mod lexer;
+mod mark;
 mod markup;
 mod mention;
+mod nothing;
 mod numeral;
+mod pair;
 mod piece;
 mod question;
 mod reading;
 mod refusal;
+mod relate;
 mod roles;
 mod scan;
 mod token;

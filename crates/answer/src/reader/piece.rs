@@ -292,8 +292,13 @@ impl<'a> Scan<'a> {
     /// A question to which an answer is needed: "How many stickers did you buy?"
     pub(super) fn asks_back(&self, range: &Range<usize>) -> bool {
         self.words(range).any(|at| {
-            self.is(at, &["how", "what", "which", "when", "who", "wie", "was", "welche", "combien", "quel", "quelle", "cuántos", "cuántas", "qué", "cuál", "quanti", "quante", "quantos", "quantas"])
-                || self.is(at, &["could", "can"]) && self.is(at + 1, &["you"])
+            self.is(
+                at,
+                &[
+                    "how", "what", "which", "when", "who", "wie", "was", "welche", "combien", "quel", "quelle",
+                    "cuántos", "cuántas", "qué", "cuál", "quanti", "quante", "quantos", "quantas",
+                ],
+            ) || self.is(at, &["could", "can"]) && self.is(at + 1, &["you"])
         })
     }
 

@@ -29,8 +29,6 @@ pub struct Question {
     pub operands: Vec<String>,
     /// Numbers that show a format (`like 123`).
     pub examples: Vec<String>,
-    /// The answer may be one of the given numbers: an extreme, a copy.
-    pub selects: bool,
     /// It asks about a table or a text, whose numbers answer it as well as others.
     pub looks_up: bool,
     pub extreme: Option<Extreme>,
@@ -54,8 +52,6 @@ pub struct Question {
     given_units: Vec<String>,
     /// It ends with `=`, so that a completion may go on with the number alone.
     pub open_ended: bool,
-    /// It asks about digits.
-    pub asks_digits: bool,
     /// It is the turn of a chat, whose answer does not go on with lines of its own pattern.
     pub is_chat: bool,
     /// It asks by an instruction, not by a story.
@@ -155,7 +151,7 @@ impl Question {
         } else {
             None
         };
-        let copies = ["in parentheses only: ", "copy the", "repeat the"].iter().any(|phrase| has(phrase));
+        let _copies = ["in parentheses only: ", "copy the", "repeat the"].iter().any(|phrase| has(phrase));
         let comma_evidence = has_decimal_comma(prompt);
         let decimal_comma = language.has_decimal_comma() || comma_evidence || writes_points(completion, &operands);
         Question {
@@ -176,7 +172,6 @@ impl Question {
                     .any(|word| has(word)),
             },
             language,
-            selects: extreme.is_some() || copies || (has("convert") && in_words),
             looks_up: form == Form::Number && ["table:", "text:", "passage", "|"].iter().any(|mark| has(mark)),
             extreme,
             asks_percent: ["percent", "per cent", "prozent", "pourcent", "porcentaje", "porcentagem"]
@@ -246,7 +241,6 @@ impl Question {
             given_units: given_units(&tokens),
             open_ended: lower.trim_end().ends_with('='),
             is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
-            asks_digits: digitwise,
             instructs: form != Form::Number,
             trigrams: trigrams(&tokens),
             names: if form == Form::Number { names(prompt) } else { Vec::new() },

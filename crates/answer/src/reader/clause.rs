@@ -1,0 +1,222 @@
+//! The clause in which a number stands: a reason, a condition, a premise, the subject.
+use std::ops::Range;
+
+use super::feature::{Feature as F, Features};
+use super::mention::NEAR;
+use super::scan::Scan;
+use super::token::Kind;
+use super::vocabulary::Meaning;
+use crate::number::words::Language;
+
+impl Scan<'_> {
+    /// The part of a sentence in which a number stands: its subject, a reason, a premise, one of a pair.
+    pub(super) fn clause(&self, at: usize, range: &Range<usize>, features: &mut Features) {
+        // From the last comma, sign or verb before the number.
+        let start = range.start.max(at.saturating_sub(3 * NEAR));
+        let mut verb = false;
+        let mut clause = at;
+        while clause > start {
+            let meaning = self.tokens.meaning(clause - 1);
+            match self.kind(clause - 1) {
+                Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open => break,
+                Kind::Word(_) if meaning.has(Meaning::CONCLUDES) && meaning.has(Meaning::FOLLOWS) => break,
+                Kind::Word(_) if self.is_reason(clause - 1, range.start) => {
+                    features.add(F::InReason);
+                    break;
+                }
+                Kind::Word(_) if meaning.has(Meaning::IF) && self.is_if(clause - 1) => {
+                    features.add(F::InIf);
+                    break;
+                }
+                // "after 30 minutes" where minutes were asked for
+                Kind::Word(_) if clause == at && features.has(F::AskedUnit) => {}
+                Kind::Word(_) if !verb && self.begins_premise(clause - 1, range.start) => {
+                    features.add(F::InPremise);
+                    break;
+                }
+                Kind::Word(_) if meaning.has(Meaning::LINK.with(Meaning::GIVES)) => verb = true,
+                Kind::Equals => verb = true,
+                _ => {}
+            }
+            clause -= 1;
+        }
+        // A reason that began before the last comma goes on, unless a conclusion was drawn.
+        if !features.has(F::InReason) {
+            let reason = (range.start + 1..clause)
+                .rev()
+                .take(24)
+                .take_while(|&at| self.kind(at) != Kind::Colon && !self.is(at, &["but"]))
+                .find(|&at| self.is_reason(at, range.start) || self.tokens.means(at, Meaning::CONCLUDES));
+            features.set(
+                F::InReason,
+                clause > range.start
+                    && !self.tokens.means(clause - 1, Meaning::FOLLOWS)
+                    && reason.is_some_and(|at| self.is_reason(at, range.start) && at > range.start + 2),
+            );
+        }
+        // "Because there are 2 trains, ..." comes before what it is the reason for; "21, because 7 take 3" after it.
+        if features.has(F::InReason) {
+            let reason = (range.start..at).rev().find(|&at| self.tokens.means(at, Meaning::REASON)).unwrap_or(at);
+            features.set(
+                F::ReasonFirst,
+                self.words(&(range.start..reason)).count() <= 1
+                    && !(range.start..reason).any(|at| matches!(self.kind(at), Kind::Number(_))),
+            );
+        }
+        if features.has(F::SmallWord)
+            && matches!(self.kind(at + 1), Kind::Comma | Kind::Stop | Kind::Colon)
+            && (at == 0 || matches!(self.kind(at - 1), Kind::Line | Kind::Bold))
+        {
+            features.remove(&[F::SmallWord]);
+        }
+        let (behind, _) = self.behind(at);
+        let opens = |at: usize| {
+            matches!(self.kind(at), Kind::Word(m) if m.has(Meaning::CONCLUDES.with(Meaning::FILLER)))
+                || self.is_mark(at)
+                || matches!(self.kind(at), Kind::Comma | Kind::Bullet)
+        };
+        let begins = (range.start..at).all(opens);
+        features.set(F::BeginsSentence, begins);
+        let verb_behind = behind < range.end
+            && (self.tokens.means(behind, Meaning::LINK.with(Meaning::GIVES))
+                || (at + 1..behind).any(|at| self.is_unit(at)) && matches!(self.kind(behind), Kind::Word(_)));
+        features.set(F::IsSubject, begins && verb_behind);
+        features.set(
+            F::TotalsBehind,
+            behind < range.end
+                && (self.tokens.means(behind, Meaning::TOTALS)
+                    || (at + 1..range.end.min(behind + 4)).any(|at| self.tokens.means(at, Meaning::TOTALS))),
+        );
+        let ends = (behind..range.end)
+            .all(|at| self.is_mark(at) || matches!(self.kind(at), Kind::Close | Kind::Bar | Kind::Ellipsis));
+        features.set(F::EndsSentence, ends);
+        let each = |at: usize| {
+            self.is(at, &["each", "apiece", "per", "chacun", "chacune", "jeweils", "pro", "cadauno", "ciascuno"])
+                || self.is(at, &["cada"]) && self.is(at + 1, &["uno", "una"])
+        };
+        features.set(F::EachBehind, each(behind) || each(at + 1) || behind > at + 1 && each(behind - 1));
+        features.set(F::Trails, self.kind(at + 1) == Kind::Ellipsis);
+        let of = (at.saturating_sub(2)..at)
+            .find(|&before| self.is(before, &["of", "de", "von", "der", "di"]) && before >= range.start);
+        features.set(
+            F::AnyOf,
+            of.is_some_and(|of| {
+                of > range.start
+                    && self.is(
+                        of - 1,
+                        &[
+                            "any", "one", "each", "every", "either", "some", "none", "all", "both", "eine", "einer",
+                            "jede", "jeder", "uno", "una", "un", "une", "chacun", "cada",
+                        ],
+                    )
+            }),
+        );
+        features.set(
+            F::NoneOf,
+            features.has(F::CountWord)
+                && features.has(F::BeginsSentence)
+                && self.is(at + 1, &["of", "de", "der", "von", "di"]),
+        );
+        features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di", "as"]));
+        let part = self.number(at).is_some_and(|number| number.text.contains('/'));
+        let share = self.number(at).is_some_and(|number| number.percent)
+            && !self.question.asks_percent
+            && self.is(at + 1, &["of", "der", "de", "di"]);
+        features.set(F::PartOf, share || part && (features.has(F::OfMany) || self.is(at + 1, &["the"])));
+        // "multiply by 100", "divided by 10"
+        let operation = |at: usize| {
+            self.is(at, &["multiply", "multiplied", "multiplying", "divide", "divided", "dividing", "divides"])
+        };
+        let goes_into = self.is(at + 1, &["goes"]) && self.is(at + 2, &["into"]);
+        features.set(
+            F::Operand,
+            goes_into
+                || at > range.start && self.is(at - 1, &["by"]) && (range.start..at).rev().take(10).any(operation),
+        );
+        self.pair(at, range, features);
+        // The words of the question in the clause itself.
+        let from = (range.start..at)
+            .rev()
+            .find(|&at| matches!(self.kind(at), Kind::Comma | Kind::Colon))
+            .unwrap_or(range.start);
+        let to =
+            (at + 1..range.end).find(|&at| matches!(self.kind(at), Kind::Comma | Kind::Colon)).unwrap_or(range.end);
+        features.set(F::ClauseAsked, self.shares(from..to) >= 2);
+        // "Ana is 18 and Ben is 36"
+        let asked = |at: usize| self.question.asks_about(self.tokens.slice(at));
+        let name = (range.start..at)
+            .rev()
+            .take(8)
+            .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)))
+            .find(|&at| matches!(self.kind(at), Kind::Word(_)) && self.question.is_name(self.tokens.slice(at)));
+        features.set(F::NamedAsked, name.is_some_and(asked));
+        features.set(F::NamedOther, name.is_some_and(|at| !asked(at)) && self.question.asks_about_someone());
+        features.set(F::OtherPart, self.is_of_other_part(at, range));
+        if self.is_range_side(at, range) {
+            features.add(F::RangeSide);
+        }
+    }
+
+    /// True if a word begins a reason; "twice as long as" is none.
+    pub(super) fn is_reason(&self, at: usize, start: usize) -> bool {
+        // Short words of one language are others of another.
+        let language = self.question.language;
+        let foreign = self.is(at, &["car"]) && language != Language::French
+            || self.is(at, &["da", "denn"]) && language != Language::German;
+        self.tokens.means(at, Meaning::REASON)
+            && !foreign
+            && (!self.is(at, &["as"])
+                || (at == start || self.kind(at - 1) == Kind::Comma)
+                    && !self.is(at + 1, &["one", "you", "we", "expected", "mentioned", "stated", "before"]))
+    }
+
+    /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
+    pub(super) fn begins_premise(&self, at: usize, start: usize) -> bool {
+        if self.tokens.means(at, Meaning::PREMISE) {
+            if self.question.asks_difference && self.is(at, &["by"]) {
+                return false;
+            }
+            let within = self.is(at, &["with", "mit", "avec", "con", "com", "by", "for", "of", "von"]);
+            return !within || at == start || matches!(self.kind(at - 1), Kind::Comma);
+        }
+        if at == start && self.is(at, &["to"]) && matches!(self.kind(at + 1), Kind::Word(_)) {
+            return true;
+        }
+        let first = (start..at).all(|before| {
+            !matches!(self.kind(before), Kind::Word(m) if !m.has(Meaning::CONCLUDES))
+                && !matches!(self.kind(before), Kind::Number(_))
+        });
+        first && self.tokens.slice(at).len() > 5 && self.tokens.slice(at).to_ascii_lowercase().ends_with("ing")
+    }
+
+    /// One number in brackets behind words or signs that lead to a result.
+    pub(super) fn is_answer_in_brackets(&self, open: usize, start: usize) -> bool {
+        matches!(self.kind(open + 1), Kind::Number(_))
+            && self.kind(open + 2) == Kind::Close
+            && (open == start
+                || match self.kind(open - 1) {
+                    Kind::Colon | Kind::Equals | Kind::Arrow => true,
+                    Kind::Word(meaning) => meaning.has(Meaning::LINK.with(Meaning::GIVES)),
+                    _ => false,
+                })
+    }
+
+    /// The remainder where the quotient was asked for, and the other way round.
+    pub(super) fn is_of_other_part(&self, at: usize, range: &Range<usize>) -> bool {
+        let question = self.question;
+        if question.asks_remainder == question.asks_quotient {
+            return false;
+        }
+        for before in (range.start..at).rev().take(4) {
+            match self.kind(before) {
+                Kind::Word(_) if self.is(before, &["remainder", "rest", "reste", "resto", "r"]) => {
+                    return !question.asks_remainder;
+                }
+                Kind::Word(_) if self.is(before, &["quotient"]) => return question.asks_remainder,
+                Kind::Number(_) | Kind::Comma | Kind::Stop => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,232 @@
+//! The word or sign before a number that says what it is.
+use std::ops::Range;
+
+use super::feature::{Feature as F, Features};
+use super::mention::NEAR;
+use super::scan::Scan;
+use super::token::Kind;
+use super::vocabulary::Meaning;
+
+impl Scan<'_> {
+    /// The word or sign before a number that says what it is.
+    pub(super) fn cue(&self, at: usize, range: &Range<usize>, features: &mut Features) {
+        let start = range.start.max(at.saturating_sub(NEAR));
+        let mut before = at;
+        let mut filler = false;
+        let cue = loop {
+            if before == start {
+                break if before == range.start { F::CueStart } else { F::CueOther };
+            }
+            before -= 1;
+            match self.kind(before) {
+                Kind::Bold
+                | Kind::Quote
+                | Kind::Other
+                | Kind::BoxOpen
+                | Kind::Open
+                | Kind::Bullet
+                | Kind::Heading
+                | Kind::Ellipsis => {}
+                Kind::Arrow => break F::CueArrow,
+                Kind::Equals => break F::CueLink,
+                Kind::Colon => break F::CueColon,
+                Kind::Comma => break F::CueComma,
+                Kind::Word(meaning) => {
+                    let word = self.tokens.slice(before);
+                    let is = |words: &[&str]| words.iter().any(|one| word.eq_ignore_ascii_case(one));
+                    if is(&["of", "de", "von", "di", "van"]) {
+                        let total =
+                            before > start && self.tokens.means(before - 1, Meaning::TOTALS.with(Meaning::RESULT));
+                        let (behind, _) = self.behind(at);
+                        let operands = self.tokens.means(behind, Meaning::AND) || self.kind(behind) == Kind::Comma;
+                        let amount = before > start
+                            && self.is(
+                                before - 1,
+                                &[
+                                    "difference",
+                                    "increase",
+                                    "decrease",
+                                    "total",
+                                    "sum",
+                                    "remainder",
+                                    "change",
+                                    "profit",
+                                    "loss",
+                                    "average",
+                                    "mean",
+                                    "product",
+                                    "quotient",
+                                    "gain",
+                                    "summe",
+                                    "differenz",
+                                    "total",
+                                    "somme",
+                                    "différence",
+                                    "diferencia",
+                                ],
+                            );
+                        break match (total && operands, amount) {
+                            (true, _) => F::CueTotal,
+                            (_, true) => F::CueGives,
+                            _ => F::CueOf,
+                        };
+                    }
+                    if is(&["exactly", "precisely", "only", "just", "genau", "exactement"]) {
+                        features.add(F::CueExactly);
+                    }
+                    if is(&["with"])
+                        && before > start
+                        && self.is(before - 1, &["go", "going", "stick", "left", "leaves", "ends", "up"])
+                        || is(&["by"])
+                            && before > start
+                            && self.is(before - 1, &["increased", "decreased", "rose", "fell", "grew", "dropped"])
+                    {
+                        break F::CueGives;
+                    }
+                    if is(&["to"])
+                        && before > start
+                        && self.is(
+                            before - 1,
+                            &[
+                                "comes",
+                                "come",
+                                "amounts",
+                                "amount",
+                                "equal",
+                                "equals",
+                                "adds",
+                                "up",
+                                "sums",
+                                "simplifies",
+                                "reduces",
+                                "rounds",
+                                "works",
+                                "evaluates",
+                                "corresponds",
+                                "down",
+                                "out",
+                                "converts",
+                            ],
+                        )
+                    {
+                        break F::CueGives;
+                    }
+                    // "Il y a 14 jours", "elle a 9 ans"
+                    if is(&["a"]) && before > start && self.is(before - 1, &["y", "il", "elle", "on", "qui", "en"]) {
+                        break F::CueGives;
+                    }
+                    // "more expensive by $7" where the difference was asked for
+                    if is(&["to"]) && before > start && self.is(before - 1, &["than"]) {
+                        break F::CueThan;
+                    }
+                    // "takes in $184", "looking at 47"
+                    if is(&["in"])
+                        && before > start
+                        && self.is(before - 1, &["takes", "take", "brings", "bring", "took", "brought"])
+                        || is(&["at"])
+                            && before > start
+                            && self.is(before - 1, &["looking", "stands", "stood", "stand", "put"])
+                    {
+                        break F::CueGives;
+                    }
+                    // "I settle on 144"
+                    if is(&["on", "at", "for", "auf"])
+                        && before > start
+                        && self.is(
+                            before - 1,
+                            &["settle", "settled", "land", "landed", "arrive", "arrived", "end", "ended", "go"],
+                        )
+                    {
+                        break F::CueGives;
+                    }
+                    if is(&["by", "um"]) && self.question.asks_difference {
+                        break F::CueGives;
+                    }
+                    if is(&["by", "um"]) {
+                        break F::CueBy;
+                    }
+                    if is(&["with", "mit", "avec", "con", "com"]) && before > range.start + 1 {
+                        break F::CueWith;
+                    }
+                    if is(&["to", "bis"]) {
+                        break F::CueTo;
+                    }
+                    if is(&["than", "als", "que"]) {
+                        break F::CueThan;
+                    }
+                    if meaning.has(Meaning::LINK) {
+                        break F::CueLink;
+                    }
+                    if meaning.has(Meaning::GIVES) {
+                        break F::CueGives;
+                    }
+                    if meaning.has(Meaning::CONCLUDES) {
+                        break F::CueConcludes;
+                    }
+                    if meaning.has(Meaning::OR) {
+                        break F::CueOr;
+                    }
+                    if meaning.has(Meaning::AND) {
+                        break F::CueAnd;
+                    }
+                    if meaning.has(Meaning::ANSWER) {
+                        break F::CueResult;
+                    }
+                    if meaning.has(Meaning::FILLER) && !filler_ends(before, start, self) {
+                        filler = true;
+                        continue;
+                    }
+                    if meaning.has(Meaning::CONTEXT.with(Meaning::PREMISE)) {
+                        break F::CueContext;
+                    }
+                    if meaning.has(Meaning::RESULT) {
+                        break F::CueResult;
+                    }
+                    if filler && meaning.has(Meaning::SUBJECT) {
+                        continue;
+                    }
+                    break F::CueOther;
+                }
+                _ => break F::CueOther,
+            }
+        };
+        features.add(cue);
+        // "there are three 7s", not "the two numbers"
+        if before + 1 == at && matches!(cue, F::CueLink | F::CueGives | F::CueColon | F::CueConcludes) {
+            features.remove(&[F::SmallWord]);
+        }
+        let subject = (start..before).rev().take(3).any(|at| self.tokens.means(at, Meaning::SUBJECT))
+            || self.tokens.means(before, Meaning::SUBJECT);
+        features.set(F::SubjectVerb, subject && matches!(cue, F::CueLink | F::CueGives | F::CueOther));
+        let denied = (start..at)
+            .rev()
+            .take(4)
+            .take_while(|&at| !matches!(self.kind(at), Kind::Number(_) | Kind::Comma | Kind::Colon))
+            .any(|before| {
+                self.kind(before) == Kind::Unequal
+                    || self.tokens.means(before, Meaning::DENIES) && !self.is(before, &["no", "but", "sondern", "sino"])
+            });
+        let doubted = (start..at).rev().take(8).any(|before| self.is(before, &["doubt", "doubts"]));
+        let denied = denied || doubted;
+        features.set(F::Denied, denied);
+        // "not 12 but 15", "not 12: it was 15"
+        let contrast = self.is(before, &["but", "sondern", "sino", "mais", "ma"])
+            || !denied
+                && (range.start..at).any(|at| {
+                    self.kind(at) == Kind::Unequal
+                        || self.tokens.means(at, Meaning::DENIES) && !self.is(at, &["no", "but"])
+                });
+        features.set(F::Contrast, contrast);
+        let target = matches!(cue, F::CueLink | F::CueColon | F::CueResult)
+            && (range.start..at)
+                .rev()
+                .take_while(|&word| cue != F::CueResult || word == before)
+                .any(|at| matches!(self.kind(at), Kind::Word(_)) && self.question.names_target(self.tokens.slice(at)));
+        features.set(F::NamesTarget, target);
+    }
+}
+
+/// True where the words before a filler word make it part of something else.
+fn filler_ends(at: usize, start: usize, scan: &Scan<'_>) -> bool {
+    at > start && scan.tokens.means(at - 1, Meaning::REASON)
+}

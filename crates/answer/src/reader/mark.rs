@@ -1,0 +1,260 @@
+//! Marks of an answer: boxes, tags, announcements, bold type.
+use std::ops::Range;
+
+use super::feature::Feature as F;
+use super::mention::{Mention, within};
+use super::piece::{LONGEST, Piece};
+use super::reading::Mark;
+use super::scan::Scan;
+use super::token::Kind;
+use super::vocabulary::Meaning;
+
+impl Scan<'_> {
+    /// Boxes, tags, announcements and bold type.
+    pub(super) fn marks(&self, piece: &Piece, found: &mut [Mention]) {
+        let range = piece.range.clone();
+        let mut open = None;
+        for at in range.clone().filter(|&at| self.kind(at) == Kind::Bold) {
+            match open.take() {
+                Some(open) => self.bold(&range, open, at, found),
+                None if self.closes(at) => {}
+                None => open = Some(at),
+            }
+        }
+        // "**36 seats.**"
+        if let Some(open) = open
+            && self.kind(range.end) == Kind::Stop
+            && self.kind(range.end + 1) == Kind::Bold
+        {
+            self.bold(&range, open, range.end, found);
+        }
+        let mut at = range.start;
+        while at < range.end {
+            let mut next = at + 1;
+            match self.kind(at) {
+                Kind::BoxOpen => {
+                    let end = self.matching(at, Kind::BoxOpen, Kind::BoxClose);
+                    let inside: Vec<usize> = within(found, at, end);
+                    for (nth, &index) in inside.iter().enumerate() {
+                        let features = &mut found[index].features;
+                        features.add(F::Boxed);
+                        let last = nth + 1 == inside.len();
+                        features
+                            .set(F::BoxedResult, last && !features.has(F::EqualsLeft) || features.has(F::EqualsLast));
+                        features.set(F::BoxList, inside.len() > 1 && features.has(F::InList));
+                        found[index].mark = Mark::Boxed;
+                    }
+                    next = at + 1;
+                }
+                Kind::AnswerOpen => {
+                    let end = self.matching(at, Kind::AnswerOpen, Kind::AnswerClose);
+                    self.mark(found, at, end, F::Tagged);
+                }
+                Kind::Hashes => {
+                    self.mark(found, at, range.end, F::Hashes);
+                }
+                Kind::Word(meaning) if meaning.has(Meaning::ANSWER.with(Meaning::RESULT)) => {
+                    next = self.declared(at, piece, found, meaning).max(next);
+                }
+                Kind::Word(meaning) if meaning.has(Meaning::LINK) => {
+                    self.confirmed(at, &range, found);
+                    // "the correct one is 415"
+                    const CORRECT: [&str; 8] =
+                        ["correct", "richtig", "korrekt", "correcto", "correcta", "corretto", "correto", "juist"];
+                    if (range.start.max(at.saturating_sub(2))..at).any(|before| self.is(before, &CORRECT))
+                        && let Some(mention) = found.iter_mut().find(|mention| mention.at > at && mention.at < at + 4)
+                    {
+                        mention.features.add(F::Declared);
+                        mention.mark = Mark::Marker;
+                    }
+                }
+                _ => {}
+            }
+            at = next;
+        }
+    }
+
+    /// True if the mark of bold type at a token ends it: a space follows, none stands before.
+    pub(super) fn closes(&self, at: usize) -> bool {
+        let ends = matches!(self.kind(at + 1), Kind::Line | Kind::End | Kind::Stop | Kind::Comma | Kind::Colon);
+        !self.tokens.is_spaced(at)
+            && at > 0
+            && self.kind(at - 1) != Kind::Line
+            && (self.tokens.is_spaced(at + 1) || ends)
+    }
+
+    pub(super) fn mark(&self, found: &mut [Mention], from: usize, to: usize, feature: F) {
+        for index in within(found, from, to) {
+            found[index].features.add(feature);
+            found[index].mark = Mark::Marker;
+        }
+    }
+
+    /// The token that closes what opens at `at`; the end of the text where nothing does.
+    pub(super) fn matching(&self, at: usize, open: Kind, close: Kind) -> usize {
+        let mut depth = 0usize;
+        let limit = (at + 2 * LONGEST).min(self.tokens.tokens.len());
+        for inner in at..limit {
+            let kind = self.kind(inner);
+            if kind == open {
+                depth += 1;
+            } else if kind == close {
+                depth -= 1;
+                if depth == 0 {
+                    return inner;
+                }
+            }
+        }
+        limit
+    }
+
+    /// "The answer is", "Answer:", "final result", `"answer":` and the numbers behind them; the first token behind.
+    pub(super) fn declared(&self, at: usize, piece: &Piece, found: &mut [Mention], meaning: Meaning) -> usize {
+        let range = &piece.range;
+        let is_answer = meaning.has(Meaning::ANSWER);
+        let key = self.is_key(at);
+        let sought =
+            (range.start.max(at.saturating_sub(2))..at).any(|before| self.tokens.means(before, Meaning::SEEKS));
+        let (mut next, mut led, mut colon, mut unknown, mut of) = (at + 1, false, false, 0, false);
+        while next < range.end {
+            match self.kind(next) {
+                Kind::Number(_) if of && !led => {}
+                Kind::Number(_) | Kind::BoxOpen | Kind::AnswerOpen => break,
+                Kind::Colon => (led, colon) = (true, true),
+                Kind::Equals | Kind::Arrow => led = true,
+                Kind::Word(meaning) if meaning.has(Meaning::LINK) => led = true,
+                Kind::Word(meaning) if meaning.has(Meaning::ANSWER.with(Meaning::RESULT)) && !led => return next,
+                // "Final check:"
+                Kind::Word(meaning) if meaning.has(Meaning::CHECKS) => return at + 1,
+                Kind::Word(meaning) if meaning.has(Meaning::DENIES.with(Meaning::EXAMPLE).with(Meaning::OR)) => {}
+                // "The answer to 744 + 543 is"
+                Kind::Word(meaning) if meaning.has(Meaning::CONTEXT) || self.is(next, &["to"]) => {
+                    if led {
+                        unknown += 1
+                    } else {
+                        of = true
+                    }
+                }
+                Kind::Word(meaning)
+                    if meaning
+                        .has(Meaning::FILLER.with(Meaning::CONCLUDES).with(Meaning::MINUS).with(Meaning::GIVES)) => {}
+                Kind::Word(_) if self.tokens.slice(next).len() == 1 => {}
+                Kind::Word(_) => unknown += if led { 2 } else { 1 },
+                Kind::Operator(_) | Kind::Comma if !of => unknown += 2,
+                _ => {}
+            }
+            if unknown > if colon && is_answer { 9 } else { 3 } {
+                return at + 1;
+            }
+            next += 1;
+        }
+        if next >= range.end {
+            return at + 1;
+        }
+        let follows = is_answer && next <= at + 3 && unknown == 0;
+        // "My first answer was 431"
+        let withdrawn = self.is(at.saturating_sub(1), &["first", "initial", "earlier", "previous"]) && at > range.start;
+        if withdrawn || sought && !led || !(led || follows) {
+            return at + 1;
+        }
+        let begins = piece.begins_line
+            && self
+                .words(range)
+                .take_while(|&word| word < at)
+                .all(|word| self.tokens.means(word, Meaning::FILLER.with(Meaning::CONCLUDES).with(Meaning::RESULT)));
+        let feature = if key {
+            if is_answer { F::KeyAnswer } else { F::KeyOther }
+        } else if is_answer {
+            F::Declared
+        } else if colon && begins {
+            F::LabelResult
+        } else {
+            return at + 1;
+        };
+        let end = self.up_to_next_declaration(next, range.end, is_answer);
+        let inside = within(found, next.saturating_sub(1), end);
+        for (nth, &index) in inside.iter().enumerate() {
+            let result = found[index].features.has(F::EqualsLast) && !found[index].features.has(F::InBrackets);
+            found[index].features.add(if nth == 0 || result { feature } else { F::DeclaredBehind });
+            found[index].mark = Mark::Marker;
+        }
+        next
+    }
+
+    /// `"result":`
+    pub(super) fn is_key(&self, at: usize) -> bool {
+        at > 0
+            && self.kind(at - 1) == Kind::Quote
+            && self.kind(at + 1) == Kind::Quote
+            && self.kind(at + 2) == Kind::Colon
+    }
+
+    /// An announcement reaches to the next one, and within JSON to the next key.
+    pub(super) fn up_to_next_declaration(&self, from: usize, end: usize, is_answer: bool) -> usize {
+        (from + 1..end)
+            .find(|&at| {
+                let key = self.kind(at) == Kind::Comma
+                    && self.kind(at + 1) == Kind::Quote
+                    && matches!(self.kind(at + 2), Kind::Word(_));
+                let again =
+                    is_answer && self.tokens.means(at, Meaning::ANSWER) && self.tokens.means(at + 1, Meaning::LINK);
+                key || again || self.kind(at) == Kind::Bar
+            })
+            .unwrap_or(end)
+    }
+
+    /// "17 is the answer", "so 4207 is correct".
+    pub(super) fn confirmed(&self, at: usize, range: &Range<usize>, found: &mut [Mention]) {
+        let mut word = at + 1;
+        while word < range.end
+            && (self.tokens.means(word, Meaning::FILLER) && !self.tokens.means(word, Meaning::CONFIRMS)
+                || self.kind(word) == Kind::Bold)
+        {
+            word += 1;
+        }
+        if word >= range.end
+            || !self.tokens.means(word, Meaning::CONFIRMS)
+            || (word + 1 < range.end && matches!(self.kind(word + 1), Kind::Word(_)))
+        {
+            return;
+        }
+        let number = (range.start..at).rev().find(|&at| {
+            !matches!(self.kind(at), Kind::Bold | Kind::Quote | Kind::Close | Kind::BoxClose) && !self.is_unit(at)
+        });
+        for mention in found.iter_mut().filter(|mention| Some(mention.at) == number) {
+            mention.features.add(F::Confirmed);
+            mention.mark = Mark::Marker;
+        }
+    }
+
+    /// Bold type around a number.
+    pub(super) fn bold(&self, range: &Range<usize>, open: usize, close: usize, found: &mut [Mention]) {
+        let words = (open + 1..close).filter(|&at| matches!(self.kind(at), Kind::Word(_))).count();
+        if words > 10 {
+            return;
+        }
+        let label = self.kind(close - 1) == Kind::Colon || self.kind(close + 1) == Kind::Colon;
+        let inside = within(found, open, close);
+        // A sentence that is bold as a whole says nothing of its last number.
+        let all = (open == range.start || self.kind(open - 1) == Kind::Bullet) && close + 1 >= range.end;
+        for (nth, &index) in inside.iter().enumerate() {
+            let last = nth + 1 == inside.len();
+            let unit = self.behind(found[index].at).0 >= close;
+            let alone = inside.len() == 1
+                && unit
+                && (open + 1..found[index].at).all(|at| !matches!(self.kind(at), Kind::Word(_)));
+            found[index].features.add(if label {
+                F::BoldLabel
+            } else if alone {
+                F::Bold
+            } else if last || all {
+                F::BoldSentence
+            } else {
+                continue;
+            });
+            if !label && found[index].mark == Mark::Sentence {
+                found[index].mark = Mark::Bold;
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What the mentions of a text say about each other: which came later, which was withdrawn, which contradict.
+use std::collections::HashMap;
+
+use super::feature::Feature as F;
+use super::mention::Mention;
+use super::piece::Piece;
+use super::scan::Scan;
+use super::token::Kind;
+use super::value;
+use super::vocabulary::Meaning;
+
+/// What the mentions of a text say about each other.
+pub(super) fn relate(
+    scan: &Scan<'_>,
+    pieces: &[Piece],
+    mentions: &mut [Mention],
+    corrected_at: &[usize],
+    cut: bool,
+    refused: Option<usize>,
+) {
+    let keys: Vec<usize> = keys(scan, mentions);
+    // What is said to be wrong is so wherever it stood before.
+    let mut wrong: HashMap<usize, usize> = HashMap::new();
+    wrong.extend(
+        (0..mentions.len())
+            .filter(|&index| mentions[index].features.has(F::SaidWrong))
+            .map(|index| (keys[index], index)),
+    );
+    for (index, mention) in mentions.iter_mut().enumerate() {
+        mention.features.set(F::Refuted, wrong.get(&keys[index]).is_some_and(|&last| last > index));
+    }
+    let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
+    let with_numbers: Vec<usize> = {
+        let mut places: Vec<usize> =
+            mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
+        places.dedup();
+        places
+    };
+    let (first, last) = (with_numbers.first().copied(), with_numbers.last().copied());
+    let second_last = with_numbers.len().checked_sub(2).and_then(|at| with_numbers.get(at)).copied();
+    let count = mentions.len();
+    // The last mention of each tier with another value, behind and before.
+    let mut earlier: Vec<[bool; 5]> = vec![[false; 5]; count];
+    let mut later: Vec<[bool; 5]> = vec![[false; 5]; count];
+    sweep(&keys, &tiers, 0..count, &mut earlier);
+    sweep(&keys, &tiers, (0..count).rev(), &mut later);
+    let mut by_value: HashMap<usize, usize> = HashMap::new();
+    for (key, tier) in keys.iter().zip(&tiers) {
+        if *tier >= 2 {
+            *by_value.entry(*key).or_default() += 1;
+        }
+    }
+    let others: Vec<bool> = mentions.iter().map(|mention| !scan.is_example(mention.at)).collect();
+    let last_other = others.iter().rposition(|&other| other);
+    let first_plain = (0..count).find(|&index| tiers[index] >= 2 && !mentions[index].features.has(F::Bullet));
+    // The number that all mentions from each on have, if they have one; the numbers of lists behind each.
+    let mut uniform: Vec<Option<usize>> = vec![None; count];
+    let mut bullets = vec![0usize; count + 1];
+    for index in (0..count).rev() {
+        uniform[index] = (index + 1 == count || uniform[index + 1] == Some(keys[index])).then_some(keys[index]);
+        bullets[index] = bullets[index + 1] + usize::from(mentions[index].features.has(F::Bullet));
+    }
+    // Two numbers that are all of their lines.
+    let mut lines: [Option<usize>; 2] = [None; 2];
+    for index in (0..count).filter(|&index| mentions[index].features.has(F::LineAlone)) {
+        match lines {
+            [None, _] => lines[0] = Some(keys[index]),
+            [Some(first), None] if first != keys[index] => lines[1] = Some(keys[index]),
+            _ => {}
+        }
+    }
+    // The last result of a computation, and where its sentence goes on behind it.
+    let is_result = |mention: &Mention| {
+        mention.features.has(F::EqualsLast)
+            && !mention.features.any(&[F::InBrackets, F::Check, F::CheckSection, F::Hypothetical])
+    };
+    let last_result = mentions.iter().rposition(is_result).map(|result| {
+        // "60 min = 1 hour" where minutes were asked for
+        let asked = |mention: &Mention| {
+            mention.piece == mentions[result].piece
+                && mention.features.has(F::EqualsMiddle)
+                && mention.features.has(F::AskedUnit)
+        };
+        let other = mentions[result].features.has(F::OtherUnit);
+        mentions[..result].iter().rposition(asked).filter(|_| other).unwrap_or(result)
+    });
+    for index in 0..count {
+        let mention = &mentions[index];
+        let (piece, at) = (mention.piece, mention.at);
+        let tier = tiers[index];
+        let mut features = mention.features;
+        features.set(F::LastSentence, Some(piece) == last && first != last);
+        if let Some(result) = last_result {
+            features.set(F::LastResult, index == result);
+            features.set(
+                F::StatesResult,
+                index != result && keys[index] == keys[result] && mentions[result].piece == piece,
+            );
+            features.set(F::ComputedLast, index == result && features.has(F::Computed) && Some(piece) == last);
+        }
+        features.set(F::RefusedLater, refused.is_some_and(|refused| refused > piece));
+        features.set(F::SecondLast, Some(piece) == second_last && first != second_last);
+        features.set(F::FirstSentence, Some(piece) == first && first != last);
+        features.set(F::OnlySentence, Some(piece) == first && first == last);
+        features.set(F::EarlierDeclared, earlier[index][4]);
+        features.set(F::LaterDeclared, later[index][4]);
+        features.set(F::EarlierShown, earlier[index][3]);
+        features.set(F::LaterShown, later[index][3]);
+        features.set(F::LaterResult, later[index][2]);
+        features.set(F::LaterSaid, later[index][1]);
+        features.set(F::LaterNone, !later[index][1..].iter().any(|&later| later));
+        let times = by_value.get(&keys[index]).copied().unwrap_or(0);
+        features.set(F::Supported, times > usize::from(tier >= 2));
+        features.set(F::Repeated, times >= 4);
+        features.set(F::LaterOther, features.has(F::Example) && last_other.is_some_and(|other| other > index));
+        // A correction in a later sentence, with another number behind it, or in this one behind the number.
+        let next = corrected_at.get(corrected_at.partition_point(|&place| place <= piece));
+        let behind = next.map(|&place| mentions.partition_point(|mention| mention.piece < place));
+        let other = behind.and_then(|from| uniform.get(from)).is_some_and(|key| *key != Some(keys[index]));
+        let withdrawn = other
+            || corrected_at.binary_search(&piece).is_ok_and(|_| {
+                (at + 1..pieces[piece].range.end).any(|word| scan.tokens.means(word, Meaning::CORRECTS))
+                    && mentions.get(index + 1).is_some()
+            });
+        features.set(F::Corrected, withdrawn);
+        let corrects = |piece: usize| corrected_at.binary_search(&piece).is_ok();
+        let reopened = (corrects(piece) || piece > 0 && corrects(piece - 1)) && index > 0;
+        features.set(F::Reopened, reopened);
+        let bare = next.is_some() && mentions.get(index + 1).is_none();
+        features.set(F::WithdrawnBare, bare);
+        let bullet = features.has(F::Bullet);
+        features.set(F::ListAfter, bullet && first_plain.is_some_and(|plain| plain < index));
+        features.set(F::ListFollows, !bullet && bullets[index + 1] >= 2);
+        features.set(
+            F::ExplainFollows,
+            !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)),
+        );
+        features.set(F::TextCut, cut);
+        features.set(F::CutLow, cut && tier <= 2);
+        features.set(F::CutAfter, cut && Some(piece) != last);
+        features
+            .set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
+        features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
+        // Where a number stands says nothing for one that is about something else.
+        if tier == 0 {
+            features.remove(&[
+                F::AfterResult,
+                F::EndsSentence,
+                F::BeginsSentence,
+                F::LastOfSentence,
+                F::OnlyOfSentence,
+                F::LastSentence,
+                F::OnlySentence,
+                F::LaterNone,
+                F::CueLink,
+                F::CueGives,
+                F::CueConcludes,
+                F::CueColon,
+                F::CueStart,
+                F::CueWith,
+                F::CueTo,
+                F::CueBy,
+                F::CueOther,
+                F::CueOf,
+                F::CueComma,
+                F::CueAnd,
+                F::CueContext,
+                F::CueResult,
+                F::Times,
+                F::SubjectVerb,
+                F::IsSubject,
+                F::AskedOne,
+                F::AskedTwo,
+                F::AskedThree,
+                F::ClauseAsked,
+                F::Follows,
+                F::Concludes,
+            ]);
+        }
+        mentions[index].features = features;
+    }
+    contradict(scan, mentions, &keys);
+}
+
+/// By mention, whether one of each tier with another value came before in an order.
+fn sweep(keys: &[usize], tiers: &[u8], order: impl Iterator<Item = usize>, seen: &mut [[bool; 5]]) {
+    // Two different values of a tier are enough to know that one of them is another.
+    let mut known: [[Option<usize>; 2]; 5] = [[None; 2]; 5];
+    for index in order {
+        for (tier, values) in known.iter().enumerate() {
+            seen[index][tier] = values.iter().flatten().any(|&value| value != keys[index]);
+        }
+        let values = &mut known[tiers[index] as usize];
+        if values[0].is_none() {
+            values[0] = Some(keys[index]);
+        } else if values[0] != Some(keys[index]) {
+            values[1] = Some(keys[index]);
+        }
+    }
+}
+
+/// A number for each value: mentions of one value have the same.
+pub(super) fn keys(scan: &Scan<'_>, mentions: &[Mention]) -> Vec<usize> {
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut values: Vec<&str> = Vec::new();
+    mentions
+        .iter()
+        .map(|mention| {
+            let text = scan.number(mention.at).map_or("", |number| number.text.as_str());
+            if let Some(&key) = known.get(text) {
+                return key;
+            }
+            // Other spellings of one value are few; long texts have many numbers, and are not searched for them.
+            const LOOKED_AT: usize = 16;
+            let same = values
+                .iter()
+                .rev()
+                .take(LOOKED_AT)
+                .position(|value| value::same(value, text))
+                .map(|back| values.len() - 1 - back);
+            let key = same.unwrap_or(values.len());
+            values.push(text);
+            known.insert(text, key);
+            key
+        })
+        .collect()
+}
+
+/// Two announcements one behind the other, with nothing that would lead from the first to the second.
+fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
+    let announced: Vec<usize> = (0..mentions.len()).filter(|&index| mentions[index].features.tier() >= 3).collect();
+    let mut contested: Vec<usize> = Vec::new();
+    for pair in announced.windows(2) {
+        let (first, second) = (&mentions[pair[0]], &mentions[pair[1]]);
+        if keys[pair[0]] == keys[pair[1]]
+            || first.mark != second.mark
+            || first.piece == second.piece
+            || first.features.tier() != second.features.tier()
+            || second.features.has(F::Reopened)
+        {
+            continue;
+        }
+        let between = first.at + 1..second.at;
+        if between.len() > 12 {
+            continue;
+        }
+        let leads = between.clone().any(|at| {
+            matches!(scan.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow | Kind::Bullet | Kind::Rule)
+                || scan.tokens.means(at, Meaning::CONCLUDES.with(Meaning::CORRECTS).with(Meaning::CHECKS))
+                || scan.is(at, &["final", "finally"])
+        });
+        if !leads {
+            contested.extend(pair);
+        }
+    }
+    for index in contested {
+        mentions[index].features.add(F::Contradicted);
+    }
+}
