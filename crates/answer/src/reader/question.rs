@@ -151,7 +151,6 @@ impl Question {
         } else {
             None
         };
-        let _copies = ["in parentheses only: ", "copy the", "repeat the"].iter().any(|phrase| has(phrase));
         let comma_evidence = has_decimal_comma(prompt);
         let decimal_comma = language.has_decimal_comma() || comma_evidence || writes_points(completion, &operands);
         Question {
