@@ -37,6 +37,10 @@ pub struct Case {
     pub words: Words,
     /// What is counted: `stamps`.
     pub unit: Option<String>,
+    /// A sentence that states «n» as the answer to this very question.
+    pub statement: Option<String>,
+    /// Worked steps with «n» at their end.
+    pub solution: Option<String>,
     /// Digits are compared, not values.
     pub by_spelling: bool,
 }
@@ -51,8 +55,10 @@ pub struct Words {
     pub doing: &'static str,
     /// `add «a» and «b»`.
     pub order: &'static str,
-    /// `the sum`.
+    /// `sum`.
     pub name: &'static str,
+    /// `«a» and «b» add up to «n».`
+    pub says: &'static str,
     /// Sign of the operation that takes it back.
     pub back: &'static str,
 }
@@ -95,6 +101,8 @@ fn of_item(suite: &str, item: &Item, form: Form, words: Words) -> Case {
         b,
         words,
         unit: None,
+        statement: Some(words.says.to_owned()).filter(|text| !text.is_empty()),
+        solution: None,
     }
 }
 
@@ -111,14 +119,22 @@ fn as_answer(operand: &str, right: &str, task: &str) -> Option<String> {
     (alike && !same_number(&bare(&shaped), &bare(right)) && !EXAMPLES.contains(&operand)).then_some(shaped)
 }
 
-const ADD: Words =
-    Words { sign: "+", latex: "+", doing: "Adding «a» and «b»", order: "add «a» and «b»", name: "sum", back: "-" };
+const ADD: Words = Words {
+    sign: "+",
+    latex: "+",
+    doing: "Adding «a» and «b»",
+    order: "add «a» and «b»",
+    name: "sum",
+    says: "«a» and «b» add up to «n».",
+    back: "-",
+};
 const SUB: Words = Words {
     sign: "-",
     latex: "-",
     doing: "Subtracting «b» from «a»",
     order: "subtract «b» from «a»",
     name: "difference",
+    says: "«a» minus «b» is «n».",
     back: "+",
 };
 const MUL: Words = Words {
@@ -127,6 +143,7 @@ const MUL: Words = Words {
     doing: "Multiplying «a» by «b»",
     order: "multiply «a» by «b»",
     name: "product",
+    says: "«a» times «b» is «n».",
     back: "/",
 };
 const DIV: Words = Words {
@@ -135,43 +152,85 @@ const DIV: Words = Words {
     doing: "Dividing «a» by «b»",
     order: "divide «a» by «b»",
     name: "quotient",
+    says: "«b» goes into «a» «n» times.",
     back: "",
 };
 
+/// Words of a task that has no sign.
+const fn words(doing: &'static str, order: &'static str, name: &'static str, says: &'static str) -> Words {
+    Words { sign: "", latex: "", doing, order, name, says, back: "" }
+}
+
 fn nupa_words(task: TaskId) -> Words {
     use Operation as O;
-    let none = Words::default();
+    let by_digits = ("Comparing «a» and «b» digit by digit", "compare «a» and «b» digit by digit");
     match task.operation {
         O::Add | O::AddEasy => ADD,
         O::Sub => SUB,
         O::MultiplyHard | O::MultiplyEasy => MUL,
-        O::TrueDiv => Words { sign: "", latex: "", ..DIV },
+        O::TrueDiv => Words { sign: "", latex: "", says: "«a» divided by «b» is «n».", ..DIV },
         O::FloorDiv => Words { sign: "//", latex: "", ..DIV },
-        O::Mod | O::ModEasy => Words { sign: "%", latex: "\\bmod", name: "remainder", back: "", ..DIV },
-        O::Max | O::MaxHard => Words { doing: "Comparing «a» and «b»", order: "compare «a» and «b»", name: "maximal number", ..none },
-        O::Min | O::MinHard => Words { doing: "Comparing «a» and «b»", order: "compare «a» and «b»", name: "minimal number", ..none },
-        O::DigitMax | O::DigitMin => Words {
-            doing: "Comparing «a» and «b» digit by digit",
-            order: "compare «a» and «b» digit by digit",
-            name: "resulting number",
-            ..none
-        },
-        O::DigitAdd => Words {
-            doing: "Adding «a» and «b» digit by digit without carrying",
-            order: "add «a» and «b» digit by digit without carrying",
-            name: "resulting number",
-            ..none
-        },
-        O::GetDigit => Words { doing: "Counting from 0 up to position «b» in «a»", order: "go to position «b» in «a»", name: "digit", ..none },
-        O::Length => Words { doing: "Counting the digits of «a»", order: "count the digits of «a»", name: "number of digits", ..none },
-        O::Count => Words { doing: "Counting the digit «b» in «a»", order: "count the digit «b» in «a»", name: "count", ..none },
-        O::ToFloat => Words { doing: "Converting «a» to a float", order: "convert «a» to a float", name: "float", ..none },
-        O::ToScient | O::Sig => Words {
-            doing: "Converting «a» to scientific notation",
-            order: "convert «a» to scientific notation",
-            name: "number in scientific notation",
-            ..none
-        },
+        O::Mod | O::ModEasy => {
+            let says = "«a» divided by «b» leaves a remainder of «n».";
+            Words { sign: "%", latex: "\\bmod", name: "remainder", says, ..DIV }
+        }
+        O::Max | O::MaxHard => {
+            words("Comparing «a» and «b»", "compare «a» and «b»", "maximal number", "«n» is the larger of the two.")
+        }
+        O::Min | O::MinHard => {
+            words("Comparing «a» and «b»", "compare «a» and «b»", "minimal number", "«n» is the smaller of the two.")
+        }
+        O::DigitMax => words(by_digits.0, by_digits.1, "resulting number", "The larger digits make up «n»."),
+        O::DigitMin => words(by_digits.0, by_digits.1, "resulting number", "The smaller digits make up «n»."),
+        O::DigitAdd => words(
+            "Adding «a» and «b» digit by digit",
+            "add «a» and «b» digit by digit",
+            "resulting number",
+            "Without any carry, the digits come to «n».",
+        ),
+        O::GetDigit => words(
+            "Counting from the left in «a»",
+            "go to position «b» in «a»",
+            "digit",
+            "The digit at position «b» is «n».",
+        ),
+        O::Length => {
+            words("Counting the digits of «a»", "count the digits of «a»", "number of digits", "«a» has «n» digits.")
+        }
+        O::Count => words(
+            "Counting the digit «b» in «a»",
+            "count the digit «b» in «a»",
+            "count",
+            "The digit «b» occurs «n» times in «a».",
+        ),
+        O::ToFloat => {
+            words("Converting «a» to a float", "convert «a» to a float", "float", "As a float, «a» is «n».")
+        }
+        O::ToScient | O::Sig => words(
+            "Converting «a» to scientific notation",
+            "convert «a» to scientific notation",
+            "number in scientific notation",
+            "In scientific notation, «a» is «n».",
+        ),
+    }
+}
+
+fn bench_words(task: &str) -> Words {
+    match task {
+        "add" | "add_1" => ADD,
+        "sub" | "sub_1" => SUB,
+        "mul" | "mul_1" => MUL,
+        "div" | "div_1" => DIV,
+        "copy" => words("Copying «a»", "copy «a»", "copied number", "The number reads «n»."),
+        "rev" => words("Reversing «a»", "reverse «a»", "reversed number", "Reversed, «a» becomes «n»."),
+        "box" => words("Putting «a» in parentheses", "put «a» in parentheses", "number in parentheses", "In parentheses it is «n»."),
+        "space" => words("Spacing out «a»", "space out «a»", "spaced number", "With the spaces it reads «n»."),
+        "length" => {
+            words("Counting the digits of «a»", "count the digits of «a»", "number of digits", "«a» has «n» digits.")
+        }
+        "count" => words("Counting the zeros of «a»", "count the zeros of «a»", "number of zeros", "There are «n» zeros in «a»."),
+        "b2d" => words("Converting «a» to decimal", "convert «a» to decimal", "decimal number", "In decimal, «a» is «n»."),
+        _ => words("Converting «a» to binary", "convert «a» to binary", "binary number", "In binary, «a» is «n»."),
     }
 }
 
@@ -203,27 +262,35 @@ fn arithmetic_bench() -> Vec<Case> {
         ..Options::default()
     };
     let suite = ArithmeticBench::new(options).expect("the options are valid");
-    suite
-        .items()
-        .map(|item| {
-            let none = Words::default();
-            let words = match item.task.as_str() {
-                "add" | "add_1" => ADD,
-                "sub" | "sub_1" => SUB,
-                "mul" | "mul_1" => MUL,
-                "div" | "div_1" => DIV,
-                "copy" => Words { doing: "Copying «a»", order: "copy «a»", name: "copied number", ..none },
-                "rev" => Words { doing: "Reversing «a»", order: "reverse «a»", name: "reversed number", ..none },
-                "box" => Words { doing: "Putting «a» in parentheses", order: "put «a» in parentheses", name: "number in parentheses", ..none },
-                "space" => Words { doing: "Spacing out «a»", order: "space out «a»", name: "spaced number", ..none },
-                "length" => Words { doing: "Counting the digits of «a»", order: "count the digits of «a»", name: "number of digits", ..none },
-                "count" => Words { doing: "Counting the zeros of «a»", order: "count the zeros of «a»", name: "number of zeros", ..none },
-                "b2d" => Words { doing: "Converting «a» to decimal", order: "convert «a» to decimal", name: "decimal number", ..none },
-                _ => Words { doing: "Converting «a» to binary", order: "convert «a» to binary", name: "binary number", ..none },
-            };
-            of_item("arithmetic-bench", &item, Form::Integer, words)
-        })
-        .collect()
+    let of = |item: Item| of_item("arithmetic-bench", &item, Form::Integer, bench_words(&item.task));
+    suite.items().map(of).collect()
+}
+
+/// Sentences that answer the templates of `gsm-mini`.
+const STATEMENTS: [&str; 16] = [
+    "«n» rolls are left.",
+    "«n» liters remain in the tank.",
+    "That is «n» kilometers.",
+    "The price to pay is «n».",
+    "The three have «n» stamps together.",
+    "There are «n» kilograms of books in each box.",
+    "In all, one pays «n».",
+    "«n» students want to see the forest.",
+    "In the end, «n» pages are read.",
+    "«n» passengers are on the train then.",
+    "He will be «n».",
+    "«n» of them grow.",
+    "The journey takes «n» minutes.",
+    "«n» grams are still missing.",
+    "Each child gets «n».",
+    "«n» customers are served on that day.",
+];
+
+/// A solution without its last line, with «n» for the answer at the end of its steps.
+fn open_solution(solution: &str, right: &str) -> Option<String> {
+    let (steps, _) = solution.rsplit_once("\n####")?;
+    let (before, behind) = steps.rsplit_once(right)?;
+    Some(format!("{before}«n»{behind}"))
 }
 
 fn gsm_mini() -> Vec<Case> {
@@ -242,13 +309,19 @@ fn gsm_mini() -> Vec<Case> {
             let operand = given.iter().find(|given| !same_number(given, &right)).map(|given| (*given).to_owned());
             let unit = question.rsplit_once("ow many ").and_then(|(_, rest)| rest.split_whitespace().next());
             let unit = unit.map(|unit| unit.trim_end_matches('?')).filter(|unit| unit.ends_with('s') && *unit != "times");
-            cases.push(word_problem(&format!("gsm-mini/{number}"), "en", &prompt, ("", ""), &right, operand.as_deref(), (given.first(), given.get(1)), unit));
+            let solution = open_solution(&drawn.row.answer, &right).expect("solutions end with their result");
+            let mut case = word_problem("gsm-mini", "en", &prompt, ("", ""), &right, operand.as_deref());
+            case.task = format!("gsm-mini/{number}");
+            (case.a, case.b) = (given.first().map(|&text| text.to_owned()), given.get(1).map(|&text| text.to_owned()));
+            (case.unit, case.statement, case.solution) =
+                (unit.map(str::to_owned), Some(STATEMENTS[number].to_owned()), Some(solution));
+            cases.push(case);
         }
     }
     cases
 }
 
-#[expect(clippy::too_many_arguments, reason = "the columns of a table")]
+/// A question in words.
 fn word_problem(
     task: &str,
     language: &'static str,
@@ -256,8 +329,6 @@ fn word_problem(
     around: (&str, &str),
     right: &str,
     operand: Option<&str>,
-    given: (Option<&&str>, Option<&&str>),
-    unit: Option<&str>,
 ) -> Case {
     let number = |text: &str| {
         let comma = ["de", "fr", "es"].contains(&language);
@@ -280,42 +351,165 @@ fn word_problem(
         wrong: number(&first),
         operand: operand.map(number),
         rival: number(&rival),
-        a: given.0.map(|text| (*text).to_owned()),
-        b: given.1.map(|text| (*text).to_owned()),
+        a: None,
+        b: None,
         words: Words::default(),
-        unit: unit.map(str::to_owned),
+        unit: None,
+        statement: None,
+        solution: None,
         by_spelling: false,
     }
 }
 
-/// Questions of our own: name, language, question, sign before and behind the answer, answer, number of the question, two of them, unit.
-type Own = (&'static str, &'static str, &'static str, (&'static str, &'static str), &'static str, Option<&'static str>, (&'static str, &'static str), Option<&'static str>);
+/// A question of our own.
+struct Own {
+    name: &'static str,
+    language: &'static str,
+    prompt: &'static str,
+    /// Signs before and behind the answer.
+    around: (&'static str, &'static str),
+    right: &'static str,
+    /// One of the question's numbers that could be an answer.
+    operand: Option<&'static str>,
+    a: &'static str,
+    b: &'static str,
+    unit: Option<&'static str>,
+    statement: &'static str,
+    solution: &'static str,
+}
+
+const fn own_in(language: &'static str, name: &'static str, prompt: &'static str, right: &'static str, a: &'static str, b: &'static str) -> Own {
+    Own { name, language, prompt, around: ("", ""), right, operand: None, a, b, unit: None, statement: "", solution: "" }
+}
+
+const fn own_en(name: &'static str, prompt: &'static str, right: &'static str, a: &'static str, b: &'static str) -> Own {
+    own_in("en", name, prompt, right, a, b)
+}
 
 const OWN: &[Own] = &[
-    ("half", "en", "What is 8/2?", ("", ""), "4", Some("8"), ("8", "2"), None),
-    ("age", "en", "Tom is 2 years old. His sister Ana is 3 years older. How old is Ana?", ("", ""), "5", Some("3"), ("2", "3"), None),
-    ("marbles", "en", "Ben has 50 marbles and gives 20 of them away. How many marbles does he keep?", ("", ""), "30", Some("20"), ("50", "20"), Some("marbles")),
-    ("bill", "en", "Three teas cost $2.50 each and a cake costs $4.75. How much is the bill?", ("$", ""), "12.25", Some("4.75"), ("$2.50", "$4.75"), None),
-    ("rise", "en", "A rent rises from 800 to 1000 dollars. By how many percent does it rise?", ("", "%"), "25", None, ("800", "1000"), None),
-    ("cold", "en", "It was 4 degrees at noon. By midnight it was 11 degrees colder. What was the temperature at midnight?", ("", ""), "-7", None, ("4", "11"), Some("degrees")),
-    ("rows", "en", "Answer with a number only.\n\nA hall has 24 rows of 35 seats. How many seats does it have?", ("", ""), "840", Some("35"), ("24", "35"), Some("seats")),
-    ("trip", "en", "<|im_start|>user\nA train runs 150 km in 2.5 hours. How many km does it run in an hour?<|im_end|>\n<|im_start|>assistant\n", ("", ""), "60", Some("150"), ("150", "2.5"), Some("km")),
-    ("cake", "en", "Q: A cake is cut into 12 pieces and 9 are eaten. What fraction of the cake is left, in lowest terms?\nA:", ("", ""), "1/4", None, ("12", "9"), None),
-    ("mean", "en", "Find the mean of 4.5, 6.2 and 7.3.", ("", ""), "6.0", Some("6.2"), ("4.5", "7.3"), None),
-    ("power", "en", "What's 2 to the power of 16?", ("", ""), "65536", None, ("2", "16"), None),
-    ("left", "en", "What is the remainder when 47 is divided by 5?", ("", ""), "2", Some("5"), ("47", "5"), None),
-    ("pages", "en", "Solve the problem and put your answer in \\boxed{}.\n\nMia reads 18 pages a day. How many pages does she read in 14 days?", ("", ""), "252", Some("18"), ("18", "14"), Some("pages")),
-    ("Birnen", "de", "Ein Bauer hat 96 Birnen und verkauft 58 davon. Wie viele Birnen bleiben ihm?", ("", ""), "38", Some("58"), ("96", "58"), None),
-    ("Kino", "de", "Vier Karten kosten zusammen 38,40 €. Was kostet eine Karte?", ("", " €"), "9.60", Some("38.40"), ("38,40 €", "4"), None),
-    ("livres", "fr", "Une bibliothèque a 12 étagères de 45 livres. Combien de livres a-t-elle ?", ("", ""), "540", Some("45"), ("12", "45"), None),
-    ("huevos", "es", "Una granja recoge 84 huevos y rompe 15. ¿Cuántos huevos quedan?", ("", ""), "69", Some("15"), ("84", "15"), None),
-    ("苹果", "zh", "小明有35个苹果,吃了8个。还剩多少个苹果?", ("", ""), "27", Some("35"), ("35", "8"), None),
+    Own {
+        operand: Some("8"),
+        statement: "8 divided by 2 is «n».",
+        solution: "8/2 = «n»",
+        ..own_en("half", "What is 8/2?", "4", "8", "2")
+    },
+    Own {
+        operand: Some("3"),
+        statement: "She's «n».",
+        solution: "Ana is 3 years older than Tom, who is 2, so she is 2 + 3 = «n» years old.",
+        ..own_en("age", "Tom is 2 years old. His sister Ana is 3 years older. How old is Ana?", "5", "2", "3")
+    },
+    Own {
+        operand: Some("20"),
+        unit: Some("marbles"),
+        statement: "He keeps «n».",
+        solution: "Ben had 50 marbles. He gave 20 away, so he has 50 - 20 = «n» marbles left.",
+        ..own_en("marbles", "Ben has 50 marbles and gives 20 of them away. How many marbles does he keep?", "30", "50", "20")
+    },
+    Own {
+        around: ("$", ""),
+        operand: Some("4.75"),
+        statement: "The bill comes to «n».",
+        solution: "The teas cost 3 * $2.50 = $7.50.\nWith the cake, that's $7.50 + $4.75 = «n».",
+        ..own_en("bill", "Three teas cost $2.50 each and a cake costs $4.75. How much is the bill?", "12.25", "$2.50", "$4.75")
+    },
+    Own {
+        around: ("", "%"),
+        statement: "The rent rises by «n».",
+        solution: "The rent rises by 1000 - 800 = 200 dollars.\nThat is 200 / 800 * 100 = «n».",
+        ..own_en("rise", "A rent rises from 800 to 1000 dollars. By how many percent does it rise?", "25", "800", "1000")
+    },
+    Own {
+        unit: Some("degrees"),
+        statement: "At midnight it was «n» degrees.",
+        solution: "It was 4 degrees, and it got 11 degrees colder: 4 - 11 = «n»",
+        ..own_en("cold", "It was 4 degrees at noon. By midnight it was 11 degrees colder. What was the temperature at midnight?", "-7", "4", "11")
+    },
+    Own {
+        operand: Some("35"),
+        unit: Some("seats"),
+        statement: "The hall has «n» seats.",
+        solution: "If each of the 24 rows has 35 seats, the hall has 24 * 35 = «n» seats.",
+        ..own_en("rows", "Answer with a number only.\n\nA hall has 24 rows of 35 seats. How many seats does it have?", "840", "24", "35")
+    },
+    Own {
+        operand: Some("150"),
+        unit: Some("km"),
+        statement: "It runs «n» km in an hour.",
+        solution: "In 2.5 hours the train runs 150 km, so in an hour it runs 150 / 2.5 = «n» km.",
+        ..own_en("trip", "<|im_start|>user\nA train runs 150 km in 2.5 hours. How many km does it run in an hour?<|im_end|>\n<|im_start|>assistant\n", "60", "150", "2.5")
+    },
+    Own {
+        statement: "«n» of the cake is left.",
+        solution: "12 - 9 = 3 pieces are left.\nThat is 3/12 = «n» of the cake.",
+        ..own_en("cake", "Q: A cake is cut into 12 pieces and 9 are eaten. What fraction of the cake is left, in lowest terms?\nA:", "1/4", "12", "9")
+    },
+    Own {
+        operand: Some("6.2"),
+        statement: "Their mean is «n».",
+        solution: "4.5 + 6.2 + 7.3 = 18.0\n18.0 / 3 = «n»",
+        ..own_en("mean", "Find the mean of 4.5, 6.2 and 7.3.", "6.0", "4.5", "7.3")
+    },
+    Own {
+        statement: "2 to the power of 16 is «n».",
+        solution: "2^10 = 1024 and 2^6 = 64, so 2^16 = 1024 * 64 = «n»",
+        ..own_en("power", "What's 2 to the power of 16?", "65536", "2", "16")
+    },
+    Own {
+        operand: Some("5"),
+        statement: "The remainder is «n».",
+        solution: "5 goes into 47 nine times, which is 45.\n47 - 45 = «n»",
+        ..own_en("left", "What is the remainder when 47 is divided by 5?", "2", "47", "5")
+    },
+    Own {
+        operand: Some("18"),
+        unit: Some("pages"),
+        statement: "She reads «n» pages in 14 days.",
+        solution: "Each day she reads 18 pages. Over 14 days, that's 14 * 18 = «n» pages.",
+        ..own_en("pages", "Solve the problem and put your answer in \\boxed{}.\n\nMia reads 18 pages a day. How many pages does she read in 14 days?", "252", "18", "14")
+    },
+    Own {
+        operand: Some("58"),
+        statement: "Ihm bleiben «n» Birnen.",
+        solution: "Er hatte 96 Birnen und verkauft 58 davon: 96 - 58 = «n»",
+        ..own_in("de", "Birnen", "Ein Bauer hat 96 Birnen und verkauft 58 davon. Wie viele Birnen bleiben ihm?", "38", "96", "58")
+    },
+    Own {
+        around: ("", " €"),
+        operand: Some("38.40"),
+        statement: "Eine Karte kostet «n».",
+        solution: "4 Karten kosten 38,40 €, eine also 38,40 € / 4 = «n».",
+        ..own_in("de", "Kino", "Vier Karten kosten zusammen 38,40 €. Was kostet eine Karte?", "9.60", "38,40 €", "4")
+    },
+    Own {
+        operand: Some("45"),
+        statement: "Elle a «n» livres.",
+        solution: "Il y a 12 étagères de 45 livres, donc 12 × 45 = «n» livres.",
+        ..own_in("fr", "livres", "Une bibliothèque a 12 étagères de 45 livres. Combien de livres a-t-elle ?", "540", "12", "45")
+    },
+    Own {
+        operand: Some("15"),
+        statement: "Quedan «n» huevos.",
+        solution: "Había 84 huevos y se rompieron 15: 84 - 15 = «n» huevos.",
+        ..own_in("es", "huevos", "Una granja recoge 84 huevos y rompe 15. ¿Cuántos huevos quedan?", "69", "84", "15")
+    },
+    Own {
+        operand: Some("35"),
+        statement: "还剩«n»个苹果。",
+        solution: "小明有35个苹果,吃了8个,35 - 8 = «n»",
+        ..own_in("zh", "苹果", "小明有35个苹果,吃了8个。还剩多少个苹果?", "27", "35", "8")
+    },
 ];
 
 fn own() -> Vec<Case> {
-    OWN.iter()
-        .map(|(name, language, prompt, around, right, operand, (a, b), unit)| {
-            word_problem(&format!("own/{name}"), language, prompt, *around, right, *operand, (Some(a), Some(b)), *unit)
-        })
-        .collect()
+    let of = |own: &Own| Case {
+        task: format!("own/{}", own.name),
+        a: Some(own.a.to_owned()),
+        b: Some(own.b.to_owned()),
+        unit: own.unit.map(str::to_owned),
+        statement: Some(own.statement.to_owned()),
+        solution: Some(own.solution.to_owned()),
+        ..word_problem("own", own.language, own.prompt, own.around, own.right, own.operand)
+    };
+    OWN.iter().map(of).collect()
 }

@@ -12,6 +12,8 @@ use super::cases::{Case, Number};
 /// | `«doing»`, `«order»`, `«name»` | `Adding 12 and 7`, `add 12 and 7`, `sum` |
 /// | `«back»` | the operation on the stated number that gives the first operand back |
 /// | `«unit»` | what is counted |
+/// | `«says»` | a sentence that states the number as the answer to this very question |
+/// | `«solution»` | worked steps with the number at their end |
 pub struct Frame {
     pub name: &'static str,
     /// Language of the sentence; none for marks and signs alone.
@@ -82,6 +84,58 @@ pub const FRAMES: &[Frame] = &[
     en("I hope it is correct", "Therefore, the final answer is: $\\boxed{«l»}$. I hope it is correct."),
     en("line of its own, bold", "Here is the result:\n\n**«n»**"),
     en("display", "We obtain\n\\[\n«l»\n\\]"),
+    en("that's", "That's «n»!"),
+    en("dash", "«n» — that's the answer."),
+    any("exclamation", "«n»! 🎉"),
+    en("has to be", "It has to be «n»."),
+    en("I'd say", "I'd say «n»."),
+    en("I believe", "I believe it's «n»."),
+    en("correct answer", "The correct answer: **«n»**."),
+    en("result equals", "Result = «n»"),
+    any("x equals", "x = «n»"),
+    any("x equals, LaTeX", "$x = «l»$"),
+    any("quote, bold", "> **«n»**"),
+    en("list, label", "- Answer: «n»"),
+    en("underlined heading", "Answer\n------\n«n»"),
+    any("HTML bold", "<b>«n»</b>"),
+    en("in quotes", "The answer is \"«n»\"."),
+    en("italic", "The answer is *«n»*."),
+    en("bold sentence", "**The answer is «n».**"),
+    en("bold label and number", "**Answer: «n»**"),
+    en("label, arrow", "Answer → «n»"),
+    en("short", "TL;DR: «n»"),
+    en("in short", "In short: «n»."),
+    en("to sum up", "To sum up, the value is «n»."),
+    en("all together", "Putting everything together, we arrive at «n»."),
+    en("confidence", "Answer: «n» (confidence: 95%)"),
+    en("after 3 steps", "After 3 steps we get «n»."),
+    en("in 2 ways", "I solved it in 2 ways and got «n» both times."),
+    en("text in a box", "The final answer is: $\\boxed{\\text{«n»}}$"),
+    en("box in brackets", "So the value is \\(\\boxed{«l»}\\)."),
+    en("label, then display", "Answer:\n\n$$«l»$$"),
+    any("XML", "<result>«n»</result>"),
+    any("YAML", "answer: «n»"),
+    any("JSON with reasoning", "{\"reasoning\": \"Start from «a», then use «b».\", \"answer\": «j»}"),
+    any("JSON with confidence", "{\"answer\": «j», \"confidence\": 0.95}"),
+    // The statement that answers this very question.
+    any("says", "«says»"),
+    any("says, bold", "**«says»**"),
+    en("says behind a word", "Let's see.\n\n«says»"),
+    en("says behind a colon", "Okay, here it goes: «says»"),
+    en("says under a heading", "### Solution\n\n«says»"),
+    en("says as step 3", "Step 1: Read the question.\nStep 2: Do the arithmetic.\nStep 3: «says»"),
+    en("says, then offer", "«says» Want to see how I got there?"),
+    en("says, then label", "«says»\n\n**Answer:** «n»"),
+    en("says, then remark", "«says»\n\nNote: I took «a» and «b» from the question."),
+    // Worked steps.
+    any("solution", "«solution»"),
+    any("solution, then says", "«solution»\n\n«says»"),
+    any("solution, then box", "«solution»\n\n\\boxed{«l»}"),
+    en("solution, then label", "«solution»\n\nFinal answer: «n»"),
+    en("solution under a heading", "**Solution**\n\n«solution»"),
+    en("says, then solution", "«says» Here is how:\n\n«solution»"),
+    en("it is, then solution", "It is «n».\n\n«solution»"),
+    any("thinking, solution", "<think>\nMaybe «m». I should work it out.\n</think>\n\n«solution»"),
     // The operation.
     any("equation", "«x» = «n»"),
     any("equation in LaTeX", "$«lx» = «l»$"),
@@ -95,6 +149,23 @@ pub const FRAMES: &[Frame] = &[
     en("to do it", "To solve this, we «order». The result is «n»."),
     en("you asked", "You asked me to «order»: that's «n»."),
     en("equation, then sentence", "Let's compute it step by step.\n\n«x» = «n»\n\nSo the result is «n»."),
+    en("operation is", "«x» is «n»."),
+    en("comes out as", "«x» comes out as «n»."),
+    en("evaluating", "Evaluating «x» yields «n»."),
+    en("value of", "The value of «x» is «n»."),
+    en("which is", "This is the same as «x», which is «n»."),
+    en("must be", "Since «x» = «n», the result must be «n»."),
+    en("we have to", "We have to «order», so it is «x» = «n»."),
+    any("aligned", "$$\n\\begin{aligned}\nx &= «lx» \\\\\n&= «l»\n\\end{aligned}\n$$"),
+    any("boxed equation", "$$\\boxed{«lx» = «l»}$$"),
+    any("program's output", "```python\nprint(«x»)\n```\n\nOutput:\n```\n«n»\n```"),
+    en("question and answer", "Question: «order»\nAnswer: «n»"),
+    en("doing, passive", "When «doing» is done, «n» is obtained."),
+    en("name comes out", "The «name» comes out at «n»."),
+    en("name, colon", "The «name»: «n»"),
+    en("name, bold label", "**The «name»:** «n»"),
+    en("for the name", "For the «name» I get «n»."),
+    en("as the name", "We find «n» as the «name»."),
     // Premises, checks, offers.
     en("given", "Given «a» and «b», the result is «n»."),
     en("since", "Since the two numbers are «a» and «b», it is «n»."),
@@ -104,6 +175,21 @@ pub const FRAMES: &[Frame] = &[
     en("offer", "It is «n». Let me know if you need anything else!"),
     en("offer to show steps", "The answer is «n».\n\nWould you like me to show the steps?"),
     en("offer with numbers", "It is «n». Shall we try another one, for example with 64 and 81?"),
+    en("from", "From «a» and «b», the outcome is «n»."),
+    en("having looked", "Having looked at «a» and at «b», I can say that the result is «n»."),
+    en("given that", "The result is «n», given that we start from «a» and «b»."),
+    en("lead to", "«n» is what «a» and «b» lead to."),
+    en("with in place", "With «a» in the first place and «b» in the second, you'd get «n»."),
+    en("after order", "It's «n» after you «order»."),
+    en("note first", "Note that «a» comes first. The answer is «n»."),
+    en("note last", "The answer is «n». Note that «a» came first and «b» second."),
+    en("rhetorical", "You have «a» and «b». The result? «n»."),
+    any("arrow", "«a», «b» → «n»"),
+    en("in and out", "Input: «a», «b»\nOutput: «n»"),
+    en("double check", "It is «n». I double-checked it: «x» = «n»."),
+    en("check first", "I went over «a» and «b» once more, and yes, it's «n»."),
+    en("offer with an operand", "The result is «n». Want me to check it by working backwards to «a»?"),
+    en("offer behind a rule", "Result: «n»\n\n---\n\nNeed help with another problem? Try one with 81 and 17!"),
     // Steps.
     en("steps", "1. Take «a».\n2. Take «b».\n3. «doing» gives «n»."),
     en("steps, bold", "**Step 1:** Write down «a».\n\n**Step 2:** Write down «b».\n\n**Step 3:** Work it out.\n\n**Answer:** «n»"),
@@ -113,7 +199,18 @@ pub const FRAMES: &[Frame] = &[
     en("lines", "First number: «a»\nSecond number: «b»\nResult: «n»"),
     en("corrected", "I get «m». Wait, that's not right. It is «n»."),
     en("not but", "The answer is not «m» but «n»."),
+    en("not this", "It isn't «m»; it's «n»."),
+    en("some might think", "Some might think it's «m». However, it's «n»."),
+    en("estimate first", "A quick guess would be «m», but the exact value is «n»."),
+    en("asked and denied", "Is it «m»? No. It's «n»."),
+    en("first attempt", "First attempt: «m». That's off, I slipped. Corrected: «n»."),
+    any("struck out", "~~«m»~~ «n»"),
+    en("table, bold total", "| Item | Value |\n|:--|--:|\n| a | «a» |\n| b | «b» |\n| **Answer** | **«n»** |"),
     // Thinking.
+    any("thinking, empty", "<think>\n\n</think>\n\n«n»"),
+    en("thinking in brackets", "[THINK]Perhaps «m»? Let me see.[/THINK]It is «n»."),
+    en("channels", "<|channel|>analysis<|message|>Need «a» and «b». Perhaps «m».<|end|><|start|>assistant<|channel|>final<|message|>We get «n»."),
+    any("reasoning and answer tags", "<reasoning>\nI take «a» and «b». «m» is not it.\n</reasoning>\n<answer>\n«n»\n</answer>"),
     any("thinking, bare", "<think>\nTake «a» first. Perhaps it is «m»? No, let me do that again.\n</think>\n\n«n»"),
     en("thinking, sentence", "<think>\nThey want «m» or so. Let me see.\n</think>\n\nThe result is «n»."),
     // Units.
@@ -134,6 +231,26 @@ pub const FRAMES: &[Frame] = &[
     of("pt", "pt: resultado", "O resultado é «n»."),
     of("it", "it: quindi", "Quindi il risultato è «n»."),
     of("ja", "ja: 答え", "答えは«n»です。"),
+    of("de", "de: komme auf", "Ich komme auf «n»."),
+    of("de", "de: beträgt", "Somit beträgt das Ergebnis «n»."),
+    of("de", "de: Antwort", "**Antwort:** «n»"),
+    of("de", "de: aus", "Aus «a» und «b» erhält man «n»."),
+    of("fr", "fr: cela donne", "Cela donne «n»."),
+    of("fr", "fr: réponse", "La réponse est «n»."),
+    of("fr", "fr: avec", "Avec «a» et «b», on trouve «n»."),
+    of("es", "es: da", "Eso da «n»."),
+    of("es", "es: respuesta", "La respuesta es «n»."),
+    of("es", "es: con", "Con «a» y «b» se obtiene «n»."),
+    of("zh", "zh: 等于", "结果等于«n»。"),
+    of("zh", "zh: 最终答案", "最终答案:**«n»**"),
+    of("zh", "zh: 得到", "由«a»和«b»,我们得到«n»。"),
+    of("pt", "pt: resposta", "A resposta é «n»."),
+    of("pt", "pt: portanto", "Portanto, temos «n»."),
+    of("it", "it: risposta", "La risposta è «n»."),
+    of("ja", "ja: したがって", "したがって、答えは «n» です。"),
+    of("ru", "ru: ответ", "Ответ: «n»."),
+    of("ru", "ru: получаем", "В итоге получаем «n»."),
+    of("ko", "ko: 정답", "정답은 «n»입니다."),
 ];
 
 impl Frame {
@@ -148,30 +265,25 @@ impl Frame {
         if !fits {
             return None;
         }
-        let mut text = String::new();
-        let mut rest = self.text;
-        while let Some((before, after)) = rest.split_once('«') {
-            let (place, behind) = after.split_once('»')?;
-            text.push_str(before);
-            text.push_str(&filled(place, case, number)?);
-            rest = behind;
-        }
-        text.push_str(rest);
-        Some(text)
+        place_in(self.text, case, number)
     }
+}
+
+/// A text with its places filled.
+fn place_in(text: &str, case: &Case, number: &Number) -> Option<String> {
+    let mut filled_text = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('«') {
+        let (place, behind) = after.split_once('»')?;
+        filled_text.push_str(before);
+        filled_text.push_str(&filled(place, case, number)?);
+        rest = behind;
+    }
+    Some(filled_text + rest)
 }
 
 fn filled(place: &str, case: &Case, number: &Number) -> Option<String> {
     let words = &case.words;
-    let operands = |text: &str| -> Option<String> {
-        let mut text = text.to_owned();
-        for (place, operand) in [("«a»", &case.a), ("«b»", &case.b)] {
-            if text.contains(place) {
-                text = text.replace(place, operand.as_ref()?);
-            }
-        }
-        Some(text).filter(|text| !text.is_empty())
-    };
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     match place {
         "n" => Some(number.said.clone()),
@@ -185,14 +297,16 @@ fn filled(place: &str, case: &Case, number: &Number) -> Option<String> {
         "b" => case.b.clone(),
         "x" => operation(some(words.sign)?, &case.a, &case.b, str::to_owned),
         "lx" => operation(some(words.latex)?, &case.a, &case.b, latex),
-        "doing" => operands(words.doing),
-        "order" => operands(words.order),
+        "doing" => place_in(&some(words.doing)?, case, number),
+        "order" => place_in(&some(words.order)?, case, number),
         "name" => some(words.name),
         "back" => {
             let (a, b) = (case.a.as_ref()?, case.b.as_ref()?);
             some(words.back).map(|sign| format!("{} {sign} {b} = {a}", number.said))
         }
         "unit" => case.unit.clone(),
+        "says" => place_in(case.statement.as_ref()?, case, number),
+        "solution" => place_in(case.solution.as_ref()?, case, number),
         _ => None,
     }
 }
