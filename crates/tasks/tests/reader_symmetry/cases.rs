@@ -152,7 +152,7 @@ const DIV: Words = Words {
     doing: "Dividing «a» by «b»",
     order: "divide «a» by «b»",
     name: "quotient",
-    says: "«b» goes into «a» «n» times.",
+    says: "«b» goes into «a» exactly «n» times.",
     back: "",
 };
 
@@ -236,8 +236,9 @@ fn bench_words(task: &str) -> Words {
 
 fn nupa() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (adapter, length) in [(Adapter::Completion, 3), (Adapter::Chat, 5)] {
-        let options = NupaOptions { lengths: Lengths::Chosen(vec![length]), per_length: 1, adapter, seed: 45, ..NupaOptions::default() };
+    for (adapter, lengths) in [(Adapter::Completion, vec![2, 9]), (Adapter::Chat, vec![5])] {
+        let lengths = Lengths::Chosen(lengths);
+        let options = NupaOptions { lengths, per_length: 1, adapter, seed: 45, ..NupaOptions::default() };
         let suite = NupaSuite::new(options).expect("the options are valid");
         for item in suite.items() {
             let task: TaskId = item.task.parse().expect("items are of tasks");

@@ -14,6 +14,7 @@ mod wrong;
 use cases::{Case, Number};
 use earnest_answer::reader::{Asked, read, same_number};
 use frames::{FRAMES, Frame};
+use rayon::prelude::*;
 use tally::{Miss, Tally, Truth};
 
 /// Least share of stated numbers that are read as stated.
@@ -26,35 +27,38 @@ const MOST_DIFFERENCE: f64 = 0.003;
 const LEAST_OF_ONE: f64 = 0.90;
 
 fn tally(cases: &[Case], frames: &[Frame]) -> Tally {
+    let tallies: Vec<Tally> = frames.par_iter().map(|frame| tally_of(cases, frame)).collect();
+    tallies.into_iter().fold(Tally::default(), Tally::with)
+}
+
+fn tally_of(cases: &[Case], frame: &Frame) -> Tally {
     let mut tally = Tally::default();
-    for frame in frames {
-        for case in cases {
-            for truth in Truth::ALL {
-                let number = match truth {
-                    Truth::Right => Some(&case.right),
-                    Truth::Wrong => Some(&case.wrong),
-                    Truth::Operand => case.operand.as_ref(),
+    for case in cases {
+        for truth in Truth::ALL {
+            let number = match truth {
+                Truth::Right => Some(&case.right),
+                Truth::Wrong => Some(&case.wrong),
+                Truth::Operand => case.operand.as_ref(),
+            };
+            let Some(number) = number else { continue };
+            let Some(completion) = frame.fill(case, number) else { continue };
+            let reading = read(&Asked { prompt: &case.prompt, form: case.form }, &completion, false);
+            let as_stated = reading.text().is_some_and(|read| is_as_stated(case, number, read));
+            tally.count(frame.name, &case.task, truth, case.operand.is_some(), as_stated);
+            if !as_stated {
+                let read = match &reading.answer {
+                    Ok(answer) => answer.text.clone(),
+                    Err(none) => format!("({})", none.name()),
                 };
-                let Some(number) = number else { continue };
-                let Some(completion) = frame.fill(case, number) else { continue };
-                let reading = read(&Asked { prompt: &case.prompt, form: case.form }, &completion, false);
-                let as_stated = reading.text().is_some_and(|read| is_as_stated(case, number, read));
-                tally.count(frame.name, &case.task, truth, case.operand.is_some(), as_stated);
-                if !as_stated {
-                    let read = match &reading.answer {
-                        Ok(answer) => answer.text.clone(),
-                        Err(none) => format!("({})", none.name()),
-                    };
-                    tally.misses.push(Miss {
-                        frame: frame.name,
-                        task: case.task.clone(),
-                        truth,
-                        prompt: case.prompt.clone(),
-                        completion,
-                        stated: number.value.clone(),
-                        read,
-                    });
-                }
+                tally.misses.push(Miss {
+                    frame: frame.name,
+                    task: case.task.clone(),
+                    truth,
+                    prompt: case.prompt.clone(),
+                    completion,
+                    stated: number.value.clone(),
+                    read,
+                });
             }
         }
     }

@@ -30,6 +30,11 @@ impl Count {
         self.all += 1;
     }
 
+    fn merge(&mut self, other: Count) {
+        self.as_stated += other.as_stated;
+        self.all += other.all;
+    }
+
     fn share(self) -> f64 {
         if self.all == 0 { 1.0 } else { self.as_stated as f64 / self.all as f64 }
     }
@@ -66,6 +71,26 @@ impl Tally {
         }
         self.frames.entry(frame).or_default().entry(truth).or_default().add(as_stated);
         self.tasks.entry(task.to_owned()).or_default().entry(truth).or_default().add(as_stated);
+    }
+
+    /// The counts of both.
+    pub fn with(mut self, other: Tally) -> Tally {
+        fn merge<K: Ord>(into: &mut BTreeMap<K, BTreeMap<Truth, Count>>, from: BTreeMap<K, BTreeMap<Truth, Count>>) {
+            for (key, counts) in from {
+                let sums = into.entry(key).or_default();
+                for (truth, count) in counts {
+                    sums.entry(truth).or_default().merge(count);
+                }
+            }
+        }
+        for (truth, count) in other.all {
+            self.all.entry(truth).or_default().merge(count);
+        }
+        self.beside_operand.merge(other.beside_operand);
+        merge(&mut self.frames, other.frames);
+        merge(&mut self.tasks, other.tasks);
+        self.misses.extend(other.misses);
+        self
     }
 
     fn of(&self, truth: Truth) -> Count {
@@ -174,9 +199,9 @@ impl Tally {
 }
 
 fn total(counts: &BTreeMap<Truth, Count>) -> Count {
-    counts.values().fold(Count::default(), |sum, count| Count {
-        as_stated: sum.as_stated + count.as_stated,
-        all: sum.all + count.all,
+    counts.values().fold(Count::default(), |mut sum, count| {
+        sum.merge(*count);
+        sum
     })
 }
 
