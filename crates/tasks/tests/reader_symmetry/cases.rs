@@ -234,37 +234,57 @@ fn bench_words(task: &str) -> Words {
     }
 }
 
-fn nupa() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (adapter, lengths) in [(Adapter::Completion, vec![2, 9]), (Adapter::Chat, vec![5])] {
+/// NUPA as it asks base models, at two lengths, and as it asks chat models.
+fn nupa_suites() -> Vec<NupaSuite> {
+    let suite = |(adapter, lengths)| {
         let lengths = Lengths::Chosen(lengths);
         let options = NupaOptions { lengths, per_length: 1, adapter, seed: 45, ..NupaOptions::default() };
-        let suite = NupaSuite::new(options).expect("the options are valid");
-        for item in suite.items() {
-            let task: TaskId = item.task.parse().expect("items are of tasks");
-            // The id ends with the form of the answer.
-            let form = match item.task.rsplit('_').next() {
-                Some("Float") => Form::Float,
-                Some("Fraction") => Form::Fraction,
-                Some("ScientificNotation") => Form::Scientific,
-                _ => Form::Integer,
-            };
-            cases.push(of_item("nupa", &item, form, nupa_words(task)));
-        }
-    }
-    cases
+        NupaSuite::new(options).expect("the options are valid")
+    };
+    [(Adapter::Completion, vec![2, 9]), (Adapter::Chat, vec![5])].into_iter().map(suite).collect()
+}
+
+fn nupa() -> Vec<Case> {
+    let of = |item: Item| {
+        let task: TaskId = item.task.parse().expect("items are of tasks");
+        // The id ends with the form of the answer.
+        let form = match item.task.rsplit('_').next() {
+            Some("Float") => Form::Float,
+            Some("Fraction") => Form::Fraction,
+            Some("ScientificNotation") => Form::Scientific,
+            _ => Form::Integer,
+        };
+        of_item("nupa", &item, form, nupa_words(task))
+    };
+    nupa_suites().iter().flat_map(|suite| suite.items().map(of).collect::<Vec<_>>()).collect()
+}
+
+fn bench_suite() -> ArithmeticBench {
+    let lengths = BenchLengths::new([2, 4, 7]).expect("the lengths are valid");
+    let options = Options { lengths, per_length: 1, seed: 45, ..Options::default() };
+    ArithmeticBench::new(options).expect("the options are valid")
 }
 
 fn arithmetic_bench() -> Vec<Case> {
-    let options = Options {
-        lengths: BenchLengths::new([2, 4, 7]).expect("the lengths are valid"),
-        per_length: 1,
-        seed: 45,
-        ..Options::default()
-    };
-    let suite = ArithmeticBench::new(options).expect("the options are valid");
     let of = |item: Item| of_item("arithmetic-bench", &item, Form::Integer, bench_words(&item.task));
-    suite.items().map(of).collect()
+    bench_suite().items().map(of).collect()
+}
+
+/// Each suite with its items and a wrong number for each of them.
+pub fn scored() -> Vec<(Box<dyn Suite>, Vec<(Item, String)>)> {
+    let mut suites: Vec<Box<dyn Suite>> = vec![Box::new(bench_suite())];
+    suites.extend(nupa_suites().into_iter().map(|suite| Box::new(suite) as Box<dyn Suite>));
+    let with_wrong = |item: Item| {
+        let wrong = other(&item.gold, item.task == "d2b", &[&item.gold], 1);
+        (item, wrong)
+    };
+    suites
+        .into_iter()
+        .map(|suite| {
+            let items = suite.items().map(with_wrong).collect();
+            (suite, items)
+        })
+        .collect()
 }
 
 /// Sentences that answer the templates of `gsm-mini`.

@@ -13,6 +13,7 @@ mod wrong;
 
 use cases::{Case, Number};
 use earnest_answer::reader::{Asked, read, same_number};
+use earnest_tasks::suite::{Answered, FINAL};
 use frames::{FRAMES, Frame};
 use rayon::prelude::*;
 use tally::{Miss, Tally, Truth};
@@ -82,6 +83,29 @@ fn right_and_wrong_numbers_are_read_as_stated() {
     println!("{}", tally.summary());
     let problems = tally.problems(LEAST, LEAST_OF_ONE, MOST_DIFFERENCE);
     assert!(problems.is_empty(), "{}\n{}\n{}", tally.by_frame_and_task(), tally.summary(), problems.join("\n"));
+}
+
+/// The rule `final` of the suites, in plain words: a right number is right, a wrong one wrong.
+#[test]
+fn right_numbers_are_right_and_wrong_ones_wrong() {
+    const SENTENCES: [&str; 6] = ["«»", "It is «».", "We get «».", "The answer is «».", "**«»**", "So, it comes to «»."];
+    let (mut all, mut failed) = (0usize, Vec::new());
+    for (suite, items) in cases::scored() {
+        for (item, wrong) in items {
+            for sentence in SENTENCES {
+                for (number, expected) in [(&item.gold, true), (&wrong, false)] {
+                    let completion = sentence.replace("«»", number);
+                    let score = suite.score(&item, &Answered { completion: &completion, truncated: false });
+                    all += 1;
+                    if score.rules.get(FINAL) != Some(expected) {
+                        failed.push(format!("{} {completion:?} is not {expected}", item.id));
+                    }
+                }
+            }
+        }
+    }
+    println!("{} of {all} are scored as they should be", all - failed.len());
+    assert!(failed.len() as f64 <= (1.0 - LEAST) * all as f64, "{} of {all}:\n{}", failed.len(), failed.join("\n"));
 }
 
 #[test]
