@@ -74,7 +74,10 @@ const EXAMPLES: [&str; 4] = ["123", "10.4", "7/13", "1.23e4"];
 /// A number of the right one's shape that is none of the others.
 fn other(right: &str, binary: bool, taken: &[&str], first: u64) -> String {
     let free = |text: &String| !taken.iter().chain(&EXAMPLES).any(|taken| same_number(taken, text) || taken == text);
-    (first..first + 1000).map(|salt| wrong(right, binary, salt)).find(free).unwrap_or_else(|| wrong(right, binary, first))
+    (first..first + 1000)
+        .map(|salt| wrong(right, binary, salt))
+        .find(free)
+        .unwrap_or_else(|| wrong(right, binary, first))
 }
 
 /// The case of a suite's item.
@@ -203,9 +206,7 @@ fn nupa_words(task: TaskId) -> Words {
             "count",
             "The digit «b» occurs «n» times in «a».",
         ),
-        O::ToFloat => {
-            words("Converting «a» to a float", "convert «a» to a float", "float", "As a float, «a» is «n».")
-        }
+        O::ToFloat => words("Converting «a» to a float", "convert «a» to a float", "float", "As a float, «a» is «n»."),
         O::ToScient | O::Sig => words(
             "Converting «a» to scientific notation",
             "convert «a» to scientific notation",
@@ -223,13 +224,25 @@ fn bench_words(task: &str) -> Words {
         "div" | "div_1" => DIV,
         "copy" => words("Copying «a»", "copy «a»", "copied number", "The number reads «n»."),
         "rev" => words("Reversing «a»", "reverse «a»", "reversed number", "Reversed, «a» becomes «n»."),
-        "box" => words("Putting «a» in parentheses", "put «a» in parentheses", "number in parentheses", "In parentheses it is «n»."),
+        "box" => words(
+            "Putting «a» in parentheses",
+            "put «a» in parentheses",
+            "number in parentheses",
+            "In parentheses it is «n».",
+        ),
         "space" => words("Spacing out «a»", "space out «a»", "spaced number", "With the spaces it reads «n»."),
         "length" => {
             words("Counting the digits of «a»", "count the digits of «a»", "number of digits", "«a» has «n» digits.")
         }
-        "count" => words("Counting the zeros of «a»", "count the zeros of «a»", "number of zeros", "There are «n» zeros in «a»."),
-        "b2d" => words("Converting «a» to decimal", "convert «a» to decimal", "decimal number", "In decimal, «a» is «n»."),
+        "count" => words(
+            "Counting the zeros of «a»",
+            "count the zeros of «a»",
+            "number of zeros",
+            "There are «n» zeros in «a».",
+        ),
+        "b2d" => {
+            words("Converting «a» to decimal", "convert «a» to decimal", "decimal number", "In decimal, «a» is «n».")
+        }
         _ => words("Converting «a» to binary", "convert «a» to binary", "binary number", "In binary, «a» is «n»."),
     }
 }
@@ -270,8 +283,11 @@ fn arithmetic_bench() -> Vec<Case> {
     bench_suite().items().map(of).collect()
 }
 
-/// Each suite with its items and a wrong number for each of them.
-pub fn scored() -> Vec<(Box<dyn Suite>, Vec<(Item, String)>)> {
+/// A suite with its items and a wrong number for each of them.
+type Scored = (Box<dyn Suite>, Vec<(Item, String)>);
+
+/// The suites whose scores are looked at.
+pub fn scored() -> Vec<Scored> {
     let mut suites: Vec<Box<dyn Suite>> = vec![Box::new(bench_suite())];
     suites.extend(nupa_suites().into_iter().map(|suite| Box::new(suite) as Box<dyn Suite>));
     let with_wrong = |item: Item| {
@@ -320,7 +336,8 @@ fn gsm_mini() -> Vec<Case> {
     for (number, template) in templates.iter().enumerate() {
         for (instance, drawn) in draw(template, 45, 2).expect("templates have two questions").into_iter().enumerate() {
             let question = &drawn.row.question;
-            let prompt = if instance == 0 { question.clone() } else { Prompt::Gsm.render(question, TrailingSpace::Keep) };
+            let prompt =
+                if instance == 0 { question.clone() } else { Prompt::Gsm.render(question, TrailingSpace::Keep) };
             let right = drawn.row.gold();
             let given: Vec<&str> = question
                 .split_whitespace()
@@ -329,7 +346,8 @@ fn gsm_mini() -> Vec<Case> {
                 .collect();
             let operand = given.iter().find(|given| !same_number(given, &right)).map(|given| (*given).to_owned());
             let unit = question.rsplit_once("ow many ").and_then(|(_, rest)| rest.split_whitespace().next());
-            let unit = unit.map(|unit| unit.trim_end_matches('?')).filter(|unit| unit.ends_with('s') && *unit != "times");
+            let unit =
+                unit.map(|unit| unit.trim_end_matches('?')).filter(|unit| unit.ends_with('s') && *unit != "times");
             let solution = open_solution(&drawn.row.answer, &right).expect("solutions end with their result");
             let mut case = word_problem("gsm-mini", "en", &prompt, ("", ""), &right, operand.as_deref());
             case.task = format!("gsm-mini/{number}");
@@ -399,11 +417,36 @@ struct Own {
     solution: &'static str,
 }
 
-const fn own_in(language: &'static str, name: &'static str, prompt: &'static str, right: &'static str, a: &'static str, b: &'static str) -> Own {
-    Own { name, language, prompt, around: ("", ""), right, operand: None, a, b, unit: None, statement: "", solution: "" }
+const fn own_in(
+    language: &'static str,
+    name: &'static str,
+    prompt: &'static str,
+    right: &'static str,
+    a: &'static str,
+    b: &'static str,
+) -> Own {
+    Own {
+        name,
+        language,
+        prompt,
+        around: ("", ""),
+        right,
+        operand: None,
+        a,
+        b,
+        unit: None,
+        statement: "",
+        solution: "",
+    }
 }
 
-const fn own_en(name: &'static str, prompt: &'static str, right: &'static str, a: &'static str, b: &'static str) -> Own {
+const fn own_en(
+    name: &'static str,
+    prompt: &'static str,
+    right: &'static str,
+    a: &'static str,
+    b: &'static str,
+) -> Own {
     own_in("en", name, prompt, right, a, b)
 }
 
@@ -425,45 +468,87 @@ const OWN: &[Own] = &[
         unit: Some("marbles"),
         statement: "He keeps «n».",
         solution: "Ben had 50 marbles. He gave 20 away, so he has 50 - 20 = «n» marbles left.",
-        ..own_en("marbles", "Ben has 50 marbles and gives 20 of them away. How many marbles does he keep?", "30", "50", "20")
+        ..own_en(
+            "marbles",
+            "Ben has 50 marbles and gives 20 of them away. How many marbles does he keep?",
+            "30",
+            "50",
+            "20",
+        )
     },
     Own {
         around: ("$", ""),
         operand: Some("4.75"),
         statement: "The bill comes to «n».",
         solution: "The teas cost 3 * $2.50 = $7.50.\nWith the cake, that's $7.50 + $4.75 = «n».",
-        ..own_en("bill", "Three teas cost $2.50 each and a cake costs $4.75. How much is the bill?", "12.25", "$2.50", "$4.75")
+        ..own_en(
+            "bill",
+            "Three teas cost $2.50 each and a cake costs $4.75. How much is the bill?",
+            "12.25",
+            "$2.50",
+            "$4.75",
+        )
     },
     Own {
         around: ("", "%"),
         statement: "The rent rises by «n».",
         solution: "The rent rises by 1000 - 800 = 200 dollars.\nThat is 200 / 800 * 100 = «n».",
-        ..own_en("rise", "A rent rises from 800 to 1000 dollars. By how many percent does it rise?", "25", "800", "1000")
+        ..own_en(
+            "rise",
+            "A rent rises from 800 to 1000 dollars. By how many percent does it rise?",
+            "25",
+            "800",
+            "1000",
+        )
     },
     Own {
         unit: Some("degrees"),
         statement: "At midnight it was «n» degrees.",
         solution: "It was 4 degrees, and it got 11 degrees colder: 4 - 11 = «n»",
-        ..own_en("cold", "It was 4 degrees at noon. By midnight it was 11 degrees colder. What was the temperature at midnight?", "-7", "4", "11")
+        ..own_en(
+            "cold",
+            "It was 4 degrees at noon. By midnight it was 11 degrees colder. What was the temperature at midnight?",
+            "-7",
+            "4",
+            "11",
+        )
     },
     Own {
         operand: Some("35"),
         unit: Some("seats"),
         statement: "The hall has «n» seats.",
         solution: "If each of the 24 rows has 35 seats, the hall has 24 * 35 = «n» seats.",
-        ..own_en("rows", "Answer with a number only.\n\nA hall has 24 rows of 35 seats. How many seats does it have?", "840", "24", "35")
+        ..own_en(
+            "rows",
+            "Answer with a number only.\n\nA hall has 24 rows of 35 seats. How many seats does it have?",
+            "840",
+            "24",
+            "35",
+        )
     },
     Own {
         operand: Some("150"),
         unit: Some("km"),
         statement: "It runs «n» km in an hour.",
         solution: "In 2.5 hours the train runs 150 km, so in an hour it runs 150 / 2.5 = «n» km.",
-        ..own_en("trip", "<|im_start|>user\nA train runs 150 km in 2.5 hours. How many km does it run in an hour?<|im_end|>\n<|im_start|>assistant\n", "60", "150", "2.5")
+        ..own_en(
+            "trip",
+            "<|im_start|>user\nA train runs 150 km in 2.5 hours. How many km does it run in an hour?<|im_end|>\n<|im_start|>assistant\n",
+            "60",
+            "150",
+            "2.5",
+        )
     },
     Own {
         statement: "«n» of the cake is left.",
         solution: "12 - 9 = 3 pieces are left.\nThat is 3/12 = «n» of the cake.",
-        ..own_en("cake", "Q: A cake is cut into 12 pieces and 9 are eaten. What fraction of the cake is left, in lowest terms?\nA:", "1/4", "12", "9")
+        ..own_en(
+            "cake",
+            "Q: A cake is cut into 12 pieces and 9 are eaten. What fraction of the cake is left, in lowest terms?\nA:",
+            "1/4",
+            "12",
+            "9",
+        )
     },
     Own {
         operand: Some("6.2"),
@@ -487,13 +572,26 @@ const OWN: &[Own] = &[
         unit: Some("pages"),
         statement: "She reads «n» pages in 14 days.",
         solution: "Each day she reads 18 pages. Over 14 days, that's 14 * 18 = «n» pages.",
-        ..own_en("pages", "Solve the problem and put your answer in \\boxed{}.\n\nMia reads 18 pages a day. How many pages does she read in 14 days?", "252", "18", "14")
+        ..own_en(
+            "pages",
+            "Solve the problem and put your answer in \\boxed{}.\n\nMia reads 18 pages a day. How many pages does she read in 14 days?",
+            "252",
+            "18",
+            "14",
+        )
     },
     Own {
         operand: Some("58"),
         statement: "Ihm bleiben «n» Birnen.",
         solution: "Er hatte 96 Birnen und verkauft 58 davon: 96 - 58 = «n»",
-        ..own_in("de", "Birnen", "Ein Bauer hat 96 Birnen und verkauft 58 davon. Wie viele Birnen bleiben ihm?", "38", "96", "58")
+        ..own_in(
+            "de",
+            "Birnen",
+            "Ein Bauer hat 96 Birnen und verkauft 58 davon. Wie viele Birnen bleiben ihm?",
+            "38",
+            "96",
+            "58",
+        )
     },
     Own {
         around: ("", " €"),
@@ -506,7 +604,14 @@ const OWN: &[Own] = &[
         operand: Some("45"),
         statement: "Elle a «n» livres.",
         solution: "Il y a 12 étagères de 45 livres, donc 12 × 45 = «n» livres.",
-        ..own_in("fr", "livres", "Une bibliothèque a 12 étagères de 45 livres. Combien de livres a-t-elle ?", "540", "12", "45")
+        ..own_in(
+            "fr",
+            "livres",
+            "Une bibliothèque a 12 étagères de 45 livres. Combien de livres a-t-elle ?",
+            "540",
+            "12",
+            "45",
+        )
     },
     Own {
         operand: Some("15"),

@@ -192,10 +192,16 @@ pub const FRAMES: &[Frame] = &[
     en("offer behind a rule", "Result: «n»\n\n---\n\nNeed help with another problem? Try one with 81 and 17!"),
     // Steps.
     en("steps", "1. Take «a».\n2. Take «b».\n3. «doing» gives «n»."),
-    en("steps, bold", "**Step 1:** Write down «a».\n\n**Step 2:** Write down «b».\n\n**Step 3:** Work it out.\n\n**Answer:** «n»"),
+    en(
+        "steps, bold",
+        "**Step 1:** Write down «a».\n\n**Step 2:** Write down «b».\n\n**Step 3:** Work it out.\n\n**Answer:** «n»",
+    ),
     en("start and end", "We start with «a». Then we take «b» into account. We end up with «n»."),
     any("table", "| | |\n|---|---|\n| a | «a» |\n| b | «b» |\n| = | «n» |"),
-    en("table with words", "| Step | Value |\n|---|---|\n| First number | «a» |\n| Second number | «b» |\n| Result | «n» |"),
+    en(
+        "table with words",
+        "| Step | Value |\n|---|---|\n| First number | «a» |\n| Second number | «b» |\n| Result | «n» |",
+    ),
     en("lines", "First number: «a»\nSecond number: «b»\nResult: «n»"),
     en("corrected", "I get «m». Wait, that's not right. It is «n»."),
     en("not but", "The answer is not «m» but «n»."),
@@ -209,8 +215,14 @@ pub const FRAMES: &[Frame] = &[
     // Thinking.
     any("thinking, empty", "<think>\n\n</think>\n\n«n»"),
     en("thinking in brackets", "[THINK]Perhaps «m»? Let me see.[/THINK]It is «n»."),
-    en("channels", "<|channel|>analysis<|message|>Need «a» and «b». Perhaps «m».<|end|><|start|>assistant<|channel|>final<|message|>We get «n»."),
-    any("reasoning and answer tags", "<reasoning>\nI take «a» and «b». «m» is not it.\n</reasoning>\n<answer>\n«n»\n</answer>"),
+    en(
+        "channels",
+        "<|channel|>analysis<|message|>Need «a» and «b». Perhaps «m».<|end|><|start|>assistant<|channel|>final<|message|>We get «n».",
+    ),
+    any(
+        "reasoning and answer tags",
+        "<reasoning>\nI take «a» and «b». «m» is not it.\n</reasoning>\n<answer>\n«n»\n</answer>",
+    ),
     any("thinking, bare", "<think>\nTake «a» first. Perhaps it is «m»? No, let me do that again.\n</think>\n\n«n»"),
     en("thinking, sentence", "<think>\nThey want «m» or so. Let me see.\n</think>\n\nThe result is «n»."),
     // Units.

@@ -88,7 +88,8 @@ fn right_and_wrong_numbers_are_read_as_stated() {
 /// The rule `final` of the suites, in plain words: a right number is right, a wrong one wrong.
 #[test]
 fn right_numbers_are_right_and_wrong_ones_wrong() {
-    const SENTENCES: [&str; 6] = ["«»", "It is «».", "We get «».", "The answer is «».", "**«»**", "So, it comes to «»."];
+    const SENTENCES: [&str; 6] =
+        ["«»", "It is «».", "We get «».", "The answer is «».", "**«»**", "So, it comes to «»."];
     let (mut all, mut failed) = (0usize, Vec::new());
     for (suite, items) in cases::scored() {
         for (item, wrong) in items {

@@ -142,7 +142,8 @@ impl Tally {
         let mut text = String::new();
         let mut line = |name: &str, counts: &BTreeMap<Truth, Count>, miss: Option<&Miss>| {
             let Some(miss) = miss else { return };
-            let shares: Vec<String> = counts.iter().map(|(truth, count)| format!("{truth:?} {}/{}", count.as_stated, count.all)).collect();
+            let shares: Vec<String> =
+                counts.iter().map(|(truth, count)| format!("{truth:?} {}/{}", count.as_stated, count.all)).collect();
             let _ = writeln!(
                 text,
                 "{name}: {}; {:?} in {} was read as {}, to {:?}",
@@ -170,7 +171,8 @@ impl Tally {
             if all.as_stated == all.all {
                 continue;
             }
-            let shares: Vec<String> = counts.iter().map(|(truth, count)| format!("{truth:?} {}/{}", count.as_stated, count.all)).collect();
+            let shares: Vec<String> =
+                counts.iter().map(|(truth, count)| format!("{truth:?} {}/{}", count.as_stated, count.all)).collect();
             let _ = writeln!(text, "\n## {name}: {}/{} ({})", all.as_stated, all.all, shares.join(", "));
             let mut kinds: BTreeMap<&str, Vec<&Miss>> = BTreeMap::new();
             for miss in self.misses.iter().filter(|miss| miss.frame == *name) {
@@ -180,7 +182,9 @@ impl Tally {
             kinds.sort_by_key(|(_, misses)| std::cmp::Reverse(misses.len()));
             for (kind, misses) in kinds {
                 let _ = writeln!(text, "  {kind}: {}", misses.len());
-                for miss in [misses.first(), misses.get(misses.len() / 2).filter(|_| misses.len() > 1)].into_iter().flatten() {
+                for miss in
+                    [misses.first(), misses.get(misses.len() / 2).filter(|_| misses.len() > 1)].into_iter().flatten()
+                {
                     let _ = writeln!(
                         text,
                         "    {:?} stated {} read {}\n      Q ({}) {:?}\n      A {:?}",
