@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use earnest_answer::reader::{Asked, Feature, Form, evidence, same_number};
+use earnest_answer::reader::{Asked, Feature, Form, evidence, read, same_number};
 use serde_json::Value;
 
 /// A labelled completion with the evidence that the reader sees in it.
@@ -20,6 +20,8 @@ pub struct Row {
     pub texts: Vec<String>,
     /// By candidate the first one of its value.
     pub values: Vec<usize>,
+    /// What the reader reads, with the weights that it has.
+    pub read: Option<String>,
     /// The label, then others that one could defend.
     pub labels: Vec<Option<String>>,
     pub completion: String,
@@ -82,6 +84,7 @@ pub fn rows(file: &str) -> Result<Vec<Row>, Box<dyn Error>> {
         };
         let asked = Asked { prompt: field("prompt"), form };
         let (mentions, none) = evidence(&asked, field("completion"), field("finish") == "length");
+        let read = read(&asked, field("completion"), field("finish") == "length").text().map(str::to_owned);
         let mut labels = vec![row["answer"].as_str()];
         labels.extend(row["also"].as_array().into_iter().flatten().map(Value::as_str));
         let indices = |features: &[Feature]| features.iter().map(|&feature| feature as usize).collect::<Vec<_>>();
@@ -104,6 +107,7 @@ pub fn rows(file: &str) -> Result<Vec<Row>, Box<dyn Error>> {
         };
         rows.push(Row {
             values,
+            read,
             id: field("id").to_owned(),
             style: tags.first().copied().unwrap_or("-").to_owned(),
             language: language(&tags).to_owned(),
