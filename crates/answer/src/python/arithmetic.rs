@@ -9,11 +9,7 @@ use super::number::{LARGEST, PythonNumber};
 use super::tree::Operator;
 
 /// The result of an operator between two numbers; a result of two integers is an integer but for `/` and negative powers.
-pub fn calculate(
-    operator: Operator,
-    left: &PythonNumber,
-    right: &PythonNumber,
-) -> Result<PythonNumber, PythonError> {
+pub fn calculate(operator: Operator, left: &PythonNumber, right: &PythonNumber) -> Result<PythonNumber, PythonError> {
     use PythonNumber::{Complex, Int};
     match (left, right) {
         (Int(a), Int(b)) => integers(operator, a, b),

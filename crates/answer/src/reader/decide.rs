@@ -7,6 +7,7 @@ use super::mention::Mention;
 use super::piece::{Piece, pieces};
 use super::question::Question;
 use super::reading::{Answer, Mark, NoAnswer, Reading};
+use super::refusal;
 use super::scan::Scan;
 use super::token::{Kind, Tokens};
 use super::value;
@@ -15,20 +16,6 @@ use crate::number::words::{scale, scaled};
 
 /// Most rivals that are told.
 const MOST_RIVALS: usize = 8;
-
-/// Phrases that say that there is no answer.
-const UNDETERMINED: [&str; 47] = [
-    "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give",
-    "doesn't say", "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine",
-    "not enough information", "insufficient information", "impossible to determine", "impossible to say", "does not state", "is missing",
-    "both are valid", "both are possible", "there isn't one", "there is no such", "no such number", "does not exist", "doesn't exist",
-    "not possible to", "isn't enough", "is not enough", "nicht bestimmen", "nicht genug", "no se puede", "impossible de", "pas assez", "无法", "不能确定", "can't tell", "cannot tell", "can't say", "cannot say", "is undefined", "no unique", "would need to know", "need more information", "without knowing",
-];
-
-/// Phrases of a text that gives no answer.
-const REFUSES: [&str; 10] = [
-    "i can't", "i cannot", "i can not", "i'm sorry", "i am sorry", "unable to", "not able to", "i don't", "i do not", "as an ai",
-];
 
 /// A completion's mentions with what speaks for each, and what speaks for there being no answer.
 #[derive(Debug)]
@@ -53,6 +40,7 @@ pub(super) fn decide(question: &Question, text: &str, truncated: bool) -> Readin
 /// Gathers the evidence of a text.
 pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let pieces = pieces(scan.tokens);
+    let refusals = refusal::undetermined(scan.tokens.text);
     let mut mentions: Vec<Mention> = Vec::new();
     let mut none = Features::default();
     let mut ended = false;
@@ -60,6 +48,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let (mut section, mut headed, mut corrected_at): (bool, bool, Vec<usize>) = (false, false, Vec::new());
     let mut answered = false;
     let mut chosen = None;
+    let mut given = false;
     let mut asked_done = false;
     let (mut depth, mut explained, mut refused): (usize, bool, Option<usize>) = (0, false, None);
     for (index, piece) in pieces.iter().enumerate() {
@@ -69,31 +58,44 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         }
         last_piece = index;
         let range = &piece.range;
-        let title = piece.heading || piece.begins_line && scan.kind(range.end - 1) == Kind::Colon || piece.begins_line && scan.kind(range.start) == Kind::Bold;
+        let title = piece.heading
+            || piece.begins_line && scan.kind(range.end - 1) == Kind::Colon
+            || piece.begins_line && scan.kind(range.start) == Kind::Bold;
         if title {
             let checks = scan.opens_with(range, 3, Meaning::CHECKS);
             if piece.heading || checks {
                 section = answered && checks;
             }
         }
+        if title {
+            given = scan.is_about_givens(range);
+        }
         if scan.corrects(range) {
             corrected_at.push(index);
         }
         let mut found = scan.mentions(index, &pieces);
-        let explains = answered && piece.begins_line && scan.words(range).any(|at| scan.tokens.means(at, Meaning::EXPLAINS)) && found.iter().all(|mention| mention.features.tier() < 2);
+        let explains = answered
+            && piece.begins_line
+            && scan.words(range).any(|at| scan.tokens.means(at, Meaning::EXPLAINS))
+            && found.iter().all(|mention| mention.features.tier() < 2);
         explained |= explains;
-        let lower = || scan.tokens.text[scan.tokens.tokens[range.start].start..scan.tokens.tokens[range.end - 1].end].to_lowercase();
-        if range.len() > 2 {
-            let lower = lower();
-            if UNDETERMINED.iter().any(|phrase| lower.contains(phrase)) {
-                refused = Some(index);
-            }
+        let (from, to) = (scan.tokens.tokens[range.start].start, scan.tokens.tokens[range.end - 1].end);
+        let first = refusals.partition_point(|&at| at < from);
+        if refusals.get(first).is_some_and(|&at| at < to) {
+            refused = Some(index);
         }
         if piece.begins_line {
             depth = 0;
         }
         for mention in &mut found {
             mention.features.set(F::AfterAsked, asked_done);
+            if given {
+                mention.features.add(F::Restates);
+            }
+            // "If she also worked on Sunday, it would be $240." behind the answer
+            if (answered || refused.is_some_and(|at| at < index)) && mention.features.has(F::IfWould) {
+                mention.features.add(F::Hypothetical);
+            }
             mention.features.set(F::Explained, explained);
             mention.features.set(F::AfterRefusal, refused.is_some_and(|at| at < index));
             mention.features.set(F::BeforeRefusal, refused == Some(index));
@@ -115,7 +117,13 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
                 _ => {}
             }
         }
-        asked_done |= scan.question.instructs && found.iter().any(|mention| mention.features.any(&[F::Continues, F::Whole]) && mention.features.has(F::InForm) || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast));
+        asked_done |= scan.question.instructs
+            && found.iter().any(|mention| {
+                !mention.features.any(&[F::RivalBehind, F::RivalBefore, F::InList])
+                    && mention.features.any(&[F::Continues, F::Whole])
+                    && mention.features.has(F::InForm)
+                    || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast)
+            });
         answered |= found.iter().any(|mention| {
             let tier = mention.features.tier();
             tier >= 2 || tier == 1 && mention.features.any(&[F::OnlyOfSentence, F::EndsSentence])
@@ -127,27 +135,55 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         mention.mark = Mark::Marker;
     }
     let range = ..pieces.len().min(last_piece + 1);
-    relate(scan, &pieces[range], &mut mentions, &corrected_at);
+    relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended, refused);
     none.set(F::NoneAnswered, asked_done);
-    nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, &mut none);
+    // "So the answer is" and nothing more
+    let open = pieces.get(last_piece).is_some_and(|piece| {
+        let last = piece.range.end - 1;
+        scan.words(&piece.range).any(|at| scan.tokens.means(at, Meaning::ANSWER))
+            && (scan.tokens.means(last, Meaning::LINK) || scan.kind(last) == Kind::Colon)
+            && last_piece + 1 == pieces.len()
+    });
+    none.set(F::NoneDeclaredNothing, headed || open);
+    nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, !refusals.is_empty(), &mut none);
     Evidence { mentions, none, ended }
 }
 
 /// A line that says that the answer stands on the next one: "**Answer:**", "### Final answer".
 fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
     let range = &piece.range;
-    let working = scan.words(range).any(|at| scan.is(at, &["solution", "lösung", "solución", "solução", "soluzione", "step", "steps"]));
+    let working = scan
+        .words(range)
+        .any(|at| scan.is(at, &["solution", "lösung", "solución", "solução", "soluzione", "step", "steps"]));
     let names = scan.words(range).any(|at| scan.tokens.means(at, Meaning::ANSWER));
     let sought = scan.words(range).any(|at| scan.tokens.means(at, Meaning::SEEKS));
     piece.begins_line && !piece.asks && names && !working && !sought && scan.words(range).count() <= 6
 }
 
 /// What the mentions of a text say about each other.
-fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize]) {
+fn relate(
+    scan: &Scan<'_>,
+    pieces: &[Piece],
+    mentions: &mut [Mention],
+    corrected_at: &[usize],
+    cut: bool,
+    refused: Option<usize>,
+) {
     let keys: Vec<usize> = keys(scan, mentions);
+    // What is said to be wrong is so wherever it stood before.
+    let mut wrong: HashMap<usize, usize> = HashMap::new();
+    wrong.extend(
+        (0..mentions.len())
+            .filter(|&index| mentions[index].features.has(F::SaidWrong))
+            .map(|index| (keys[index], index)),
+    );
+    for (index, mention) in mentions.iter_mut().enumerate() {
+        mention.features.set(F::Refuted, wrong.get(&keys[index]).is_some_and(|&last| last > index));
+    }
     let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
     let with_numbers: Vec<usize> = {
-        let mut places: Vec<usize> = mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
+        let mut places: Vec<usize> =
+            mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
         places.dedup();
         places
     };
@@ -168,12 +204,52 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
     let others: Vec<bool> = mentions.iter().map(|mention| !scan.is_example(mention.at)).collect();
     let last_other = others.iter().rposition(|&other| other);
     let first_plain = (0..count).find(|&index| tiers[index] >= 2 && !mentions[index].features.has(F::Bullet));
+    // The number that all mentions from each on have, if they have one; the numbers of lists behind each.
+    let mut uniform: Vec<Option<usize>> = vec![None; count];
+    let mut bullets = vec![0usize; count + 1];
+    for index in (0..count).rev() {
+        uniform[index] = (index + 1 == count || uniform[index + 1] == Some(keys[index])).then_some(keys[index]);
+        bullets[index] = bullets[index + 1] + usize::from(mentions[index].features.has(F::Bullet));
+    }
+    // Two numbers that are all of their lines.
+    let mut lines: [Option<usize>; 2] = [None; 2];
+    for index in (0..count).filter(|&index| mentions[index].features.has(F::LineAlone)) {
+        match lines {
+            [None, _] => lines[0] = Some(keys[index]),
+            [Some(first), None] if first != keys[index] => lines[1] = Some(keys[index]),
+            _ => {}
+        }
+    }
+    // The last result of a computation, and where its sentence goes on behind it.
+    let is_result = |mention: &Mention| {
+        mention.features.has(F::EqualsLast)
+            && !mention.features.any(&[F::InBrackets, F::Check, F::CheckSection, F::Hypothetical])
+    };
+    let last_result = mentions.iter().rposition(is_result).map(|result| {
+        // "60 min = 1 hour" where minutes were asked for
+        let asked = |mention: &Mention| {
+            mention.piece == mentions[result].piece
+                && mention.features.has(F::EqualsMiddle)
+                && mention.features.has(F::AskedUnit)
+        };
+        let other = mentions[result].features.has(F::OtherUnit);
+        mentions[..result].iter().rposition(asked).filter(|_| other).unwrap_or(result)
+    });
     for index in 0..count {
         let mention = &mentions[index];
         let (piece, at) = (mention.piece, mention.at);
         let tier = tiers[index];
         let mut features = mention.features;
         features.set(F::LastSentence, Some(piece) == last && first != last);
+        if let Some(result) = last_result {
+            features.set(F::LastResult, index == result);
+            features.set(
+                F::StatesResult,
+                index != result && keys[index] == keys[result] && mentions[result].piece == piece,
+            );
+            features.set(F::ComputedLast, index == result && features.has(F::Computed) && Some(piece) == last);
+        }
+        features.set(F::RefusedLater, refused.is_some_and(|refused| refused > piece));
         features.set(F::SecondLast, Some(piece) == second_last && first != second_last);
         features.set(F::FirstSentence, Some(piece) == first && first != last);
         features.set(F::OnlySentence, Some(piece) == first && first == last);
@@ -189,29 +265,66 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         features.set(F::Repeated, times >= 4);
         features.set(F::LaterOther, features.has(F::Example) && last_other.is_some_and(|other| other > index));
         // A correction in a later sentence, with another number behind it, or in this one behind the number.
-        let withdrawn = corrected_at.iter().any(|&place| {
-            place > piece && mentions[index + 1..].iter().zip(&keys[index + 1..]).any(|(mention, &key)| mention.piece >= place && key != keys[index])
-                || place == piece && (at + 1..pieces[piece].range.end).any(|word| scan.tokens.means(word, Meaning::CORRECTS)) && mentions.get(index + 1).is_some()
-        });
+        let next = corrected_at.get(corrected_at.partition_point(|&place| place <= piece));
+        let behind = next.map(|&place| mentions.partition_point(|mention| mention.piece < place));
+        let other = behind.and_then(|from| uniform.get(from)).is_some_and(|key| *key != Some(keys[index]));
+        let withdrawn = other
+            || corrected_at.binary_search(&piece).is_ok_and(|_| {
+                (at + 1..pieces[piece].range.end).any(|word| scan.tokens.means(word, Meaning::CORRECTS))
+                    && mentions.get(index + 1).is_some()
+            });
         features.set(F::Corrected, withdrawn);
-        let reopened = corrected_at.iter().any(|&place| place <= piece && place + 1 >= piece) && index > 0;
+        let corrects = |piece: usize| corrected_at.binary_search(&piece).is_ok();
+        let reopened = (corrects(piece) || piece > 0 && corrects(piece - 1)) && index > 0;
         features.set(F::Reopened, reopened);
-        let bare = corrected_at.iter().any(|&place| place > piece) && mentions.get(index + 1).is_none();
+        let bare = next.is_some() && mentions.get(index + 1).is_none();
         features.set(F::WithdrawnBare, bare);
         let bullet = features.has(F::Bullet);
-        let is_bullet = |mention: &Mention| mention.features.has(F::Bullet);
         features.set(F::ListAfter, bullet && first_plain.is_some_and(|plain| plain < index));
-        features.set(F::ListFollows, !bullet && mentions.get(index + 1..).unwrap_or_default().iter().filter(|mention| is_bullet(mention)).count() >= 2);
-        features.set(F::ExplainFollows, !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)));
-        features.set(F::TextCut, scan.truncated);
-        features.set(F::CutAfter, scan.truncated && Some(piece) != last);
-        features.set(F::OtherLines, features.has(F::LineAlone) && tiers.iter().enumerate().any(|(other, _)| other != index && keys[other] != keys[index] && mentions[other].features.has(F::LineAlone)));
+        features.set(F::ListFollows, !bullet && bullets[index + 1] >= 2);
+        features.set(
+            F::ExplainFollows,
+            !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)),
+        );
+        features.set(F::TextCut, cut);
+        features.set(F::CutLow, cut && tier <= 2);
+        features.set(F::CutAfter, cut && Some(piece) != last);
+        features
+            .set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
         features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
         // Where a number stands says nothing for one that is about something else.
         if tier == 0 {
             features.remove(&[
-                F::EndsSentence, F::LastOfSentence, F::OnlyOfSentence, F::LastSentence, F::OnlySentence, F::LaterNone, F::CueLink, F::CueGives, F::CueConcludes,
-                F::CueColon, F::CueStart, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::AskedUnit, F::Follows, F::Concludes,
+                F::EndsSentence,
+                F::BeginsSentence,
+                F::LastOfSentence,
+                F::OnlyOfSentence,
+                F::LastSentence,
+                F::OnlySentence,
+                F::LaterNone,
+                F::CueLink,
+                F::CueGives,
+                F::CueConcludes,
+                F::CueColon,
+                F::CueStart,
+                F::CueWith,
+                F::CueTo,
+                F::CueBy,
+                F::CueOther,
+                F::CueOf,
+                F::CueComma,
+                F::CueAnd,
+                F::CueContext,
+                F::CueResult,
+                F::Times,
+                F::SubjectVerb,
+                F::IsSubject,
+                F::AskedOne,
+                F::AskedTwo,
+                F::AskedThree,
+                F::ClauseAsked,
+                F::Follows,
+                F::Concludes,
             ]);
         }
         mentions[index].features = features;
@@ -249,7 +362,12 @@ fn keys(scan: &Scan<'_>, mentions: &[Mention]) -> Vec<usize> {
             }
             // Other spellings of one value are few; long texts have many numbers, and are not searched for them.
             const LOOKED_AT: usize = 16;
-            let same = values.iter().rev().take(LOOKED_AT).position(|value| value::same(value, text)).map(|back| values.len() - 1 - back);
+            let same = values
+                .iter()
+                .rev()
+                .take(LOOKED_AT)
+                .position(|value| value::same(value, text))
+                .map(|back| values.len() - 1 - back);
             let key = same.unwrap_or(values.len());
             values.push(text);
             known.insert(text, key);
@@ -264,7 +382,12 @@ fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
     let mut contested: Vec<usize> = Vec::new();
     for pair in announced.windows(2) {
         let (first, second) = (&mentions[pair[0]], &mentions[pair[1]]);
-        if keys[pair[0]] == keys[pair[1]] || first.mark != second.mark || first.piece == second.piece || first.features.tier() != second.features.tier() || second.features.has(F::Reopened) {
+        if keys[pair[0]] == keys[pair[1]]
+            || first.mark != second.mark
+            || first.piece == second.piece
+            || first.features.tier() != second.features.tier()
+            || second.features.has(F::Reopened)
+        {
             continue;
         }
         let between = first.at + 1..second.at;
@@ -272,7 +395,7 @@ fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
             continue;
         }
         let leads = between.clone().any(|at| {
-            matches!(scan.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow | Kind::Bullet)
+            matches!(scan.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow | Kind::Bullet | Kind::Rule)
                 || scan.tokens.means(at, Meaning::CONCLUDES.with(Meaning::CORRECTS).with(Meaning::CHECKS))
                 || scan.is(at, &["final", "finally"])
         });
@@ -286,27 +409,102 @@ fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
 }
 
 /// What speaks for there being no answer.
-fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool, none: &mut Features) {
+fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool, refuses: bool, none: &mut Features) {
     none.add(F::NoneBias);
-    let lower = scan.tokens.text.to_lowercase();
-    none.set(F::NoneRefused, UNDETERMINED.iter().any(|phrase| lower.contains(phrase)));
+    none.set(F::NoneRefused, refuses);
     none.set(F::NoneTruncated, scan.truncated && !ended);
     let best = mentions.iter().map(|mention| mention.features.tier()).max().unwrap_or(0);
     none.set(F::NoneNoResult, best < 2);
     none.set(F::NoneOnlyChecks, best == 0);
     let last = pieces.last();
-    none.set(F::NoneAsks, last.is_some_and(|piece| piece.asks) && best < 3);
+    // "Should I take 4 weeks? Let me know."
+    let asks = |piece: &Piece| piece.asks && !scan.is_offer(&piece.range);
+    let before_last = pieces.len().checked_sub(2).map(|at| &pieces[at]);
+    let waits = last.is_some_and(|piece| !scan.has_number(&piece.range)) && before_last.is_some_and(asks);
+    none.set(F::NoneAsks, (last.is_some_and(asks) || waits) && best < 3);
+    let last_said = mentions.iter().rev().find(|mention| mention.features.tier() >= best.clamp(1, 2));
+    let sure = mentions.iter().rposition(|mention| mention.features.tier() >= 2 && !mention.features.has(F::Unsure));
+    let unsure: Vec<&Mention> = mentions
+        .iter()
+        .skip(sure.map_or(0, |sure| sure + 1))
+        .filter(|mention| mention.features.has(F::Unsure))
+        .collect();
+    none.set(F::NoneContradicted, mentions.iter().any(|mention| mention.features.has(F::Contradicted)));
+    none.set(
+        F::NoneRivals,
+        last_said.is_some_and(|mention| {
+            mention.features.any(&[F::RivalBehind, F::RivalBefore])
+                || mention.features.has(F::InList) && mention.features.tier() == 4
+        }),
+    );
+    none.set(F::NoneWithdrawn, mentions.iter().any(|mention| mention.features.has(F::WithdrawnBare)));
+    none.set(F::NoneDepends, refusal::is_open(scan.tokens.text));
+    let bare = scan.tokens.tokens.iter().all(|token| {
+        matches!(
+            token.kind,
+            Kind::Number(_)
+                | Kind::Comma
+                | Kind::Stop
+                | Kind::Question
+                | Kind::Line
+                | Kind::Bullet
+                | Kind::Close
+                | Kind::Bold
+                | Kind::Semicolon
+                | Kind::Other
+                | Kind::End
+        )
+    });
+    let different = |listed: &[&Mention]| listed.windows(2).any(|two| !scan.same(two[0].at, two[1].at));
+    none.set(F::NoneUnsure, different(&unsure));
+    none.set(F::NoneBareList, bare && different(&mentions.iter().collect::<Vec<_>>()));
+    none.set(
+        F::NoneGuesses,
+        best < 4
+            && different(
+                &mentions
+                    .iter()
+                    .filter(|mention| {
+                        mention.features.any(&[F::Bullet, F::Question])
+                            && mention.features.has(F::BeginsSentence)
+                            && mention.features.has(F::EndsSentence)
+                    })
+                    .collect::<Vec<_>>(),
+            ),
+    );
     let operation = last.is_some_and(|piece| {
         let numbers: Vec<usize> = piece.range.clone().filter(|&at| matches!(scan.kind(at), Kind::Number(_))).collect();
-        numbers.last().is_some_and(|&at| !scan.is_alone(at))
+        let bracketed = |at: usize| {
+            piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Open).count()
+                > piece
+                    .range
+                    .clone()
+                    .take_while(|&other| other < at)
+                    .filter(|&other| scan.kind(other) == Kind::Close)
+                    .count()
+        };
+        numbers.last().is_some_and(|&at| {
+            !scan.is_alone(at) && !(bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other)))
+        })
     });
     none.set(F::NoneOperation, operation);
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
-    none.set(F::NoneEmptyBox, empty);
+    let null = (0..scan.tokens.tokens.len()).any(|at| {
+        scan.tokens.means(at, Meaning::ANSWER)
+            && scan.kind(at + 1) == Kind::Quote
+            && scan.kind(at + 2) == Kind::Colon
+            && scan.is(at + 3, &["null", "none"])
+    });
+    none.set(F::NoneEmptyBox, empty || null);
+    let seeks = last.is_some_and(|piece| !scan.has_number(&piece.range) && scan.seeks(&piece.range));
+    none.set(F::NoneSeeks, seeks && best < 4);
     none.set(F::NoneProgram, scan.tokens.tokens.iter().any(|token| token.kind == Kind::Program));
     none.set(F::NoneOptions, !scan.options.is_empty());
-    none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::RivalBehind, F::BoxList])));
-    none.set(F::NoneCutDeclared, mentions.iter().any(|mention| mention.features.has(F::Cut) && mention.features.tier() >= 3));
+    none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::BoxList])));
+    none.set(
+        F::NoneCutDeclared,
+        mentions.iter().any(|mention| mention.features.has(F::Cut) && mention.features.tier() >= 3),
+    );
 }
 
 /// The reading that the evidence comes to.
@@ -314,7 +512,8 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     let text = |mention: &Mention| scan.number(mention.at).map(|number| number.text.clone());
     let mut reading = Reading::none(NoAnswer::NoNumber);
     let stated = evidence.mentions.iter().filter(|mention| mention.features.tier() >= 3);
-    reading.example_echoed = stated.clone().any(|mention| mention.features.has(F::Example) && mention.mark != Mark::Sentence);
+    reading.example_echoed =
+        stated.clone().any(|mention| mention.features.has(F::Example) && mention.mark != Mark::Sentence);
     // The evidence for a value is that of all its mentions.
     let keys = keys(scan, &evidence.mentions);
     let weights: Vec<f64> = evidence.mentions.iter().map(|mention| mention.features.score().exp()).collect();
@@ -322,24 +521,33 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     for (key, weight) in keys.iter().zip(&weights) {
         *sums.entry(*key).or_default() += weight;
     }
-    let best = (0..weights.len()).map(|index| (&evidence.mentions[index], sums[&keys[index]], weights[index])).fold(None, |best: Option<(&Mention, f64, f64)>, new| match best {
-        Some(best) if (best.1, best.2) > (new.1, new.2) => Some(best),
-        _ => Some(new),
-    });
+    let best = (0..weights.len()).map(|index| (&evidence.mentions[index], sums[&keys[index]], weights[index])).fold(
+        None,
+        |best: Option<(&Mention, f64, f64)>, new| match best {
+            Some(best) if (best.1, best.2) > (new.1, new.2) => Some(best),
+            _ => Some(new),
+        },
+    );
     let best = best.map(|(mention, sum, _)| (mention, sum));
     let none = evidence.none.score().exp();
-    let chosen = best.filter(|(_, score)| *score > none).map(|(mention, _)| mention).filter(|mention| !mention.features.has(F::Cut));
+    let chosen = best
+        .filter(|(_, score)| *score > none)
+        .map(|(mention, _)| mention)
+        .filter(|mention| !mention.features.has(F::Cut));
     reading.answers_example = chosen.is_some_and(|mention| mention.features.has(F::Example));
     let answered = chosen.and_then(text);
     for rival in stated.filter(|mention| !mention.features.has(F::Example)).filter_map(text) {
-        let known = reading.rivals.contains(&rival) || answered.as_ref().is_some_and(|answer| value::same(answer, &rival));
+        let known =
+            reading.rivals.contains(&rival) || answered.as_ref().is_some_and(|answer| value::same(answer, &rival));
         if !known && reading.rivals.len() < MOST_RIVALS {
             reading.rivals.push(rival);
         }
     }
     reading.answer = match chosen {
         Some(mention) => match scan.number(mention.at) {
-            Some(number) => Ok(Answer { text: canonical(scan, mention.at), span: number.start..number.end, mark: mention.mark }),
+            Some(number) => {
+                Ok(Answer { text: canonical(scan, mention.at), span: number.start..number.end, mark: mention.mark })
+            }
             None => Err(NoAnswer::NoNumber),
         },
         None => Err(reason(scan, evidence, best.map(|(mention, _)| mention))),
@@ -349,13 +557,14 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
 
 /// The reason for there being no answer.
 fn reason(scan: &Scan<'_>, evidence: &Evidence, best: Option<&Mention>) -> NoAnswer {
-    let lower = scan.tokens.text.to_lowercase();
-    let rivals = best.is_some_and(|mention| mention.features.any(&[F::RivalBefore, F::RivalBehind, F::Contradicted, F::BoxList, F::OtherLines]));
+    let rivals = best.is_some_and(|mention| {
+        mention.features.any(&[F::RivalBefore, F::RivalBehind, F::Contradicted, F::BoxList, F::OtherLines])
+    });
     match () {
         () if evidence.none.has(F::NoneRefused) => NoAnswer::Refused,
         () if rivals => NoAnswer::Rivals,
         () if scan.truncated && !evidence.ended => NoAnswer::Truncated,
-        () if REFUSES.iter().any(|phrase| lower.contains(phrase)) => NoAnswer::Refused,
+        () if refusal::is_refusal(scan.tokens.text) => NoAnswer::Refused,
         () if !scan.tokens.numbers.is_empty() => NoAnswer::Unevaluated,
         () => NoAnswer::NoNumber,
     }

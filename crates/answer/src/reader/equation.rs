@@ -100,7 +100,7 @@ impl Scan<'_> {
 
     /// True if a number is all of an expression.
     pub fn is_alone(&self, number: usize) -> bool {
-        !self.operates_before(number) && !self.operates_behind(number)
+        (!self.operates_before(number) || self.percent_before(number)) && !self.operates_behind(number)
     }
 
     /// The number that stands alone directly behind a token.
@@ -163,5 +163,4 @@ impl Scan<'_> {
     pub(super) fn numbers_follow(&self, at: usize, end: usize) -> bool {
         (at..end).any(|at| matches!(self.kind(at), Kind::Number(_)))
     }
-
 }

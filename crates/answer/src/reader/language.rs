@@ -12,14 +12,20 @@ const TELLING: [(Language, &str); 7] = [
     ),
     (
         Language::German,
-        "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit",
+        "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit noch fehlen sie er ihr haben jeder jede bekommt den dem des wurden wird",
     ),
-    (Language::French, "le la les est et une ce elle ils il sur pour par au aux avait ont quel quelle combien réponse donc des du il y dans sont somme résultat coûte nous reste avec"),
+    (
+        Language::French,
+        "le la les est et une ce elle ils il sur pour par au aux avait ont quel quelle combien réponse donc des du il y dans sont somme résultat coûte nous reste avec",
+    ),
     (
         Language::Spanish,
         "cuánto cuánta cuántos cuántas qué entre el los las es y una respuesta la del se en por son suma resultado cuesta entonces total número tiene",
     ),
-    (Language::Portuguese, "os é um uma com ficou quantos quantas para ele ela tinha resposta soma resultado então são da tem na custa portanto"),
+    (
+        Language::Portuguese,
+        "os é um uma com ficou quantos quantas para ele ela tinha resposta soma resultado então são da tem na custa portanto",
+    ),
     (Language::Italian, "il lo gli è un una risposta la somma risultato quindi sono di che costa"),
     (
         Language::CommaDecimal,
@@ -58,7 +64,8 @@ fn told_by(text: &str) -> Option<Language> {
             'ã' | 'õ' => Language::Portuguese,
             'ß' => Language::German,
             'œ' | 'ê' | 'è' | 'û' => Language::French,
-            'ł' | 'ą' | 'ę' | 'ś' | 'ż' | 'ź' | 'ć' | 'ń' | 'ř' | 'ě' | 'ů' | 'ğ' | 'ı' | 'ş' | 'ő' | 'ű' | 'å' | 'č' | 'š' | 'ž' => Language::CommaDecimal,
+            'ł' | 'ą' | 'ę' | 'ś' | 'ż' | 'ź' | 'ć' | 'ń' | 'ř' | 'ě' | 'ů' | 'ğ' | 'ı' | 'ş' | 'ő' | 'ű' | 'å'
+            | 'č' | 'š' | 'ž' => Language::CommaDecimal,
             _ => continue,
         };
         if let Some(place) = TELLING.iter().position(|(telling, _)| *telling == language) {
@@ -95,7 +102,8 @@ fn told_by(text: &str) -> Option<Language> {
         return Some(Language::Other);
     }
     // One word may be another language's too. English wins a tie: its words are the most common ones in prompts.
-    let enough = if counts[0] == most { 1 } else { 2 };
+    let alone = counts.iter().filter(|&&count| count > 0).count() == 1;
+    let enough = if counts[0] == most || alone { 1 } else { 2 };
     (most >= enough).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
 }
 

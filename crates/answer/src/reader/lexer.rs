@@ -417,7 +417,20 @@ impl Lexer<'_> {
             let length = self.rest().bytes().take_while(|&b| b == b'_').count();
             self.push(if length == 2 { Kind::Bold } else { Kind::Other }, length);
         } else {
-            self.skip(1, false);
+            // The base of a number: "101101_2", "45_{10}".
+            let base = matches!(self.last(), Some(Kind::Number(_)));
+            let rest = &self.rest()[1..];
+            let braced = rest
+                .strip_prefix('{')
+                .map(|inside| inside.bytes().take_while(u8::is_ascii_digit).count())
+                .filter(|&digits| rest.as_bytes().get(digits + 1) == Some(&b'}'));
+            let bare = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let length = match braced {
+                Some(digits) if digits <= 2 => digits + 2,
+                None if bare <= 2 => bare,
+                _ => 0,
+            };
+            self.skip(if base { 1 + length } else { 1 }, false);
         }
     }
 
@@ -455,12 +468,18 @@ impl Lexer<'_> {
             c.is_whitespace() || matches!(c, '$' | '(' | '[' | '{' | '*' | '"' | '`' | '\'' | '“' | '&')
         });
         // Within bold type and formulas nothing is a list's dash.
-        let marked = self.text[..start].ends_with("**") && !self.text[..start].trim_end_matches('*').ends_with(|c: char| c.is_alphanumeric())
+        let marked = self.text[..start].ends_with("**")
+            && !self.text[..start].trim_end_matches('*').ends_with(|c: char| c.is_alphanumeric())
             || self.text[..start].ends_with(['$', '{'])
             || self.text[..start].ends_with("\\(")
             || self.text[..start].ends_with("\\[");
         let unary = match self.last() {
-            _ if marked && spaced_digits && !matches!(self.last(), Some(Kind::Number(_) | Kind::Close | Kind::BoxClose)) => true,
+            _ if marked
+                && spaced_digits
+                && !matches!(self.last(), Some(Kind::Number(_) | Kind::Close | Kind::BoxClose)) =>
+            {
+                true
+            }
             Some(Kind::Number(_) | Kind::Close | Kind::BoxClose) => false,
             Some(Kind::Word(meaning)) => {
                 // "Answer - 123" has a dash.
@@ -551,6 +570,10 @@ fn with_wide_units(text: &str, first: &Scanned) -> Option<(String, usize)> {
         }
         let unit = text[end..].chars().next();
         let (value, width, digits) = match unit.and_then(|c| Some((c, power(c)?))) {
+            // 千米 and 千克 are units of their own.
+            Some(('千' | '천', _)) if text[end..].chars().nth(1).is_some_and(|c| "米克瓦卡赫帕焦".contains(c)) => {
+                return sum.map(|sum| (sum.to_string(), end));
+            }
             Some((c, digits)) if digits < most => (scaled(&part, digits as usize)?, c.len_utf8(), digits),
             _ => return None,
         };
@@ -562,7 +585,9 @@ fn with_wide_units(text: &str, first: &Scanned) -> Option<(String, usize)> {
         let start = text.len() - behind.len();
         let mut next = String::new();
         let stop = super::numeral::digits_at(text, start, &mut next);
-        let goes_on = !next.is_empty() && next.len() <= 4 && (text[stop..].chars().next().and_then(power).is_some_and(|digits| digits < most) || start == end);
+        let goes_on = !next.is_empty()
+            && next.len() <= 4
+            && (text[stop..].chars().next().and_then(power).is_some_and(|digits| digits < most) || start == end);
         if !goes_on {
             return Some((sum?.to_string(), end));
         }

@@ -14,6 +14,7 @@ mod numeral;
 mod piece;
 mod question;
 mod reading;
+mod refusal;
 mod roles;
 mod scan;
 mod token;
@@ -66,7 +67,11 @@ pub fn evidence(asked: &Asked<'_>, completion: &str, truncated: bool) -> (Vec<(S
     let tokens = token::Tokens::new(&text, question.style, question.language);
     let scan = scan::Scan::new(&question, &tokens, truncated && !unclosed);
     let evidence = decide::evidence(&scan);
-    let mentions = evidence.mentions.iter().map(|mention| (decide::canonical(&scan, mention.at), mention.features.iter().collect())).collect();
+    let mentions = evidence
+        .mentions
+        .iter()
+        .map(|mention| (decide::canonical(&scan, mention.at), mention.features.iter().collect()))
+        .collect();
     (mentions, evidence.none.iter().collect())
 }
 

@@ -4,6 +4,7 @@ use std::hash::Hasher;
 
 use super::language::language_of;
 use super::numeral::{Spelling, Style};
+use super::scan::NO_UNIT;
 use super::token::{Kind, Number, Tokens};
 use super::value;
 use super::vocabulary::{Fnv, Meaning};
@@ -37,12 +38,20 @@ pub struct Question {
     pub asks_year: bool,
     pub asks_remainder: bool,
     pub asks_quotient: bool,
+    /// How much one thing is more than another.
+    pub asks_difference: bool,
+    /// How often something happens.
+    pub asks_times: bool,
+    /// The answer is to stand in brackets.
+    pub asks_brackets: bool,
     /// The position of a thing in a row: its rank answers.
     pub asks_rank: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
     scales: Vec<usize>,
     /// Words for the unit that is asked for, in lower case.
     units: Vec<String>,
+    /// Beginnings of the units of its own numbers.
+    given_units: Vec<String>,
     /// It ends with `=`, so that a completion may go on with the number alone.
     pub open_ended: bool,
     /// It asks about digits.
@@ -107,12 +116,41 @@ impl Question {
         let digitwise = has("digit");
         let extreme = if digitwise {
             None
-        } else if ["maxim", "larger", "largest", "greater", "greatest", "bigger", "biggest", "更大", "最大", "größer", "plus grand", "mayor", "maggiore"]
-            .iter()
-            .any(|word| has(word))
+        } else if [
+            "maxim",
+            "larger",
+            "largest",
+            "greater",
+            "greatest",
+            "bigger",
+            "biggest",
+            "更大",
+            "最大",
+            "größer",
+            "plus grand",
+            "mayor",
+            "maggiore",
+        ]
+        .iter()
+        .any(|word| has(word))
         {
             Some(Extreme::Largest)
-        } else if ["minim", "minin", "smaller", "smallest", "lesser", "更小", "最小", "kleiner", "plus petit", "menor", "minore"].iter().any(|word| has(word)) {
+        } else if [
+            "minim",
+            "minin",
+            "smaller",
+            "smallest",
+            "lesser",
+            "更小",
+            "最小",
+            "kleiner",
+            "plus petit",
+            "menor",
+            "minore",
+        ]
+        .iter()
+        .any(|word| has(word))
+        {
             Some(Extreme::Smallest)
         } else {
             None
@@ -133,7 +171,9 @@ impl Question {
                     && operands.iter().all(|operand| operand.bytes().all(|b| b.is_ascii_digit()))
                     && operands.iter().any(|operand| operand.len() > 3),
                 binary: has("binary"),
-                counts: ["how many", "how much", "count", "wie viel", "combien", "cuánt", "quant"].iter().any(|word| has(word)),
+                counts: ["how many", "how much", "count", "wie viel", "combien", "cuánt", "quant"]
+                    .iter()
+                    .any(|word| has(word)),
             },
             language,
             selects: extreme.is_some() || copies || (has("convert") && in_words),
@@ -144,12 +184,66 @@ impl Question {
                 .any(|word| has(word)),
             asks_year: form == Form::Number && (has("which year") || has("what year")),
             asks_remainder: has("remainder") || has("modul") || has(" mod ") || has("reste") && form == Form::Integer,
-            asks_rank: ["position", "which place", "what place", "rank", "what floor", "which floor", "which row", "which letter", "what number", "which number", "from the left", "from the right", "in line", "in which", "which day", "stelle", "platz"]
-                .iter()
-                .any(|phrase| has(phrase)),
+            asks_rank: [
+                "position",
+                "which place",
+                "what place",
+                "rank",
+                "what floor",
+                "which floor",
+                "which row",
+                "which letter",
+                "what number",
+                "which number",
+                "from the left",
+                "from the right",
+                "in line",
+                "in which",
+                "which day",
+                "stelle",
+                "platz",
+            ]
+            .iter()
+            .any(|phrase| has(phrase)),
+            asks_brackets: has("parenthes") || has("bracket"),
+            asks_times: [
+                "count",
+                "times",
+                "occur",
+                "often",
+                "digit",
+                "wie oft",
+                "combien de fois",
+                "veces",
+                "vezes",
+                "volte",
+            ]
+            .iter()
+            .any(|word| has(word)),
+            asks_difference: [
+                " more",
+                "difference",
+                " less",
+                " fewer",
+                "cheaper",
+                "expensive",
+                "älter",
+                "teurer",
+                "mehr",
+                "plus de",
+                "más ",
+                "older",
+                "younger",
+                "taller",
+                "longer",
+                "heavier",
+            ]
+            .iter()
+            .any(|word| has(word)),
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
-            scales: scales(&tokens, &words),
+            scales: scales(&tokens),
             units: units(&tokens, &words),
+            given_units: given_units(&tokens),
             open_ended: lower.trim_end().ends_with('='),
             is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
             asks_digits: digitwise,
@@ -222,10 +316,23 @@ impl Question {
     pub fn asks_unit(&self, word: &str) -> bool {
         let lower = word.to_lowercase();
         let stem = |word: &str| word.trim_end_matches('s').to_owned();
+        let written_out = SHORT_UNITS.iter().find(|(short, _)| *short == lower).map_or(&[][..], |(_, stems)| stems);
+        if self.units.iter().any(|unit| written_out.iter().any(|stem| unit.starts_with(stem))) {
+            return true;
+        }
         !lower.is_empty()
             && self.units.iter().any(|unit| {
-                stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
+                let wide = unit.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
+                wide && lower.starts_with(unit.as_str())
+                    || stem(unit) == stem(&lower)
+                    || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
             })
+    }
+
+    /// True if a word is the unit of one of the question's own numbers.
+    pub fn counts_givens_in(&self, word: &str) -> bool {
+        let lower = word.to_lowercase();
+        stems(&lower).iter().any(|stem| self.given_units.contains(stem))
     }
 
     /// True if the question says in which unit it wants its answer.
@@ -243,26 +350,10 @@ impl Question {
         !self.names.is_empty()
     }
 
-    /// The number of different words of the sentence that asks which a stretch of a completion has, up to three.
-    pub fn shares(&self, tokens: &Tokens<'_>, range: std::ops::Range<usize>) -> usize {
-        const MOST: usize = 60;
-        let mut found: Vec<&String> = Vec::new();
-        for at in range.take(MOST) {
-            if !matches!(tokens.kind(at), Kind::Word(_)) {
-                continue;
-            }
-            for stem in stems(tokens.slice(at)) {
-                if let Some(asked) = self.asked.iter().find(|asked| **asked == stem)
-                    && !found.contains(&asked)
-                {
-                    found.push(asked);
-                    if found.len() == 3 {
-                        return 3;
-                    }
-                }
-            }
-        }
-        found.len()
+    /// The words of the sentence that asks which a word is, as bits.
+    pub fn asked_words(&self, word: &str) -> u64 {
+        let bit = |stem: &String| self.asked.iter().position(|asked| asked == stem).map_or(0, |at| 1 << at);
+        stems(word).iter().map(bit).fold(0, |words, bit| words | bit)
     }
 
     /// True if a word is a name that the last sentence of a story asks about.
@@ -379,9 +470,52 @@ fn names(prompt: &str) -> Vec<String> {
 
 /// Words that every question has.
 const QUESTION_WORDS: [&str; 46] = [
-    "how", "many", "much", "what", "which", "when", "who", "does", "did", "do", "will", "would", "can", "could", "find", "give", "wie", "viele",
-    "viel", "was", "welche", "combien", "quel", "quelle", "cuántos", "cuántas", "cuánto", "qué", "cuál", "quantos", "quantas", "qual", "quanto", "quanti",
-    "quante", "quale", "сколько", "ile", "kolik", "hoeveel", "hur", "många", "kaç", "answer", "number", "please",
+    "how",
+    "many",
+    "much",
+    "what",
+    "which",
+    "when",
+    "who",
+    "does",
+    "did",
+    "do",
+    "will",
+    "would",
+    "can",
+    "could",
+    "find",
+    "give",
+    "wie",
+    "viele",
+    "viel",
+    "was",
+    "welche",
+    "combien",
+    "quel",
+    "quelle",
+    "cuántos",
+    "cuántas",
+    "cuánto",
+    "qué",
+    "cuál",
+    "quantos",
+    "quantas",
+    "qual",
+    "quanto",
+    "quanti",
+    "quante",
+    "quale",
+    "сколько",
+    "ile",
+    "kolik",
+    "hoeveel",
+    "hur",
+    "många",
+    "kaç",
+    "answer",
+    "number",
+    "please",
 ];
 
 /// Beginnings of a word by which its forms are compared; pairs of characters of a script that does not separate words.
@@ -402,7 +536,10 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
     let ends = |at: usize| matches!(tokens.kind(at), Kind::Stop | Kind::Question | Kind::Line);
     let count = tokens.tokens.len();
     let end = (0..count).rev().find(|&at| tokens.kind(at) == Kind::Question).unwrap_or_else(|| {
-        (0..count).rev().find(|&at| !ends(at) && matches!(tokens.kind(at), Kind::Number(_)) || tokens.slice(at).len() > 2).map_or(0, |at| at + 1)
+        (0..count)
+            .rev()
+            .find(|&at| !ends(at) && matches!(tokens.kind(at), Kind::Number(_)) || tokens.slice(at).len() > 2)
+            .map_or(0, |at| at + 1)
     });
     let start = (0..end).rev().find(|&at| ends(at)).map_or(0, |at| at + 1);
     let common = Meaning::FILLER
@@ -420,7 +557,11 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
         let Kind::Word(meaning) = tokens.kind(at) else { continue };
         let wide = word.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
         let total = meaning.has(Meaning::TOTALS.with(Meaning::RESULT).with(Meaning::GIVES));
-        if !wide && (word.chars().count() < 3 || meaning.has(common) && !total || QUESTION_WORDS.iter().any(|one| word.eq_ignore_ascii_case(one))) {
+        if !wide
+            && (word.chars().count() < 3
+                || meaning.has(common) && !total
+                || QUESTION_WORDS.iter().any(|one| word.eq_ignore_ascii_case(one)))
+        {
             continue;
         }
         for stem in stems(word) {
@@ -435,7 +576,9 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
 /// Words with a capital letter in a story, wherever they stand.
 fn all_names(prompt: &str) -> Vec<String> {
     const MOST: usize = 40;
-    let words = prompt.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 2 && word.starts_with(char::is_uppercase));
+    let words = prompt
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|word| word.len() > 2 && word.starts_with(char::is_uppercase));
     let mut found: Vec<String> = Vec::new();
     for word in words {
         if found.len() < MOST && !found.iter().any(|known| known == word) {
@@ -446,7 +589,7 @@ fn all_names(prompt: &str) -> Vec<String> {
 }
 
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".
-fn scales(tokens: &Tokens<'_>, words: &[usize]) -> Vec<usize> {
+fn scales(tokens: &Tokens<'_>) -> Vec<usize> {
     let stated = |&at: &usize| {
         let before = (at.saturating_sub(3)..at).any(|before| tokens.slice(before).eq_ignore_ascii_case("in"));
         let number = at > 0 && matches!(tokens.kind(at - 1), Kind::Number(_));
@@ -456,13 +599,13 @@ fn scales(tokens: &Tokens<'_>, words: &[usize]) -> Vec<usize> {
             None
         }
     };
-    words.iter().filter_map(stated).collect()
+    (0..tokens.tokens.len()).filter_map(|at| stated(&at)).collect()
 }
 
 /// Quantities that questions ask for by their verbs, as answers name them.
 const TARGETS: [(&str, &[&str]); 14] = [
     ("number of digits", &["digits"]),
-    ("count the number", &["count", "times", "occurrences"]),
+    ("count the number", &["count", "times", "occurrences", "occurrence"]),
     ("to decimal", &["decimal"]),
     ("to binary", &["binary"]),
     ("add two", &["sum"]),
@@ -482,11 +625,86 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
     let mut units = Vec::new();
     for pair in words.windows(2) {
         let (a, b) = (tokens.slice(pair[0]).to_ascii_lowercase(), tokens.slice(pair[1]).to_lowercase());
-        if matches!(a.as_str(), "many" | "in" | "much" | "combien" | "cuántos" | "cuántas" | "viele") && b.len() > 1 {
+        let beside = pair[1] == pair[0] + 1;
+        // "combien de jours"
+        let b = if matches!(b.as_str(), "de" | "of" | "d") { tokens.slice(pair[1] + 1).to_lowercase() } else { b };
+        let named = !matches!(tokens.kind(pair[1]), Kind::Word(meaning) if meaning.has(NO_UNIT))
+            && !matches!(b.as_str(), "all" | "total");
+        if beside && named && ASKS_UNITS.contains(&a.as_str()) && b.len() > 1 {
             units.push(b);
+        }
+        // "2.5小时行驶多少千米"
+        for asks in ["多少", "几", "몇", "何"] {
+            for run in [&a, &tokens.slice(pair[1]).to_lowercase()] {
+                let unit: String =
+                    run.split_once(asks).map_or_else(String::new, |(_, unit)| unit.chars().take(1).collect());
+                if !unit.is_empty() && !units.contains(&unit) {
+                    units.push(unit);
+                }
+            }
         }
     }
     units
+}
+
+/// Short forms of units and how the units begin.
+const SHORT_UNITS: [(&str, &[&str]); 17] = [
+    ("l", &["litr", "liter"]),
+    ("ml", &["millil"]),
+    ("km", &["kilom", "quilôm", "chilom"]),
+    ("m", &["metr", "meter", "mètre"]),
+    ("cm", &["centim", "zentim"]),
+    ("mm", &["millim"]),
+    ("kg", &["kilog", "kilo", "quilo", "chilo"]),
+    ("g", &["gram"]),
+    ("h", &["hour", "stund", "heure", "hora", "ore"]),
+    ("hr", &["hour"]),
+    ("hrs", &["hour"]),
+    ("min", &["minut"]),
+    ("mins", &["minut"]),
+    ("s", &["second", "sekund", "segund"]),
+    ("sec", &["second"]),
+    ("t", &["ton"]),
+    ("€", &["euro"]),
+];
+
+/// Words behind which a question names the unit of its answer.
+const ASKS_UNITS: [&str; 20] = [
+    "many",
+    "in",
+    "much",
+    "combien",
+    "cuántos",
+    "cuántas",
+    "viele",
+    "quanti",
+    "quante",
+    "quantos",
+    "quantas",
+    "ile",
+    "kaç",
+    "hoeveel",
+    "många",
+    "сколько",
+    "mange",
+    "kolik",
+    "berapa",
+    "hány",
+];
+
+/// Beginnings of the words behind the numbers of a question.
+fn given_units(tokens: &Tokens<'_>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for at in 1..tokens.tokens.len() {
+        let counted = matches!(tokens.kind(at - 1), Kind::Number(_));
+        if let Kind::Word(meaning) = tokens.kind(at)
+            && counted
+            && !meaning.has(NO_UNIT)
+        {
+            found.extend(stems(tokens.slice(at)));
+        }
+    }
+    found
 }
 
 /// The words in lower case, hashed.

@@ -1,4 +1,6 @@
 //! A text with what its structure says about its numbers: which are parts of expressions, which no sentence can state.
+use std::ops::Range;
+
 use super::Form;
 use super::numeral::Spelling;
 use super::question::Question;
@@ -16,6 +18,8 @@ pub(super) struct Scan<'a> {
     pub(super) excluded: Vec<bool>,
     /// By token: the number of a list's line.
     pub(super) markers: Vec<bool>,
+    /// By token: the words of the sentence that asks which it is, as bits.
+    asked: Vec<u64>,
     /// Letters and numbers of options that the completion lists.
     pub(super) options: Vec<(char, usize)>,
     /// End of the text but for marks behind its last number.
@@ -53,6 +57,16 @@ impl<'a> Scan<'a> {
             truncated,
             excluded: vec![false; tokens.tokens.len()],
             markers: Vec::new(),
+            asked: tokens
+                .tokens
+                .iter()
+                .enumerate()
+                .map(
+                    |(at, token)| {
+                        if matches!(token.kind, Kind::Word(_)) { question.asked_words(tokens.slice(at)) } else { 0 }
+                    },
+                )
+                .collect(),
             options: Vec::new(),
             end: tokens.text.trim_end_matches(['*', '`', '$', '}']).len(),
         };
@@ -62,7 +76,9 @@ impl<'a> Scan<'a> {
         for at in 0..tokens.tokens.len() {
             if let Some(number) = tokens.number(at) {
                 // A fraction that is the operation which was asked for gives the question back.
-                let given_back = number.spelling == Spelling::Fraction && question.is_asked_operation(&[number]) && question.form != Form::Fraction;
+                let given_back = number.spelling == Spelling::Fraction
+                    && question.is_asked_operation(&[number])
+                    && question.form != Form::Fraction;
                 let excluded = number.name
                     || given_back
                     || number.spelling == Spelling::None
@@ -73,6 +89,11 @@ impl<'a> Scan<'a> {
             }
         }
         scan
+    }
+
+    /// The number of different words of the sentence that asks which a stretch of the text has.
+    pub(super) fn shares(&self, range: Range<usize>) -> u32 {
+        self.asked[range].iter().fold(0, |words, bits| words | bits).count_ones()
     }
 
     pub(super) fn kind(&self, at: usize) -> Kind {

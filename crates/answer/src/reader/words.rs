@@ -100,13 +100,12 @@ fn in_words(
     if before.is_some_and(|token| matches!(token.kind, Kind::Number(_))) && scale(tokens.slice(at)).is_some() {
         return None;
     }
-    if counts
-        && let Some(number) = counted(tokens, at, before)
-    {
+    if counts && let Some(number) = counted(tokens, at, before) {
         return Some((number, at + 1));
     }
     // Most words are no number.
-    let compounds = matches!(language, Language::German | Language::Italian | Language::CommaDecimal) || language == Language::Other && !tokens.slice(at).is_ascii();
+    let compounds = matches!(language, Language::German | Language::Italian | Language::CommaDecimal)
+        || language == Language::Other && !tokens.slice(at).is_ascii();
     let first = tokens.slice(at).split('-').next().unwrap_or_default();
     let hyphenated = tokens.slice(at).contains('-') && meaning_of(first).has(Meaning::NUMERAL);
     if !(compounds || hyphenated || meaning.has(Meaning::NUMERAL)) {
@@ -125,6 +124,14 @@ fn in_words(
             .filter(|piece| !piece.is_empty())
             .map(|piece| {
                 part(piece, language).or_else(|| {
+                    // "trente et un": elsewhere it is an article.
+                    if language == Language::French
+                        && matches!(piece, "un" | "une")
+                        && parts.last() == Some(&Part::Joint)
+                        && parts.len() >= 2
+                    {
+                        return Some(Part::Small(1));
+                    }
                     // "a hundred", "a dozen", "a half": the article counts one where a power follows.
                     (piece == "a" || piece == "an")
                         .then_some(Part::Joint)
@@ -176,7 +183,9 @@ fn in_words(
     // An ordinal, unless something is divided: "one ninth".
     let mut ordinal = false;
     let mut text = match parts[..] {
-        [Part::Over(rank)] if rank != 2 && rank != 4 || rank == 4 && tokens.slice(at).eq_ignore_ascii_case("fourth") => {
+        [Part::Over(rank)]
+            if rank != 2 && rank != 4 || rank == 4 && tokens.slice(at).eq_ignore_ascii_case("fourth") =>
+        {
             ordinal = true;
             rank.to_string()
         }
@@ -214,22 +223,33 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
         matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold | Kind::Comma)
             || matches!(token.kind, Kind::Word(m) if m.has(Meaning::CONCLUDES.with(Meaning::AND)))
     });
-    let linked = before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::LINK.with(Meaning::GIVES))));
+    let linked =
+        before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::LINK.with(Meaning::GIVES))));
     let remains = || {
         (at + 1..at + 8)
             .take_while(|&at| !matches!(tokens.kind(at), Kind::Stop | Kind::Line | Kind::Comma))
             .any(|at| tokens.means(at, Meaning::TOTALS.with(Meaning::LINK).with(Meaning::GIVES)))
     };
+    // "once in the row", not "once upon a time" and "twice as many"
+    let times = || !matches!(tokens.kind(at + 1), Kind::Word(m) if !m.has(Meaning::CONTEXT) && !is(at + 1, &["altogether", "overall", "there"]));
     const NONE: [&str; 18] = [
-        "none", "nobody", "nothing", "ninguno", "ninguna", "nada", "nadie", "keine", "keiner", "keines", "nichts", "niemand", "aucun", "aucune",
-        "nessuno", "nessuna", "nenhum", "nenhuma",
+        "none", "nobody", "nothing", "ninguno", "ninguna", "nada", "nadie", "keine", "keiner", "keines", "nichts",
+        "niemand", "aucun", "aucune", "nessuno", "nessuna", "nenhum", "nenhuma",
     ];
     let text = match () {
         () if is(at, &NONE) && (begins || linked) => "0",
         () if is(at, &["no"]) && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
-        () if is(at, &["once"]) => "1",
-        () if is(at, &["twice"]) => "2",
-        () if is(at, &["thrice"]) => "3",
+        // "He doesn't have any left."
+        () if is(at, &["any"])
+            && (at.saturating_sub(4)..at).any(|before| {
+                tokens.slice(before).to_ascii_lowercase().ends_with("n't") || is(before, &["not", "never"])
+            }) =>
+        {
+            "0"
+        }
+        () if is(at, &["once"]) && times() => "1",
+        () if is(at, &["twice"]) && times() => "2",
+        () if is(at, &["thrice"]) && times() => "3",
         () => return None,
     };
     let token = tokens.tokens[at];

@@ -52,7 +52,11 @@ fn numeral_in(run: &str) -> Option<(usize, usize, Option<String>)> {
 }
 
 /// The value of numerals with powers of ten: 三百二十, 两千零五.
-fn with_powers(numeral: &str, value: impl Fn(char) -> Option<u64>, power: impl Fn(char) -> Option<u64>) -> Option<String> {
+fn with_powers(
+    numeral: &str,
+    value: impl Fn(char) -> Option<u64>,
+    power: impl Fn(char) -> Option<u64>,
+) -> Option<String> {
     let (mut total, mut section, mut unit) = (0u64, 0u64, 0u64);
     for c in numeral.chars() {
         match (value(c), power(c)) {

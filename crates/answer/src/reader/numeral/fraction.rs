@@ -15,11 +15,17 @@ pub(super) fn mixed(text: &str, number: &Scanned) -> Option<Scanned> {
         let mut top = String::new();
         let slash = digits(text, start, &mut top);
         let mut bottom = String::new();
-        let end = text[slash..].strip_prefix(['/', '\u{2044}']).map(|rest| digits(text, text.len() - rest.len(), &mut bottom))?;
+        let end = text[slash..]
+            .strip_prefix(['/', '\u{2044}'])
+            .map(|rest| digits(text, text.len() - rest.len(), &mut bottom))?;
         let behind = text[end..].trim_start();
         let operates = behind.starts_with(['=', '+', '-', '*', '/', '×', '·', '≈', '\u{2212}']);
         let value = proper(&number.text, &top, &bottom);
-        return value.filter(|_| !operates && top.len() + bottom.len() <= 4).map(|text| Scanned { text, spelling: Spelling::Fraction, end });
+        return value.filter(|_| !operates && top.len() + bottom.len() <= 4).map(|text| Scanned {
+            text,
+            spelling: Spelling::Fraction,
+            end,
+        });
     }
     let mut part = rest.strip_prefix(" and ").unwrap_or(rest);
     // Spaces of LaTeX too.
