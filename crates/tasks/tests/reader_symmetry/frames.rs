@@ -263,7 +263,7 @@ pub const FRAMES: &[Frame] = &[
     of("ru", "ru: ответ", "Ответ: «n»."),
     of("ru", "ru: получаем", "В итоге получаем «n»."),
     of("ko", "ko: 정답", "정답은 «n»입니다."),
-    // Written when the reader read all of the above.
+    // A second hundred, written when the reader read nearly all of the above.
     en("your answer", "Your answer is «n»."),
     en("we're left", "We're left with «n»."),
     en("what remains", "What remains is «n»."),
@@ -370,7 +370,7 @@ pub const FRAMES: &[Frame] = &[
     of("ko", "ko: 결과", "결과는 «n»입니다."),
     of("ar", "ar: الجواب", "الجواب هو «n»."),
     of("hi", "hi: उत्तर", "उत्तर «n» है।"),
-    // Words behind the answer in its own sentence, and other things that chat models say.
+    // Words behind the answer in its own sentence, and other things that chat models say: the last to be written.
     any("tick behind", "«n» ✓"),
     any("tick behind bold", "**«n»** ✅"),
     any("equation, reversed", "«n» = «x»"),
