@@ -421,7 +421,7 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
     let asks = |piece: &Piece| piece.asks && !scan.is_offer(&piece.range);
     let before_last = pieces.len().checked_sub(2).map(|at| &pieces[at]);
     let waits = last.is_some_and(|piece| !scan.has_number(&piece.range)) && before_last.is_some_and(asks);
-    none.set(F::NoneAsks, (last.is_some_and(asks) || waits) && best < 3);
+    none.set(F::NoneAsks, (last.is_some_and(asks) || waits) && (best < 2 || best == 2 && last.is_some_and(|piece| scan.asks_back(&piece.range))));
     let last_said = mentions.iter().rev().find(|mention| mention.features.tier() >= best.clamp(1, 2));
     let sure = mentions.iter().rposition(|mention| mention.features.tier() >= 2 && !mention.features.has(F::Unsure));
     let unsure: Vec<&Mention> = mentions
@@ -484,7 +484,7 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
                     .count()
         };
         numbers.last().is_some_and(|&at| {
-            !scan.is_alone(at) && !(bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other)))
+            !(scan.is_alone(at) || bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other)))
         })
     });
     none.set(F::NoneOperation, operation);
@@ -511,7 +511,7 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
 fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     let text = |mention: &Mention| scan.number(mention.at).map(|number| number.text.clone());
     let mut reading = Reading::none(NoAnswer::NoNumber);
-    let stated = evidence.mentions.iter().filter(|mention| mention.features.tier() >= 3);
+    let stated = evidence.mentions.iter().filter(|mention| mention.features.tier() >= 3 || mention.features.any(&[F::RivalBehind, F::RivalBefore]));
     reading.example_echoed =
         stated.clone().any(|mention| mention.features.has(F::Example) && mention.mark != Mark::Sentence);
     // The evidence for a value is that of all its mentions.

@@ -33,7 +33,7 @@ features! {
     CueLink, CueGives, CueConcludes, CueColon, CueArrow, CueTotal, CueContext, CueTo, CueThan, CueAnd, CueOr, CueComma,
     CueResult, CueBy, CueWith, CueOther, CueStart, CueExactly, CueOf,
     // The clause.
-    SubjectVerb, IsSubject, TotalsBehind, EndsSentence, BeginsSentence, LastOfSentence, FirstOfSentence, OnlyOfSentence, OnlyBesideOthers, GivenUnit, CountedTwice, EchoesAll, Refuted, SaidWrong, EachBehind, BesideAsked, Restates, TableTotal, NoneOf, AnyOf, RefusedLater, StatesResult, PartOf, Operand, LastResult, ComputedLast, AfterResult, Computed, Trails, CutLow,
+    SubjectVerb, IsSubject, TotalsBehind, EndsSentence, BeginsSentence, LastOfSentence, FirstOfSentence, OnlyOfSentence, OnlyBesideOthers, GivenUnit, CountedTwice, EchoesAll, Refuted, SaidWrong, EachBehind, BesideAsked, Restates, TableTotal, NoneOf, AnyOf, ExplainsBehind, RefusedLater, StatesResult, PartOf, Operand, LastResult, ComputedLast, AfterResult, Computed, Trails, CutLow,
     InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, Contrast, RivalBefore, RivalBehind, RangeSide, InList,
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
     // The sentence.

@@ -36,6 +36,7 @@ impl Scan<'_> {
         let mut depth = 0usize;
         let mut elaborates = false;
         let mut computed_at = None;
+        let mut stated_before_colon = false;
         let restates = self.restates(&range);
         let colons = range.clone().filter(|&at| self.kind(at) == Kind::Colon).count();
         let first_colon = range.clone().find(|&at| self.kind(at) == Kind::Colon).unwrap_or(range.end);
@@ -48,7 +49,8 @@ impl Scan<'_> {
                 Kind::Open => depth += 1,
                 Kind::Close => depth = depth.saturating_sub(1),
                 Kind::Colon if self.kind(at - usize::from(at > range.start)) != Kind::Quote => {
-                    elaborates |= colons == 1
+                    stated_before_colon |= found.iter().any(|mention| mention.at + 6 > at && mention.features.any(&[F::CueLink, F::CueGives, F::EqualsLast]) && !mention.features.has(F::EqualsLeft));
+ elaborates |= colons == 1
                         && found.iter().any(|mention| {
                             mention.at + 6 > at && (mention.at > range.start || mention.features.has(F::HasUnit))
                         })
@@ -72,6 +74,8 @@ impl Scan<'_> {
                     self.form(at, &mut features);
                     self.cue(at, &range, &mut features);
                     self.clause(at, &range, &mut features);
+                    let brackets = at > range.start && self.kind(at - 1) == Kind::Open && self.kind(at + 1) == Kind::Close;
+                    features.set(F::Tagged, self.question.asks_brackets && brackets);
                     features.set(F::InBrackets, depth > 0 && !self.question.asks_brackets);
                     features.set(
                         F::Elaborates,
@@ -80,6 +84,9 @@ impl Scan<'_> {
                     features.set(F::Example, self.is_example(at));
                     features.set(F::Cut, self.is_cut(at));
                     features.set(F::Choice, self.options.binary_search_by_key(&at, |&(_, option)| option).is_ok());
+                    // "It is 132: the first number is 18, and the second one is 30."
+                    let behind = features.any(&[F::EqualsLast, F::BeginsSentence]) || features.has(F::CueColon) && features.has(F::EndsSentence);
+                    features.set(F::ExplainsBehind, features.has(F::Elaborates) && stated_before_colon && !behind);
                     if features.any(&[F::EqualsLast, F::EqualsMiddle]) {
                         computed_at = Some(at);
                     } else if let Some(computed) = computed_at {
@@ -228,6 +235,9 @@ impl Scan<'_> {
             features.set(F::AskedEquation, self.is_asked_equation(before - 1, range.start));
         } else if equals_behind {
             features.add(F::EqualsLeft);
+            // "14 = 72 / 5"
+            let right: Vec<_> = (behind + 1..range.end).filter_map(|at| self.number(at)).collect();
+            features.set(F::AskedEquation, right.len() <= 3 && self.question.is_asked_operation(&right));
             let number = (behind + 1..range.end.min(behind + 6)).find(|&at| matches!(self.kind(at), Kind::Number(_)));
             features.set(F::LeftOfOperation, number.is_some_and(|number| self.operates_behind(number)));
         }
@@ -491,8 +501,7 @@ impl Scan<'_> {
         };
         features.add(cue);
         // "there are three 7s", not "the two numbers"
-        if matches!(cue, F::CueLink | F::CueGives | F::CueColon | F::CueConcludes) {
-            features.remove(&[F::SmallWord]);
+        if before + 1 == at && matches!(cue, F::CueLink | F::CueGives | F::CueColon | F::CueConcludes) { features.remove(&[F::SmallWord]);
         }
         let subject = (start..before).rev().take(3).any(|at| self.tokens.means(at, Meaning::SUBJECT))
             || self.tokens.means(before, Meaning::SUBJECT);
@@ -560,7 +569,7 @@ impl Scan<'_> {
             let reason = (range.start + 1..clause)
                 .rev()
                 .take(24)
-                .take_while(|&at| self.kind(at) != Kind::Colon)
+                .take_while(|&at| self.kind(at) != Kind::Colon && !self.is(at, &["but"]))
                 .find(|&at| self.is_reason(at, range.start) || self.tokens.means(at, Meaning::CONCLUDES));
             features.set(
                 F::InReason,
@@ -640,8 +649,8 @@ impl Scan<'_> {
         let operation = |at: usize| {
             self.is(at, &["multiply", "multiplied", "multiplying", "divide", "divided", "dividing", "divides"])
         };
-        features.set(
-            F::Operand,
+        let goes_into = self.is(at + 1, &["goes"]) && self.is(at + 2, &["into"]);
+ features.set( F::Operand, goes_into ||
             at > range.start && self.is(at - 1, &["by"]) && (range.start..at).rev().take(10).any(operation),
         );
         self.pair(at, range, features);
@@ -676,7 +685,7 @@ impl Scan<'_> {
             || self.is(at, &["da", "denn"]) && language != Language::German;
         self.tokens.means(at, Meaning::REASON)
             && !foreign
-            && (!self.is(at, &["as"]) || at == start || self.kind(at - 1) == Kind::Comma)
+            && (!self.is(at, &["as"]) || (at == start || self.kind(at - 1) == Kind::Comma) && !self.is(at + 1, &["one", "you", "we", "expected", "mentioned", "stated", "before"]))
     }
 
     /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
@@ -886,7 +895,17 @@ impl Scan<'_> {
                 Kind::Word(meaning) if meaning.has(Meaning::ANSWER.with(Meaning::RESULT)) => {
                     next = self.declared(at, piece, found, meaning).max(next);
                 }
-                Kind::Word(meaning) if meaning.has(Meaning::LINK) => self.confirmed(at, &range, found),
+                Kind::Word(meaning) if meaning.has(Meaning::LINK) => {
+                    self.confirmed(at, &range, found);
+                    // "the correct one is 415"
+                    const CORRECT: [&str; 8] = ["correct", "richtig", "korrekt", "correcto", "correcta", "corretto", "correto", "juist"];
+                    if (range.start.max(at.saturating_sub(2))..at).any(|before| self.is(before, &CORRECT))
+                        && let Some(mention) = found.iter_mut().find(|mention| mention.at > at && mention.at < at + 4)
+                    {
+                        mention.features.add(F::Declared);
+                        mention.mark = Mark::Marker;
+                    }
+                }
                 _ => {}
             }
             at = next;
@@ -971,7 +990,9 @@ impl Scan<'_> {
             return at + 1;
         }
         let follows = is_answer && next <= at + 3 && unknown == 0;
-        if sought && !led || !(led || follows) {
+        // "My first answer was 431"
+        let withdrawn = self.is(at.saturating_sub(1), &["first", "initial", "earlier", "previous"]) && at > range.start;
+        if (sought || withdrawn) && !(led && !withdrawn) || !(led || follows) {
             return at + 1;
         }
         let begins = piece.begins_line
@@ -1322,7 +1343,7 @@ impl Features {
         {
             return 0;
         }
-        let about = self.any(&[F::AfterResult, F::PartOf, F::Operand])
+        let about = self.any(&[F::AfterResult, F::PartOf, F::Operand, F::ExplainsBehind])
             || self.has(F::Ordinal) && self.has(F::HasUnit) && !self.has(F::CueLink);
         if about && !self.any(&[F::Boxed, F::Tagged, F::Bold, F::Declared, F::EqualsLast]) {
             return 0;

@@ -144,18 +144,20 @@ impl<'a> Scan<'a> {
         ifs >= 2 || woulds >= 2 || ifs == 1 && (were() && would() || had())
     }
 
+    /// A tick behind an equation or a comparison; one beside a number or an answer in bold type checks nothing.
+    fn is_ticked(&self, range: &Range<usize>) -> bool {
+        let tick = range.clone().find(|&at| self.kind(at) == Kind::Check);
+        let numbers = range.clone().filter(|&at| matches!(self.kind(at), Kind::Number(_))).count();
+        let marked = range.clone().any(|at| self.kind(at) == Kind::Bold || self.tokens.means(at, Meaning::ANSWER));
+        tick.is_some_and(|tick| numbers > 1 && !(marked && self.tokens.slice(tick) == "✅"))
+    }
+
     /// A check, a note, a remark in brackets: no new answer.
     pub(super) fn is_check(&self, range: &Range<usize>) -> bool {
         let (first, last) = (self.kind(range.start), self.kind(range.end - 1));
         let bracketed = first == Kind::Open && last == Kind::Close && range.len() > 3;
         bracketed
-            || range.clone().any(|at| {
-                self.kind(at) == Kind::Check
-                    && !(self.tokens.slice(at) == "✅"
-                        && range
-                            .clone()
-                            .any(|at| self.kind(at) == Kind::Bold || self.tokens.means(at, Meaning::ANSWER)))
-            })
+            || self.is_ticked(range)
             || self
                 .words(range)
                 .take(5)
@@ -284,6 +286,14 @@ impl<'a> Scan<'a> {
                     && self.tokens.means(at + 1, Meaning::LINK)
                 || self.is(at, &["wants"]) && self.is(at + 2, &["know", "find", "calculate"])
                 || self.is(at, &ASKED) && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
+        })
+    }
+
+    /// A question to which an answer is needed: "How many stickers did you buy?"
+    pub(super) fn asks_back(&self, range: &Range<usize>) -> bool {
+        self.words(range).any(|at| {
+            self.is(at, &["how", "what", "which", "when", "who", "wie", "was", "welche", "combien", "quel", "quelle", "cuántos", "cuántas", "qué", "cuál", "quanti", "quante", "quantos", "quantas"])
+                || self.is(at, &["could", "can"]) && self.is(at + 1, &["you"])
         })
     }
 
