@@ -1,5 +1,6 @@
 //! Paired comparison of runs, item by item.
 
+mod alike;
 mod conclusion;
 mod difference;
 mod figure;
@@ -21,6 +22,7 @@ use earnest_stats::{Rates, holm};
 use pairing::{Pair, Pairing};
 use rules::rules;
 
+pub(crate) use alike::{common_scorer, read_alike};
 pub use conclusion::{p_sentence, p_text};
 pub use difference::Difference;
 pub use figure::figure as comparison_figure;
@@ -76,8 +78,11 @@ pub struct Comparison {
     pub tasks: Vec<Difference>,
     /// By kind of perturbation, in alphabetical order; empty unless there are several.
     pub perturbations: Vec<Difference>,
-    /// Primary rules of the baseline and of the run, where they are known.
+    /// Scorers of the baseline and of the run whose numbers are compared, where they are known.
     pub primary: [Vec<String>; 2],
+    /// Own scorers of the two, where they differ and both are compared by another one or by that of one of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_primary: Option<[Vec<String>; 2]>,
     /// Every rule of both runs, by name.
     pub rules: Vec<RuleDifference>,
     /// True if every item's number is one of right answers; other scores are neither right nor wrong.
@@ -166,12 +171,25 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         tasks: by_task,
         perturbations: by_kind.collect(),
         primary: [first.primary.clone(), second.primary.clone()],
+        own_primary: own_primary(first, second),
         rules: rules(first, second, pairs),
         right_or_wrong: first.counts_right_answers() && second.counts_right_answers(),
         gained: pairs.iter().filter(|pair| pair.change() > 0.0).count(),
         lost: pairs.iter().filter(|pair| pair.change() < 0.0).count(),
         flips,
     }
+}
+
+/// Own scorers of two runs that are read by a common one. Of three runs two may have the same.
+fn own_primary(first: &Scores, second: &Scores) -> Option<[Vec<String>; 2]> {
+    if first.own_primary.is_empty() && second.own_primary.is_empty() {
+        return None;
+    }
+    let own = [first, second].map(|scores| match scores.own_primary.is_empty() {
+        true => scores.primary.clone(),
+        false => scores.own_primary.clone(),
+    });
+    Some(own)
 }
 
 /// Number of clusters that are nothing but one question in several tasks.

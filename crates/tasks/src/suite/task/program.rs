@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::scorer::{float, same};
+use super::scorer::{float, same_number};
 use earnest_answer::{CodeOutcome, CodeRunner, Program};
 use crate::suite::FailureClass;
 use crate::suite::gsm_symbolic::answer::code::{classify, extract};
@@ -65,7 +65,7 @@ pub(super) fn agrees(found: &str, gold: Option<&str>) -> bool {
         Some((found - gold).abs() <= ROUNDING * gold.abs().max(1.0))
     };
     let is_double = found.contains(['.', 'e', 'E']);
-    same(found, gold) || (is_double && close().unwrap_or(false))
+    same_number(found, gold) || (is_double && close().unwrap_or(false))
 }
 
 fn program(visible: &str, function: Option<&str>) -> Option<Program> {
