@@ -459,6 +459,50 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_different_scorers_are_read_by_one() {
+        // Each answer of a run by its scorers: the first decides by default.
+        let run = |rules: &[(&str, fn(usize) -> bool)]| {
+            let mut all = many(rules[0].1);
+            all.primary = vec![rules[0].0.to_owned()];
+            all.rules = rules.iter().map(|(rule, _)| (*rule).to_owned()).collect();
+            for (item, score) in &mut all.items {
+                let number: usize = item[1..].parse().unwrap();
+                score.rules = rules.iter().map(|(_, right)| (f64::from(u8::from(right(number))), 1)).collect();
+            }
+            all
+        };
+        let chat = || run(&[("final", |n| n % 3 != 0), ("strict", |_| false)]);
+        let raw = || run(&[("strict", |n| n % 2 == 0), ("final", |n| n % 3 != 0)]);
+        let alike = |mut runs: Vec<Scores>| {
+            read_alike(&mut runs);
+            compare(&names(runs.len()), &runs)
+        };
+        // Apart they differ by their scorers alone.
+        let apart = compare(&names(2), &[raw(), chat()]).remove(0);
+        assert!(apart.overall.difference > 0.1 && apart.other_rules().is_some(), "{:?}", apart.overall);
+        let found = alike(vec![raw(), chat()]).remove(0);
+        assert_eq!((found.overall.difference, found.gained, found.lost), (0.0, 0, 0));
+        assert_eq!((found.primary.clone(), found.common_scorer()), ([(); 2].map(|()| vec!["final".to_owned()]), Some("final")));
+        let said = "run0 (A) is scored by strict and run1 (B) by final of their own, both are compared by final";
+        assert_eq!(found.read_alike().as_deref(), Some(said));
+        assert!(found.caveats().contains(&said.to_owned()) && found.other_rules().is_none());
+        // Of three runs the pair with the same scorers is read by the common one too.
+        let three = alike(vec![raw(), raw(), chat()]);
+        assert!(three.iter().all(|pair| pair.common_scorer() == Some("final")), "{three:?}");
+        // Without `final` the first of their own that all have; alike already and without any in common they keep their own.
+        let old = || run(&[("strict", |n| n % 2 == 0), ("paper", |_| true)]);
+        assert_eq!(alike(vec![old(), chat()]).remove(0).common_scorer(), Some("strict"));
+        assert_eq!(alike(vec![chat(), old()]).remove(0).common_scorer(), Some("strict"));
+        assert_eq!(alike(vec![raw(), raw()]).remove(0).own_primary, None);
+        let other = alike(vec![run(&[("paper", |_| true)]), chat()]).remove(0);
+        assert!(other.own_primary.is_none() && other.conclusion().contains("different scorers (paper and final)"));
+        // A scorer that left an answer out is none in common.
+        let mut partial = raw();
+        partial.items.values_mut().next().unwrap().rules.pop();
+        assert_eq!(alike(vec![partial, chat()]).remove(0).common_scorer(), Some("strict"));
+    }
+
+    #[test]
     fn several_runs_are_one_family() {
         let runs = [many(|n| n % 3 == 0), many(|n| n % 4 != 1), many(|n| n % 3 != 1)];
         let found = compare(&names(3), &runs);
