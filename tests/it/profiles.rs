@@ -135,12 +135,20 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     let saved = document(&run_in(at, &["score", &run, "--save", "--profile", "final", "--json"]));
     assert_eq!((saved["primary"].as_str(), saved["primary_now"].as_str()), (Some("strict"), Some("final")));
     assert_eq!(saved["new_rules"]["final"], json!({"samples": 3, "right": 2}));
+    assert_eq!(saved["reread"], 0, "it was not read before");
     assert!(saved["new_metrics"].as_array().unwrap().contains(&json!("rivals")), "{saved}");
     let scored = saved["saved"].as_str().unwrap();
     let after = document(&run_in(at, &["runs", "show", scored, "--json"]));
     assert_eq!(after["readings"]["primary"], json!(["final"]));
     assert_eq!(after["manifest"]["settings"]["suite_options"]["profile"], "final");
     assert_eq!(code(&run_in(at, &["runs", "verify", scored])), 0);
+    // As if an earlier reader had taken another number, as wrong as today's.
+    let others = "UPDATE texts SET seal = NULL, extracted = '7' WHERE matchers ->> '$.final' = 0 AND evidence IS NOT NULL;";
+    sql(at, others);
+    let again = document(&run_in(at, &["score", scored, "--json"]));
+    assert_eq!((&again["reread"], &again["gained"], &again["lost"]), (&json!(1), &json!(0), &json!(0)), "{again}");
+    let said = stdout(&run_in(at, &["score", scored]));
+    assert!(said.contains("final reads another answer in 1 completion."), "{said}");
     let compared = run_in(at, &["compare", &run, scored]);
     assert_eq!(code(&compared), 0, "{}", stderr(&compared));
     let said = stdout(&compared);
