@@ -17,12 +17,26 @@ use crate::number::words::{scale, scaled};
 const MOST_RIVALS: usize = 8;
 
 /// Phrases that say that there is no answer.
-const UNDETERMINED: [&str; 47] = [
-    "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give",
-    "doesn't say", "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine",
-    "not enough information", "insufficient information", "impossible to determine", "impossible to say", "does not state", "is missing",
-    "both are valid", "both are possible", "there isn't one", "there is no such", "no such number", "does not exist", "doesn't exist",
-    "not possible to", "isn't enough", "is not enough", "nicht bestimmen", "nicht genug", "no se puede", "impossible de", "pas assez", "无法", "不能确定", "can't tell", "cannot tell", "can't say", "cannot say", "is undefined", "no unique", "would need to know", "need more information", "without knowing",
+const UNDETERMINED: &[&str] = &[
+    "no way to know", "not told", "not stated", "not given", "not mentioned", "not provided", "not specified", "does not give", "doesn't give", "doesn't say",
+    "does not say", "cannot be determined", "can't be determined", "cannot determine", "can't determine", "not enough information", "insufficient information",
+    "impossible to determine", "impossible to say", "does not state", "is missing", "both are valid", "both are possible", "there isn't one", "there is no such",
+    "no such number", "does not exist", "doesn't exist", "not possible to", "isn't enough", "is not enough", "can't tell", "cannot tell", "can't say", "cannot say",
+    "is undefined", "no unique", "would need to know", "need more information", "without knowing", "both work", "both are", "either is", "either works", "says nothing about",
+    "nicht bestimmen", "nicht genug", "nicht angegeben", "steht nicht", "nicht bekannt", "lässt sich nicht", "keine angabe", "dazu fehl", "beides ist", "beides wäre",
+    "impossible de", "pas assez", "pas indiqu", "me manque", "ne précise pas", "ne peux pas", "non si ricava", "non fornisce", "non ci sono dati", "dati insufficienti", "pas précis", "ne sait pas", "ne peut pas", "ne dit pas", "les deux sont", "les deux convien",
+    "no se puede", "no se indica", "no se dice", "no dice", "no sabemos", "no es posible", "no lo dice", "ambas son", "ambos son",
+    "non lo dice", "non è indicat", "non si può", "non è possibile", "non dice", "entrambi sono", "entrambe sono",
+    "não é possível", "não dá para", "não informa", "não diz", "não há nenhum", "não há como", "falta inform",
+    "无法", "不能确定", "没有给出", "没有提供", "没有说明", "不知道", "未给出", "都成立", "都可以", "書かれていない", "書かれておらず", "求めることができ", "求められません", "わかりません", "分かりません", "できません",
+    "주어지지 않", "알 수 없", "계산할 수 없", "할 수 없", "недостаточно", "не указан", "не сказано", "невозможно", "неизвестн", "нельзя", "не могу", "لا أستطيع", "غير مذكور", "لا يمكن", "غير معروف", "لم يذكر",
+    "नहीं दिया", "पता नहीं", "संभव नहीं", "verilmemiş", "bilinmiyor", "mümkün değil", "belirtilmemiş", "nie podano", "nie wiadomo", "nie da się", "brak informacji", "nie można",
+    "niet gegeven", "niet te zeggen", "staat er niet", "niet bekend", "không thể", "không cho biết", "tidak disebutkan", "tidak bisa", "tidak dapat", "framgår inte", "går inte att",
+];
+
+/// Phrases that leave the answer open.
+const DEPENDS: [&str; 12] = [
+    "depends on", "it depends", "depending on", "kommt darauf an", "hängt davon ab", "dépend ", "depende ", "dipende ", "取决于", "zależy", "зависит", "によって",
 ];
 
 /// Phrases of a text that gives no answer.
@@ -60,6 +74,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let (mut section, mut headed, mut corrected_at): (bool, bool, Vec<usize>) = (false, false, Vec::new());
     let mut answered = false;
     let mut chosen = None;
+    let mut given = false;
     let mut asked_done = false;
     let (mut depth, mut explained, mut refused): (usize, bool, Option<usize>) = (0, false, None);
     for (index, piece) in pieces.iter().enumerate() {
@@ -75,6 +90,9 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
             if piece.heading || checks {
                 section = answered && checks;
             }
+        }
+        if title {
+            given = scan.is_about_givens(range);
         }
         if scan.corrects(range) {
             corrected_at.push(index);
@@ -94,6 +112,13 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         }
         for mention in &mut found {
             mention.features.set(F::AfterAsked, asked_done);
+            if given {
+                mention.features.add(F::Restates);
+            }
+            // "If she also worked on Sunday, it would be $240." behind the answer
+            if answered && mention.features.has(F::IfWould) {
+                mention.features.add(F::Hypothetical);
+            }
             mention.features.set(F::Explained, explained);
             mention.features.set(F::AfterRefusal, refused.is_some_and(|at| at < index));
             mention.features.set(F::BeforeRefusal, refused == Some(index));
@@ -115,7 +140,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
                 _ => {}
             }
         }
-        asked_done |= scan.question.instructs && found.iter().any(|mention| mention.features.any(&[F::Continues, F::Whole]) && mention.features.has(F::InForm) || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast));
+        asked_done |= scan.question.instructs && found.iter().any(|mention| !mention.features.any(&[F::RivalBehind, F::RivalBefore, F::InList]) && mention.features.any(&[F::Continues, F::Whole]) && mention.features.has(F::InForm) || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast));
         answered |= found.iter().any(|mention| {
             let tier = mention.features.tier();
             tier >= 2 || tier == 1 && mention.features.any(&[F::OnlyOfSentence, F::EndsSentence])
@@ -127,8 +152,9 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         mention.mark = Mark::Marker;
     }
     let range = ..pieces.len().min(last_piece + 1);
-    relate(scan, &pieces[range], &mut mentions, &corrected_at);
+    relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended);
     none.set(F::NoneAnswered, asked_done);
+    none.set(F::NoneDeclaredNothing, headed);
     nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, &mut none);
     Evidence { mentions, none, ended }
 }
@@ -143,8 +169,16 @@ fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
 }
 
 /// What the mentions of a text say about each other.
-fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize]) {
+fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize], cut: bool) {
     let keys: Vec<usize> = keys(scan, mentions);
+    // What is said to be wrong is so wherever it stood before.
+    for index in 0..mentions.len() {
+        if mentions[index].features.has(F::SaidWrong) {
+            for earlier in (0..index).filter(|&earlier| keys[earlier] == keys[index]).collect::<Vec<_>>() {
+                mentions[earlier].features.add(F::Refuted);
+            }
+        }
+    }
     let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
     let with_numbers: Vec<usize> = {
         let mut places: Vec<usize> = mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
@@ -168,12 +202,20 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
     let others: Vec<bool> = mentions.iter().map(|mention| !scan.is_example(mention.at)).collect();
     let last_other = others.iter().rposition(|&other| other);
     let first_plain = (0..count).find(|&index| tiers[index] >= 2 && !mentions[index].features.has(F::Bullet));
+    // The last result of a computation, and where its sentence goes on behind it.
+    let is_result = |mention: &Mention| mention.features.has(F::EqualsLast) && !mention.features.any(&[F::InBrackets, F::Check, F::CheckSection, F::Hypothetical]);
+    let last_result = mentions.iter().rposition(is_result);
     for index in 0..count {
         let mention = &mentions[index];
         let (piece, at) = (mention.piece, mention.at);
         let tier = tiers[index];
         let mut features = mention.features;
         features.set(F::LastSentence, Some(piece) == last && first != last);
+        if let Some(result) = last_result {
+            features.set(F::LastResult, index == result);
+            features.set(F::ComputedLast, index == result && features.has(F::Computed) && Some(piece) == last);
+            features.set(F::AfterResult, index > result && mentions[result].piece == piece);
+        }
         features.set(F::SecondLast, Some(piece) == second_last && first != second_last);
         features.set(F::FirstSentence, Some(piece) == first && first != last);
         features.set(F::OnlySentence, Some(piece) == first && first == last);
@@ -203,15 +245,17 @@ fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected
         features.set(F::ListAfter, bullet && first_plain.is_some_and(|plain| plain < index));
         features.set(F::ListFollows, !bullet && mentions.get(index + 1..).unwrap_or_default().iter().filter(|mention| is_bullet(mention)).count() >= 2);
         features.set(F::ExplainFollows, !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)));
-        features.set(F::TextCut, scan.truncated);
-        features.set(F::CutAfter, scan.truncated && Some(piece) != last);
+        features.set(F::TextCut, cut);
+        features.set(F::CutLow, cut && tier <= 2);
+        features.set(F::CutAfter, cut && Some(piece) != last);
         features.set(F::OtherLines, features.has(F::LineAlone) && tiers.iter().enumerate().any(|(other, _)| other != index && keys[other] != keys[index] && mentions[other].features.has(F::LineAlone)));
         features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
         // Where a number stands says nothing for one that is about something else.
         if tier == 0 {
             features.remove(&[
-                F::EndsSentence, F::LastOfSentence, F::OnlyOfSentence, F::LastSentence, F::OnlySentence, F::LaterNone, F::CueLink, F::CueGives, F::CueConcludes,
-                F::CueColon, F::CueStart, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::AskedUnit, F::Follows, F::Concludes,
+                F::EndsSentence, F::BeginsSentence, F::LastOfSentence, F::OnlyOfSentence, F::LastSentence, F::OnlySentence, F::LaterNone, F::CueLink, F::CueGives,
+                F::CueConcludes, F::CueColon, F::CueStart, F::CueWith, F::CueTo, F::CueBy, F::CueOther, F::CueOf, F::CueComma, F::CueAnd, F::CueContext, F::CueResult,
+                F::SubjectVerb, F::IsSubject, F::AskedOne, F::AskedTwo, F::AskedThree, F::ClauseAsked, F::Follows, F::Concludes,
             ]);
         }
         mentions[index].features = features;
@@ -272,7 +316,7 @@ fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
             continue;
         }
         let leads = between.clone().any(|at| {
-            matches!(scan.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow | Kind::Bullet)
+            matches!(scan.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow | Kind::Bullet | Kind::Rule)
                 || scan.tokens.means(at, Meaning::CONCLUDES.with(Meaning::CORRECTS).with(Meaning::CHECKS))
                 || scan.is(at, &["final", "finally"])
         });
@@ -295,17 +339,37 @@ fn nothing(scan: &Scan<'_>, pieces: &[Piece], mentions: &[Mention], ended: bool,
     none.set(F::NoneNoResult, best < 2);
     none.set(F::NoneOnlyChecks, best == 0);
     let last = pieces.last();
-    none.set(F::NoneAsks, last.is_some_and(|piece| piece.asks) && best < 3);
+    // "Should I take 4 weeks? Let me know."
+    let asks = |piece: &Piece| piece.asks && !scan.is_offer(&piece.range);
+    let before_last = pieces.len().checked_sub(2).map(|at| &pieces[at]);
+    let waits = last.is_some_and(|piece| !scan.has_number(&piece.range)) && before_last.is_some_and(asks);
+    none.set(F::NoneAsks, (last.is_some_and(asks) || waits) && best < 3);
+    let last_said = mentions.iter().rev().find(|mention| mention.features.tier() >= best.clamp(1, 2));
+    let sure = mentions.iter().rposition(|mention| mention.features.tier() >= 2 && !mention.features.has(F::Unsure));
+    let unsure: Vec<&Mention> = mentions.iter().skip(sure.map_or(0, |sure| sure + 1)).filter(|mention| mention.features.has(F::Unsure)).collect();
+    none.set(F::NoneContradicted, mentions.iter().any(|mention| mention.features.has(F::Contradicted)));
+    none.set(F::NoneRivals, last_said.is_some_and(|mention| mention.features.any(&[F::RivalBehind, F::RivalBefore]) || mention.features.has(F::InList) && mention.features.tier() == 4));
+    none.set(F::NoneWithdrawn, mentions.iter().any(|mention| mention.features.has(F::WithdrawnBare)));
+    none.set(F::NoneDepends, DEPENDS.iter().any(|phrase| lower.contains(phrase)));
+    let bare = scan.tokens.tokens.iter().all(|token| matches!(token.kind, Kind::Number(_) | Kind::Comma | Kind::Stop | Kind::Question | Kind::Line | Kind::Bullet | Kind::Close | Kind::Bold | Kind::Semicolon | Kind::Other | Kind::End));
+    let different = |listed: &[&Mention]| listed.windows(2).any(|two| !scan.same(two[0].at, two[1].at));
+    none.set(F::NoneUnsure, different(&unsure));
+    none.set(F::NoneBareList, bare && different(&mentions.iter().collect::<Vec<_>>()));
+    none.set(F::NoneGuesses, best < 4 && different(&mentions.iter().filter(|mention| mention.features.any(&[F::Bullet, F::Question]) && mention.features.has(F::BeginsSentence) && mention.features.has(F::EndsSentence)).collect::<Vec<_>>()));
     let operation = last.is_some_and(|piece| {
         let numbers: Vec<usize> = piece.range.clone().filter(|&at| matches!(scan.kind(at), Kind::Number(_))).collect();
-        numbers.last().is_some_and(|&at| !scan.is_alone(at))
+        let bracketed = |at: usize| piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Open).count() > piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Close).count();
+        numbers.last().is_some_and(|&at| !scan.is_alone(at) && !(bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other))))
     });
     none.set(F::NoneOperation, operation);
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
-    none.set(F::NoneEmptyBox, empty);
+    let null = (0..scan.tokens.tokens.len()).any(|at| scan.tokens.means(at, Meaning::ANSWER) && scan.kind(at + 1) == Kind::Quote && scan.kind(at + 2) == Kind::Colon && scan.is(at + 3, &["null", "none"]));
+    none.set(F::NoneEmptyBox, empty || null);
+    let seeks = last.is_some_and(|piece| !scan.has_number(&piece.range) && scan.seeks(&piece.range));
+    none.set(F::NoneSeeks, seeks && best < 4);
     none.set(F::NoneProgram, scan.tokens.tokens.iter().any(|token| token.kind == Kind::Program));
     none.set(F::NoneOptions, !scan.options.is_empty());
-    none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::RivalBehind, F::BoxList])));
+    none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::BoxList])));
     none.set(F::NoneCutDeclared, mentions.iter().any(|mention| mention.features.has(F::Cut) && mention.features.tier() >= 3));
 }
 

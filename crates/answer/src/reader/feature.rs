@@ -33,7 +33,7 @@ features! {
     CueLink, CueGives, CueConcludes, CueColon, CueArrow, CueTotal, CueContext, CueTo, CueThan, CueAnd, CueOr, CueComma,
     CueResult, CueBy, CueWith, CueOther, CueStart, CueExactly, CueOf,
     // The clause.
-    SubjectVerb, IsSubject, TotalsBehind, EndsSentence, BeginsSentence, LastOfSentence, FirstOfSentence, OnlyOfSentence,
+    SubjectVerb, IsSubject, TotalsBehind, EndsSentence, BeginsSentence, LastOfSentence, FirstOfSentence, OnlyOfSentence, OnlyBesideOthers, GivenUnit, CountedTwice, EchoesAll, Refuted, SaidWrong, EachBehind, BesideAsked, Restates, TableTotal, NoneOf, AnyOf, LastResult, ComputedLast, AfterResult, Computed, Trails, CutLow,
     InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, Contrast, RivalBefore, RivalBehind, RangeSide, InList,
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
     // The sentence.
@@ -46,7 +46,7 @@ features! {
     Example, ExampleQuoted, LaterOther, Cut, TextCut, CutAfter, Contradicted, Tier0, Tier1, Tier2, Tier3, Tier4, OtherLines, AfterAsked,
     // No answer.
     NoneBias, NoneRefused, NoneTruncated, NoneNoResult, NoneOperation, NoneEmptyBox, NoneAsks, NoneOnlyChecks, NoneProgram,
-    NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared, NoneAnswered,
+    NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared, NoneAnswered, NoneContradicted, NoneRivals, NoneBareList, NoneGuesses, NoneWithdrawn, NoneDepends, NoneUnsure, NoneSeeks,
 }
 
 /// A set of features.

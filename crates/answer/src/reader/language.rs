@@ -12,7 +12,7 @@ const TELLING: [(Language, &str); 7] = [
     ),
     (
         Language::German,
-        "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit",
+        "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit noch fehlen sie er ihr haben jeder jede bekommt den dem des wurden wird",
     ),
     (Language::French, "le la les est et une ce elle ils il sur pour par au aux avait ont quel quelle combien réponse donc des du il y dans sont somme résultat coûte nous reste avec"),
     (
@@ -95,7 +95,8 @@ fn told_by(text: &str) -> Option<Language> {
         return Some(Language::Other);
     }
     // One word may be another language's too. English wins a tie: its words are the most common ones in prompts.
-    let enough = if counts[0] == most { 1 } else { 2 };
+    let alone = counts.iter().filter(|&&count| count > 0).count() == 1;
+    let enough = if counts[0] == most || alone { 1 } else { 2 };
     (most >= enough).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
 }
 

@@ -417,7 +417,17 @@ impl Lexer<'_> {
             let length = self.rest().bytes().take_while(|&b| b == b'_').count();
             self.push(if length == 2 { Kind::Bold } else { Kind::Other }, length);
         } else {
-            self.skip(1, false);
+            // The base of a number: "101101_2", "45_{10}".
+            let base = matches!(self.last(), Some(Kind::Number(_)));
+            let rest = &self.rest()[1..];
+            let braced = rest.strip_prefix('{').map(|inside| inside.bytes().take_while(u8::is_ascii_digit).count()).filter(|&digits| rest.as_bytes().get(digits + 1) == Some(&b'}'));
+            let bare = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let length = match braced {
+                Some(digits) if digits <= 2 => digits + 2,
+                None if bare <= 2 => bare,
+                _ => 0,
+            };
+            self.skip(if base { 1 + length } else { 1 }, false);
         }
     }
 
@@ -551,6 +561,8 @@ fn with_wide_units(text: &str, first: &Scanned) -> Option<(String, usize)> {
         }
         let unit = text[end..].chars().next();
         let (value, width, digits) = match unit.and_then(|c| Some((c, power(c)?))) {
+            // 千米 and 千克 are units of their own.
+            Some(('千' | '천', _)) if text[end..].chars().nth(1).is_some_and(|c| "米克瓦卡赫帕焦".contains(c)) => return sum.map(|sum| (sum.to_string(), end)),
             Some((c, digits)) if digits < most => (scaled(&part, digits as usize)?, c.len_utf8(), digits),
             _ => return None,
         };

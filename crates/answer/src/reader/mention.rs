@@ -34,22 +34,27 @@ impl Scan<'_> {
         let whole = self.features_of_piece(piece);
         let mut depth = 0usize;
         let mut elaborates = false;
+        let restates = self.restates(&range);
+        let colons = range.clone().filter(|&at| self.kind(at) == Kind::Colon).count();
         for at in range.clone() {
             match self.kind(at) {
                 Kind::Open if self.is_answer_in_brackets(at, range.start) => {}
                 Kind::Open => depth += 1,
                 Kind::Close => depth = depth.saturating_sub(1),
                 Kind::Colon if self.kind(at - usize::from(at > range.start)) != Kind::Quote => {
-                    elaborates |= found.iter().any(|mention| mention.at + 6 > at && mention.at > range.start)
+                    elaborates |= colons == 1 && found.iter().any(|mention| mention.at + 6 > at && (mention.at > range.start || mention.features.has(F::HasUnit)))
                 }
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = whole;
+                    features.set(F::Hypothetical, self.is_hypothetical(&self.turn(&range, at)));
+                    features.set(F::Restates, restates && range.clone().take_while(|&before| before < at).all(|at| self.kind(at) != Kind::Colon));
+                    features.set(F::SaidWrong, self.is_said_wrong(at, &range));
                     self.expression(at, &range, &mut features);
                     self.form(at, &mut features);
                     self.cue(at, &range, &mut features);
                     self.clause(at, &range, &mut features);
-                    features.set(F::InBrackets, depth > 0);
-                    features.set(F::Elaborates, elaborates);
+                    features.set(F::InBrackets, depth > 0 && !self.question.asks_brackets);
+                    features.set(F::Elaborates, elaborates && !(features.has(F::EqualsLast) && features.has(F::EndsSentence)));
                     features.set(F::Example, self.is_example(at));
                     features.set(F::Cut, self.is_cut(at));
                     features.set(F::Choice, self.options.iter().any(|(_, option)| *option == at));
@@ -60,9 +65,37 @@ impl Scan<'_> {
         }
         self.marks(piece, &mut found);
         self.by_itself(piece, &mut found);
-        self.order(&range, &mut found);
+        for mention in found.iter_mut().filter(|mention| mention.features.has(F::OtherPart)) {
+            mention.features.remove(&[F::NamesTarget]);
+        }
         self.comparison(&range, &mut found);
+        self.order(&range, &mut found);
         found
+    }
+
+    /// The part of a sentence up to or from its turn ", but", in which a number stands.
+    fn turn(&self, range: &Range<usize>, at: usize) -> Range<usize> {
+        let turn = range.clone().find(|&word| {
+            matches!(self.kind(word), Kind::Comma | Kind::Other) && self.is(word + 1, &["but", "aber", "mais", "pero", "mas", "ma", "however", "instead"])
+        });
+        match turn {
+            Some(turn) if at > turn => turn..range.end,
+            Some(turn) => range.start..turn,
+            None => range.clone(),
+        }
+    }
+
+    /// "6 is wrong", "31 cannot be right"
+    fn is_said_wrong(&self, at: usize, range: &Range<usize>) -> bool {
+        const WRONG: [&str; 20] = [
+            "wrong", "incorrect", "impossible", "mistaken", "off", "falsch", "faux", "fausse", "incorrecto", "incorrecta", "errado", "errada", "sbagliato", "sbagliata", "fout", "fel",
+            "неверно", "błędne", "yanlış", "salah",
+        ];
+        let (behind, _) = self.behind(at);
+        let linked = behind < range.end && (self.tokens.means(behind, Meaning::LINK) || self.is(behind, &["cannot", "can't", "can"]));
+        let words = || (behind + 1..range.end.min(behind + 4)).take_while(|&at| matches!(self.kind(at), Kind::Word(_)));
+        let denied = words().any(|at| self.tokens.means(at, Meaning::DENIES)) || self.is(behind, &["cannot", "can't", "isn't"]);
+        linked && (words().any(|at| self.is(at, &WRONG)) || denied && words().any(|at| self.is(at, &["right", "correct", "richtig", "correcto"])))
     }
 
     /// What holds of every number of a sentence.
@@ -78,13 +111,14 @@ impl Scan<'_> {
             2 => features.add(F::AskedTwo),
             _ => features.add(F::AskedThree),
         }
-        features.set(F::Hypothetical, self.is_hypothetical(range));
-        let is_if = self.words(range).any(|at| self.tokens.means(at, Meaning::IF));
+        let is_if = self.words(range).any(|at| self.is_if(at));
         features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, &["would", "could"])));
         features.set(F::Unsure, self.words(range).any(|at| self.tokens.means(at, Meaning::UNSURE)));
-        features.set(F::Offer, self.opens_with(range, 2, Meaning::OFFER));
+        let begins_with_number = matches!(self.kind(range.start), Kind::Number(_));
+        features.set(F::Offer, !begins_with_number && self.opens_with(range, 2, Meaning::OFFER));
         features.set(F::Check, self.is_check(range));
         features.set(F::Question, piece.asks);
+
         features.set(F::Plans, self.opens_with(range, 4, Meaning::PLANS));
         let marker = |at: usize| self.markers.get(at).copied().unwrap_or(false);
         features.set(F::Bullet, self.kind(range.start) == Kind::Bullet || marker(range.start) || range.start >= 2 && marker(range.start - 2) && matches!(self.kind(range.start - 1), Kind::Stop | Kind::Close));
@@ -94,6 +128,7 @@ impl Scan<'_> {
         let echo = self.echo(range);
         features.set(F::Echoes, echo >= 2);
         features.set(F::EchoesMuch, echo >= 5);
+        features.set(F::EchoesAll, echo >= 8);
         features
     }
 
@@ -119,6 +154,7 @@ impl Scan<'_> {
             let about = self.tokens.slice(before - 1);
             features.set(F::About, about.starts_with(['≈', '≃', '≅']) || about.starts_with("\\approx"));
             features.add(if equals_behind { F::EqualsMiddle } else { F::EqualsLast });
+            features.set(F::Computed, !equals_behind && (range.start..before - 1).rev().take(12).any(|at| matches!(self.kind(at), Kind::Operator(_))));
             features.set(F::AskedEquation, self.is_asked_equation(before - 1, range.start));
         } else if equals_behind {
             features.add(F::EqualsLeft);
@@ -156,13 +192,15 @@ impl Scan<'_> {
             let asked = question.asks_unit(unit);
             features.set(F::AskedUnit, asked);
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
+            features.set(F::GivenUnit, !asked && question.asks_some_unit() && question.counts_givens_in(unit));
         }
         features.set(F::PercentAsked, number.percent && question.asks_percent);
         features.set(F::PercentOdd, number.percent && !question.asks_percent);
+        features.set(F::CountedTwice, features.has(F::AskedUnit) && question.counts_givens_in(unit));
         let times = self.is(at + 1, &["time", "times", "occurrence", "occurrences", "digit", "digits", "mal", "fois", "veces", "vezes", "volte", "раз", "раза"]);
-        features.set(F::Times, times && question.style.counts);
+        features.set(F::Times, times && (question.asks_times || question.asks_quotient));
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
-        let counts = self.is(at, &["none", "no", "nobody", "nothing", "once", "twice", "thrice"]);
+        let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, &["once", "twice", "thrice"]);
         features.set(F::CountWord, counts);
         features.set(F::SmallWord, number.spelling == Spelling::Words && small && !counts);
         features.set(F::Ordinal, number.ordinal && !question.asks_rank);
@@ -193,12 +231,19 @@ impl Scan<'_> {
                     let is = |words: &[&str]| words.iter().any(|one| word.eq_ignore_ascii_case(one));
                     if is(&["of", "de", "von", "di", "van"]) {
                         let total = before > start && self.tokens.means(before - 1, Meaning::TOTALS.with(Meaning::RESULT));
-                        break if total { F::CueTotal } else { F::CueOf };
+                        let (behind, _) = self.behind(at);
+                        let operands = self.tokens.means(behind, Meaning::AND) || self.kind(behind) == Kind::Comma;
+                        let amount = before > start && self.is(before - 1, &["difference", "increase", "decrease", "total", "sum", "remainder", "change", "profit", "loss", "average", "mean", "product", "quotient", "gain", "summe", "differenz", "total", "somme", "différence", "diferencia"]);
+                        break match (total && operands, amount) {
+                            (true, _) => F::CueTotal,
+                            (_, true) => F::CueGives,
+                            _ => F::CueOf,
+                        };
                     }
                     if is(&["exactly", "precisely", "only", "just", "genau", "exactement"]) {
                         features.add(F::CueExactly);
                     }
-                    if is(&["with"]) && before > start && self.is(before - 1, &["go", "going", "stick", "left", "leaves", "ends"])
+                    if is(&["with"]) && before > start && self.is(before - 1, &["go", "going", "stick", "left", "leaves", "ends", "up"])
                         || is(&["by"]) && before > start && self.is(before - 1, &["increased", "decreased", "rose", "fell", "grew", "dropped"])
                     {
                         break F::CueGives;
@@ -207,7 +252,24 @@ impl Scan<'_> {
                         break F::CueGives;
                     }
                     // "Il y a 14 jours", "elle a 9 ans"
-                    if is(&["a"]) && before > start && self.is(before - 1, &["y", "il", "elle", "on", "qui"]) {
+                    if is(&["a"]) && before > start && self.is(before - 1, &["y", "il", "elle", "on", "qui", "en"]) {
+                        break F::CueGives;
+                    }
+                    // "more expensive by $7" where the difference was asked for
+                    if is(&["to"]) && before > start && self.is(before - 1, &["than"]) {
+                        break F::CueThan;
+                    }
+                    // "takes in $184", "looking at 47"
+                    if is(&["in"]) && before > start && self.is(before - 1, &["takes", "take", "brings", "bring", "took", "brought"])
+                        || is(&["at"]) && before > start && self.is(before - 1, &["looking", "stands", "stood", "stand", "put"])
+                    {
+                        break F::CueGives;
+                    }
+                    // "I settle on 144"
+                    if is(&["on", "at", "for", "auf"]) && before > start && self.is(before - 1, &["settle", "settled", "land", "landed", "arrive", "arrived", "end", "ended", "go"]) {
+                        break F::CueGives;
+                    }
+                    if is(&["by", "um"]) && self.question.asks_difference {
                         break F::CueGives;
                     }
                     if is(&["by", "um"]) {
@@ -259,6 +321,10 @@ impl Scan<'_> {
             }
         };
         features.add(cue);
+        // "there are three 7s", not "the two numbers"
+        if matches!(cue, F::CueLink | F::CueGives | F::CueColon | F::CueConcludes) {
+            features.remove(&[F::SmallWord]);
+        }
         let subject = (start..before).rev().take(3).any(|at| self.tokens.means(at, Meaning::SUBJECT))
             || self.tokens.means(before, Meaning::SUBJECT);
         features.set(F::SubjectVerb, subject && matches!(cue, F::CueLink | F::CueGives | F::CueOther));
@@ -272,7 +338,10 @@ impl Scan<'_> {
             || !denied && (range.start..at).any(|at| self.kind(at) == Kind::Unequal || self.tokens.means(at, Meaning::DENIES) && !self.is(at, &["no", "but"]));
         features.set(F::Contrast, contrast);
         let target = matches!(cue, F::CueLink | F::CueColon | F::CueResult)
-            && (range.start..at).any(|at| matches!(self.kind(at), Kind::Word(_)) && self.question.names_target(self.tokens.slice(at)));
+            && (range.start..at)
+                .rev()
+                .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) || cue != F::CueResult)
+                .any(|at| matches!(self.kind(at), Kind::Word(_)) && self.question.names_target(self.tokens.slice(at)));
         features.set(F::NamesTarget, target);
     }
 
@@ -290,10 +359,12 @@ impl Scan<'_> {
                     features.add(F::InReason);
                     break;
                 }
-                Kind::Word(_) if meaning.has(Meaning::IF) => {
+                Kind::Word(_) if meaning.has(Meaning::IF) && self.is_if(clause - 1) => {
                     features.add(F::InIf);
                     break;
                 }
+                // "after 30 minutes" where minutes were asked for
+                Kind::Word(_) if clause == at && features.has(F::AskedUnit) => {}
                 Kind::Word(_) if !verb && self.begins_premise(clause - 1, range.start) => {
                     features.add(F::InPremise);
                     break;
@@ -312,8 +383,10 @@ impl Scan<'_> {
         // "Because there are 2 trains, ..." comes before what it is the reason for; "21, because 7 take 3" after it.
         if features.has(F::InReason) {
             let reason = (range.start..at).rev().find(|&at| self.tokens.means(at, Meaning::REASON)).unwrap_or(at);
-            let stated = (range.start..reason).any(|at| matches!(self.kind(at), Kind::Number(_)));
-            features.set(F::ReasonFirst, !stated);
+            features.set(F::ReasonFirst, self.words(&(range.start..reason)).count() <= 1 && !(range.start..reason).any(|at| matches!(self.kind(at), Kind::Number(_))));
+        }
+        if features.has(F::SmallWord) && matches!(self.kind(at + 1), Kind::Comma | Kind::Stop | Kind::Colon) && (at == 0 || matches!(self.kind(at - 1), Kind::Line | Kind::Bold)) {
+            features.remove(&[F::SmallWord]);
         }
         let (behind, _) = self.behind(at);
         let opens = |at: usize| {
@@ -327,6 +400,12 @@ impl Scan<'_> {
         features.set(F::TotalsBehind, behind < range.end && (self.tokens.means(behind, Meaning::TOTALS) || (at + 1..range.end.min(behind + 4)).any(|at| self.tokens.means(at, Meaning::TOTALS))));
         let ends = (behind..range.end).all(|at| self.is_mark(at) || matches!(self.kind(at), Kind::Close | Kind::Bar | Kind::Ellipsis));
         features.set(F::EndsSentence, ends);
+        let each = |at: usize| self.is(at, &["each", "apiece", "per", "chacun", "chacune", "jeweils", "pro", "cadauno", "ciascuno"]) || self.is(at, &["cada"]) && self.is(at + 1, &["uno", "una"]);
+        features.set(F::EachBehind, each(behind) || each(at + 1) || behind > at + 1 && each(behind - 1));
+        features.set(F::Trails, self.kind(at + 1) == Kind::Ellipsis);
+        let of = (at.saturating_sub(2)..at).find(|&before| self.is(before, &["of", "de", "von", "der", "di"]) && before >= range.start);
+        features.set(F::AnyOf, of.is_some_and(|of| of > range.start && self.is(of - 1, &["any", "one", "each", "every", "either", "some", "none", "all", "both", "eine", "einer", "jede", "jeder", "uno", "una", "un", "une", "chacun", "cada"])));
+        features.set(F::NoneOf, features.has(F::CountWord) && features.has(F::BeginsSentence) && self.is(at + 1, &["of", "de", "der", "von", "di"]));
         features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di"]));
         self.pair(at, range, features);
         // The words of the question in the clause itself.
@@ -349,6 +428,9 @@ impl Scan<'_> {
     /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
     fn begins_premise(&self, at: usize, start: usize) -> bool {
         if self.tokens.means(at, Meaning::PREMISE) {
+            if self.question.asks_difference && self.is(at, &["by"]) {
+                return false;
+            }
             let within = self.is(at, &["with", "mit", "avec", "con", "com", "by", "for", "of", "von"]);
             return !within || at == start || matches!(self.kind(at - 1), Kind::Comma);
         }
@@ -368,10 +450,16 @@ impl Scan<'_> {
         let and = self.tokens.means(next, Meaning::AND);
         if next < range.end && (or || and) {
             let mut other = next + 1;
+            // "exactly $139.93, or roughly $140"
+            let about = or && self.is(other, &["about", "roughly", "around", "approximately", "nearly", "almost", "rund", "etwa", "environ", "unos"]);
+            // A list that the end of the text cuts.
+            if other >= range.end && self.truncated && range.end + 1 >= self.tokens.tokens.len() {
+                features.add(F::InList);
+            }
             while other < range.end && (self.is_mark(other) || self.tokens.means(other, Meaning::FILLER)) {
                 other += 1;
             }
-            if is_number(other) && self.is_alone(other) && !self.same(at, other) {
+            if is_number(other) && self.is_alone(other) && !about && !self.same(at, other) {
                 let (_, other_unit) = self.behind(other);
                 let units = has_unit && other_unit && !self.tokens.slice(at + 1).eq_ignore_ascii_case(self.tokens.slice(other + 1));
                 features.set(if or && !units { F::RivalBehind } else { F::InList }, !units);
@@ -399,7 +487,11 @@ impl Scan<'_> {
         }
         // Three and more with commas between.
         let percent = |at: usize| self.number(at).is_some_and(|number| number.percent);
-        let joined = |at: usize| matches!(self.kind(at), Kind::Comma | Kind::Ellipsis) || self.tokens.means(at, Meaning::AND.with(Meaning::OR)) || at >= range.end;
+        let joined = |at: usize| matches!(self.kind(at), Kind::Comma | Kind::Ellipsis | Kind::Arrow) || self.tokens.means(at, Meaning::AND.with(Meaning::OR)) || at >= range.end;
+        let mut behind = behind;
+        while self.kind(behind) == Kind::Bold {
+            behind += 1;
+        }
         let comma_behind = self.kind(behind) == Kind::Comma && is_number(behind + 1) && percent(at) == percent(behind + 1) && joined(self.behind(behind + 1).0);
         let comma_before = at > range.start + 1 && self.kind(at - 1) == Kind::Comma && (is_number(at - 2) || self.is_unit(at - 2) && is_number(at.saturating_sub(3)));
         features.set(F::InList, comma_behind || comma_before || features.has(F::InList));
@@ -411,7 +503,7 @@ impl Scan<'_> {
         let side = |other: usize, sign: usize| other >= range.start && other < range.end && matches!(self.kind(other), Kind::Number(_)) && joins(sign);
         side(at + 2, at + 1)
             || at >= range.start + 2 && side(at - 2, at - 1) && !self.is(at - 1, &["a", "à"])
-            || (range.start..at).rev().take(6).any(|at| self.is(at, &["between", "zwischen", "entre", "tra"]))
+            || (range.start..at).rev().take(6).take_while(|&at| self.kind(at) != Kind::Comma).any(|at| self.is(at, &["between", "zwischen", "entre", "tra"]))
     }
 
     /// One number in brackets behind words or signs that lead to a result.
@@ -446,6 +538,21 @@ impl Scan<'_> {
     /// Boxes, tags, announcements and bold type.
     fn marks(&self, piece: &Piece, found: &mut [Mention]) {
         let range = piece.range.clone();
+        let mut open = None;
+        for at in range.clone().filter(|&at| self.kind(at) == Kind::Bold) {
+            match open.take() {
+                Some(open) => self.bold(&range, open, at, found),
+                None if self.closes(at) => {}
+                None => open = Some(at),
+            }
+        }
+        // "**36 seats.**"
+        if let Some(open) = open
+            && self.kind(range.end) == Kind::Stop
+            && self.kind(range.end + 1) == Kind::Bold
+        {
+            self.bold(&range, open, range.end, found);
+        }
         let mut at = range.start;
         while at < range.end {
             let mut next = at + 1;
@@ -474,16 +581,16 @@ impl Scan<'_> {
                     next = self.declared(at, piece, found, meaning).max(next);
                 }
                 Kind::Word(meaning) if meaning.has(Meaning::LINK) => self.confirmed(at, &range, found),
-                Kind::Bold => {
-                    if let Some(end) = (at + 1..range.end).find(|&end| self.kind(end) == Kind::Bold) {
-                        self.bold(at, end, found);
-                        next = if (at + 1..end).any(|at| self.tokens.means(at, Meaning::ANSWER.with(Meaning::RESULT))) { at + 1 } else { end + 1 };
-                    }
-                }
                 _ => {}
             }
             at = next;
         }
+    }
+
+    /// True if the mark of bold type at a token ends it: a space follows, none stands before.
+    fn closes(&self, at: usize) -> bool {
+        let ends = matches!(self.kind(at + 1), Kind::Line | Kind::End | Kind::Stop | Kind::Comma | Kind::Colon);
+        !self.tokens.is_spaced(at) && at > 0 && self.kind(at - 1) != Kind::Line && (self.tokens.is_spaced(at + 1) || ends)
     }
 
     fn mark(&self, found: &mut [Mention], from: usize, to: usize, feature: F) {
@@ -539,7 +646,7 @@ impl Scan<'_> {
                 Kind::Operator(_) | Kind::Comma if !of => unknown += 2,
                 _ => {}
             }
-            if unknown > 3 {
+            if unknown > if colon && is_answer { 9 } else { 3 } {
                 return at + 1;
             }
             next += 1;
@@ -564,7 +671,8 @@ impl Scan<'_> {
         let end = self.up_to_next_declaration(next, range.end, is_answer);
         let inside = within(found, next.saturating_sub(1), end);
         for (nth, &index) in inside.iter().enumerate() {
-            found[index].features.add(if nth == 0 || found[index].features.has(F::EqualsLast) { feature } else { F::DeclaredBehind });
+            let result = found[index].features.has(F::EqualsLast) && !found[index].features.has(F::InBrackets);
+            found[index].features.add(if nth == 0 || result { feature } else { F::DeclaredBehind });
             found[index].mark = Mark::Marker;
         }
         next
@@ -605,18 +713,20 @@ impl Scan<'_> {
     }
 
     /// Bold type around a number.
-    fn bold(&self, open: usize, close: usize, found: &mut [Mention]) {
+    fn bold(&self, range: &Range<usize>, open: usize, close: usize, found: &mut [Mention]) {
         let words = (open + 1..close).filter(|&at| matches!(self.kind(at), Kind::Word(_))).count();
         if words > 10 {
             return;
         }
         let label = self.kind(close - 1) == Kind::Colon || self.kind(close + 1) == Kind::Colon;
         let inside = within(found, open, close);
+        // A sentence that is bold as a whole says nothing of its last number.
+        let all = (open == range.start || self.kind(open - 1) == Kind::Bullet) && close + 1 >= range.end;
         for (nth, &index) in inside.iter().enumerate() {
             let last = nth + 1 == inside.len();
             let unit = self.behind(found[index].at).0 >= close;
             let alone = inside.len() == 1 && unit && (open + 1..found[index].at).all(|at| !matches!(self.kind(at), Kind::Word(_)));
-            found[index].features.add(if label { F::BoldLabel } else if alone { F::Bold } else if last { F::BoldSentence } else { continue });
+            found[index].features.add(if label { F::BoldLabel } else if alone { F::Bold } else if last || all { F::BoldSentence } else { continue });
             if !label && found[index].mark == Mark::Sentence {
                 found[index].mark = Mark::Bold;
             }
@@ -649,7 +759,7 @@ impl Scan<'_> {
             end += 1;
         }
         let ends = |at: usize| matches!(self.kind(at), Kind::Line | Kind::End | Kind::Rule | Kind::Program);
-        let line_ends = ends(range.end) || ends(range.end + 1);
+        let line_ends = ends(range.end) || ends(range.end + 1) || self.kind(range.end + 1) == Kind::Bold && ends(range.end + 2);
         let alone = end == range.end && (words == 0 || line_ends) || self.kind(end) == Kind::Open && self.tokens.is_spaced(end);
         let begins_text = (0..first).all(|at| passes(at) || self.kind(at) == Kind::Line);
         let whole = alone && begins_text && (range.end..self.tokens.tokens.len()).all(|at| ends(at) || self.kind(at) == Kind::Stop || self.is_mark(at));
@@ -662,6 +772,7 @@ impl Scan<'_> {
             && self.question.open_ended
             && !self.question.is_chat
             && !matches!(self.kind(first + 1), Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater)
+            && !(matches!(self.kind(first + 1), Kind::Colon | Kind::Comma) && self.kind(first + 1) != Kind::Line && matches!(self.kind(first + 2), Kind::Number(_)))
             && !self.tokens.means(first + 1, Meaning::LINK.with(Meaning::GIVES).with(Meaning::UP).with(Meaning::DOWN).with(Meaning::AND).with(Meaning::OPERATOR));
         features.set(F::Continues, goes_on);
         if whole || alone || goes_on {
@@ -675,15 +786,33 @@ impl Scan<'_> {
     /// Where the mentions stand in their sentence.
     fn order(&self, range: &Range<usize>, found: &mut [Mention]) {
         let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
-        let count = found.len();
-        for (nth, mention) in found.iter_mut().enumerate() {
-            mention.features.set(F::OnlyOfSentence, count == 1);
-            mention.features.set(F::FirstOfSentence, count > 1 && nth == 0);
-            mention.features.set(F::LastOfSentence, count > 1 && nth + 1 == count);
+        let totals = table && range.clone().any(|at| self.tokens.means(at, Meaning::TOTALS.with(Meaning::ANSWER)));
+        let asked = found.iter().any(|mention| mention.features.tier() > 0 && mention.features.has(F::AskedUnit));
+        for mention in found.iter_mut().filter(|mention| asked && mention.features.has(F::HasUnit) && !mention.features.has(F::AskedUnit)) {
+            mention.features.add(F::BesideAsked);
+        }
+        // Numbers that are about something else do not count.
+        let count = found.iter().filter(|mention| mention.features.tier() > 0).count();
+        let others = found.len() - count;
+        let mut nth = 0;
+        for mention in found.iter_mut() {
+            if mention.features.tier() > 0 {
+                mention.features.set(F::OnlyOfSentence, count == 1);
+                mention.features.set(F::OnlyBesideOthers, count == 1 && others > 0);
+                mention.features.set(F::FirstOfSentence, count > 1 && nth == 0);
+                mention.features.set(F::LastOfSentence, count > 1 && nth + 1 == count);
+                nth += 1;
+            }
             if table {
-                mention.features.add(if nth + 1 == count { F::TableLast } else { F::TableOther });
+                mention.features.add(if nth == count { F::TableLast } else { F::TableOther });
+                mention.features.set(F::TableTotal, nth == count && totals);
             }
         }
+    }
+
+    /// "comes out ahead", "wins"
+    fn wins(&self, at: usize) -> bool {
+        self.is(at, &["wins", "winner", "ahead", "gewinnt", "gagne", "gana", "vince"])
     }
 
     /// Of two compared numbers the one that a comparison makes the extreme that was asked for: "9.11 is smaller than 9.9".
@@ -707,24 +836,50 @@ impl Scan<'_> {
             }
             return;
         }
-        let Some(at) = range.clone().find(compares) else { return };
-        let up = match self.kind(at) {
-            Kind::Greater => true,
-            Kind::Less => false,
-            _ => self.tokens.means(at, Meaning::UP),
-        };
-        if (range.start..at).any(|before| self.tokens.means(before, Meaning::DENIES)) {
+        let mut all = range.clone().filter(compares).peekable();
+        if all.peek().is_none() {
+            // "3/7 comes out ahead"
+            let wins = range.clone().find(|&at| self.wins(at));
+            let winner = wins.and_then(|at| found.iter().rposition(|mention| mention.at < at));
+            if let Some(winner) = winner {
+                found[winner].features.add(F::Compared);
+            }
             return;
         }
-        let subject = found.iter().rposition(|mention| mention.at < at);
-        let other = found.iter().position(|mention| mention.at > at);
+        for at in all {
+            self.compared_by(at, range, extreme, found);
+        }
+    }
+
+    /// What one word or sign that compares says of the numbers beside it.
+    fn compared_by(&self, at: usize, range: &Range<usize>, extreme: Extreme, found: &mut [Mention]) {
+        let up = self.kind(at) == Kind::Greater || self.tokens.means(at, Meaning::UP);
         let wanted = up == (extreme == Extreme::Largest);
-        if let (Some(subject), Some(other)) = (subject, other) {
-            let (chosen, left) = if wanted { (subject, other) } else { (other, subject) };
-            found[chosen].features.add(F::Compared);
-            found[left].features.add(F::NotCompared);
-        } else if let Some(subject) = subject {
-            found[subject].features.add(if wanted { F::Compared } else { F::NotCompared });
+        let (which, other_way) = if wanted { (F::Compared, F::NotCompared) } else { (F::NotCompared, F::Compared) };
+        let ends = |at: &usize| matches!(self.kind(*at), Kind::Comma | Kind::Colon) && !matches!(self.kind(at + 1), Kind::Number(_));
+        let from = (range.start..at).rev().find(ends).unwrap_or(range.start);
+        let to = (at + 1..range.end).find(ends).unwrap_or(range.end);
+        if (from..at).any(|before| self.tokens.means(before, Meaning::DENIES)) {
+            return;
+        }
+        // "the larger one is 0.6"
+        let link = (at + 1..to.min(at + 5))
+            .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) && !self.is(at, &["than"]))
+            .find(|&at| self.tokens.means(at, Meaning::LINK) || self.kind(at) == Kind::Colon);
+        let open = |mention: &Mention| !mention.features.has(F::InReason);
+        if let Some(named) = link.and_then(|link| found.iter().position(|mention| mention.at > link && mention.at < to)) {
+            if open(&found[named]) {
+                found[named].features.add(which);
+            }
+            return;
+        }
+        let subject = found.iter().rposition(|mention| mention.at < at && mention.at >= from);
+        let other = found.iter().position(|mention| mention.at > at && mention.at < to);
+        if let Some(subject) = subject.filter(|&subject| open(&found[subject])) {
+            found[subject].features.add(which);
+            if let Some(other) = other {
+                found[other].features.add(other_way);
+            }
         }
     }
 }
@@ -746,10 +901,10 @@ impl Features {
     /// The strength of the claim to be the answer: 4 for one that says so itself, 3 for one that is shown, 2 for a result, 1 for a number of
     /// a sentence, 0 for one that is about something else.
     pub(super) fn tier(&self) -> u8 {
-        if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Hypothetical, F::AfterRule, F::ExampleQuoted]) {
+        if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Restates, F::Hypothetical, F::ExampleQuoted]) {
             return if self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared]) && !self.any(&[F::Question, F::Hypothetical]) { 4 } else { 0 };
         }
-        if (self.any(&[F::Denied, F::NotCompared]) || self.has(F::InReason) && !self.has(F::ReasonFirst) || self.any(&[F::InIf, F::InPremise]) && !self.any(&[F::CueGives, F::EqualsLast])) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
+        if (self.any(&[F::Denied, F::NotCompared, F::SaidWrong, F::Refuted]) || self.has(F::InReason) && !self.has(F::ReasonFirst) || self.has(F::InIf) && !self.has(F::EqualsLast) || self.has(F::InPremise) && !self.any(&[F::CueGives, F::EqualsLast])) && !self.any(&[F::Boxed, F::Tagged, F::Bold]) {
             return 0;
         }
         if self.has(F::Choice) && !self.has(F::Chosen) {

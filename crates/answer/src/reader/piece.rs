@@ -5,6 +5,7 @@ use super::numeral::Spelling;
 use super::scan::Scan;
 use super::token::{Kind, Tokens};
 use super::vocabulary::Meaning;
+use crate::number::words::Language;
 
 /// A sentence: a range of tokens.
 #[derive(Debug, Clone)]
@@ -71,11 +72,28 @@ impl<'a> Scan<'a> {
         self.words(range).take(words).any(|at| self.tokens.means(at, meaning))
     }
 
+    /// True if a word is an "if". Spanish and French have "se" for "itself", Italian has "si" for it.
+    pub(super) fn is_if(&self, at: usize) -> bool {
+        if !self.tokens.means(at, Meaning::IF) {
+            return false;
+        }
+        let begins = at == 0 || !matches!(self.kind(at - 1), Kind::Word(_) | Kind::Number(_));
+        match self.question.language {
+            Language::Italian | Language::Portuguese if self.is(at, &["se"]) => begins,
+            Language::Italian if self.is(at, &["si"]) => false,
+            _ => !self.is(at, &["se"]),
+        }
+    }
+
     /// A hypothesis: nothing is stated there.
     pub(super) fn is_hypothetical(&self, range: &Range<usize>) -> bool {
-        let ifs = self.words(range).filter(|&at| self.tokens.means(at, Meaning::IF)).count();
-        let were = || self.words(range).any(|at| self.is(at, &["were", "was", "wäre", "hätte", "fosse", "fuera"]));
-        let would = || self.words(range).any(|at| self.is(at, &["would", "could", "might", "würde", "serait", "sería"]));
+        let ifs = self.words(range).filter(|&at| self.is_if(at)).count();
+        let were = || self.words(range).any(|at| self.is(at, &["were", "was", "wäre", "wären", "hätte", "hätten", "käme", "fosse", "fosseri", "fuera", "fuese", "étaient", "était", "avait", "fosse", "бы"]));
+        let would = || self.words(range).any(|at| self.is(at, &["would", "could", "might", "würde", "würden", "wären", "serait", "seraient", "ferait", "sería", "serían", "sarebbe", "sarebbero", "seria", "seriam", "бы"]));
+        // "Käme der Zug um 9:35 Uhr an, wären es 80 Minuten"
+        if range.start < self.tokens.tokens.len() && self.is(range.start, &["käme", "wäre", "wären", "hätte", "hätten", "gäbe"]) {
+            return true;
+        }
         // "24 if the gift was 3 coins, and 27 if it was none"
         let woulds = self.words(range).filter(|&at| self.is(at, &["would", "could", "might"])).count();
         let had = || self.words(range).any(|at| self.is(at, &["had"])) && would();
@@ -87,8 +105,58 @@ impl<'a> Scan<'a> {
         let (first, last) = (self.kind(range.start), self.kind(range.end - 1));
         let bracketed = first == Kind::Open && last == Kind::Close && range.len() > 3;
         bracketed
-            || range.clone().any(|at| self.kind(at) == Kind::Check)
+            || range.clone().any(|at| self.kind(at) == Kind::Check && !(self.tokens.slice(at) == "✅" && range.clone().any(|at| self.kind(at) == Kind::Bold || self.tokens.means(at, Meaning::ANSWER))))
             || self.opens_with(range, 5, Meaning::CHECKS)
+    }
+
+    /// True if a question offers more: "Would you like to see the steps?"
+    pub(super) fn is_offer(&self, range: &Range<usize>) -> bool {
+        const OFFERS: [&str; 25] = [
+            "would", "want", "shall", "should", "need", "care", "möchtest", "möchten", "soll", "willst", "veux", "voulez", "souhaitez", "quieres", "quiere", "te", "le", "vuoi", "vuole",
+            "gostaria", "quer", "czy", "wil", "хотите", "anything",
+        ];
+        const TO_YOU: [&str; 15] = ["you", "i", "me", "we", "du", "sie", "ich", "tu", "vous", "je", "que", "você", "chcesz", "je", "вы"];
+        let mut words = self.words(range).take(8).peekable();
+        let first = words.next();
+        let opens = first.is_some_and(|at| self.is(at, &OFFERS) || self.is(at, &["do", "may", "can"]) && self.is(at + 1, &["you", "i"]));
+        let slice = &self.tokens.text[self.tokens.tokens[range.start].start..self.tokens.tokens[range.end - 1].end];
+        if ["需要", "要不要", "もっと", "必要ですか", "드릴까요", "할까요"].iter().any(|phrase| slice.contains(phrase)) {
+            return true;
+        }
+        opens && self.words(range).take(8).any(|at| self.is(at, &TO_YOU)) || self.opens_with(range, 2, Meaning::OFFER)
+    }
+
+    /// A heading over what the question gives: "Understanding the problem", "Given:".
+    pub(super) fn is_about_givens(&self, range: &Range<usize>) -> bool {
+        const GIVENS: [&str; 16] = [
+            "understanding", "understand", "given", "givens", "known", "knowns", "information", "restate", "restating", "gegeben", "données", "datos", "dati", "dados", "facts", "known",
+        ];
+        let mut words = self.words(range).take(4);
+        let answers = self.words(range).any(|at| self.tokens.means(at, Meaning::ANSWER));
+        !answers && words.any(|at| self.is(at, &GIVENS) || self.is(at, &["what"]) && self.is(at + 1, &["we", "is"]) && self.is(at + 2, &["know", "given"]))
+    }
+
+    /// A sentence that says what is still sought: "We want to know the number of marbles."
+    pub(super) fn seeks(&self, range: &Range<usize>) -> bool {
+        self.words(range).any(|at| {
+            let (next, after) = (at + 1, at + 2);
+            self.is(at, &["want", "need", "have", "wish"]) && self.is(next, &["to"]) && self.is(after, &["know", "find", "determine", "calculate", "compute", "figure", "solve", "work"])
+                || self.is(at, &["let's", "let"]) && self.words(&(at..range.end)).take(4).any(|at| self.is(at, &["find", "calculate", "compute", "see", "think", "figure", "solve"]))
+                || self.is(at, &["müssen", "wollen", "möchten"]) && self.words(&(at..range.end)).any(|at| self.is(at, &["wissen", "finden", "berechnen", "bestimmen"]))
+        })
+    }
+
+    /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
+    pub(super) fn restates(&self, range: &Range<usize>) -> bool {
+        const ASKED: [&str; 18] = [
+            "asked", "asks", "asking", "wants", "wonder", "wondering", "gefragt", "fragt", "fragst", "demandé", "demandes", "demandez", "preguntado", "preguntas", "pregunta", "chiede", "perguntou", "told",
+        ];
+        let mut words = self.words(range).take(6);
+        words.any(|at| {
+            self.is(at, &["question", "problem", "text", "prompt", "puzzle"]) && self.is(at + 1, &["gives", "tells", "says", "states", "asks", "mentions"])
+                || self.is(at, &["question", "frage", "pregunta", "domanda", "pergunta", "вопрос", "pytanie"]) && self.tokens.means(at + 1, Meaning::LINK)
+                || self.is(at, &ASKED) && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
+        })
     }
 
     /// True if a sentence withdraws what was said.

@@ -3,6 +3,7 @@
 use std::hash::Hasher;
 
 use super::language::language_of;
+use super::scan::NO_UNIT;
 use super::numeral::{Spelling, Style};
 use super::token::{Kind, Number, Tokens};
 use super::value;
@@ -37,12 +38,20 @@ pub struct Question {
     pub asks_year: bool,
     pub asks_remainder: bool,
     pub asks_quotient: bool,
+    /// How much one thing is more than another.
+    pub asks_difference: bool,
+    /// How often something happens.
+    pub asks_times: bool,
+    /// The answer is to stand in brackets.
+    pub asks_brackets: bool,
     /// The position of a thing in a row: its rank answers.
     pub asks_rank: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
     scales: Vec<usize>,
     /// Words for the unit that is asked for, in lower case.
     units: Vec<String>,
+    /// Beginnings of the units of its own numbers.
+    given_units: Vec<String>,
     /// It ends with `=`, so that a completion may go on with the number alone.
     pub open_ended: bool,
     /// It asks about digits.
@@ -147,9 +156,15 @@ impl Question {
             asks_rank: ["position", "which place", "what place", "rank", "what floor", "which floor", "which row", "which letter", "what number", "which number", "from the left", "from the right", "in line", "in which", "which day", "stelle", "platz"]
                 .iter()
                 .any(|phrase| has(phrase)),
+            asks_brackets: has("parenthes") || has("bracket"),
+            asks_times: ["count", "times", "occur", "often", "digit", "wie oft", "combien de fois", "veces", "vezes", "volte"].iter().any(|word| has(word)),
+            asks_difference: [" more", "difference", " less", " fewer", "cheaper", "expensive", "älter", "teurer", "mehr", "plus de", "más ", "older", "younger", "taller", "longer", "heavier"]
+                .iter()
+                .any(|word| has(word)),
             asks_quotient: has("integer division") || has("divide") || has("quotient"),
-            scales: scales(&tokens, &words),
+            scales: scales(&tokens),
             units: units(&tokens, &words),
+            given_units: given_units(&tokens),
             open_ended: lower.trim_end().ends_with('='),
             is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
             asks_digits: digitwise,
@@ -222,10 +237,22 @@ impl Question {
     pub fn asks_unit(&self, word: &str) -> bool {
         let lower = word.to_lowercase();
         let stem = |word: &str| word.trim_end_matches('s').to_owned();
+        let written_out = SHORT_UNITS.iter().find(|(short, _)| *short == lower).map_or(&[][..], |(_, stems)| stems);
+        if self.units.iter().any(|unit| written_out.iter().any(|stem| unit.starts_with(stem))) {
+            return true;
+        }
         !lower.is_empty()
             && self.units.iter().any(|unit| {
+                let wide = unit.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
+                wide && lower.starts_with(unit.as_str()) ||
                 stem(unit) == stem(&lower) || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
             })
+    }
+
+    /// True if a word is the unit of one of the question's own numbers.
+    pub fn counts_givens_in(&self, word: &str) -> bool {
+        let lower = word.to_lowercase();
+        stems(&lower).iter().any(|stem| self.given_units.contains(stem))
     }
 
     /// True if the question says in which unit it wants its answer.
@@ -446,7 +473,7 @@ fn all_names(prompt: &str) -> Vec<String> {
 }
 
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".
-fn scales(tokens: &Tokens<'_>, words: &[usize]) -> Vec<usize> {
+fn scales(tokens: &Tokens<'_>) -> Vec<usize> {
     let stated = |&at: &usize| {
         let before = (at.saturating_sub(3)..at).any(|before| tokens.slice(before).eq_ignore_ascii_case("in"));
         let number = at > 0 && matches!(tokens.kind(at - 1), Kind::Number(_));
@@ -456,13 +483,13 @@ fn scales(tokens: &Tokens<'_>, words: &[usize]) -> Vec<usize> {
             None
         }
     };
-    words.iter().filter_map(stated).collect()
+    (0..tokens.tokens.len()).filter_map(|at| stated(&at)).collect()
 }
 
 /// Quantities that questions ask for by their verbs, as answers name them.
 const TARGETS: [(&str, &[&str]); 14] = [
     ("number of digits", &["digits"]),
-    ("count the number", &["count", "times", "occurrences"]),
+    ("count the number", &["count", "times", "occurrences", "occurrence"]),
     ("to decimal", &["decimal"]),
     ("to binary", &["binary"]),
     ("add two", &["sum"]),
@@ -482,11 +509,52 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
     let mut units = Vec::new();
     for pair in words.windows(2) {
         let (a, b) = (tokens.slice(pair[0]).to_ascii_lowercase(), tokens.slice(pair[1]).to_lowercase());
-        if matches!(a.as_str(), "many" | "in" | "much" | "combien" | "cuántos" | "cuántas" | "viele") && b.len() > 1 {
+        let beside = pair[1] == pair[0] + 1;
+        // "combien de jours"
+        let b = if matches!(b.as_str(), "de" | "of" | "d") { tokens.slice(pair[1] + 1).to_lowercase() } else { b };
+        let named = !matches!(tokens.kind(pair[1]), Kind::Word(meaning) if meaning.has(NO_UNIT)) && !matches!(b.as_str(), "all" | "total");
+        if beside && named && ASKS_UNITS.contains(&a.as_str()) && b.len() > 1 {
             units.push(b);
+        }
+        // "2.5小时行驶多少千米"
+        for asks in ["多少", "几", "몇", "何"] {
+            for run in [&a, &tokens.slice(pair[1]).to_lowercase()] {
+                let unit: String = run.split_once(asks).map_or_else(String::new, |(_, unit)| unit.chars().take(1).collect());
+                if !unit.is_empty() && !units.contains(&unit) {
+                    units.push(unit);
+                }
+            }
         }
     }
     units
+}
+
+/// Short forms of units and how the units begin.
+const SHORT_UNITS: [(&str, &[&str]); 17] = [
+    ("l", &["litr", "liter"]), ("ml", &["millil"]), ("km", &["kilom", "quilôm", "chilom"]), ("m", &["metr", "meter", "mètre"]), ("cm", &["centim", "zentim"]),
+    ("mm", &["millim"]), ("kg", &["kilog", "kilo", "quilo", "chilo"]), ("g", &["gram"]), ("h", &["hour", "stund", "heure", "hora", "ore"]), ("hr", &["hour"]), ("hrs", &["hour"]),
+    ("min", &["minut"]), ("mins", &["minut"]), ("s", &["second", "sekund", "segund"]), ("sec", &["second"]), ("t", &["ton"]), ("€", &["euro"]),
+];
+
+/// Words behind which a question names the unit of its answer.
+const ASKS_UNITS: [&str; 20] = [
+    "many", "in", "much", "combien", "cuántos", "cuántas", "viele", "quanti", "quante", "quantos", "quantas", "ile", "kaç", "hoeveel", "många", "сколько",
+    "mange", "kolik", "berapa", "hány",
+];
+
+/// Beginnings of the words behind the numbers of a question.
+fn given_units(tokens: &Tokens<'_>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for at in 1..tokens.tokens.len() {
+        let counted = matches!(tokens.kind(at - 1), Kind::Number(_));
+        if let Kind::Word(meaning) = tokens.kind(at)
+            && counted
+            && !meaning.has(NO_UNIT)
+        {
+            found.extend(stems(tokens.slice(at)));
+        }
+    }
+    found
 }
 
 /// The words in lower case, hashed.

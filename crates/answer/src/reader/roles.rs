@@ -27,8 +27,9 @@ impl Scan<'_> {
             }
             let Some(number) = tokens.number(at) else { continue };
             let closes = matches!(tokens.kind(at + 1), Kind::Stop | Kind::Close);
-            let more =
-                !matches!(tokens.kind(at + 2), Kind::Line | Kind::End | Kind::Rule) && at + 2 < tokens.tokens.len();
+            let cut = self.truncated && at + 2 >= tokens.tokens.len() && expected > 2 && number.text.parse() == Ok(expected);
+            let more = cut
+                || !matches!(tokens.kind(at + 2), Kind::Line | Kind::End | Kind::Rule) && at + 2 < tokens.tokens.len();
             let small = number.text.len() <= 2 && number.spelling == Spelling::Integer;
             if !(closes && more && small)
                 || tokens.text.as_bytes().get(number.end).is_none_or(|b| !matches!(b, b'.' | b')'))
@@ -37,11 +38,11 @@ impl Scan<'_> {
             }
             let Ok(value) = number.text.parse::<u32>() else { continue };
             // A completion may go on with the number that was asked for.
-            if value == 1 && !(self.question.open_ended && first.is_none() && at == 0) {
+            if value == 1 {
                 first = Some(at);
                 expected = 2;
                 // One point alone is a list only where words follow.
-                self.excluded[at] = matches!(tokens.kind(at + 2), Kind::Word(_) | Kind::Bold);
+                self.excluded[at] = !(self.question.open_ended && at == 0) && matches!(tokens.kind(at + 2), Kind::Word(_) | Kind::Bold);
             } else if value == expected && expected > 1 {
                 if let Some(first) = first.take() {
                     self.excluded[first] = true;
@@ -99,6 +100,11 @@ impl Scan<'_> {
     /// The number of the option that a sentence chooses: "The correct option is C."
     pub(super) fn chosen_option(&self, range: &Range<usize>) -> Option<usize> {
         let names = self.words(range).find(|&at| self.tokens.means(at, Meaning::ANSWER.with(Meaning::CONFIRMS)))?;
+        // "Option C: 36" only lists it.
+        let lists = self.is(names, &["option", "choice", "opción", "opção"]);
+        if lists && !self.words(range).any(|at| self.tokens.means(at, Meaning::LINK.with(Meaning::CONFIRMS)) && at != names) {
+            return None;
+        }
         (range.clone()).rev().filter(|&at| at != names).find_map(|at| self.option(self.tokens.slice(at)))
     }
 
@@ -124,7 +130,9 @@ impl Scan<'_> {
         let year = at >= 2
             && self.tokens.means(at - 1, Meaning::MONTH)
             && self.tokens.slice(at - 1).starts_with(char::is_uppercase);
-        (label && !no) || hashed || figures || (month && self.number(at).is_some_and(|n| n.text.len() <= 4)) || year
+        // "the fourth quarter", "the second half"
+        let part = self.is(at, &["quarter", "half"]) && at.checked_sub(1).is_some_and(|before| self.is(before, &["first", "second", "third", "fourth", "last", "final", "this", "next"]) || self.number(before).is_some_and(|number| number.ordinal));
+        part || (label && !no) || hashed || figures || (month && self.number(at).is_some_and(|n| n.text.len() <= 4)) || year
     }
 
     /// An argument of a function: `range(5)`, `max(3, 7)`.

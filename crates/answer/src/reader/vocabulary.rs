@@ -137,22 +137,22 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::LINK,
-        "i.e d.h namely it's that's is are was were be equals equal being becomes became ist sind war beträgt lautet ergibt gleich est sont vaut \
+        "wynosi wynoszą bedraagt är blir jest là هي يساوي equivale entspricht entsprechen stanowi i.e d.h namely it's that's is are was were be equals equal being becomes became ist sind war beträgt lautet ergibt gleich est sont vaut \
          égale fait es son era é são è sono vale está равно равна равен это составляет هو هي है हैं são adalah ialah",
     ),
     (
         Meaning::GIVES,
-        "gives give giving gave get gets getting got makes make making made yields yield yielding costs cost pays pay \
-         paid earns earn earned has have had totals totaling totalling left obtain obtains obtained leaves leaving leave \
+        "mancano restano resta avanzano gleichen ma mają daje zostaje zostało kosztuje płaci har ger kostar heeft hebben krijgt kost blijft blijven geeft eder kalır kaldı ödeyecek ada punya memiliki mendapat membayar có còn имеет получает платит остаётся zahlt bekommt erhält verdient braucht dauert reçoit gagnent obtient obtiene recibe pagan tienen necesita ricava guadagna ottiene recebe ganha precisa gives give giving gave get gets getting got makes make making made yields yield yielding costs cost pays pay \
+         paid earns earn earned has have totals totaling totalling left obtain obtains obtained leaves leaving leave \
          becomes need needs needed appears appear occurs occur contains contain takes take sold sells travels uses \
          weighs lasts saves owes receives received produces equals gibt ergeben ergibt kostet kosten macht bleiben bleibt haben \
-         hat donne donnent coûte coûtent reste restent paie gagne obtient da dan cuesta cuestan quedan queda tiene paga \
+         hat donne donnent coûte coûtent reste restent paie gagne obtient da dan fa hay había hubo cuesta cuestan quedan queda tiene paga \
          pierde gana gasta gastan obtenemos custa custam restam tem dá costa costano rimangono dà получаем получится получится стоит \
          осталось останется итого total totale",
     ),
     (
         Meaning::CONTEXT,
-        "from per each every after between than at on during within versus vs against over under above below of in for \
+        "w z przez dla på med från av op met uit voor için ile di dari dengan untuk selama dalam setiap trong với mỗi в на с из за по для में से في من على em com durante mentre from per each every after between than at on during within versus vs against over under above below of in for \
          with among von pro je jede jeden nach zwischen als bei auf mit aus für de par chaque après entre que dans \
          sur pour avec por cada después en con para de do da per ogni dopo con",
     ),
@@ -167,30 +167,30 @@ const WORDS: &[(Meaning, &str)] = &[
     (
         Meaning::CORRECTS,
         "wait sorry actually correction oops hmm mistake mistaken recalculate apologies apologize oh nope scratch \
-         moment entschuldigung korrektur pardon attends perdón espera desculpe scusa",
+         moment entschuldigung korrektur pardon attends perdón espera desculpe scusa typo misread miscounted misspoke erratum verzeihung quatsch vertan tippfehler attendez désolé oups corrijo scusate aspetta anzi errei corrigindo przepraszam chwila pomyłka wacht foutje dur düzeltme извините опечатка точнее поправка простите стоп sorry",
     ),
     (
         Meaning::CHECKS,
         "check checking checks verify verification verifying verified proof probe confirm confirming confirmation \
-         explanation note reason reasoning source sources reference references confidence hint time tokens \
+         explanation note reason reasoning source sources reference references confidence hint tokens \
          nota notes remarque hinweis probe controle controleren kontrol kontrola sprawdzenie kontroll проверка примечание verifica vérification überprüfung kontrolle comprobación verificación verificação checked \
          double-check doublecheck sanity p.s. ps disclaimer page",
     ),
     (
         Meaning::REASON,
-        "because since as given assuming until unless till weil da denn parce puisque car porque ya pois perché whereas although while \
+        "seeing karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن क्योंकि vì bởi puisqu poiché siccome giacché protože neboť mert deoarece koska fordi επειδή because since as given assuming until unless weil da denn parce puisque car porque ya pois perché whereas although while \
          though",
     ),
     (
         Meaning::CONCLUDES,
-        "so therefore thus hence finally altogether overall conclusion total totally consequently then which means \
+        "więc zatem czyli dlatego så alltså dus daarom yani öyleyse böylece jadi maka sehingga vậy इसलिए إذن لذا allora alors поэтому so therefore thus hence finally altogether overall conclusion total totally now ahora jetzt maintenant adesso agora consequently then which means \
          somit daher folglich insgesamt donc ainsi finalement entonces luego así portanto logo quindi dunque итак \
          значит следовательно",
     ),
     (Meaning::DENIES, "not instead isn't wasn't neither doubt doubts hardly nicht sondern pas non no rather except excluding"),
-    (Meaning::OR, "or oder ou o или atau"),
+    (Meaning::OR, "or oder ou o или либо atau albo lub czy veya ya_da hoặc eller nebo vagy tai"),
     (Meaning::AND, "and und et y e и dan"),
-    (Meaning::IF, "if suppose supposing assume imagine instance wenn falls si se если"),
+    (Meaning::IF, "s'il s'ils if suppose supposing assume imagine instance wenn falls si se если"),
     (
         Meaning::LABEL,
         "step steps question exercise problem example figure fig table page pages chapter section version case \
@@ -198,7 +198,7 @@ const WORDS: &[(Meaning, &str)] = &[
          index level grade unit lesson method approach attempt try reading day footnote workbook iso gpt gpt-4 q",
     ),
     (Meaning::MINUS, "minus negative moins menos meno минус سالب ऋण"),
-    (Meaning::OPERATOR, "x times plus minus divided multiplied mod modulo mal durch fois"),
+    (Meaning::OPERATOR, "x times plus minus divided multiplied mod modulo mal durch fois умножить разделить поделить multipliziert geteilt multiplié multipliée divisé divisée multiplicado multiplicada dividido dividida moltiplicato diviso razy podzielić podzielone dibagi dikali kali keer gedeeld"),
     (
         Meaning::ASKS,
         "q question problem exercise user human instruction input task example query prompt frage pregunta pergunta \
@@ -216,7 +216,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::TOTALS,
-        "left remain remains remaining altogether total overall together übrig insgesamt restants restantes rimasti",
+        "łącznie totalt tillsammans samen sisa कुल المجموع zusammen übrigen ensemble juntos insieme juntas осталось всего left remain remains remaining altogether total overall together übrig insgesamt restants restantes rimasti sum summe gesamt somme suma somma soma totale razem итого toplam totaal jumlah tổng",
     ),
     (Meaning::EXAMPLE, "like format example such e.g formatted looks style pattern"),
     (Meaning::CONFIRMS, "correct right confirmed answer result"),
@@ -245,7 +245,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::PREMISE,
-        "after before when while having with without of since because as given if for by once starting adding subtracting multiplying \
+        "where بعد قبل عندما बाद जब когда gdy kiedy nadat terwijl wanneer efter när setelah sesudah ketika sau after before when while having with without of since because as given if for by once starting adding subtracting multiplying \
          dividing taking using knowing considering nach vor wenn nachdem mit von après avant quand avec tras después antes cuando \
          con depois quando dopo prima после до если из",
     ),
@@ -306,6 +306,62 @@ const UNSPACED: &[(Meaning, &str)] = &[
     (Meaning::GIVES, "等于"),
     (Meaning::GIVES, "得到"),
     (Meaning::GIVES, "剩下"),
+    (Meaning::REASON, "因为"),
+    (Meaning::REASON, "由于"),
+    (Meaning::REASON, "왜냐하면"),
+    (Meaning::REASON, "なぜなら"),
+    (Meaning::CONCLUDES, "所以"),
+    (Meaning::CONCLUDES, "因此"),
+    (Meaning::CONCLUDES, "따라서"),
+    (Meaning::CONCLUDES, "그래서"),
+    (Meaning::CONCLUDES, "したがって"),
+    (Meaning::CONCLUDES, "だから"),
+    (Meaning::CONCLUDES, "よって"),
+    (Meaning::IF, "假如"),
+    (Meaning::IF, "如果"),
+    (Meaning::IF, "假设"),
+    (Meaning::IF, "若是"),
+    (Meaning::IF, "もし"),
+    (Meaning::IF, "仮に"),
+    (Meaning::IF, "만약"),
+    (Meaning::UNSURE, "可能"),
+    (Meaning::UNSURE, "也许"),
+    (Meaning::UNSURE, "大概"),
+    (Meaning::UNSURE, "猜"),
+    (Meaning::UNSURE, "かもしれ"),
+    (Meaning::UNSURE, "たぶん"),
+    (Meaning::UNSURE, "아마"),
+    (Meaning::DENIES, "不是"),
+    (Meaning::DENIES, "而非"),
+    (Meaning::DENIES, "并非"),
+    (Meaning::OR, "或者"),
+    (Meaning::OR, "或"),
+    (Meaning::OR, "または"),
+    (Meaning::OR, "か"),
+    (Meaning::OR, "또는"),
+    (Meaning::OR, "혹은"),
+    (Meaning::CORRECTS, "等等"),
+    (Meaning::CORRECTS, "不对"),
+    (Meaning::CORRECTS, "抱歉"),
+    (Meaning::CORRECTS, "更正"),
+    (Meaning::CORRECTS, "错了"),
+    (Meaning::CORRECTS, "订正"),
+    (Meaning::CORRECTS, "待って"),
+    (Meaning::CORRECTS, "すみません"),
+    (Meaning::CORRECTS, "間違"),
+    (Meaning::CORRECTS, "訂正"),
+    (Meaning::CORRECTS, "잠깐"),
+    (Meaning::CORRECTS, "정정"),
+    (Meaning::OPERATOR, "乘以"),
+    (Meaning::OPERATOR, "除以"),
+    (Meaning::OPERATOR, "かける"),
+    (Meaning::OPERATOR, "割る"),
+    (Meaning::OPERATOR, "곱하기"),
+    (Meaning::OPERATOR, "나누기"),
+    (Meaning::TOTALS, "合计"),
+    (Meaning::TOTALS, "合計"),
+    (Meaning::TOTALS, "总计"),
+    (Meaning::TOTALS, "합계"),
 ];
 
 /// Ends of unspaced words that join a subject to its value.

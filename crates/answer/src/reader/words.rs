@@ -125,6 +125,10 @@ fn in_words(
             .filter(|piece| !piece.is_empty())
             .map(|piece| {
                 part(piece, language).or_else(|| {
+                    // "trente et un": elsewhere it is an article.
+                    if language == Language::French && matches!(piece, "un" | "une") && parts.last() == Some(&Part::Joint) && parts.len() >= 2 {
+                        return Some(Part::Small(1));
+                    }
                     // "a hundred", "a dozen", "a half": the article counts one where a power follows.
                     (piece == "a" || piece == "an")
                         .then_some(Part::Joint)
@@ -220,6 +224,8 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
             .take_while(|&at| !matches!(tokens.kind(at), Kind::Stop | Kind::Line | Kind::Comma))
             .any(|at| tokens.means(at, Meaning::TOTALS.with(Meaning::LINK).with(Meaning::GIVES)))
     };
+    // "once in the row", not "once upon a time" and "twice as many"
+    let times = || !matches!(tokens.kind(at + 1), Kind::Word(m) if !m.has(Meaning::CONTEXT) && !is(at + 1, &["altogether", "overall", "there"]));
     const NONE: [&str; 18] = [
         "none", "nobody", "nothing", "ninguno", "ninguna", "nada", "nadie", "keine", "keiner", "keines", "nichts", "niemand", "aucun", "aucune",
         "nessuno", "nessuna", "nenhum", "nenhuma",
@@ -227,9 +233,11 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
     let text = match () {
         () if is(at, &NONE) && (begins || linked) => "0",
         () if is(at, &["no"]) && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
-        () if is(at, &["once"]) => "1",
-        () if is(at, &["twice"]) => "2",
-        () if is(at, &["thrice"]) => "3",
+        // "He doesn't have any left."
+        () if is(at, &["any"]) && (at.saturating_sub(4)..at).any(|before| tokens.slice(before).to_ascii_lowercase().ends_with("n't") || is(before, &["not", "never"])) => "0",
+        () if is(at, &["once"]) && times() => "1",
+        () if is(at, &["twice"]) && times() => "2",
+        () if is(at, &["thrice"]) && times() => "3",
         () => return None,
     };
     let token = tokens.tokens[at];
