@@ -548,7 +548,7 @@ fn zeros_before_a_number_count_in_texts_alone() {
         // Zeros behind it make another number.
         assert!(!scored(suite.as_ref(), item, "730").correct, "{}", item.gold);
     }
-    let file = "[questions]\nfile = \"q.jsonl\"\n[[scorers]]\nkind = \"exact\"\n[[scorers]]\nkind = \"number\"\n";
+    let file = "[questions]\npath = \"q.jsonl\"\n[[scorers]]\nkind = \"exact\"\n[[scorers]]\nkind = \"number\"\n";
     let texts = files(&[("t.toml", file.to_owned()), ("q.jsonl", rows)]);
     let suite = self::suite(&texts, &values("t.toml"), Mode::Chat).unwrap();
     for (item, said) in items(suite.as_ref()).iter().zip(["73", "016", "04", "0", "-7"]) {
