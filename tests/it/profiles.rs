@@ -143,7 +143,8 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     assert_eq!(after["manifest"]["settings"]["suite_options"]["profile"], "final");
     assert_eq!(code(&run_in(at, &["runs", "verify", scored])), 0);
     // As if an earlier reader had taken another number, as wrong as today's.
-    let others = "UPDATE texts SET seal = NULL, extracted = '7' WHERE matchers ->> '$.final' = 0 AND evidence IS NOT NULL;";
+    let others =
+        "UPDATE texts SET seal = NULL, extracted = '7' WHERE matchers ->> '$.final' = 0 AND evidence IS NOT NULL;";
     sql(at, others);
     let again = document(&run_in(at, &["score", scored, "--json"]));
     assert_eq!((&again["reread"], &again["gained"], &again["lost"]), (&json!(1), &json!(0), &json!(0)), "{again}");

@@ -5,6 +5,7 @@ use crate::program::*;
 use crate::support::sums::{Sums, manifest};
 use earnest_eval::run::store::{FILE_NAME, SCHEMA_VERSION, Store};
 use earnest_eval::run::{Plan, Status};
+use earnest_tasks::suite::arithmetic_bench::QUESTIONS_VERSION;
 use serde_json::{Value, json};
 
 const RUN: [&str; 12] = [
@@ -207,6 +208,13 @@ fn third_version(at: &Path) {
     std::fs::create_dir(&results).unwrap();
     let dump = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/results_v3/earnest.sql");
     sql(at, &std::fs::read_to_string(dump).unwrap());
+    // Runs are continued by the rules that scored them alone; this is about the form of their file.
+    sql(
+        at,
+        &format!(
+            "UPDATE runs SET manifest = json_set(manifest, '$.settings.suite_version', '{QUESTIONS_VERSION}') WHERE status = 'running'"
+        ),
+    );
     // The model inside the program of that time, found by its name where the command runs.
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/earnest-abacus-1m");
     let copy = at.join("earnest-abacus-1m");

@@ -11,8 +11,8 @@ use super::{PlannedRun, StudyPlan};
 use crate::EvalError;
 use crate::compare::{CompareSettings, common_scorer, paired};
 use crate::report::{Comparison, Difference, adjust};
-use crate::run::Totals;
 use crate::results::primary_rules;
+use crate::run::Totals;
 use crate::run::store::{Filter, RunRecord, Store};
 
 /// Results of a study as one document.

@@ -461,7 +461,8 @@ mod tests {
     #[test]
     fn runs_of_different_scorers_are_read_by_one() {
         // Each answer of a run by its scorers: the first decides by default.
-        let run = |rules: &[(&str, fn(usize) -> bool)]| {
+        type Scorer = (&'static str, fn(usize) -> bool);
+        let run = |rules: &[Scorer]| {
             let mut all = many(rules[0].1);
             all.primary = vec![rules[0].0.to_owned()];
             all.rules = rules.iter().map(|(rule, _)| (*rule).to_owned()).collect();
@@ -482,7 +483,10 @@ mod tests {
         assert!(apart.overall.difference > 0.1 && apart.other_rules().is_some(), "{:?}", apart.overall);
         let found = alike(vec![raw(), chat()]).remove(0);
         assert_eq!((found.overall.difference, found.gained, found.lost), (0.0, 0, 0));
-        assert_eq!((found.primary.clone(), found.common_scorer()), ([(); 2].map(|()| vec!["final".to_owned()]), Some("final")));
+        assert_eq!(
+            (found.primary.clone(), found.common_scorer()),
+            ([(); 2].map(|()| vec!["final".to_owned()]), Some("final"))
+        );
         let said = "run0 (A) is scored by strict and run1 (B) by final of their own, both are compared by final";
         assert_eq!(found.read_alike().as_deref(), Some(said));
         assert!(found.caveats().contains(&said.to_owned()) && found.other_rules().is_none());

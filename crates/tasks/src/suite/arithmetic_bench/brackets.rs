@@ -44,7 +44,18 @@ mod tests {
         ] {
             assert!(hold(right, "4070"), "{right}");
         }
-        for wrong in ["4070", "[4070]", "\\boxed{4070}", "\\(4070\\)", "(4071)", "(4070", "4070)", "(number) 4070", "(4070 digits)", ")4070("] {
+        for wrong in [
+            "4070",
+            "[4070]",
+            "\\boxed{4070}",
+            "\\(4070\\)",
+            "(4071)",
+            "(4070",
+            "4070)",
+            "(number) 4070",
+            "(4070 digits)",
+            ")4070(",
+        ] {
             assert!(!hold(wrong, "4070"), "{wrong}");
         }
         assert_eq!(bracketed("a (b) (c(d)e) (").collect::<Vec<_>>(), ["b", "d"]);

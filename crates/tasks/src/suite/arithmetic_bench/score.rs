@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Profile, Task, brackets};
+use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 use earnest_answer::reader::{Answer, Form, Reading};
 use earnest_answer::{Candidates, Expected, Matches, Normalised, Shape, contains_number, distinct, split_thinking};
-use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 
 /// Names of the suite's own rules; with thinking, each has a second entry with the suffix [`WITH_THINKING`].
 pub(super) const COMPAT: &str = "compat";

@@ -262,9 +262,9 @@ mod tests {
 
     use super::super::prompt::TrailingSpace;
     use super::*;
-    use earnest_answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
     use crate::suite::FailureClass;
     use crate::suite::registry::OptionError;
+    use earnest_answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
 
     /// Returns what a program's last line says, as far as that is a number.
     struct LastLine;

@@ -259,7 +259,8 @@ pub(super) fn score(notation: Notation, item: &Item, answered: &Answered<'_>) ->
     let visible = split_thinking(answered.completion).visible;
     let mut inside: Vec<&str> = bracketed(&visible).filter(|inside| !inside.trim().is_empty()).collect();
     let last = inside.split_off(inside.len().saturating_sub(MOST_BRACKETS));
-    let is_right = |inside: &&str| score_number(notation, item, &Answered { completion: inside, truncated: false }).correct;
+    let is_right =
+        |inside: &&str| score_number(notation, item, &Answered { completion: inside, truncated: false }).correct;
     if score.correct && !last.iter().rev().any(is_right) {
         score.correct = false;
         score.rules.insert(FINAL, false);

@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::scorer::{float, same_number};
-use earnest_answer::{CodeOutcome, CodeRunner, Program};
 use crate::suite::FailureClass;
 use crate::suite::gsm_symbolic::answer::code::{classify, extract};
+use earnest_answer::{CodeOutcome, CodeRunner, Program};
 
 /// Relative difference of doubles that are the same number but for rounding.
 const ROUNDING: f64 = 1e-9;

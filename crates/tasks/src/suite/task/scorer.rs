@@ -7,9 +7,9 @@ use crate::suite::quoted::{LONGEST_QUOTED, shortened};
 
 use super::scorer_spec::{Scored, ScorerKind, ScorerSpec, Take};
 use super::{choice, expression, gold, program};
+use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 use earnest_answer::reader::{self, Reading};
 use earnest_answer::{CodeRunner, split_thinking};
-use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 
 /// A scorer with checked options.
 #[derive(Debug, Clone)]
