@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use earnest_answer::reader::{Asked, Form, read};
 use earnest_eval::logs::{FindOptions, TableColumns, find};
 use earnest_eval::run::store::{FILE_NAME, Filter, RunLock, Store, check_name};
 use earnest_eval::run::{Manifest, RunError, Sample, read_jsonl};
@@ -11,7 +12,6 @@ use earnest_eval::suites::LocalHost;
 use earnest_models::checkpoint::{ChatMessage, ChatTemplate, Checkpoint};
 use earnest_serve::Checker;
 use earnest_stats::mixed::Formula;
-use earnest_answer::reader::{Asked, Form, read};
 use earnest_tasks::suite::registry::{OptionValues, RowSource};
 use earnest_tasks::suite::task::{Definition, check};
 use tempfile::TempDir;

@@ -129,7 +129,9 @@ fn asked(args: &CompareArgs, comparison: &Comparison, printer: Printer) -> Resul
     }
     let store = results::open(&args.results.folder, printer)?;
     let runs = [store.run(&comparison.baseline)?, store.run(&comparison.run)?];
-    let found = listed(comparison, args.flips).into_iter().map(|flip| asked_of_both(&store, &runs, &flip.item));
+    let found = listed(comparison, args.flips)
+        .into_iter()
+        .map(|flip| asked_of_both(&store, &runs, &flip.item, comparison.common_scorer()));
     Ok(found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
@@ -353,9 +355,18 @@ fn rules(comparison: &Comparison, width: usize) -> String {
     let primary = match (mine.as_str(), theirs.as_str()) {
         _ if comparison.of_logs => return format!("\n{}", table.render()),
         ("", _) | (_, "") => return format!("\n{}", table.render()),
-        (mine, theirs) if mine == theirs => format!("Primary rule: {mine}."),
+        (mine, theirs) if mine == theirs => match &comparison.own_primary {
+            None => format!("Primary rule: {mine}."),
+            Some(own) => {
+                let [first, second] = own.each_ref().map(|own| own.join(" and "));
+                format!(
+                    "Compared by {mine}, which both have; by default A is scored by {first} and B by {second}. --primary names \
+                     another scorer."
+                )
+            }
+        },
         (mine, theirs) => format!(
-            "Primary rule: {mine} in A, {theirs} in B. `earnest score {} --save --rule {mine}` makes them the same.",
+            "A is scored by {mine}, B by {theirs}. `earnest score {} --save --rule {mine}` makes them the same.",
             comparison.run
         ),
     };

@@ -84,6 +84,9 @@ fn screen(changes: &Rescored) -> String {
             line(format!("  {rule}: {count}"));
         }
     }
+    if changes.reread > 0 {
+        line(format!("{FINAL} reads another answer in {}.", counted(changes.reread, "completion")));
+    }
     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
     for flip in &changes.flips {
         let now = if flip.now_correct { "right" } else { "wrong" };

@@ -129,22 +129,33 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     assert!(stderr(&unknown).contains("`earnest score") && code(&unknown) == 2, "{}", stderr(&unknown));
 
     let today = stdout(&run_in(at, &["score", &run]));
-    for part in ["version 1 then, 2 now", "66.7 % (2) by strict", "new: final, right on 2 of 3", "--rule final"] {
+    for part in ["version 1 then, 2.1 now", "66.7 % (2) by strict", "new: final, right on 2 of 3", "--rule final"] {
         assert!(today.contains(part), "{part}: {today}");
     }
     let saved = document(&run_in(at, &["score", &run, "--save", "--profile", "final", "--json"]));
     assert_eq!((saved["primary"].as_str(), saved["primary_now"].as_str()), (Some("strict"), Some("final")));
     assert_eq!(saved["new_rules"]["final"], json!({"samples": 3, "right": 2}));
+    assert_eq!(saved["reread"], 0, "it was not read before");
     assert!(saved["new_metrics"].as_array().unwrap().contains(&json!("rivals")), "{saved}");
     let scored = saved["saved"].as_str().unwrap();
     let after = document(&run_in(at, &["runs", "show", scored, "--json"]));
     assert_eq!(after["readings"]["primary"], json!(["final"]));
     assert_eq!(after["manifest"]["settings"]["suite_options"]["profile"], "final");
     assert_eq!(code(&run_in(at, &["runs", "verify", scored])), 0);
+    // As if an earlier reader had taken another number, as wrong as today's.
+    let others =
+        "UPDATE texts SET seal = NULL, extracted = '7' WHERE matchers ->> '$.final' = 0 AND evidence IS NOT NULL;";
+    sql(at, others);
+    let again = document(&run_in(at, &["score", scored, "--json"]));
+    assert_eq!((&again["reread"], &again["gained"], &again["lost"]), (&json!(1), &json!(0), &json!(0)), "{again}");
+    let said = stdout(&run_in(at, &["score", scored]));
+    assert!(said.contains("final reads another answer in 1 completion."), "{said}");
     let compared = run_in(at, &["compare", &run, scored]);
     assert_eq!(code(&compared), 0, "{}", stderr(&compared));
     let said = stdout(&compared);
-    assert!(said.contains("Primary rule: strict in A, final in B") && said.contains("rule "), "{said}");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let alike = "Compared by strict, which both have; by default A is scored by strict and B by final.";
+    assert!(said.contains(alike) && said.contains("rule "), "{said}");
     assert_eq!(code(&run_in(at, &["report", &run, scored, "-o", "both.html"])), 0);
     let slip = run_in(at, &["score", &run, "--profile", "best"]);
     assert!(code(&slip) == 2 && stderr(&slip).contains("final, strict, paper, ref"), "{}", stderr(&slip));

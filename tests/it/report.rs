@@ -7,11 +7,11 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::Instant;
 
+use earnest_answer::{CodeOutcome, CodeRunner, Program};
 use earnest_engine::{FinishReason, Timings};
 use earnest_eval::report::page::{Chapter, ReportRun, comparisons, figures};
 use earnest_eval::run::{Generated, SAMPLE_FORMAT, Sample};
 use earnest_papers::gsm_symbolic::chapters;
-use earnest_answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::arithmetic_bench::Task;
 use earnest_tasks::suite::gsm_symbolic::{GsmSymbolic, Options, Prompt, Source};
 use earnest_tasks::suite::registry::{OptionError, Programs};

@@ -4,7 +4,8 @@ use std::path::Path;
 use crate::program::*;
 use crate::support::sums::{Sums, manifest};
 use earnest_eval::run::store::{FILE_NAME, SCHEMA_VERSION, Store};
-use earnest_eval::run::{Plan, Status};
+use earnest_eval::run::{Plan, RunSettings, Status};
+use earnest_tasks::suite::arithmetic_bench::QUESTIONS_VERSION;
 use serde_json::{Value, json};
 
 const RUN: [&str; 12] = [
@@ -201,12 +202,27 @@ fn merged_and_scored_runs_have_the_questions_of_their_parts() {
     }
 }
 
+/// Gives the killed run the suite's version of today: runs are continued by the rules that scored them alone, and these tests are about the
+/// form of their files.
+fn score_by_todays_rules(at: &Path) {
+    let file = rusqlite::Connection::open(at.join("earnest-results").join(FILE_NAME)).unwrap();
+    let killed = "SELECT manifest FROM runs WHERE status = 'running'";
+    let text: String = file.query_row(killed, [], |row| row.get(0)).unwrap();
+    let mut manifest: Value = serde_json::from_str(&text).unwrap();
+    manifest["settings"]["suite_version"] = QUESTIONS_VERSION.into();
+    let sha256 = serde_json::from_value::<RunSettings>(manifest["settings"].clone()).unwrap().sha256();
+    manifest["settings_sha256"] = sha256.clone().into();
+    let update = "UPDATE runs SET manifest = ?, settings_sha256 = ? WHERE status = 'running'";
+    assert_eq!(file.execute(update, [manifest.to_string(), sha256]).unwrap(), 1);
+}
+
 /// Two runs that the version before wrote: a finished one, and one that was killed after 11 of 18 samples.
 fn third_version(at: &Path) {
     let results = at.join("earnest-results");
     std::fs::create_dir(&results).unwrap();
     let dump = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/results_v3/earnest.sql");
     sql(at, &std::fs::read_to_string(dump).unwrap());
+    score_by_todays_rules(at);
     // The model inside the program of that time, found by its name where the command runs.
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/earnest-abacus-1m");
     let copy = at.join("earnest-abacus-1m");

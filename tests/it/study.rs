@@ -381,6 +381,29 @@ fn all_models_are_asked_alike_unless_the_study_says_otherwise() {
         assert!(text.contains(&said) && text.contains(command), "{text}");
         let found = document(&run_in(folder.path(), &["compare", runs[0], runs[1], "--json"]));
         assert!(found[0]["asked_differently"].as_str().unwrap().contains(&said), "{found}");
+        // Each has a scorer of its own by default; both are compared by `final`, whose numbers are those of the verdict.
+        assert_eq!(found[0]["primary"], serde_json::json!([["final"], ["final"]]));
+        let own = ["A", "B"].map(|letter| if letter == letters[0] { "final" } else { "boundary" });
+        assert_eq!(found[0]["own_primary"], serde_json::json!([[own[0]], [own[1]]]));
+        let by_final = found[0]["rules"].as_array().unwrap().iter().find(|rule| rule["name"] == "final").unwrap();
+        for side in ["baseline", "run"] {
+            let [one, other] = [&found[0]["overall"][side], &by_final[side]].map(|number| number.as_f64().unwrap());
+            assert!((one - other).abs() < 1e-12, "{found}");
+        }
+        let by = format!("by default A is scored by {} and B by {}.", own[0], own[1]);
+        assert!(text.contains("Compared by final, which both have;") && text.contains(&by), "{text}");
+    }
+    // So does the study, with the accuracies and differences of its runs.
+    let scorers: Vec<&Value> = results["runs"].as_array().unwrap().iter().map(|run| &run["scorer"]).collect();
+    assert_eq!(scorers, ["final", "final"]);
+    assert!(results["notes"].to_string().contains("all are scored by final here"), "{results}");
+    let found = document(&run_in(folder.path(), &["compare", &chats, &plain, "--json"]));
+    let difference = &results["comparisons"][0]["differences"][0]["difference"];
+    for (side, run) in [("baseline", 0), ("run", 1)] {
+        let of_run = results["runs"][run]["accuracy"].as_f64().unwrap();
+        for number in [&found[0]["overall"][side], &difference[side]] {
+            assert!((number.as_f64().unwrap() - of_run).abs() < 1e-12, "{results}");
+        }
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Rescored {
     pub correct_now: usize,
     /// Scores that differ in something that was there before: answer, rule, metric, reason.
     pub changed: usize,
+    /// Samples in which the scorer `final` reads another answer, or none instead of one.
+    pub reread: usize,
     /// Samples that became right, and wrong.
     pub gained: usize,
     pub lost: usize,
@@ -147,6 +149,7 @@ impl Rescored {
         self.correct_before += usize::from(old.correct);
         self.correct_now += usize::from(new.correct);
         self.changed += usize::from(is_changed(old, new, self.primary == self.primary_now));
+        self.reread += usize::from(old.rules.contains(FINAL) && final_answer(old) != final_answer(new));
         for (name, matched) in new.rules.iter() {
             match old.rules.get(name) {
                 Some(before) if before == matched => {}
@@ -179,6 +182,11 @@ impl Rescored {
             }
         }
     }
+}
+
+/// Returns the answer that the scorer `final` reads.
+fn final_answer(score: &Score) -> Option<String> {
+    score.by_rule(FINAL).and_then(|score| score.answer)
 }
 
 /// Returns true if a rule or metric of the old score has another value now. The extracted answer is compared only where the

@@ -10,11 +10,11 @@ use crate::parquet_file::{self, Unread};
 use crate::prompt::ModeRequest;
 
 use crate::run::{Reporter, RunEvent, RunSettings, SandboxRunner, by_cluster};
+use earnest_answer::{CodeOutcome, CodeRunner, Program};
 use earnest_digest::input;
 use earnest_isolation::{Job, Limited};
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
 use earnest_sandbox::{Confinement, Pool, SandboxCommand, SandboxError, Settings};
-use earnest_answer::{CodeOutcome, CodeRunner, Program};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{
     BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs,

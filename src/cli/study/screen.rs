@@ -367,6 +367,7 @@ mod tests {
             run: None,
             error: None,
             totals: finished.then(Totals::default),
+            scorer: None,
             accuracy: None,
             low: None,
             high: None,

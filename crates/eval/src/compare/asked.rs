@@ -21,8 +21,14 @@ pub struct AskedOfBoth {
     pub answers: [String; 2],
 }
 
-/// Returns the question and the answers of an item; none if one of the runs does not have it under this id.
-pub fn asked_of_both(store: &Store, runs: &[RunRecord; 2], item: &str) -> Result<Option<AskedOfBoth>, EvalError> {
+/// Returns the question and the answers of an item as `scorer` reads them, or each run's own one; none if one of the runs does not have it
+/// under this id.
+pub fn asked_of_both(
+    store: &Store,
+    runs: &[RunRecord; 2],
+    item: &str,
+    scorer: Option<&str>,
+) -> Result<Option<AskedOfBoth>, EvalError> {
     let of = |run: &RunRecord| -> Result<Option<(String, Sample)>, EvalError> {
         let filter = Filter { item: Some(item.to_owned()), ..Filter::default() };
         let mut found = None;
@@ -35,7 +41,11 @@ pub fn asked_of_both(store: &Store, runs: &[RunRecord; 2], item: &str) -> Result
     };
     let (Some((question, mine)), Some((_, theirs))) = (of(&runs[0])?, of(&runs[1])?) else { return Ok(None) };
     let answers = [&mine, &theirs].map(|sample| {
-        let answer = sample.score.as_ref().and_then(|score| score.answer.clone());
+        let score = sample.score.as_ref();
+        let answer = match scorer {
+            Some(scorer) => score.and_then(|score| score.by_rule(scorer)).and_then(|score| score.answer),
+            None => score.and_then(|score| score.answer.clone()),
+        };
         answer.map_or_else(|| "nothing".to_owned(), |answer| shortened(&answer))
     });
     Ok(Some(AskedOfBoth { item: item.to_owned(), question, target: shortened(&mine.gold), answers }))

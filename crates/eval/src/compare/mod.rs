@@ -6,6 +6,7 @@ mod pilot;
 use earnest_tasks::{agreeing, counted};
 
 use crate::import::no_field;
+use crate::report::compare::read_alike;
 use crate::report::{Comparison, Scores, compare};
 use crate::run::store::{Filter, RunRecord, Store};
 use crate::run::{Decision, FileRecord, Reporter, RunEvent};
@@ -23,7 +24,7 @@ pub use pilot::{Pilot, pilot};
 /// Settings of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CompareSettings {
-    /// Scorer or rule whose numbers are compared; none for the primary one of each run.
+    /// Scorer or rule whose numbers are compared; none for the own one of each run, or where these differ one that all have.
     pub primary: Option<String>,
     /// Field of the questions that is their cluster; none for the stored clusters.
     pub cluster: Option<String>,
@@ -66,6 +67,7 @@ pub(crate) fn paired(
     }
     let mut scores =
         runs.iter().map(|run| scores(store, run, settings, &mut warn)).collect::<Result<Vec<Scores>, _>>()?;
+    read_alike(&mut scores);
     let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
     check_numbers(&names, &scores)?;
     check_clusters(&names, &scores, settings)?;
@@ -81,6 +83,21 @@ pub(crate) fn paired(
         }
     }
     Ok(comparisons)
+}
+
+/// Scorer for all of these runs where their own ones differ; none where they are the same, and where none is common to all.
+pub(crate) fn common_scorer(store: &Store, runs: &[&RunRecord]) -> Result<Option<String>, EvalError> {
+    if runs.iter().any(|run| run.manifest.settings.is_log()) {
+        return Ok(None);
+    }
+    let own = runs.iter().map(|run| results::primary_rules(store, run)).collect::<Result<Vec<_>, _>>()?;
+    if own.windows(2).all(|two| two[0] == two[1]) {
+        return Ok(None);
+    }
+    let known = runs.iter().map(|run| store.rules(run)).collect::<Result<Vec<_>, _>>()?;
+    let own: Vec<&[String]> = own.iter().map(Vec::as_slice).collect();
+    let all_have = |scorer: &str| known.iter().all(|known| known.iter().any(|one| one == scorer));
+    Ok(crate::report::compare::common_scorer(&own, all_have).map(str::to_owned))
 }
 
 /// Refuses a comparison without a pair.

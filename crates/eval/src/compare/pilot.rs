@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{CompareSettings, check_pair, read_questions, scores};
+use crate::report::compare::read_alike;
 use crate::report::{Scores, pilot_items};
 use crate::run::RunSettings;
 use crate::run::store::{RunRecord, Store};
@@ -47,6 +48,7 @@ pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String))
     let [first, second] = &runs;
     let settings = CompareSettings::default();
     let mut scores = [scores(store, first, &settings, &mut warn)?, scores(store, second, &settings, &mut warn)?];
+    read_alike(&mut scores);
     read_questions(store, &runs, &mut scores, &mut warn);
     let runs = runs.map(|run| run.manifest.run);
     if let Some((name, _)) = runs.iter().zip(&scores).find(|(_, scores)| !scores.counts_right_answers()) {

@@ -2,8 +2,8 @@
 use sha2::{Digest, Sha256};
 
 use super::{Mode, ModeRequest, PromptSource, SystemPlace};
-use earnest_models::checkpoint::{ChatMessage, PromptIdsError, with_one_bos};
 use earnest_answer::opened_by;
+use earnest_models::checkpoint::{ChatMessage, PromptIdsError, with_one_bos};
 use earnest_tasks::suite::Segments;
 use earnest_tasks::suite::registry::TemplateThinking;
 

@@ -1,6 +1,6 @@
 //! Reports on stored runs: documents, text, pages, comparisons and exports.
 
-mod compare;
+pub(crate) mod compare;
 mod document;
 mod error;
 pub mod export;

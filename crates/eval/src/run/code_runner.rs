@@ -1,6 +1,6 @@
 //! Execution of a task's programs in the sandbox.
-use earnest_sandbox::{Number, Outcome, Pool};
 use earnest_answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
+use earnest_sandbox::{Number, Outcome, Pool};
 
 /// A pool of sandbox processes as a scorer's code runner.
 pub struct SandboxRunner(pub Pool);

@@ -13,8 +13,8 @@ use super::{
     SAMPLE_FORMAT, Sample, SampleFailure,
 };
 use crate::prompt::{Continuation, Prompter, Rendered, Wire};
-use earnest_engine::{Card, Completion, Engine, Event, Input, Logprobs, Request, RequestId};
 use earnest_answer::opened_by;
+use earnest_engine::{Card, Completion, Engine, Event, Input, Logprobs, Request, RequestId};
 use earnest_tasks::suite::{Item, Suite};
 
 /// Requests in flight, as a multiple of the engine's capacity: enough that it never waits for a prompt, with memory

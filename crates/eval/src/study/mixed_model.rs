@@ -12,6 +12,7 @@ use earnest_stats::mixed::{
     maximal_formula,
 };
 
+use super::analysis::Scorers;
 use super::definition::MixedModelDefinition;
 use super::{PlannedRun, StudyPlan};
 use crate::EvalError;
@@ -86,7 +87,7 @@ impl MixedModel {
 pub(super) fn fit_runs(
     plan: &StudyPlan,
     definition: &MixedModelDefinition,
-    runs: &[(PlannedRun, &RunRecord)],
+    (runs, scorers): (&[(PlannedRun, &RunRecord)], &Scorers),
     store: &Store,
 ) -> Result<MixedModelResult, EvalError> {
     let given = definition.formula.as_ref();
@@ -103,6 +104,7 @@ pub(super) fn fit_runs(
         if !definition.tasks.is_empty() && !definition.tasks.contains(task) {
             continue;
         }
+        let scorer = scorers.common(*planned);
         let prompt = plan.prompts(*planned).to_string();
         let own = |name: &str| match name {
             "model" => Some(plan.model(*planned).name.clone()),
@@ -115,7 +117,7 @@ pub(super) fn fit_runs(
             let sample = sample?;
             rows += 1;
             let mut values: Vec<Option<String>> =
-                columns.iter().map(|name| own(name).or_else(|| field(&sample, name))).collect();
+                columns.iter().map(|name| own(name).or_else(|| field(&sample, name, scorer))).collect();
             for (column, value) in codes.iter_mut().zip(&values) {
                 column.seen |= value.is_some();
             }
@@ -347,8 +349,9 @@ fn model(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]) 
     Ok((fitted, references, variance_p))
 }
 
-/// A column of a sample, as `earnest stats glmm --run` has them; the task of the question is `item_task`.
-fn field(sample: &Sample, name: &str) -> Option<String> {
+/// A column of a sample, as `earnest stats glmm --run` has them; the task of the question is `item_task`, and `correct` is by `scorer`
+/// where one is given.
+fn field(sample: &Sample, name: &str, scorer: Option<&str>) -> Option<String> {
     let truth = |value: bool| u8::from(value).to_string();
     let score = sample.score.as_ref();
     match name {
@@ -356,7 +359,12 @@ fn field(sample: &Sample, name: &str) -> Option<String> {
         "item_task" => return Some(sample.task.clone()),
         "cluster" => return Some(sample.cluster.clone()),
         "sample" => return Some(sample.sample.to_string()),
-        "correct" => return score.map(|score| truth(score.correct)),
+        "correct" => {
+            return score.and_then(|score| match scorer {
+                Some(scorer) => score.rules.get(scorer).map(truth),
+                None => Some(truth(score.correct)),
+            });
+        }
         _ => {}
     }
     let covariate = || match sample.covariates.get(name)? {

@@ -2,8 +2,8 @@
 use num_bigint::BigInt;
 
 use super::{Calculation, ErrorClass, Wrong, classify};
-use earnest_answer::number::Fraction;
 use crate::suite::nupa::DigitSource;
+use earnest_answer::number::Fraction;
 
 /// Kind of wrong answers that are drawn at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

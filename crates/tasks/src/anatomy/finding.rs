@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::columns::{Missed, missed_borrows, missed_carries, missed_carries_of_product};
 use super::digits::{is_dropped, is_reordered, is_repeated};
 use super::{ErrorClass, Written};
-use earnest_answer::number::Fraction;
 use crate::suite::arithmetic_bench::Task;
 use crate::suite::nupa::{Operation, TaskId};
 use crate::suite::{FailureClass, Score};
+use earnest_answer::number::Fraction;
 
 /// Characters of a fraction beyond which nothing is calculated.
 const LONGEST_FRACTION: usize = 2_000;

@@ -107,6 +107,7 @@ impl Comparison {
             let named = self.settings.iter().map(SettingChange::in_both).collect::<Vec<_>>().join(", ");
             caveats.push(format!("{runs} have different settings, so a difference need not be the models': {named}"));
         }
+        caveats.extend(self.read_alike());
         if self.different_prompts > 0 {
             caveats.push(format!(
                 "{runs} saw different prompts for {} of {}, so a difference need not be the models'",
@@ -117,16 +118,16 @@ impl Comparison {
         caveats
     }
 
-    /// Returns the conclusion of runs with different primary rules.
+    /// Returns the conclusion of runs whose scorers differ and that have none in common.
     pub fn other_rules(&self) -> Option<String> {
         let known = self.primary.iter().all(|rules| !rules.is_empty());
         let [mine, theirs] = self.primary.each_ref().map(|rules| rules.join(" and "));
         // Scorers of two tools have different names for one thing; the screen says which they are.
         (known && mine != theirs && !self.of_logs).then(|| {
             format!(
-                "The runs have different primary rules ({mine} and {theirs}), so their difference of {} says nothing about the \
-                 models. `earnest compare RUN RUN --primary RULE` compares both by one rule; `earnest score RUN --save --rule RULE` \
-                 makes it a run's own.",
+                "The runs have different scorers ({mine} and {theirs}) and none that scored all answers of both, so their difference \
+                 of {} says nothing about the models. `earnest score RUN --save --rule SCORER` scores the answers of one of them \
+                 again.",
                 self.overall.size(self.overall.difference.abs())
             )
         })

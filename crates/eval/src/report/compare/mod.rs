@@ -1,5 +1,6 @@
 //! Paired comparison of runs, item by item.
 
+mod alike;
 mod conclusion;
 mod difference;
 mod figure;
@@ -21,6 +22,7 @@ use earnest_stats::{Rates, holm};
 use pairing::{Pair, Pairing};
 use rules::rules;
 
+pub(crate) use alike::{common_scorer, read_alike};
 pub use conclusion::{p_sentence, p_text};
 pub use difference::Difference;
 pub use figure::figure as comparison_figure;
@@ -76,8 +78,11 @@ pub struct Comparison {
     pub tasks: Vec<Difference>,
     /// By kind of perturbation, in alphabetical order; empty unless there are several.
     pub perturbations: Vec<Difference>,
-    /// Primary rules of the baseline and of the run, where they are known.
+    /// Scorers of the baseline and of the run whose numbers are compared, where they are known.
     pub primary: [Vec<String>; 2],
+    /// Own scorers of the two, where they differ and both are compared by another one or by that of one of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_primary: Option<[Vec<String>; 2]>,
     /// Every rule of both runs, by name.
     pub rules: Vec<RuleDifference>,
     /// True if every item's number is one of right answers; other scores are neither right nor wrong.
@@ -166,12 +171,25 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         tasks: by_task,
         perturbations: by_kind.collect(),
         primary: [first.primary.clone(), second.primary.clone()],
+        own_primary: own_primary(first, second),
         rules: rules(first, second, pairs),
         right_or_wrong: first.counts_right_answers() && second.counts_right_answers(),
         gained: pairs.iter().filter(|pair| pair.change() > 0.0).count(),
         lost: pairs.iter().filter(|pair| pair.change() < 0.0).count(),
         flips,
     }
+}
+
+/// Own scorers of two runs that are read by a common one. Of three runs two may have the same.
+fn own_primary(first: &Scores, second: &Scores) -> Option<[Vec<String>; 2]> {
+    if first.own_primary.is_empty() && second.own_primary.is_empty() {
+        return None;
+    }
+    let own = [first, second].map(|scores| match scores.own_primary.is_empty() {
+        true => scores.primary.clone(),
+        false => scores.own_primary.clone(),
+    });
+    Some(own)
 }
 
 /// Number of clusters that are nothing but one question in several tasks.
@@ -438,6 +456,54 @@ mod tests {
         assert_eq!(found.rules, [strict]);
         let decided = compare(&names(2), &[Scores::with_primary(vec!["final".into()]), Scores::default()]).remove(0);
         assert_eq!(decided.primary, [vec!["final".to_owned()], Vec::new()]);
+    }
+
+    #[test]
+    fn runs_of_different_scorers_are_read_by_one() {
+        // Each answer of a run by its scorers: the first decides by default.
+        type Scorer = (&'static str, fn(usize) -> bool);
+        let run = |rules: &[Scorer]| {
+            let mut all = many(rules[0].1);
+            all.primary = vec![rules[0].0.to_owned()];
+            all.rules = rules.iter().map(|(rule, _)| (*rule).to_owned()).collect();
+            for (item, score) in &mut all.items {
+                let number: usize = item[1..].parse().unwrap();
+                score.rules = rules.iter().map(|(_, right)| (f64::from(u8::from(right(number))), 1)).collect();
+            }
+            all
+        };
+        let chat = || run(&[("final", |n| n % 3 != 0), ("strict", |_| false)]);
+        let raw = || run(&[("strict", |n| n % 2 == 0), ("final", |n| n % 3 != 0)]);
+        let alike = |mut runs: Vec<Scores>| {
+            read_alike(&mut runs);
+            compare(&names(runs.len()), &runs)
+        };
+        // Apart they differ by their scorers alone.
+        let apart = compare(&names(2), &[raw(), chat()]).remove(0);
+        assert!(apart.overall.difference > 0.1 && apart.other_rules().is_some(), "{:?}", apart.overall);
+        let found = alike(vec![raw(), chat()]).remove(0);
+        assert_eq!((found.overall.difference, found.gained, found.lost), (0.0, 0, 0));
+        assert_eq!(
+            (found.primary.clone(), found.common_scorer()),
+            ([(); 2].map(|()| vec!["final".to_owned()]), Some("final"))
+        );
+        let said = "run0 (A) is scored by strict and run1 (B) by final of their own, both are compared by final";
+        assert_eq!(found.read_alike().as_deref(), Some(said));
+        assert!(found.caveats().contains(&said.to_owned()) && found.other_rules().is_none());
+        // Of three runs the pair with the same scorers is read by the common one too.
+        let three = alike(vec![raw(), raw(), chat()]);
+        assert!(three.iter().all(|pair| pair.common_scorer() == Some("final")), "{three:?}");
+        // Without `final` the first of their own that all have; alike already and without any in common they keep their own.
+        let old = || run(&[("strict", |n| n % 2 == 0), ("paper", |_| true)]);
+        assert_eq!(alike(vec![old(), chat()]).remove(0).common_scorer(), Some("strict"));
+        assert_eq!(alike(vec![chat(), old()]).remove(0).common_scorer(), Some("strict"));
+        assert_eq!(alike(vec![raw(), raw()]).remove(0).own_primary, None);
+        let other = alike(vec![run(&[("paper", |_| true)]), chat()]).remove(0);
+        assert!(other.own_primary.is_none() && other.conclusion().contains("different scorers (paper and final)"));
+        // A scorer that left an answer out is none in common.
+        let mut partial = raw();
+        partial.items.values_mut().next().unwrap().rules.pop();
+        assert_eq!(alike(vec![partial, chat()]).remove(0).common_scorer(), Some("strict"));
     }
 
     #[test]

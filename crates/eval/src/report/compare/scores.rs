@@ -10,8 +10,10 @@ use earnest_tasks::suite::{EXAMPLE_ECHOED, Item, ONLY_IN_THINKING, RIVALS, Score
 #[derive(Debug, Clone, Default)]
 pub struct Scores {
     pub(super) items: HashMap<String, ItemScore>,
-    /// Primary rules, where they are known.
+    /// Scorers whose numbers are compared, where they are known.
     pub primary: Vec<String>,
+    /// The run's own scorers, where a common one of several runs is compared.
+    pub(super) own_primary: Vec<String>,
     /// Names of all rules.
     pub(super) rules: Vec<String>,
     /// True for a run that ends by its answers.

@@ -2,6 +2,7 @@
 use rayon::prelude::*;
 
 use super::ReportRun;
+use crate::report::compare::read_alike;
 use crate::report::{Comparison, Difference, Scores, compare};
 use crate::run::Decision;
 
@@ -16,7 +17,8 @@ pub fn comparisons(runs: &[ReportRun]) -> Vec<Comparison> {
         return Vec::new();
     }
     let names: Vec<String> = compared.iter().map(|run| run.label.clone()).collect();
-    let scores: Vec<Scores> = compared.par_iter().map(|run| scores(run)).collect();
+    let mut scores: Vec<Scores> = compared.par_iter().map(|run| scores(run)).collect();
+    read_alike(&mut scores);
     let order = base.tasks();
     let mut found = compare(&names, &scores);
     for (comparison, run) in found.iter_mut().zip(compared.iter().skip(1)) {

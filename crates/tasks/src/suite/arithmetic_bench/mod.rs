@@ -5,6 +5,7 @@
 
 mod baseline;
 mod bench;
+mod brackets;
 mod draw;
 mod options;
 pub mod published;
@@ -17,6 +18,7 @@ mod task;
 
 pub use baseline::{Baseline, baseline};
 pub use bench::{ArithmeticBench, CHAT_VERSION, QUESTIONS_VERSION, VERSION};
+pub(crate) use brackets::bracketed;
 pub use options::{Ends, Lengths, LengthsError, Options, OptionsError, Profile};
 pub(crate) use question::prompt;
 pub use question::{OperandError, Question};

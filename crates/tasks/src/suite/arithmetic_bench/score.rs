@@ -3,10 +3,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Profile;
+use super::{Profile, Task, brackets};
+use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 use earnest_answer::reader::{Answer, Form, Reading};
 use earnest_answer::{Candidates, Expected, Matches, Normalised, Shape, contains_number, distinct, split_thinking};
-use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 
 /// Names of the suite's own rules; with thinking, each has a second entry with the suffix [`WITH_THINKING`].
 pub(super) const COMPAT: &str = "compat";
@@ -29,7 +29,7 @@ static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is a constant and the tests use it")
 });
 
-/// Scores the visible answer by the three rules of `crate::answer` and by the reader; the profile's decides.
+/// Scores the visible answer by the three rules of [`Matches`] and by the reader; the profile's decides.
 ///
 /// * `matchers`: `compat`, `boundary`, `last_number`, `final`; where the completion has thinking, also each of the first three
 ///   `..._with_thinking`, on the whole completion (the paper does not say which it scored).
@@ -68,8 +68,12 @@ pub(super) fn score(profile: Profile, item: &Item, answered: &Answered<'_>) -> S
     }
     let reading = read_final(item, Form::Integer, answered);
     let is_right = |answer: &Answer| match expected.shape() {
-        // The brackets of `(7)` are the prompt's, and no part of the number.
-        Shape::Parenthesised => answer.is_same_as(&expected.digits()),
+        // The brackets of `(7)` are the prompt's, and no part of the number, except where they are all that was asked for: without
+        // them `box` would be another `copy`.
+        Shape::Parenthesised => {
+            let digits = expected.digits();
+            answer.is_same_as(&digits) && (item.task != Task::Box.id() || brackets::hold(&parts.visible, &digits))
+        }
         Shape::Integer | Shape::Spaced => answer.is_same_as(expected.text()),
     };
     score.add_final(primary, reading.answer.as_ref().is_ok_and(is_right), &reading);
@@ -280,6 +284,20 @@ mod tests {
         assert_eq!(of(&sum, "so 12 and then", true).0, "truncated");
         // Brackets are the prompt's, leading zeros are digits.
         assert_eq!(of(&item(Task::Count, "100", None), "2", false).0, "");
+        // To put them is all of `box`.
+        let boxed = item(Task::Box, "4070", None);
+        for (completion, failure) in [
+            ("(4070)", ""),
+            ("Here it is: (4,070).", ""),
+            ("$(4070)$", ""),
+            ("4070", "format"),
+            ("The answer is 4070.", "format"),
+            ("\\(4070\\)", "format"),
+            ("<think>(4070)</think>4070", "format"),
+            ("(4071)", "wrong"),
+        ] {
+            assert_eq!(of(&boxed, completion, false).0, failure, "{completion}");
+        }
         let reversed = item(Task::Rev, "2100", None);
         assert_eq!(
             (of(&reversed, "0012", false).0, of(&reversed, "12", false).0),

@@ -47,9 +47,9 @@ mod target;
 mod tatqa_metric;
 mod written;
 
-pub use earnest_answer::python::{PythonValue, python_eval};
 pub use annotation::{Annotation, AnnotationError, Annotations, Asked, read_annotations};
 pub use demonstrations::DemonstrationError;
+pub use earnest_answer::python::{PythonValue, python_eval};
 pub use expression::{Expression, ExpressionError, Operand, Operator, exact, plain};
 pub use extra::{Donor, DonorPool, inserted, place};
 pub use fixed::{Context, Ineligible, perturb};

@@ -9,9 +9,9 @@ use super::problem::{Problem, Remainder};
 use super::raw_json::{members, on_one_line, unquoted};
 use super::records::RowError;
 use super::sentence::sentence_starts;
-use earnest_answer::number::Fraction;
 use crate::suite::task::row_id::row_id;
 use crate::suite::task::usual::{self, asked};
+use earnest_answer::number::Fraction;
 
 /// Names of fields; what is not given is looked for under usual names, and may be missing but for the question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use super::kind::Kind;
 use super::mention::{Mention, reference_mentions};
 use super::perturbation::{Edit, Field, Perturbed, apply, rewritten};
 use super::problem::Problem;
+use crate::suite::python_random::PythonRandom;
 use earnest_answer::number::words::number_words;
 use earnest_answer::python::python_eval;
-use crate::suite::python_random::PythonRandom;
 
 /// Both generators that the program draws from.
 #[derive(Clone)]

@@ -8,10 +8,10 @@ use super::problem::Scale;
 use super::target::{Target, labelled, parse_equation, restored};
 use super::tatqa_metric::tatqa_match;
 use super::written::{Convention, ParsedNumber, leading, parse_number_as};
+use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
+use earnest_answer::number::Fraction;
 use earnest_answer::reader::{Answer, Form};
 use earnest_answer::split_thinking;
-use earnest_answer::number::Fraction;
-use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 
 /// Names of the rules.
 pub(super) const ANSWER: &str = "answer";

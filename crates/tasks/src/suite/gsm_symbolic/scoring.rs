@@ -4,10 +4,10 @@ use super::answer::{Label, correct, flexible, is_babbling, strict, text};
 use super::clean_up::clean_up;
 use super::options::{Options, Profile};
 use super::prompt::Prompt;
+use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 use earnest_answer::reader::Form;
 use earnest_answer::split_thinking;
 use earnest_answer::{CodeOutcome, CodeRunner};
-use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 
 /// Names of the suite's own rules.
 pub(super) const STUDY: &str = "study";

@@ -72,8 +72,8 @@ pub use summary::{ScoredAnswer, summarise_answers};
 pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
 pub use training::{TextStyle, TrainingLine, TrainingSet};
 
-/// Version of the suite: items, their order, scoring or summaries that move a result change it.
-pub const SUITE_VERSION: &str = "3";
+/// Version of the suite: the first number changes with the items or their order, the second with scoring or summaries that move a result.
+pub const SUITE_VERSION: &str = "3.1";
 
 /// Version of questions and scoring, and of the suite with [`crate::suite::ItemOrder::One`].
-pub const QUESTIONS_VERSION: &str = "2";
+pub const QUESTIONS_VERSION: &str = "2.1";

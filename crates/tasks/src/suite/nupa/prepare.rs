@@ -190,7 +190,9 @@ fn scientific(task: TaskId, text: &str) -> Result<(&'_ str, i64), NupaError> {
 /// Inverts a fraction above 1.
 fn at_most_one(fraction: String) -> String {
     match fraction.split_once('/') {
-        Some((numerator, denominator)) if earnest_answer::number::compare_integer_digits(numerator, denominator).is_gt() => {
+        Some((numerator, denominator))
+            if earnest_answer::number::compare_integer_digits(numerator, denominator).is_gt() =>
+        {
             format!("{denominator}/{numerator}")
         }
         _ => fraction,

@@ -1,9 +1,9 @@
 //! Scoring of completions: four profiles side by side.
 use super::answer::{AnswerForm, ReferenceMarker, StrictAnswer, extract_paper, extract_reference, extract_strict};
+use crate::suite::{Answered, ByName, FailureClass, Item, Score, read_final};
+use earnest_answer::number::Number;
 use earnest_answer::reader::{Answer, Form, Reading};
 use earnest_answer::split_thinking;
-use earnest_answer::number::Number;
-use crate::suite::{Answered, ByName, FailureClass, Item, Score, read_final};
 
 use super::options::{Adapter, NupaOptions, Profile, PromptStyle};
 use super::{DigitSet, Metrics, TaskId, measure};

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::NAME;
-use earnest_answer::reader::Form;
-use earnest_answer::number::words::exact_words;
-use crate::suite::arithmetic_bench::{self, Task};
+use crate::suite::arithmetic_bench::{self, Task, bracketed};
 use crate::suite::nupa::{self, Adapter, DigitSource, Wording};
-use crate::suite::{Answered, Budget, Item, Score, score_final};
+use crate::suite::{Answered, Budget, FINAL, FailureClass, Item, Score, score_final};
+use earnest_answer::number::words::exact_words;
+use earnest_answer::reader::Form;
+use earnest_answer::split_thinking;
 
 /// A way to write whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -247,12 +248,34 @@ pub(super) fn item(
 }
 
 /// Scores a number by its final answer in any notation. Where digits were asked for apart, they may be apart in the answer; the commas of number
-/// words are none between answers, zeros before padded numbers do not matter, and brackets that were asked for are none of the number.
+/// words are none between answers, and zeros before padded numbers do not matter. Brackets that were asked for must be there.
 pub(super) fn score(notation: Notation, item: &Item, answered: &Answered<'_>) -> Score {
-    let brackets = NotationQuestion::of(&item.covariates) == NotationQuestion::Box;
-    let bare = brackets.then(|| answered.completion.replace(['(', ')'], ""));
-    let completion = bare.as_deref().unwrap_or(answered.completion);
-    let score = score_final(item, Form::Integer, &Answered { completion, ..*answered });
+    if NotationQuestion::of(&item.covariates) != NotationQuestion::Box {
+        return score_number(notation, item, answered);
+    }
+    // As a number alone, brackets are none of it.
+    let bare = answered.completion.replace(['(', ')'], "");
+    let mut score = score_number(notation, item, &Answered { completion: &bare, ..*answered });
+    let visible = split_thinking(answered.completion).visible;
+    let mut inside: Vec<&str> = bracketed(&visible).filter(|inside| !inside.trim().is_empty()).collect();
+    let last = inside.split_off(inside.len().saturating_sub(MOST_BRACKETS));
+    let is_right =
+        |inside: &&str| score_number(notation, item, &Answered { completion: inside, truncated: false }).correct;
+    if score.correct && !last.iter().rev().any(is_right) {
+        score.correct = false;
+        score.rules.insert(FINAL, false);
+        score.failure = Some(FailureClass::Format);
+    }
+    score
+}
+
+/// Brackets of a completion in which the number is looked for, from the end.
+const MOST_BRACKETS: usize = 16;
+
+/// Scores a number by its final answer, brackets or not.
+fn score_number(notation: Notation, item: &Item, answered: &Answered<'_>) -> Score {
+    let completion = answered.completion;
+    let score = score_final(item, Form::Integer, answered);
     let rewritten = match notation {
         Notation::Spaced | Notation::Groups => joined(completion),
         Notation::Words => completion.replace(", ", " "),
@@ -331,13 +354,21 @@ mod tests {
                 let is_plain = item.segments.question == plain.segments.question;
                 assert_eq!(is_plain, notation == Notation::Plain, "{notation:?} {length}");
                 let written = notation.write(&item.gold).unwrap();
-                let brackets = [&item.gold, &written].map(|number| format!("({number})"));
-                // Brackets are of those who asked for them.
-                let brackets = brackets.into_iter().filter(|_| asked == NotationQuestion::Box);
-                for answer in [item.gold.clone(), written].into_iter().chain(brackets) {
-                    let found =
-                        score(notation, &item, &Answered { completion: &format!(" {answer}"), truncated: false });
+                let bare = [item.gold.clone(), written];
+                let brackets = bare.each_ref().map(|number| format!("({number})"));
+                let scored = |answer: &str| {
+                    score(notation, &item, &Answered { completion: &format!(" {answer}"), truncated: false })
+                };
+                // Brackets that were asked for are what is asked.
+                let is_box = asked == NotationQuestion::Box;
+                for answer in if is_box { &brackets } else { &bare } {
+                    let found = scored(answer);
                     assert!(found.correct, "{notation:?} {asked:?} {answer}: {found:?}");
+                }
+                for answer in bare.iter().filter(|_| is_box) {
+                    let found = scored(answer);
+                    assert!(!found.correct && !found.rules[FINAL], "{notation:?} {answer}: {found:?}");
+                    assert_eq!(found.failure, Some(FailureClass::Format));
                 }
                 assert!(!score(notation, &item, &Answered { completion: " 17", truncated: false }).correct);
             }

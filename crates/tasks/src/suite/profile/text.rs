@@ -1,8 +1,8 @@
 //! Questions of the profile's own: word problems with long numbers, and numbers in sentences.
-use earnest_answer::number::words::exact_words;
 use crate::suite::gsm_symbolic::template::Template;
 use crate::suite::gsm_symbolic::{grown_templates, own_templates};
 use crate::suite::nupa::DigitSource;
+use earnest_answer::number::words::exact_words;
 
 use super::skill::IN_SENTENCE;
 

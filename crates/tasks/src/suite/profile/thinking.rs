@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::options::MOST_BUDGET;
 use super::{NAME, text};
-use earnest_answer::reader::Form;
 use crate::suite::nupa::{Adapter, DigitSource};
 use crate::suite::registry::{OptionError, TemplateThinking};
 use crate::suite::{Answered, Budget, Item, RoundAnswer, Score, Segments, score_final};
+use earnest_answer::reader::Form;
 
 /// Questions of each kind.
 pub const THINKING_PAIRS: usize = 24;

@@ -9,7 +9,7 @@ use super::compiled::Task;
 use super::pass::GIVEN_UP;
 use super::reader::{Taken, Wanted};
 use super::registration::Configured;
-use super::scorer::{Scorer, same};
+use super::scorer::{Scorer, same_number};
 use super::{gold, hash, usual};
 use crate::suite::registry::{Choice, Host, Mode, OptionError, OptionValues, Row};
 use crate::suite::{Item, Segments};
@@ -329,7 +329,7 @@ fn unread(task: &Task, said: Option<&Said>, row: &Row, item: &Item) -> Option<St
     };
     let read = gold::solution(&solution, question);
     match read {
-        Some(read) if same(&read, &expected) => None,
+        Some(read) if same_number(&read, &expected) => None,
         Some(read) => Some(format!("{}: {read} is read, {expected} is the answer", row.place)),
         None => Some(format!("{}: nothing is read, {expected} is the answer", row.place)),
     }

@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::scorer::same;
+use super::scorer::same_number;
 use earnest_answer::python::{PythonValue, python_close, python_eval};
 
 static BOXED: LazyLock<Regex> =
@@ -33,7 +33,7 @@ pub(super) fn value(visible: &str) -> Result<(String, PythonValue), String> {
 
 /// True if a value is the expected number.
 pub(super) fn agrees(value: &PythonValue, gold: &str) -> bool {
-    let exact = value.text().is_ok_and(|text| same(&text, gold));
+    let exact = value.text().is_ok_and(|text| same_number(&text, gold));
     // A fraction such as 1/3 has no exact double.
     exact || (gold.contains('/') && python_eval(gold).is_ok_and(|gold| python_close(value, &gold).unwrap_or(false)))
 }

@@ -3,10 +3,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::scorer::{float, same};
-use earnest_answer::{CodeOutcome, CodeRunner, Program};
+use super::scorer::{float, same_number};
 use crate::suite::FailureClass;
 use crate::suite::gsm_symbolic::answer::code::{classify, extract};
+use earnest_answer::{CodeOutcome, CodeRunner, Program};
 
 /// Relative difference of doubles that are the same number but for rounding.
 const ROUNDING: f64 = 1e-9;
@@ -65,7 +65,7 @@ pub(super) fn agrees(found: &str, gold: Option<&str>) -> bool {
         Some((found - gold).abs() <= ROUNDING * gold.abs().max(1.0))
     };
     let is_double = found.contains(['.', 'e', 'E']);
-    same(found, gold) || (is_double && close().unwrap_or(false))
+    same_number(found, gold) || (is_double && close().unwrap_or(false))
 }
 
 fn program(visible: &str, function: Option<&str>) -> Option<Program> {

@@ -1,13 +1,15 @@
 //! Scorers of a task: their options checked, and what they make of a completion.
+use std::borrow::Cow;
+
 use regex::Regex;
 
 use crate::suite::quoted::{LONGEST_QUOTED, shortened};
 
 use super::scorer_spec::{Scored, ScorerKind, ScorerSpec, Take};
 use super::{choice, expression, gold, program};
-use earnest_answer::reader::Reading;
-use earnest_answer::{CodeRunner, split_thinking};
 use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
+use earnest_answer::reader::{self, Reading};
+use earnest_answer::{CodeRunner, split_thinking};
 
 /// A scorer with checked options.
 #[derive(Debug, Clone)]
@@ -284,7 +286,7 @@ pub(super) fn score(
                 Judged::of(spelling.of(said) == spelling.of(&item.gold), read)
             }
             (Rule::Final { .. }, Some(reading)) => {
-                let judged = by_reading(reading, |text| number.as_deref().is_some_and(|gold| same(text, gold)));
+                let judged = by_reading(reading, |text| number.as_deref().is_some_and(|gold| same_number(text, gold)));
                 if scorer.name == FINAL {
                     score.add_final(primary, judged.right, reading);
                     fail(&mut score, primary, scorer, judged);
@@ -363,16 +365,30 @@ fn by_reading(reading: &Reading, right: impl Fn(&str) -> bool) -> Judged {
     }
 }
 
-/// True if two spellings denote one number.
-pub(super) fn same(text: &str, gold: &str) -> bool {
-    use earnest_answer::reader::{Answer, Mark};
-    Answer { text: text.to_owned(), span: 0..text.len(), mark: Mark::OnlyNumber }.is_same_as(gold)
+/// True if two spellings denote one number, whatever zeros stand before its digits: 073 is 73.
+pub(super) fn same_number(text: &str, gold: &str) -> bool {
+    reader::same_number(&without_padding(text), &without_padding(gold))
 }
 
-/// Numbers by value, other texts by their spelling.
+/// An integer without the zeros before its digits; any other text as it is.
+fn without_padding(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    let (sign, digits) = match text.strip_prefix(['-', '+']) {
+        Some(digits) => (&text[..1], digits),
+        None => ("", text),
+    };
+    let significant = digits.trim_start_matches('0');
+    if significant.len() == digits.len() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Cow::Borrowed(text);
+    }
+    // Zeros alone are one zero.
+    Cow::Owned(format!("{sign}{}", if significant.is_empty() { "0" } else { significant }))
+}
+
+/// Numbers by value, except that zeros before the digits count, and other texts by their spelling.
 fn agree(read: &str, gold: &str, spelling: Spelling) -> bool {
     match (gold::plain(read), gold::plain(gold)) {
-        (Some(read), Some(gold)) => same(&read, &gold),
+        (Some(read), Some(gold)) => reader::same_number(&read, &gold),
         _ => spelling.of(read) == spelling.of(gold),
     }
 }

@@ -484,13 +484,13 @@ fn columns_that_may_be_meant_are_named() {
 fn all_answers_choose_the_scorers_whatever_their_order() {
     let row = |(place, answer): (usize, &&str)| json!({"question": format!("Question {place}?"), "answer": answer});
     // Answers, what completions say, and how many of them are right in any order of the rows.
-    let numbers = ["yes", "23", "$14.25", "1,073"];
+    let numbers = ["yes", "23", "$14.25", "073"];
     let texts = ["Apollo 11", "Henry VIII", "Catch-22", "1889", "Paris"];
     let units = ["18", "5 apples", "20 miles", "3 hours"];
     for (answers, said, rules, kinds) in [
         (
             &numbers[..],
-            &["Yes.", "The answer is 23.", "It is $14.25", "1073"][..],
+            &["Yes.", "The answer is 23.", "It is $14.25", "73"][..],
             &["final"][..],
             "3 numbers and 1 text",
         ),
@@ -530,4 +530,30 @@ fn all_answers_choose_the_scorers_whatever_their_order() {
     let host = files(&[("q.jsonl", lines(&texts.iter().enumerate().map(row).collect::<Vec<_>>()))]);
     let notes = Registration.configure(&values("q.jsonl"), &host).unwrap().notes();
     assert_eq!(notes, ["4 of 5 answers are not numbers; they are compared as texts"]);
+}
+
+#[test]
+fn zeros_before_a_number_count_in_texts_alone() {
+    let rows = ["073", "16", "004", "000", "-07"]
+        .iter()
+        .enumerate()
+        .map(|(place, answer)| json!({"question": format!("Remainder {place}?"), "answer": answer}));
+    let rows = lines(&rows.collect::<Vec<_>>());
+    let said = ["73", "016", "\\boxed{04}", "0", "-7"];
+    let own = files(&[("q.jsonl", rows.clone())]);
+    let suite = suite(&own, &values("q.jsonl"), Mode::Chat).unwrap();
+    for (item, said) in items(suite.as_ref()).iter().zip(said) {
+        assert!(scored(suite.as_ref(), item, said).correct, "{said} for {}", item.gold);
+        assert!(scored(suite.as_ref(), item, &item.gold).correct, "{}", item.gold);
+        // Zeros behind it make another number.
+        assert!(!scored(suite.as_ref(), item, "730").correct, "{}", item.gold);
+    }
+    let file = "[questions]\npath = \"q.jsonl\"\n[[scorers]]\nkind = \"exact\"\n[[scorers]]\nkind = \"number\"\n";
+    let texts = files(&[("t.toml", file.to_owned()), ("q.jsonl", rows)]);
+    let suite = self::suite(&texts, &values("t.toml"), Mode::Chat).unwrap();
+    for (item, said) in items(suite.as_ref()).iter().zip(["73", "016", "04", "0", "-7"]) {
+        let score = scored(suite.as_ref(), item, said);
+        assert_eq!((score.rules["exact"], score.rules["number"]), (false, true), "{said} for {}", item.gold);
+        assert!(scored(suite.as_ref(), item, &item.gold).correct, "{}", item.gold);
+    }
 }

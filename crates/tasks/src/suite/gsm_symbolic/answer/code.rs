@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Label, trim};
-use earnest_answer::{CodeOutcome, Program};
 use earnest_answer::python::{is_blank, pattern};
+use earnest_answer::{CodeOutcome, Program};
 
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^def ({w}+)\(\):{s}*\n((?:{s}+.*|\n)+)"));
 static IMPORT: LazyLock<Regex> = LazyLock::new(|| pattern(r"^{s}*(from {w}+ )?import {w}+"));

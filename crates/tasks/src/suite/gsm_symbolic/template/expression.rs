@@ -1,6 +1,8 @@
 //! Expressions of templates: the part of Python's that they need, with variables by their places.
 use super::value::Value;
-use earnest_answer::python::{Argument, Brackets, Comparison, Operator, Prefix, PythonNumber, PythonValue, Tree, parse_one};
+use earnest_answer::python::{
+    Argument, Brackets, Comparison, Operator, Prefix, PythonNumber, PythonValue, Tree, parse_one,
+};
 
 /// An expression.
 #[derive(Debug, Clone, PartialEq)]

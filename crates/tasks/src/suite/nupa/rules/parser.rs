@@ -1,6 +1,8 @@
 //! Reads a rule's text. Rules are part of this program and tested against CPython, so errors are plain texts.
 use super::program::{Action, Builtin, Expression, Function, Method, Operator, Program, Statement, Value};
-use earnest_answer::python::{self, Argument, Brackets, Comparison, Prefix, PythonNumber, PythonValue, Tree, parse_one};
+use earnest_answer::python::{
+    self, Argument, Brackets, Comparison, Prefix, PythonNumber, PythonValue, Tree, parse_one,
+};
 
 /// Parses a rule's text.
 pub(super) fn parse(source: &str) -> Result<Program, String> {
