@@ -25,7 +25,6 @@ pub fn main() -> ExitCode {
     fail_writes_beyond_limit();
     earnest_models::serve_if_worker();
     earnest_tasks::suite::task::serve_if_worker();
-    earnest_eval::threads::prepare();
     let printer = Printer::new();
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
     let cli = match Cli::from_arguments() {
@@ -45,6 +44,11 @@ pub fn main() -> ExitCode {
         },
     };
     ConfinementArgs::apply(&cli.command);
+    if let Err(error) = earnest_eval::threads::prepare() {
+        let error = CliError::from(error);
+        printer.error(&error);
+        return error.exit.into();
+    }
     let outcome = match &cli.command {
         Command::Run(args) => match &args.from.run {
             Some(name) => run::repeat(name, args, cli.quiet, printer),

@@ -59,7 +59,7 @@ pub(super) fn choose_threads(parts: usize, parameters: usize) {
     if std::env::var_os(VARIABLE).is_none() {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = if parameters < LARGE { 1 } else { (cores / parts).max(1) };
-        // SAFETY: called before this program has started a second thread, so nobody reads the environment meanwhile.
+        // SAFETY: the program's other threads are those for data, which wait for work: nobody reads the environment meanwhile.
         unsafe { std::env::set_var(VARIABLE, threads.to_string()) };
     }
 }
