@@ -379,7 +379,7 @@ pub const FRAMES: &[Frame] = &[
     en("altogether", "That's «n» altogether: «x» = «n»."),
     en("colon behind", "It is «n»: the first number is «a», and the second one is «b»."),
     en("would be, colon behind", "The result would be «n»: you start from «a», and then comes «b»."),
-    en("dash behind", "The result is «n» – «a» comes first and «b» second."),
+    en("dash behind", "The result is «n» – here «a» comes first and «b» second."),
     en("brackets behind", "The result is «n» (from «a» and «b»)."),
     en("i.e.", "You'll get «n», i.e. what «a» and «b» come to."),
     en("semicolon", "That's «n»; «a» and «b» were given."),
