@@ -122,7 +122,10 @@ impl Scan<'_> {
         let share = self.number(at).is_some_and(|number| number.percent)
             && !self.question.asks_percent
             && self.is(at + 1, &["of", "der", "de", "di"]);
-        features.set(F::PartOf, share || part && (features.has(F::OfMany) || self.is(at + 1, &["the"])));
+        features.set(
+            F::PartOf,
+            !self.question.asks_fraction && (share || part && (features.has(F::OfMany) || self.is(at + 1, &["the"]))),
+        );
         // "multiply by 100", "divided by 10"
         let operation = |at: usize| {
             self.is(at, &["multiply", "multiplied", "multiplying", "divide", "divided", "dividing", "divides"])
@@ -172,6 +175,10 @@ impl Scan<'_> {
 
     /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
     pub(super) fn begins_premise(&self, at: usize, start: usize) -> bool {
+        // "comes out as 14"
+        if self.is(at, &["as"]) && at > start && self.is(at - 1, &["out", "written", "expressed", "known", "same"]) {
+            return false;
+        }
         if self.tokens.means(at, Meaning::PREMISE) {
             if self.question.asks_difference && self.is(at, &["by"]) {
                 return false;

@@ -77,7 +77,7 @@ impl Scan<'_> {
                     self.clause(at, &range, &mut features);
                     let brackets =
                         at > range.start && self.kind(at - 1) == Kind::Open && self.kind(at + 1) == Kind::Close;
-                    features.set(F::Tagged, self.question.asks_brackets && brackets);
+                    features.set(F::Tagged, self.question.asks_brackets && brackets && !features.has(F::Denied));
                     features.set(F::InBrackets, depth > 0 && !self.question.asks_brackets);
                     features.set(
                         F::Elaborates,

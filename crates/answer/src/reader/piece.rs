@@ -124,6 +124,13 @@ impl<'a> Scan<'a> {
                 )
             })
         };
+        // "Had the first number been 136"
+        let inverted = |at: usize| {
+            self.is(at, &["had", "were", "should"]) && (at == range.start || matches!(self.kind(at - 1), Kind::Comma))
+        };
+        if self.words(range).any(inverted) && would() {
+            return true;
+        }
         // "Käme der Zug um 9:35 Uhr an, wären es 80 Minuten"
         if range.start < self.tokens.tokens.len()
             && self.is(range.start, &["käme", "wäre", "wären", "hätte", "hätten", "gäbe"])
@@ -158,6 +165,7 @@ impl<'a> Scan<'a> {
         let bracketed = first == Kind::Open && last == Kind::Close && range.len() > 3;
         bracketed
             || self.is_ticked(range)
+            || self.is(range.start, &["by"]) && self.is(range.start + 1, &["the"]) && self.is(range.start + 2, &["way"])
             || self
                 .words(range)
                 .take(5)

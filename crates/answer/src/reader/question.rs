@@ -42,6 +42,8 @@ pub struct Question {
     pub asks_times: bool,
     /// The answer is to stand in brackets.
     pub asks_brackets: bool,
+    /// A part of a whole.
+    pub asks_fraction: bool,
     /// The position of a thing in a row: its rank answers.
     pub asks_rank: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
@@ -199,6 +201,17 @@ impl Question {
             ]
             .iter()
             .any(|phrase| has(phrase)),
+            asks_fraction: [
+                "fraction",
+                "what part",
+                "what share",
+                "bruchteil",
+                "quelle part",
+                "qué parte",
+                "que parte",
+            ]
+            .iter()
+            .any(|word| has(word)),
             asks_brackets: has("parenthes") || has("bracket"),
             asks_times: [
                 "count",
