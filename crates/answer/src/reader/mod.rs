@@ -4,6 +4,7 @@
 //! what every sentence states (`statement`) and follows the statements to the last one that commits (`decide`).
 
 mod alone;
+mod asks;
 mod clause;
 mod compared;
 mod cue;

@@ -2,6 +2,7 @@
 
 use std::hash::Hasher;
 
+use super::asks::{Ask, Asks};
 use super::language::language_of;
 use super::numeral::{Spelling, Style};
 use super::scan::NO_UNIT;
@@ -91,8 +92,9 @@ impl Question {
         let language = language_of(completion, prompt);
         let form = asked.form;
         let lower = prompt.to_lowercase();
-        let has = |word: &str| lower.contains(word);
-        let spaced = has("space") && form == Form::Integer;
+        let asks = Asks::of(&lower);
+        let has = |ask: Ask| asks.has(ask);
+        let spaced = has(Ask::Spaces) && form == Form::Integer;
         // The prompt's own numbers need its language only where a separator stands in one.
         let question_style = Style {
             decimal_comma: separates_digits(prompt) && language_of(prompt, "").has_decimal_comma(),
@@ -111,47 +113,11 @@ impl Question {
         }
         let words: Vec<usize> =
             (0..tokens.tokens.len()).filter(|&at| matches!(tokens.kind(at), Kind::Word(_))).collect();
-        let digitwise = has("digit");
-        let extreme = if digitwise {
-            None
-        } else if [
-            "maxim",
-            "larger",
-            "largest",
-            "greater",
-            "greatest",
-            "bigger",
-            "biggest",
-            "更大",
-            "最大",
-            "größer",
-            "plus grand",
-            "mayor",
-            "maggiore",
-        ]
-        .iter()
-        .any(|word| has(word))
-        {
-            Some(Extreme::Largest)
-        } else if [
-            "minim",
-            "minin",
-            "smaller",
-            "smallest",
-            "lesser",
-            "更小",
-            "最小",
-            "kleiner",
-            "plus petit",
-            "menor",
-            "minore",
-        ]
-        .iter()
-        .any(|word| has(word))
-        {
-            Some(Extreme::Smallest)
-        } else {
-            None
+        let extreme = match () {
+            () if has(Ask::Digits) => None,
+            () if has(Ask::Largest) => Some(Extreme::Largest),
+            () if has(Ask::Smallest) => Some(Extreme::Smallest),
+            () => None,
         };
         let comma_evidence = has_decimal_comma(prompt);
         let decimal_comma = language.has_decimal_comma() || comma_evidence || writes_points(completion, &operands);
@@ -164,90 +130,24 @@ impl Question {
                 spaced,
                 point_groups: form == Form::Integer
                     && !prompt.contains('/')
-                    && !has("divi")
+                    && !has(Ask::Division)
                     && operands.iter().all(|operand| operand.bytes().all(|b| b.is_ascii_digit()))
                     && operands.iter().any(|operand| operand.len() > 3),
-                binary: has("binary"),
-                counts: ["how many", "how much", "count", "wie viel", "combien", "cuánt", "quant"]
-                    .iter()
-                    .any(|word| has(word)),
+                binary: has(Ask::Binary),
+                counts: has(Ask::Counts),
             },
             language,
-            looks_up: form == Form::Number && ["table:", "text:", "passage", "|"].iter().any(|mark| has(mark)),
+            looks_up: form == Form::Number && has(Ask::Table),
             extreme,
-            asks_percent: ["percent", "per cent", "prozent", "pourcent", "porcentaje", "porcentagem"]
-                .iter()
-                .any(|word| has(word)),
-            asks_year: form == Form::Number && (has("which year") || has("what year")),
-            asks_remainder: has("remainder") || has("modul") || has(" mod ") || has("reste") && form == Form::Integer,
-            asks_rank: [
-                "position",
-                "which place",
-                "what place",
-                "rank",
-                "what floor",
-                "which floor",
-                "which row",
-                "which letter",
-                "what number",
-                "which number",
-                "from the left",
-                "from the right",
-                "in line",
-                "in which",
-                "which day",
-                "stelle",
-                "platz",
-            ]
-            .iter()
-            .any(|phrase| has(phrase)),
-            asks_fraction: [
-                "fraction",
-                "what part",
-                "what share",
-                "bruchteil",
-                "quelle part",
-                "qué parte",
-                "que parte",
-            ]
-            .iter()
-            .any(|word| has(word)),
-            asks_brackets: has("parenthes") || has("bracket"),
-            asks_times: [
-                "count",
-                "times",
-                "occur",
-                "often",
-                "digit",
-                "wie oft",
-                "combien de fois",
-                "veces",
-                "vezes",
-                "volte",
-            ]
-            .iter()
-            .any(|word| has(word)),
-            asks_difference: [
-                " more",
-                "difference",
-                " less",
-                " fewer",
-                "cheaper",
-                "expensive",
-                "älter",
-                "teurer",
-                "mehr",
-                "plus de",
-                "más ",
-                "older",
-                "younger",
-                "taller",
-                "longer",
-                "heavier",
-            ]
-            .iter()
-            .any(|word| has(word)),
-            asks_quotient: has("integer division") || has("divide") || has("quotient"),
+            asks_percent: has(Ask::Percent),
+            asks_year: form == Form::Number && has(Ask::Year),
+            asks_remainder: has(Ask::Remainder) || has(Ask::Rest) && form == Form::Integer,
+            asks_rank: has(Ask::Rank),
+            asks_fraction: has(Ask::Part),
+            asks_brackets: has(Ask::Brackets),
+            asks_times: has(Ask::Times),
+            asks_difference: has(Ask::Difference),
+            asks_quotient: has(Ask::Quotient),
             scales: scales(&tokens),
             units: units(&tokens, &words),
             given_units: given_units(&tokens),
