@@ -190,6 +190,8 @@ impl Scan<'_> {
                 _ => break F::CueOther,
             }
         };
+        // "in 2038" where a year was asked for
+        let cue = if cue == F::CueContext && features.has(F::YearAsked) { F::CueGives } else { cue };
         features.add(cue);
         // "there are three 7s", not "the two numbers"
         if before + 1 == at && matches!(cue, F::CueLink | F::CueGives | F::CueColon | F::CueConcludes) {

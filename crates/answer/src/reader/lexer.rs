@@ -138,6 +138,9 @@ impl Lexer<'_> {
             '÷' | '/' | '∕' => self.push(Kind::Operator('/'), width),
             '^' => self.caret(),
             '%' | '％' | '٪' => self.percent(width),
+            '√' if self.rest()[width..].starts_with(|c: char| digit(c).is_some() || c == '(') => {
+                self.push(Kind::Other, width)
+            }
             '✓' | '✔' | '✅' | '☑' | '√' => self.push(Kind::Check, width),
             '"' | '\'' | '“' | '”' | '‘' | '’' | '«' | '»' | '„' => self.push(Kind::Quote, width),
             '#' => self.push(Kind::Other, width),

@@ -228,6 +228,16 @@ impl Lexer<'_> {
         // What a program printed.
         let output = ["output", "result", "stdout", "answer"].iter().any(|word| language.contains(word));
         let program = !output && if PROSE.contains(&language) { marks > 0 && language.is_empty() } else { true };
+        // What an interpreter printed behind its last prompt is no program.
+        let printed = body.rfind("\n>>>").map_or(body.starts_with(">>>").then_some(0), |at| Some(at + 1));
+        let printed = printed
+            .and_then(|at| body[at..].find('\n').map(|line| at + line))
+            .filter(|&from| !body[from..].trim().is_empty());
+        if let (true, Some(from)) = (program, printed) {
+            self.spaced = true;
+            self.fenced = closed;
+            return self.push(Kind::Program, body_at + from - start);
+        }
         if program {
             self.spaced = true;
             let end = body_at + length + if closed { 3 } else { 0 };

@@ -575,7 +575,7 @@ const SHORT_UNITS: [(&str, &[&str]); 17] = [
 ];
 
 /// Words behind which a question names the unit of its answer.
-const ASKS_UNITS: [&str; 20] = [
+const ASKS_UNITS: [&str; 21] = [
     "many",
     "in",
     "much",
@@ -595,6 +595,7 @@ const ASKS_UNITS: [&str; 20] = [
     "mange",
     "kolik",
     "berapa",
+    "nhiêu",
     "hány",
 ];
 

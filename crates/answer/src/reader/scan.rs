@@ -33,6 +33,7 @@ pub(super) const UNIT_WORDS: usize = 3;
 pub(super) const NO_UNIT: Meaning = Meaning::LINK
     .with(Meaning::GIVES)
     .with(Meaning::CONTEXT)
+    .with(Meaning::PREMISE)
     .with(Meaning::ANSWER)
     .with(Meaning::REASON)
     .with(Meaning::CONCLUDES)

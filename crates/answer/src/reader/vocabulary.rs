@@ -193,7 +193,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (Meaning::OR, "or oder ou o или либо atau albo lub czy veya ya_da hoặc eller nebo vagy tai"),
     (Meaning::AND, "and und et y e и dan"),
-    (Meaning::IF, "s'il s'ils if suppose supposing assume imagine instance wenn falls si se если"),
+    (Meaning::IF, "s'il s'ils provided if suppose supposing assume imagine instance wenn falls si se если"),
     (
         Meaning::LABEL,
         "step steps question exercise problem example figure fig table page pages chapter section version case \
