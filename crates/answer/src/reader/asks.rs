@@ -21,6 +21,7 @@ pub(super) enum Ask {
     Rest,
     Rank,
     Part,
+    Simplest,
     Brackets,
     Times,
     Difference,
@@ -28,7 +29,7 @@ pub(super) enum Ask {
 }
 
 /// Phrases in lower case, as one expression each, in the order of [`Ask`].
-const PHRASES: [(Ask, &str); 18] = [
+const PHRASES: [(Ask, &str); 19] = [
     (Ask::Largest, "maxim|larger|largest|greater|greatest|bigger|biggest|更大|最大|größer|plus grand|mayor|maggiore"),
     (Ask::Smallest, "minim|minin|smaller|smallest|lesser|更小|最小|kleiner|plus petit|menor|minore"),
     (Ask::Digits, "digit"),
@@ -47,6 +48,7 @@ const PHRASES: [(Ask, &str); 18] = [
      in line|in which|which day|stelle|platz",
     ),
     (Ask::Part, "fraction|what part|what share|bruchteil|quelle part|qué parte|que parte"),
+    (Ask::Simplest, "simplif|lowest terms|reduce|irreducible|kürze|mixed number"),
     (Ask::Brackets, "parenthes|bracket"),
     (Ask::Times, "count|times|occur|often|digit|wie oft|combien de fois|veces|vezes|volte"),
     (

@@ -216,7 +216,8 @@ impl Scan<'_> {
             || !denied
                 && (range.start..at).any(|at| {
                     self.kind(at) == Kind::Unequal
-                        || self.tokens.means(at, Meaning::DENIES) && !self.is(at, &["no", "but"])
+                        || self.tokens.means(at, Meaning::DENIES)
+                            && !self.is(at, &["no", "but", "instead", "except", "rather"])
                 });
         features.set(F::Contrast, contrast);
         let target = matches!(cue, F::CueLink | F::CueColon | F::CueResult)

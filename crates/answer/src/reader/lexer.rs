@@ -408,7 +408,13 @@ impl Lexer<'_> {
         let next = rest[1..].chars().next();
         let operand_behind =
             next.is_some_and(|c| c.is_whitespace() || digit(c).is_some() || matches!(c, '(' | '-' | '$'));
-        if operand_before && operand_behind {
+        // "14 hours * 9": between spaces, behind a unit, no mark of italics.
+        let unit_before = matches!(self.last(), Some(Kind::Word(_)))
+            && before == Some(' ')
+            && rest[1..]
+                .strip_prefix(' ')
+                .is_some_and(|next| next.starts_with(|c: char| digit(c).is_some() || c == '$'));
+        if (operand_before || unit_before) && operand_behind {
             self.push(Kind::Operator('*'), 1);
         } else {
             self.skip(1, false);
@@ -487,7 +493,13 @@ impl Lexer<'_> {
             Some(Kind::Word(meaning)) => {
                 // "Answer - 123" has a dash.
                 let dash = c == '-' && !touching && meaning.has(Meaning::ANSWER);
-                if meaning.has(Meaning::LINK.with(Meaning::ANSWER)) && !dash {
+                // "It is now - 5 degrees."
+                let links = |back: usize| {
+                    let token = self.tokens.len().checked_sub(back).and_then(|at| self.tokens.get(at));
+                    matches!(token.map(|token| token.kind), Some(Kind::Word(meaning)) if meaning.has(Meaning::LINK))
+                };
+                let now = meaning.has(Meaning::FILLER) && links(2);
+                if (now || meaning.has(Meaning::LINK.with(Meaning::ANSWER))) && !dash {
                     spaced_digits && (gap || !before.is_some_and(|c| c.is_ascii_alphabetic()))
                 } else {
                     touching && (gap || before.is_some_and(|c| c as u32 >= 0x2e80))

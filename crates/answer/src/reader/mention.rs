@@ -182,7 +182,7 @@ impl Scan<'_> {
         let begins_with_number = matches!(self.kind(range.start), Kind::Number(_));
         features.set(F::Offer, !begins_with_number && self.opens_with(range, 2, Meaning::OFFER));
         features.set(F::Check, self.is_check(range));
-        features.set(F::Question, piece.asks);
+        features.set(F::Question, piece.asks && !self.states(range));
 
         features.set(F::Plans, self.opens_with(range, 4, Meaning::PLANS));
         let marker = |at: usize| self.markers.get(at).copied().unwrap_or(false);

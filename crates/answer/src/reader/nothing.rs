@@ -25,7 +25,7 @@ pub(super) fn nothing(
     none.set(F::NoneOnlyChecks, best == 0);
     let last = pieces.last();
     // "Should I take 4 weeks? Let me know."
-    let asks = |piece: &Piece| piece.asks && !scan.is_offer(&piece.range);
+    let asks = |piece: &Piece| piece.asks && !scan.states(&piece.range) && !scan.is_offer(&piece.range);
     let before_last = pieces.len().checked_sub(2).map(|at| &pieces[at]);
     let waits = last.is_some_and(|piece| !scan.has_number(&piece.range)) && before_last.is_some_and(asks);
     none.set(

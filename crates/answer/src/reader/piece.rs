@@ -297,6 +297,16 @@ impl<'a> Scan<'a> {
         })
     }
 
+    /// An announcement that ends with a question mark: "The answer is 42?"
+    pub(super) fn states(&self, range: &Range<usize>) -> bool {
+        let first = self.words(range).next();
+        let inverted = first.is_none_or(|at| {
+            self.tokens.means(at, Meaning::LINK)
+                || self.is(at, &["could", "can", "would", "should", "shall", "what", "how", "which", "do", "does"])
+        });
+        !inverted && self.opens_with(range, 4, Meaning::ANSWER) && self.has_number(range)
+    }
+
     /// A question to which an answer is needed: "How many stickers did you buy?"
     pub(super) fn asks_back(&self, range: &Range<usize>) -> bool {
         self.words(range).any(|at| {
@@ -312,8 +322,16 @@ impl<'a> Scan<'a> {
 
     /// True if a sentence withdraws what was said.
     pub(super) fn corrects(&self, range: &Range<usize>) -> bool {
-        self.words(range)
-            .any(|at| self.tokens.means(at, Meaning::CORRECTS) || self.is(at, &["hold"]) && self.is(at + 1, &["on"]))
+        // "This is wrong."
+        let wrong = !self.has_number(range)
+            && self.opens_with(range, 2, Meaning::SUBJECT)
+            && self
+                .words(range)
+                .any(|at| self.is(at, &["wrong", "incorrect", "falsch", "faux", "incorrecto", "errado", "sbagliato"]));
+        wrong
+            || self.words(range).any(|at| {
+                self.tokens.means(at, Meaning::CORRECTS) || self.is(at, &["hold"]) && self.is(at + 1, &["on"])
+            })
     }
 
     /// The share of a sentence's neighbouring words that are the question's, three by three, in eighths.

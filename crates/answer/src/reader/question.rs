@@ -143,7 +143,7 @@ impl Question {
             asks_year: form == Form::Number && has(Ask::Year),
             asks_remainder: has(Ask::Remainder) || has(Ask::Rest) && form == Form::Integer,
             asks_rank: has(Ask::Rank),
-            asks_fraction: has(Ask::Part),
+            asks_fraction: has(Ask::Part) || has(Ask::Simplest),
             asks_brackets: has(Ask::Brackets),
             asks_times: has(Ask::Times),
             asks_difference: has(Ask::Difference),
@@ -203,6 +203,11 @@ impl Question {
             ([top, bottom], [operand]) => *operand == format!("{}/{}", top.text, bottom.text),
             _ => false,
         }
+    }
+
+    /// True if a number is the only one of a question that asks for no fraction: "What is 7/2?"
+    pub fn is_only_operand(&self, number: &Number) -> bool {
+        !self.asks_fraction && self.operands.len() == 1 && self.operands[0] == number.text
     }
 
     /// True if a number is written as was asked; any number answers a word problem.

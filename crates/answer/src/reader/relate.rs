@@ -8,6 +8,7 @@ use super::scan::Scan;
 use super::token::Kind;
 use super::value;
 use super::vocabulary::Meaning;
+use crate::number::words::scaled;
 
 /// What the mentions of a text say about each other.
 pub(super) fn relate(
@@ -28,6 +29,19 @@ pub(super) fn relate(
     );
     for (index, mention) in mentions.iter_mut().enumerate() {
         mention.features.set(F::Refuted, wrong.get(&keys[index]).is_some_and(|&last| last > index));
+    }
+    // "0.6, which is 60%" says one thing twice.
+    for index in 1..mentions.len() {
+        let (before, number) = (scan.number(mentions[index - 1].at), scan.number(mentions[index].at));
+        if let (Some(before), Some(number)) = (before, number)
+            && number.percent
+            && !before.percent
+            && !scan.question.asks_percent
+            && mentions[index].piece == mentions[index - 1].piece
+            && scaled(&before.text, 2).is_some_and(|percent| value::same(&percent, &number.text))
+        {
+            mentions[index].features.add(F::Restates);
+        }
     }
     let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
     let with_numbers: Vec<usize> = {

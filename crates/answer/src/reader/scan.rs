@@ -78,7 +78,7 @@ impl<'a> Scan<'a> {
             if let Some(number) = tokens.number(at) {
                 // A fraction that is the operation which was asked for gives the question back.
                 let given_back = number.spelling == Spelling::Fraction
-                    && question.is_asked_operation(&[number])
+                    && (question.is_asked_operation(&[number]) || question.is_only_operand(number))
                     && question.form != Form::Fraction;
                 let excluded = number.name
                     || given_back

@@ -166,7 +166,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::CORRECTS,
-        "wait sorry actually correction oops hmm mistake mistaken recalculate apologies apologize oh nope scratch \
+        "corrected wait sorry actually correction oops hmm mistake mistaken recalculate apologies apologize oh nope scratch \
          moment entschuldigung korrektur pardon attends perdón espera desculpe scusa typo misread miscounted misspoke erratum verzeihung quatsch vertan tippfehler attendez désolé oups corrijo scusate aspetta anzi errei corrigindo przepraszam chwila pomyłka wacht foutje dur düzeltme извините опечатка точнее поправка простите стоп sorry",
     ),
     (
@@ -207,7 +207,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::ASKS,
-        "q question problem exercise user human instruction input task example query prompt frage pregunta pergunta \
+        "问题 题目 問題 質問 문제 질문 سؤال السؤال प्रश्न q question problem exercise user human instruction input task example query prompt frage pregunta pergunta \
          domanda вопрос aufgabe",
     ),
     (
