@@ -406,8 +406,9 @@ impl Lexer<'_> {
             return if power { self.push(Kind::Operator('^'), 2) } else { self.push(Kind::Bold, stars) };
         }
         let next = rest[1..].chars().next();
-        let operand_behind =
-            next.is_some_and(|c| c.is_whitespace() || digit(c).is_some() || matches!(c, '(' | '-' | '$'));
+        let operand_behind = next
+            .is_some_and(|c| c.is_whitespace() || digit(c).is_some() || matches!(c, '(' | '-' | '$'))
+            || rest[1..].strip_prefix('.').is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
         // "14 hours * 9": between spaces, behind a unit, no mark of italics.
         let unit_before = matches!(self.last(), Some(Kind::Word(_)))
             && before == Some(' ')
