@@ -248,3 +248,36 @@ fn what_is_told_beside_the_answer() {
     let two = read(&asked, "It's either 134 or 135.", false);
     assert_eq!((two.answer, two.rivals), (Err(NoAnswer::Rivals), vec!["134".to_owned(), "135".to_owned()]));
 }
+
+#[test]
+fn numbers_are_read_as_they_are_written_in_many_languages() {
+    for (prompt, completion, wanted) in [
+        ("كم كتابا بقي؟", "بقي خمسة وثلاثون كتابا.", Some("35")),
+        ("كم كتابا بقي؟", "المجموع خمس عشرة كتابا.", Some("15")),
+        ("كم كتابا بقي؟", "العدد هو مئة وعشرون كتابا.", Some("120")),
+        ("كم كتابا بقي؟", "الجواب هو ثلاثمئة وخمسة وأربعون.", Some("345")),
+        ("كم كتابا بقي؟", "الجواب: ألفان وخمسمئة.", Some("2500")),
+        ("كم كتابا بقي؟", "بقي أحد عشر كتابا.", Some("11")),
+        ("小明有多少本书？", "小明有三百二十五本书。", Some("325")),
+        ("一共多少？", "一共是两千零五元。", Some("2005")),
+        ("How much?", "It is 4 10/3.", None),
+        ("How much is it?", "The result is 3-1/2.", Some("7/2")),
+        ("What fraction?", "It comes to five over eight.", Some("5/8")),
+        ("How much is it?", "It is 8.0E+06.", Some("8.0e6")),
+        ("How much is it?", "It is 9.3 e 8.", Some("9.3e8")),
+        ("Wie lang ist das Band in Metern?", "Das Band ist 3,4 Meter lang.", Some("3.4")),
+        ("Quelle est la longueur ?", "La longueur est de 3,4 mètres.", Some("3.4")),
+        ("¿Cuánto mide?", "Mide 3,4 metros.", Some("3.4")),
+        ("What is the balance?", "The balance is **- $5**.", Some("-5")),
+        ("What is the value?", "The value is $- 5$.", Some("-5")),
+        ("How many?", "Result:\n- 5 apples", Some("5")),
+        ("What fraction is it?", "The answer is ${10}/{11}$.", Some("10/11")),
+    ] {
+        let reading = read(&Asked { prompt, form: Form::Number }, completion, false);
+        let same = match (reading.text(), wanted) {
+            (Some(read), Some(wanted)) => super::same_number(read, wanted),
+            (read, wanted) => read == wanted,
+        };
+        assert!(same, "{completion}: {:?} instead of {wanted:?}", reading.text());
+    }
+}

@@ -139,6 +139,7 @@ fn in_words(
                 })
             })
             .collect();
+        let found = arabic(&lower, &parts, language).or(found);
         let Some(found) = found.filter(|found| !found.is_empty()) else { break };
         if parts.is_empty() && matches!(found[0], Part::Joint) {
             let follows = part(&tokens.slice(next + 1).to_lowercase(), language);
@@ -214,6 +215,18 @@ fn in_words(
         end,
     };
     Some((number, next))
+}
+
+/// A part of an Arabic number: what "and" stands before in one word, and the ten of eleven to nineteen.
+fn arabic(word: &str, before: &[Part], language: Language) -> Option<Vec<Part>> {
+    if language != Language::Other || word.is_ascii() {
+        return None;
+    }
+    if matches!(word, "عشر" | "عشرة") && matches!(before.last(), Some(Part::Small(1..=9))) {
+        return Some(vec![Part::Joint, Part::Small(10)]);
+    }
+    let second = part(word.strip_prefix('و')?, language)?;
+    Some(if before.is_empty() { vec![second] } else { vec![Part::Joint, second] })
 }
 
 /// Words that are a number where a number of things was asked for: "none", "there are no", "no apples are left", "twice".

@@ -431,6 +431,12 @@ const ARABIC: &[(&str, Part)] = &[
     ("صفر", Part::Small(0)),
     ("واحد", Part::Small(1)),
     ("واحدة", Part::Small(1)),
+    ("أحد", Part::Small(1)),
+    ("إحدى", Part::Small(1)),
+    ("اثنا", Part::Small(2)),
+    ("اثني", Part::Small(2)),
+    ("اثنتا", Part::Small(2)),
+    ("اثنتي", Part::Small(2)),
     ("اثنان", Part::Small(2)),
     ("اثنين", Part::Small(2)),
     ("اثنتان", Part::Small(2)),
@@ -476,9 +482,14 @@ const ARABIC: &[(&str, Part)] = &[
     ("مئتين", Part::Small(200)),
     ("مائتين", Part::Small(200)),
     ("ألف", Part::Power(3)),
+    ("ألفا", Part::Power(3)),
+    ("ألفان", Part::Small(2000)),
+    ("ألفين", Part::Small(2000)),
     ("آلاف", Part::Power(3)),
     ("الف", Part::Power(3)),
     ("مليون", Part::Power(6)),
+    ("ملايين", Part::Power(6)),
+    ("مليار", Part::Power(9)),
 ];
 
 const DUTCH: &[(&str, u64)] = &[
@@ -710,13 +721,23 @@ pub fn part(word: &str, language: Language) -> Option<Part> {
     }
 }
 
+/// Hundreds in one word: ثلاثمئة.
+fn arabic_hundreds(word: &str) -> Option<Part> {
+    let unit = word.strip_suffix("مئة").or_else(|| word.strip_suffix("مائة")).filter(|unit| !unit.is_empty())?;
+    let unit = if unit == "ثمان" { "ثماني" } else { unit };
+    match ARABIC.iter().find(|(name, _)| *name == unit)?.1 {
+        Part::Small(value @ 3..=9) => Some(Part::Small(100 * value)),
+        _ => None,
+    }
+}
+
 /// Arabic, Korean and Hindi.
 fn other(word: &str) -> Option<Part> {
     let of = |word: &str| ARABIC.iter().find(|(name, _)| *name == word).map(|(_, part)| *part);
     if word.is_ascii() {
         return None;
     }
-    if let Some(part) = of(word).or_else(|| word.strip_prefix('و').and_then(of)) {
+    if let Some(part) = of(word).or_else(|| arabic_hundreds(word)) {
         return Some(part);
     }
     if let Some(value) = HINDI.iter().position(|one| *one == word) {
