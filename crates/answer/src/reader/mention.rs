@@ -23,23 +23,29 @@ pub(super) struct Mention {
 /// Farthest token that is looked at before a number for what leads to it.
 pub(super) const NEAR: usize = 14;
 
+/// A sentence, with what holds of all its numbers.
+struct Sentence {
+    range: Range<usize>,
+    features: Features,
+    restates: bool,
+    /// Number of its colons, and the first one; its end where there is none.
+    colons: usize,
+    first_colon: usize,
+    turn: usize,
+    /// Whether it is a hypothesis, before its turn and behind.
+    hypothetical: [bool; 2],
+}
+
 impl Scan<'_> {
     /// The mentions of a sentence, in order.
     pub(super) fn mentions(&self, index: usize, pieces: &[Piece]) -> Vec<Mention> {
         let piece = &pieces[index];
+        let sentence = self.sentence(piece);
         let range = piece.range.clone();
         let mut found: Vec<Mention> = Vec::new();
-        let whole = self.features_of_piece(piece);
         let mut depth = 0usize;
-        let mut elaborates = false;
+        let (mut elaborates, mut stated_before_colon) = (false, false);
         let mut computed_at = None;
-        let mut stated_before_colon = false;
-        let restates = self.restates(&range);
-        let colons = range.clone().filter(|&at| self.kind(at) == Kind::Colon).count();
-        let first_colon = range.clone().find(|&at| self.kind(at) == Kind::Colon).unwrap_or(range.end);
-        let turn = self.turn(&range);
-        let hypothetical =
-            [range.start..turn, turn..range.end].map(|part| !part.is_empty() && self.is_hypothetical(&part));
         for at in range.clone() {
             match self.kind(at) {
                 Kind::Open if self.is_answer_in_brackets(at, range.start) => {}
@@ -51,7 +57,7 @@ impl Scan<'_> {
                             && mention.features.any(&[F::CueLink, F::CueGives, F::EqualsLast])
                             && !mention.features.has(F::EqualsLeft)
                     });
-                    elaborates |= colons == 1
+                    elaborates |= sentence.colons == 1
                         && found.iter().any(|mention| {
                             mention.at + 6 > at && (mention.at > range.start || mention.features.has(F::HasUnit))
                         })
@@ -62,19 +68,7 @@ impl Scan<'_> {
                     elaborates |= !found.is_empty()
                 }
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
-                    let mut features = whole;
-                    features.set(F::Restates, restates && at < first_colon);
-                    features.set(F::SaidWrong, self.is_said_wrong(at, &range));
-                    self.expression(at, &range, &mut features);
-                    // What was computed is said, whatever it would be for.
-                    let computed = features.has(F::Computed);
-                    if computed {
-                        features.remove(&[F::IfWould, F::Unsure, F::Plans]);
-                    }
-                    features.set(F::Hypothetical, !computed && hypothetical[usize::from(at >= turn)]);
-                    self.form(at, &mut features);
-                    self.cue(at, &range, &mut features);
-                    self.clause(at, &range, &mut features);
+                    let mut features = self.features_at(at, &sentence);
                     let brackets =
                         at > range.start && self.kind(at - 1) == Kind::Open && self.kind(at + 1) == Kind::Close;
                     features.set(F::Tagged, self.question.asks_brackets && brackets && !features.has(F::Denied));
@@ -83,9 +77,6 @@ impl Scan<'_> {
                         F::Elaborates,
                         elaborates && !(features.has(F::EqualsLast) && features.has(F::EndsSentence)),
                     );
-                    features.set(F::Example, self.is_example(at));
-                    features.set(F::Cut, self.is_cut(at));
-                    features.set(F::Choice, self.options.binary_search_by_key(&at, |&(_, option)| option).is_ok());
                     // "It is 132: the first number is 18, and the second one is 30."
                     let behind = features.any(&[F::EqualsLast, F::BeginsSentence])
                         || features.has(F::CueColon) && features.has(F::EndsSentence);
@@ -108,6 +99,45 @@ impl Scan<'_> {
         self.comparison(&range, &mut found);
         self.order(&range, &mut found);
         found
+    }
+
+    /// What its sentence says of a number, but for its marks and those beside it.
+    fn features_at(&self, at: usize, sentence: &Sentence) -> Features {
+        let range = &sentence.range;
+        let mut features = sentence.features;
+        features.set(F::Restates, sentence.restates && at < sentence.first_colon);
+        features.set(F::SaidWrong, self.is_said_wrong(at, range));
+        self.expression(at, range, &mut features);
+        // What was computed is said, whatever it would be for.
+        let computed = features.has(F::Computed);
+        if computed {
+            features.remove(&[F::IfWould, F::Unsure, F::Plans]);
+        }
+        features.set(F::Hypothetical, !computed && sentence.hypothetical[usize::from(at >= sentence.turn)]);
+        self.form(at, &mut features);
+        self.cue(at, range, &mut features);
+        self.clause(at, range, &mut features);
+        features.set(F::Example, self.is_example(at));
+        features.set(F::Cut, self.is_cut(at));
+        features.set(F::Choice, self.options.binary_search_by_key(&at, |&(_, option)| option).is_ok());
+        features
+    }
+
+    /// What is looked up once for all numbers of a sentence.
+    fn sentence(&self, piece: &Piece) -> Sentence {
+        let range = piece.range.clone();
+        let colons = |&at: &usize| self.kind(at) == Kind::Colon;
+        let turn = self.turn(&range);
+        let hypothetical = |part: Range<usize>| !part.is_empty() && self.is_hypothetical(&part);
+        Sentence {
+            features: self.features_of_piece(piece),
+            restates: self.restates(&range),
+            colons: range.clone().filter(colons).count(),
+            first_colon: range.clone().find(colons).unwrap_or(range.end),
+            turn,
+            hypothetical: [hypothetical(range.start..turn), hypothetical(turn..range.end)],
+            range,
+        }
     }
 
     /// The turn of a sentence, ", but"; its end where there is none.
