@@ -37,7 +37,7 @@ const PHRASES: [(Ask, &str); 19] = [
     (Ask::Division, "divi"),
     (Ask::Binary, "binary"),
     (Ask::Counts, "how many|how much|count|wie viel|combien|cuánt|quant"),
-    (Ask::Table, "table:|text:|passage|\\|"),
+    (Ask::Table, r"table:|text:|passage|(?m:^\s*\|.*\|)"),
     (Ask::Percent, "percent|per cent|prozent|pourcent|porcentaje|porcentagem"),
     (Ask::Year, "which year|what year"),
     (Ask::Remainder, "remainder|modul| mod "),

@@ -125,7 +125,7 @@ impl Scan<'_> {
                         && self.is(before - 1, &["takes", "take", "brings", "bring", "took", "brought"])
                         || is(&["at"])
                             && before > start
-                            && self.is(before - 1, &["looking", "stands", "stood", "stand", "put"])
+                            && self.is(before - 1, &["we're", "i'm", "looking", "stands", "stood", "stand", "put"])
                     {
                         break F::CueGives;
                     }

@@ -27,7 +27,7 @@ features! {
     // Expressions.
     EqualsLast, EqualsMiddle, EqualsLeft, About, AskedEquation, LeftOfOperation,
     // Form and unit.
-    InForm, OutOfForm, AskedUnit, OtherUnit, HasUnit, PercentAsked, PercentOdd, SmallWord, Ordinal, OrdinalAsked,
+    InForm, OutOfForm, AskedUnit, OtherUnit, HasUnit, PercentAsked, PercentOdd, SmallWord, SmallNumeral, Ordinal, OrdinalAsked,
     YearAsked, YearOdd, CountWord, OtherPart,
     // The word before.
     CueLink, CueGives, CueConcludes, CueColon, CueArrow, CueTotal, CueContext, CueTo, CueThan, CueAnd, CueOr, CueComma,

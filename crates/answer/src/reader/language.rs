@@ -63,7 +63,7 @@ fn told_by(text: &str) -> Option<Language> {
             'ñ' | '¿' | '¡' => Language::Spanish,
             'ã' | 'õ' => Language::Portuguese,
             'ß' => Language::German,
-            'œ' | 'ê' | 'è' | 'û' => Language::French,
+            'œ' | 'ê' | 'û' => Language::French,
             'ł' | 'ą' | 'ę' | 'ś' | 'ż' | 'ź' | 'ć' | 'ń' | 'ř' | 'ě' | 'ů' | 'ğ' | 'ı' | 'ş' | 'ő' | 'ű' | 'å'
             | 'č' | 'š' | 'ž' => Language::CommaDecimal,
             _ => continue,

@@ -96,6 +96,11 @@ impl Scan<'_> {
         for mention in found.iter_mut().filter(|mention| mention.features.has(F::OtherPart)) {
             mention.features.remove(&[F::NamesTarget]);
         }
+        // "Because there are 2 trains and 3 buses, 5 leave": what its reason is for stands behind.
+        let concluded = found.iter().any(|mention| !mention.features.has(F::InReason) && mention.features.tier() > 0);
+        for mention in found.iter_mut().filter(|_| concluded) {
+            mention.features.remove(&[F::ReasonFirst]);
+        }
         self.comparison(&range, &mut found);
         self.order(&range, &mut found);
         found
@@ -309,8 +314,10 @@ impl Scan<'_> {
         let counts =
             number.spelling == Spelling::Words && number.text == "0" || self.is(at, &["once", "twice", "thrice"]);
         features.set(F::CountWord, counts);
-        features
-            .set(F::SmallWord, number.spelling == Spelling::Words && small && !counts && !features.has(F::AskedUnit));
+        let spelt = number.spelling == Spelling::Words && small && !counts && !features.has(F::AskedUnit);
+        let pronoun = matches!(number.text.as_str(), "1" | "2" | "3");
+        features.set(F::SmallWord, spelt && pronoun);
+        features.set(F::SmallNumeral, spelt && !pronoun);
         features.set(F::Ordinal, number.ordinal && !question.asks_rank);
         features.set(F::OrdinalAsked, number.ordinal && question.asks_rank);
         let year = number.spelling == Spelling::Integer

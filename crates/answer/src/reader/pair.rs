@@ -4,12 +4,25 @@ use std::ops::Range;
 use super::feature::{Feature as F, Features};
 use super::scan::Scan;
 use super::token::Kind;
+use super::value;
 use super::vocabulary::Meaning;
+use crate::number::words::scaled;
 
 /// Most words of a unit between two numbers of a pair.
 const UNITS: usize = 4;
 
 impl Scan<'_> {
+    /// True if two numbers are one: 0.4 and 40 %.
+    fn is_same_share(&self, a: usize, b: usize) -> bool {
+        let share = |whole: usize, percent: usize| match (self.number(whole), self.number(percent)) {
+            (Some(whole), Some(percent)) if percent.percent && !whole.percent => {
+                scaled(&whole.text, 2).is_some_and(|text| value::same(&text, &percent.text))
+            }
+            _ => false,
+        };
+        self.same(a, b) || share(a, b) || share(b, a)
+    }
+
     /// Numbers beside a number that have its standing: "84 or 85", "2, 3 and 5".
     pub(super) fn pair(&self, at: usize, range: &Range<usize>, features: &mut Features) {
         let is_number = |at: usize| at >= range.start && at < range.end && matches!(self.kind(at), Kind::Number(_));
@@ -46,7 +59,7 @@ impl Scan<'_> {
             while other < range.end && (self.is_mark(other) || self.tokens.means(other, Meaning::FILLER)) {
                 other += 1;
             }
-            if is_number(other) && self.is_alone(other) && !about && !self.same(at, other) {
+            if is_number(other) && self.is_alone(other) && !about && !self.is_same_share(at, other) {
                 let (_, other_unit) = self.behind(other);
                 let units = has_unit
                     && other_unit
@@ -74,7 +87,7 @@ impl Scan<'_> {
                 }
                 other -= 1;
             }
-            if is_number(other) && self.is_alone(other) && !self.same(at, other) {
+            if is_number(other) && self.is_alone(other) && !self.is_same_share(at, other) {
                 let both = self.is_unit(other + 1)
                     && self.is_unit(at + 1)
                     && !self.tokens.slice(other + 1).eq_ignore_ascii_case(self.tokens.slice(at + 1));

@@ -154,9 +154,11 @@ impl<'a> Scan<'a> {
     /// A tick behind an equation or a comparison; one beside a number or an answer in bold type checks nothing.
     fn is_ticked(&self, range: &Range<usize>) -> bool {
         let tick = range.clone().find(|&at| self.kind(at) == Kind::Check);
-        let numbers = range.clone().filter(|&at| matches!(self.kind(at), Kind::Number(_))).count();
+        let compares = range
+            .clone()
+            .any(|at| matches!(self.kind(at), Kind::Equals | Kind::Less | Kind::Greater | Kind::Operator(_)));
         let marked = range.clone().any(|at| self.kind(at) == Kind::Bold || self.tokens.means(at, Meaning::ANSWER));
-        tick.is_some_and(|tick| numbers > 1 && !(marked && self.tokens.slice(tick) == "✅"))
+        tick.is_some_and(|tick| compares && !(marked && self.tokens.slice(tick) == "✅"))
     }
 
     /// A check, a note, a remark in brackets: no new answer.
@@ -267,7 +269,7 @@ impl<'a> Scan<'a> {
 
     /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
     pub(super) fn restates(&self, range: &Range<usize>) -> bool {
-        const ASKED: [&str; 17] = [
+        const ASKED: [&str; 16] = [
             "asked",
             "asks",
             "asking",
@@ -284,7 +286,6 @@ impl<'a> Scan<'a> {
             "pregunta",
             "chiede",
             "perguntou",
-            "told",
         ];
         let mut words = self.words(range).take(6);
         words.any(|at| {
@@ -293,6 +294,7 @@ impl<'a> Scan<'a> {
                 || self.is(at, &["question", "frage", "pregunta", "domanda", "pergunta", "вопрос", "pytanie"])
                     && self.tokens.means(at + 1, Meaning::LINK)
                 || self.is(at, &["wants"]) && self.is(at + 2, &["know", "find", "calculate"])
+                || at > range.start && self.is(at, &["told"]) && self.is(at - 1, &["are", "were", "is", "been"])
                 || self.is(at, &ASKED) && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
         })
     }

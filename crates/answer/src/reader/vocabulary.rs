@@ -152,7 +152,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::CONTEXT,
-        "w z przez dla på med från av op met uit voor için ile di dari dengan untuk selama dalam setiap trong với mỗi в на с из за по для में से في من على em com durante mentre from per each every after between than at on during within versus vs against over under above below of in for \
+        "im am zum zur beim vom ins contre w z przez dla på med från av op met uit voor için ile di dari dengan untuk selama dalam setiap trong với mỗi в на с из за по для में से في من على em com durante mentre from per each every after between than at on during within versus vs against over under above below of in for \
          with among von pro je jede jeden nach zwischen als bei auf mit aus für de par chaque après entre que dans \
          sur pour avec por cada después en con para de do da per ogni dopo con",
     ),
