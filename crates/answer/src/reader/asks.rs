@@ -45,7 +45,7 @@ const PHRASES: [(Ask, &str); 19] = [
     (
         Ask::Rank,
         "position|which place|what place|rank|what floor|which floor|which row|which letter|what number|which number|from the left|from the right|\
-     in line|in which|which day|stelle|platz",
+     in line|in which|which day|what day|which term|what term|which month|which week|which step|which page|which round|which attempt|stelle|platz",
     ),
     (Ask::Part, "fraction|what part|what share|bruchteil|quelle part|qué parte|que parte"),
     (Ask::Simplest, "simplif|lowest terms|reduce|irreducible|kürze|mixed number"),

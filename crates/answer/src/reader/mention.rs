@@ -69,6 +69,12 @@ impl Scan<'_> {
                 }
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = self.features_at(at, &sentence);
+                    // "163 min, i.e. 2 h 43 min"
+                    let again = (range.start.max(at.saturating_sub(6))..at)
+                        .any(|before| self.is(before, &["i.e", "i.e.", "d.h", "d.h."]));
+                    if again && found.iter().any(|mention| mention.features.has(F::AskedUnit)) {
+                        features.add(F::Restates);
+                    }
                     let brackets =
                         at > range.start && self.kind(at - 1) == Kind::Open && self.kind(at + 1) == Kind::Close;
                     features.set(F::Tagged, self.question.asks_brackets && brackets && !features.has(F::Denied));

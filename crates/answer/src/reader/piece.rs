@@ -167,6 +167,8 @@ impl<'a> Scan<'a> {
         let bracketed = first == Kind::Open && last == Kind::Close && range.len() > 3;
         bracketed
             || self.is_ticked(range)
+            || self.is(range.start, &["estimate", "estimation", "überschlag", "estimación", "approximation"])
+                && self.kind(range.start + 1) == Kind::Colon
             || self.is(range.start, &["by"]) && self.is(range.start + 1, &["the"]) && self.is(range.start + 2, &["way"])
             || self
                 .words(range)

@@ -538,7 +538,16 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
         let (a, b) = (tokens.slice(pair[0]).to_ascii_lowercase(), tokens.slice(pair[1]).to_lowercase());
         let beside = pair[1] == pair[0] + 1;
         // "combien de jours"
-        let b = if matches!(b.as_str(), "de" | "of" | "d") { tokens.slice(pair[1] + 1).to_lowercase() } else { b };
+        let b = if matches!(b.as_str(), "de" | "of" | "d") {
+            // "how many of these towns"
+            let names = |at: &usize| {
+                let word = tokens.slice(*at).to_ascii_lowercase();
+                !matches!(word.as_str(), "the" | "these" | "those" | "his" | "her" | "their" | "them")
+            };
+            (pair[1] + 1..pair[1] + 4).find(names).map_or_else(String::new, |at| tokens.slice(at).to_lowercase())
+        } else {
+            b
+        };
         let named = !matches!(tokens.kind(pair[1]), Kind::Word(meaning) if meaning.has(NO_UNIT))
             && !matches!(b.as_str(), "all" | "total");
         if beside && named && ASKS_UNITS.contains(&a.as_str()) && b.len() > 1 {

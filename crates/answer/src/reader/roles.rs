@@ -121,7 +121,9 @@ impl Scan<'_> {
     /// Step 2, page 112, 3 significant figures, 12 May.
     pub(super) fn is_label(&self, at: usize) -> bool {
         let before = at.checked_sub(1).map_or(Meaning::default(), |before| self.tokens.meaning(before));
-        let label = before.has(Meaning::LABEL) && !before.has(Meaning::ANSWER);
+        // "day 6" where a day was asked for
+        let asked = at > 0 && self.question.asked_words(self.tokens.slice(at - 1)) != 0;
+        let label = before.has(Meaning::LABEL) && !before.has(Meaning::ANSWER) && !asked;
         let no = label && at.checked_sub(1).is_some_and(|before| self.tokens.slice(before).eq_ignore_ascii_case("no"));
         let hashed = matches!(at.checked_sub(1).map(|before| self.tokens.slice(before)), Some("#" | "§" | "№" | "©"));
         let behind = self.tokens.slice(at + 1);
@@ -131,7 +133,8 @@ impl Scan<'_> {
             self.tokens.means(at + 1, Meaning::MONTH) && behind.starts_with(char::is_uppercase)
         };
         // The year behind "12 May".
-        let year = at >= 2
+        let year = !self.question.asks_year
+            && at >= 2
             && self.tokens.means(at - 1, Meaning::MONTH)
             && self.tokens.slice(at - 1).starts_with(char::is_uppercase);
         // "the fourth quarter", "the second half"

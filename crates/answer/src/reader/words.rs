@@ -245,6 +245,10 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
     };
     // "once in the row", not "once upon a time" and "twice as many"
     let times = || !matches!(tokens.kind(at + 1), Kind::Word(m) if !m.has(Meaning::CONTEXT) && !is(at + 1, &["altogether", "overall", "there"]));
+    let denied = || {
+        (at.saturating_sub(4)..at)
+            .any(|before| tokens.slice(before).to_ascii_lowercase().ends_with("n't") || is(before, &["not", "never"]))
+    };
     const NONE: [&str; 18] = [
         "none", "nobody", "nothing", "ninguno", "ninguna", "nada", "nadie", "keine", "keiner", "keines", "nichts",
         "niemand", "aucun", "aucune", "nessuno", "nessuna", "nenhum", "nenhuma",
@@ -253,13 +257,7 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
         () if is(at, &NONE) && (begins || linked) => "0",
         () if is(at, &["no"]) && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
         // "He doesn't have any left."
-        () if is(at, &["any"])
-            && (at.saturating_sub(4)..at).any(|before| {
-                tokens.slice(before).to_ascii_lowercase().ends_with("n't") || is(before, &["not", "never"])
-            }) =>
-        {
-            "0"
-        }
+        () if is(at, &["any"]) && denied() && (remains() || !matches!(tokens.kind(at + 1), Kind::Word(_))) => "0",
         () if is(at, &["once"]) && times() => "1",
         () if is(at, &["twice"]) && times() => "2",
         () if is(at, &["thrice"]) && times() => "3",
