@@ -387,19 +387,3 @@ fn an_import_of_many_logs_is_a_short_screen_and_a_whole_document() {
     assert_eq!(stderr(&output).matches("has this log already").count(), 100, "{}", stderr(&output));
     assert!(stderr(&output).contains("50 more logs are known already"), "{}", stderr(&output));
 }
-
-#[test]
-fn threads_that_do_not_start_are_done_without() {
-    let folder = tempfile::tempdir().unwrap();
-    lm_eval(folder.path(), &[line(0, json!({})), line(1, json!({}))], "m", &["acc"]);
-    // Their stacks alone take ten times the memory that there is.
-    let script = format!("ulimit -v 1048576; exec timeout 60 {} import log", env!("CARGO_BIN_EXE_earnest"));
-    let output = Command::new("sh")
-        .args(["-c", &script])
-        .env("RAYON_NUM_THREADS", "5000")
-        .env_remove("EARNEST_RESULTS")
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
