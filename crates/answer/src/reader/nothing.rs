@@ -98,7 +98,9 @@ pub(super) fn nothing(
             !(scan.is_alone(at) || bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other)))
         })
     });
-    none.set(F::NoneOperation, operation);
+    // "14 = 72 / 5" is no operation without a result.
+    let done = mentions.iter().any(|mention| mention.features.has(F::AskedEquation));
+    none.set(F::NoneOperation, operation && !done);
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
     let null = (0..scan.tokens.tokens.len()).any(|at| {
         scan.tokens.means(at, Meaning::ANSWER)

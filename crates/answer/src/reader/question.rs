@@ -188,11 +188,13 @@ impl Question {
             return false;
         }
         let plain = |text: &str| text.trim_start_matches('-').to_owned();
-        if numbers.len() == self.operands.len() && numbers.len() >= 2 {
+        // Numbers of the instruction ("in the range [1, 10)") stand before the operands.
+        let operands = &self.operands[self.operands.len().saturating_sub(numbers.len())..];
+        if numbers.len() == operands.len() && numbers.len() >= 2 {
             // In a repeated `a-b` the sign of the second may read as part of it.
             return numbers
                 .iter()
-                .zip(&self.operands)
+                .zip(operands)
                 .all(|(number, operand)| is_same(&plain(&number.text), &plain(operand)));
         }
         match (numbers, &self.operands[..]) {
