@@ -46,7 +46,7 @@ pub(crate) struct App {
 /// State of the routes.
 pub(crate) type Shared = State<Arc<App>>;
 
-/// What the address of a page may ask for, behind its `?`.
+/// Parameters of a page's address, behind its `?`.
 pub(crate) trait Parameters: DeserializeOwned {
     /// Names, each with what it takes.
     const TAKE: &'static [(&'static str, &'static str)];

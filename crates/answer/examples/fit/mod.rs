@@ -20,7 +20,7 @@ pub struct Row {
     pub texts: Vec<String>,
     /// By candidate the first one of its value.
     pub values: Vec<usize>,
-    /// What the reader reads, with the weights that it has.
+    /// Number read with the shipped weights.
     pub read: Option<String>,
     /// The label, then others that one could defend.
     pub labels: Vec<Option<String>>,
@@ -28,7 +28,7 @@ pub struct Row {
     pub prompt: String,
 }
 
-/// What a completion states, as far as it is known.
+/// Truth of the stated number, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stated {
     /// The right number: the first of a pair.

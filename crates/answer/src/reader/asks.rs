@@ -1,4 +1,4 @@
-//! What a prompt asks for, as its phrases tell.
+//! Phrases of a prompt, and the quantities and forms that they ask for.
 use std::sync::LazyLock;
 
 use regex::{RegexSet, SetMatches};
@@ -60,7 +60,7 @@ const PHRASES: [(Ask, &str); 19] = [
 
 static SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(PHRASES.map(|(_, phrases)| phrases)).ok());
 
-/// What a prompt asks for.
+/// Quantities and forms that a prompt asks for.
 #[derive(Debug)]
 pub(super) struct Asks(Option<SetMatches>);
 

@@ -51,7 +51,7 @@ impl Scan<'_> {
         }
     }
 
-    /// What one word or sign that compares says of the numbers beside it.
+    /// Marks the numbers beside one word or sign that compares.
     pub(super) fn compared_by(&self, at: usize, range: &Range<usize>, extreme: Extreme, found: &mut [Mention]) {
         let up = self.kind(at) == Kind::Greater || self.tokens.means(at, Meaning::UP);
         let wanted = up == (extreme == Extreme::Largest);

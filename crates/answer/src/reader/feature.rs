@@ -1,4 +1,4 @@
-//! What is said for and against a number's being the answer, and what each counts.
+//! Features: the evidence for and against a number's being the answer, and their weights.
 use std::sync::LazyLock;
 
 macro_rules! features {

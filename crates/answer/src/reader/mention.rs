@@ -32,7 +32,7 @@ struct Sentence {
     colons: usize,
     first_colon: usize,
     turn: usize,
-    /// Whether it is a hypothesis, before its turn and behind.
+    /// A hypothesis: before its turn, behind it.
     hypothetical: [bool; 2],
 }
 
@@ -112,7 +112,7 @@ impl Scan<'_> {
         found
     }
 
-    /// What its sentence says of a number, but for its marks and those beside it.
+    /// Features of a number from its own sentence, but for its marks and the numbers beside it.
     fn features_at(&self, at: usize, sentence: &Sentence) -> Features {
         let range = &sentence.range;
         let mut features = sentence.features;
@@ -134,7 +134,7 @@ impl Scan<'_> {
         features
     }
 
-    /// What is looked up once for all numbers of a sentence.
+    /// Looks up once the properties that all numbers of a sentence share.
     fn sentence(&self, piece: &Piece) -> Sentence {
         let range = piece.range.clone();
         let colons = |&at: &usize| self.kind(at) == Kind::Colon;
@@ -204,7 +204,7 @@ impl Scan<'_> {
                 || denied && words().any(|at| self.is(at, &["right", "correct", "richtig", "correcto"])))
     }
 
-    /// What holds of every number of a sentence.
+    /// Features of every number of a sentence.
     pub(super) fn features_of_piece(&self, piece: &Piece) -> Features {
         let range = &piece.range;
         let mut features = Features::default();
@@ -245,7 +245,7 @@ impl Scan<'_> {
         features
     }
 
-    /// Where the mentions stand in their sentence.
+    /// Marks first, last and only numbers of a sentence.
     pub(super) fn order(&self, range: &Range<usize>, found: &mut [Mention]) {
         let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
         let totals = table && range.clone().any(|at| self.tokens.means(at, Meaning::TOTALS.with(Meaning::ANSWER)));
@@ -274,7 +274,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a number is written and counted as was asked.
+    /// Compares the form and the unit of a number with those that were asked for.
     pub(super) fn form(&self, at: usize, features: &mut Features) {
         let Some(number) = self.number(at) else { return };
         let question = self.question;

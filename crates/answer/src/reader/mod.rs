@@ -65,7 +65,7 @@ pub fn read(asked: &Asked<'_>, completion: &str, truncated: bool) -> Reading {
     }
 }
 
-/// What the reader sees in a completion: the evidence on every number and on there being no answer, by name. For those who fit the weights.
+/// Evidence in a completion: features of every number, by its spelling, and those of there being no answer. For those who fit the weights.
 pub fn evidence(asked: &Asked<'_>, completion: &str, truncated: bool) -> (Vec<(String, Vec<Feature>)>, Vec<Feature>) {
     let completion = match opened_by(asked.prompt) {
         Some(marker) => format!("{marker}{completion}"),

@@ -1,4 +1,4 @@
-//! What speaks for a completion's giving no answer.
+//! Evidence for a completion's giving no answer.
 
 use super::feature::{Feature as F, Features};
 use super::mention::Mention;
@@ -8,7 +8,7 @@ use super::scan::Scan;
 use super::token::Kind;
 use super::vocabulary::Meaning;
 
-/// What speaks for there being no answer.
+/// Collects the evidence for there being no answer.
 pub(super) fn nothing(
     scan: &Scan<'_>,
     pieces: &[Piece],

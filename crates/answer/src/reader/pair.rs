@@ -14,13 +14,17 @@ const UNITS: usize = 4;
 impl Scan<'_> {
     /// True if two numbers are one: 0.4 and 40 %.
     fn is_same_share(&self, a: usize, b: usize) -> bool {
-        let share = |whole: usize, percent: usize| match (self.number(whole), self.number(percent)) {
+        self.same(a, b) || self.is_percentage_of(a, b) || self.is_percentage_of(b, a)
+    }
+
+    /// True if the second number is the percentage of the first: 40 % of 0.4.
+    pub(super) fn is_percentage_of(&self, whole: usize, percent: usize) -> bool {
+        match (self.number(whole), self.number(percent)) {
             (Some(whole), Some(percent)) if percent.percent && !whole.percent => {
                 scaled(&whole.text, 2).is_some_and(|text| value::same(&text, &percent.text))
             }
             _ => false,
-        };
-        self.same(a, b) || share(a, b) || share(b, a)
+        }
     }
 
     /// Numbers beside a number that have its standing: "84 or 85", "2, 3 and 5".

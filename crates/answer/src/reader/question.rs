@@ -37,9 +37,9 @@ pub struct Question {
     pub asks_year: bool,
     pub asks_remainder: bool,
     pub asks_quotient: bool,
-    /// How much one thing is more than another.
+    /// It asks for a difference: by how much one thing is more than another.
     pub asks_difference: bool,
-    /// How often something happens.
+    /// It asks for a number of times.
     pub asks_times: bool,
     /// The answer is to stand in brackets.
     pub asks_brackets: bool,

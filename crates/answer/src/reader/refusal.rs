@@ -35,7 +35,7 @@ static IS_UNDETERMINED: LazyLock<Option<Regex>> = LazyLock::new(|| any(UNDETERMI
 static IS_OPEN: LazyLock<Option<Regex>> = LazyLock::new(|| any(DEPENDS));
 static IS_REFUSAL: LazyLock<Option<Regex>> = LazyLock::new(|| any(REFUSES));
 
-/// Where a text says that there is no answer, in bytes.
+/// Offsets, in bytes, of the phrases by which a text says that there is no answer.
 pub(super) fn undetermined(text: &str) -> Vec<usize> {
     IS_UNDETERMINED.iter().flat_map(|phrases| phrases.find_iter(text)).map(|found| found.start()).collect()
 }

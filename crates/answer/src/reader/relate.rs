@@ -1,4 +1,4 @@
-//! What the mentions of a text say about each other: which came later, which was withdrawn, which contradict.
+//! Relations between the mentions of a text: later ones, withdrawn ones, contradictions.
 use std::collections::HashMap;
 
 use super::feature::Feature as F;
@@ -8,9 +8,8 @@ use super::scan::Scan;
 use super::token::Kind;
 use super::value;
 use super::vocabulary::Meaning;
-use crate::number::words::scaled;
 
-/// What the mentions of a text say about each other.
+/// Sets the features that depend on the other mentions of a text.
 pub(super) fn relate(
     scan: &Scan<'_>,
     pieces: &[Piece],
@@ -32,23 +31,20 @@ pub(super) fn relate(
     }
     // "0.6, which is 60%" says one thing twice.
     for index in 1..mentions.len() {
-        let (before, number) = (scan.number(mentions[index - 1].at), scan.number(mentions[index].at));
-        if let (Some(before), Some(number)) = (before, number)
-            && number.percent
-            && !before.percent
-            && !scan.question.asks_percent
-            && mentions[index].piece == mentions[index - 1].piece
-            && scaled(&before.text, 2).is_some_and(|percent| value::same(&percent, &number.text))
-        {
+        let (before, mention) = (&mentions[index - 1], &mentions[index]);
+        let again = !scan.question.asks_percent
+            && mention.piece == before.piece
+            && scan.is_percentage_of(before.at, mention.at);
+        if again {
             mentions[index].features.add(F::Restates);
         }
     }
     let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
     let with_numbers: Vec<usize> = {
-        let mut places: Vec<usize> =
+        let mut pieces: Vec<usize> =
             mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
-        places.dedup();
-        places
+        pieces.dedup();
+        pieces
     };
     let (first, last) = (with_numbers.first().copied(), with_numbers.last().copied());
     let second_last = with_numbers.len().checked_sub(2).and_then(|at| with_numbers.get(at)).copied();
@@ -128,8 +124,8 @@ pub(super) fn relate(
         features.set(F::Repeated, times >= 4);
         features.set(F::LaterOther, features.has(F::Example) && last_other.is_some_and(|other| other > index));
         // A correction in a later sentence, with another number behind it, or in this one behind the number.
-        let next = corrected_at.get(corrected_at.partition_point(|&place| place <= piece));
-        let behind = next.map(|&place| mentions.partition_point(|mention| mention.piece < place));
+        let next = corrected_at.get(corrected_at.partition_point(|&corrected| corrected <= piece));
+        let behind = next.map(|&corrected| mentions.partition_point(|mention| mention.piece < corrected));
         let other = behind.and_then(|from| uniform.get(from)).is_some_and(|key| *key != Some(keys[index]));
         let withdrawn = other
             || corrected_at.binary_search(&piece).is_ok_and(|_| {

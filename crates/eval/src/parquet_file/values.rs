@@ -11,7 +11,7 @@ const MOST_SCALE: i32 = 154;
 /// The text of a value.
 ///
 /// # Errors
-/// What the value is, where it has no text or one beyond the limits.
+/// Kind of a value that has no text, or one beyond the limits.
 pub(crate) fn text(field: &Field) -> Result<String, String> {
     check(field)?;
     caught(|| field.to_string()).map_err(|reason| format!("a value that cannot be written: {reason}"))

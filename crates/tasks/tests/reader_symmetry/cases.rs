@@ -35,7 +35,7 @@ pub struct Case {
     pub a: Option<String>,
     pub b: Option<String>,
     pub words: Words,
-    /// What is counted: `stamps`.
+    /// Noun of the counted things: `stamps`.
     pub unit: Option<String>,
     /// A sentence that states «n» as the answer to this very question.
     pub statement: Option<String>,

@@ -1,9 +1,9 @@
 //! Sentences in which an answer is stated, in the manner of models of today.
 use super::cases::{Case, Number};
 
-/// A text with places for numbers and words; a case that has not all of them is not answered in it.
+/// A text with slots for numbers and words; a case that has not all of them is not answered in it.
 ///
-/// | place | filled with |
+/// | slot | filled with |
 /// |---|---|
 /// | `«n»` | the stated number; `«l»` in LaTeX, `«j»` as a JSON value |
 /// | `«m»` | another number of its shape |
@@ -422,27 +422,27 @@ impl Frame {
         if !fits {
             return None;
         }
-        place_in(self.text, case, number)
+        fill(self.text, case, number)
     }
 }
 
-/// A text with its places filled.
-fn place_in(text: &str, case: &Case, number: &Number) -> Option<String> {
+/// A text with its slots filled.
+fn fill(text: &str, case: &Case, number: &Number) -> Option<String> {
     let mut filled_text = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('«') {
-        let (place, behind) = after.split_once('»')?;
+        let (slot, behind) = after.split_once('»')?;
         filled_text.push_str(before);
-        filled_text.push_str(&filled(place, case, number)?);
+        filled_text.push_str(&filled(slot, case, number)?);
         rest = behind;
     }
     Some(filled_text + rest)
 }
 
-fn filled(place: &str, case: &Case, number: &Number) -> Option<String> {
+fn filled(slot: &str, case: &Case, number: &Number) -> Option<String> {
     let words = &case.words;
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    match place {
+    match slot {
         "n" => Some(number.said.clone()),
         "l" => Some(latex(&number.said)),
         "j" => {
@@ -454,16 +454,16 @@ fn filled(place: &str, case: &Case, number: &Number) -> Option<String> {
         "b" => case.b.clone(),
         "x" => operation(some(words.sign)?, &case.a, &case.b, str::to_owned),
         "lx" => operation(some(words.latex)?, &case.a, &case.b, latex),
-        "doing" => place_in(&some(words.doing)?, case, number),
-        "order" => place_in(&some(words.order)?, case, number),
+        "doing" => fill(&some(words.doing)?, case, number),
+        "order" => fill(&some(words.order)?, case, number),
         "name" => some(words.name),
         "back" => {
             let (a, b) = (case.a.as_ref()?, case.b.as_ref()?);
             some(words.back).map(|sign| format!("{} {sign} {b} = {a}", number.said))
         }
         "unit" => case.unit.clone(),
-        "says" => place_in(case.statement.as_ref()?, case, number),
-        "solution" => place_in(case.solution.as_ref()?, case, number),
+        "says" => fill(case.statement.as_ref()?, case, number),
+        "solution" => fill(case.solution.as_ref()?, case, number),
         _ => None,
     }
 }

@@ -110,7 +110,7 @@ impl Tally {
         )
     }
 
-    /// What does not hold.
+    /// Broken bounds, a sentence each.
     pub fn problems(&self, least: f64, least_of_one: f64, most_difference: f64) -> Vec<String> {
         let mut problems = Vec::new();
         for truth in Truth::ALL {

@@ -178,7 +178,7 @@ impl<'a> Placing<'a> {
         for samples in read {
             let mut batch = Batch::default();
             for (sample, held) in samples {
-                self.place(sample, held, &mut batch)?;
+                self.put(sample, held, &mut batch)?;
             }
             to.send(batch).map_err(gone)?;
         }
@@ -202,7 +202,8 @@ impl<'a> Placing<'a> {
         Ok(self.written)
     }
 
-    fn place<'b>(&mut self, sample: LogSample, held: Held<'b>, batch: &mut Batch<'b>) -> Result<(), Unwritten> {
+    /// Puts a sample into the batch that is written next.
+    fn put<'b>(&mut self, sample: LogSample, held: Held<'b>, batch: &mut Batch<'b>) -> Result<(), Unwritten> {
         if sample.epoch >= self.samples {
             return Err(Unwritten::Repeats(sample.epoch.saturating_add(1)));
         }

@@ -30,15 +30,15 @@ pub(crate) fn read_alike(scores: &mut [Scores]) {
 impl Scores {
     /// True if this scorer scored every sample.
     fn has_all_of(&self, scorer: &str) -> bool {
-        let Some(place) = self.rules.iter().position(|rule| rule == scorer) else { return false };
-        self.items.values().all(|item| item.rules.get(place).is_some_and(|(_, samples)| *samples == item.samples))
+        let Some(index) = self.rules.iter().position(|rule| rule == scorer) else { return false };
+        self.items.values().all(|item| item.rules.get(index).is_some_and(|(_, samples)| *samples == item.samples))
     }
 
     /// Makes the numbers of a scorer that scored every sample those that are compared.
     fn read_by(&mut self, scorer: &str) {
-        let Some(place) = self.rules.iter().position(|rule| rule == scorer) else { return };
+        let Some(index) = self.rules.iter().position(|rule| rule == scorer) else { return };
         for item in self.items.values_mut() {
-            let Some((sum, _)) = item.rules.get(place) else { continue };
+            let Some((sum, _)) = item.rules.get(index) else { continue };
             item.sum = *sum;
             item.is_binary = true;
         }
