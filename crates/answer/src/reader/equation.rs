@@ -54,7 +54,9 @@ impl Scan<'_> {
             Kind::Operator('^') => true,
             Kind::Operator(_) => self.is_operand(at + 1) || (self.truncated && at + 1 >= self.tokens.tokens.len()),
             Kind::Word(meaning) if meaning.has(Meaning::OPERATOR) => {
-                let next = if self.tokens.slice(at + 1).eq_ignore_ascii_case("by") { at + 2 } else { at + 1 };
+                // "divided by", "dividido entre"
+                let two = self.is(at + 1, &["by"]) || self.tokens.means(at + 1, Meaning::OPERATOR);
+                let next = if two { at + 2 } else { at + 1 };
                 matches!(self.kind(next), Kind::Number(_))
             }
             _ => false,
@@ -89,6 +91,7 @@ impl Scan<'_> {
             Kind::Word(meaning) if meaning.has(Meaning::OPERATOR) => {
                 let before = at.checked_sub(1).map(|before| self.kind(before));
                 matches!(before, Some(Kind::Number(_) | Kind::Close))
+                    || at > 0 && self.tokens.means(at - 1, Meaning::OPERATOR)
             }
             Kind::Word(_) if self.tokens.slice(at).eq_ignore_ascii_case("by") => {
                 at.checked_sub(1).is_some_and(|before| self.tokens.means(before, Meaning::OPERATOR))

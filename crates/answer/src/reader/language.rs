@@ -20,13 +20,16 @@ const TELLING: [(Language, &str); 7] = [
     ),
     (
         Language::Spanish,
-        "cuánto cuánta cuántos cuántas qué entre el los las es y una respuesta la del se en por son suma resultado cuesta entonces total número tiene",
+        "cuánto cuánta cuántos cuántas qué entre el los las es y una quedan queda cada hay tienen más cuesta le respuesta la del se en por son suma resultado cuesta entonces total número tiene",
     ),
     (
         Language::Portuguese,
-        "os é um uma com ficou quantos quantas para ele ela tinha resposta soma resultado então são da tem na custa portanto",
+        "os é um uma com ficou sobram restam cada há quanto sobrou quantos quantas para ele ela tinha resposta soma resultado então são da tem na custa portanto",
     ),
-    (Language::Italian, "il lo gli è un una risposta la somma risultato quindi sono di che costa"),
+    (
+        Language::Italian,
+        "il lo gli è un una risposta la somma risultato quindi sono di che costa quante quanti quanto quanta restano rimangono resta per ogni fa della delle degli dei ha hanno gli nel alla",
+    ),
     (
         Language::CommaDecimal,
         "het een van dat zijn op er hij nog hoeveel han hon har hur det kvar ile ma jest kolik jich bu kaç toplam bir antwoord är svaret och wynik jest odpowiedź to odpověď cevap ve sonuç jawabannya adalah",
@@ -47,23 +50,28 @@ static LANGUAGES: LazyLock<ByWord<u8>> = LazyLock::new(|| {
 /// Words of a text that are looked at to tell its language.
 const LOOKED_AT: usize = 60;
 
-/// The language of a completion; where it has too few words, that of its question.
+/// The language of a completion; where it has too few words, that of it and its question together.
 pub fn language_of(completion: &str, question: &str) -> Language {
-    told_by(completion).or_else(|| told_by(question)).unwrap_or(Language::English)
+    told_by(&[completion], 2).or_else(|| told_by(&[completion, question], 1)).unwrap_or(Language::English)
 }
 
-/// The language that the short words of a text tell.
-fn told_by(text: &str) -> Option<Language> {
+/// The first words of a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).take(LOOKED_AT)
+}
+
+/// The language that the short words of texts tell, if at least so many do.
+fn told_by(texts: &[&str], least: usize) -> Option<Language> {
     let mut counts = [0usize; TELLING.len()];
     let mut cyrillic = 0;
     let mut other = 0;
     // Letters that one of the languages has.
-    for c in text.chars().take(20 * LOOKED_AT) {
+    for c in texts.iter().flat_map(|text| text.chars().take(20 * LOOKED_AT)) {
         let language = match c {
             'ñ' | '¿' | '¡' => Language::Spanish,
             'ã' | 'õ' => Language::Portuguese,
             'ß' => Language::German,
-            'œ' | 'ê' | 'û' => Language::French,
+            'œ' | 'û' => Language::French,
             'ł' | 'ą' | 'ę' | 'ś' | 'ż' | 'ź' | 'ć' | 'ń' | 'ř' | 'ě' | 'ů' | 'ğ' | 'ı' | 'ş' | 'ő' | 'ű' | 'å'
             | 'č' | 'š' | 'ž' => Language::CommaDecimal,
             _ => continue,
@@ -72,8 +80,7 @@ fn told_by(text: &str) -> Option<Language> {
             counts[place] += 2;
         }
     }
-    let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
-    for word in words.take(LOOKED_AT) {
+    for word in texts.iter().flat_map(|text| words(text)) {
         let first = word.chars().next().unwrap_or(' ') as u32;
         if (0x400..0x530).contains(&first) {
             cyrillic += 1;
@@ -104,7 +111,7 @@ fn told_by(text: &str) -> Option<Language> {
     // One word may be another language's too. English wins a tie: its words are the most common ones in prompts.
     let alone = counts.iter().filter(|&&count| count > 0).count() == 1;
     let enough = if counts[0] == most || alone { 1 } else { 2 };
-    (most >= enough).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
+    (most >= enough.max(least)).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ impl Lexer<'_> {
             '\\' => self.command(),
             '{' => self.open_brace(),
             '}' => self.close_brace(),
+            '[' if self.bracket_tag() => {}
             '(' | '[' | '（' | '［' | '【' | '「' => self.push(Kind::Open, width),
             ')' | ']' | '）' | '］' | '】' | '」' => self.push(Kind::Close, width),
             '*' => self.star(),
@@ -214,10 +215,12 @@ impl Lexer<'_> {
                 || followed && matches!(first, '-' | '*' | '+' | '·' | '–');
             // `- 5` at the very beginning may be a negative number with a space; a bullet needs words or company.
             // `- 48` and nothing else is a negative number.
+            // So it is on a line of a formula.
+            let formula = self.text[..self.at].trim_end();
             let alone = bullet
                 && is_minus(first)
-                && self.text.trim() == body.trim()
-                && body[width..].trim().bytes().all(|b| b.is_ascii_digit());
+                && (self.text.trim() == body.trim() || formula.ends_with("\\[") || formula.ends_with("$$"))
+                && body[width..].trim().trim_start_matches('$').bytes().all(|b| b.is_ascii_digit() || b == b'.');
             if alone {
                 self.at += indent + width;
                 self.minus = Some(self.at - width);
@@ -454,6 +457,24 @@ impl Lexer<'_> {
         }
     }
 
+    /// True behind the bold label of an answer: "**Answer:** ".
+    fn names_answer(&self) -> bool {
+        let behind = |back: usize| self.tokens.len().checked_sub(back).map(|at| self.tokens[at].kind);
+        behind(2) == Some(Kind::Colon)
+            && matches!(behind(3), Some(Kind::Word(meaning)) if meaning.has(Meaning::ANSWER.with(Meaning::RESULT)))
+    }
+
+    /// Reads `[ANSWER]` and `[/ANSWER]`: true if one stands here.
+    fn bracket_tag(&mut self) -> bool {
+        for (tag, kind) in [("[ANSWER]", Kind::AnswerOpen), ("[/ANSWER]", Kind::AnswerClose)] {
+            if self.rest().get(..tag.len()).is_some_and(|text| text.eq_ignore_ascii_case(tag)) {
+                self.push(kind, tag.len());
+                return true;
+            }
+        }
+        false
+    }
+
     /// A minus sign, a dash between words or an operator.
     fn dash(&mut self, c: char) {
         let start = self.at;
@@ -478,11 +499,10 @@ impl Lexer<'_> {
             c.is_whitespace() || matches!(c, '$' | '(' | '[' | '{' | '*' | '"' | '`' | '\'' | '“' | '&')
         });
         // Within bold type and formulas nothing is a list's dash.
+        let formula = self.text[..start].trim_end_matches(' ');
         let marked = self.text[..start].ends_with("**")
             && !self.text[..start].trim_end_matches('*').ends_with(|c: char| c.is_alphanumeric())
-            || self.text[..start].ends_with(['$', '{'])
-            || self.text[..start].ends_with("\\(")
-            || self.text[..start].ends_with("\\[");
+            || opens_formula(formula);
         let unary = match self.last() {
             _ if marked
                 && spaced_digits
@@ -507,7 +527,8 @@ impl Lexer<'_> {
                 }
             }
             None | Some(Kind::Line | Kind::Bullet) => touching || (c != '-' && spaced_digits),
-            Some(Kind::Bold) => touching,
+            // "**Answer:** - 5"
+            Some(Kind::Bold) => touching || spaced_digits && self.names_answer(),
             _ => spaced_digits,
         };
         if unary {
@@ -614,6 +635,11 @@ fn with_wide_units(text: &str, first: &Scanned) -> Option<(String, usize)> {
         }
         (part, end) = (next, stop);
     }
+}
+
+/// True if a text ends where a formula or a group of one opens.
+fn opens_formula(text: &str) -> bool {
+    text.ends_with(['$', '{']) || text.ends_with("\\(") || text.ends_with("\\[")
 }
 
 fn c_is_latin(c: Option<char>) -> bool {

@@ -203,7 +203,7 @@ const WORDS: &[(Meaning, &str)] = &[
     (Meaning::MINUS, "minus negative moins menos meno минус سالب ऋण"),
     (
         Meaning::OPERATOR,
-        "x times plus minus divided multiplied mod modulo mal durch fois умножить разделить поделить multipliziert geteilt multiplié multipliée divisé divisée multiplicado multiplicada dividido dividida moltiplicato diviso razy podzielić podzielone dibagi dikali kali keer gedeeld",
+        "x times plus minus entre divided multiplied mod modulo mal durch fois умножить разделить поделить multipliziert geteilt multiplié multipliée divisé divisée multiplicado multiplicada dividido dividida moltiplicato diviso razy podzielić podzielone dibagi dikali kali keer gedeeld",
     ),
     (
         Meaning::ASKS,

@@ -14,6 +14,17 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, counts: bool) {
             _ => None,
         };
         mark_percent(tokens, at);
+        if let Some((text, next)) = mixed(tokens, at, language)
+            && let Kind::Number(index) = tokens.tokens[at].kind
+        {
+            let end = tokens.tokens[next - 1].end;
+            let number = &mut tokens.numbers[index];
+            (number.text, number.spelling, number.end) = (text, Spelling::Fraction, end);
+            number.touches_end = end == tokens.text.len();
+            joined.push(Token { end, ..tokens.tokens[at] });
+            at = next;
+            continue;
+        }
         if let Some(cents) = in_coins(tokens, at, &mut joined) {
             at = cents;
             continue;
@@ -111,56 +122,8 @@ fn in_words(
     if !(compounds || hyphenated || meaning.has(Meaning::NUMERAL)) {
         return None;
     }
-    let mut parts: Vec<Part> = Vec::new();
-    let mut next = at;
-    while let Kind::Word(_) = tokens.kind(next) {
-        let word = tokens.slice(next);
-        if word.len() > 60 {
-            break;
-        }
-        let lower = word.to_lowercase();
-        let found: Option<Vec<Part>> = lower
-            .split('-')
-            .filter(|piece| !piece.is_empty())
-            .map(|piece| {
-                part(piece, language).or_else(|| {
-                    // "trente et un": elsewhere it is an article.
-                    if language == Language::French
-                        && matches!(piece, "un" | "une")
-                        && parts.last() == Some(&Part::Joint)
-                        && parts.len() >= 2
-                    {
-                        return Some(Part::Small(1));
-                    }
-                    // "a hundred", "a dozen", "a half": the article counts one where a power follows.
-                    (piece == "a" || piece == "an")
-                        .then_some(Part::Joint)
-                        .filter(|_| matches!(parts.last(), None | Some(Part::Joint | Part::Over(2))))
-                })
-            })
-            .collect();
-        let found = arabic(&lower, &parts, language).or(found);
-        let Some(found) = found.filter(|found| !found.is_empty()) else { break };
-        if parts.is_empty() && matches!(found[0], Part::Joint) {
-            let follows = part(&tokens.slice(next + 1).to_lowercase(), language);
-            if !matches!(follows, Some(Part::Power(_) | Part::Dozen | Part::Over(2..=4))) {
-                return None;
-            }
-            parts.push(Part::Small(1));
-        } else {
-            parts.extend(found);
-        }
-        next += 1;
-        if parts.len() > 40 {
-            break;
-        }
-    }
-    // What joins stands between parts only.
-    while parts.last().is_some_and(|part| matches!(part, Part::Joint | Part::Point)) {
-        parts.pop();
-        next -= 1;
-    }
-    if parts.is_empty() || next == at {
+    let (parts, next) = parts(tokens, at, language, Vec::new())?;
+    if next == at {
         return None;
     }
     // "one" is rarely a number, ordinals never.
@@ -183,9 +146,15 @@ fn in_words(
     }
     // An ordinal, unless something is divided: "one ninth".
     let mut ordinal = false;
+    let mut next = next;
     let mut text = match parts[..] {
+        // Elsewhere than in English words of halves and thirds stand alone for other things: "la media", "al terzo posto".
+        [Part::Over(_)] if language.is_romance() && !before.is_some_and(|token| is_article(tokens, token)) => {
+            return None;
+        }
         [Part::Over(rank)]
-            if rank != 2 && rank != 4 || rank == 4 && tokens.slice(at).eq_ignore_ascii_case("fourth") =>
+            if !language.is_romance() && language != Language::German && rank != 2 && rank != 4
+                || rank == 4 && tokens.slice(at).eq_ignore_ascii_case("fourth") =>
         {
             ordinal = true;
             rank.to_string()
@@ -217,8 +186,105 @@ fn in_words(
     Some((number, next))
 }
 
-/// A part of an Arabic number: what "and" stands before in one word, and the ten of eleven to nineteen.
-fn arabic(word: &str, before: &[Part], language: Language) -> Option<Vec<Part>> {
+/// The parts of a number from the word at `at` on, behind those that stand before it, and the first token behind them.
+fn parts(tokens: &Tokens<'_>, at: usize, language: Language, before: Vec<Part>) -> Option<(Vec<Part>, usize)> {
+    let (mut parts, mut next) = (before, at);
+    while let Kind::Word(_) = tokens.kind(next) {
+        let word = tokens.slice(next);
+        if word.len() > 60 || parts.len() > 40 {
+            break;
+        }
+        let lower = word.to_lowercase();
+        let pieces = || lower.split('-').filter(|piece| !piece.is_empty());
+        let found = in_one_word(&lower, &parts, language).or_else(|| {
+            pieces()
+                .map(|piece| {
+                    let article =
+                        matches!(piece, "a" | "an") && matches!(parts.last(), None | Some(Part::Joint | Part::Over(2)));
+                    // "trente et un": elsewhere it is an article.
+                    let one = matches!(piece, "un" | "une" | "um" | "uma" | "una")
+                        && matches!(parts[..], [.., Part::Small(20..) | Part::Power(_), Part::Joint]);
+                    // "a hundred", "a dozen", "a half": the article counts one where a power follows.
+                    part(piece, language)
+                        .or_else(|| one.then_some(Part::Small(1)))
+                        .or_else(|| article.then_some(Part::Joint))
+                })
+                .collect()
+        });
+        let Some(found) = found.filter(|found: &Vec<Part>| !found.is_empty()) else { break };
+        if parts.is_empty() && found[0] == Part::Joint {
+            let follows = part(&tokens.slice(next + 1).to_lowercase(), language);
+            if !matches!(follows, Some(Part::Power(_) | Part::Dozen | Part::Over(2..=4))) {
+                return None;
+            }
+            parts.push(Part::Small(1));
+        } else if pairs(&parts, &found)
+            && !matches!(part(&tokens.slice(next + 1).to_lowercase(), language), Some(Part::Over(_)))
+        {
+            break;
+        } else {
+            parts.extend(found);
+        }
+        next += 1;
+    }
+    // What joins stands between parts only.
+    while next > at && matches!(parts.last(), Some(Part::Joint | Part::Point)) {
+        parts.pop();
+        next -= 1;
+    }
+    (!parts.is_empty()).then_some((parts, next))
+}
+
+/// True if "and" stands between two numbers and not within one: "two and three" beside "twenty and three", "cento e dois".
+fn pairs(parts: &[Part], found: &[Part]) -> bool {
+    matches!(parts, [.., Part::Small(1..20), Part::Joint]) && matches!(found, [Part::Small(_)])
+}
+
+/// The number of digits with a fraction in words behind it: "3 and a half", "3 y medio"; and the first token behind.
+fn mixed(tokens: &Tokens<'_>, at: usize, language: Language) -> Option<(String, usize)> {
+    let Kind::Number(index) = tokens.kind(at) else { return None };
+    let number = &tokens.numbers[index];
+    let whole: u64 = number.text.trim_start_matches('-').parse().ok().filter(|&whole| whole < 1_000_000)?;
+    let operand = |number: &Number| number.spelling == Spelling::Integer && number.text.len() <= 3;
+    // "7 over 2"
+    if tokens.slice(at + 1).eq_ignore_ascii_case("over")
+        && let Kind::Number(bottom) = tokens.kind(at + 2)
+        && operand(number)
+        && operand(&tokens.numbers[bottom])
+        && !["days", "weeks", "months", "years", "hours", "minutes", "games"].contains(&tokens.slice(at + 3))
+    {
+        return Some((format!("{}/{}", number.text, tokens.numbers[bottom].text), at + 3));
+    }
+    let joined = matches!(tokens.kind(at + 1), Kind::Word(meaning) if meaning.has(Meaning::AND));
+    if !joined || number.spelling != Spelling::Integer {
+        return None;
+    }
+    let behind = if is(tokens, at + 2, &["un", "una", "uma", "ein", "eine"]) { at + 3 } else { at + 2 };
+    let (parts, next) = parts(tokens, behind, language, vec![Part::Small(whole), Part::Joint])?;
+    let text = value(&parts).filter(|text| next > behind && text.contains('/'))?;
+    Some((if number.text.starts_with('-') { format!("-{text}") } else { text }, next))
+}
+
+/// True for the article before a fraction: "un tercio", "ein Drittel".
+fn is_article(tokens: &Tokens<'_>, token: &Token) -> bool {
+    let word = &tokens.text[token.start..token.end];
+    ["un", "une", "una", "um", "uma"].iter().any(|article| word.eq_ignore_ascii_case(article))
+}
+
+fn is(tokens: &Tokens<'_>, at: usize, words: &[&str]) -> bool {
+    words.iter().any(|word| tokens.slice(at).eq_ignore_ascii_case(word))
+}
+
+/// Several parts in one word: "dreieinhalb"; in Arabic what "and" stands before, and the ten of eleven to nineteen.
+fn in_one_word(word: &str, before: &[Part], language: Language) -> Option<Vec<Part>> {
+    if language == Language::German {
+        let whole =
+            word.strip_suffix("einhalb").map(|whole| if whole.is_empty() { None } else { part(whole, language) });
+        return match whole {
+            Some(whole) => Some(vec![whole?, Part::Joint, Part::Over(2)]),
+            None => (word == "anderthalb").then(|| vec![Part::Small(1), Part::Joint, Part::Over(2)]),
+        };
+    }
     if language != Language::Other || word.is_ascii() {
         return None;
     }

@@ -19,4 +19,9 @@ impl Language {
     pub fn has_decimal_comma(self) -> bool {
         !matches!(self, Language::English | Language::Other)
     }
+
+    /// True for the Romance languages, in which words of fractions are those of ranks and of other things.
+    pub fn is_romance(self) -> bool {
+        matches!(self, Language::French | Language::Spanish | Language::Portuguese | Language::Italian)
+    }
 }

@@ -241,6 +241,7 @@ const GERMAN: &[(&str, u64)] = &[
 
 const ITALIAN: &[(&str, u64)] = &[
     ("zero", 0),
+    ("uno", 1),
     ("due", 2),
     ("tre", 3),
     ("tré", 3),
@@ -691,9 +692,61 @@ const HINDI: [&str; 100] = [
     "निन्यानवे",
 ];
 
+/// Words of denominators, and of what joins them to a whole number, in languages other than English.
+const DENOMINATORS: &[(Language, &str, Part)] = &[
+    (Language::German, "halb halbe halben halber halbes", Part::Over(2)),
+    (Language::German, "drittel", Part::Over(3)),
+    (Language::German, "viertel", Part::Over(4)),
+    (Language::German, "fünftel", Part::Over(5)),
+    (Language::German, "sechstel", Part::Over(6)),
+    (Language::German, "siebtel", Part::Over(7)),
+    (Language::German, "achtel", Part::Over(8)),
+    (Language::German, "neuntel", Part::Over(9)),
+    (Language::German, "zehntel", Part::Over(10)),
+    (Language::German, "zwölftel", Part::Over(12)),
+    (Language::German, "und", Part::Joint),
+    (Language::French, "demi demie demis", Part::Over(2)),
+    (Language::French, "tiers", Part::Over(3)),
+    (Language::French, "quart quarts", Part::Over(4)),
+    (Language::French, "cinquième cinquièmes", Part::Over(5)),
+    (Language::French, "sixième sixièmes", Part::Over(6)),
+    (Language::French, "huitième huitièmes", Part::Over(8)),
+    (Language::French, "dixième dixièmes", Part::Over(10)),
+    (Language::Spanish, "medio media medios", Part::Over(2)),
+    (Language::Spanish, "tercio tercios", Part::Over(3)),
+    (Language::Spanish, "cuarto cuartos", Part::Over(4)),
+    (Language::Spanish, "quinto quintos", Part::Over(5)),
+    (Language::Spanish, "sexto sextos", Part::Over(6)),
+    (Language::Spanish, "octavo octavos", Part::Over(8)),
+    (Language::Spanish, "décimo décimos", Part::Over(10)),
+    (Language::Portuguese, "meio meia meios", Part::Over(2)),
+    (Language::Portuguese, "terço terços", Part::Over(3)),
+    (Language::Portuguese, "quinto quintos", Part::Over(5)),
+    (Language::Portuguese, "sexto sextos", Part::Over(6)),
+    (Language::Portuguese, "oitavo oitavos", Part::Over(8)),
+    (Language::Portuguese, "décimo décimos", Part::Over(10)),
+    (Language::Italian, "mezzo mezza mezzi", Part::Over(2)),
+    (Language::Italian, "terzo terzi", Part::Over(3)),
+    (Language::Italian, "quarto quarti", Part::Over(4)),
+    (Language::Italian, "quinto quinti", Part::Over(5)),
+    (Language::Italian, "sesto sesti", Part::Over(6)),
+    (Language::Italian, "ottavo ottavi", Part::Over(8)),
+    (Language::Italian, "decimo decimi", Part::Over(10)),
+    (Language::Italian, "e", Part::Joint),
+];
+
 /// Share of a lower-case word in a number of a language.
 pub fn part(word: &str, language: Language) -> Option<Part> {
     let of = |table: &[(&str, Part)]| table.iter().find(|(name, _)| *name == word).map(|(_, part)| *part);
+    let denominator = || {
+        let names = |words: &str| words.split(' ').any(|name| name == word);
+        DENOMINATORS.iter().find(|(of, words, _)| *of == language && names(words)).map(|(_, _, part)| *part)
+    };
+    cardinal(word, language, of).or_else(denominator)
+}
+
+/// Share of a word of a cardinal number.
+fn cardinal(word: &str, language: Language, of: impl Fn(&[(&str, Part)]) -> Option<Part>) -> Option<Part> {
     match language {
         Language::French => of(FRENCH),
         Language::Spanish => of(SPANISH),
@@ -797,9 +850,9 @@ fn compound(word: &str, units: &[(&str, u64)], and: &str, powers: &[(&str, u64)]
         unit = Some(unit.unwrap_or(0) + value);
         any = true;
     }
-    // "ein" alone is an article.
+    // "ein" and "uno" alone are articles.
     let value = total + group + unit.unwrap_or(0);
-    (any && !matches!(word, "ein" | "un")).then_some(value)
+    (any && !matches!(word, "ein" | "un" | "uno")).then_some(value)
 }
 
 /// Number words of the languages that write them apart.
@@ -807,5 +860,6 @@ pub fn numerals() -> impl Iterator<Item = &'static str> {
     let english =
         UNITS.into_iter().chain(TENS.into_iter().skip(2)).chain(GROUPS.into_iter().take(ENGLISH_GROUPS + 1).skip(1));
     let others = [ENGLISH_BESIDE, FRENCH, SPANISH, PORTUGUESE].into_iter().flatten().map(|(word, _)| *word);
-    english.chain(["hundred", "and", "point"]).chain(others).chain(["a", "an"])
+    let denominators = DENOMINATORS.iter().flat_map(|(_, words, _)| words.split(' '));
+    english.chain(["hundred", "and", "point"]).chain(others).chain(denominators).chain(["a", "an"])
 }

@@ -16,6 +16,13 @@ pub fn wide_number(run: &str) -> Option<(usize, usize, String)> {
     None
 }
 
+/// Characters that count things behind a numeral, in Chinese and Japanese.
+const COUNTERS: [char; 47] = [
+    '个', '個', '只', '隻', '本', '枚', '人', '块', '塊', '元', '天', '岁', '歲', '次', '杯', '瓶', '盒', '张', '張',
+    '条', '條', '颗', '顆', '粒', '件', '台', '辆', '輛', '页', '頁', '斤', '双', '雙', '朵', '支', '枝', '根', '头',
+    '頭', '袋', '包', '箱', '名', '册', '冊', '匹', '円',
+];
+
 /// Place and length of the first run of numerals, and its value where it is a number.
 fn numeral_in(run: &str) -> Option<(usize, usize, Option<String>)> {
     const DIGITS: &str = "零一二三四五六七八九";
@@ -39,7 +46,11 @@ fn numeral_in(run: &str) -> Option<(usize, usize, Option<String>)> {
     let numeral = &tail[..length];
     let count = numeral.chars().count();
     let behind_link = run[..start].ends_with(['是', '为', '為', '有', 'は']);
-    if count > 16 || (count < 2 && !(length == run.len() || behind_link && length == tail.len())) {
+    // 七个: one of them before what is counted, unless it points to things (这两个) or is an article (一个).
+    let counts = numeral != "一"
+        && tail[length..].starts_with(COUNTERS)
+        && !run[..start].ends_with(['第', '这', '這', '那', '前', '后', '後', '每', '几', '幾', '数', '其']);
+    if count > 16 || (count < 2 && !(counts || length == run.len() || behind_link && length == tail.len())) {
         return Some((start, length, None));
     }
     if !numeral.chars().any(|c| power(c).is_some()) {
