@@ -34,7 +34,11 @@ impl Scan<'_> {
                     features.add(F::InPremise);
                     break;
                 }
+                // "after giving away 5", "having sold 19"
+                Kind::Word(_) if clause > start + 1 && self.tokens.means(clause - 2, Meaning::PREMISE) => {}
                 Kind::Word(_) if meaning.has(Meaning::LINK.with(Meaning::GIVES)) => verb = true,
+                // "Of the 60 rolls there lie 12"
+                Kind::Number(_) if self.says_more(clause - 1, at) => verb = true,
                 Kind::Equals => verb = true,
                 _ => {}
             }
@@ -136,6 +140,14 @@ impl Scan<'_> {
             goes_into
                 || at > range.start && self.is(at - 1, &["by"]) && (range.start..at).rev().take(10).any(operation),
         );
+        // "7 of her 12 apples"
+        let whole = (range.start..at)
+            .rev()
+            .take(4)
+            .take_while(|&at| matches!(self.kind(at), Kind::Word(_)))
+            .find(|&at| self.is(at, &["of", "von", "de", "dei", "delle", "das", "dos", "des", "der"]));
+        features
+            .set(F::WholeOf, whole.is_some_and(|of| of > range.start && matches!(self.kind(of - 1), Kind::Number(_))));
         self.pair(at, range, features);
         // The words of the question in the clause itself.
         let from = (range.start..at)
@@ -158,6 +170,16 @@ impl Scan<'_> {
         if self.is_range_side(at, range) {
             features.add(F::RangeSide);
         }
+    }
+
+    /// True if behind a number and its unit further words lead to another number.
+    fn says_more(&self, number: usize, at: usize) -> bool {
+        let behind = number + 1 + usize::from(self.is_unit(number + 1));
+        let joins =
+            Meaning::CONTEXT.with(Meaning::AND).with(Meaning::OR).with(Meaning::PREMISE).with(Meaning::OPERATOR);
+        let of = (number.saturating_sub(3)..number)
+            .any(|at| self.is(at, &["of", "von", "aus", "de", "di", "dei", "delle", "sur", "among", "unter"]));
+        of && (behind..at).all(|at| matches!(self.kind(at), Kind::Word(meaning) if !meaning.has(joins))) && behind < at
     }
 
     /// True if a word begins a reason; "twice as long as" is none.

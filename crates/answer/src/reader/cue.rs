@@ -6,6 +6,7 @@ use super::mention::NEAR;
 use super::scan::Scan;
 use super::token::Kind;
 use super::vocabulary::Meaning;
+use crate::number::words::Language;
 
 impl Scan<'_> {
     /// The word or sign before a number that says what it is.
@@ -139,6 +140,16 @@ impl Scan<'_> {
                     {
                         break F::CueGives;
                     }
+                    // "weighs in at 52", "ends up with 7", "came to 54"
+                    if is(&["at", "with", "as", "on", "to", "bei", "auf"])
+                        && before > start
+                        && self.is(
+                            before - 1,
+                            &["in", "out", "up", "down", "off", "came", "amounted", "back", "over", "raus"],
+                        )
+                    {
+                        break F::CueGives;
+                    }
                     if is(&["by", "um"]) && self.question.asks_difference {
                         break F::CueGives;
                     }
@@ -160,7 +171,8 @@ impl Scan<'_> {
                     if meaning.has(Meaning::GIVES) {
                         break F::CueGives;
                     }
-                    if meaning.has(Meaning::CONCLUDES) {
+                    let also = self.question.language == Language::German && is(&["also"]);
+                    if meaning.has(Meaning::CONCLUDES) || also {
                         break F::CueConcludes;
                     }
                     if meaning.has(Meaning::OR) {

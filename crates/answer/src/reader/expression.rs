@@ -46,6 +46,15 @@ impl Scan<'_> {
             features.set(F::AskedEquation, right.len() <= 3 && self.question.is_asked_operation(&right));
             let number = (behind + 1..range.end.min(behind + 6)).find(|&at| matches!(self.kind(at), Kind::Number(_)));
             features.set(F::LeftOfOperation, number.is_some_and(|number| self.operates_behind(number)));
+            // "84 = 12 x 7": nothing but the operation follows.
+            let first = before == range.start
+                || matches!(self.kind(before - 1), Kind::Colon | Kind::Semicolon | Kind::Comma | Kind::Word(_));
+            let operation = behind + 1 < range.end
+                && (behind + 1..range.end).all(|at| self.kind(at) != Kind::Equals && self.is_mathematical(at))
+                && (behind + 1..range.end)
+                    .filter(|&at| matches!(self.kind(at), Kind::Number(_)))
+                    .all(|at| !self.is_alone(at));
+            features.set(F::ResultFirst, first && operation);
         }
     }
 

@@ -36,6 +36,7 @@ features! {
     SubjectVerb, IsSubject, TotalsBehind, EndsSentence, BeginsSentence, LastOfSentence, FirstOfSentence, OnlyOfSentence, OnlyBesideOthers, GivenUnit, CountedTwice, EchoesAll, Refuted, SaidWrong, EachBehind, BesideAsked, Restates, TableTotal, NoneOf, AnyOf, ExplainsBehind, RefusedLater, StatesResult, PartOf, Operand, LastResult, ComputedLast, AfterResult, Computed, Trails, CutLow,
     InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, Contrast, RivalBefore, RivalBehind, RangeSide, InList,
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
+    SegmentMost, SegmentLess, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin,
     // The sentence.
     Concludes, Follows, AskedOne, AskedTwo, AskedThree, ClauseAsked, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Echoes, EchoesMuch, Bullet, Heading, AfterRule, TableLast,
     TableOther, ListAfter, ListFollows, Explained, ExplainFollows, NamesTarget, Corrects,
@@ -46,12 +47,12 @@ features! {
     Example, ExampleQuoted, LaterOther, Cut, TextCut, CutAfter, Contradicted, Tier0, Tier1, Tier2, Tier3, Tier4, OtherLines, AfterAsked,
     // No answer.
     NoneBias, NoneRefused, NoneTruncated, NoneNoResult, NoneOperation, NoneEmptyBox, NoneAsks, NoneOnlyChecks, NoneProgram,
-    NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared, NoneAnswered, NoneContradicted, NoneRivals, NoneBareList, NoneGuesses, NoneWithdrawn, NoneDepends, NoneUnsure, NoneSeeks,
+    NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared, NoneAnswered, NoneContradicted, NoneRivals, NoneBareList, NoneGuesses, NoneWithdrawn, NoneDepends, NoneUnsure, NoneSeeks, NoneUnrelated,
 }
 
 /// A set of features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Features([u64; 3]);
+pub struct Features([u64; Feature::ALL.len().div_ceil(64)]);
 
 impl Features {
     pub fn add(&mut self, feature: Feature) {

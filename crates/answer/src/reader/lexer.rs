@@ -26,7 +26,7 @@ impl<'t> Tokens<'t> {
             lexer.step();
         }
         let mut tokens = Tokens { text, tokens: lexer.tokens, numbers: lexer.numbers };
-        words::join(&mut tokens, language, style.counts);
+        words::join(&mut tokens, language, style);
         tokens
     }
 }

@@ -81,7 +81,7 @@ impl Scan<'_> {
                     features.set(F::InBrackets, depth > 0 && !self.question.asks_brackets);
                     features.set(
                         F::Elaborates,
-                        elaborates && !(features.has(F::EqualsLast) && features.has(F::EndsSentence)),
+                        elaborates && !(features.any(&[F::EqualsLast, F::CueColon]) && features.has(F::EndsSentence)),
                     );
                     // "It is 132: the first number is 18, and the second one is 30."
                     let behind = features.any(&[F::EqualsLast, F::BeginsSentence])
@@ -99,6 +99,7 @@ impl Scan<'_> {
         }
         self.marks(piece, &mut found);
         self.by_itself(piece, &mut found);
+        self.checks_within(&range, &mut found);
         for mention in found.iter_mut().filter(|mention| mention.features.has(F::OtherPart)) {
             mention.features.remove(&[F::NamesTarget]);
         }
@@ -112,11 +113,27 @@ impl Scan<'_> {
         found
     }
 
+    /// Marks what checks the answer behind it in its own sentence: "The answer is 84, and 84 / 12 = 7", "84: infatti 12 × 7 = 84".
+    fn checks_within(&self, range: &Range<usize>, found: &mut [Mention]) {
+        let stated = found.iter().position(|mention| {
+            mention.features.any(&[F::Declared, F::BoxedResult, F::Tagged]) && !mention.features.has(F::EqualsLast)
+        });
+        let Some(stated) = stated else { return };
+        let said = found[stated].at;
+        let again = |at: usize| matches!(self.kind(at), Kind::Number(_)) && self.same(at, said) && !self.is_alone(at);
+        let check = (said + 1..range.end).find(|&at| again(at));
+        for mention in found.iter_mut().skip(stated + 1) {
+            mention.features.set(F::CheckWithin, check.is_some_and(|check| mention.at > check));
+        }
+    }
+
     /// Features of a number from its own sentence, but for its marks and the numbers beside it.
     fn features_at(&self, at: usize, sentence: &Sentence) -> Features {
         let range = &sentence.range;
         let mut features = sentence.features;
         features.set(F::Restates, sentence.restates && at < sentence.first_colon);
+        features.set(F::AfterTurn, at > sentence.turn);
+        features.set(F::BeforeTurn, at < sentence.turn && sentence.turn < range.end);
         features.set(F::SaidWrong, self.is_said_wrong(at, range));
         self.expression(at, range, &mut features);
         // What was computed is said, whatever it would be for.
@@ -128,6 +145,24 @@ impl Scan<'_> {
         self.form(at, &mut features);
         self.cue(at, range, &mut features);
         self.clause(at, range, &mut features);
+        // "Add 14: 84": what the step comes to.
+        if features.any(&[F::CueColon, F::EqualsLast]) && features.has(F::EndsSentence) {
+            features.remove(&[F::Plans]);
+        }
+        let checks = |at: usize| {
+            self.tokens.means(at, Meaning::CHECKS)
+                && matches!(self.kind(at - 1), Kind::Comma | Kind::Colon | Kind::Semicolon | Kind::Other | Kind::Open)
+        };
+        features.set(F::Check, (range.start + 1..at).any(checks));
+        // "I'd need 1 more fact"
+        let speaker = self.words(range).take(4).any(|at| {
+            self.is(at, &["i", "i'm", "i'd", "i'll", "me", "my", "ich", "mir", "je", "me", "yo", "eu", "io", "mi"])
+        });
+        features.set(
+            F::SpeakerOther,
+            speaker
+                && !features.any(&[F::AskedUnit, F::CueLink, F::CueGives, F::EqualsLast, F::CueConcludes, F::CueColon]),
+        );
         features.set(F::Example, self.is_example(at));
         features.set(F::Cut, self.is_cut(at));
         features.set(F::Choice, self.options.binary_search_by_key(&at, |&(_, option)| option).is_ok());
@@ -255,6 +290,19 @@ impl Scan<'_> {
         }) {
             mention.features.add(F::BesideAsked);
         }
+        self.segments(range, found);
+        // "12 plums with 4 litres": what stands behind a preposition, behind a number that does not.
+        let adjunct = |mention: &Mention| {
+            mention.features.any(&[F::CueContext, F::CueWith, F::CueOf, F::CueBy])
+                && !mention.features.has(F::EqualsLast)
+        };
+        let first = found.iter().position(|mention| mention.features.tier() > 0 && !adjunct(mention));
+        let mut last = false;
+        for mention in found.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
+            // "for 5 apples and 5 oranges"
+            last = adjunct(mention) || last && mention.features.has(F::CueAnd);
+            mention.features.set(F::Adjunct, last);
+        }
         // Numbers that are about something else do not count.
         let count = found.iter().filter(|mention| mention.features.tier() > 0).count();
         let others = found.len() - count;
@@ -271,6 +319,39 @@ impl Scan<'_> {
                 mention.features.add(if nth == count { F::TableLast } else { F::TableOther });
                 mention.features.set(F::TableTotal, nth == count && totals);
             }
+        }
+    }
+
+    /// Compares how many of the question's words stand in the part of the sentence around each number.
+    fn segments(&self, range: &Range<usize>, found: &mut [Mention]) {
+        let ends = |at: usize| match self.kind(at) {
+            Kind::Comma | Kind::Colon | Kind::Open | Kind::Close | Kind::Arrow | Kind::Bar => true,
+            Kind::Word(meaning) => {
+                meaning.has(Meaning::AND.with(Meaning::OR).with(Meaning::REASON).with(Meaning::IF))
+                    || self.is(
+                        at,
+                        &["but", "while", "whereas", "after", "before", "so", "aber", "mais", "pero", "ma", "mas"],
+                    )
+            }
+            _ => false,
+        };
+        let part = |at: usize| {
+            let from = (range.start..at).rev().find(|&at| ends(at)).map_or(range.start, |at| at + 1);
+            from..(at + 1..range.end).find(|&at| ends(at)).unwrap_or(range.end)
+        };
+        let computed = [F::EqualsLast, F::EqualsMiddle, F::EqualsLeft];
+        if found.len() < 2 || found.len() > 12 || found.iter().any(|mention| mention.features.any(&computed)) {
+            return;
+        }
+        let parts: Vec<Range<usize>> = found.iter().map(|mention| part(mention.at)).collect();
+        let shares: Vec<u32> = parts.iter().map(|part| self.shares(part.clone())).collect();
+        for (index, mention) in found.iter_mut().enumerate() {
+            let mut others =
+                (0..parts.len()).filter(|&other| parts[other] != parts[index]).map(|other| shares[other]).peekable();
+            let compared = others.peek().is_some();
+            let most = others.max().unwrap_or(0);
+            mention.features.set(F::SegmentMost, compared && shares[index] > most);
+            mention.features.set(F::SegmentLess, compared && shares[index] < most);
         }
     }
 
@@ -291,6 +372,7 @@ impl Scan<'_> {
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
             features.set(F::GivenUnit, !asked && question.asks_some_unit() && question.counts_givens_in(unit));
         }
+        features.set(F::StrangeUnit, self.is_unit(at + 1) && !features.has(F::AskedUnit) && !question.knows(unit));
         let percent = number.percent || self.percent_before(at);
         features.set(F::PercentAsked, percent && question.asks_percent);
         features.set(F::PercentOdd, percent && !question.asks_percent);
@@ -396,8 +478,16 @@ impl Features {
         {
             return 3;
         }
-        if self.any(&[F::EqualsLast, F::CueLink, F::CueGives, F::CueConcludes, F::CueArrow, F::CueTotal, F::CueColon])
-            && !self.any(&[F::InBrackets, F::Elaborates])
+        if self.any(&[
+            F::EqualsLast,
+            F::ResultFirst,
+            F::CueLink,
+            F::CueGives,
+            F::CueConcludes,
+            F::CueArrow,
+            F::CueTotal,
+            F::CueColon,
+        ]) && !self.any(&[F::InBrackets, F::Elaborates])
         {
             return 2;
         }

@@ -99,8 +99,12 @@ pub(super) fn nothing(
         })
     });
     // "14 = 72 / 5" is no operation without a result.
-    let done = mentions.iter().any(|mention| mention.features.has(F::AskedEquation));
+    let done = mentions.iter().any(|mention| mention.features.any(&[F::AskedEquation, F::ResultFirst]));
     none.set(F::NoneOperation, operation && !done);
+    // "Call 911": nothing speaks of the question, and nothing is stated.
+    let asked = [F::AskedOne, F::AskedTwo, F::AskedThree, F::AskedUnit];
+    let related = |mention: &Mention| mention.features.any(&asked) || mention.features.tier() > 1;
+    none.set(F::NoneUnrelated, !mentions.is_empty() && !mentions.iter().any(related));
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
     let null = (0..scan.tokens.tokens.len()).any(|at| {
         scan.tokens.means(at, Meaning::ANSWER)

@@ -115,7 +115,10 @@ impl Scan<'_> {
             && joined(self.behind(behind + 1).0);
         let comma_before = at > range.start + 1
             && self.kind(at - 1) == Kind::Comma
-            && (is_number(at - 2) || self.is_unit(at - 2) && is_number(at.saturating_sub(3)));
+            && (is_number(at - 2) || self.is_unit(at - 2) && is_number(at.saturating_sub(3)))
+            // "After selling 19, 5 remain."
+            && !((range.start..at - 1).all(|at| self.kind(at) != Kind::Comma)
+                && self.opens_with(range, 1, Meaning::PREMISE.with(Meaning::REASON).with(Meaning::IF)));
         features.set(F::InList, comma_behind || comma_before || features.has(F::InList));
     }
 

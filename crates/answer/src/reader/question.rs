@@ -135,6 +135,8 @@ impl Question {
                     && operands.iter().any(|operand| operand.len() > 3),
                 binary: has(Ask::Binary),
                 counts: has(Ask::Counts),
+                ranks: has(Ask::Rank),
+                fraction: form == Form::Fraction || has(Ask::Part) || has(Ask::Simplest),
             },
             language,
             looks_up: form == Form::Number && has(Ask::Table),
@@ -246,6 +248,12 @@ impl Question {
     pub fn counts_givens_in(&self, word: &str) -> bool {
         let lower = word.to_lowercase();
         stems(&lower).iter().any(|stem| self.given_units.contains(stem))
+    }
+
+    /// True if the beginning of a word stands in the prompt.
+    pub fn knows(&self, word: &str) -> bool {
+        let lower = word.to_lowercase();
+        lower.len() < 3 || stems(&lower).iter().any(|stem| self.lower.contains(stem.as_str()))
     }
 
     /// True if the question says in which unit it wants its answer.
@@ -440,6 +448,8 @@ fn stems(word: &str) -> Vec<String> {
         return characters.windows(2).map(|two| two.iter().collect()).collect();
     }
     let lower = lower.strip_suffix("'s").unwrap_or(&lower);
+    // "keeps" is "keep" again.
+    let lower = lower.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with('s')).unwrap_or(lower);
     vec![lower.chars().take(LETTERS).collect()]
 }
 

@@ -159,7 +159,7 @@ const WORDS: &[(Meaning, &str)] = &[
     (
         Meaning::FILLER,
         "the a an about approximately approx around roughly exactly just only precisely simply to nearly almost now still \
-         therefore thus hence so then your my our this that final correct right also indeed total altogether value number \
+         therefore thus hence so then your my our his her its their those these all whole entire su sus ses leurs seine seinen ihre ihren suoi seus this that final correct right also indeed total altogether value number \
          integer float fraction decimal simplified exact numerical numeric der die das den dem ein eine etwa ungefähr \
          genau rund nur le la les un une environ exactement el los las una aproximadamente exactamente unos o os as um uma \
          il lo gli circa esattamente около примерно ровно es",
@@ -178,7 +178,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::REASON,
-        "seeing karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن क्योंकि vì bởi puisqu poiché siccome giacché protože neboť mert deoarece koska fordi επειδή because since as given assuming until unless weil da denn parce puisque car porque ya pois perché whereas although while \
+        "seeing karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن क्योंकि vì bởi puisqu poiché siccome giacché protože neboť mert deoarece koska fordi επειδή because since as given assuming until unless weil da denn parce puisque car porque ya pois perché although \
          though",
     ),
     (
@@ -196,7 +196,7 @@ const WORDS: &[(Meaning, &str)] = &[
     (Meaning::IF, "s'il s'ils provided if suppose supposing assume imagine instance wenn falls si se если"),
     (
         Meaning::LABEL,
-        "step steps question exercise problem example figure fig table page pages chapter section version case \
+        "error code call dial hotline guichet step steps question exercise problem example figure fig table page pages chapter section version case \
          equation no line round part item note schritt aufgabe seite étape paso passo шаг p pp vol edition position \
          index level grade unit lesson method approach attempt try reading day footnote workbook iso gpt gpt-4 q",
     ),
@@ -251,7 +251,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::PREMISE,
-        "where بعد قبل عندما बाद जब когда gdy kiedy nadat terwijl wanneer efter när setelah sesudah ketika sau after before when while having with without of since because as given if for by once starting adding subtracting multiplying \
+        "where بعد قبل عندما बाद जब когда gdy kiedy nadat wanneer efter när setelah sesudah ketika sau after before when having with without of since because as given if for by once starting adding subtracting multiplying \
          dividing taking using knowing considering nach vor wenn nachdem mit von après avant quand avec tras después antes cuando \
          con depois quando dopo prima после до если из",
     ),

@@ -1,16 +1,16 @@
 //! Joins number words into numbers, in the languages that models answer in.
-use super::numeral::Spelling;
+use super::numeral::{Spelling, Style};
 use super::token::{Kind, Number, Token, Tokens};
 use super::vocabulary::{Meaning, meaning as meaning_of};
 use crate::number::words::{Language, Part, part, scale, value};
 
 /// Joins number words into numbers and multiplies digits by a power of ten in words behind them.
-pub fn join(tokens: &mut Tokens<'_>, language: Language, counts: bool) {
+pub fn join(tokens: &mut Tokens<'_>, language: Language, style: Style) {
     let mut at = 0;
     let mut joined: Vec<Token> = Vec::with_capacity(tokens.tokens.len());
     while at < tokens.tokens.len() {
         let found = match tokens.tokens[at].kind {
-            Kind::Word(meaning) => in_words(tokens, at, language, counts, meaning, joined.last()),
+            Kind::Word(meaning) => in_words(tokens, at, language, style, meaning, joined.last()),
             _ => None,
         };
         mark_percent(tokens, at);
@@ -100,7 +100,7 @@ fn in_words(
     tokens: &Tokens<'_>,
     at: usize,
     language: Language,
-    counts: bool,
+    style: Style,
     meaning: Meaning,
     before: Option<&Token>,
 ) -> Option<(Number, usize)> {
@@ -111,8 +111,15 @@ fn in_words(
     if before.is_some_and(|token| matches!(token.kind, Kind::Number(_))) && scale(tokens.slice(at)).is_some() {
         return None;
     }
-    if counts && let Some(number) = counted(tokens, at, before) {
+    if style.counts
+        && let Some(number) = counted(tokens, at, before)
+    {
         return Some((number, at + 1));
+    }
+    if style.ranks
+        && let Some(rank) = ranked(tokens, at)
+    {
+        return Some((spelt(tokens, at, rank, true), at + 1));
     }
     // Most words are no number.
     let compounds = matches!(language, Language::German | Language::Italian | Language::CommaDecimal)
@@ -158,6 +165,11 @@ fn in_words(
         {
             ordinal = true;
             rank.to_string()
+        }
+        // "twenty-fifth"
+        [Part::Small(tens @ 20..), Part::Over(rank @ 1..10)] if next == at + 1 && tens % 10 == 0 => {
+            ordinal = true;
+            (tens + rank).to_string()
         }
         _ => value(&parts)?,
     };
@@ -255,13 +267,19 @@ fn mixed(tokens: &Tokens<'_>, at: usize, language: Language) -> Option<(String, 
     {
         return Some((format!("{}/{}", number.text, tokens.numbers[bottom].text), at + 3));
     }
-    let joined = matches!(tokens.kind(at + 1), Kind::Word(meaning) if meaning.has(Meaning::AND));
-    if !joined || number.spelling != Spelling::Integer {
+    let and = |at: usize| matches!(tokens.kind(at), Kind::Word(meaning) if meaning.has(Meaning::AND));
+    // "3 kilomètres et demi": a half follows the unit.
+    let unit = usize::from(!and(at + 1) && matches!(tokens.kind(at + 1), Kind::Word(_)));
+    let joint = at + 1 + unit;
+    if !and(joint) || !matches!(number.spelling, Spelling::Integer) {
         return None;
     }
-    let behind = if is(tokens, at + 2, &["un", "una", "uma", "ein", "eine"]) { at + 3 } else { at + 2 };
+    let article = is(tokens, joint + 1, &["un", "una", "uma", "ein", "eine"]);
+    let behind = joint + 1 + usize::from(article);
     let (parts, next) = parts(tokens, behind, language, vec![Part::Small(whole), Part::Joint])?;
-    let text = value(&parts).filter(|text| next > behind && text.contains('/'))?;
+    let halves =
+        unit == 0 || matches!(parts[..], [.., Part::Over(2)]) && !tokens.slice(next).eq_ignore_ascii_case("of");
+    let text = value(&parts).filter(|text| next > behind && text.contains('/') && halves)?;
     Some((if number.text.starts_with('-') { format!("-{text}") } else { text }, next))
 }
 
@@ -329,17 +347,36 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
         () if is(at, &["thrice"]) && times() => "3",
         () => return None,
     };
+    Some(spelt(tokens, at, text, false))
+}
+
+/// The first three ranks in words, which are other things elsewhere: "First, we add".
+fn ranked(tokens: &Tokens<'_>, at: usize) -> Option<&'static str> {
+    const RANKS: [(&str, &str); 3] = [
+        ("1", "first erste erster ersten premier première primero primera primeiro primeira primo prima"),
+        ("2", "second zweite zweiter zweiten deuxième seconde segundo segunda secondo seconda"),
+        ("3", "dritte dritter dritten troisième tercero tercera terceiro terceira terzo terza"),
+    ];
+    let lower = tokens.slice(at).to_lowercase();
+    let opens = at == 0 || !matches!(tokens.kind(at - 1), Kind::Word(_));
+    let names = |words: &str| words.split(' ').any(|word| word == lower);
+    let rank = RANKS.iter().find(|(_, words)| names(words)).map(|(rank, _)| *rank);
+    rank.filter(|_| !(opens && matches!(tokens.kind(at + 1), Kind::Comma | Kind::Colon)))
+}
+
+/// A number that one word is.
+fn spelt(tokens: &Tokens<'_>, at: usize, text: &str, ordinal: bool) -> Number {
     let token = tokens.tokens[at];
-    Some(Number {
+    Number {
         text: text.to_owned(),
         spelling: Spelling::Words,
         percent: false,
         name: false,
-        ordinal: false,
+        ordinal,
         touches_end: token.end == tokens.text.len(),
         start: token.start,
         end: token.end,
-    })
+    }
 }
 
 #[cfg(test)]

@@ -53,7 +53,8 @@ pub(super) fn mixed(text: &str, number: &Scanned) -> Option<Scanned> {
         (format!("{top}/{bottom}"), end)
     };
     let (top, bottom) = fraction.split_once('/')?;
-    if top.len() > 4 || bottom.len() > 4 {
+    // "84 / 12" is a division.
+    if top.is_empty() || bottom.is_empty() || top.len() > 4 || bottom.len() > 4 {
         return None;
     }
     match proper(&number.text, top, bottom) {

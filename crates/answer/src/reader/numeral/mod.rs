@@ -30,6 +30,10 @@ pub struct Style {
     pub binary: bool,
     /// A number of things was asked for, so that "none" and "twice" are numbers.
     pub counts: bool,
+    /// A position in a row was asked for, so that "first" and "second" are numbers.
+    pub ranks: bool,
+    /// A fraction was asked for, so that one may have spaces around its stroke.
+    pub fraction: bool,
 }
 
 /// Notation of one number.
@@ -148,7 +152,7 @@ fn finish(text: &str, mut number: Scanned, style: Style) -> Scanned {
         }
         for slash in ["/", "\u{2044}", " / ", "}/{"] {
             // With spaces it is a division, unless a fraction was asked for.
-            if slash == " / " && style != Style::default() {
+            if slash == " / " && !style.fraction {
                 continue;
             }
             if let Some(behind) = rest.strip_prefix(slash) {
