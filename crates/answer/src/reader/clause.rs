@@ -30,6 +30,10 @@ impl Scan<'_> {
                 }
                 // "after 30 minutes" where minutes were asked for
                 Kind::Word(_) if clause == at && features.has(F::AskedUnit) => {}
+                // "Of these riders 10 were men": only what "of" stands before is a premise.
+                Kind::Word(_) if !verb && self.is_of(clause - 1) && !(clause..at).all(|at| self.is_determiner(at)) => {
+                    verb = true;
+                }
                 Kind::Word(_) if !verb && self.begins_premise(clause - 1, range.start) => {
                     features.add(F::InPremise);
                     break;
@@ -172,13 +176,25 @@ impl Scan<'_> {
         }
     }
 
+    /// True for "of" and the like, before the whole of which something is said.
+    fn is_of(&self, at: usize) -> bool {
+        self.is(at, &["of", "von", "aus", "de", "di", "dei", "delle", "sur", "among", "unter"])
+    }
+
+    /// True for what stands between "of" and the number of its things.
+    fn is_determiner(&self, at: usize) -> bool {
+        self.is_mark(at)
+            || matches!(self.kind(at), Kind::Word(meaning) if meaning.has(Meaning::FILLER.with(Meaning::SUBJECT)))
+            || matches!(self.kind(at), Kind::Number(_))
+            || self.is(at, &["original"])
+    }
+
     /// True if behind a number and its unit further words lead to another number.
     fn says_more(&self, number: usize, at: usize) -> bool {
         let behind = number + 1 + usize::from(self.is_unit(number + 1));
         let joins =
             Meaning::CONTEXT.with(Meaning::AND).with(Meaning::OR).with(Meaning::PREMISE).with(Meaning::OPERATOR);
-        let of = (number.saturating_sub(3)..number)
-            .any(|at| self.is(at, &["of", "von", "aus", "de", "di", "dei", "delle", "sur", "among", "unter"]));
+        let of = (number.saturating_sub(3)..number).any(|at| self.is_of(at));
         of && (behind..at).all(|at| matches!(self.kind(at), Kind::Word(meaning) if !meaning.has(joins))) && behind < at
     }
 

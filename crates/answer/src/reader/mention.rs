@@ -121,7 +121,9 @@ impl Scan<'_> {
         let Some(stated) = stated else { return };
         let said = found[stated].at;
         let again = |at: usize| matches!(self.kind(at), Kind::Number(_)) && self.same(at, said) && !self.is_alone(at);
-        let check = (said + 1..range.end).find(|&at| again(at));
+        // "The price is 30, so 50 - 30 = 20" goes on.
+        let goes_on = |at: &usize| !self.tokens.means(*at, Meaning::FOLLOWS);
+        let check = (said + 1..range.end).take_while(goes_on).find(|&at| again(at));
         for mention in found.iter_mut().skip(stated + 1) {
             mention.features.set(F::CheckWithin, check.is_some_and(|check| mention.at > check));
         }

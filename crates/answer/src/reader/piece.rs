@@ -342,7 +342,7 @@ impl<'a> Scan<'a> {
     pub(super) fn echo(&self, range: &Range<usize>) -> usize {
         let words: Vec<usize> = range.clone().filter(|&at| self.tokens.is_word(at)).take(40).collect();
         let all = words.windows(3).count();
-        if all == 0 {
+        if all < 3 {
             return 0;
         }
         let echoed = words
