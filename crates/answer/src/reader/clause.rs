@@ -152,6 +152,10 @@ impl Scan<'_> {
             .find(|&at| self.is(at, &["of", "von", "de", "dei", "delle", "das", "dos", "des", "der"]));
         features
             .set(F::WholeOf, whole.is_some_and(|of| of > range.start && matches!(self.kind(of - 1), Kind::Number(_))));
+        // "A coffee costs 1.30, so five cost 6.50"
+        let follows = |at: usize| self.tokens.means(at, Meaning::FOLLOWS) && self.words(&(range.start..at)).count() > 1;
+        features.set(F::FollowsWithin, (range.start..at).any(follows));
+        features.set(F::BeforeFollows, (at + 1..range.end).any(follows) && !features.has(F::FollowsWithin));
         self.pair(at, range, features);
         // The words of the question in the clause itself.
         let from = (range.start..at)
@@ -194,7 +198,10 @@ impl Scan<'_> {
         let behind = number + 1 + usize::from(self.is_unit(number + 1));
         let joins =
             Meaning::CONTEXT.with(Meaning::AND).with(Meaning::OR).with(Meaning::PREMISE).with(Meaning::OPERATOR);
-        let of = (number.saturating_sub(3)..number).any(|at| self.is_of(at));
+        // "Adding the table at 659 brings the set to 1047"
+        let opener = (0..number).rev().find(|&at| matches!(self.kind(at), Kind::Stop | Kind::Line)).map_or(0, |at| at + 1);
+        let adds = self.tokens.slice(opener).len() > 5 && self.tokens.slice(opener).ends_with("ing");
+        let of = adds || (number.saturating_sub(3)..number).any(|at| self.is_of(at));
         of && (behind..at).all(|at| matches!(self.kind(at), Kind::Word(meaning) if !meaning.has(joins))) && behind < at
     }
 

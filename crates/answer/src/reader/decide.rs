@@ -54,7 +54,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let mut asked_done = false;
     let (mut depth, mut explained, mut refused): (usize, bool, Option<usize>) = (0, false, None);
     for (index, piece) in pieces.iter().enumerate() {
-        if scan.begins_another_question(piece, answered) {
+        if scan.begins_another_question(piece, answered) || asked_done && scan.is_next_exercise(piece) {
             ended = true;
             break;
         }
@@ -110,8 +110,9 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
                 mention.mark = if mention.mark == Mark::Boxed { Mark::Boxed } else { Mark::Marker };
             }
         }
-        chosen = scan.chosen_option(range).or(chosen);
-        headed = found.is_empty() && (headed && scan.words(range).next().is_none() || heads(scan, piece));
+        let choice = scan.chosen_option(range);
+        chosen = choice.or(chosen);
+        headed = choice.is_none() && found.is_empty() && (headed && scan.words(range).next().is_none() || heads(scan, piece));
         for at in range.clone() {
             match scan.kind(at) {
                 Kind::Open => depth += 1,

@@ -36,7 +36,7 @@ features! {
     SubjectVerb, IsSubject, TotalsBehind, EndsSentence, BeginsSentence, LastOfSentence, FirstOfSentence, OnlyOfSentence, OnlyBesideOthers, GivenUnit, CountedTwice, EchoesAll, Refuted, SaidWrong, EachBehind, BesideAsked, Restates, TableTotal, NoneOf, AnyOf, ExplainsBehind, RefusedLater, StatesResult, PartOf, Operand, LastResult, ComputedLast, AfterResult, Computed, Trails, CutLow,
     InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, Contrast, RivalBefore, RivalBehind, RangeSide, InList,
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
-    SegmentMost, SegmentLess, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin,
+    SegmentMost, SegmentLess, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin, FollowsWithin, BeforeFollows,
     // The sentence.
     Concludes, Follows, AskedOne, AskedTwo, AskedThree, ClauseAsked, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Echoes, EchoesMuch, Bullet, Heading, AfterRule, TableLast,
     TableOther, ListAfter, ListFollows, Explained, ExplainFollows, NamesTarget, Corrects,

@@ -93,7 +93,7 @@ impl<'a> Scan<'a> {
                 self.is(
                     at,
                     &[
-                        "were", "was", "wäre", "wären", "hätte", "hätten", "käme", "fosse", "fosseri", "fuera",
+                        "were", "was", "wäre", "wären", "hätte", "hätten", "käme", "fosse", "fuera", "tivesse", "tivessem", "fossem",
                         "fuese", "étaient", "était", "avait", "fosse", "бы",
                     ],
                 )
@@ -141,6 +141,7 @@ impl<'a> Scan<'a> {
         let conditional = |at: usize| {
             let word = self.tokens.slice(at).to_lowercase();
             ["rait", "raient", "rebbe", "rebbero", "ría", "rían"].iter().any(|ending| word.ends_with(ending))
+                || self.is(at, &["seria", "seriam", "teria", "custaria", "daria", "ficaria", "receberia", "pagaria", "skulle"])
         };
         if ifs == 1 && self.question.language != Language::English && self.words(range).any(conditional) {
             return true;
@@ -291,7 +292,8 @@ impl<'a> Scan<'a> {
         ];
         let mut words = self.words(range).take(6);
         words.any(|at| {
-            self.is(at, &["question", "problem", "text", "prompt", "puzzle"])
+            self.is(at, &["asked", "told"]) && self.is(at + 1, &["to"])
+                || self.is(at, &["question", "problem", "text", "prompt", "puzzle"])
                 && self.is(at + 1, &["gives", "tells", "says", "states", "asks", "mentions"])
                 || self.is(at, &["question", "frage", "pregunta", "domanda", "pergunta", "вопрос", "pytanie"])
                     && self.tokens.means(at + 1, Meaning::LINK)
@@ -419,6 +421,24 @@ impl<'a> Scan<'a> {
             return !self.has_number(&piece.range);
         }
         operands.any(|number| !self.question.gives(number))
+    }
+
+    /// The next line of a row of exercises, behind the operation that was asked for: "71 - 35 = 36".
+    pub(super) fn is_next_exercise(&self, piece: &Piece) -> bool {
+        let range = &piece.range;
+        let numbers: Vec<usize> = range.clone().filter(|&at| matches!(self.kind(at), Kind::Number(_))).collect();
+        let equals = range.clone().filter(|&at| self.kind(at) == Kind::Equals).count();
+        let plain = |at: usize| {
+            matches!(self.kind(at), Kind::Number(_) | Kind::Operator(_) | Kind::Equals | Kind::Question | Kind::Bullet)
+        };
+        let given = |&&at: &&usize| self.number(at).is_some_and(|number| self.question.gives(number));
+        piece.begins_line
+            && self.question.instructs
+            && !self.question.is_chat
+            && equals == 1
+            && numbers.len() >= 2
+            && range.clone().all(plain)
+            && numbers.iter().find(given).is_none()
     }
 
     /// True if a word or sign that leads to a result stands before a number.

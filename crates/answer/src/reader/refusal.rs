@@ -21,7 +21,8 @@ const UNDETERMINED: &str = "no way to know|not told|not stated|not given|not men
      går inte att";
 
 /// Phrases that leave the answer open.
-const DEPENDS: &str = "depends on|it depends|depending on|kommt darauf an|hängt davon ab|dépend |depende |dipende |取决于|zależy|зависит|によって";
+const DEPENDS: &str = "two ways|two readings|several ways|different ways|both readings|both interpretations|either reading|auf zwei arten|deux façons|\
+     deux manières|dos maneras|due modi|duas maneiras|hinges on|depends on|it depends|depending on|kommt darauf an|hängt davon ab|dépend |depende |dipende |取决于|zależy|зависит|によって";
 
 /// Phrases of a model that does not answer.
 const REFUSES: &str = "i can't|i cannot|i can not|i'm sorry|i am sorry|unable to|not able to|i don't|i do not|as an ai";

@@ -146,8 +146,8 @@ pub(super) fn relate(
             !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)),
         );
         features.set(F::TextCut, cut);
-        features.set(F::CutLow, cut && tier <= 2);
-        features.set(F::CutAfter, cut && Some(piece) != last);
+        features.set(F::CutLow, cut && tier <= 2 && piece + 1 == pieces.len());
+        features.set(F::CutAfter, cut && piece + 1 < pieces.len());
         features
             .set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
         features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
@@ -155,6 +155,7 @@ pub(super) fn relate(
         if tier == 0 {
             features.remove(&[
                 F::AfterResult,
+                F::AskedUnit,
                 F::EndsSentence,
                 F::BeginsSentence,
                 F::LastOfSentence,

@@ -142,7 +142,7 @@ const WORDS: &[(Meaning, &str)] = &[
     ),
     (
         Meaning::GIVES,
-        "reads sobraram sobram sobra sobran sobró quedaron quedarán quedará quedan rimangono restano mancano restano resta avanzano gleichen ma mają daje zostaje zostało kosztuje płaci har ger kostar heeft hebben krijgt kost blijft blijven geeft eder kalır kaldı ödeyecek ada punya memiliki mendapat membayar có còn имеет получает платит остаётся zahlt bekommt erhält verdient braucht dauert reçoit gagnent obtient obtiene recibe pagan tienen necesita ricava guadagna ottiene recebe ganha precisa gives give giving gave get gets getting got makes make making made yields yield yielding costs cost pays pay \
+        "reads brings bring brought spendono spende sobraram sobram sobra sobran sobró quedaron quedarán quedará quedan rimangono restano mancano restano resta avanzano gleichen ma mają daje zostaje zostało kosztuje płaci har ger kostar heeft hebben krijgt kost blijft blijven geeft eder kalır kaldı ödeyecek ada punya memiliki mendapat membayar có còn имеет получает платит остаётся zahlt bekommt erhält verdient braucht dauert reçoit gagnent obtient obtiene recibe pagan tienen necesita ricava guadagna ottiene recebe ganha precisa gives give giving gave get gets getting got makes make making made yields yield yielding costs cost pays pay \
          paid earns earn earned has have totals totaling totalling left obtain obtains obtained leaves leaving leave \
          becomes need needs needed appears appear occurs occur contains contain takes take sold sells travels uses \
          weighs lasts saves owes receives received produces equals gibt ergeben ergibt kostet kosten macht bleiben bleibt haben \
