@@ -17,8 +17,6 @@ pub(super) struct Piece {
     pub(super) begins_line: bool,
     /// It is a heading: it begins with the mark of one, or is bold and ends with a colon.
     pub(super) heading: bool,
-    /// A horizontal rule stands somewhere before it.
-    pub(super) after_rule: bool,
 }
 
 /// Longest sentence, in tokens: longer ones are divided, so that no text takes more than linear time.
@@ -28,7 +26,7 @@ pub(super) const LONGEST: usize = 300;
 pub(super) fn pieces(tokens: &Tokens<'_>) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut start = 0;
-    let (mut begins_line, mut after_rule) = (true, false);
+    let mut begins_line = true;
     for at in 0..=tokens.tokens.len() {
         let kind = if at < tokens.tokens.len() { tokens.kind(at) } else { Kind::Line };
         let line = matches!(kind, Kind::Line | Kind::Rule | Kind::Program | Kind::End);
@@ -38,18 +36,10 @@ pub(super) fn pieces(tokens: &Tokens<'_>) -> Vec<Piece> {
         }
         if at > start {
             let heading = matches!(tokens.kind(start), Kind::Heading);
-            pieces.push(Piece { range: start..at, asks: kind == Kind::Question, begins_line, heading, after_rule });
+            pieces.push(Piece { range: start..at, asks: kind == Kind::Question, begins_line, heading });
             begins_line = false;
         }
         begins_line |= line;
-        // Under the rule of a column stands its result.
-        let column = |near: Option<Kind>| matches!(near, Some(Kind::Number(_)));
-        if kind == Kind::Rule {
-            let line = |at: &usize| tokens.kind(*at) != Kind::Line;
-            let before = (0..at).rev().find(line).map(|at| tokens.kind(at));
-            let behind = (at + 1..tokens.tokens.len()).find(line).map(|at| tokens.kind(at));
-            after_rule |= !(column(before) && column(behind));
-        }
         // What is divided for its length loses nothing.
         start = if sentence { at + 1 } else { at };
     }
@@ -248,25 +238,6 @@ impl<'a> Scan<'a> {
                 self.is(at, &GIVENS)
                     || self.is(at, &["what"]) && self.is(at + 1, &["we", "is"]) && self.is(at + 2, &["know", "given"])
             })
-    }
-
-    /// A sentence that says what is still sought: "We want to know the number of marbles."
-    pub(super) fn seeks(&self, range: &Range<usize>) -> bool {
-        self.words(range).any(|at| {
-            let (next, after) = (at + 1, at + 2);
-            self.is(at, &["want", "need", "have", "wish"])
-                && self.is(next, &["to"])
-                && self.is(after, &["know", "find", "determine", "calculate", "compute", "figure", "solve", "work"])
-                || self.is(at, &["let's", "let"])
-                    && self
-                        .words(&(at..range.end))
-                        .take(4)
-                        .any(|at| self.is(at, &["find", "calculate", "compute", "see", "think", "figure", "solve"]))
-                || self.is(at, &["müssen", "wollen", "möchten"])
-                    && self
-                        .words(&(at..range.end))
-                        .any(|at| self.is(at, &["wissen", "finden", "berechnen", "bestimmen"]))
-        })
     }
 
     /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
