@@ -79,7 +79,6 @@ impl Scan<'_> {
         let features = &mut found[index].features;
         features.set(F::Whole, whole);
         features.set(F::LineAlone, alone && !whole);
-        features.set(F::Highlighted, self.kind(range.start) == Kind::Greater && alone);
         // A raw completion goes on behind the "=" of its prompt.
         let goes_on = begins_text
             && self.question.open_ended

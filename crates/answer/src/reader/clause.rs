@@ -85,46 +85,10 @@ impl Scan<'_> {
         };
         let begins = (range.start..at).all(opens);
         features.set(F::BeginsSentence, begins);
-        let verb_behind = behind < range.end
-            && (self.tokens.means(behind, Meaning::LINK.with(Meaning::GIVES))
-                || (at + 1..behind).any(|at| self.is_unit(at)) && matches!(self.kind(behind), Kind::Word(_)));
-        features.set(F::IsSubject, begins && verb_behind);
-        features.set(
-            F::TotalsBehind,
-            behind < range.end
-                && (self.tokens.means(behind, Meaning::TOTALS)
-                    || (at + 1..range.end.min(behind + 4)).any(|at| self.tokens.means(at, Meaning::TOTALS))),
-        );
         let ends = (behind..range.end)
             .all(|at| self.is_mark(at) || matches!(self.kind(at), Kind::Close | Kind::Bar | Kind::Ellipsis));
         features.set(F::EndsSentence, ends);
-        let each = |at: usize| {
-            self.is(at, &["each", "apiece", "per", "chacun", "chacune", "jeweils", "pro", "cadauno", "ciascuno"])
-                || self.is(at, &["cada"]) && self.is(at + 1, &["uno", "una"])
-        };
-        features.set(F::EachBehind, each(behind) || each(at + 1) || behind > at + 1 && each(behind - 1));
         features.set(F::Trails, self.kind(at + 1) == Kind::Ellipsis);
-        let of = (at.saturating_sub(2)..at)
-            .find(|&before| self.is(before, &["of", "de", "von", "der", "di"]) && before >= range.start);
-        features.set(
-            F::AnyOf,
-            of.is_some_and(|of| {
-                of > range.start
-                    && self.is(
-                        of - 1,
-                        &[
-                            "any", "one", "each", "every", "either", "some", "none", "all", "both", "eine", "einer",
-                            "jede", "jeder", "uno", "una", "un", "une", "chacun", "cada",
-                        ],
-                    )
-            }),
-        );
-        features.set(
-            F::NoneOf,
-            features.has(F::CountWord)
-                && features.has(F::BeginsSentence)
-                && self.is(at + 1, &["of", "de", "der", "von", "di"]),
-        );
         features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di", "as"]));
         let part = self.number(at).is_some_and(|number| number.text.contains('/'));
         let share = self.number(at).is_some_and(|number| number.percent)
@@ -157,14 +121,6 @@ impl Scan<'_> {
         features.set(F::FollowsWithin, (range.start..at).any(follows));
         features.set(F::BeforeFollows, (at + 1..range.end).any(follows) && !features.has(F::FollowsWithin));
         self.pair(at, range, features);
-        // The words of the question in the clause itself.
-        let from = (range.start..at)
-            .rev()
-            .find(|&at| matches!(self.kind(at), Kind::Comma | Kind::Colon))
-            .unwrap_or(range.start);
-        let to =
-            (at + 1..range.end).find(|&at| matches!(self.kind(at), Kind::Comma | Kind::Colon)).unwrap_or(range.end);
-        features.set(F::ClauseAsked, self.shares(from..to) >= 2);
         // "Ana is 18 and Ben is 36"
         let asked = |at: usize| self.question.asks_about(self.tokens.slice(at));
         let name = (range.start..at)
@@ -199,7 +155,8 @@ impl Scan<'_> {
         let joins =
             Meaning::CONTEXT.with(Meaning::AND).with(Meaning::OR).with(Meaning::PREMISE).with(Meaning::OPERATOR);
         // "Adding the table at 659 brings the set to 1047"
-        let opener = (0..number).rev().find(|&at| matches!(self.kind(at), Kind::Stop | Kind::Line)).map_or(0, |at| at + 1);
+        let opener =
+            (0..number).rev().find(|&at| matches!(self.kind(at), Kind::Stop | Kind::Line)).map_or(0, |at| at + 1);
         let adds = self.tokens.slice(opener).len() > 5 && self.tokens.slice(opener).ends_with("ing");
         let of = adds || (number.saturating_sub(3)..number).any(|at| self.is_of(at));
         of && (behind..at).all(|at| matches!(self.kind(at), Kind::Word(meaning) if !meaning.has(joins))) && behind < at

@@ -16,7 +16,7 @@ impl Scan<'_> {
         let mut filler = false;
         let cue = loop {
             if before == start {
-                break if before == range.start { F::CueStart } else { F::CueOther };
+                break F::CueOther;
             }
             before -= 1;
             match self.kind(before) {
@@ -69,11 +69,8 @@ impl Scan<'_> {
                         break match (total && operands, amount) {
                             (true, _) => F::CueTotal,
                             (_, true) => F::CueGives,
-                            _ => F::CueOf,
+                            _ => F::CueContext,
                         };
-                    }
-                    if is(&["exactly", "precisely", "only", "just", "genau", "exactement"]) {
-                        features.add(F::CueExactly);
                     }
                     if is(&["with"])
                         && before > start
@@ -116,9 +113,8 @@ impl Scan<'_> {
                     if is(&["a"]) && before > start && self.is(before - 1, &["y", "il", "elle", "on", "qui", "en"]) {
                         break F::CueGives;
                     }
-                    // "more expensive by $7" where the difference was asked for
                     if is(&["to"]) && before > start && self.is(before - 1, &["than"]) {
-                        break F::CueThan;
+                        break F::CueContext;
                     }
                     // "takes in $184", "looking at 47"
                     if is(&["in"])
@@ -150,11 +146,8 @@ impl Scan<'_> {
                     {
                         break F::CueGives;
                     }
-                    if is(&["by", "um"]) && self.question.asks_difference {
-                        break F::CueGives;
-                    }
                     if is(&["by", "um"]) {
-                        break F::CueBy;
+                        break if self.question.asks_difference { F::CueGives } else { F::CueContext };
                     }
                     if is(&["with", "mit", "avec", "con", "com"]) && before > range.start + 1 {
                         break F::CueWith;
@@ -163,7 +156,7 @@ impl Scan<'_> {
                         break F::CueTo;
                     }
                     if is(&["than", "als", "que"]) {
-                        break F::CueThan;
+                        break F::CueContext;
                     }
                     if meaning.has(Meaning::LINK) {
                         break F::CueLink;
@@ -175,14 +168,11 @@ impl Scan<'_> {
                     if meaning.has(Meaning::CONCLUDES) || also {
                         break F::CueConcludes;
                     }
-                    if meaning.has(Meaning::OR) {
-                        break F::CueOr;
-                    }
-                    if meaning.has(Meaning::AND) {
-                        break F::CueAnd;
+                    if meaning.has(Meaning::OR.with(Meaning::AND)) {
+                        break F::CueContext;
                     }
                     if meaning.has(Meaning::ANSWER) {
-                        break F::CueResult;
+                        break F::CueOther;
                     }
                     if meaning.has(Meaning::FILLER) && !filler_ends(before, start, self) {
                         filler = true;
@@ -192,7 +182,7 @@ impl Scan<'_> {
                         break F::CueContext;
                     }
                     if meaning.has(Meaning::RESULT) {
-                        break F::CueResult;
+                        break F::CueOther;
                     }
                     if filler && meaning.has(Meaning::SUBJECT) {
                         continue;
@@ -209,9 +199,6 @@ impl Scan<'_> {
         if before + 1 == at && matches!(cue, F::CueLink | F::CueGives | F::CueColon | F::CueConcludes) {
             features.remove(&[F::SmallWord]);
         }
-        let subject = (start..before).rev().take(3).any(|at| self.tokens.means(at, Meaning::SUBJECT))
-            || self.tokens.means(before, Meaning::SUBJECT);
-        features.set(F::SubjectVerb, subject && matches!(cue, F::CueLink | F::CueGives | F::CueOther));
         let denied = (start..at)
             .rev()
             .take(4)
@@ -223,19 +210,8 @@ impl Scan<'_> {
         let doubted = (start..at).rev().take(8).any(|before| self.is(before, &["doubt", "doubts"]));
         let denied = denied || doubted;
         features.set(F::Denied, denied);
-        // "not 12 but 15", "not 12: it was 15"
-        let contrast = self.is(before, &["but", "sondern", "sino", "mais", "ma"])
-            || !denied
-                && (range.start..at).any(|at| {
-                    self.kind(at) == Kind::Unequal
-                        || self.tokens.means(at, Meaning::DENIES)
-                            && !self.is(at, &["no", "but", "instead", "except", "rather"])
-                });
-        features.set(F::Contrast, contrast);
-        let target = matches!(cue, F::CueLink | F::CueColon | F::CueResult)
+        let target = matches!(cue, F::CueLink | F::CueColon)
             && (range.start..at)
-                .rev()
-                .take_while(|&word| cue != F::CueResult || word == before)
                 .any(|at| matches!(self.kind(at), Kind::Word(_)) && self.question.names_target(self.tokens.slice(at)));
         features.set(F::NamesTarget, target);
     }

@@ -90,7 +90,6 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
             depth = 0;
         }
         for mention in &mut found {
-            mention.features.set(F::AfterAsked, asked_done);
             if given {
                 mention.features.add(F::Restates);
             }
@@ -99,8 +98,6 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
                 mention.features.add(F::Hypothetical);
             }
             mention.features.set(F::Explained, explained);
-            mention.features.set(F::AfterRefusal, refused.is_some_and(|at| at < index));
-            mention.features.set(F::BeforeRefusal, refused == Some(index));
             if depth > 0 {
                 mention.features.add(F::InBrackets);
             }
@@ -112,7 +109,9 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         }
         let choice = scan.chosen_option(range);
         chosen = choice.or(chosen);
-        headed = choice.is_none() && found.is_empty() && (headed && scan.words(range).next().is_none() || heads(scan, piece));
+        headed = choice.is_none()
+            && found.is_empty()
+            && (headed && scan.words(range).next().is_none() || heads(scan, piece));
         for at in range.clone() {
             match scan.kind(at) {
                 Kind::Open => depth += 1,
@@ -138,16 +137,8 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         mention.mark = Mark::Marker;
     }
     let range = ..pieces.len().min(last_piece + 1);
-    relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended, refused);
+    relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended);
     none.set(F::NoneAnswered, asked_done);
-    // "So the answer is" and nothing more
-    let open = pieces.get(last_piece).is_some_and(|piece| {
-        let last = piece.range.end - 1;
-        scan.words(&piece.range).any(|at| scan.tokens.means(at, Meaning::ANSWER))
-            && (scan.tokens.means(last, Meaning::LINK) || scan.kind(last) == Kind::Colon)
-            && last_piece + 1 == pieces.len()
-    });
-    none.set(F::NoneDeclaredNothing, headed || open);
     nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, !refusals.is_empty(), &mut none);
     Evidence { mentions, none, ended }
 }
@@ -216,9 +207,8 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
 
 /// The reason for there being no answer.
 fn reason(scan: &Scan<'_>, evidence: &Evidence, best: Option<&Mention>) -> NoAnswer {
-    let rivals = best.is_some_and(|mention| {
-        mention.features.any(&[F::RivalBefore, F::RivalBehind, F::Contradicted, F::BoxList, F::OtherLines])
-    });
+    let rivals = best
+        .is_some_and(|mention| mention.features.any(&[F::RivalBefore, F::RivalBehind, F::Contradicted, F::OtherLines]));
     match () {
         () if evidence.none.has(F::NoneRefused) => NoAnswer::Refused,
         () if rivals => NoAnswer::Rivals,

@@ -44,8 +44,6 @@ impl Scan<'_> {
             // "14 = 72 / 5"
             let right: Vec<_> = (behind + 1..range.end).filter_map(|at| self.number(at)).collect();
             features.set(F::AskedEquation, right.len() <= 3 && self.question.is_asked_operation(&right));
-            let number = (behind + 1..range.end.min(behind + 6)).find(|&at| matches!(self.kind(at), Kind::Number(_)));
-            features.set(F::LeftOfOperation, number.is_some_and(|number| self.operates_behind(number)));
             // "84 = 12 x 7": nothing but the operation follows.
             let first = before == range.start
                 || matches!(self.kind(before - 1), Kind::Colon | Kind::Semicolon | Kind::Comma | Kind::Word(_));

@@ -21,33 +21,33 @@ macro_rules! features {
 
 features! {
     // Marks.
-    Boxed, BoxedResult, BoxList, Tagged, Hashes, Declared, DeclaredBehind, Confirmed, LabelResult, Headed,
-    KeyAnswer, KeyOther, Bold, BoldSentence, BoldLabel,
-    Whole, LineAlone, LineLast, Continues, Choice, Chosen, Highlighted,
+    Boxed, BoxedResult, Tagged, Hashes, Declared, DeclaredBehind, Confirmed, LabelResult, Headed,
+    KeyAnswer, Bold, BoldSentence,
+    Whole, LineAlone, Continues, Choice, Chosen,
     // Expressions.
-    EqualsLast, EqualsMiddle, EqualsLeft, About, AskedEquation, LeftOfOperation,
+    EqualsLast, EqualsMiddle, EqualsLeft, About, AskedEquation,
     // Form and unit.
-    InForm, OutOfForm, AskedUnit, OtherUnit, HasUnit, PercentAsked, PercentOdd, SmallWord, SmallNumeral, Ordinal, OrdinalAsked,
-    YearAsked, YearOdd, CountWord, OtherPart,
+    InForm, AskedUnit, OtherUnit, HasUnit, SmallWord, SmallNumeral, Ordinal, OrdinalAsked,
+    YearAsked, CountWord, OtherPart,
     // The word before.
-    CueLink, CueGives, CueConcludes, CueColon, CueArrow, CueTotal, CueContext, CueTo, CueThan, CueAnd, CueOr, CueComma,
-    CueResult, CueBy, CueWith, CueOther, CueStart, CueExactly, CueOf,
+    CueLink, CueGives, CueConcludes, CueColon, CueArrow, CueTotal, CueContext, CueTo, CueComma,
+    CueWith, CueOther,
     // The clause.
-    SubjectVerb, IsSubject, TotalsBehind, EndsSentence, BeginsSentence, LastOfSentence, FirstOfSentence, OnlyOfSentence, OnlyBesideOthers, GivenUnit, CountedTwice, EchoesAll, Refuted, SaidWrong, EachBehind, BesideAsked, Restates, TableTotal, NoneOf, AnyOf, ExplainsBehind, RefusedLater, StatesResult, PartOf, Operand, LastResult, ComputedLast, AfterResult, Computed, Trails, CutLow,
-    InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, Contrast, RivalBefore, RivalBehind, RangeSide, InList,
+    EndsSentence, BeginsSentence, LastOfSentence, OnlyOfSentence, Refuted, SaidWrong, BesideAsked, Restates, TableTotal, ExplainsBehind, StatesResult, PartOf, Operand, LastResult, AfterResult, Computed, Trails, CutLow,
+    InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, RivalBefore, RivalBehind, RangeSide, InList,
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
     SegmentMost, SegmentLess, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin, FollowsWithin, BeforeFollows,
     // The sentence.
-    Concludes, Follows, AskedOne, AskedTwo, AskedThree, ClauseAsked, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Echoes, EchoesMuch, Bullet, Heading, AfterRule, TableLast,
-    TableOther, ListAfter, ListFollows, Explained, ExplainFollows, NamesTarget, Corrects,
+    Concludes, AskedOne, AskedTwo, AskedThree, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Bullet, TableLast,
+    ListFollows, Explained, ExplainFollows, NamesTarget,
     // The place.
-    LastSentence, SecondLast, FirstSentence, OnlySentence, Corrected, Reopened, WithdrawnBare, AfterRefusal, BeforeRefusal,
-    EarlierDeclared, LaterDeclared, EarlierShown, LaterShown, LaterResult, LaterSaid, LaterNone, Supported, Repeated,
+    LastSentence, OnlySentence, Corrected, Reopened,
+    EarlierDeclared, LaterDeclared, EarlierShown, LaterShown, LaterResult,
     // The text.
-    Example, ExampleQuoted, LaterOther, Cut, TextCut, CutAfter, Contradicted, Tier0, Tier1, Tier2, Tier3, Tier4, OtherLines, AfterAsked,
+    Example, Cut, CutAfter, Contradicted, Tier0, Tier1, Tier2, OtherLines,
     // No answer.
-    NoneBias, NoneRefused, NoneTruncated, NoneNoResult, NoneOperation, NoneEmptyBox, NoneAsks, NoneOnlyChecks, NoneProgram,
-    NoneDeclaredNothing, NoneOptions, NoneContested, NoneCutDeclared, NoneAnswered, NoneContradicted, NoneRivals, NoneBareList, NoneGuesses, NoneWithdrawn, NoneDepends, NoneUnsure, NoneSeeks, NoneUnrelated,
+    NoneRefused, NoneTruncated, NoneOperation, NoneEmptyBox, NoneAsks,
+    NoneAnswered, NoneDepends, NoneUnrelated,
 }
 
 /// A set of features.

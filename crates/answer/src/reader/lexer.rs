@@ -171,7 +171,8 @@ impl Lexer<'_> {
         // A function of Python, which says nothing unless it is run.
         if body.starts_with("def ") && line.trim_end().ends_with(':') {
             let indented = |line: &&str| line.trim().is_empty() || line.starts_with([' ', '\t']);
-            let body: usize = rest[line_length..].split_inclusive('\n').skip(1).take_while(indented).map(str::len).sum();
+            let body: usize =
+                rest[line_length..].split_inclusive('\n').skip(1).take_while(indented).map(str::len).sum();
             let first = usize::from(rest.len() > line_length);
             self.spaced = true;
             self.push(Kind::Program, line_length + first + body);

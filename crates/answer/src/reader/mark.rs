@@ -41,7 +41,6 @@ impl Scan<'_> {
                         let last = nth + 1 == inside.len();
                         features
                             .set(F::BoxedResult, last && !features.has(F::EqualsLeft) || features.has(F::EqualsLast));
-                        features.set(F::BoxList, inside.len() > 1 && features.has(F::InList));
                         found[index].mark = Mark::Boxed;
                     }
                     next = at + 1;
@@ -112,7 +111,6 @@ impl Scan<'_> {
     pub(super) fn declared(&self, at: usize, piece: &Piece, found: &mut [Mention], meaning: Meaning) -> usize {
         let range = &piece.range;
         let is_answer = meaning.has(Meaning::ANSWER);
-        let key = self.is_key(at);
         let sought =
             (range.start.max(at.saturating_sub(2))..at).any(|before| self.tokens.means(before, Meaning::SEEKS));
         let (mut next, mut led, mut colon, mut unknown, mut of) = (at + 1, false, false, 0, false);
@@ -162,14 +160,11 @@ impl Scan<'_> {
                 .words(range)
                 .take_while(|&word| word < at)
                 .all(|word| self.tokens.means(word, Meaning::FILLER.with(Meaning::CONCLUDES).with(Meaning::RESULT)));
-        let feature = if key {
-            if is_answer { F::KeyAnswer } else { F::KeyOther }
-        } else if is_answer {
-            F::Declared
-        } else if colon && begins {
-            F::LabelResult
-        } else {
-            return at + 1;
+        let feature = match (is_answer, self.is_key(at)) {
+            (true, true) => F::KeyAnswer,
+            (true, false) => F::Declared,
+            (false, false) if colon && begins => F::LabelResult,
+            _ => return at + 1,
         };
         let end = self.up_to_next_declaration(next, range.end, is_answer);
         let inside = within(found, next.saturating_sub(1), end);
@@ -230,10 +225,10 @@ impl Scan<'_> {
     /// Bold type around a number.
     pub(super) fn bold(&self, range: &Range<usize>, open: usize, close: usize, found: &mut [Mention]) {
         let words = (open + 1..close).filter(|&at| matches!(self.kind(at), Kind::Word(_))).count();
-        if words > 10 {
+        let label = self.kind(close - 1) == Kind::Colon || self.kind(close + 1) == Kind::Colon;
+        if words > 10 || label {
             return;
         }
-        let label = self.kind(close - 1) == Kind::Colon || self.kind(close + 1) == Kind::Colon;
         let inside = within(found, open, close);
         // A sentence that is bold as a whole says nothing of its last number.
         let all = (open == range.start || self.kind(open - 1) == Kind::Bullet) && close + 1 >= range.end;
@@ -243,16 +238,14 @@ impl Scan<'_> {
             let alone = inside.len() == 1
                 && unit
                 && (open + 1..found[index].at).all(|at| !matches!(self.kind(at), Kind::Word(_)));
-            found[index].features.add(if label {
-                F::BoldLabel
-            } else if alone {
+            found[index].features.add(if alone {
                 F::Bold
             } else if last || all {
                 F::BoldSentence
             } else {
                 continue;
             });
-            if !label && found[index].mark == Mark::Sentence {
+            if found[index].mark == Mark::Sentence {
                 found[index].mark = Mark::Bold;
             }
         }

@@ -246,7 +246,6 @@ impl Scan<'_> {
         let range = &piece.range;
         let mut features = Features::default();
         let follows = self.opens_with(range, 2, Meaning::FOLLOWS);
-        features.set(F::Follows, follows);
         features.set(F::Concludes, !follows && self.opens_with(range, 2, Meaning::CONCLUDES));
         match self.shares(range.clone()) {
             0 => {}
@@ -272,13 +271,6 @@ impl Scan<'_> {
                     && marker(range.start - 2)
                     && matches!(self.kind(range.start - 1), Kind::Stop | Kind::Close),
         );
-        features.set(F::Heading, piece.heading);
-        features.set(F::AfterRule, piece.after_rule);
-        features.set(F::Corrects, self.corrects(range));
-        let echo = self.echo(range);
-        features.set(F::Echoes, echo >= 2);
-        features.set(F::EchoesMuch, echo >= 5);
-        features.set(F::EchoesAll, echo >= 8);
         features
     }
 
@@ -295,30 +287,26 @@ impl Scan<'_> {
         self.segments(range, found);
         // "12 plums with 4 litres": what stands behind a preposition, behind a number that does not.
         let adjunct = |mention: &Mention| {
-            mention.features.any(&[F::CueContext, F::CueWith, F::CueOf, F::CueBy])
-                && !mention.features.has(F::EqualsLast)
+            mention.features.any(&[F::CueContext, F::CueWith]) && !mention.features.has(F::EqualsLast)
         };
         let first = found.iter().position(|mention| mention.features.tier() > 0 && !adjunct(mention));
         let mut last = false;
         for mention in found.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
             // "for 5 apples and 5 oranges"
-            last = adjunct(mention) || last && mention.features.has(F::CueAnd);
+            last = adjunct(mention) || last && self.tokens.means(mention.at - 1, Meaning::AND);
             mention.features.set(F::Adjunct, last);
         }
         // Numbers that are about something else do not count.
         let count = found.iter().filter(|mention| mention.features.tier() > 0).count();
-        let others = found.len() - count;
         let mut nth = 0;
         for mention in found.iter_mut() {
             if mention.features.tier() > 0 {
                 mention.features.set(F::OnlyOfSentence, count == 1);
-                mention.features.set(F::OnlyBesideOthers, count == 1 && others > 0);
-                mention.features.set(F::FirstOfSentence, count > 1 && nth == 0);
                 mention.features.set(F::LastOfSentence, count > 1 && nth + 1 == count);
                 nth += 1;
             }
             if table {
-                mention.features.add(if nth == count { F::TableLast } else { F::TableOther });
+                mention.features.set(F::TableLast, nth == count);
                 mention.features.set(F::TableTotal, nth == count && totals);
             }
         }
@@ -361,10 +349,7 @@ impl Scan<'_> {
     pub(super) fn form(&self, at: usize, features: &mut Features) {
         let Some(number) = self.number(at) else { return };
         let question = self.question;
-        if question.instructs {
-            let fits = question.is_in_form(number);
-            features.add(if fits { F::InForm } else { F::OutOfForm });
-        }
+        features.set(F::InForm, question.instructs && question.is_in_form(number));
         let unit = self.tokens.slice(at + 1);
         if self.is_unit(at + 1) {
             // "4 pounds of candy"
@@ -372,13 +357,8 @@ impl Scan<'_> {
                 || self.is(at + 2, &["of", "de", "di"]) && question.asks_unit(self.tokens.slice(at + 3));
             features.set(F::AskedUnit, asked);
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
-            features.set(F::GivenUnit, !asked && question.asks_some_unit() && question.counts_givens_in(unit));
         }
         features.set(F::StrangeUnit, self.is_unit(at + 1) && !features.has(F::AskedUnit) && !question.knows(unit));
-        let percent = number.percent || self.percent_before(at);
-        features.set(F::PercentAsked, percent && question.asks_percent);
-        features.set(F::PercentOdd, percent && !question.asks_percent);
-        features.set(F::CountedTwice, features.has(F::AskedUnit) && question.counts_givens_in(unit));
         let compares = self.is(at + 2, &["as", "more", "less", "the", "than", "faster", "longer", "larger"]);
         let times = !compares
             && self.is(
@@ -415,7 +395,6 @@ impl Scan<'_> {
             && number.text.starts_with(['1', '2'])
             && !features.has(F::AskedUnit);
         features.set(F::YearAsked, year && question.asks_year);
-        features.set(F::YearOdd, question.looks_up && year != question.asks_year);
     }
 }
 
@@ -428,8 +407,7 @@ impl Features {
     /// The strength of the claim to be the answer: 4 for one that says so itself, 3 for one that is shown, 2 for a result, 1 for a number of
     /// a sentence, 0 for one that is about something else.
     pub(super) fn tier(&self) -> u8 {
-        if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Restates, F::Hypothetical, F::ExampleQuoted])
-        {
+        if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Restates, F::Hypothetical]) {
             return if self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared])
                 && !self.any(&[F::Question, F::Hypothetical])
             {

@@ -17,12 +17,9 @@ pub(super) fn nothing(
     refuses: bool,
     none: &mut Features,
 ) {
-    none.add(F::NoneBias);
     none.set(F::NoneRefused, refuses);
     none.set(F::NoneTruncated, scan.truncated && !ended);
     let best = mentions.iter().map(|mention| mention.features.tier()).max().unwrap_or(0);
-    none.set(F::NoneNoResult, best < 2);
-    none.set(F::NoneOnlyChecks, best == 0);
     let last = pieces.last();
     // "Should I take 4 weeks? Let me know."
     let asks = |piece: &Piece| piece.asks && !scan.states(&piece.range) && !scan.is_offer(&piece.range);
@@ -33,56 +30,7 @@ pub(super) fn nothing(
         (last.is_some_and(asks) || waits)
             && (best < 2 || best == 2 && last.is_some_and(|piece| scan.asks_back(&piece.range))),
     );
-    let last_said = mentions.iter().rev().find(|mention| mention.features.tier() >= best.clamp(1, 2));
-    let sure = mentions.iter().rposition(|mention| mention.features.tier() >= 2 && !mention.features.has(F::Unsure));
-    let unsure: Vec<&Mention> = mentions
-        .iter()
-        .skip(sure.map_or(0, |sure| sure + 1))
-        .filter(|mention| mention.features.has(F::Unsure))
-        .collect();
-    none.set(F::NoneContradicted, mentions.iter().any(|mention| mention.features.has(F::Contradicted)));
-    none.set(
-        F::NoneRivals,
-        last_said.is_some_and(|mention| {
-            mention.features.any(&[F::RivalBehind, F::RivalBefore])
-                || mention.features.has(F::InList) && mention.features.tier() == 4
-        }),
-    );
-    none.set(F::NoneWithdrawn, mentions.iter().any(|mention| mention.features.has(F::WithdrawnBare)));
     none.set(F::NoneDepends, refusal::is_open(scan.tokens.text));
-    let bare = scan.tokens.tokens.iter().all(|token| {
-        matches!(
-            token.kind,
-            Kind::Number(_)
-                | Kind::Comma
-                | Kind::Stop
-                | Kind::Question
-                | Kind::Line
-                | Kind::Bullet
-                | Kind::Close
-                | Kind::Bold
-                | Kind::Semicolon
-                | Kind::Other
-                | Kind::End
-        )
-    });
-    let different = |listed: &[&Mention]| listed.windows(2).any(|two| !scan.same(two[0].at, two[1].at));
-    none.set(F::NoneUnsure, different(&unsure));
-    none.set(F::NoneBareList, bare && different(&mentions.iter().collect::<Vec<_>>()));
-    none.set(
-        F::NoneGuesses,
-        best < 4
-            && different(
-                &mentions
-                    .iter()
-                    .filter(|mention| {
-                        mention.features.any(&[F::Bullet, F::Question])
-                            && mention.features.has(F::BeginsSentence)
-                            && mention.features.has(F::EndsSentence)
-                    })
-                    .collect::<Vec<_>>(),
-            ),
-    );
     let operation = last.is_some_and(|piece| {
         let numbers: Vec<usize> = piece.range.clone().filter(|&at| matches!(scan.kind(at), Kind::Number(_))).collect();
         let bracketed = |at: usize| {
@@ -113,13 +61,4 @@ pub(super) fn nothing(
             && scan.is(at + 3, &["null", "none"])
     });
     none.set(F::NoneEmptyBox, empty || null);
-    let seeks = last.is_some_and(|piece| !scan.has_number(&piece.range) && scan.seeks(&piece.range));
-    none.set(F::NoneSeeks, seeks && best < 4);
-    none.set(F::NoneProgram, scan.tokens.tokens.iter().any(|token| token.kind == Kind::Program));
-    none.set(F::NoneOptions, !scan.options.is_empty());
-    none.set(F::NoneContested, mentions.iter().any(|mention| mention.features.any(&[F::Contradicted, F::BoxList])));
-    none.set(
-        F::NoneCutDeclared,
-        mentions.iter().any(|mention| mention.features.has(F::Cut) && mention.features.tier() >= 3),
-    );
 }

@@ -17,8 +17,6 @@ pub(super) struct Piece {
     pub(super) begins_line: bool,
     /// It is a heading: it begins with the mark of one, or is bold and ends with a colon.
     pub(super) heading: bool,
-    /// A horizontal rule stands somewhere before it.
-    pub(super) after_rule: bool,
 }
 
 /// Longest sentence, in tokens: longer ones are divided, so that no text takes more than linear time.
@@ -28,7 +26,7 @@ pub(super) const LONGEST: usize = 300;
 pub(super) fn pieces(tokens: &Tokens<'_>) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut start = 0;
-    let (mut begins_line, mut after_rule) = (true, false);
+    let mut begins_line = true;
     for at in 0..=tokens.tokens.len() {
         let kind = if at < tokens.tokens.len() { tokens.kind(at) } else { Kind::Line };
         let line = matches!(kind, Kind::Line | Kind::Rule | Kind::Program | Kind::End);
@@ -38,18 +36,10 @@ pub(super) fn pieces(tokens: &Tokens<'_>) -> Vec<Piece> {
         }
         if at > start {
             let heading = matches!(tokens.kind(start), Kind::Heading);
-            pieces.push(Piece { range: start..at, asks: kind == Kind::Question, begins_line, heading, after_rule });
+            pieces.push(Piece { range: start..at, asks: kind == Kind::Question, begins_line, heading });
             begins_line = false;
         }
         begins_line |= line;
-        // Under the rule of a column stands its result.
-        let column = |near: Option<Kind>| matches!(near, Some(Kind::Number(_)));
-        if kind == Kind::Rule {
-            let line = |at: &usize| tokens.kind(*at) != Kind::Line;
-            let before = (0..at).rev().find(line).map(|at| tokens.kind(at));
-            let behind = (at + 1..tokens.tokens.len()).find(line).map(|at| tokens.kind(at));
-            after_rule |= !(column(before) && column(behind));
-        }
         // What is divided for its length loses nothing.
         start = if sentence { at + 1 } else { at };
     }
@@ -93,8 +83,8 @@ impl<'a> Scan<'a> {
                 self.is(
                     at,
                     &[
-                        "were", "was", "wäre", "wären", "hätte", "hätten", "käme", "fosse", "fuera", "tivesse", "tivessem", "fossem",
-                        "fuese", "étaient", "était", "avait", "fosse", "бы",
+                        "were", "was", "wäre", "wären", "hätte", "hätten", "käme", "fosse", "fuera", "tivesse",
+                        "tivessem", "fossem", "fuese", "étaient", "était", "avait", "fosse", "бы",
                     ],
                 )
             })
@@ -141,7 +131,10 @@ impl<'a> Scan<'a> {
         let conditional = |at: usize| {
             let word = self.tokens.slice(at).to_lowercase();
             ["rait", "raient", "rebbe", "rebbero", "ría", "rían"].iter().any(|ending| word.ends_with(ending))
-                || self.is(at, &["seria", "seriam", "teria", "custaria", "daria", "ficaria", "receberia", "pagaria", "skulle"])
+                || self.is(
+                    at,
+                    &["seria", "seriam", "teria", "custaria", "daria", "ficaria", "receberia", "pagaria", "skulle"],
+                )
         };
         if ifs == 1 && self.question.language != Language::English && self.words(range).any(conditional) {
             return true;
@@ -251,25 +244,6 @@ impl<'a> Scan<'a> {
             })
     }
 
-    /// A sentence that says what is still sought: "We want to know the number of marbles."
-    pub(super) fn seeks(&self, range: &Range<usize>) -> bool {
-        self.words(range).any(|at| {
-            let (next, after) = (at + 1, at + 2);
-            self.is(at, &["want", "need", "have", "wish"])
-                && self.is(next, &["to"])
-                && self.is(after, &["know", "find", "determine", "calculate", "compute", "figure", "solve", "work"])
-                || self.is(at, &["let's", "let"])
-                    && self
-                        .words(&(at..range.end))
-                        .take(4)
-                        .any(|at| self.is(at, &["find", "calculate", "compute", "see", "think", "figure", "solve"]))
-                || self.is(at, &["müssen", "wollen", "möchten"])
-                    && self
-                        .words(&(at..range.end))
-                        .any(|at| self.is(at, &["wissen", "finden", "berechnen", "bestimmen"]))
-        })
-    }
-
     /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
     pub(super) fn restates(&self, range: &Range<usize>) -> bool {
         const ASKED: [&str; 16] = [
@@ -294,7 +268,7 @@ impl<'a> Scan<'a> {
         words.any(|at| {
             self.is(at, &["asked", "told"]) && self.is(at + 1, &["to"])
                 || self.is(at, &["question", "problem", "text", "prompt", "puzzle"])
-                && self.is(at + 1, &["gives", "tells", "says", "states", "asks", "mentions"])
+                    && self.is(at + 1, &["gives", "tells", "says", "states", "asks", "mentions"])
                 || self.is(at, &["question", "frage", "pregunta", "domanda", "pergunta", "вопрос", "pytanie"])
                     && self.tokens.means(at + 1, Meaning::LINK)
                 || self.is(at, &["wants"]) && self.is(at + 2, &["know", "find", "calculate"])

@@ -30,8 +30,6 @@ pub struct Question {
     pub operands: Vec<String>,
     /// Numbers that show a format (`like 123`).
     pub examples: Vec<String>,
-    /// It asks about a table or a text, whose numbers answer it as well as others.
-    pub looks_up: bool,
     pub extreme: Option<Extreme>,
     pub asks_percent: bool,
     pub asks_year: bool,
@@ -51,8 +49,6 @@ pub struct Question {
     scales: Vec<usize>,
     /// Words for the unit that is asked for, in lower case.
     units: Vec<String>,
-    /// Beginnings of the units of its own numbers.
-    given_units: Vec<String>,
     /// It ends with `=`, so that a completion may go on with the number alone.
     pub open_ended: bool,
     /// It is the turn of a chat, whose answer does not go on with lines of its own pattern.
@@ -139,7 +135,6 @@ impl Question {
                 fraction: form == Form::Fraction || has(Ask::Part) || has(Ask::Simplest),
             },
             language,
-            looks_up: form == Form::Number && has(Ask::Table),
             extreme,
             asks_percent: has(Ask::Percent),
             asks_year: form == Form::Number && has(Ask::Year),
@@ -152,7 +147,6 @@ impl Question {
             asks_quotient: has(Ask::Quotient),
             scales: scales(&tokens),
             units: units(&tokens, &words),
-            given_units: given_units(&tokens),
             open_ended: lower.trim_end().ends_with('='),
             is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
             instructs: form != Form::Number,
@@ -242,12 +236,6 @@ impl Question {
                     || stem(unit) == stem(&lower)
                     || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
             })
-    }
-
-    /// True if a word is the unit of one of the question's own numbers.
-    pub fn counts_givens_in(&self, word: &str) -> bool {
-        let lower = word.to_lowercase();
-        stems(&lower).iter().any(|stem| self.given_units.contains(stem))
     }
 
     /// True if the beginning of a word stands in the prompt.
@@ -624,21 +612,6 @@ const ASKS_UNITS: [&str; 21] = [
     "nhiêu",
     "hány",
 ];
-
-/// Beginnings of the words behind the numbers of a question.
-fn given_units(tokens: &Tokens<'_>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for at in 1..tokens.tokens.len() {
-        let counted = matches!(tokens.kind(at - 1), Kind::Number(_));
-        if let Kind::Word(meaning) = tokens.kind(at)
-            && counted
-            && !meaning.has(NO_UNIT)
-        {
-            found.extend(stems(tokens.slice(at)));
-        }
-    }
-    found
-}
 
 /// The words in lower case, hashed.
 fn hash(words: [&str; 3]) -> u64 {

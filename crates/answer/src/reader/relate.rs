@@ -10,14 +10,7 @@ use super::value;
 use super::vocabulary::Meaning;
 
 /// Sets the features that depend on the other mentions of a text.
-pub(super) fn relate(
-    scan: &Scan<'_>,
-    pieces: &[Piece],
-    mentions: &mut [Mention],
-    corrected_at: &[usize],
-    cut: bool,
-    refused: Option<usize>,
-) {
+pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], corrected_at: &[usize], cut: bool) {
     let keys: Vec<usize> = keys(scan, mentions);
     // What is said to be wrong is so wherever it stood before.
     let mut wrong: HashMap<usize, usize> = HashMap::new();
@@ -47,22 +40,12 @@ pub(super) fn relate(
         pieces
     };
     let (first, last) = (with_numbers.first().copied(), with_numbers.last().copied());
-    let second_last = with_numbers.len().checked_sub(2).and_then(|at| with_numbers.get(at)).copied();
     let count = mentions.len();
     // The last mention of each tier with another value, behind and before.
     let mut earlier: Vec<[bool; 5]> = vec![[false; 5]; count];
     let mut later: Vec<[bool; 5]> = vec![[false; 5]; count];
     sweep(&keys, &tiers, 0..count, &mut earlier);
     sweep(&keys, &tiers, (0..count).rev(), &mut later);
-    let mut by_value: HashMap<usize, usize> = HashMap::new();
-    for (key, tier) in keys.iter().zip(&tiers) {
-        if *tier >= 2 {
-            *by_value.entry(*key).or_default() += 1;
-        }
-    }
-    let others: Vec<bool> = mentions.iter().map(|mention| !scan.is_example(mention.at)).collect();
-    let last_other = others.iter().rposition(|&other| other);
-    let first_plain = (0..count).find(|&index| tiers[index] >= 2 && !mentions[index].features.has(F::Bullet));
     // The number that all mentions from each on have, if they have one; the numbers of lists behind each.
     let mut uniform: Vec<Option<usize>> = vec![None; count];
     let mut bullets = vec![0usize; count + 1];
@@ -106,23 +89,13 @@ pub(super) fn relate(
                 F::StatesResult,
                 index != result && keys[index] == keys[result] && mentions[result].piece == piece,
             );
-            features.set(F::ComputedLast, index == result && features.has(F::Computed) && Some(piece) == last);
         }
-        features.set(F::RefusedLater, refused.is_some_and(|refused| refused > piece));
-        features.set(F::SecondLast, Some(piece) == second_last && first != second_last);
-        features.set(F::FirstSentence, Some(piece) == first && first != last);
         features.set(F::OnlySentence, Some(piece) == first && first == last);
         features.set(F::EarlierDeclared, earlier[index][4]);
         features.set(F::LaterDeclared, later[index][4]);
         features.set(F::EarlierShown, earlier[index][3]);
         features.set(F::LaterShown, later[index][3]);
         features.set(F::LaterResult, later[index][2]);
-        features.set(F::LaterSaid, later[index][1]);
-        features.set(F::LaterNone, !later[index][1..].iter().any(|&later| later));
-        let times = by_value.get(&keys[index]).copied().unwrap_or(0);
-        features.set(F::Supported, times > usize::from(tier >= 2));
-        features.set(F::Repeated, times >= 4);
-        features.set(F::LaterOther, features.has(F::Example) && last_other.is_some_and(|other| other > index));
         // A correction in a later sentence, with another number behind it, or in this one behind the number.
         let next = corrected_at.get(corrected_at.partition_point(|&corrected| corrected <= piece));
         let behind = next.map(|&corrected| mentions.partition_point(|mention| mention.piece < corrected));
@@ -136,21 +109,18 @@ pub(super) fn relate(
         let corrects = |piece: usize| corrected_at.binary_search(&piece).is_ok();
         let reopened = (corrects(piece) || piece > 0 && corrects(piece - 1)) && index > 0;
         features.set(F::Reopened, reopened);
-        let bare = next.is_some() && mentions.get(index + 1).is_none();
-        features.set(F::WithdrawnBare, bare);
-        let bullet = features.has(F::Bullet);
-        features.set(F::ListAfter, bullet && first_plain.is_some_and(|plain| plain < index));
-        features.set(F::ListFollows, !bullet && bullets[index + 1] >= 2);
+        features.set(F::ListFollows, !features.has(F::Bullet) && bullets[index + 1] >= 2);
         features.set(
             F::ExplainFollows,
             !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)),
         );
-        features.set(F::TextCut, cut);
         features.set(F::CutLow, cut && tier <= 2 && piece + 1 == pieces.len());
         features.set(F::CutAfter, cut && piece + 1 < pieces.len());
         features
             .set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
-        features.add([F::Tier0, F::Tier1, F::Tier2, F::Tier3, F::Tier4][usize::from(tier)]);
+        if let Some(&by_tier) = [F::Tier0, F::Tier1, F::Tier2].get(usize::from(tier)) {
+            features.add(by_tier);
+        }
         // Where a number stands says nothing for one that is about something else.
         if tier == 0 {
             features.remove(&[
@@ -162,29 +132,19 @@ pub(super) fn relate(
                 F::OnlyOfSentence,
                 F::LastSentence,
                 F::OnlySentence,
-                F::LaterNone,
                 F::CueLink,
                 F::CueGives,
                 F::CueConcludes,
                 F::CueColon,
-                F::CueStart,
                 F::CueWith,
                 F::CueTo,
-                F::CueBy,
                 F::CueOther,
-                F::CueOf,
                 F::CueComma,
-                F::CueAnd,
                 F::CueContext,
-                F::CueResult,
                 F::Times,
-                F::SubjectVerb,
-                F::IsSubject,
                 F::AskedOne,
                 F::AskedTwo,
                 F::AskedThree,
-                F::ClauseAsked,
-                F::Follows,
                 F::Concludes,
             ]);
         }

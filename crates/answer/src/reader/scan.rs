@@ -77,9 +77,10 @@ impl<'a> Scan<'a> {
         for at in 0..tokens.tokens.len() {
             if let Some(number) = tokens.number(at) {
                 // A fraction that is the operation which was asked for gives the question back.
+                let spaced = tokens.slice(at).contains(' ');
                 let given_back = number.spelling == Spelling::Fraction
                     && (question.is_asked_operation(&[number]) || question.is_only_operand(number))
-                    && question.form != Form::Fraction;
+                    && (question.form != Form::Fraction || spaced);
                 let excluded = number.name
                     || given_back
                     || number.spelling == Spelling::None
