@@ -42,7 +42,7 @@ impl Scan<'_> {
                 Kind::Word(_) if clause > start + 1 && self.tokens.means(clause - 2, Meaning::PREMISE) => {}
                 Kind::Word(_) if meaning.has(Meaning::LINK.with(Meaning::GIVES)) => verb = true,
                 // "Of the 60 rolls there lie 12"
-                Kind::Number(_) if self.says_more(clause - 1, at) => verb = true,
+                Kind::Number(_) if self.says_more(clause - 1, at, range.start) => verb = true,
                 Kind::Equals => verb = true,
                 _ => {}
             }
@@ -116,10 +116,6 @@ impl Scan<'_> {
             .find(|&at| self.is(at, &["of", "von", "de", "dei", "delle", "das", "dos", "des", "der"]));
         features
             .set(F::WholeOf, whole.is_some_and(|of| of > range.start && matches!(self.kind(of - 1), Kind::Number(_))));
-        // "A coffee costs 1.30, so five cost 6.50"
-        let follows = |at: usize| self.tokens.means(at, Meaning::FOLLOWS) && self.words(&(range.start..at)).count() > 1;
-        features.set(F::FollowsWithin, (range.start..at).any(follows));
-        features.set(F::BeforeFollows, (at + 1..range.end).any(follows) && !features.has(F::FollowsWithin));
         self.pair(at, range, features);
         // "Ana is 18 and Ben is 36"
         let asked = |at: usize| self.question.asks_about(self.tokens.slice(at));
@@ -150,14 +146,12 @@ impl Scan<'_> {
     }
 
     /// True if behind a number and its unit further words lead to another number.
-    fn says_more(&self, number: usize, at: usize) -> bool {
+    fn says_more(&self, number: usize, at: usize, start: usize) -> bool {
         let behind = number + 1 + usize::from(self.is_unit(number + 1));
         let joins =
             Meaning::CONTEXT.with(Meaning::AND).with(Meaning::OR).with(Meaning::PREMISE).with(Meaning::OPERATOR);
         // "Adding the table at 659 brings the set to 1047"
-        let opener =
-            (0..number).rev().find(|&at| matches!(self.kind(at), Kind::Stop | Kind::Line)).map_or(0, |at| at + 1);
-        let adds = self.tokens.slice(opener).len() > 5 && self.tokens.slice(opener).ends_with("ing");
+        let adds = self.tokens.slice(start).len() > 5 && self.tokens.slice(start).ends_with("ing");
         let of = adds || (number.saturating_sub(3)..number).any(|at| self.is_of(at));
         of && (behind..at).all(|at| matches!(self.kind(at), Kind::Word(meaning) if !meaning.has(joins))) && behind < at
     }

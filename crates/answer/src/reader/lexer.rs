@@ -227,10 +227,10 @@ impl Lexer<'_> {
             // `- 5` at the very beginning may be a negative number with a space; a bullet needs words or company.
             // `- 48` and nothing else is a negative number.
             // So it is on a line of a formula.
-            let formula = self.text[..self.at].trim_end();
+            let formula = || self.text[..self.at].trim_end();
             let alone = bullet
                 && is_minus(first)
-                && (self.text.trim() == body.trim() || formula.ends_with("\\[") || formula.ends_with("$$"))
+                && (self.text.trim() == body.trim() || formula().ends_with("\\[") || formula().ends_with("$$"))
                 && body[width..].trim().trim_start_matches('$').bytes().all(|b| b.is_ascii_digit() || b == b'.');
             if alone {
                 self.at += indent + width;

@@ -32,6 +32,11 @@ struct Sentence {
     colons: usize,
     first_colon: usize,
     turn: usize,
+    /// Its word for a check behind a comma or colon, and for a conclusion behind other words.
+    check: usize,
+    follows: Option<usize>,
+    /// It begins with the one who speaks: "I'd need".
+    speaker: bool,
     /// A hypothesis: before its turn, behind it.
     hypothetical: [bool; 2],
 }
@@ -151,20 +156,13 @@ impl Scan<'_> {
         if features.any(&[F::CueColon, F::EqualsLast]) && features.has(F::EndsSentence) {
             features.remove(&[F::Plans]);
         }
-        let checks = |at: usize| {
-            self.tokens.means(at, Meaning::CHECKS)
-                && matches!(self.kind(at - 1), Kind::Comma | Kind::Colon | Kind::Semicolon | Kind::Other | Kind::Open)
-        };
-        features.set(F::Check, (range.start + 1..at).any(checks));
+        features.set(F::Check, at > sentence.check);
+        // "A coffee costs 1.30, so five cost 6.50"
+        features.set(F::FollowsWithin, sentence.follows.is_some_and(|follows| at > follows));
+        features.set(F::BeforeFollows, sentence.follows.is_some_and(|follows| at < follows));
         // "I'd need 1 more fact"
-        let speaker = self.words(range).take(4).any(|at| {
-            self.is(at, &["i", "i'm", "i'd", "i'll", "me", "my", "ich", "mir", "je", "me", "yo", "eu", "io", "mi"])
-        });
-        features.set(
-            F::SpeakerOther,
-            speaker
-                && !features.any(&[F::AskedUnit, F::CueLink, F::CueGives, F::EqualsLast, F::CueConcludes, F::CueColon]),
-        );
+        let stated = [F::AskedUnit, F::CueLink, F::CueGives, F::EqualsLast, F::CueConcludes, F::CueColon];
+        features.set(F::SpeakerOther, sentence.speaker && !features.any(&stated));
         features.set(F::Example, self.is_example(at));
         features.set(F::Cut, self.is_cut(at));
         features.set(F::Choice, self.options.binary_search_by_key(&at, |&(_, option)| option).is_ok());
@@ -176,6 +174,12 @@ impl Scan<'_> {
         let range = piece.range.clone();
         let colons = |&at: &usize| self.kind(at) == Kind::Colon;
         let turn = self.turn(&range);
+        const SPEAKER: [&str; 13] =
+            ["i", "i'm", "i'd", "i'll", "me", "my", "ich", "mir", "je", "yo", "eu", "io", "mi"];
+        let checks = |at: usize| {
+            self.tokens.means(at, Meaning::CHECKS)
+                && matches!(self.kind(at - 1), Kind::Comma | Kind::Colon | Kind::Semicolon | Kind::Other | Kind::Open)
+        };
         let hypothetical = |part: Range<usize>| !part.is_empty() && self.is_hypothetical(&part);
         Sentence {
             features: self.features_of_piece(piece),
@@ -183,6 +187,9 @@ impl Scan<'_> {
             colons: range.clone().filter(colons).count(),
             first_colon: range.clone().find(colons).unwrap_or(range.end),
             turn,
+            check: (range.start + 1..range.end).find(|&at| checks(at)).unwrap_or(range.end),
+            follows: self.words(&range).skip(2).find(|&at| self.tokens.means(at, Meaning::FOLLOWS)),
+            speaker: self.words(&range).take(4).any(|at| self.is(at, &SPEAKER)),
             hypothetical: [hypothetical(range.start..turn), hypothetical(turn..range.end)],
             range,
         }
