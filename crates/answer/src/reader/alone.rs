@@ -9,6 +9,15 @@ use super::token::Kind;
 use super::vocabulary::Meaning;
 
 impl Scan<'_> {
+    /// True if a number begins the next line of a prompt's pattern: "2 = 2", "3 and 3 = 3".
+    fn begins_pattern(&self, number: usize) -> bool {
+        let mut at = number + 1;
+        while self.tokens.means(at, Meaning::AND) && matches!(self.kind(at + 1), Kind::Number(_)) {
+            at += 2;
+        }
+        self.kind(at) == Kind::Equals
+    }
+
     /// A number that is all of its line, or with which a completion begins.
     pub(super) fn by_itself(&self, piece: &Piece, found: &mut [Mention]) {
         let range = &piece.range;
@@ -85,8 +94,8 @@ impl Scan<'_> {
             && !self.question.is_chat
             && !matches!(self.kind(first + 1), Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater)
             && !(matches!(self.kind(first + 1), Kind::Colon | Kind::Comma)
-                && self.kind(first + 1) != Kind::Line
-                && matches!(self.kind(first + 2), Kind::Number(_)))
+                && matches!(self.kind(first + 2), Kind::Number(_))
+                && !self.begins_pattern(first + 2))
             && !self.tokens.means(
                 first + 1,
                 Meaning::LINK

@@ -88,6 +88,11 @@ impl Scan<'_> {
         let ends = (behind..range.end)
             .all(|at| self.is_mark(at) || matches!(self.kind(at), Kind::Close | Kind::Bar | Kind::Ellipsis));
         features.set(F::EndsSentence, ends);
+        let each = |at: usize| {
+            self.is(at, &["each", "apiece", "per", "chacun", "chacune", "jeweils", "pro", "cadauno", "ciascuno"])
+                || self.is(at, &["cada"]) && self.is(at + 1, &["uno", "una"])
+        };
+        features.set(F::EachBehind, each(behind) || each(at + 1) || behind > at + 1 && each(behind - 1));
         features.set(F::Trails, self.kind(at + 1) == Kind::Ellipsis);
         features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di", "as"]));
         let part = self.number(at).is_some_and(|number| number.text.contains('/'));

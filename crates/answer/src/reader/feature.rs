@@ -36,7 +36,7 @@ features! {
     EndsSentence, BeginsSentence, LastOfSentence, OnlyOfSentence, Refuted, SaidWrong, BesideAsked, Restates, TableTotal, ExplainsBehind, StatesResult, PartOf, Operand, LastResult, AfterResult, Computed, Trails, CutLow,
     InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, RivalBefore, RivalBehind, RangeSide, InList,
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
-    SegmentMost, SegmentLess, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin, FollowsWithin, BeforeFollows,
+    SegmentMost, SegmentLess, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin, FollowsWithin, BeforeFollows, EachBehind,
     // The sentence.
     Concludes, AskedOne, AskedTwo, AskedThree, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Bullet, TableLast,
     ListFollows, Explained, ExplainFollows, NamesTarget,
@@ -47,7 +47,7 @@ features! {
     Example, Cut, CutAfter, Contradicted, Tier0, Tier1, Tier2, OtherLines,
     // No answer.
     NoneRefused, NoneTruncated, NoneOperation, NoneEmptyBox, NoneAsks,
-    NoneAnswered, NoneDepends, NoneUnrelated,
+    NoneAnswered, NoneDepends, NoneUnrelated, NoneBareList, NoneOpen,
 }
 
 /// A set of features.

@@ -49,6 +49,22 @@ pub(super) fn nothing(
     // "14 = 72 / 5" is no operation without a result.
     let done = mentions.iter().any(|mention| mention.features.any(&[F::AskedEquation, F::ResultFirst]));
     none.set(F::NoneOperation, operation && !done);
+    let bare = scan.tokens.tokens.iter().all(|token| match token.kind {
+        Kind::Number(_) | Kind::Comma | Kind::Stop | Kind::Question | Kind::Line | Kind::Bullet | Kind::Close => true,
+        Kind::Bold | Kind::Semicolon | Kind::Other | Kind::End => true,
+        _ => false,
+    });
+    none.set(F::NoneBareList, bare && mentions.windows(2).any(|two| !scan.same(two[0].at, two[1].at)));
+    // "So the answer is" and nothing more; "Adding these together", where the text is cut.
+    let goes_on = |piece: &Piece| {
+        let range = &piece.range;
+        let last = range.end - 1;
+        let leads = scan.kind(last) == Kind::Colon || scan.tokens.means(last, Meaning::LINK.with(Meaning::GIVES)) || scan.is(last, &["of"]);
+        let begins = scan.opens_with(range, 1, Meaning::CONCLUDES.with(Meaning::PLANS))
+            || scan.words(range).next().is_some_and(|at| scan.tokens.slice(at).len() > 5 && scan.tokens.slice(at).ends_with("ing"));
+        !scan.has_number(range) && (leads || begins && scan.truncated)
+    };
+    none.set(F::NoneOpen, !ended && last.is_some_and(goes_on));
     // "Call 911": nothing speaks of the question, and nothing is stated.
     let asked = [F::AskedOne, F::AskedTwo, F::AskedThree, F::AskedUnit];
     let related = |mention: &Mention| mention.features.any(&asked) || mention.features.tier() > 1;

@@ -114,7 +114,7 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
             F::ExplainFollows,
             !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)),
         );
-        features.set(F::CutLow, cut && tier <= 2 && piece + 1 == pieces.len());
+        features.set(F::CutLow, cut && tier <= 2);
         features.set(F::CutAfter, cut && piece + 1 < pieces.len());
         features
             .set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
