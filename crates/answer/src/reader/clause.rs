@@ -45,7 +45,7 @@ impl Scan<'_> {
             let reason = (range.start + 1..clause)
                 .rev()
                 .take(24)
-                .take_while(|&at| self.kind(at) != Kind::Colon && !self.is(at, &["but"]))
+                .take_while(|&at| self.kind(at) != Kind::Colon && !self.is(at, "but"))
                 .find(|&at| self.is_reason(at, range.start) || self.tokens.means(at, Meaning::CONCLUDES));
             features.set(
                 F::InReason,
@@ -81,24 +81,21 @@ impl Scan<'_> {
             .all(|at| self.is_mark(at) || matches!(self.kind(at), Kind::Close | Kind::Bar | Kind::Ellipsis));
         features.set(F::EndsSentence, ends);
         features.set(F::Trails, self.kind(at + 1) == Kind::Ellipsis);
-        features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di", "as"]));
+        features.set(F::OfMany, self.is(at + 1, "of from out von de di as"));
         let part = self.number(at).is_some_and(|number| number.text.contains('/'));
         let share = self.number(at).is_some_and(|number| number.percent)
             && !self.question.asks_percent
-            && self.is(at + 1, &["of", "der", "de", "di"]);
+            && self.is(at + 1, "of der de di");
         features.set(
             F::PartOf,
-            !self.question.asks_fraction && (share || part && (features.has(F::OfMany) || self.is(at + 1, &["the"]))),
+            !self.question.asks_fraction && (share || part && (features.has(F::OfMany) || self.is(at + 1, "the"))),
         );
         // "multiply by 100", "divided by 10"
-        let operation = |at: usize| {
-            self.is(at, &["multiply", "multiplied", "multiplying", "divide", "divided", "dividing", "divides"])
-        };
-        let goes_into = self.is(at + 1, &["goes"]) && self.is(at + 2, &["into"]);
+        let operation = |at: usize| self.is(at, "multiply multiplied multiplying divide divided dividing divides");
+        let goes_into = self.is(at + 1, "goes") && self.is(at + 2, "into");
         features.set(
             F::Operand,
-            goes_into
-                || at > range.start && self.is(at - 1, &["by"]) && (range.start..at).rev().take(10).any(operation),
+            goes_into || at > range.start && self.is(at - 1, "by") && (range.start..at).rev().take(10).any(operation),
         );
         self.pair(at, range, features);
         // "Ana is 18 and Ben is 36"
@@ -120,29 +117,29 @@ impl Scan<'_> {
     pub(super) fn is_reason(&self, at: usize, start: usize) -> bool {
         // Short words of one language are others of another.
         let language = self.question.language;
-        let foreign = self.is(at, &["car"]) && language != Language::French
-            || self.is(at, &["da", "denn"]) && language != Language::German;
+        let foreign = self.is(at, "car") && language != Language::French
+            || self.is(at, "da denn") && language != Language::German;
         self.tokens.means(at, Meaning::REASON)
             && !foreign
-            && (!self.is(at, &["as"])
+            && (!self.is(at, "as")
                 || (at == start || self.kind(at - 1) == Kind::Comma)
-                    && !self.is(at + 1, &["one", "you", "we", "expected", "mentioned", "stated", "before"]))
+                    && !self.is(at + 1, "one you we expected mentioned stated before"))
     }
 
     /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
     pub(super) fn begins_premise(&self, at: usize, start: usize) -> bool {
         // "comes out as 14"
-        if self.is(at, &["as"]) && at > start && self.is(at - 1, &["out", "written", "expressed", "known", "same"]) {
+        if self.is(at, "as") && at > start && self.is(at - 1, "out written expressed known same") {
             return false;
         }
         if self.tokens.means(at, Meaning::PREMISE) {
-            if self.question.asks_difference && self.is(at, &["by"]) {
+            if self.question.asks_difference && self.is(at, "by") {
                 return false;
             }
-            let within = self.is(at, &["with", "mit", "avec", "con", "com", "by", "for", "of", "von"]);
+            let within = self.is(at, "with mit avec con com by for of von");
             return !within || at == start || matches!(self.kind(at - 1), Kind::Comma);
         }
-        if at == start && self.is(at, &["to"]) && matches!(self.kind(at + 1), Kind::Word(_)) {
+        if at == start && self.is(at, "to") && matches!(self.kind(at + 1), Kind::Word(_)) {
             return true;
         }
         let first = (start..at).all(|before| {
@@ -172,10 +169,10 @@ impl Scan<'_> {
         }
         for before in (range.start..at).rev().take(4) {
             match self.kind(before) {
-                Kind::Word(_) if self.is(before, &["remainder", "rest", "reste", "resto", "r"]) => {
+                Kind::Word(_) if self.is(before, "remainder rest reste resto r") => {
                     return !question.asks_remainder;
                 }
-                Kind::Word(_) if self.is(before, &["quotient"]) => return question.asks_remainder,
+                Kind::Word(_) if self.is(before, "quotient") => return question.asks_remainder,
                 Kind::Number(_) | Kind::Comma | Kind::Stop => return false,
                 _ => {}
             }

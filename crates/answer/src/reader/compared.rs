@@ -11,7 +11,7 @@ use super::vocabulary::Meaning;
 impl Scan<'_> {
     /// "comes out ahead", "wins"
     pub(super) fn wins(&self, at: usize) -> bool {
-        self.is(at, &["wins", "winner", "ahead", "gewinnt", "gagne", "gana", "vince"])
+        self.is(at, "wins winner ahead gewinnt gagne gana vince")
     }
 
     /// Of two compared numbers the one that a comparison makes the extreme that was asked for: "9.11 is smaller than 9.9".
@@ -66,7 +66,7 @@ impl Scan<'_> {
         }
         // "the larger one is 0.6"
         let link = (at + 1..to.min(at + 5))
-            .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) && !self.is(at, &["than"]))
+            .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) && !self.is(at, "than"))
             .find(|&at| self.tokens.means(at, Meaning::LINK) || self.kind(at) == Kind::Colon);
         let open = |mention: &Mention| !mention.features.any(&[F::InReason, F::EqualsLast]);
         if let Some(named) = link.and_then(|link| found.iter().position(|mention| mention.at > link && mention.at < to))

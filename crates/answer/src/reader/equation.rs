@@ -54,7 +54,7 @@ impl Scan<'_> {
             Kind::Operator('^') => true,
             Kind::Operator(_) => self.is_operand(at + 1) || (self.truncated && at + 1 >= self.tokens.tokens.len()),
             Kind::Word(meaning) if meaning.has(Meaning::OPERATOR) => {
-                let next = if self.tokens.slice(at + 1).eq_ignore_ascii_case("by") { at + 2 } else { at + 1 };
+                let next = if self.is(at + 1, "by") { at + 2 } else { at + 1 };
                 matches!(self.kind(next), Kind::Number(_))
             }
             _ => false,
@@ -90,7 +90,7 @@ impl Scan<'_> {
                 let before = at.checked_sub(1).map(|before| self.kind(before));
                 matches!(before, Some(Kind::Number(_) | Kind::Close))
             }
-            Kind::Word(_) if self.tokens.slice(at).eq_ignore_ascii_case("by") => {
+            Kind::Word(_) if self.is(at, "by") => {
                 at.checked_sub(1).is_some_and(|before| self.tokens.means(before, Meaning::OPERATOR))
             }
             _ => false,

@@ -58,9 +58,8 @@ impl Scan<'_> {
                 Kind::Word(meaning) if meaning.has(Meaning::LINK) => {
                     self.confirmed(at, &range, found);
                     // "the correct one is 415"
-                    const CORRECT: [&str; 8] =
-                        ["correct", "richtig", "korrekt", "correcto", "correcta", "corretto", "correto", "juist"];
-                    if (range.start.max(at.saturating_sub(2))..at).any(|before| self.is(before, &CORRECT))
+                    if (range.start.max(at.saturating_sub(2))..at)
+                        .any(|before| self.tokens.means(before, Meaning::CORRECT))
                         && let Some(mention) = found.iter_mut().find(|mention| mention.at > at && mention.at < at + 4)
                     {
                         mention.features.add(F::Declared);
@@ -126,7 +125,7 @@ impl Scan<'_> {
                 Kind::Word(meaning) if meaning.has(Meaning::CHECKS) => return at + 1,
                 Kind::Word(meaning) if meaning.has(Meaning::DENIES.with(Meaning::EXAMPLE).with(Meaning::OR)) => {}
                 // "The answer to 744 + 543 is"
-                Kind::Word(meaning) if meaning.has(Meaning::CONTEXT) || self.is(next, &["to"]) => {
+                Kind::Word(meaning) if meaning.has(Meaning::CONTEXT) || self.is(next, "to") => {
                     if led {
                         unknown += 1
                     } else {
@@ -151,7 +150,7 @@ impl Scan<'_> {
         }
         let follows = is_answer && next <= at + 3 && unknown == 0;
         // "My first answer was 431"
-        let withdrawn = self.is(at.saturating_sub(1), &["first", "initial", "earlier", "previous"]) && at > range.start;
+        let withdrawn = self.is(at.saturating_sub(1), "first initial earlier previous") && at > range.start;
         if withdrawn || sought && !led || !(led || follows) {
             return at + 1;
         }

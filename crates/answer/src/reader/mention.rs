@@ -62,16 +62,14 @@ impl Scan<'_> {
                             mention.at + 6 > at && (mention.at > range.start || mention.features.has(F::HasUnit))
                         })
                 }
-                Kind::Word(_)
-                    if self.is(at, &["who", "whose"]) && at > range.start && self.kind(at - 1) == Kind::Comma =>
-                {
+                Kind::Word(_) if self.is(at, "who whose") && at > range.start && self.kind(at - 1) == Kind::Comma => {
                     elaborates |= !found.is_empty()
                 }
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = self.features_at(at, &sentence);
                     // "163 min, i.e. 2 h 43 min"
-                    let again = (range.start.max(at.saturating_sub(6))..at)
-                        .any(|before| self.is(before, &["i.e", "i.e.", "d.h", "d.h."]));
+                    let again =
+                        (range.start.max(at.saturating_sub(6))..at).any(|before| self.is(before, "i.e i.e. d.h d.h."));
                     if again && found.iter().any(|mention| mention.features.has(F::AskedUnit)) {
                         features.add(F::Restates);
                     }
@@ -154,8 +152,7 @@ impl Scan<'_> {
     /// The turn of a sentence, ", but"; its end where there is none.
     pub(super) fn turn(&self, range: &Range<usize>) -> usize {
         let turns = |&at: &usize| {
-            matches!(self.kind(at), Kind::Comma | Kind::Other)
-                && self.is(at + 1, &["but", "aber", "mais", "pero", "mas", "ma", "however", "instead"])
+            matches!(self.kind(at), Kind::Comma | Kind::Other) && self.tokens.means(at + 1, Meaning::TURNS)
         };
         range.clone().find(turns).unwrap_or(range.end)
     }
@@ -166,42 +163,19 @@ impl Scan<'_> {
             self.kind(at),
             Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open | Kind::Bold | Kind::Bar | Kind::Other
         ) || self.tokens.means(at, Meaning::CONCLUDES.with(Meaning::LINK).with(Meaning::OR).with(Meaning::AND))
-            || self.is(at, &["which", "leaving", "leaves", "giving", "gives"])
+            || self.is(at, "which leaving leaves giving gives")
     }
 
     /// "6 is wrong", "31 cannot be right"
     pub(super) fn is_said_wrong(&self, at: usize, range: &Range<usize>) -> bool {
-        const WRONG: [&str; 20] = [
-            "wrong",
-            "incorrect",
-            "impossible",
-            "mistaken",
-            "off",
-            "falsch",
-            "faux",
-            "fausse",
-            "incorrecto",
-            "incorrecta",
-            "errado",
-            "errada",
-            "sbagliato",
-            "sbagliata",
-            "fout",
-            "fel",
-            "неверно",
-            "błędne",
-            "yanlış",
-            "salah",
-        ];
         let (behind, _) = self.behind(at);
-        let linked = behind < range.end
-            && (self.tokens.means(behind, Meaning::LINK) || self.is(behind, &["cannot", "can't", "can"]));
+        let linked =
+            behind < range.end && (self.tokens.means(behind, Meaning::LINK) || self.is(behind, "cannot can't can"));
         let words = || (behind + 1..range.end.min(behind + 4)).take_while(|&at| matches!(self.kind(at), Kind::Word(_)));
-        let denied =
-            words().any(|at| self.tokens.means(at, Meaning::DENIES)) || self.is(behind, &["cannot", "can't", "isn't"]);
+        let denied = words().any(|at| self.tokens.means(at, Meaning::DENIES)) || self.is(behind, "cannot can't isn't");
         linked
-            && (words().any(|at| self.is(at, &WRONG))
-                || denied && words().any(|at| self.is(at, &["right", "correct", "richtig", "correcto"])))
+            && (words().any(|at| self.tokens.means(at, Meaning::WRONG))
+                || denied && words().any(|at| self.is(at, "right correct richtig correcto")))
     }
 
     /// Features of every number of a sentence.
@@ -217,7 +191,7 @@ impl Scan<'_> {
             _ => features.add(F::AskedThree),
         }
         let is_if = self.words(range).any(|at| self.is_if(at));
-        features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, &["would", "could"])));
+        features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, "would could")));
         features.set(F::Unsure, self.words(range).any(|at| self.tokens.means(at, Meaning::UNSURE)));
         let begins_with_number = matches!(self.kind(range.start), Kind::Number(_));
         features.set(F::Offer, !begins_with_number && self.opens_with(range, 2, Meaning::OFFER));
@@ -272,34 +246,15 @@ impl Scan<'_> {
         if self.is_unit(at + 1) {
             // "4 pounds of candy"
             let asked = question.asks_unit(unit)
-                || self.is(at + 2, &["of", "de", "di"]) && question.asks_unit(self.tokens.slice(at + 3));
+                || self.is(at + 2, "of de di") && question.asks_unit(self.tokens.slice(at + 3));
             features.set(F::AskedUnit, asked);
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
         }
-        let compares = self.is(at + 2, &["as", "more", "less", "the", "than", "faster", "longer", "larger"]);
-        let times = !compares
-            && self.is(
-                at + 1,
-                &[
-                    "time",
-                    "times",
-                    "occurrence",
-                    "occurrences",
-                    "digit",
-                    "digits",
-                    "mal",
-                    "fois",
-                    "veces",
-                    "vezes",
-                    "volte",
-                    "раз",
-                    "раза",
-                ],
-            );
+        let compares = self.is(at + 2, "as more less the than faster longer larger");
+        let times = !compares && self.tokens.means(at + 1, Meaning::TIMES);
         features.set(F::Times, times && (question.asks_times || question.asks_quotient));
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
-        let counts =
-            number.spelling == Spelling::Words && number.text == "0" || self.is(at, &["once", "twice", "thrice"]);
+        let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, "once twice thrice");
         features.set(F::CountWord, counts);
         let spelt = number.spelling == Spelling::Words && small && !counts && !features.has(F::AskedUnit);
         let pronoun = matches!(number.text.as_str(), "1" | "2" | "3");

@@ -54,7 +54,7 @@ pub(super) fn nothing(
         scan.tokens.means(at, Meaning::ANSWER)
             && scan.kind(at + 1) == Kind::Quote
             && scan.kind(at + 2) == Kind::Colon
-            && scan.is(at + 3, &["null", "none"])
+            && scan.is(at + 3, "null none")
     });
     none.set(F::NoneEmptyBox, empty || null);
 }

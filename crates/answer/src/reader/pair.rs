@@ -40,22 +40,7 @@ impl Scan<'_> {
         if next < range.end && (or || and) {
             let mut other = next + 1;
             // "exactly $139.93, or roughly $140"
-            let about = or
-                && self.is(
-                    other,
-                    &[
-                        "about",
-                        "roughly",
-                        "around",
-                        "approximately",
-                        "nearly",
-                        "almost",
-                        "rund",
-                        "etwa",
-                        "environ",
-                        "unos",
-                    ],
-                );
+            let about = or && self.tokens.means(other, Meaning::ABOUT);
             // A list that the end of the text cuts.
             if other >= range.end && self.truncated && range.end + 1 >= self.tokens.tokens.len() {
                 features.add(F::InList);
@@ -124,17 +109,17 @@ impl Scan<'_> {
         let joins = |at: usize| {
             matches!(self.kind(at), Kind::Other | Kind::Operator('-'))
                 && self.tokens.slice(at).starts_with(['–', '—', '-', '~'])
-                || self.is(at, &["to", "bis", "through", "à", "a"])
+                || self.is(at, "to bis through à a")
         };
         let side = |other: usize, sign: usize| {
             other >= range.start && other < range.end && matches!(self.kind(other), Kind::Number(_)) && joins(sign)
         };
         side(at + 2, at + 1)
-            || at >= range.start + 2 && side(at - 2, at - 1) && !self.is(at - 1, &["a", "à"])
+            || at >= range.start + 2 && side(at - 2, at - 1) && !self.is(at - 1, "a à")
             || (range.start..at)
                 .rev()
                 .take(6)
                 .take_while(|&at| self.kind(at) != Kind::Comma)
-                .any(|at| self.is(at, &["between", "zwischen", "entre", "tra"]))
+                .any(|at| self.is(at, "between zwischen entre tra"))
     }
 }

@@ -69,62 +69,26 @@ impl<'a> Scan<'a> {
         }
         let begins = at == 0 || !matches!(self.kind(at - 1), Kind::Word(_) | Kind::Number(_));
         match self.question.language {
-            Language::Italian | Language::Portuguese if self.is(at, &["se"]) => begins,
-            Language::Italian if self.is(at, &["si"]) => false,
-            _ => !self.is(at, &["se"]),
+            Language::Italian | Language::Portuguese if self.is(at, "se") => begins,
+            Language::Italian if self.is(at, "si") => false,
+            _ => !self.is(at, "se"),
         }
     }
 
     /// A hypothesis: nothing is stated there.
     pub(super) fn is_hypothetical(&self, range: &Range<usize>) -> bool {
         let ifs = self.words(range).filter(|&at| self.is_if(at)).count();
-        let were = || {
-            self.words(range).any(|at| {
-                self.is(
-                    at,
-                    &[
-                        "were", "was", "wäre", "wären", "hätte", "hätten", "käme", "fosse", "fosseri", "fuera",
-                        "fuese", "étaient", "était", "avait", "fosse", "бы",
-                    ],
-                )
-            })
-        };
-        let would = || {
-            self.words(range).any(|at| {
-                self.is(
-                    at,
-                    &[
-                        "would",
-                        "could",
-                        "might",
-                        "würde",
-                        "würden",
-                        "wären",
-                        "serait",
-                        "seraient",
-                        "ferait",
-                        "sería",
-                        "serían",
-                        "sarebbe",
-                        "sarebbero",
-                        "seria",
-                        "seriam",
-                        "бы",
-                    ],
-                )
-            })
-        };
+        let were = || self.words(range).any(|at| self.tokens.means(at, Meaning::WERE));
+        let would = || self.words(range).any(|at| self.tokens.means(at, Meaning::WOULD));
         // "Had the first number been 136"
         let inverted = |at: usize| {
-            self.is(at, &["had", "were", "should"]) && (at == range.start || matches!(self.kind(at - 1), Kind::Comma))
+            self.is(at, "had were should") && (at == range.start || matches!(self.kind(at - 1), Kind::Comma))
         };
         if self.words(range).any(inverted) && would() {
             return true;
         }
         // "Käme der Zug um 9:35 Uhr an, wären es 80 Minuten"
-        if range.start < self.tokens.tokens.len()
-            && self.is(range.start, &["käme", "wäre", "wären", "hätte", "hätten", "gäbe"])
-        {
+        if range.start < self.tokens.tokens.len() && self.is(range.start, "käme wäre wären hätte hätten gäbe") {
             return true;
         }
         // "Si la voiture consommait 8 litres, il faudrait 36 litres."
@@ -136,8 +100,8 @@ impl<'a> Scan<'a> {
             return true;
         }
         // "24 if the gift was 3 coins, and 27 if it was none"
-        let woulds = self.words(range).filter(|&at| self.is(at, &["would", "could", "might"])).count();
-        let had = || self.words(range).any(|at| self.is(at, &["had"])) && would();
+        let woulds = self.words(range).filter(|&at| self.is(at, "would could might")).count();
+        let had = || self.words(range).any(|at| self.is(at, "had")) && would();
         ifs >= 2 || woulds >= 2 || ifs == 1 && (were() && would() || had())
     }
 
@@ -157,9 +121,9 @@ impl<'a> Scan<'a> {
         let bracketed = first == Kind::Open && last == Kind::Close && range.len() > 3;
         bracketed
             || self.is_ticked(range)
-            || self.is(range.start, &["estimate", "estimation", "überschlag", "estimación", "approximation"])
+            || self.is(range.start, "estimate estimation überschlag estimación approximation")
                 && self.kind(range.start + 1) == Kind::Colon
-            || self.is(range.start, &["by"]) && self.is(range.start + 1, &["the"]) && self.is(range.start + 2, &["way"])
+            || self.is(range.start, "by") && self.is(range.start + 1, "the") && self.is(range.start + 2, "way")
             || self
                 .words(range)
                 .take(5)
@@ -169,106 +133,43 @@ impl<'a> Scan<'a> {
 
     /// True if a question offers more: "Would you like to see the steps?"
     pub(super) fn is_offer(&self, range: &Range<usize>) -> bool {
-        const OFFERS: [&str; 25] = [
-            "would",
-            "want",
-            "shall",
-            "should",
-            "need",
-            "care",
-            "möchtest",
-            "möchten",
-            "soll",
-            "willst",
-            "veux",
-            "voulez",
-            "souhaitez",
-            "quieres",
-            "quiere",
-            "te",
-            "le",
-            "vuoi",
-            "vuole",
-            "gostaria",
-            "quer",
-            "czy",
-            "wil",
-            "хотите",
-            "anything",
-        ];
-        const TO_YOU: [&str; 15] =
-            ["you", "i", "me", "we", "du", "sie", "ich", "tu", "vous", "je", "que", "você", "chcesz", "je", "вы"];
         let mut words = self.words(range).take(8).peekable();
         let first = words.next();
         let opens = first.is_some_and(|at| {
-            self.is(at, &OFFERS) || self.is(at, &["do", "may", "can"]) && self.is(at + 1, &["you", "i"])
+            self.tokens.means(at, Meaning::OFFERS) || self.is(at, "do may can") && self.is(at + 1, "you i")
         });
         let slice = &self.tokens.text[self.tokens.tokens[range.start].start..self.tokens.tokens[range.end - 1].end];
         if ["需要", "要不要", "もっと", "必要ですか", "드릴까요", "할까요"].iter().any(|phrase| slice.contains(phrase))
         {
             return true;
         }
-        opens && self.words(range).take(8).any(|at| self.is(at, &TO_YOU)) || self.opens_with(range, 2, Meaning::OFFER)
+        opens && self.words(range).take(8).any(|at| self.tokens.means(at, Meaning::TO_YOU))
+            || self.opens_with(range, 2, Meaning::OFFER)
     }
 
     /// A heading over what the question gives: "Understanding the problem", "Given:".
     pub(super) fn is_about_givens(&self, range: &Range<usize>) -> bool {
-        const GIVENS: [&str; 16] = [
-            "understanding",
-            "understand",
-            "given",
-            "givens",
-            "known",
-            "knowns",
-            "information",
-            "restate",
-            "restating",
-            "gegeben",
-            "données",
-            "datos",
-            "dati",
-            "dados",
-            "facts",
-            "known",
-        ];
         let mut words = self.words(range).take(4);
         let answers = self.words(range).any(|at| self.tokens.means(at, Meaning::ANSWER));
         !answers
             && words.any(|at| {
-                self.is(at, &GIVENS)
-                    || self.is(at, &["what"]) && self.is(at + 1, &["we", "is"]) && self.is(at + 2, &["know", "given"])
+                self.tokens.means(at, Meaning::GIVENS)
+                    || self.is(at, "what") && self.is(at + 1, "we is") && self.is(at + 2, "know given")
             })
     }
 
     /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
     pub(super) fn restates(&self, range: &Range<usize>) -> bool {
-        const ASKED: [&str; 16] = [
-            "asked",
-            "asks",
-            "asking",
-            "wonder",
-            "wondering",
-            "gefragt",
-            "fragt",
-            "fragst",
-            "demandé",
-            "demandes",
-            "demandez",
-            "preguntado",
-            "preguntas",
-            "pregunta",
-            "chiede",
-            "perguntou",
-        ];
         let mut words = self.words(range).take(6);
         words.any(|at| {
-            self.is(at, &["question", "problem", "text", "prompt", "puzzle"])
-                && self.is(at + 1, &["gives", "tells", "says", "states", "asks", "mentions"])
-                || self.is(at, &["question", "frage", "pregunta", "domanda", "pergunta", "вопрос", "pytanie"])
+            self.is(at, "question problem text prompt puzzle")
+                && self.is(at + 1, "gives tells says states asks mentions")
+                || self.is(at, "question frage pregunta domanda pergunta вопрос pytanie")
                     && self.tokens.means(at + 1, Meaning::LINK)
-                || self.is(at, &["wants"]) && self.is(at + 2, &["know", "find", "calculate"])
-                || at > range.start && self.is(at, &["told"]) && self.is(at - 1, &["are", "were", "is", "been"])
-                || self.is(at, &ASKED) && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
+                || self.is(at, "wants") && self.is(at + 2, "know find calculate")
+                || at > range.start && self.is(at, "told") && self.is(at - 1, "are were is been")
+                || self.tokens.means(at, Meaning::ASKED)
+                    && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
         })
     }
 
@@ -276,8 +177,7 @@ impl<'a> Scan<'a> {
     pub(super) fn states(&self, range: &Range<usize>) -> bool {
         let first = self.words(range).next();
         let inverted = first.is_none_or(|at| {
-            self.tokens.means(at, Meaning::LINK)
-                || self.is(at, &["could", "can", "would", "should", "shall", "what", "how", "which", "do", "does"])
+            self.tokens.means(at, Meaning::LINK) || self.is(at, "could can would should shall what how which do does")
         });
         !inverted && self.opens_with(range, 4, Meaning::ANSWER) && self.has_number(range)
     }
@@ -285,13 +185,7 @@ impl<'a> Scan<'a> {
     /// A question to which an answer is needed: "How many stickers did you buy?"
     pub(super) fn asks_back(&self, range: &Range<usize>) -> bool {
         self.words(range).any(|at| {
-            self.is(
-                at,
-                &[
-                    "how", "what", "which", "when", "who", "wie", "was", "welche", "combien", "quel", "quelle",
-                    "cuántos", "cuántas", "qué", "cuál", "quanti", "quante", "quantos", "quantas",
-                ],
-            ) || self.is(at, &["could", "can"]) && self.is(at + 1, &["you"])
+            self.tokens.means(at, Meaning::INTERROGATIVE) || self.is(at, "could can") && self.is(at + 1, "you")
         })
     }
 
@@ -300,13 +194,11 @@ impl<'a> Scan<'a> {
         // "This is wrong."
         let wrong = !self.has_number(range)
             && self.opens_with(range, 2, Meaning::SUBJECT)
-            && self
-                .words(range)
-                .any(|at| self.is(at, &["wrong", "incorrect", "falsch", "faux", "incorrecto", "errado", "sbagliato"]));
+            && self.words(range).any(|at| self.is(at, "wrong incorrect falsch faux incorrecto errado sbagliato"));
         wrong
-            || self.words(range).any(|at| {
-                self.tokens.means(at, Meaning::CORRECTS) || self.is(at, &["hold"]) && self.is(at + 1, &["on"])
-            })
+            || self
+                .words(range)
+                .any(|at| self.tokens.means(at, Meaning::CORRECTS) || self.is(at, "hold") && self.is(at + 1, "on"))
     }
 
     /// The share of a sentence's neighbouring words that are the question's, three by three, in eighths.
@@ -341,7 +233,7 @@ impl<'a> Scan<'a> {
             let numbered = next > at + 1 && matches!(self.kind(at + 1), Kind::Number(_));
             let colon = self.kind(next) == Kind::Colon;
             let marked = piece.heading || matches!(self.kind(piece.range.start), Kind::Bold);
-            let short = self.is(at, &["q", "question"]);
+            let short = self.is(at, "q question");
             // A completion may begin with the question that was asked.
             let mut numbers = piece.range.clone().filter_map(|at| self.number(at)).peekable();
             let same = if numbers.peek().is_some() {

@@ -71,7 +71,7 @@ impl Scan<'_> {
             match tokens.kind(at) {
                 Kind::Line => line_start = true,
                 Kind::Open | Kind::Bold | Kind::Bullet if line_start => {}
-                Kind::Word(_) if line_start && self.is(at, &["option", "choice", "opción", "opção"]) => {}
+                Kind::Word(_) if line_start && self.is(at, "option choice opción opção") => {}
                 Kind::Word(_) if line_start => {
                     line_start = false;
                     let letter = tokens
@@ -103,7 +103,7 @@ impl Scan<'_> {
     pub(super) fn chosen_option(&self, range: &Range<usize>) -> Option<usize> {
         let names = self.words(range).find(|&at| self.tokens.means(at, Meaning::ANSWER.with(Meaning::CONFIRMS)))?;
         // "Option C: 36" only lists it.
-        let lists = self.is(names, &["option", "choice", "opción", "opção"]);
+        let lists = self.is(names, "option choice opción opção");
         if lists
             && !self.words(range).any(|at| self.tokens.means(at, Meaning::LINK.with(Meaning::CONFIRMS)) && at != names)
         {
@@ -124,11 +124,10 @@ impl Scan<'_> {
         // "day 6" where a day was asked for
         let asked = at > 0 && self.question.asked_words(self.tokens.slice(at - 1)) != 0;
         let label = before.has(Meaning::LABEL) && !before.has(Meaning::ANSWER) && !asked;
-        let no = label && at.checked_sub(1).is_some_and(|before| self.tokens.slice(before).eq_ignore_ascii_case("no"));
+        let no = label && at.checked_sub(1).is_some_and(|before| self.is(before, "no"));
         let hashed = matches!(at.checked_sub(1).map(|before| self.tokens.slice(before)), Some("#" | "§" | "№" | "©"));
         let behind = self.tokens.slice(at + 1);
-        let figures =
-            ["significant", "sig", "decimal", "decimals"].iter().any(|word| behind.eq_ignore_ascii_case(word));
+        let figures = self.is(at + 1, "significant sig decimal decimals");
         let month = before.has(Meaning::MONTH) && self.tokens.slice(at - 1).len() > 2 || {
             self.tokens.means(at + 1, Meaning::MONTH) && behind.starts_with(char::is_uppercase)
         };
@@ -138,9 +137,9 @@ impl Scan<'_> {
             && self.tokens.means(at - 1, Meaning::MONTH)
             && self.tokens.slice(at - 1).starts_with(char::is_uppercase);
         // "the fourth quarter", "the second half"
-        let part = self.is(at, &["quarter", "half"])
+        let part = self.is(at, "quarter half")
             && at.checked_sub(1).is_some_and(|before| {
-                self.is(before, &["first", "second", "third", "fourth", "last", "final", "this", "next"])
+                self.is(before, "first second third fourth last final this next")
                     || self.number(before).is_some_and(|number| number.ordinal)
             });
         part || (label && !no)

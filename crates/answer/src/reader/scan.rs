@@ -173,7 +173,7 @@ impl<'a> Scan<'a> {
     }
 
     /// True if a token is one of some words.
-    pub(super) fn is(&self, at: usize, words: &[&str]) -> bool {
-        words.iter().any(|word| self.tokens.slice(at).eq_ignore_ascii_case(word))
+    pub(super) fn is(&self, at: usize, words: &str) -> bool {
+        self.tokens.is(at, words)
     }
 }

@@ -48,10 +48,9 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, counts: bool) {
 /// "40 per cent", "65 percent".
 fn mark_percent(tokens: &mut Tokens<'_>, at: usize) {
     let Kind::Number(index) = tokens.tokens[at].kind else { return };
-    let is = |at: usize, word: &str| tokens.slice(at).eq_ignore_ascii_case(word);
-    let percent = ["percent", "prozent", "percentage"].iter().any(|word| is(at + 1, word))
-        || (["per", "pour", "por"].iter().any(|word| is(at + 1, word))
-            && ["cent", "ciento", "cento"].iter().any(|word| is(at + 2, word)));
+    let is = |at: usize, words: &str| tokens.is(at, words);
+    let percent =
+        is(at + 1, "percent prozent percentage") || is(at + 1, "per pour por") && is(at + 2, "cent ciento cento");
     if percent {
         tokens.numbers[index].percent = true;
     }
@@ -59,15 +58,15 @@ fn mark_percent(tokens: &mut Tokens<'_>, at: usize) {
 
 /// "12 dollars and 50 cents" as one number: where its first part stands; the token behind it.
 fn in_coins(tokens: &mut Tokens<'_>, at: usize, joined: &mut Vec<Token>) -> Option<usize> {
-    const COINS: [&str; 6] = ["dollar", "euro", "pound", "rupee", "franc", "real"];
-    const CENTS: [&str; 6] = ["cent", "pence", "penny", "centime", "paise", "centavo"];
-    let names = |at: usize, words: &[&str]| {
+    const COINS: &str = "dollar euro pound rupee franc real";
+    const CENTS: &str = "cent pence penny centime paise centavo";
+    let names = |at: usize, words: &str| {
         let word = tokens.slice(at);
-        words.iter().any(|one| word.get(..one.len()).is_some_and(|stem| stem.eq_ignore_ascii_case(one)))
+        words.split(' ').any(|one| word.get(..one.len()).is_some_and(|stem| stem.eq_ignore_ascii_case(one)))
     };
     let (Kind::Number(whole), Kind::Number(part)) = (tokens.kind(at), tokens.kind(at + 3)) else { return None };
     let and = matches!(tokens.kind(at + 2), Kind::Word(meaning) if meaning.has(Meaning::AND));
-    if !(and && names(at + 1, &COINS) && names(at + 4, &CENTS)) {
+    if !(and && names(at + 1, COINS) && names(at + 4, CENTS)) {
         return None;
     }
     let cents = tokens.numbers[part].text.clone();
@@ -184,16 +183,14 @@ fn in_words(
     // An ordinal, unless something is divided: "one ninth".
     let mut ordinal = false;
     let mut text = match parts[..] {
-        [Part::Over(rank)]
-            if rank != 2 && rank != 4 || rank == 4 && tokens.slice(at).eq_ignore_ascii_case("fourth") =>
-        {
+        [Part::Over(rank)] if rank != 2 && rank != 4 || rank == 4 && tokens.is(at, "fourth") => {
             ordinal = true;
             rank.to_string()
         }
         _ => value(&parts)?,
     };
     // "five over eight"
-    if tokens.slice(next).eq_ignore_ascii_case("over")
+    if tokens.is(next, "over")
         && let [Part::Small(top)] = parts[..]
         && let Some(Part::Small(bottom @ 1..)) = part(&tokens.slice(next + 1).to_lowercase(), language)
     {
@@ -207,7 +204,7 @@ fn in_words(
     let number = Number {
         text: if negative { format!("-{text}") } else { text },
         spelling: Spelling::Words,
-        percent: tokens.slice(next).eq_ignore_ascii_case("percent"),
+        percent: tokens.is(next, "percent"),
         name: false,
         ordinal,
         touches_end: end == tokens.text.len(),
@@ -231,7 +228,7 @@ fn arabic(word: &str, before: &[Part], language: Language) -> Option<Vec<Part>> 
 
 /// Words that are a number where a number of things was asked for: "none", "there are no", "no apples are left", "twice".
 fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Number> {
-    let is = |at: usize, words: &[&str]| words.iter().any(|one| tokens.slice(at).eq_ignore_ascii_case(one));
+    let is = |at: usize, words: &str| tokens.is(at, words);
     let begins = before.is_none_or(|token| {
         matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold | Kind::Comma)
             || matches!(token.kind, Kind::Word(m) if m.has(Meaning::CONCLUDES.with(Meaning::AND)))
@@ -244,23 +241,21 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
             .any(|at| tokens.means(at, Meaning::TOTALS.with(Meaning::LINK).with(Meaning::GIVES)))
     };
     // "once in the row", not "once upon a time" and "twice as many"
-    let times = || !matches!(tokens.kind(at + 1), Kind::Word(m) if !m.has(Meaning::CONTEXT) && !is(at + 1, &["altogether", "overall", "there"]));
+    let times = || !matches!(tokens.kind(at + 1), Kind::Word(m) if !m.has(Meaning::CONTEXT) && !is(at + 1, "altogether overall there"));
     let denied = || {
         (at.saturating_sub(4)..at)
-            .any(|before| tokens.slice(before).to_ascii_lowercase().ends_with("n't") || is(before, &["not", "never"]))
+            .any(|before| tokens.slice(before).to_ascii_lowercase().ends_with("n't") || is(before, "not never"))
     };
-    const NONE: [&str; 18] = [
-        "none", "nobody", "nothing", "ninguno", "ninguna", "nada", "nadie", "keine", "keiner", "keines", "nichts",
-        "niemand", "aucun", "aucune", "nessuno", "nessuna", "nenhum", "nenhuma",
-    ];
+    const NONE: &str = "none nobody nothing ninguno ninguna nada nadie keine keiner keines nichts niemand aucun aucune nessuno \
+         nessuna nenhum nenhuma";
     let text = match () {
-        () if is(at, &NONE) && (begins || linked) => "0",
-        () if is(at, &["no"]) && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
+        () if is(at, NONE) && (begins || linked) => "0",
+        () if is(at, "no") && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
         // "He doesn't have any left."
-        () if is(at, &["any"]) && denied() && (remains() || !matches!(tokens.kind(at + 1), Kind::Word(_))) => "0",
-        () if is(at, &["once"]) && times() => "1",
-        () if is(at, &["twice"]) && times() => "2",
-        () if is(at, &["thrice"]) && times() => "3",
+        () if is(at, "any") && denied() && (remains() || !matches!(tokens.kind(at + 1), Kind::Word(_))) => "0",
+        () if is(at, "once") && times() => "1",
+        () if is(at, "twice") && times() => "2",
+        () if is(at, "thrice") && times() => "3",
         () => return None,
     };
     let token = tokens.tokens[at];
