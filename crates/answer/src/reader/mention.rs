@@ -7,7 +7,7 @@ use super::piece::Piece;
 use super::reading::Mark;
 use super::scan::Scan;
 use super::token::Kind;
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 
 /// A number of a completion that may be its answer.
 #[derive(Debug, Clone)]
@@ -151,9 +151,8 @@ impl Scan<'_> {
 
     /// The turn of a sentence, ", but"; its end where there is none.
     pub(super) fn turn(&self, range: &Range<usize>) -> usize {
-        let turns = |&at: &usize| {
-            matches!(self.kind(at), Kind::Comma | Kind::Other) && self.tokens.means(at + 1, Meaning::TURNS)
-        };
+        let turns =
+            |&at: &usize| matches!(self.kind(at), Kind::Comma | Kind::Other) && self.means(at + 1, Meaning::TURNS);
         range.clone().find(turns).unwrap_or(range.end)
     }
 
@@ -162,19 +161,18 @@ impl Scan<'_> {
         matches!(
             self.kind(at),
             Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open | Kind::Bold | Kind::Bar | Kind::Other
-        ) || self.tokens.means(at, Meaning::CONCLUDES.with(Meaning::LINK).with(Meaning::OR).with(Meaning::AND))
+        ) || self.means(at, any_of![CONCLUDES, LINK, OR, AND])
             || self.is(at, "which leaving leaves giving gives")
     }
 
     /// "6 is wrong", "31 cannot be right"
     pub(super) fn is_said_wrong(&self, at: usize, range: &Range<usize>) -> bool {
         let (behind, _) = self.behind(at);
-        let linked =
-            behind < range.end && (self.tokens.means(behind, Meaning::LINK) || self.is(behind, "cannot can't can"));
-        let words = || (behind + 1..range.end.min(behind + 4)).take_while(|&at| matches!(self.kind(at), Kind::Word(_)));
-        let denied = words().any(|at| self.tokens.means(at, Meaning::DENIES)) || self.is(behind, "cannot can't isn't");
+        let linked = behind < range.end && (self.means(behind, Meaning::LINK) || self.is(behind, "cannot can't can"));
+        let words = || (behind + 1..range.end.min(behind + 4)).take_while(|&at| self.is_word(at));
+        let denied = words().any(|at| self.means(at, Meaning::DENIES)) || self.is(behind, "cannot can't isn't");
         linked
-            && (words().any(|at| self.tokens.means(at, Meaning::WRONG))
+            && (words().any(|at| self.means(at, Meaning::WRONG))
                 || denied && words().any(|at| self.is(at, "right correct richtig correcto")))
     }
 
@@ -192,8 +190,8 @@ impl Scan<'_> {
         }
         let is_if = self.words(range).any(|at| self.is_if(at));
         features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, "would could")));
-        features.set(F::Unsure, self.words(range).any(|at| self.tokens.means(at, Meaning::UNSURE)));
-        let begins_with_number = matches!(self.kind(range.start), Kind::Number(_));
+        features.set(F::Unsure, self.has_meaning(range, Meaning::UNSURE));
+        let begins_with_number = self.is_number(range.start);
         features.set(F::Offer, !begins_with_number && self.opens_with(range, 2, Meaning::OFFER));
         features.set(F::Check, self.is_check(range));
         features.set(F::Question, piece.asks && !self.states(range));
@@ -214,7 +212,7 @@ impl Scan<'_> {
     /// Marks first, last and only numbers of a sentence.
     pub(super) fn order(&self, range: &Range<usize>, found: &mut [Mention]) {
         let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
-        let totals = table && range.clone().any(|at| self.tokens.means(at, Meaning::TOTALS.with(Meaning::ANSWER)));
+        let totals = table && range.clone().any(|at| self.means(at, any_of![TOTALS, ANSWER]));
         let asked = found.iter().any(|mention| mention.features.tier() > 0 && mention.features.has(F::AskedUnit));
         for mention in found.iter_mut().filter(|mention| {
             asked && mention.features.has(F::HasUnit) && !mention.features.any(&[F::AskedUnit, F::EqualsLast])
@@ -242,16 +240,16 @@ impl Scan<'_> {
         let Some(number) = self.number(at) else { return };
         let question = self.question;
         features.set(F::InForm, question.instructs && question.is_in_form(number));
-        let unit = self.tokens.slice(at + 1);
+        let unit = self.slice(at + 1);
         if self.is_unit(at + 1) {
             // "4 pounds of candy"
-            let asked = question.asks_unit(unit)
-                || self.is(at + 2, "of de di") && question.asks_unit(self.tokens.slice(at + 3));
+            let asked =
+                question.asks_unit(unit) || self.is(at + 2, "of de di") && question.asks_unit(self.slice(at + 3));
             features.set(F::AskedUnit, asked);
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
         }
         let compares = self.is(at + 2, "as more less the than faster longer larger");
-        let times = !compares && self.tokens.means(at + 1, Meaning::TIMES);
+        let times = !compares && self.means(at + 1, Meaning::TIMES);
         features.set(F::Times, times && (question.asks_times || question.asks_quotient));
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
         let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, "once twice thrice");

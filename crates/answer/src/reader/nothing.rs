@@ -32,7 +32,7 @@ pub(super) fn nothing(
     );
     none.set(F::NoneDepends, refusal::is_open(scan.tokens.text));
     let operation = last.is_some_and(|piece| {
-        let numbers: Vec<usize> = piece.range.clone().filter(|&at| matches!(scan.kind(at), Kind::Number(_))).collect();
+        let numbers: Vec<usize> = piece.range.clone().filter(|&at| scan.is_number(at)).collect();
         let bracketed = |at: usize| {
             piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Open).count()
                 > piece
@@ -51,7 +51,7 @@ pub(super) fn nothing(
     none.set(F::NoneOperation, operation && !done);
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
     let null = (0..scan.tokens.tokens.len()).any(|at| {
-        scan.tokens.means(at, Meaning::ANSWER)
+        scan.means(at, Meaning::ANSWER)
             && scan.kind(at + 1) == Kind::Quote
             && scan.kind(at + 2) == Kind::Colon
             && scan.is(at + 3, "null none")

@@ -8,7 +8,7 @@ use super::numeral::{Spelling, Style};
 use super::scan::NO_UNIT;
 use super::token::{Kind, Number, Tokens, is_among};
 use super::value;
-use super::vocabulary::{Fnv, Meaning};
+use super::vocabulary::{Fnv, Meaning, any_of};
 use super::{Asked, Form};
 use crate::number::words::{Language, scale};
 
@@ -390,21 +390,13 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
             .map_or(0, |at| at + 1)
     });
     let start = (0..end).rev().find(|&at| ends(at)).map_or(0, |at| at + 1);
-    let common = Meaning::FILLER
-        .with(Meaning::LINK)
-        .with(Meaning::CONTEXT)
-        .with(Meaning::SUBJECT)
-        .with(Meaning::AND)
-        .with(Meaning::OR)
-        .with(Meaning::IF)
-        .with(Meaning::OPERATOR)
-        .with(Meaning::CONCLUDES);
+    let common = any_of![FILLER, LINK, CONTEXT, SUBJECT, AND, OR, IF, OPERATOR, CONCLUDES];
     let mut found: Vec<String> = Vec::new();
     for at in start..end {
         let word = tokens.slice(at);
         let Kind::Word(meaning) = tokens.kind(at) else { continue };
         let wide = word.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
-        let total = meaning.has(Meaning::TOTALS.with(Meaning::RESULT).with(Meaning::GIVES));
+        let total = meaning.has(any_of![TOTALS, RESULT, GIVES]);
         if !wide && (word.chars().count() < 3 || meaning.has(common) && !total || meaning.has(Meaning::COMMON)) {
             continue;
         }
@@ -481,8 +473,7 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
         } else {
             b
         };
-        let named = !matches!(tokens.kind(pair[1]), Kind::Word(meaning) if meaning.has(NO_UNIT))
-            && !matches!(b.as_str(), "all" | "total");
+        let named = !tokens.kind(pair[1]).means(NO_UNIT) && !matches!(b.as_str(), "all" | "total");
         if beside && named && tokens.means(pair[0], Meaning::COUNTED) && b.len() > 1 {
             units.push(b);
         }

@@ -49,6 +49,13 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// True for a word that has one of the meanings.
+    pub fn means(self, wanted: Meaning) -> bool {
+        matches!(self, Kind::Word(meaning) if meaning.has(wanted))
+    }
+}
+
 /// A piece of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
@@ -142,7 +149,7 @@ impl<'t> Tokens<'t> {
 
     /// True if a word has one of the meanings.
     pub fn means(&self, at: usize, wanted: Meaning) -> bool {
-        self.meaning(at).has(wanted)
+        self.kind(at).means(wanted)
     }
 
     /// True if white space stands before a token.

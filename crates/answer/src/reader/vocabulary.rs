@@ -34,6 +34,12 @@ pub type ByWord<T> = HashMap<&'static str, T, BuildHasherDefault<Fnv>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Meaning(u64);
 
+/// Several meanings together: `any_of![AND, OR]`.
+macro_rules! any_of {
+    ($first:ident $(, $more:ident)*) => { $crate::reader::vocabulary::Meaning::$first$(.with($crate::reader::vocabulary::Meaning::$more))* };
+}
+pub(super) use any_of;
+
 /// A table of meanings, with the lower-case words that have each. A word may stand in several rows.
 macro_rules! meanings {
     ($($(#[doc = $doc:literal])* $name:ident: $words:literal,)*) => {

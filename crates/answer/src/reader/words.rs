@@ -1,7 +1,7 @@
 //! Joins number words into numbers, in the languages that models answer in.
 use super::numeral::Spelling;
 use super::token::{Kind, Number, Token, Tokens};
-use super::vocabulary::{Meaning, meaning as meaning_of};
+use super::vocabulary::{Meaning, any_of, meaning as meaning_of};
 use crate::number::words::{Language, Part, part, scale, value};
 
 /// Joins number words into numbers and multiplies digits by a power of ten in words behind them.
@@ -22,9 +22,7 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, counts: bool) {
             Some((number, next)) => {
                 let start = number.start;
                 // The word for the sign belongs to the number.
-                if joined.last().is_some_and(|last| {
-                    matches!(last.kind, Kind::Word(m) if m.has(Meaning::MINUS)) && last.start == start
-                }) {
+                if joined.last().is_some_and(|last| last.kind.means(Meaning::MINUS) && last.start == start) {
                     joined.pop();
                 }
                 joined.push(Token {
@@ -65,7 +63,7 @@ fn in_coins(tokens: &mut Tokens<'_>, at: usize, joined: &mut Vec<Token>) -> Opti
         words.split(' ').any(|one| word.get(..one.len()).is_some_and(|stem| stem.eq_ignore_ascii_case(one)))
     };
     let (Kind::Number(whole), Kind::Number(part)) = (tokens.kind(at), tokens.kind(at + 3)) else { return None };
-    let and = matches!(tokens.kind(at + 2), Kind::Word(meaning) if meaning.has(Meaning::AND));
+    let and = tokens.kind(at + 2).means(Meaning::AND);
     if !(and && names(at + 1, COINS) && names(at + 4, CENTS)) {
         return None;
     }
@@ -175,7 +173,8 @@ fn in_words(
                 None | Some(Kind::Line | Kind::Colon | Kind::Bold | Kind::Equals | Kind::BoxOpen | Kind::Open)
                     | Some(Kind::Word(_))
             );
-        let by = before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if !m.has(Meaning::LINK.with(Meaning::GIVES).with(Meaning::ANSWER).with(Meaning::CONTEXT))));
+        let by = before
+            .is_some_and(|token| matches!(token.kind, Kind::Word(m) if !m.has(any_of![LINK, GIVES, ANSWER, CONTEXT])));
         if !alone || by {
             return None;
         }
@@ -198,7 +197,7 @@ fn in_words(
         next += 2;
     }
     let token = tokens.tokens[at];
-    let minus = before.filter(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::MINUS)));
+    let minus = before.filter(|token| token.kind.means(Meaning::MINUS));
     let negative = minus.is_some();
     let end = tokens.tokens[next - 1].end;
     let number = Number {
@@ -231,14 +230,13 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
     let is = |at: usize, words: &str| tokens.is(at, words);
     let begins = before.is_none_or(|token| {
         matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold | Kind::Comma)
-            || matches!(token.kind, Kind::Word(m) if m.has(Meaning::CONCLUDES.with(Meaning::AND)))
+            || token.kind.means(any_of![CONCLUDES, AND])
     });
-    let linked =
-        before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::LINK.with(Meaning::GIVES))));
+    let linked = before.is_some_and(|token| token.kind.means(any_of![LINK, GIVES]));
     let remains = || {
         (at + 1..at + 8)
             .take_while(|&at| !matches!(tokens.kind(at), Kind::Stop | Kind::Line | Kind::Comma))
-            .any(|at| tokens.means(at, Meaning::TOTALS.with(Meaning::LINK).with(Meaning::GIVES)))
+            .any(|at| tokens.means(at, any_of![TOTALS, LINK, GIVES]))
     };
     // "once in the row", not "once upon a time" and "twice as many"
     let times = || !matches!(tokens.kind(at + 1), Kind::Word(m) if !m.has(Meaning::CONTEXT) && !is(at + 1, "altogether overall there"));
