@@ -43,15 +43,12 @@ impl Scan<'_> {
                             .set(F::BoxedResult, last && !features.has(F::EqualsLeft) || features.has(F::EqualsLast));
                         found[index].mark = Mark::Boxed;
                     }
-                    next = at + 1;
                 }
                 Kind::AnswerOpen => {
                     let end = self.matching(at, Kind::AnswerOpen, Kind::AnswerClose);
                     self.mark(found, at, end, F::Tagged);
                 }
-                Kind::Hashes => {
-                    self.mark(found, at, range.end, F::Hashes);
-                }
+                Kind::Hashes => self.mark(found, at, range.end, F::Hashes),
                 Kind::Word(meaning) if meaning.has(any_of![ANSWER, RESULT]) => {
                     next = self.declared(at, piece, found, meaning).max(next);
                 }
@@ -61,8 +58,7 @@ impl Scan<'_> {
                     if (range.start.max(at.saturating_sub(2))..at).any(|before| self.means(before, Meaning::CORRECT))
                         && let Some(mention) = found.iter_mut().find(|mention| mention.at > at && mention.at < at + 4)
                     {
-                        mention.features.add(F::Declared);
-                        mention.mark = Mark::Marker;
+                        mention.mark_as(F::Declared);
                     }
                 }
                 _ => {}
@@ -79,8 +75,7 @@ impl Scan<'_> {
 
     pub(super) fn mark(&self, found: &mut [Mention], from: usize, to: usize, feature: F) {
         for index in within(found, from, to) {
-            found[index].features.add(feature);
-            found[index].mark = Mark::Marker;
+            found[index].mark_as(feature);
         }
     }
 
@@ -121,11 +116,8 @@ impl Scan<'_> {
                 Kind::Word(meaning) if meaning.has(any_of![DENIES, EXAMPLE, OR]) => {}
                 // "The answer to 744 + 543 is"
                 Kind::Word(meaning) if meaning.has(Meaning::CONTEXT) || self.is(next, "to") => {
-                    if led {
-                        unknown += 1
-                    } else {
-                        of = true
-                    }
+                    unknown += i32::from(led);
+                    of |= !led;
                 }
                 Kind::Word(meaning) if meaning.has(any_of![FILLER, CONCLUDES, MINUS, GIVES]) => {}
                 Kind::Word(_) if self.slice(next).len() == 1 => {}
@@ -162,8 +154,7 @@ impl Scan<'_> {
         let inside = within(found, next.saturating_sub(1), end);
         for (nth, &index) in inside.iter().enumerate() {
             let result = found[index].features.has(F::EqualsLast) && !found[index].features.has(F::InBrackets);
-            found[index].features.add(if nth == 0 || result { feature } else { F::DeclaredBehind });
-            found[index].mark = Mark::Marker;
+            found[index].mark_as(if nth == 0 || result { feature } else { F::DeclaredBehind });
         }
         next
     }
@@ -204,8 +195,7 @@ impl Scan<'_> {
             !matches!(self.kind(at), Kind::Bold | Kind::Quote | Kind::Close | Kind::BoxClose) && !self.is_unit(at)
         });
         for mention in found.iter_mut().filter(|mention| Some(mention.at) == number) {
-            mention.features.add(F::Confirmed);
-            mention.mark = Mark::Marker;
+            mention.mark_as(F::Confirmed);
         }
     }
 

@@ -20,6 +20,14 @@ pub(super) struct Mention {
     pub(super) features: Features,
 }
 
+impl Mention {
+    /// Adds a feature that words or signs around the number mark it with.
+    pub(super) fn mark_as(&mut self, feature: F) {
+        self.features.add(feature);
+        self.mark = Mark::Marker;
+    }
+}
+
 /// Farthest token that is looked at before a number for what leads to it.
 pub(super) const NEAR: usize = 14;
 
@@ -70,9 +78,7 @@ impl Scan<'_> {
                     // "163 min, i.e. 2 h 43 min"
                     let again =
                         (range.start.max(at.saturating_sub(6))..at).any(|before| self.is(before, "i.e i.e. d.h d.h."));
-                    if again && found.iter().any(|mention| mention.features.has(F::AskedUnit)) {
-                        features.add(F::Restates);
-                    }
+                    features.set(F::Restates, again && found.iter().any(|mention| mention.features.has(F::AskedUnit)));
                     let brackets =
                         at > range.start && self.kind(at - 1) == Kind::Open && self.kind(at + 1) == Kind::Close;
                     features.set(F::Tagged, self.question.asks_brackets && brackets && !features.has(F::Denied));
@@ -191,11 +197,9 @@ impl Scan<'_> {
         let is_if = self.words(range).any(|at| self.is_if(at));
         features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, "would could")));
         features.set(F::Unsure, self.has_meaning(range, Meaning::UNSURE));
-        let begins_with_number = self.is_number(range.start);
-        features.set(F::Offer, !begins_with_number && self.opens_with(range, 2, Meaning::OFFER));
+        features.set(F::Offer, !self.is_number(range.start) && self.opens_with(range, 2, Meaning::OFFER));
         features.set(F::Check, self.is_check(range));
         features.set(F::Question, piece.asks && !self.states(range));
-
         features.set(F::Plans, self.opens_with(range, 4, Meaning::PLANS));
         let marker = |at: usize| self.markers.get(at).copied().unwrap_or(false);
         features.set(
@@ -278,13 +282,8 @@ impl Features {
     /// a sentence, 0 for one that is about something else.
     pub(super) fn tier(&self) -> u8 {
         if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Restates, F::Hypothetical]) {
-            return if self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared])
-                && !self.any(&[F::Question, F::Hypothetical])
-            {
-                4
-            } else {
-                0
-            };
+            let marked = self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared]);
+            return if marked && !self.any(&[F::Question, F::Hypothetical]) { 4 } else { 0 };
         }
         if (self.any(&[F::Denied, F::NotCompared, F::SaidWrong, F::Refuted])
             || self.has(F::InReason) && !self.has(F::ReasonFirst)

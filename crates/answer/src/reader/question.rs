@@ -71,15 +71,8 @@ pub struct Question {
 const LONGEST: usize = 6_000;
 
 /// Markers behind which the last question of a chat stands.
-const TURNS: [&str; 7] = [
-    "<|im_start|>user",
-    "<|start_header_id|>user<|end_header_id|>",
-    "<start_of_turn>user",
-    "<|start|>user<|message|>",
-    "<|User|>",
-    "<\u{ff5c}User\u{ff5c}>",
-    "[INST]",
-];
+const TURNS: &str = "<|im_start|>user <|start_header_id|>user<|end_header_id|> <start_of_turn>user <|start|>user<|message|> \
+                     <|User|> <\u{ff5c}User\u{ff5c}> [INST]";
 
 impl Question {
     /// Reads the prompt.
@@ -299,7 +292,7 @@ fn plain_parts(text: &str) -> Option<(&str, &str)> {
 
 /// The last question of a chat; the whole prompt where there are no turns, and false.
 fn last_turn(prompt: &str) -> (&str, bool) {
-    let start = TURNS.iter().filter_map(|turn| prompt.rfind(turn).map(|at| at + turn.len())).max();
+    let start = TURNS.split(' ').filter_map(|turn| prompt.rfind(turn).map(|at| at + turn.len())).max();
     let text = &prompt[start.unwrap_or(0)..];
     let mut from = text.len().saturating_sub(LONGEST);
     while !text.is_char_boundary(from) {

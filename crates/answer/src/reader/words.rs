@@ -198,19 +198,16 @@ fn in_words(
     }
     let token = tokens.tokens[at];
     let minus = before.filter(|token| token.kind.means(Meaning::MINUS));
-    let negative = minus.is_some();
-    let end = tokens.tokens[next - 1].end;
-    let number = Number {
-        text: if negative { format!("-{text}") } else { text },
-        spelling: Spelling::Words,
-        percent: tokens.is(next, "percent"),
-        name: false,
-        ordinal,
-        touches_end: end == tokens.text.len(),
-        start: minus.map_or(token.start, |minus| minus.start),
-        end,
-    };
-    Some((number, next))
+    let text = if minus.is_some() { format!("-{text}") } else { text };
+    let start = minus.map_or(token.start, |minus| minus.start);
+    let number = in_words_at(tokens, text, start, tokens.tokens[next - 1].end);
+    Some((Number { percent: tokens.is(next, "percent"), ordinal, ..number }, next))
+}
+
+/// A number in words between two bytes.
+fn in_words_at(tokens: &Tokens<'_>, text: String, start: usize, end: usize) -> Number {
+    let touches_end = end == tokens.text.len();
+    Number { text, spelling: Spelling::Words, percent: false, name: false, ordinal: false, touches_end, start, end }
 }
 
 /// A part of an Arabic number: what "and" stands before in one word, and the ten of eleven to nineteen.
@@ -257,16 +254,7 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
         () => return None,
     };
     let token = tokens.tokens[at];
-    Some(Number {
-        text: text.to_owned(),
-        spelling: Spelling::Words,
-        percent: false,
-        name: false,
-        ordinal: false,
-        touches_end: token.end == tokens.text.len(),
-        start: token.start,
-        end: token.end,
-    })
+    Some(in_words_at(tokens, text.to_owned(), token.start, token.end))
 }
 
 #[cfg(test)]
