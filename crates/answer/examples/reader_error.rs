@@ -3,7 +3,7 @@
 //! Without files all labelled rows of the repository are taken. The weights are fitted anew for each style, on the rows of all others. The
 //! tables compare the share that is not read as labelled with that of two rules which take the last number. `--wrong` prints what is read
 //! wrong (`WHY=1` with the evidence), `--all` every style. `--shipped` takes the weights that the reader has, for rows that had no part in them.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use regex::Regex;
 
 mod fit;
 
-use fit::{Row, Stated, choice, fit, left_out, rows};
+use fit::{Row, choice, fit, left_out, rows};
 
 /// Ridge penalty, as in the fit of the reader's own weights.
 const RIDGE: f64 = 0.3;
@@ -43,8 +43,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let has = |option: &str| options.iter().any(|given| given == option);
     let files = if files.is_empty() { fit::files()? } else { files };
     let mut all: Vec<Row> = Vec::new();
+    let mut stated: Vec<&str> = Vec::new();
     for file in &files {
-        all.extend(rows(file)?);
+        let rows = rows(file)?;
+        let mut pairs = BTreeSet::new();
+        stated.extend(rows.iter().map(|row| what_is_stated(row, &mut pairs)));
+        all.extend(rows);
     }
     let mut counted: Vec<(&Row, Wrong)> = Vec::new();
     let chosen = if has("--shipped") { Vec::new() } else { left_out(&all, RIDGE) };
@@ -67,23 +71,20 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Some((chosen, weights)) => row.tell(*chosen, weights),
                 None => println!(
                     "{} {} want {:?} got {:?}\n   Q {:?}\n   A {:?}",
-                    row.id, row.style, row.labels[0], row.read, row.prompt, row.completion
+                    row.id,
+                    row.style(),
+                    row.labels[0],
+                    row.read,
+                    row.prompt,
+                    row.completion
                 ),
             }
         }
     }
-    table("all", &counted, 1, |_| "all rows".to_owned());
-    table("what is stated", &counted, 1, |row| {
-        let name = match row.stated {
-            Stated::Right => "the right number, of a pair",
-            Stated::Wrong => "a wrong number, of a pair",
-            Stated::Unknown => "a number, not in a pair",
-            Stated::Nothing => "no answer",
-        };
-        name.to_owned()
-    });
-    table("language", &counted, FEWEST, |row| row.language.clone());
-    table("style", &counted, if has("--all") { 1 } else { FEWEST }, |row| row.style.clone());
+    table("all", &counted, 1, |_, _| "all rows");
+    table("what is stated", &counted, 1, |index, _| stated[index]);
+    table("language", &counted, FEWEST, |_, row| language(&row.tags));
+    table("style", &counted, if has("--all") { 1 } else { FEWEST }, |_, row| row.style());
     let everything: Vec<&Row> = all.iter().collect();
     let weights = fit(&everything, RIDGE);
     let fitted = all.iter().filter(|row| row.right[choice(&weights, row)]).count();
@@ -95,17 +96,56 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// What a row states: of the rows of a pair the first has the right number.
+fn what_is_stated<'a>(row: &'a Row, pairs: &mut BTreeSet<&'a str>) -> &'static str {
+    let pair = row.tags.iter().find(|tag| tag.starts_with("pair:"));
+    match (&row.labels[0], pair) {
+        (None, _) => "no answer",
+        (Some(_), None) => "a number, not in a pair",
+        (Some(_), Some(pair)) if pairs.insert(pair) => "the right number, of a pair",
+        (Some(_), Some(_)) => "a wrong number, of a pair",
+    }
+}
+
+/// Language by tags: a code, a name, or English where none is named.
+fn language(tags: &[String]) -> &'static str {
+    const NAMES: [(&str, &str); 9] = [
+        ("english", "en"),
+        ("german", "de"),
+        ("french", "fr"),
+        ("spanish", "es"),
+        ("chinese", "zh"),
+        ("arabic", "ar"),
+        ("hindi", "hi"),
+        ("russian", "ru"),
+        ("japanese", "ja"),
+    ];
+    const CODES: [&str; 16] =
+        ["en", "de", "fr", "es", "zh", "ar", "hi", "ru", "ja", "pt", "it", "nl", "tr", "pl", "ko", "cs"];
+    for tag in tags {
+        let tag = tag.strip_prefix("lang_").unwrap_or(tag);
+        if let Some(code) = CODES.into_iter().find(|&code| code == tag) {
+            return code;
+        }
+        if let Some(&(_, code)) = NAMES.iter().find(|(name, _)| *name == tag) {
+            return code;
+        }
+    }
+    // A row that is about languages and does not say which is in none of the groups.
+    if tags.iter().any(|tag| tag.starts_with("lang")) { "other" } else { "en" }
+}
+
 /// Prints a table by some property of the rows; groups that are too small are one.
-fn table(heading: &str, counted: &[(&Row, Wrong)], fewest: usize, of: impl Fn(&Row) -> String) {
-    let mut groups: BTreeMap<String, Wrong> = BTreeMap::new();
-    for (row, wrong) in counted {
-        groups.entry(of(row)).or_default().add(*wrong);
+fn table<'a>(heading: &str, counted: &[(&'a Row, Wrong)], fewest: usize, of: impl Fn(usize, &'a Row) -> &'a str) {
+    let mut groups: BTreeMap<&str, Wrong> = BTreeMap::new();
+    for (index, (row, wrong)) in counted.iter().enumerate() {
+        groups.entry(of(index, row)).or_default().add(*wrong);
     }
     let (mut small, mut sum) = (0, Wrong::default());
     println!(
         "| {heading} | rows | reader, % wrong | last number, % wrong | flexible extract, % wrong |\n|---|---|---|---|---|"
     );
-    let mut groups: Vec<(String, Wrong)> = groups.into_iter().collect();
+    let mut groups: Vec<(&str, Wrong)> = groups.into_iter().collect();
     groups.sort_by_key(|(_, wrong)| std::cmp::Reverse(wrong.rows));
     for (name, wrong) in &groups {
         if wrong.rows < fewest {

@@ -44,7 +44,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let everything: Vec<&Row> = all.iter().collect();
     let weights = fit(&everything, ridge);
     let right = all.iter().filter(|row| row.right[choice(&weights, row)]).count();
-    println!("fitted: {right}/{} read as labelled", all.len());
+    let shipped = all.iter().filter(|row| row.is_labelled(row.read.as_deref())).count();
+    println!("fitted: {right}/{} read as labelled, {shipped} with the reader's own weights", all.len());
     if show && !leave {
         for row in &all {
             let chosen = choice(&weights, row);
@@ -56,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if leave {
         let mut by: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for (row, (chosen, weights)) in all.iter().zip(left_out(&all, ridge)) {
-            let counts = by.entry(&row.style).or_default();
+            let counts = by.entry(row.style()).or_default();
             counts.1 += 1;
             if row.right[chosen] {
                 counts.0 += 1;

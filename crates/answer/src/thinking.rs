@@ -16,7 +16,7 @@ const fn pair(open: &'static str, close: &'static str) -> Markup {
 
 /// DeepSeek-R1, QwQ, Qwen3 and most others; prompts that ask for a long form; Sky-T1 and OpenThinker; Magistral; Seed-OSS; Kimi;
 /// Command A; gpt-oss; Gemma's reserved tokens; tags that prompts and fine-tunes use.
-const MARKERS: [Markup; 16] = [
+static MARKERS: [Markup; 16] = [
     pair("<think>", "</think>"),
     pair("<thinking>", "</thinking>"),
     pair("<|begin_of_thought|>", "<|end_of_thought|>"),
@@ -89,34 +89,21 @@ pub fn visible(completion: &str) -> Visible {
         found.unclosed = answer.is_none();
         at = answer.unwrap_or(completion.len());
     }
-    while let Some(marker) = next_marker(completion, at) {
+    while let Some(Marker { span, part }) = next_marker(completion, at) {
         found.has_thinking = true;
-        match marker {
-            Marker::Close { end, .. } => {
-                found.pieces.clear();
-                at = end;
-            }
-            Marker::Final { start, end } => {
-                found.pieces.push(at..start);
-                at = end;
-            }
-            Marker::Open { start, end, kind } => {
-                found.pieces.push(at..start);
-                let rest = &completion[end..];
-                let markup = &MARKERS[kind];
-                let close = rest.find(markup.close).map(|place| (place, markup.close.len()));
-                // A channel also ends where the next one begins.
-                let within = &rest[..close.map_or(rest.len(), |(place, _)| place)];
-                let next = (!markup.closes_alone).then(|| within.find(FINAL_CHANNEL)).flatten().map(|place| (place, 0));
-                match next.or(close) {
-                    Some((place, length)) => at = end + place + length,
-                    None => {
-                        found.unclosed = true;
-                        at = completion.len();
-                    }
-                }
-            }
+        match part {
+            Part::Close => found.pieces.clear(),
+            _ => found.pieces.push(at..span.start),
         }
+        at = span.end;
+        let Part::Open(markup) = part else { continue };
+        let rest = &completion[at..];
+        let close = rest.find(markup.close).map(|place| (place, markup.close.len()));
+        // A channel also ends where the next one begins.
+        let within = &rest[..close.map_or(rest.len(), |(place, _)| place)];
+        let next = (!markup.closes_alone).then(|| within.find(FINAL_CHANNEL)).flatten().map(|place| (place, 0));
+        found.unclosed |= next.or(close).is_none();
+        at += next.or(close).map_or(rest.len(), |(place, length)| place + length);
     }
     found.pieces.push(at..completion.len());
     found.pieces.retain(|piece| !completion[piece.clone()].trim().is_empty());
@@ -138,18 +125,16 @@ fn bare_channels(completion: &str) -> Option<Option<usize>> {
     Some(completion.find(FINAL).map(|at| at + FINAL.len()))
 }
 
-enum Marker {
-    Open { start: usize, end: usize, kind: usize },
-    Close { start: usize, end: usize },
-    Final { start: usize, end: usize },
+/// A marker in a text: its bytes and its part.
+struct Marker {
+    span: Range<usize>,
+    part: Part,
 }
 
-impl Marker {
-    fn span(&self) -> Range<usize> {
-        match *self {
-            Marker::Open { start, end, .. } | Marker::Close { start, end } | Marker::Final { start, end } => start..end,
-        }
-    }
+enum Part {
+    Open(&'static Markup),
+    Close,
+    Final,
 }
 
 /// The first marker from a position on. Only characters that begin one are looked at, so that many blocks cost no more than
@@ -158,17 +143,14 @@ fn next_marker(text: &str, from: usize) -> Option<Marker> {
     text[from..].match_indices(['<', '[', '\u{25c1}']).find_map(|(place, _)| {
         let start = from + place;
         let rest = &text[start..];
+        let marker = |part: Part, text: &str| Some(Marker { span: start..start + text.len(), part });
         if rest.starts_with(FINAL_CHANNEL) {
-            return Some(Marker::Final { start, end: start + FINAL_CHANNEL.len() });
+            return marker(Part::Final, FINAL_CHANNEL);
         }
-        MARKERS.iter().enumerate().find_map(|(kind, markup)| {
-            if rest.starts_with(markup.open) {
-                Some(Marker::Open { start, end: start + markup.open.len(), kind })
-            } else if markup.closes_alone && rest.starts_with(markup.close) {
-                Some(Marker::Close { start, end: start + markup.close.len() })
-            } else {
-                None
-            }
+        MARKERS.iter().find_map(|markup| match markup {
+            _ if rest.starts_with(markup.open) => marker(Part::Open(markup), markup.open),
+            _ if markup.closes_alone && rest.starts_with(markup.close) => marker(Part::Close, markup.close),
+            _ => None,
         })
     })
 }
@@ -184,8 +166,7 @@ pub fn opened_by(prompt: &str) -> Option<&'static str> {
 pub fn without_markers(completion: &str) -> Cow<'_, str> {
     let mut text = String::new();
     let mut at = 0;
-    while let Some(marker) = next_marker(completion, at) {
-        let span = marker.span();
+    while let Some(Marker { span, .. }) = next_marker(completion, at) {
         text.push_str(&completion[at..span.start]);
         text.push('\n');
         at = span.end;
@@ -208,7 +189,7 @@ mod tests {
 
     #[test]
     fn blocks_of_every_kind() {
-        for Markup { open, close, closes_alone } in MARKERS {
+        for &Markup { open, close, closes_alone } in &MARKERS {
             assert_eq!(parts(&format!("{open}1{close}2")), ("2".into(), true, false));
             assert_eq!(parts(&format!("{open}1")), (String::new(), true, true));
             if closes_alone {

@@ -1,5 +1,4 @@
 //! Labelled completions and the weights that are fitted on them; for the examples here.
-#![allow(dead_code, reason = "each example uses its part")]
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
@@ -9,11 +8,7 @@ use serde_json::Value;
 /// A labelled completion with the evidence that the reader sees in it.
 pub struct Row {
     pub id: String,
-    /// Its first tag.
-    pub style: String,
-    /// Code of its language: `en`.
-    pub language: String,
-    pub stated: Stated,
+    pub tags: Vec<String>,
     /// Features of the mentions, then those of no answer.
     pub candidates: Vec<Vec<usize>>,
     pub right: Vec<bool>,
@@ -26,19 +21,6 @@ pub struct Row {
     pub labels: Vec<Option<String>>,
     pub completion: String,
     pub prompt: String,
-}
-
-/// Truth of the stated number, as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stated {
-    /// The right number: the first of a pair.
-    Right,
-    /// A wrong number: another one of a pair.
-    Wrong,
-    /// A number that nobody compared with the right one.
-    Unknown,
-    /// No answer.
-    Nothing,
 }
 
 /// The folders of labelled rows, as seen from any working directory.
@@ -75,7 +57,6 @@ pub fn files() -> Result<Vec<String>, Box<dyn Error>> {
 /// If it cannot be read or a line is no JSON.
 pub fn rows(file: &str) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
-    let mut pairs = std::collections::BTreeSet::new();
     for line in std::fs::read_to_string(file)?.lines() {
         let row: Value = serde_json::from_str(line)?;
         let field = |name: &str| row[name].as_str().unwrap_or_default();
@@ -101,21 +82,12 @@ pub fn rows(file: &str) -> Result<Vec<Row>, Box<dyn Error>> {
         texts.push("none".to_owned());
         let first_of_value = |index: usize| (0..index).find(|&other| same_number(&texts[other], &texts[index]));
         let values = (0..texts.len()).map(|index| first_of_value(index).unwrap_or(index)).collect();
-        let tags: Vec<&str> = row["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let pair = tags.iter().find(|tag| tag.starts_with("pair:"));
-        let stated = match (labels[0], pair) {
-            (None, _) => Stated::Nothing,
-            (Some(_), None) => Stated::Unknown,
-            (Some(_), Some(pair)) if pairs.insert((*pair).to_owned()) => Stated::Right,
-            (Some(_), Some(_)) => Stated::Wrong,
-        };
+        let tags = row["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         rows.push(Row {
             values,
             read,
             id: field("id").to_owned(),
-            style: tags.first().copied().unwrap_or("-").to_owned(),
-            language: language(&tags).to_owned(),
-            stated,
+            tags,
             candidates,
             right,
             texts,
@@ -127,35 +99,12 @@ pub fn rows(file: &str) -> Result<Vec<Row>, Box<dyn Error>> {
     Ok(rows)
 }
 
-/// Language by tags: a code, a name, or English where none is named.
-fn language<'a>(tags: &[&'a str]) -> &'a str {
-    const NAMES: [(&str, &str); 9] = [
-        ("english", "en"),
-        ("german", "de"),
-        ("french", "fr"),
-        ("spanish", "es"),
-        ("chinese", "zh"),
-        ("arabic", "ar"),
-        ("hindi", "hi"),
-        ("russian", "ru"),
-        ("japanese", "ja"),
-    ];
-    const CODES: [&str; 16] =
-        ["en", "de", "fr", "es", "zh", "ar", "hi", "ru", "ja", "pt", "it", "nl", "tr", "pl", "ko", "cs"];
-    for tag in tags {
-        let tag = tag.strip_prefix("lang_").unwrap_or(tag);
-        if let Some(code) = CODES.into_iter().find(|&code| code == tag) {
-            return code;
-        }
-        if let Some((_, code)) = NAMES.iter().find(|(name, _)| *name == tag) {
-            return code;
-        }
-    }
-    // A row that is about languages and does not say which is in none of the groups.
-    if tags.iter().any(|tag| tag.starts_with("lang")) { "other" } else { "en" }
-}
-
 impl Row {
+    /// Its first tag.
+    pub fn style(&self) -> &str {
+        self.tags.first().map_or("-", String::as_str)
+    }
+
     /// True if a reading is one of the labels; none is a reading too.
     pub fn is_labelled(&self, read: Option<&str>) -> bool {
         self.labels.iter().any(|label| match (label, read) {
@@ -170,7 +119,11 @@ impl Row {
         let end: String = self.prompt.chars().rev().take(120).collect::<Vec<_>>().into_iter().rev().collect();
         println!(
             "{} {} want {:?} got {}\n   Q {end:?}\n   A {:?}",
-            self.id, self.style, self.labels[0], self.texts[chosen], self.completion
+            self.id,
+            self.style(),
+            self.labels[0],
+            self.texts[chosen],
+            self.completion
         );
         if std::env::var("WHY").is_ok() {
             for (index, features) in self.candidates.iter().enumerate() {
@@ -235,13 +188,13 @@ pub fn fit(rows: &[&Row], ridge: f64) -> Vec<f64> {
 
 /// By row the choice of weights that no row of its style had a part in.
 pub fn left_out(rows: &[Row], ridge: f64) -> Vec<(usize, Vec<f64>)> {
-    let styles: std::collections::BTreeSet<&str> = rows.iter().map(|row| row.style.as_str()).collect();
+    let styles: std::collections::BTreeSet<&str> = rows.iter().map(Row::style).collect();
     let styles: Vec<&str> = styles.into_iter().collect();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let weights: std::collections::BTreeMap<&str, Vec<f64>> = std::thread::scope(|scope| {
         let work = |thread: usize| {
             let mine = styles.iter().skip(thread).step_by(threads);
-            let without = |style: &str| rows.iter().filter(|row| row.style != style).collect::<Vec<_>>();
+            let without = |style: &str| rows.iter().filter(|row| row.style() != style).collect::<Vec<_>>();
             mine.map(|&style| (style, fit(&without(style), ridge))).collect::<Vec<_>>()
         };
         let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
@@ -249,7 +202,7 @@ pub fn left_out(rows: &[Row], ridge: f64) -> Vec<(usize, Vec<f64>)> {
     });
     rows.iter()
         .map(|row| {
-            let weights = &weights[row.style.as_str()];
+            let weights = &weights[row.style()];
             (choice(weights, row), weights.clone())
         })
         .collect()

@@ -6,7 +6,7 @@ use super::piece::Piece;
 use super::reading::Mark;
 use super::scan::Scan;
 use super::token::Kind;
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 
 impl Scan<'_> {
     /// True if a number begins the next line of a prompt's pattern: "2 = 2", "3 and 3 = 3".
@@ -25,22 +25,9 @@ impl Scan<'_> {
             return;
         }
         let passes = |at: usize| {
-            matches!(
-                self.kind(at),
-                Kind::Bold
-                    | Kind::Quote
-                    | Kind::Open
-                    | Kind::Arrow
-                    | Kind::Equals
-                    | Kind::Bullet
-                    | Kind::Heading
-                    | Kind::Colon
-                    | Kind::Bar
-                    | Kind::Other
-                    | Kind::BoxOpen
-                    | Kind::Greater
-                    | Kind::Ellipsis
-            )
+            use Kind::{Arrow, Bar, Bullet, Colon, Ellipsis, Equals, Greater, Heading, Open};
+            self.is_mark(at)
+                || matches!(self.kind(at), Open | Arrow | Equals | Bullet | Heading | Colon | Bar | Greater | Ellipsis)
         };
         let Some(first) = range.clone().find(|&at| !passes(at)) else { return };
         let Some(index) = found.iter().position(|mention| mention.at == first) else { return };
@@ -48,29 +35,9 @@ impl Scan<'_> {
         let mut words = 0;
         while end < range.end {
             match self.kind(end) {
-                Kind::Bold
-                | Kind::Quote
-                | Kind::Close
-                | Kind::Check
-                | Kind::Bar
-                | Kind::Other
-                | Kind::BoxClose
-                | Kind::Less
-                | Kind::Ellipsis => {}
-                Kind::Word(m)
-                    if words < 3
-                        && !m.has(
-                            Meaning::LINK
-                                .with(Meaning::GIVES)
-                                .with(Meaning::UP)
-                                .with(Meaning::DOWN)
-                                .with(Meaning::AND)
-                                .with(Meaning::OR),
-                        ) =>
-                {
-                    words += 1
-                }
-                Kind::Greater => {}
+                _ if self.is_mark(end) => {}
+                Kind::Close | Kind::Bar | Kind::Less | Kind::Greater | Kind::Ellipsis => {}
+                Kind::Word(m) if words < 3 && !m.has(any_of![LINK, GIVES, UP, DOWN, AND, OR]) => words += 1,
                 _ => break,
             }
             end += 1;
@@ -79,7 +46,7 @@ impl Scan<'_> {
         let line_ends =
             ends(range.end) || ends(range.end + 1) || self.kind(range.end + 1) == Kind::Bold && ends(range.end + 2);
         let alone =
-            end == range.end && (words == 0 || line_ends) || self.kind(end) == Kind::Open && self.tokens.is_spaced(end);
+            end == range.end && (words == 0 || line_ends) || self.kind(end) == Kind::Open && self.is_spaced(end);
         let begins_text = (0..first).all(|at| passes(at) || self.kind(at) == Kind::Line);
         let whole = alone
             && begins_text
@@ -92,19 +59,12 @@ impl Scan<'_> {
         let goes_on = begins_text
             && self.question.open_ended
             && !self.question.is_chat
-            && !matches!(self.kind(first + 1), Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater)
-            && !(matches!(self.kind(first + 1), Kind::Colon | Kind::Comma)
-                && matches!(self.kind(first + 2), Kind::Number(_))
-                && !self.begins_pattern(first + 2))
-            && !self.tokens.means(
-                first + 1,
-                Meaning::LINK
-                    .with(Meaning::GIVES)
-                    .with(Meaning::UP)
-                    .with(Meaning::DOWN)
-                    .with(Meaning::AND)
-                    .with(Meaning::OPERATOR),
-            );
+            && (!matches!(
+                (self.kind(first + 1), self.kind(first + 2)),
+                (Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater, _)
+                    | (Kind::Colon | Kind::Comma, Kind::Number(_))
+            ) || matches!(self.kind(first + 1), Kind::Comma) && self.begins_pattern(first + 2))
+            && !self.means(first + 1, any_of![LINK, GIVES, UP, DOWN, AND, OPERATOR]);
         features.set(F::Continues, goes_on);
         if whole || alone || goes_on {
             let mark = &mut found[index].mark;

@@ -53,7 +53,7 @@ impl Scan<'_> {
             let reason = (range.start + 1..clause)
                 .rev()
                 .take(24)
-                .take_while(|&at| self.kind(at) != Kind::Colon && !self.is(at, &["but"]))
+                .take_while(|&at| self.kind(at) != Kind::Colon && !self.is(at, "but"))
                 .find(|&at| self.is_reason(at, range.start) || self.tokens.means(at, Meaning::CONCLUDES));
             features.set(
                 F::InReason,
@@ -89,36 +89,33 @@ impl Scan<'_> {
             .all(|at| self.is_mark(at) || matches!(self.kind(at), Kind::Close | Kind::Bar | Kind::Ellipsis));
         features.set(F::EndsSentence, ends);
         let each = |at: usize| {
-            self.is(at, &["each", "apiece", "per", "chacun", "chacune", "jeweils", "pro", "cadauno", "ciascuno"])
-                || self.is(at, &["cada"]) && self.is(at + 1, &["uno", "una"])
+            self.is(at, "each apiece per chacun chacune jeweils pro cadauno ciascuno")
+                || self.is(at, "cada") && self.is(at + 1, "uno una")
         };
         features.set(F::EachBehind, each(behind) || each(at + 1) || behind > at + 1 && each(behind - 1));
         features.set(F::Trails, self.kind(at + 1) == Kind::Ellipsis);
-        features.set(F::OfMany, self.is(at + 1, &["of", "from", "out", "von", "de", "di", "as"]));
+        features.set(F::OfMany, self.is(at + 1, "of from out von de di as"));
         let part = self.number(at).is_some_and(|number| number.text.contains('/'));
         let share = self.number(at).is_some_and(|number| number.percent)
             && !self.question.asks_percent
-            && self.is(at + 1, &["of", "der", "de", "di"]);
+            && self.is(at + 1, "of der de di");
         features.set(
             F::PartOf,
-            !self.question.asks_fraction && (share || part && (features.has(F::OfMany) || self.is(at + 1, &["the"]))),
+            !self.question.asks_fraction && (share || part && (features.has(F::OfMany) || self.is(at + 1, "the"))),
         );
         // "multiply by 100", "divided by 10"
-        let operation = |at: usize| {
-            self.is(at, &["multiply", "multiplied", "multiplying", "divide", "divided", "dividing", "divides"])
-        };
-        let goes_into = self.is(at + 1, &["goes"]) && self.is(at + 2, &["into"]);
+        let operation = |at: usize| self.is(at, "multiply multiplied multiplying divide divided dividing divides");
+        let goes_into = self.is(at + 1, "goes") && self.is(at + 2, "into");
         features.set(
             F::Operand,
-            goes_into
-                || at > range.start && self.is(at - 1, &["by"]) && (range.start..at).rev().take(10).any(operation),
+            goes_into || at > range.start && self.is(at - 1, "by") && (range.start..at).rev().take(10).any(operation),
         );
         // "7 of her 12 apples"
         let whole = (range.start..at)
             .rev()
             .take(4)
             .take_while(|&at| matches!(self.kind(at), Kind::Word(_)))
-            .find(|&at| self.is(at, &["of", "von", "de", "dei", "delle", "das", "dos", "des", "der"]));
+            .find(|&at| self.is(at, "of von de dei delle das dos des der"));
         features
             .set(F::WholeOf, whole.is_some_and(|of| of > range.start && matches!(self.kind(of - 1), Kind::Number(_))));
         self.pair(at, range, features);
@@ -139,7 +136,7 @@ impl Scan<'_> {
 
     /// True for "of" and the like, before the whole of which something is said.
     fn is_of(&self, at: usize) -> bool {
-        self.is(at, &["of", "von", "aus", "de", "di", "dei", "delle", "sur", "among", "unter"])
+        self.is(at, "of von aus de di dei delle sur among unter")
     }
 
     /// True for what stands between "of" and the number of its things.
@@ -147,7 +144,7 @@ impl Scan<'_> {
         self.is_mark(at)
             || matches!(self.kind(at), Kind::Word(meaning) if meaning.has(Meaning::FILLER.with(Meaning::SUBJECT)))
             || matches!(self.kind(at), Kind::Number(_))
-            || self.is(at, &["original"])
+            || self.is(at, "original")
     }
 
     /// True if behind a number and its unit further words lead to another number.
@@ -165,29 +162,29 @@ impl Scan<'_> {
     pub(super) fn is_reason(&self, at: usize, start: usize) -> bool {
         // Short words of one language are others of another.
         let language = self.question.language;
-        let foreign = self.is(at, &["car"]) && language != Language::French
-            || self.is(at, &["da", "denn"]) && language != Language::German;
+        let foreign = self.is(at, "car") && language != Language::French
+            || self.is(at, "da denn") && language != Language::German;
         self.tokens.means(at, Meaning::REASON)
             && !foreign
-            && (!self.is(at, &["as"])
+            && (!self.is(at, "as")
                 || (at == start || self.kind(at - 1) == Kind::Comma)
-                    && !self.is(at + 1, &["one", "you", "we", "expected", "mentioned", "stated", "before"]))
+                    && !self.is(at + 1, "one you we expected mentioned stated before"))
     }
 
     /// True if a word begins a clause that the answer only rests on: "after", "having", a verb in -ing at the beginning.
     pub(super) fn begins_premise(&self, at: usize, start: usize) -> bool {
         // "comes out as 14"
-        if self.is(at, &["as"]) && at > start && self.is(at - 1, &["out", "written", "expressed", "known", "same"]) {
+        if self.is(at, "as") && at > start && self.is(at - 1, "out written expressed known same") {
             return false;
         }
         if self.tokens.means(at, Meaning::PREMISE) {
-            if self.question.asks_difference && self.is(at, &["by"]) {
+            if self.question.asks_difference && self.is(at, "by") {
                 return false;
             }
-            let within = self.is(at, &["with", "mit", "avec", "con", "com", "by", "for", "of", "von"]);
+            let within = self.is(at, "with mit avec con com by for of von");
             return !within || at == start || matches!(self.kind(at - 1), Kind::Comma);
         }
-        if at == start && self.is(at, &["to"]) && matches!(self.kind(at + 1), Kind::Word(_)) {
+        if at == start && self.is(at, "to") && matches!(self.kind(at + 1), Kind::Word(_)) {
             return true;
         }
         let first = (start..at).all(|before| {
@@ -217,10 +214,10 @@ impl Scan<'_> {
         }
         for before in (range.start..at).rev().take(4) {
             match self.kind(before) {
-                Kind::Word(_) if self.is(before, &["remainder", "rest", "reste", "resto", "r"]) => {
+                Kind::Word(_) if self.is(before, "remainder rest reste resto r") => {
                     return !question.asks_remainder;
                 }
-                Kind::Word(_) if self.is(before, &["quotient"]) => return question.asks_remainder,
+                Kind::Word(_) if self.is(before, "quotient") => return question.asks_remainder,
                 Kind::Number(_) | Kind::Comma | Kind::Stop => return false,
                 _ => {}
             }

@@ -6,12 +6,12 @@ use super::mention::Mention;
 use super::question::Extreme;
 use super::scan::Scan;
 use super::token::Kind;
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 
 impl Scan<'_> {
     /// "comes out ahead", "wins"
     pub(super) fn wins(&self, at: usize) -> bool {
-        self.is(at, &["wins", "winner", "ahead", "gewinnt", "gagne", "gana", "vince"])
+        self.is(at, "wins winner ahead gewinnt gagne gana vince")
     }
 
     /// Of two compared numbers the one that a comparison makes the extreme that was asked for: "9.11 is smaller than 9.9".
@@ -19,13 +19,13 @@ impl Scan<'_> {
         let Some(extreme) = self.question.extreme else { return };
         let compares = |&at: &usize| match self.kind(at) {
             Kind::Less | Kind::Greater => true,
-            Kind::Word(meaning) => meaning.has(Meaning::UP.with(Meaning::DOWN)),
+            Kind::Word(meaning) => meaning.has(any_of![UP, DOWN]),
             _ => false,
         };
         // "-7 比 -12 大"
-        let than = range.clone().find(|&at| self.tokens.slice(at).ends_with('比'));
+        let than = range.clone().find(|&at| self.slice(at).ends_with('比'));
         if let Some(than) = than {
-            let up = (than..range.end).any(|at| self.tokens.slice(at).contains(['大', '多', '高', '长', '重']));
+            let up = (than..range.end).any(|at| self.slice(at).contains(['大', '多', '高', '长', '重']));
             let subject = found.iter().rposition(|mention| mention.at < than);
             let other = found.iter().position(|mention| mention.at > than);
             if let (Some(subject), Some(other)) = (subject, other) {
@@ -53,21 +53,19 @@ impl Scan<'_> {
 
     /// Marks the numbers beside one word or sign that compares.
     pub(super) fn compared_by(&self, at: usize, range: &Range<usize>, extreme: Extreme, found: &mut [Mention]) {
-        let up = self.kind(at) == Kind::Greater || self.tokens.means(at, Meaning::UP);
+        let up = self.kind(at) == Kind::Greater || self.means(at, Meaning::UP);
         let wanted = up == (extreme == Extreme::Largest);
         let (which, other_way) = if wanted { (F::Compared, F::NotCompared) } else { (F::NotCompared, F::Compared) };
-        let ends = |at: &usize| {
-            matches!(self.kind(*at), Kind::Comma | Kind::Colon) && !matches!(self.kind(at + 1), Kind::Number(_))
-        };
+        let ends = |at: &usize| matches!(self.kind(*at), Kind::Comma | Kind::Colon) && !self.is_number(at + 1);
         let from = (range.start..at).rev().find(ends).unwrap_or(range.start);
         let to = (at + 1..range.end).find(ends).unwrap_or(range.end);
-        if (from..at).any(|before| self.tokens.means(before, Meaning::DENIES)) {
+        if (from..at).any(|before| self.means(before, Meaning::DENIES)) {
             return;
         }
         // "the larger one is 0.6"
         let link = (at + 1..to.min(at + 5))
-            .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)) && !self.is(at, &["than"]))
-            .find(|&at| self.tokens.means(at, Meaning::LINK) || self.kind(at) == Kind::Colon);
+            .take_while(|&at| !self.is_number(at) && !self.is(at, "than"))
+            .find(|&at| self.means(at, Meaning::LINK) || self.kind(at) == Kind::Colon);
         let open = |mention: &Mention| !mention.features.any(&[F::InReason, F::EqualsLast]);
         if let Some(named) = link.and_then(|link| found.iter().position(|mention| mention.at > link && mention.at < to))
         {

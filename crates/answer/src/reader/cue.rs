@@ -4,7 +4,7 @@ use std::ops::Range;
 use super::feature::{Feature as F, Features};
 use super::mention::NEAR;
 use super::scan::Scan;
-use super::token::Kind;
+use super::token::{Kind, is_among};
 use super::vocabulary::Meaning;
 use crate::number::words::Language;
 
@@ -34,8 +34,8 @@ impl Scan<'_> {
                 Kind::Comma => break F::CueComma,
                 Kind::Word(meaning) => {
                     let word = self.tokens.slice(before);
-                    let is = |words: &[&str]| words.iter().any(|one| word.eq_ignore_ascii_case(one));
-                    if is(&["of", "de", "von", "di", "van"]) {
+                    let is = |words: &str| is_among(word, words);
+                    if is("of de von di van") {
                         let total =
                             before > start && self.tokens.means(before - 1, Meaning::TOTALS.with(Meaning::RESULT));
                         let (behind, _) = self.behind(at);
@@ -43,28 +43,8 @@ impl Scan<'_> {
                         let amount = before > start
                             && self.is(
                                 before - 1,
-                                &[
-                                    "difference",
-                                    "increase",
-                                    "decrease",
-                                    "total",
-                                    "sum",
-                                    "remainder",
-                                    "change",
-                                    "profit",
-                                    "loss",
-                                    "average",
-                                    "mean",
-                                    "product",
-                                    "quotient",
-                                    "gain",
-                                    "summe",
-                                    "differenz",
-                                    "total",
-                                    "somme",
-                                    "différence",
-                                    "diferencia",
-                                ],
+                                "difference increase decrease total sum remainder change profit loss average mean \
+                                 product quotient gain summe differenz somme différence diferencia",
                             );
                         break match (total && operands, amount) {
                             (true, _) => F::CueTotal,
@@ -72,90 +52,60 @@ impl Scan<'_> {
                             _ => F::CueContext,
                         };
                     }
-                    if is(&["with"])
-                        && before > start
-                        && self.is(before - 1, &["go", "going", "stick", "left", "leaves", "ends", "up"])
-                        || is(&["by"])
+                    if is("with") && before > start && self.is(before - 1, "go going stick left leaves ends up")
+                        || is("by")
                             && before > start
-                            && self.is(before - 1, &["increased", "decreased", "rose", "fell", "grew", "dropped"])
+                            && self.is(before - 1, "increased decreased rose fell grew dropped")
                     {
                         break F::CueGives;
                     }
-                    if is(&["to"])
+                    if is("to")
                         && before > start
                         && self.is(
                             before - 1,
-                            &[
-                                "comes",
-                                "come",
-                                "amounts",
-                                "amount",
-                                "equal",
-                                "equals",
-                                "adds",
-                                "up",
-                                "sums",
-                                "simplifies",
-                                "reduces",
-                                "rounds",
-                                "works",
-                                "evaluates",
-                                "corresponds",
-                                "down",
-                                "out",
-                                "converts",
-                            ],
+                            "comes come amounts amount equal equals adds up sums simplifies reduces rounds works \
+                             evaluates corresponds down out converts",
                         )
                     {
                         break F::CueGives;
                     }
                     // "Il y a 14 jours", "elle a 9 ans"
-                    if is(&["a"]) && before > start && self.is(before - 1, &["y", "il", "elle", "on", "qui", "en"]) {
+                    if is("a") && before > start && self.is(before - 1, "y il elle on qui en") {
                         break F::CueGives;
                     }
-                    if is(&["to"]) && before > start && self.is(before - 1, &["than"]) {
+                    if is("to") && before > start && self.is(before - 1, "than") {
                         break F::CueContext;
                     }
                     // "takes in $184", "looking at 47"
-                    if is(&["in"])
-                        && before > start
-                        && self.is(before - 1, &["takes", "take", "brings", "bring", "took", "brought"])
-                        || is(&["at"])
-                            && before > start
-                            && self.is(before - 1, &["we're", "i'm", "looking", "stands", "stood", "stand", "put"])
+                    if is("in") && before > start && self.is(before - 1, "takes take brings bring took brought")
+                        || is("at") && before > start && self.is(before - 1, "we're i'm looking stands stood stand put")
                     {
                         break F::CueGives;
                     }
                     // "I settle on 144"
-                    if is(&["on", "at", "for", "auf"])
+                    if is("on at for auf")
                         && before > start
-                        && self.is(
-                            before - 1,
-                            &["settle", "settled", "land", "landed", "arrive", "arrived", "end", "ended", "go"],
-                        )
+                        && self.is(before - 1, "settle settled land landed arrive arrived end ended go")
                     {
                         break F::CueGives;
                     }
                     // "weighs in at 52", "ends up with 7", "came to 54"
-                    if is(&["at", "with", "as", "on", "to", "bei", "auf"])
+                    if is("at with as on to bei auf")
                         && before > start
-                        && self.is(
-                            before - 1,
-                            &["in", "out", "up", "down", "off", "came", "amounted", "back", "over", "raus"],
-                        )
+                        && self.is(before - 1, "in out up down off came amounted back over raus")
                     {
                         break F::CueGives;
                     }
-                    if is(&["by", "um"]) {
+                    if is("by um") {
                         break if self.question.asks_difference { F::CueGives } else { F::CueContext };
                     }
-                    if is(&["with", "mit", "avec", "con", "com"]) && before > range.start + 1 {
+                    if is("with mit avec con com") && before > range.start + 1 {
                         break F::CueWith;
                     }
-                    if is(&["to", "bis"]) {
+                    if is("to bis") {
                         break F::CueTo;
                     }
-                    if is(&["than", "als", "que"]) {
+                    if is("than als que") {
                         break F::CueContext;
                     }
                     if meaning.has(Meaning::LINK) {
@@ -164,7 +114,7 @@ impl Scan<'_> {
                     if meaning.has(Meaning::GIVES) {
                         break F::CueGives;
                     }
-                    let also = self.question.language == Language::German && is(&["also"]);
+                    let also = self.question.language == Language::German && is("also");
                     if meaning.has(Meaning::CONCLUDES) || also {
                         break F::CueConcludes;
                     }
@@ -205,9 +155,9 @@ impl Scan<'_> {
             .take_while(|&at| !matches!(self.kind(at), Kind::Number(_) | Kind::Comma | Kind::Colon))
             .any(|before| {
                 self.kind(before) == Kind::Unequal
-                    || self.tokens.means(before, Meaning::DENIES) && !self.is(before, &["no", "but", "sondern", "sino"])
+                    || self.tokens.means(before, Meaning::DENIES) && !self.is(before, "no but sondern sino")
             });
-        let doubted = (start..at).rev().take(8).any(|before| self.is(before, &["doubt", "doubts"]));
+        let doubted = (start..at).rev().take(8).any(|before| self.is(before, "doubt doubts"));
         let denied = denied || doubted;
         features.set(F::Denied, denied);
         let target = matches!(cue, F::CueLink | F::CueColon)

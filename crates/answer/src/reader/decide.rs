@@ -146,9 +146,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
 /// A line that says that the answer stands on the next one: "**Answer:**", "### Final answer".
 fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
     let range = &piece.range;
-    let working = scan
-        .words(range)
-        .any(|at| scan.is(at, &["solution", "lösung", "solución", "solução", "soluzione", "step", "steps"]));
+    let working = scan.words(range).any(|at| scan.is(at, "solution lösung solución solução soluzione step steps"));
     let names = scan.words(range).any(|at| scan.tokens.means(at, Meaning::ANSWER));
     let sought = scan.words(range).any(|at| scan.tokens.means(at, Meaning::SEEKS));
     piece.begins_line && !piece.asks && names && !working && !sought && scan.words(range).count() <= 6
@@ -223,7 +221,7 @@ fn reason(scan: &Scan<'_>, evidence: &Evidence, best: Option<&Mention>) -> NoAns
 pub(super) fn canonical(scan: &Scan<'_>, at: usize) -> String {
     let Some(number) = scan.number(at) else { return String::new() };
     // "5 degrees below zero"
-    let below = (at + 1..at + 4).any(|word| scan.is(word, &["below"]) && scan.is(word + 1, &["zero"]));
+    let below = (at + 1..at + 4).any(|word| scan.is(word, "below") && scan.is(word + 1, "zero"));
     if below && !number.text.starts_with('-') {
         return format!("-{}", number.text);
     }

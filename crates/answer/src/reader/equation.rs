@@ -7,16 +7,14 @@ use super::vocabulary::Meaning;
 impl Scan<'_> {
     /// A letter that touches the number before it (`6x`), or stands for one.
     pub(super) fn is_variable(&self, at: usize) -> bool {
-        matches!(self.kind(at), Kind::Word(_))
-            && matches!(self.tokens.slice(at), "x" | "y" | "z" | "n" | "a" | "b" | "X")
-            && !self.tokens.is_spaced(at)
+        self.is_word(at) && matches!(self.slice(at), "x" | "y" | "z" | "n" | "a" | "b" | "X") && !self.is_spaced(at)
     }
 
     /// True if an operand begins at a token.
     pub(super) fn is_operand(&self, at: usize) -> bool {
         match self.kind(at) {
             Kind::Number(_) | Kind::Open | Kind::BoxOpen => true,
-            Kind::Word(_) => self.tokens.slice(at).len() == 1,
+            Kind::Word(_) => self.slice(at).len() == 1,
             Kind::Bold => matches!(self.kind(at + 1), Kind::Number(_) | Kind::Open),
             _ => false,
         }
@@ -35,7 +33,7 @@ impl Scan<'_> {
         if self.kind(at) == Kind::Line && matches!(self.kind(at + 1), Kind::Operator('+' | '*' | '/')) {
             return true;
         }
-        if self.kind(at) == Kind::Open && !self.tokens.is_spaced(at) && matches!(self.kind(at + 1), Kind::Number(_)) {
+        if self.kind(at) == Kind::Open && !self.is_spaced(at) && self.is_number(at + 1) {
             return true;
         }
         let (mut at, has_unit) = self.behind(number);
@@ -44,20 +42,20 @@ impl Scan<'_> {
         }
         match self.kind(at) {
             // "5 apples - 3 of them red" is an aside.
-            Kind::Operator('-') if has_unit && self.tokens.is_spaced(at) && self.tokens.is_spaced(at + 1) => {
-                matches!(self.kind(at + 1), Kind::Number(_)) && self.equals_follows(at + 1)
+            Kind::Operator('-') if has_unit && self.is_spaced(at) && self.is_spaced(at + 1) => {
+                self.is_number(at + 1) && self.equals_follows(at + 1)
             }
             // "6.9 and 3.1 =" is the question's own pair again.
             Kind::Word(meaning) if meaning.has(Meaning::AND) && self.question.instructs => {
-                matches!(self.kind(at + 1), Kind::Number(_)) && self.equals_follows(at + 1)
+                self.is_number(at + 1) && self.equals_follows(at + 1)
             }
             Kind::Operator('^') => true,
             Kind::Operator(_) => self.is_operand(at + 1) || (self.truncated && at + 1 >= self.tokens.tokens.len()),
             Kind::Word(meaning) if meaning.has(Meaning::OPERATOR) => {
                 // "divided by", "dividido entre"
-                let two = self.is(at + 1, &["by"]) || self.tokens.means(at + 1, Meaning::OPERATOR);
+                let two = self.is(at + 1, "by") || self.means(at + 1, Meaning::OPERATOR);
                 let next = if two { at + 2 } else { at + 1 };
-                matches!(self.kind(next), Kind::Number(_))
+                self.is_number(next)
             }
             _ => false,
         }
@@ -80,10 +78,10 @@ impl Scan<'_> {
         match self.kind(at) {
             // A dash between words and a number.
             Kind::Operator('-') => {
-                let dash = self.tokens.is_spaced(at) && self.tokens.is_spaced(at + 1);
+                let dash = self.is_spaced(at) && self.is_spaced(at + 1);
                 let before = at.checked_sub(1).map(|before| self.kind(before));
                 let operand = matches!(before, Some(Kind::Number(_) | Kind::Close | Kind::Bold));
-                let letter = matches!(before, Some(Kind::Word(_))) && self.tokens.slice(at - 1).len() == 1;
+                let letter = matches!(before, Some(Kind::Word(_))) && self.slice(at - 1).len() == 1;
                 let word = matches!(before, Some(Kind::Word(_)));
                 operand || letter || (word && (!dash || self.equals_follows(number)))
             }
@@ -93,8 +91,8 @@ impl Scan<'_> {
                 matches!(before, Some(Kind::Number(_) | Kind::Close))
                     || at > 0 && self.tokens.means(at - 1, Meaning::OPERATOR)
             }
-            Kind::Word(_) if self.tokens.slice(at).eq_ignore_ascii_case("by") => {
-                at.checked_sub(1).is_some_and(|before| self.tokens.means(before, Meaning::OPERATOR))
+            Kind::Word(_) if self.is(at, "by") => {
+                at.checked_sub(1).is_some_and(|before| self.means(before, Meaning::OPERATOR))
             }
             _ => false,
         }
@@ -116,9 +114,7 @@ impl Scan<'_> {
             | Kind::Bold
             | Kind::BoxOpen
             | Kind::BoxClose => true,
-            Kind::Word(meaning) => {
-                meaning.has(Meaning::OPERATOR) || self.tokens.slice(at).len() == 1 || !meaning.has(NO_UNIT)
-            }
+            Kind::Word(meaning) => meaning.has(Meaning::OPERATOR) || self.slice(at).len() == 1 || !meaning.has(NO_UNIT),
             _ => false,
         }
     }
@@ -126,11 +122,9 @@ impl Scan<'_> {
     /// Numbers, operators and what may stand among them on the left: a function's comma, "and" between operands.
     pub(super) fn is_left_side(&self, at: usize) -> bool {
         match self.kind(at) {
-            Kind::Comma => {
-                matches!(self.kind(at + 1), Kind::Number(_)) && at > 0 && matches!(self.kind(at - 1), Kind::Number(_))
-            }
+            Kind::Comma => self.is_number(at + 1) && at > 0 && self.is_number(at - 1),
             Kind::Word(meaning) if meaning.has(Meaning::AND) => {
-                at > 0 && matches!(self.kind(at - 1), Kind::Number(_)) && matches!(self.kind(at + 1), Kind::Number(_))
+                at > 0 && self.is_number(at - 1) && self.is_number(at + 1)
             }
             Kind::Equals => false,
             _ => self.is_mathematical(at),

@@ -19,14 +19,14 @@ impl Scan<'_> {
         while before > range.start
             && (self.is_mark(before - 1)
                 || matches!(self.kind(before - 1), Kind::Open | Kind::Line)
-                || self.tokens.means(before - 1, Meaning::FILLER))
+                || self.means(before - 1, Meaning::FILLER))
         {
             before -= 1;
         }
         let equals_before = before > 0 && self.kind(before - 1) == Kind::Equals;
         features.set(F::HasUnit, has_unit);
         if equals_before {
-            let about = self.tokens.slice(before - 1);
+            let about = self.slice(before - 1);
             features.set(F::About, about.starts_with(['≈', '≃', '≅']) || about.starts_with("\\approx"));
             features.add(if equals_behind { F::EqualsMiddle } else { F::EqualsLast });
             features.set(
@@ -34,7 +34,7 @@ impl Scan<'_> {
                 !equals_behind
                     && (range.start..before - 1).rev().take(12).any(|at| {
                         matches!(self.kind(at), Kind::Operator(_))
-                            || self.tokens.means(at, Meaning::OPERATOR)
+                            || self.means(at, Meaning::OPERATOR)
                             || self.number(at).is_some_and(|number| number.text.contains('/'))
                     }),
             );
@@ -76,7 +76,7 @@ impl Scan<'_> {
     pub(super) fn percent_before(&self, at: usize) -> bool {
         at > 0
             && self.kind(at - 1) == Kind::Operator('%')
-            && !self.tokens.is_spaced(at)
-            && (at == 1 || self.tokens.is_spaced(at - 1) && !matches!(self.kind(at - 2), Kind::Number(_)))
+            && !self.is_spaced(at)
+            && (at == 1 || self.is_spaced(at - 1) && !self.is_number(at - 2))
     }
 }

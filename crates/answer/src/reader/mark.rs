@@ -7,7 +7,7 @@ use super::piece::{LONGEST, Piece};
 use super::reading::Mark;
 use super::scan::Scan;
 use super::token::Kind;
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 
 impl Scan<'_> {
     /// Boxes, tags, announcements and bold type.
@@ -43,28 +43,22 @@ impl Scan<'_> {
                             .set(F::BoxedResult, last && !features.has(F::EqualsLeft) || features.has(F::EqualsLast));
                         found[index].mark = Mark::Boxed;
                     }
-                    next = at + 1;
                 }
                 Kind::AnswerOpen => {
                     let end = self.matching(at, Kind::AnswerOpen, Kind::AnswerClose);
                     self.mark(found, at, end, F::Tagged);
                 }
-                Kind::Hashes => {
-                    self.mark(found, at, range.end, F::Hashes);
-                }
-                Kind::Word(meaning) if meaning.has(Meaning::ANSWER.with(Meaning::RESULT)) => {
+                Kind::Hashes => self.mark(found, at, range.end, F::Hashes),
+                Kind::Word(meaning) if meaning.has(any_of![ANSWER, RESULT]) => {
                     next = self.declared(at, piece, found, meaning).max(next);
                 }
                 Kind::Word(meaning) if meaning.has(Meaning::LINK) => {
                     self.confirmed(at, &range, found);
                     // "the correct one is 415"
-                    const CORRECT: [&str; 8] =
-                        ["correct", "richtig", "korrekt", "correcto", "correcta", "corretto", "correto", "juist"];
-                    if (range.start.max(at.saturating_sub(2))..at).any(|before| self.is(before, &CORRECT))
+                    if (range.start.max(at.saturating_sub(2))..at).any(|before| self.means(before, Meaning::CORRECT))
                         && let Some(mention) = found.iter_mut().find(|mention| mention.at > at && mention.at < at + 4)
                     {
-                        mention.features.add(F::Declared);
-                        mention.mark = Mark::Marker;
+                        mention.mark_as(F::Declared);
                     }
                 }
                 _ => {}
@@ -76,16 +70,12 @@ impl Scan<'_> {
     /// True if the mark of bold type at a token ends it: a space follows, none stands before.
     pub(super) fn closes(&self, at: usize) -> bool {
         let ends = matches!(self.kind(at + 1), Kind::Line | Kind::End | Kind::Stop | Kind::Comma | Kind::Colon);
-        !self.tokens.is_spaced(at)
-            && at > 0
-            && self.kind(at - 1) != Kind::Line
-            && (self.tokens.is_spaced(at + 1) || ends)
+        !self.is_spaced(at) && at > 0 && self.kind(at - 1) != Kind::Line && (self.is_spaced(at + 1) || ends)
     }
 
     pub(super) fn mark(&self, found: &mut [Mention], from: usize, to: usize, feature: F) {
         for index in within(found, from, to) {
-            found[index].features.add(feature);
-            found[index].mark = Mark::Marker;
+            found[index].mark_as(feature);
         }
     }
 
@@ -111,8 +101,7 @@ impl Scan<'_> {
     pub(super) fn declared(&self, at: usize, piece: &Piece, found: &mut [Mention], meaning: Meaning) -> usize {
         let range = &piece.range;
         let is_answer = meaning.has(Meaning::ANSWER);
-        let sought =
-            (range.start.max(at.saturating_sub(2))..at).any(|before| self.tokens.means(before, Meaning::SEEKS));
+        let sought = (range.start.max(at.saturating_sub(2))..at).any(|before| self.means(before, Meaning::SEEKS));
         let (mut next, mut led, mut colon, mut unknown, mut of) = (at + 1, false, false, 0, false);
         while next < range.end {
             match self.kind(next) {
@@ -121,22 +110,17 @@ impl Scan<'_> {
                 Kind::Colon => (led, colon) = (true, true),
                 Kind::Equals | Kind::Arrow => led = true,
                 Kind::Word(meaning) if meaning.has(Meaning::LINK) => led = true,
-                Kind::Word(meaning) if meaning.has(Meaning::ANSWER.with(Meaning::RESULT)) && !led => return next,
+                Kind::Word(meaning) if meaning.has(any_of![ANSWER, RESULT]) && !led => return next,
                 // "Final check:"
                 Kind::Word(meaning) if meaning.has(Meaning::CHECKS) => return at + 1,
-                Kind::Word(meaning) if meaning.has(Meaning::DENIES.with(Meaning::EXAMPLE).with(Meaning::OR)) => {}
+                Kind::Word(meaning) if meaning.has(any_of![DENIES, EXAMPLE, OR]) => {}
                 // "The answer to 744 + 543 is"
-                Kind::Word(meaning) if meaning.has(Meaning::CONTEXT) || self.is(next, &["to"]) => {
-                    if led {
-                        unknown += 1
-                    } else {
-                        of = true
-                    }
+                Kind::Word(meaning) if meaning.has(Meaning::CONTEXT) || self.is(next, "to") => {
+                    unknown += i32::from(led);
+                    of |= !led;
                 }
-                Kind::Word(meaning)
-                    if meaning
-                        .has(Meaning::FILLER.with(Meaning::CONCLUDES).with(Meaning::MINUS).with(Meaning::GIVES)) => {}
-                Kind::Word(_) if self.tokens.slice(next).len() == 1 => {}
+                Kind::Word(meaning) if meaning.has(any_of![FILLER, CONCLUDES, MINUS, GIVES]) => {}
+                Kind::Word(_) if self.slice(next).len() == 1 => {}
                 Kind::Word(_) => unknown += if led { 2 } else { 1 },
                 Kind::Operator(_) | Kind::Comma if !of => unknown += 2,
                 _ => {}
@@ -151,7 +135,7 @@ impl Scan<'_> {
         }
         let follows = is_answer && next <= at + 3 && unknown == 0;
         // "My first answer was 431"
-        let withdrawn = self.is(at.saturating_sub(1), &["first", "initial", "earlier", "previous"]) && at > range.start;
+        let withdrawn = self.is(at.saturating_sub(1), "first initial earlier previous") && at > range.start;
         if withdrawn || sought && !led || !(led || follows) {
             return at + 1;
         }
@@ -159,7 +143,7 @@ impl Scan<'_> {
             && self
                 .words(range)
                 .take_while(|&word| word < at)
-                .all(|word| self.tokens.means(word, Meaning::FILLER.with(Meaning::CONCLUDES).with(Meaning::RESULT)));
+                .all(|word| self.means(word, any_of![FILLER, CONCLUDES, RESULT]));
         let feature = match (is_answer, self.is_key(at)) {
             (true, true) => F::KeyAnswer,
             (true, false) => F::Declared,
@@ -170,8 +154,7 @@ impl Scan<'_> {
         let inside = within(found, next.saturating_sub(1), end);
         for (nth, &index) in inside.iter().enumerate() {
             let result = found[index].features.has(F::EqualsLast) && !found[index].features.has(F::InBrackets);
-            found[index].features.add(if nth == 0 || result { feature } else { F::DeclaredBehind });
-            found[index].mark = Mark::Marker;
+            found[index].mark_as(if nth == 0 || result { feature } else { F::DeclaredBehind });
         }
         next
     }
@@ -188,11 +171,8 @@ impl Scan<'_> {
     pub(super) fn up_to_next_declaration(&self, from: usize, end: usize, is_answer: bool) -> usize {
         (from + 1..end)
             .find(|&at| {
-                let key = self.kind(at) == Kind::Comma
-                    && self.kind(at + 1) == Kind::Quote
-                    && matches!(self.kind(at + 2), Kind::Word(_));
-                let again =
-                    is_answer && self.tokens.means(at, Meaning::ANSWER) && self.tokens.means(at + 1, Meaning::LINK);
+                let key = self.kind(at) == Kind::Comma && self.kind(at + 1) == Kind::Quote && self.is_word(at + 2);
+                let again = is_answer && self.means(at, Meaning::ANSWER) && self.means(at + 1, Meaning::LINK);
                 key || again || self.kind(at) == Kind::Bar
             })
             .unwrap_or(end)
@@ -202,14 +182,12 @@ impl Scan<'_> {
     pub(super) fn confirmed(&self, at: usize, range: &Range<usize>, found: &mut [Mention]) {
         let mut word = at + 1;
         while word < range.end
-            && (self.tokens.means(word, Meaning::FILLER) && !self.tokens.means(word, Meaning::CONFIRMS)
+            && (self.means(word, Meaning::FILLER) && !self.means(word, Meaning::CONFIRMS)
                 || self.kind(word) == Kind::Bold)
         {
             word += 1;
         }
-        if word >= range.end
-            || !self.tokens.means(word, Meaning::CONFIRMS)
-            || (word + 1 < range.end && matches!(self.kind(word + 1), Kind::Word(_)))
+        if word >= range.end || !self.means(word, Meaning::CONFIRMS) || (word + 1 < range.end && self.is_word(word + 1))
         {
             return;
         }
@@ -217,14 +195,13 @@ impl Scan<'_> {
             !matches!(self.kind(at), Kind::Bold | Kind::Quote | Kind::Close | Kind::BoxClose) && !self.is_unit(at)
         });
         for mention in found.iter_mut().filter(|mention| Some(mention.at) == number) {
-            mention.features.add(F::Confirmed);
-            mention.mark = Mark::Marker;
+            mention.mark_as(F::Confirmed);
         }
     }
 
     /// Bold type around a number.
     pub(super) fn bold(&self, range: &Range<usize>, open: usize, close: usize, found: &mut [Mention]) {
-        let words = (open + 1..close).filter(|&at| matches!(self.kind(at), Kind::Word(_))).count();
+        let words = (open + 1..close).filter(|&at| self.is_word(at)).count();
         let label = self.kind(close - 1) == Kind::Colon || self.kind(close + 1) == Kind::Colon;
         if words > 10 || label {
             return;
@@ -235,9 +212,7 @@ impl Scan<'_> {
         for (nth, &index) in inside.iter().enumerate() {
             let last = nth + 1 == inside.len();
             let unit = self.behind(found[index].at).0 >= close;
-            let alone = inside.len() == 1
-                && unit
-                && (open + 1..found[index].at).all(|at| !matches!(self.kind(at), Kind::Word(_)));
+            let alone = inside.len() == 1 && unit && (open + 1..found[index].at).all(|at| !self.is_word(at));
             found[index].features.add(if alone {
                 F::Bold
             } else if last || all {

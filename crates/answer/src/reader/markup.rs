@@ -1,29 +1,15 @@
 //! Marks of LaTeX, Markdown and HTML, special tokens, fenced programs.
 use super::lexer::{Brace, Lexer};
 use super::numeral::{Scanned, Spelling, latex_fraction};
-use super::token::Kind;
+use super::token::{Kind, is_among};
 use super::vocabulary::Meaning;
 
 /// Languages of fenced blocks that hold no program.
-const PROSE: [&str; 12] =
-    ["", "text", "txt", "plaintext", "plain", "latex", "tex", "math", "json", "yaml", "yml", "markdown"];
+const PROSE: &str = "text txt plaintext plain latex tex math json yaml yml markdown";
 
-/// Marks of program code, which answers do not have.
-const CODE_MARKS: [&str; 13] = [
-    "print(",
-    "return ",
-    "def ",
-    "import ",
-    "console.log",
-    "int main",
-    "let ",
-    "function ",
-    "for (",
-    "for i in",
-    "#include",
-    "fn main",
-    "public ",
-];
+/// Marks of program code, which answers do not have, apart by `|`.
+const CODE_MARKS: &str =
+    "print(|return |def |import |console.log|int main|let |function |for (|for i in|#include|fn main|public ";
 
 impl Lexer<'_> {
     /// `<`: a calculator's note, a special token, a tag, or less than.
@@ -46,24 +32,9 @@ impl Lexer<'_> {
             && let Some(length) = near("|>").or_else(|| near("\u{ff5c}>"))
         {
             let name = rest[1..length].trim_matches(|c: char| !c.is_alphabetic()).to_ascii_lowercase();
-            let ends = [
-                "im_end",
-                "endoftext",
-                "end_of_text",
-                "eot_id",
-                "eom_id",
-                "end_of_turn",
-                "return",
-                "end",
-                "im_start",
-                "start_header_id",
-                "user",
-                "eos",
-                "call",
-                "endofturn",
-                "end\u{2581}of\u{2581}sentence",
-            ];
-            if ends.contains(&name.as_str()) {
+            const ENDS: &str = "im_end endoftext end_of_text eot_id eom_id end_of_turn return end im_start start_header_id user \
+                                eos call endofturn end\u{2581}of\u{2581}sentence";
+            if is_among(&name, ENDS) {
                 self.spaced = true;
                 return self.push(Kind::End, length);
             }
@@ -224,10 +195,10 @@ impl Lexer<'_> {
         };
         let body = &body[..length];
         let language = info.split_whitespace().next().unwrap_or("");
-        let marks = CODE_MARKS.iter().filter(|mark| body.contains(*mark)).count();
+        let marks = CODE_MARKS.split('|').filter(|mark| body.contains(mark)).count();
         // What a program printed.
-        let output = ["output", "result", "stdout", "answer"].iter().any(|word| language.contains(word));
-        let program = !output && if PROSE.contains(&language) { marks > 0 && language.is_empty() } else { true };
+        let output = "output result stdout answer".split(' ').any(|word| language.contains(word));
+        let program = !output && if language.is_empty() { marks > 0 } else { !is_among(language, PROSE) };
         // What an interpreter printed behind its last prompt is no program.
         let printed = body.rfind("\n>>>").map_or(body.starts_with(">>>").then_some(0), |at| Some(at + 1));
         let printed = printed

@@ -7,7 +7,7 @@ use super::piece::Piece;
 use super::reading::Mark;
 use super::scan::Scan;
 use super::token::Kind;
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 
 /// A number of a completion that may be its answer.
 #[derive(Debug, Clone)]
@@ -18,6 +18,14 @@ pub(super) struct Mention {
     pub(super) piece: usize,
     pub(super) mark: Mark,
     pub(super) features: Features,
+}
+
+impl Mention {
+    /// Adds a feature that words or signs around the number mark it with.
+    pub(super) fn mark_as(&mut self, feature: F) {
+        self.features.add(feature);
+        self.mark = Mark::Marker;
+    }
 }
 
 /// Farthest token that is looked at before a number for what leads to it.
@@ -67,19 +75,15 @@ impl Scan<'_> {
                             mention.at + 6 > at && (mention.at > range.start || mention.features.has(F::HasUnit))
                         })
                 }
-                Kind::Word(_)
-                    if self.is(at, &["who", "whose"]) && at > range.start && self.kind(at - 1) == Kind::Comma =>
-                {
+                Kind::Word(_) if self.is(at, "who whose") && at > range.start && self.kind(at - 1) == Kind::Comma => {
                     elaborates |= !found.is_empty()
                 }
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = self.features_at(at, &sentence);
                     // "163 min, i.e. 2 h 43 min"
-                    let again = (range.start.max(at.saturating_sub(6))..at)
-                        .any(|before| self.is(before, &["i.e", "i.e.", "d.h", "d.h."]));
-                    if again && found.iter().any(|mention| mention.features.has(F::AskedUnit)) {
-                        features.add(F::Restates);
-                    }
+                    let again =
+                        (range.start.max(at.saturating_sub(6))..at).any(|before| self.is(before, "i.e i.e. d.h d.h."));
+                    features.set(F::Restates, again && found.iter().any(|mention| mention.features.has(F::AskedUnit)));
                     let brackets =
                         at > range.start && self.kind(at - 1) == Kind::Open && self.kind(at + 1) == Kind::Close;
                     features.set(F::Tagged, self.question.asks_brackets && brackets && !features.has(F::Denied));
@@ -174,8 +178,6 @@ impl Scan<'_> {
         let range = piece.range.clone();
         let colons = |&at: &usize| self.kind(at) == Kind::Colon;
         let turn = self.turn(&range);
-        const SPEAKER: [&str; 13] =
-            ["i", "i'm", "i'd", "i'll", "me", "my", "ich", "mir", "je", "yo", "eu", "io", "mi"];
         let checks = |at: usize| {
             self.tokens.means(at, Meaning::CHECKS)
                 && matches!(self.kind(at - 1), Kind::Comma | Kind::Colon | Kind::Semicolon | Kind::Other | Kind::Open)
@@ -189,7 +191,7 @@ impl Scan<'_> {
             turn,
             check: (range.start + 1..range.end).find(|&at| checks(at)).unwrap_or(range.end),
             follows: self.words(&range).skip(2).find(|&at| self.tokens.means(at, Meaning::FOLLOWS)),
-            speaker: self.words(&range).take(4).any(|at| self.is(at, &SPEAKER)),
+            speaker: self.words(&range).take(4).any(|at| self.is(at, "i i'm i'd i'll me my ich mir je yo eu io mi")),
             hypothetical: [hypothetical(range.start..turn), hypothetical(turn..range.end)],
             range,
         }
@@ -197,10 +199,8 @@ impl Scan<'_> {
 
     /// The turn of a sentence, ", but"; its end where there is none.
     pub(super) fn turn(&self, range: &Range<usize>) -> usize {
-        let turns = |&at: &usize| {
-            matches!(self.kind(at), Kind::Comma | Kind::Other)
-                && self.is(at + 1, &["but", "aber", "mais", "pero", "mas", "ma", "however", "instead"])
-        };
+        let turns =
+            |&at: &usize| matches!(self.kind(at), Kind::Comma | Kind::Other) && self.means(at + 1, Meaning::TURNS);
         range.clone().find(turns).unwrap_or(range.end)
     }
 
@@ -209,43 +209,19 @@ impl Scan<'_> {
         matches!(
             self.kind(at),
             Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open | Kind::Bold | Kind::Bar | Kind::Other
-        ) || self.tokens.means(at, Meaning::CONCLUDES.with(Meaning::LINK).with(Meaning::OR).with(Meaning::AND))
-            || self.is(at, &["which", "leaving", "leaves", "giving", "gives"])
+        ) || self.means(at, any_of![CONCLUDES, LINK, OR, AND])
+            || self.is(at, "which leaving leaves giving gives")
     }
 
     /// "6 is wrong", "31 cannot be right"
     pub(super) fn is_said_wrong(&self, at: usize, range: &Range<usize>) -> bool {
-        const WRONG: [&str; 20] = [
-            "wrong",
-            "incorrect",
-            "impossible",
-            "mistaken",
-            "off",
-            "falsch",
-            "faux",
-            "fausse",
-            "incorrecto",
-            "incorrecta",
-            "errado",
-            "errada",
-            "sbagliato",
-            "sbagliata",
-            "fout",
-            "fel",
-            "неверно",
-            "błędne",
-            "yanlış",
-            "salah",
-        ];
         let (behind, _) = self.behind(at);
-        let linked = behind < range.end
-            && (self.tokens.means(behind, Meaning::LINK) || self.is(behind, &["cannot", "can't", "can"]));
-        let words = || (behind + 1..range.end.min(behind + 4)).take_while(|&at| matches!(self.kind(at), Kind::Word(_)));
-        let denied =
-            words().any(|at| self.tokens.means(at, Meaning::DENIES)) || self.is(behind, &["cannot", "can't", "isn't"]);
+        let linked = behind < range.end && (self.means(behind, Meaning::LINK) || self.is(behind, "cannot can't can"));
+        let words = || (behind + 1..range.end.min(behind + 4)).take_while(|&at| self.is_word(at));
+        let denied = words().any(|at| self.means(at, Meaning::DENIES)) || self.is(behind, "cannot can't isn't");
         linked
-            && (words().any(|at| self.is(at, &WRONG))
-                || denied && words().any(|at| self.is(at, &["right", "correct", "richtig", "correcto"])))
+            && (words().any(|at| self.means(at, Meaning::WRONG))
+                || denied && words().any(|at| self.is(at, "right correct richtig correcto")))
     }
 
     /// Features of every number of a sentence.
@@ -261,13 +237,11 @@ impl Scan<'_> {
             _ => features.add(F::AskedThree),
         }
         let is_if = self.words(range).any(|at| self.is_if(at));
-        features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, &["would", "could"])));
-        features.set(F::Unsure, self.words(range).any(|at| self.tokens.means(at, Meaning::UNSURE)));
-        let begins_with_number = matches!(self.kind(range.start), Kind::Number(_));
-        features.set(F::Offer, !begins_with_number && self.opens_with(range, 2, Meaning::OFFER));
+        features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, "would could")));
+        features.set(F::Unsure, self.has_meaning(range, Meaning::UNSURE));
+        features.set(F::Offer, !self.is_number(range.start) && self.opens_with(range, 2, Meaning::OFFER));
         features.set(F::Check, self.is_check(range));
         features.set(F::Question, piece.asks && !self.states(range));
-
         features.set(F::Plans, self.opens_with(range, 4, Meaning::PLANS));
         let marker = |at: usize| self.markers.get(at).copied().unwrap_or(false);
         features.set(
@@ -284,7 +258,7 @@ impl Scan<'_> {
     /// Marks first, last and only numbers of a sentence.
     pub(super) fn order(&self, range: &Range<usize>, found: &mut [Mention]) {
         let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
-        let totals = table && range.clone().any(|at| self.tokens.means(at, Meaning::TOTALS.with(Meaning::ANSWER)));
+        let totals = table && range.clone().any(|at| self.means(at, any_of![TOTALS, ANSWER]));
         let asked = found.iter().any(|mention| mention.features.tier() > 0 && mention.features.has(F::AskedUnit));
         for mention in found.iter_mut().filter(|mention| {
             asked && mention.features.has(F::HasUnit) && !mention.features.any(&[F::AskedUnit, F::EqualsLast])
@@ -325,10 +299,7 @@ impl Scan<'_> {
             Kind::Comma | Kind::Colon | Kind::Open | Kind::Close | Kind::Arrow | Kind::Bar => true,
             Kind::Word(meaning) => {
                 meaning.has(Meaning::AND.with(Meaning::OR).with(Meaning::REASON).with(Meaning::IF))
-                    || self.is(
-                        at,
-                        &["but", "while", "whereas", "after", "before", "so", "aber", "mais", "pero", "ma", "mas"],
-                    )
+                    || self.is(at, "but while whereas after before so aber mais pero ma mas")
             }
             _ => false,
         };
@@ -357,39 +328,20 @@ impl Scan<'_> {
         let Some(number) = self.number(at) else { return };
         let question = self.question;
         features.set(F::InForm, question.instructs && question.is_in_form(number));
-        let unit = self.tokens.slice(at + 1);
+        let unit = self.slice(at + 1);
         if self.is_unit(at + 1) {
             // "4 pounds of candy"
-            let asked = question.asks_unit(unit)
-                || self.is(at + 2, &["of", "de", "di"]) && question.asks_unit(self.tokens.slice(at + 3));
+            let asked =
+                question.asks_unit(unit) || self.is(at + 2, "of de di") && question.asks_unit(self.slice(at + 3));
             features.set(F::AskedUnit, asked);
             features.set(F::OtherUnit, !asked && question.asks_some_unit());
         }
         features.set(F::StrangeUnit, self.is_unit(at + 1) && !features.has(F::AskedUnit) && !question.knows(unit));
-        let compares = self.is(at + 2, &["as", "more", "less", "the", "than", "faster", "longer", "larger"]);
-        let times = !compares
-            && self.is(
-                at + 1,
-                &[
-                    "time",
-                    "times",
-                    "occurrence",
-                    "occurrences",
-                    "digit",
-                    "digits",
-                    "mal",
-                    "fois",
-                    "veces",
-                    "vezes",
-                    "volte",
-                    "раз",
-                    "раза",
-                ],
-            );
+        let compares = self.is(at + 2, "as more less the than faster longer larger");
+        let times = !compares && self.means(at + 1, Meaning::TIMES);
         features.set(F::Times, times && (question.asks_times || question.asks_quotient));
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
-        let counts =
-            number.spelling == Spelling::Words && number.text == "0" || self.is(at, &["once", "twice", "thrice"]);
+        let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, "once twice thrice");
         features.set(F::CountWord, counts);
         let spelt = number.spelling == Spelling::Words && small && !counts && !features.has(F::AskedUnit);
         let pronoun = matches!(number.text.as_str(), "1" | "2" | "3");
@@ -415,13 +367,8 @@ impl Features {
     /// a sentence, 0 for one that is about something else.
     pub(super) fn tier(&self) -> u8 {
         if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Restates, F::Hypothetical]) {
-            return if self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared])
-                && !self.any(&[F::Question, F::Hypothetical])
-            {
-                4
-            } else {
-                0
-            };
+            let marked = self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared]);
+            return if marked && !self.any(&[F::Question, F::Hypothetical]) { 4 } else { 0 };
         }
         if (self.any(&[F::Denied, F::NotCompared, F::SaidWrong, F::Refuted])
             || self.has(F::InReason) && !self.has(F::ReasonFirst)

@@ -1,7 +1,9 @@
 //! The final answer of a completion, read as a careful person would. `docs/answers.md` has the rule in a page.
 //!
 //! [`read`] takes thinking out, divides what is left into tokens (`token`), asks the prompt what was asked (`question`), finds
-//! what every sentence states (`statement`) and follows the statements to the last one that commits (`decide`).
+//! what every sentence says of its numbers (`mention`), and takes the number with the most evidence (`decide`).
+
+use std::borrow::Cow;
 
 mod alone;
 mod asks;
@@ -44,35 +46,32 @@ pub fn same_number(a: &str, b: &str) -> bool {
     value::same(a, b)
 }
 
-use super::thinking::{Visible, opened_by, visible};
+use super::thinking::{Parts, Visible, opened_by, split_thinking, visible};
 
 /// Reads the final answer that a completion gives to what was asked. Linear in the two texts.
 ///
 /// `truncated` says that the token budget ended the completion, so that its last number may be cut.
 pub fn read(asked: &Asked<'_>, completion: &str, truncated: bool) -> Reading {
+    let (whole, before) = whole(asked, completion);
+    let mut reading = read_whole(asked, &whole, truncated);
+    if let Ok(Answer { span, .. }) = &mut reading.answer {
+        *span = span.start.saturating_sub(before)..span.end.saturating_sub(before);
+    }
+    reading
+}
+
+/// A completion with the marker by which the prompt opened its thinking, and the marker's length.
+fn whole<'c>(asked: &Asked<'_>, completion: &'c str) -> (Cow<'c, str>, usize) {
     match opened_by(asked.prompt) {
-        // The prompt opened the thinking: the completion begins inside it.
-        Some(marker) => {
-            let whole = format!("{marker}{completion}");
-            let mut reading = read_whole(asked, &whole, truncated);
-            if let Ok(answer) = &mut reading.answer {
-                answer.span =
-                    answer.span.start.saturating_sub(marker.len())..answer.span.end.saturating_sub(marker.len());
-            }
-            reading
-        }
-        None => read_whole(asked, completion, truncated),
+        Some(marker) => (Cow::Owned(format!("{marker}{completion}")), marker.len()),
+        None => (Cow::Borrowed(completion), 0),
     }
 }
 
 /// Evidence in a completion: features of every number, by its spelling, and those of there being no answer. For those who fit the weights.
 pub fn evidence(asked: &Asked<'_>, completion: &str, truncated: bool) -> (Vec<(String, Vec<Feature>)>, Vec<Feature>) {
-    let completion = match opened_by(asked.prompt) {
-        Some(marker) => format!("{marker}{completion}"),
-        None => completion.to_owned(),
-    };
-    let Visible { pieces, unclosed, .. } = visible(&completion);
-    let text = pieces.iter().map(|piece| &completion[piece.clone()]).collect::<Vec<_>>().join("\n");
+    let (whole, _) = whole(asked, completion);
+    let Parts { visible: text, unclosed, .. } = split_thinking(&whole);
     let question = question::Question::new(asked, &text);
     let tokens = token::Tokens::new(&text, question.style, question.language);
     let scan = scan::Scan::new(&question, &tokens, truncated && !unclosed);

@@ -32,7 +32,7 @@ pub(super) fn nothing(
     );
     none.set(F::NoneDepends, refusal::is_open(scan.tokens.text));
     let operation = last.is_some_and(|piece| {
-        let numbers: Vec<usize> = piece.range.clone().filter(|&at| matches!(scan.kind(at), Kind::Number(_))).collect();
+        let numbers: Vec<usize> = piece.range.clone().filter(|&at| scan.is_number(at)).collect();
         let bracketed = |at: usize| {
             piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Open).count()
                 > piece
@@ -59,9 +59,14 @@ pub(super) fn nothing(
     let goes_on = |piece: &Piece| {
         let range = &piece.range;
         let last = range.end - 1;
-        let leads = scan.kind(last) == Kind::Colon || scan.tokens.means(last, Meaning::LINK.with(Meaning::GIVES)) || scan.is(last, &["of"]);
+        let leads = scan.kind(last) == Kind::Colon
+            || scan.tokens.means(last, Meaning::LINK.with(Meaning::GIVES))
+            || scan.is(last, "of");
         let begins = scan.opens_with(range, 1, Meaning::CONCLUDES.with(Meaning::PLANS))
-            || scan.words(range).next().is_some_and(|at| scan.tokens.slice(at).len() > 5 && scan.tokens.slice(at).ends_with("ing"));
+            || scan
+                .words(range)
+                .next()
+                .is_some_and(|at| scan.tokens.slice(at).len() > 5 && scan.tokens.slice(at).ends_with("ing"));
         !scan.has_number(range) && (leads || begins && scan.truncated)
     };
     none.set(F::NoneOpen, !ended && last.is_some_and(goes_on));
@@ -71,10 +76,10 @@ pub(super) fn nothing(
     none.set(F::NoneUnrelated, !mentions.is_empty() && !mentions.iter().any(related));
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
     let null = (0..scan.tokens.tokens.len()).any(|at| {
-        scan.tokens.means(at, Meaning::ANSWER)
+        scan.means(at, Meaning::ANSWER)
             && scan.kind(at + 1) == Kind::Quote
             && scan.kind(at + 2) == Kind::Colon
-            && scan.is(at + 3, &["null", "none"])
+            && scan.is(at + 3, "null none")
     });
     none.set(F::NoneEmptyBox, empty || null);
 }

@@ -5,7 +5,7 @@ use super::feature::{Feature as F, Features};
 use super::scan::Scan;
 use super::token::Kind;
 use super::value;
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 use crate::number::words::scaled;
 
 /// Most words of a unit between two numbers of a pair.
@@ -29,55 +29,37 @@ impl Scan<'_> {
 
     /// Numbers beside a number that have its standing: "84 or 85", "2, 3 and 5".
     pub(super) fn pair(&self, at: usize, range: &Range<usize>, features: &mut Features) {
-        let is_number = |at: usize| at >= range.start && at < range.end && matches!(self.kind(at), Kind::Number(_));
+        let is_number = |at: usize| at >= range.start && at < range.end && self.is_number(at);
         let (behind, has_unit) = self.behind(at);
         let mut next = behind;
         while self.kind(next) == Kind::Comma && next < range.end {
             next += 1;
         }
-        let or = self.tokens.means(next, Meaning::OR);
-        let and = self.tokens.means(next, Meaning::AND);
+        let or = self.means(next, Meaning::OR);
+        let and = self.means(next, Meaning::AND);
         if next < range.end && (or || and) {
             let mut other = next + 1;
             // "exactly $139.93, or roughly $140"
-            let about = or
-                && self.is(
-                    other,
-                    &[
-                        "about",
-                        "roughly",
-                        "around",
-                        "approximately",
-                        "nearly",
-                        "almost",
-                        "rund",
-                        "etwa",
-                        "environ",
-                        "unos",
-                    ],
-                );
+            let about = or && self.means(other, Meaning::ABOUT);
             // A list that the end of the text cuts.
             if other >= range.end && self.truncated && range.end + 1 >= self.tokens.tokens.len() {
                 features.add(F::InList);
             }
-            while other < range.end && (self.is_mark(other) || self.tokens.means(other, Meaning::FILLER)) {
+            while other < range.end && (self.is_mark(other) || self.means(other, Meaning::FILLER)) {
                 other += 1;
             }
             if is_number(other) && self.is_alone(other) && !about && !self.is_same_share(at, other) {
                 let (_, other_unit) = self.behind(other);
-                let units = has_unit
-                    && other_unit
-                    && !self.tokens.slice(at + 1).eq_ignore_ascii_case(self.tokens.slice(other + 1));
+                let units = has_unit && other_unit && !self.slice(at + 1).eq_ignore_ascii_case(self.slice(other + 1));
                 features.set(if or && !units { F::RivalBehind } else { F::InList }, !units);
             }
         }
         let mut previous = at;
-        while previous > range.start && (self.is_mark(previous - 1) || self.tokens.means(previous - 1, Meaning::FILLER))
-        {
+        while previous > range.start && (self.is_mark(previous - 1) || self.means(previous - 1, Meaning::FILLER)) {
             previous -= 1;
         }
-        if previous > range.start && self.tokens.means(previous - 1, Meaning::OR.with(Meaning::AND)) {
-            let or = self.tokens.means(previous - 1, Meaning::OR);
+        if previous > range.start && self.means(previous - 1, any_of![OR, AND]) {
+            let or = self.means(previous - 1, Meaning::OR);
             let mut other = previous - 1;
             let mut words = 0;
             while other > range.start && !is_number(other) && (words < UNITS || self.is_mark(other)) {
@@ -94,7 +76,7 @@ impl Scan<'_> {
             if is_number(other) && self.is_alone(other) && !self.is_same_share(at, other) {
                 let both = self.is_unit(other + 1)
                     && self.is_unit(at + 1)
-                    && !self.tokens.slice(other + 1).eq_ignore_ascii_case(self.tokens.slice(at + 1));
+                    && !self.slice(other + 1).eq_ignore_ascii_case(self.slice(at + 1));
                 features.set(if or { F::RivalBefore } else { F::InList }, !both);
             }
         }
@@ -102,7 +84,7 @@ impl Scan<'_> {
         let percent = |at: usize| self.number(at).is_some_and(|number| number.percent);
         let joined = |at: usize| {
             matches!(self.kind(at), Kind::Comma | Kind::Ellipsis | Kind::Arrow)
-                || self.tokens.means(at, Meaning::AND.with(Meaning::OR))
+                || self.means(at, any_of![AND, OR])
                 || at >= range.end
         };
         let mut behind = behind;
@@ -126,18 +108,18 @@ impl Scan<'_> {
     pub(super) fn is_range_side(&self, at: usize, range: &Range<usize>) -> bool {
         let joins = |at: usize| {
             matches!(self.kind(at), Kind::Other | Kind::Operator('-'))
-                && self.tokens.slice(at).starts_with(['–', '—', '-', '~'])
-                || self.is(at, &["to", "bis", "through", "à", "a"])
+                && self.slice(at).starts_with(['–', '—', '-', '~'])
+                || self.is(at, "to bis through à a")
         };
         let side = |other: usize, sign: usize| {
-            other >= range.start && other < range.end && matches!(self.kind(other), Kind::Number(_)) && joins(sign)
+            other >= range.start && other < range.end && self.is_number(other) && joins(sign)
         };
         side(at + 2, at + 1)
-            || at >= range.start + 2 && side(at - 2, at - 1) && !self.is(at - 1, &["a", "à"])
+            || at >= range.start + 2 && side(at - 2, at - 1) && !self.is(at - 1, "a à")
             || (range.start..at)
                 .rev()
                 .take(6)
                 .take_while(|&at| self.kind(at) != Kind::Comma)
-                .any(|at| self.is(at, &["between", "zwischen", "entre", "tra"]))
+                .any(|at| self.is(at, "between zwischen entre tra"))
     }
 }

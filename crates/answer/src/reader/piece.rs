@@ -4,7 +4,7 @@ use std::ops::Range;
 use super::numeral::Spelling;
 use super::scan::Scan;
 use super::token::{Kind, Tokens};
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 use crate::number::words::Language;
 
 /// A sentence: a range of tokens.
@@ -54,94 +54,60 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn has_number(&self, range: &Range<usize>) -> bool {
-        range.clone().any(|at| matches!(self.kind(at), Kind::Number(_)))
+        range.clone().any(|at| self.is_number(at))
+    }
+
+    /// True if a word of a sentence has one of the meanings.
+    pub(super) fn has_meaning(&self, range: &Range<usize>, meaning: Meaning) -> bool {
+        range.clone().any(|at| self.means(at, meaning))
     }
 
     /// True if one of the first words of a sentence has one of the meanings.
     pub(super) fn opens_with(&self, range: &Range<usize>, words: usize, meaning: Meaning) -> bool {
-        self.words(range).take(words).any(|at| self.tokens.means(at, meaning))
+        self.words(range).take(words).any(|at| self.means(at, meaning))
     }
 
     /// True if a word is an "if". Spanish and French have "se" for "itself", Italian has "si" for it.
     pub(super) fn is_if(&self, at: usize) -> bool {
-        if !self.tokens.means(at, Meaning::IF) {
+        if !self.means(at, Meaning::IF) {
             return false;
         }
         let begins = at == 0 || !matches!(self.kind(at - 1), Kind::Word(_) | Kind::Number(_));
         match self.question.language {
-            Language::Italian | Language::Portuguese if self.is(at, &["se"]) => begins,
-            Language::Italian if self.is(at, &["si"]) => false,
-            _ => !self.is(at, &["se"]),
+            Language::Italian | Language::Portuguese if self.is(at, "se") => begins,
+            Language::Italian if self.is(at, "si") => false,
+            _ => !self.is(at, "se"),
         }
     }
 
     /// A hypothesis: nothing is stated there.
     pub(super) fn is_hypothetical(&self, range: &Range<usize>) -> bool {
         let ifs = self.words(range).filter(|&at| self.is_if(at)).count();
-        let were = || {
-            self.words(range).any(|at| {
-                self.is(
-                    at,
-                    &[
-                        "were", "was", "wäre", "wären", "hätte", "hätten", "käme", "fosse", "fuera", "tivesse",
-                        "tivessem", "fossem", "fuese", "étaient", "était", "avait", "fosse", "бы",
-                    ],
-                )
-            })
-        };
-        let would = || {
-            self.words(range).any(|at| {
-                self.is(
-                    at,
-                    &[
-                        "would",
-                        "could",
-                        "might",
-                        "würde",
-                        "würden",
-                        "wären",
-                        "serait",
-                        "seraient",
-                        "ferait",
-                        "sería",
-                        "serían",
-                        "sarebbe",
-                        "sarebbero",
-                        "seria",
-                        "seriam",
-                        "бы",
-                    ],
-                )
-            })
-        };
+        let were = || self.has_meaning(range, Meaning::WERE);
+        let would = || self.has_meaning(range, Meaning::WOULD);
         // "Had the first number been 136"
         let inverted = |at: usize| {
-            self.is(at, &["had", "were", "should"]) && (at == range.start || matches!(self.kind(at - 1), Kind::Comma))
+            self.is(at, "had were should") && (at == range.start || matches!(self.kind(at - 1), Kind::Comma))
         };
         if self.words(range).any(inverted) && would() {
             return true;
         }
         // "Käme der Zug um 9:35 Uhr an, wären es 80 Minuten"
-        if range.start < self.tokens.tokens.len()
-            && self.is(range.start, &["käme", "wäre", "wären", "hätte", "hätten", "gäbe"])
-        {
+        if range.start < self.tokens.tokens.len() && self.is(range.start, "käme wäre wären hätte hätten gäbe") {
             return true;
         }
         // "Si la voiture consommait 8 litres, il faudrait 36 litres."
         let conditional = |at: usize| {
-            let word = self.tokens.slice(at).to_lowercase();
+            let word = self.slice(at).to_lowercase();
             ["rait", "raient", "rebbe", "rebbero", "ría", "rían"].iter().any(|ending| word.ends_with(ending))
-                || self.is(
-                    at,
-                    &["seria", "seriam", "teria", "custaria", "daria", "ficaria", "receberia", "pagaria", "skulle"],
-                )
+                || self.is(at, "seria seriam teria custaria daria ficaria receberia pagaria skulle")
         };
         if ifs == 1 && self.question.language != Language::English && self.words(range).any(conditional) {
             return true;
         }
         // "24 if the gift was 3 coins, and 27 if it was none"
-        let woulds = self.words(range).filter(|&at| self.is(at, &["would", "could", "might"])).count();
-        let had = || self.words(range).any(|at| self.is(at, &["had"])) && would();
+        let woulds = self.words(range).filter(|&at| self.is(at, "would could might")).count();
+        let had = || self.words(range).any(|at| self.is(at, "had")) && would();
         ifs >= 2 || woulds >= 2 || ifs == 1 && (were() && would() || had())
     }
 
@@ -151,8 +117,8 @@ impl<'a> Scan<'a> {
         let compares = range
             .clone()
             .any(|at| matches!(self.kind(at), Kind::Equals | Kind::Less | Kind::Greater | Kind::Operator(_)));
-        let marked = range.clone().any(|at| self.kind(at) == Kind::Bold || self.tokens.means(at, Meaning::ANSWER));
-        tick.is_some_and(|tick| compares && !(marked && self.tokens.slice(tick) == "✅"))
+        let marked = range.clone().any(|at| self.kind(at) == Kind::Bold || self.means(at, Meaning::ANSWER));
+        tick.is_some_and(|tick| compares && !(marked && self.slice(tick) == "✅"))
     }
 
     /// A check, a note, a remark in brackets: no new answer.
@@ -161,119 +127,53 @@ impl<'a> Scan<'a> {
         let bracketed = first == Kind::Open && last == Kind::Close && range.len() > 3;
         bracketed
             || self.is_ticked(range)
-            || self.is(range.start, &["estimate", "estimation", "überschlag", "estimación", "approximation"])
+            || self.is(range.start, "estimate estimation überschlag estimación approximation")
                 && self.kind(range.start + 1) == Kind::Colon
-            || self.is(range.start, &["by"]) && self.is(range.start + 1, &["the"]) && self.is(range.start + 2, &["way"])
+            || self.is(range.start, "by") && self.is(range.start + 1, "the") && self.is(range.start + 2, "way")
             || self
                 .words(range)
                 .take(5)
-                .take_while(|&at| range.start == at || !matches!(self.kind(at - 1), Kind::Number(_)))
-                .any(|at| self.tokens.means(at, Meaning::CHECKS))
+                .take_while(|&at| range.start == at || !self.is_number(at - 1))
+                .any(|at| self.means(at, Meaning::CHECKS))
     }
 
     /// True if a question offers more: "Would you like to see the steps?"
     pub(super) fn is_offer(&self, range: &Range<usize>) -> bool {
-        const OFFERS: [&str; 25] = [
-            "would",
-            "want",
-            "shall",
-            "should",
-            "need",
-            "care",
-            "möchtest",
-            "möchten",
-            "soll",
-            "willst",
-            "veux",
-            "voulez",
-            "souhaitez",
-            "quieres",
-            "quiere",
-            "te",
-            "le",
-            "vuoi",
-            "vuole",
-            "gostaria",
-            "quer",
-            "czy",
-            "wil",
-            "хотите",
-            "anything",
-        ];
-        const TO_YOU: [&str; 15] =
-            ["you", "i", "me", "we", "du", "sie", "ich", "tu", "vous", "je", "que", "você", "chcesz", "je", "вы"];
         let mut words = self.words(range).take(8).peekable();
         let first = words.next();
-        let opens = first.is_some_and(|at| {
-            self.is(at, &OFFERS) || self.is(at, &["do", "may", "can"]) && self.is(at + 1, &["you", "i"])
-        });
+        let opens = first
+            .is_some_and(|at| self.means(at, Meaning::OFFERS) || self.is(at, "do may can") && self.is(at + 1, "you i"));
         let slice = &self.tokens.text[self.tokens.tokens[range.start].start..self.tokens.tokens[range.end - 1].end];
         if ["需要", "要不要", "もっと", "必要ですか", "드릴까요", "할까요"].iter().any(|phrase| slice.contains(phrase))
         {
             return true;
         }
-        opens && self.words(range).take(8).any(|at| self.is(at, &TO_YOU)) || self.opens_with(range, 2, Meaning::OFFER)
+        opens && self.opens_with(range, 8, Meaning::TO_YOU) || self.opens_with(range, 2, Meaning::OFFER)
     }
 
     /// A heading over what the question gives: "Understanding the problem", "Given:".
     pub(super) fn is_about_givens(&self, range: &Range<usize>) -> bool {
-        const GIVENS: [&str; 16] = [
-            "understanding",
-            "understand",
-            "given",
-            "givens",
-            "known",
-            "knowns",
-            "information",
-            "restate",
-            "restating",
-            "gegeben",
-            "données",
-            "datos",
-            "dati",
-            "dados",
-            "facts",
-            "known",
-        ];
         let mut words = self.words(range).take(4);
-        let answers = self.words(range).any(|at| self.tokens.means(at, Meaning::ANSWER));
+        let answers = self.has_meaning(range, Meaning::ANSWER);
         !answers
             && words.any(|at| {
-                self.is(at, &GIVENS)
-                    || self.is(at, &["what"]) && self.is(at + 1, &["we", "is"]) && self.is(at + 2, &["know", "given"])
+                self.means(at, Meaning::GIVENS)
+                    || self.is(at, "what") && self.is(at + 1, "we is") && self.is(at + 2, "know given")
             })
     }
 
     /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
     pub(super) fn restates(&self, range: &Range<usize>) -> bool {
-        const ASKED: [&str; 16] = [
-            "asked",
-            "asks",
-            "asking",
-            "wonder",
-            "wondering",
-            "gefragt",
-            "fragt",
-            "fragst",
-            "demandé",
-            "demandes",
-            "demandez",
-            "preguntado",
-            "preguntas",
-            "pregunta",
-            "chiede",
-            "perguntou",
-        ];
         let mut words = self.words(range).take(6);
         words.any(|at| {
-            self.is(at, &["asked", "told"]) && self.is(at + 1, &["to"])
-                || self.is(at, &["question", "problem", "text", "prompt", "puzzle"])
-                    && self.is(at + 1, &["gives", "tells", "says", "states", "asks", "mentions"])
-                || self.is(at, &["question", "frage", "pregunta", "domanda", "pergunta", "вопрос", "pytanie"])
-                    && self.tokens.means(at + 1, Meaning::LINK)
-                || self.is(at, &["wants"]) && self.is(at + 2, &["know", "find", "calculate"])
-                || at > range.start && self.is(at, &["told"]) && self.is(at - 1, &["are", "were", "is", "been"])
-                || self.is(at, &ASKED) && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
+            self.is(at, "asked told") && self.is(at + 1, "to")
+                || self.is(at, "question problem text prompt puzzle")
+                    && self.is(at + 1, "gives tells says states asks mentions")
+                || self.is(at, "question frage pregunta domanda pergunta вопрос pytanie")
+                    && self.means(at + 1, Meaning::LINK)
+                || self.is(at, "wants") && self.is(at + 2, "know find calculate")
+                || at > range.start && self.is(at, "told") && self.is(at - 1, "are were is been")
+                || self.means(at, Meaning::ASKED) && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
         })
     }
 
@@ -281,23 +181,15 @@ impl<'a> Scan<'a> {
     pub(super) fn states(&self, range: &Range<usize>) -> bool {
         let first = self.words(range).next();
         let inverted = first.is_none_or(|at| {
-            self.tokens.means(at, Meaning::LINK)
-                || self.is(at, &["could", "can", "would", "should", "shall", "what", "how", "which", "do", "does"])
+            self.means(at, Meaning::LINK) || self.is(at, "could can would should shall what how which do does")
         });
         !inverted && self.opens_with(range, 4, Meaning::ANSWER) && self.has_number(range)
     }
 
     /// A question to which an answer is needed: "How many stickers did you buy?"
     pub(super) fn asks_back(&self, range: &Range<usize>) -> bool {
-        self.words(range).any(|at| {
-            self.is(
-                at,
-                &[
-                    "how", "what", "which", "when", "who", "wie", "was", "welche", "combien", "quel", "quelle",
-                    "cuántos", "cuántas", "qué", "cuál", "quanti", "quante", "quantos", "quantas",
-                ],
-            ) || self.is(at, &["could", "can"]) && self.is(at + 1, &["you"])
-        })
+        self.words(range)
+            .any(|at| self.means(at, Meaning::INTERROGATIVE) || self.is(at, "could can") && self.is(at + 1, "you"))
     }
 
     /// True if a sentence withdraws what was said.
@@ -305,13 +197,16 @@ impl<'a> Scan<'a> {
         // "This is wrong."
         let wrong = !self.has_number(range)
             && self.opens_with(range, 2, Meaning::SUBJECT)
-            && self
-                .words(range)
-                .any(|at| self.is(at, &["wrong", "incorrect", "falsch", "faux", "incorrecto", "errado", "sbagliato"]));
+            && self.words(range).any(|at| self.is(at, "wrong incorrect falsch faux incorrecto errado sbagliato"));
         wrong
-            || self.words(range).any(|at| {
-                self.tokens.means(at, Meaning::CORRECTS) || self.is(at, &["hold"]) && self.is(at + 1, &["on"])
-            })
+            || self
+                .words(range)
+                .any(|at| self.means(at, Meaning::CORRECTS) || self.is(at, "hold") && self.is(at + 1, "on"))
+    }
+
+    /// True if three words are neighbours in the question.
+    fn echoes(&self, three: &[usize]) -> bool {
+        self.question.echoes([three[0], three[1], three[2]].map(|at| self.slice(at)))
     }
 
     /// The share of a sentence's neighbouring words that are the question's, three by three, in eighths.
@@ -321,10 +216,7 @@ impl<'a> Scan<'a> {
         if all < 3 {
             return 0;
         }
-        let echoed = words
-            .windows(3)
-            .filter(|three| self.question.echoes([three[0], three[1], three[2]].map(|at| self.tokens.slice(at))))
-            .count();
+        let echoed = words.windows(3).filter(|three| self.echoes(three)).count();
         8 * echoed / all
     }
 
@@ -338,15 +230,15 @@ impl<'a> Scan<'a> {
         while at < piece.range.end && matches!(self.kind(at), Kind::Heading | Kind::Bold | Kind::Other | Kind::Bullet) {
             at += 1;
         }
-        if piece.begins_line && self.tokens.means(at, Meaning::ASKS) {
+        if piece.begins_line && self.means(at, Meaning::ASKS) {
             let mut next = at + 1;
             while next < piece.range.end && matches!(self.kind(next), Kind::Number(_) | Kind::Bold) {
                 next += 1;
             }
-            let numbered = next > at + 1 && matches!(self.kind(at + 1), Kind::Number(_));
+            let numbered = next > at + 1 && self.is_number(at + 1);
             let colon = self.kind(next) == Kind::Colon;
             let marked = piece.heading || matches!(self.kind(piece.range.start), Kind::Bold);
-            let short = self.is(at, &["q", "question"]);
+            let short = self.is(at, "q question");
             // A completion may begin with the question that was asked.
             let mut numbers = piece.range.clone().filter_map(|at| self.number(at)).peekable();
             let same = if numbers.peek().is_some() {
@@ -376,10 +268,7 @@ impl<'a> Scan<'a> {
             return false;
         }
         let words: Vec<usize> = piece.range.clone().filter(|&at| self.tokens.is_word(at)).take(12).collect();
-        let echoes = words.windows(3).any(|three| {
-            three[2] - three[0] <= 4
-                && self.question.echoes([three[0], three[1], three[2]].map(|at| self.tokens.slice(at)))
-        });
+        let echoes = words.windows(3).any(|three| three[2] - three[0] <= 4 && self.echoes(three));
         if !echoes {
             return false;
         }
@@ -417,9 +306,8 @@ impl<'a> Scan<'a> {
 
     /// True if a word or sign that leads to a result stands before a number.
     fn leads_to(&self, number: usize, start: usize) -> bool {
-        (start..number).rev().take(4).take_while(|&at| !matches!(self.kind(at), Kind::Number(_))).any(|at| {
-            matches!(self.kind(at), Kind::Equals | Kind::Arrow)
-                || self.tokens.means(at, Meaning::LINK.with(Meaning::GIVES).with(Meaning::ANSWER))
+        (start..number).rev().take(4).take_while(|&at| !self.is_number(at)).any(|at| {
+            matches!(self.kind(at), Kind::Equals | Kind::Arrow) || self.means(at, any_of![LINK, GIVES, ANSWER])
         })
     }
 }

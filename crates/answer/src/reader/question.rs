@@ -6,9 +6,9 @@ use super::asks::{Ask, Asks};
 use super::language::language_of;
 use super::numeral::{Spelling, Style};
 use super::scan::NO_UNIT;
-use super::token::{Kind, Number, Tokens};
+use super::token::{Kind, Number, Tokens, is_among};
 use super::value;
-use super::vocabulary::{Fnv, Meaning};
+use super::vocabulary::{Fnv, Meaning, any_of};
 use super::{Asked, Form};
 use crate::number::words::{Language, scale};
 
@@ -71,20 +71,13 @@ pub struct Question {
 const LONGEST: usize = 6_000;
 
 /// Markers behind which the last question of a chat stands.
-const TURNS: [&str; 7] = [
-    "<|im_start|>user",
-    "<|start_header_id|>user<|end_header_id|>",
-    "<start_of_turn>user",
-    "<|start|>user<|message|>",
-    "<|User|>",
-    "<\u{ff5c}User\u{ff5c}>",
-    "[INST]",
-];
+const TURNS: &str = "<|im_start|>user <|start_header_id|>user<|end_header_id|> <start_of_turn>user <|start|>user<|message|> \
+                     <|User|> <\u{ff5c}User\u{ff5c}> [INST]";
 
 impl Question {
     /// Reads the prompt.
     pub fn new(asked: &Asked<'_>, completion: &str) -> Self {
-        let prompt = last_turn(asked.prompt);
+        let (prompt, is_chat) = last_turn(asked.prompt);
         let language = language_of(completion, prompt);
         let form = asked.form;
         let lower = prompt.to_lowercase();
@@ -148,7 +141,7 @@ impl Question {
             scales: scales(&tokens),
             units: units(&tokens, &words),
             open_ended: lower.trim_end().ends_with('='),
-            is_chat: TURNS.iter().any(|turn| asked.prompt.contains(turn)),
+            is_chat,
             instructs: form != Form::Number,
             trigrams: trigrams(&tokens),
             names: if form == Form::Number { names(prompt) } else { Vec::new() },
@@ -225,8 +218,8 @@ impl Question {
     pub fn asks_unit(&self, word: &str) -> bool {
         let lower = word.to_lowercase();
         let stem = |word: &str| word.trim_end_matches('s').to_owned();
-        let written_out = SHORT_UNITS.iter().find(|(short, _)| *short == lower).map_or(&[][..], |(_, stems)| stems);
-        if self.units.iter().any(|unit| written_out.iter().any(|stem| unit.starts_with(stem))) {
+        let written_out = SHORT_UNITS.iter().find(|(short, _)| *short == lower).map_or("", |(_, stems)| stems);
+        if self.units.iter().any(|unit| written_out.split_whitespace().any(|stem| unit.starts_with(stem))) {
             return true;
         }
         !lower.is_empty()
@@ -272,10 +265,7 @@ impl Question {
 
     /// True if a word names what an instruction asks for.
     pub fn names_target(&self, word: &str) -> bool {
-        self.instructs
-            && TARGETS.iter().any(|(phrase, nouns)| {
-                nouns.iter().any(|noun| noun.eq_ignore_ascii_case(word)) && self.lower.contains(phrase)
-            })
+        self.instructs && TARGETS.iter().any(|(phrase, nouns)| is_among(word, nouns) && self.lower.contains(phrase))
     }
 
     /// True if the question's own numbers are in this power of ten.
@@ -308,15 +298,15 @@ fn plain_parts(text: &str) -> Option<(&str, &str)> {
     (digits(whole) && digits(decimals) && !whole.is_empty() && !padded).then(|| (whole, decimals.trim_end_matches('0')))
 }
 
-/// The last question of a chat; the whole prompt where there are no turns.
-fn last_turn(prompt: &str) -> &str {
-    let start = TURNS.iter().filter_map(|turn| prompt.rfind(turn).map(|at| at + turn.len())).max().unwrap_or(0);
-    let text = &prompt[start..];
+/// The last question of a chat; the whole prompt where there are no turns, and false.
+fn last_turn(prompt: &str) -> (&str, bool) {
+    let start = TURNS.split(' ').filter_map(|turn| prompt.rfind(turn).map(|at| at + turn.len())).max();
+    let text = &prompt[start.unwrap_or(0)..];
     let mut from = text.len().saturating_sub(LONGEST);
     while !text.is_char_boundary(from) {
         from += 1;
     }
-    &text[from..]
+    (&text[from..], start.is_some())
 }
 
 /// True if a number of the prompt stands behind words that make it an example.
@@ -377,56 +367,6 @@ fn names(prompt: &str) -> Vec<String> {
     words.skip(1).filter(|word| word.starts_with(char::is_uppercase)).map(str::to_owned).collect()
 }
 
-/// Words that every question has.
-const QUESTION_WORDS: [&str; 46] = [
-    "how",
-    "many",
-    "much",
-    "what",
-    "which",
-    "when",
-    "who",
-    "does",
-    "did",
-    "do",
-    "will",
-    "would",
-    "can",
-    "could",
-    "find",
-    "give",
-    "wie",
-    "viele",
-    "viel",
-    "was",
-    "welche",
-    "combien",
-    "quel",
-    "quelle",
-    "cuántos",
-    "cuántas",
-    "cuánto",
-    "qué",
-    "cuál",
-    "quantos",
-    "quantas",
-    "qual",
-    "quanto",
-    "quanti",
-    "quante",
-    "quale",
-    "сколько",
-    "ile",
-    "kolik",
-    "hoeveel",
-    "hur",
-    "många",
-    "kaç",
-    "answer",
-    "number",
-    "please",
-];
-
 /// Beginnings of a word by which its forms are compared; pairs of characters of a script that does not separate words.
 fn stems(word: &str) -> Vec<String> {
     const LETTERS: usize = 5;
@@ -453,26 +393,14 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
             .map_or(0, |at| at + 1)
     });
     let start = (0..end).rev().find(|&at| ends(at)).map_or(0, |at| at + 1);
-    let common = Meaning::FILLER
-        .with(Meaning::LINK)
-        .with(Meaning::CONTEXT)
-        .with(Meaning::SUBJECT)
-        .with(Meaning::AND)
-        .with(Meaning::OR)
-        .with(Meaning::IF)
-        .with(Meaning::OPERATOR)
-        .with(Meaning::CONCLUDES);
+    let common = any_of![FILLER, LINK, CONTEXT, SUBJECT, AND, OR, IF, OPERATOR, CONCLUDES];
     let mut found: Vec<String> = Vec::new();
     for at in start..end {
         let word = tokens.slice(at);
         let Kind::Word(meaning) = tokens.kind(at) else { continue };
         let wide = word.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
-        let total = meaning.has(Meaning::TOTALS.with(Meaning::RESULT).with(Meaning::GIVES));
-        if !wide
-            && (word.chars().count() < 3
-                || meaning.has(common) && !total
-                || QUESTION_WORDS.iter().any(|one| word.eq_ignore_ascii_case(one)))
-        {
+        let total = meaning.has(any_of![TOTALS, RESULT, GIVES]);
+        if !wide && (word.chars().count() < 3 || meaning.has(common) && !total || meaning.has(Meaning::COMMON)) {
             continue;
         }
         for stem in stems(word) {
@@ -502,7 +430,7 @@ fn all_names(prompt: &str) -> Vec<String> {
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".
 fn scales(tokens: &Tokens<'_>) -> Vec<usize> {
     let stated = |&at: &usize| {
-        let before = (at.saturating_sub(3)..at).any(|before| tokens.slice(before).eq_ignore_ascii_case("in"));
+        let before = (at.saturating_sub(3)..at).any(|before| tokens.is(before, "in"));
         let number = at > 0 && matches!(tokens.kind(at - 1), Kind::Number(_));
         if (before || (at > 0 && tokens.kind(at - 1) == Kind::Open)) && !number {
             scale(tokens.slice(at))
@@ -514,21 +442,21 @@ fn scales(tokens: &Tokens<'_>) -> Vec<usize> {
 }
 
 /// Quantities that questions ask for by their verbs, as answers name them.
-const TARGETS: [(&str, &[&str]); 14] = [
-    ("number of digits", &["digits"]),
-    ("count the number", &["count", "times", "occurrences", "occurrence"]),
-    ("to decimal", &["decimal"]),
-    ("to binary", &["binary"]),
-    ("add two", &["sum"]),
-    ("subtract two", &["difference"]),
-    ("multiply two", &["product"]),
-    ("remainder", &["remainder", "modulus"]),
-    ("integer division", &["quotient"]),
-    ("divide two", &["quotient", "remainder"]),
-    ("reverse", &["reverse", "reversed"]),
-    ("maximal", &["maximum", "maximal", "larger", "largest", "greater"]),
-    ("minimal", &["minimum", "minimal", "smaller", "smallest"]),
-    ("to float", &["float", "decimal"]),
+const TARGETS: [(&str, &str); 14] = [
+    ("number of digits", "digits"),
+    ("count the number", "count times occurrences occurrence"),
+    ("to decimal", "decimal"),
+    ("to binary", "binary"),
+    ("add two", "sum"),
+    ("subtract two", "difference"),
+    ("multiply two", "product"),
+    ("remainder", "remainder modulus"),
+    ("integer division", "quotient"),
+    ("divide two", "quotient remainder"),
+    ("reverse", "reverse reversed"),
+    ("maximal", "maximum maximal larger largest greater"),
+    ("minimal", "minimum minimal smaller smallest"),
+    ("to float", "float decimal"),
 ];
 
 /// Words behind "how many", "in" and "how much": what the answer is counted in.
@@ -548,9 +476,8 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
         } else {
             b
         };
-        let named = !matches!(tokens.kind(pair[1]), Kind::Word(meaning) if meaning.has(NO_UNIT))
-            && !matches!(b.as_str(), "all" | "total");
-        if beside && named && ASKS_UNITS.contains(&a.as_str()) && b.len() > 1 {
+        let named = !tokens.kind(pair[1]).means(NO_UNIT) && !matches!(b.as_str(), "all" | "total");
+        if beside && named && tokens.means(pair[0], Meaning::COUNTED) && b.len() > 1 {
             units.push(b);
         }
         // "2.5小时行驶多少千米"
@@ -568,49 +495,24 @@ fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
 }
 
 /// Short forms of units and how the units begin.
-const SHORT_UNITS: [(&str, &[&str]); 17] = [
-    ("l", &["litr", "liter"]),
-    ("ml", &["millil"]),
-    ("km", &["kilom", "quilôm", "chilom"]),
-    ("m", &["metr", "meter", "mètre"]),
-    ("cm", &["centim", "zentim"]),
-    ("mm", &["millim"]),
-    ("kg", &["kilog", "kilo", "quilo", "chilo"]),
-    ("g", &["gram"]),
-    ("h", &["hour", "stund", "heure", "hora", "ore"]),
-    ("hr", &["hour"]),
-    ("hrs", &["hour"]),
-    ("min", &["minut"]),
-    ("mins", &["minut"]),
-    ("s", &["second", "sekund", "segund"]),
-    ("sec", &["second"]),
-    ("t", &["ton"]),
-    ("€", &["euro"]),
-];
-
-/// Words behind which a question names the unit of its answer.
-const ASKS_UNITS: [&str; 21] = [
-    "many",
-    "in",
-    "much",
-    "combien",
-    "cuántos",
-    "cuántas",
-    "viele",
-    "quanti",
-    "quante",
-    "quantos",
-    "quantas",
-    "ile",
-    "kaç",
-    "hoeveel",
-    "många",
-    "сколько",
-    "mange",
-    "kolik",
-    "berapa",
-    "nhiêu",
-    "hány",
+const SHORT_UNITS: [(&str, &str); 17] = [
+    ("l", "litr liter"),
+    ("ml", "millil"),
+    ("km", "kilom quilôm chilom"),
+    ("m", "metr meter mètre"),
+    ("cm", "centim zentim"),
+    ("mm", "millim"),
+    ("kg", "kilog kilo quilo chilo"),
+    ("g", "gram"),
+    ("h", "hour stund heure hora ore"),
+    ("hr", "hour"),
+    ("hrs", "hour"),
+    ("min", "minut"),
+    ("mins", "minut"),
+    ("s", "second sekund segund"),
+    ("sec", "second"),
+    ("t", "ton"),
+    ("€", "euro"),
 ];
 
 /// The words in lower case, hashed.

@@ -218,7 +218,7 @@ fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
         let leads = between.clone().any(|at| {
             matches!(scan.kind(at), Kind::Number(_) | Kind::Equals | Kind::Arrow | Kind::Bullet | Kind::Rule)
                 || scan.tokens.means(at, Meaning::CONCLUDES.with(Meaning::CORRECTS).with(Meaning::CHECKS))
-                || scan.is(at, &["final", "finally"])
+                || scan.is(at, "final finally")
         });
         if !leads {
             contested.extend(pair);

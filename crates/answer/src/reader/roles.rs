@@ -4,7 +4,7 @@ use std::ops::Range;
 use super::numeral::Spelling;
 use super::scan::Scan;
 use super::token::Kind;
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 
 impl Scan<'_> {
     /// `1.`, `2)` and `(3)` at the beginnings of lines that count upwards.
@@ -71,7 +71,7 @@ impl Scan<'_> {
             match tokens.kind(at) {
                 Kind::Line => line_start = true,
                 Kind::Open | Kind::Bold | Kind::Bullet if line_start => {}
-                Kind::Word(_) if line_start && self.is(at, &["option", "choice", "opción", "opção"]) => {}
+                Kind::Word(_) if line_start && self.is(at, "option choice opción opção") => {}
                 Kind::Word(_) if line_start => {
                     line_start = false;
                     let letter = tokens
@@ -101,15 +101,13 @@ impl Scan<'_> {
 
     /// The number of the option that a sentence chooses: "The correct option is C."
     pub(super) fn chosen_option(&self, range: &Range<usize>) -> Option<usize> {
-        let names = self.words(range).find(|&at| self.tokens.means(at, Meaning::ANSWER.with(Meaning::CONFIRMS)))?;
+        let names = self.words(range).find(|&at| self.means(at, any_of![ANSWER, CONFIRMS]))?;
         // "Option C: 36" only lists it.
-        let lists = self.is(names, &["option", "choice", "opción", "opção"]);
-        if lists
-            && !self.words(range).any(|at| self.tokens.means(at, Meaning::LINK.with(Meaning::CONFIRMS)) && at != names)
-        {
+        let lists = self.is(names, "option choice opción opção");
+        if lists && !self.words(range).any(|at| self.means(at, any_of![LINK, CONFIRMS]) && at != names) {
             return None;
         }
-        (range.clone()).rev().filter(|&at| at != names).find_map(|at| self.option(self.tokens.slice(at)))
+        (range.clone()).rev().filter(|&at| at != names).find_map(|at| self.option(self.slice(at)))
     }
 
     /// The number of an option by its letter.
@@ -122,25 +120,24 @@ impl Scan<'_> {
     pub(super) fn is_label(&self, at: usize) -> bool {
         let before = at.checked_sub(1).map_or(Meaning::default(), |before| self.tokens.meaning(before));
         // "day 6" where a day was asked for
-        let asked = at > 0 && self.question.asked_words(self.tokens.slice(at - 1)) != 0;
+        let asked = at > 0 && self.question.asked_words(self.slice(at - 1)) != 0;
         let label = before.has(Meaning::LABEL) && !before.has(Meaning::ANSWER) && !asked;
-        let no = label && at.checked_sub(1).is_some_and(|before| self.tokens.slice(before).eq_ignore_ascii_case("no"));
-        let hashed = matches!(at.checked_sub(1).map(|before| self.tokens.slice(before)), Some("#" | "§" | "№" | "©"));
-        let behind = self.tokens.slice(at + 1);
-        let figures =
-            ["significant", "sig", "decimal", "decimals"].iter().any(|word| behind.eq_ignore_ascii_case(word));
-        let month = before.has(Meaning::MONTH) && self.tokens.slice(at - 1).len() > 2 || {
-            self.tokens.means(at + 1, Meaning::MONTH) && behind.starts_with(char::is_uppercase)
+        let no = label && at.checked_sub(1).is_some_and(|before| self.is(before, "no"));
+        let hashed = matches!(at.checked_sub(1).map(|before| self.slice(before)), Some("#" | "§" | "№" | "©"));
+        let behind = self.slice(at + 1);
+        let figures = self.is(at + 1, "significant sig decimal decimals");
+        let month = before.has(Meaning::MONTH) && self.slice(at - 1).len() > 2 || {
+            self.means(at + 1, Meaning::MONTH) && behind.starts_with(char::is_uppercase)
         };
         // The year behind "12 May".
         let year = !self.question.asks_year
             && at >= 2
-            && self.tokens.means(at - 1, Meaning::MONTH)
-            && self.tokens.slice(at - 1).starts_with(char::is_uppercase);
+            && self.means(at - 1, Meaning::MONTH)
+            && self.slice(at - 1).starts_with(char::is_uppercase);
         // "the fourth quarter", "the second half"
-        let part = self.is(at, &["quarter", "half"])
+        let part = self.is(at, "quarter half")
             && at.checked_sub(1).is_some_and(|before| {
-                self.is(before, &["first", "second", "third", "fourth", "last", "final", "this", "next"])
+                self.is(before, "first second third fourth last final this next")
                     || self.number(before).is_some_and(|number| number.ordinal)
             });
         part || (label && !no)
@@ -159,11 +156,11 @@ impl Scan<'_> {
             return false;
         };
         self.kind(open) == Kind::Open
-            && !self.tokens.is_spaced(open)
+            && !self.is_spaced(open)
             && open > 0
-            && matches!(self.kind(open - 1), Kind::Word(_))
-            && self.tokens.slice(open - 1).is_ascii()
-            && !self.tokens.means(open - 1, Meaning::ANSWER.with(Meaning::LINK))
+            && self.is_word(open - 1)
+            && self.slice(open - 1).is_ascii()
+            && !self.means(open - 1, any_of![ANSWER, LINK])
             && self.tokens.text.as_bytes().get(self.tokens.tokens[open].start) == Some(&b'(')
     }
 
@@ -173,6 +170,6 @@ impl Scan<'_> {
             && (at.saturating_sub(12)..at)
                 .rev()
                 .take_while(|&before| !matches!(self.kind(before), Kind::Stop | Kind::Line | Kind::Number(_)))
-                .any(|before| self.tokens.means(before, Meaning::EXAMPLE))
+                .any(|before| self.means(before, Meaning::EXAMPLE))
     }
 }

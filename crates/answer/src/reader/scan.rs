@@ -6,7 +6,7 @@ use super::numeral::Spelling;
 use super::question::Question;
 use super::token::{Kind, Number, Tokens};
 use super::value;
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 
 /// A text whose numbers are told apart by structure.
 pub(super) struct Scan<'a> {
@@ -30,24 +30,10 @@ pub(super) struct Scan<'a> {
 pub(super) const UNIT_WORDS: usize = 3;
 
 /// Meanings that no word of a unit has.
-pub(super) const NO_UNIT: Meaning = Meaning::LINK
-    .with(Meaning::GIVES)
-    .with(Meaning::CONTEXT)
-    .with(Meaning::PREMISE)
-    .with(Meaning::ANSWER)
-    .with(Meaning::REASON)
-    .with(Meaning::CONCLUDES)
-    .with(Meaning::OR)
-    .with(Meaning::AND)
-    .with(Meaning::IF)
-    .with(Meaning::DENIES)
-    .with(Meaning::OPERATOR)
-    .with(Meaning::CORRECTS)
-    .with(Meaning::TOTALS)
-    .with(Meaning::UP)
-    .with(Meaning::DOWN)
-    .with(Meaning::SUBJECT)
-    .with(Meaning::FILLER);
+pub(super) const NO_UNIT: Meaning = any_of![
+    LINK, GIVES, CONTEXT, PREMISE, ANSWER, REASON, CONCLUDES, OR, AND, IF, DENIES, OPERATOR, CORRECTS, TOTALS, UP,
+    DOWN, SUBJECT, FILLER
+];
 
 impl<'a> Scan<'a> {
     /// Looks the numbers of a text over.
@@ -102,9 +88,30 @@ impl<'a> Scan<'a> {
         self.tokens.kind(at)
     }
 
+    pub(super) fn slice(&self, at: usize) -> &'a str {
+        self.tokens.slice(at)
+    }
+
+    pub(super) fn is_spaced(&self, at: usize) -> bool {
+        self.tokens.is_spaced(at)
+    }
+
+    pub(super) fn is_number(&self, at: usize) -> bool {
+        matches!(self.kind(at), Kind::Number(_))
+    }
+
+    pub(super) fn is_word(&self, at: usize) -> bool {
+        matches!(self.kind(at), Kind::Word(_))
+    }
+
+    /// True if a word has one of some meanings.
+    pub(super) fn means(&self, at: usize, meaning: Meaning) -> bool {
+        self.tokens.means(at, meaning)
+    }
+
     /// True if a number can be stated.
     pub(super) fn is_candidate(&self, at: usize) -> bool {
-        matches!(self.kind(at), Kind::Number(_)) && !self.excluded[at]
+        self.is_number(at) && !self.excluded[at]
     }
 
     /// True if a number is the prompt's example of a format.
@@ -174,7 +181,7 @@ impl<'a> Scan<'a> {
     }
 
     /// True if a token is one of some words.
-    pub(super) fn is(&self, at: usize, words: &[&str]) -> bool {
-        words.iter().any(|word| self.tokens.slice(at).eq_ignore_ascii_case(word))
+    pub(super) fn is(&self, at: usize, words: &str) -> bool {
+        self.tokens.is(at, words)
     }
 }

@@ -15,81 +15,20 @@ const PROMPTS: [&str; 5] = [
     "<|im_start|>user\n1+1=?<|im_end|>\n<|im_start|>assistant\n<think>\n",
 ];
 
-/// Pieces of which answers are made, and of which hostile ones are.
-const PIECES: [&str; 72] = [
-    "The answer is ",
-    "Answer:",
-    "1287",
-    "-5",
-    "744 + 543 = ",
-    "\\boxed{",
-    "}",
-    "**",
-    "\n",
-    "\n\n",
-    " ",
-    ".",
-    ",",
-    "=",
-    "3/4",
-    "½",
-    "1.5e3",
-    "1,234",
-    "12,34,567",
-    " × 10^3",
-    "\\frac{1}{2}",
-    "\\frac",
-    "$",
-    "\\[",
-    "\\]",
-    "<think>",
-    "</think>",
-    "<|channel|>final<|message|>",
-    "<|im_end|>",
-    "```",
-    "```python\n",
-    "print(5)",
-    "forty-two",
-    "and",
-    " or ",
-    "not ",
-    "wait, ",
-    "sorry",
-    "Q: ",
-    "A) 5\n",
-    "| a | 5 |\n",
-    "1. ",
-    "- ",
-    "#### ",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "\\",
-    "^",
-    "/",
-    "%",
-    "x",
-    "١٢٣",
-    "１２",
-    "六十三",
-    "é",
-    "\u{301}",
-    "🍰",
-    "\u{200b}",
-    "\u{0}",
-    "because ",
-    "so ",
-    "is ",
-    "no, ",
-    "either ",
-    "~~",
-    "<answer>",
-    "</answer>",
-    "\"answer\": ",
-    "…",
-];
+/// Pieces of which answers are made, and of which hostile ones are, with `¦` between them.
+const PIECES: &str = "The answer is ¦Answer:¦1287¦-5¦744 + 543 = ¦\\boxed{¦}¦**¦\n¦\n\n¦ ¦.¦,¦=¦3/4¦½¦1.5e3¦1,234¦12,34,567¦ × 10^3¦\\frac{1}{2}¦\
+     \\frac¦$¦\\[¦\\]¦<think>¦</think>¦<|channel|>final<|message|>¦<|im_end|>¦```¦```python\n¦print(5)¦forty-two¦and¦ or ¦not ¦\
+     wait, ¦sorry¦Q: ¦A) 5\n¦| a | 5 |\n¦1. ¦- ¦#### ¦(¦)¦[¦]¦{¦\\¦^¦/¦%¦x¦١٢٣¦１２¦六十三¦é¦\u{301}¦🍰¦\u{200b}¦\u{0}¦because ¦so ¦is ¦\
+     no, ¦either ¦~~¦<answer>¦</answer>¦\"answer\": ¦…";
+
+/// Pieces that are repeated to hostile texts.
+const REPEATED: &str = "7¦<¦<<¦<|¦1,2¦111,222_¦22,¦5 but not ¦the answer is 5 ¦1+1=¦1+1=2\n¦**5¦5²¦1 or ¦5 or 6 or ¦one hundred ¦一二三四五六七八九十¦10<sup>¦\
+     1 x 10¦minus ¦1/¦1:¦\\begin{array}¦<|channel|>analysis<|message|>¦A) 5\n¦1. 5\n¦if 5 were 6 ¦until 5 ¦5 = ¦\\textbf{5} ¦5 (¦\
+     not 5 ¦\"answer\": 5, ¦Step 1: ¦0.(3)¦1e¦½¦... ¦none ";
+
+fn pieces() -> Vec<&'static str> {
+    PIECES.split('¦').collect()
+}
 
 fn is_canonical(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'/' | b'e' | b' '))
@@ -122,7 +61,7 @@ proptest! {
 
     #[test]
     fn any_order_of_pieces_is_read(
-        pieces in prop::collection::vec(proptest::sample::select(&PIECES[..]), 0..40),
+        pieces in prop::collection::vec(proptest::sample::select(pieces()), 0..40),
         prompt in proptest::sample::select(&PROMPTS[..]),
         form in proptest::sample::select(&FORMS[..]),
         truncated in any::<bool>(),
@@ -135,50 +74,7 @@ proptest! {
 fn hostile_texts_take_time_in_proportion() {
     const LENGTH: usize = 100_000;
     let repeated = |piece: &str| piece.repeat(LENGTH / piece.len());
-    let mut texts: Vec<String> = PIECES.iter().map(|piece| repeated(piece)).collect();
-    for piece in [
-        "7",
-        "<",
-        "<<",
-        "<|",
-        "1,2",
-        "111,222_",
-        "22,",
-        "5 but not ",
-        "the answer is 5 ",
-        "1+1=",
-        "1+1=2\n",
-        "**5",
-        "5²",
-        "1 or ",
-        "5 or 6 or ",
-        "one hundred ",
-        "一二三四五六七八九十",
-        "10<sup>",
-        "1 x 10",
-        "minus ",
-        "1/",
-        "1:",
-        "\\begin{array}",
-        "<|channel|>analysis<|message|>",
-        "A) 5\n",
-        "1. 5\n",
-        "if 5 were 6 ",
-        "until 5 ",
-        "5 = ",
-        "\\textbf{5} ",
-        "5 (",
-        "not 5 ",
-        "\"answer\": 5, ",
-        "Step 1: ",
-        "0.(3)",
-        "1e",
-        "½",
-        "... ",
-        "none ",
-    ] {
-        texts.push(repeated(piece));
-    }
+    let mut texts: Vec<String> = PIECES.split('¦').chain(REPEATED.split('¦')).map(repeated).collect();
     // Long things beside many short ones.
     let long = "7".repeat(LENGTH / 2);
     let lines = |line: &str| -> String {

@@ -49,6 +49,13 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// True for a word that has one of the meanings.
+    pub fn means(self, wanted: Meaning) -> bool {
+        matches!(self, Kind::Word(meaning) if meaning.has(wanted))
+    }
+}
+
 /// A piece of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
@@ -84,6 +91,21 @@ pub struct Tokens<'t> {
     pub numbers: Vec<Number>,
 }
 
+/// True if a word is one of some words, in lower case and with spaces between them. The case of ASCII letters does not count.
+pub fn is_among(word: &str, words: &str) -> bool {
+    let (word, words) = (word.as_bytes(), words.as_bytes());
+    let Some(first) = word.first().map(u8::to_ascii_lowercase) else { return false };
+    let mut begins = true;
+    words.iter().enumerate().any(|(at, &byte)| {
+        let found = begins
+            && byte == first
+            && words.get(at..at + word.len()).is_some_and(|one| one.eq_ignore_ascii_case(word))
+            && words.get(at + word.len()).is_none_or(|&behind| behind == b' ');
+        begins = byte == b' ';
+        found
+    })
+}
+
 impl<'t> Tokens<'t> {
     /// The kind of a token; [`Kind::Line`] beyond the end.
     pub fn kind(&self, at: usize) -> Kind {
@@ -93,6 +115,11 @@ impl<'t> Tokens<'t> {
     /// The text of a token.
     pub fn slice(&self, at: usize) -> &'t str {
         self.tokens.get(at).map_or("", |token| &self.text[token.start..token.end])
+    }
+
+    /// True if a token is one of some words, in lower case and with spaces between them.
+    pub fn is(&self, at: usize, words: &str) -> bool {
+        is_among(self.slice(at), words)
     }
 
     /// The number of a token.
@@ -122,7 +149,7 @@ impl<'t> Tokens<'t> {
 
     /// True if a word has one of the meanings.
     pub fn means(&self, at: usize, wanted: Meaning) -> bool {
-        self.meaning(at).has(wanted)
+        self.kind(at).means(wanted)
     }
 
     /// True if white space stands before a token.

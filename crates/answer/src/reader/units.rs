@@ -3,70 +3,9 @@ use super::lexer::Lexer;
 use super::token::Kind;
 
 /// Symbols and words of units that are raised to a power. A letter that is not among them is a variable.
-const UNITS: [&str; 62] = [
-    "m",
-    "dm",
-    "cm",
-    "mm",
-    "µm",
-    "μm",
-    "nm",
-    "km",
-    "in",
-    "ft",
-    "yd",
-    "mi",
-    "s",
-    "sec",
-    "ms",
-    "min",
-    "h",
-    "hr",
-    "g",
-    "mg",
-    "kg",
-    "l",
-    "L",
-    "ml",
-    "mL",
-    "A",
-    "V",
-    "W",
-    "kW",
-    "N",
-    "kN",
-    "J",
-    "kJ",
-    "K",
-    "C",
-    "F",
-    "Pa",
-    "kPa",
-    "mol",
-    "cd",
-    "Hz",
-    "rad",
-    "px",
-    "bit",
-    "byte",
-    "unit",
-    "units",
-    "meter",
-    "meters",
-    "metre",
-    "metres",
-    "centimeters",
-    "centimetres",
-    "kilometers",
-    "kilometres",
-    "second",
-    "seconds",
-    "feet",
-    "inches",
-    "yards",
-    "miles",
-    "hours",
-];
+const UNITS: &str = "m dm cm mm µm μm nm km in ft yd mi s sec ms min h hr g mg kg l L ml mL A V W kW N kN J kJ K C F Pa kPa mol \
+    cd Hz rad px bit byte unit units meter meters metre metres centimeters centimetres kilometers kilometres \
+    second seconds feet inches yards miles hours";
 
 /// Most tokens between a number and the exponent of its unit.
 const LONGEST: usize = 12;
@@ -100,7 +39,7 @@ impl Lexer<'_> {
     /// True if the last tokens are a unit of this list behind a number: `5 kg/m`, `5 \frac{m}{s`.
     fn ends_in_unit(&self) -> bool {
         let mut back = self.tokens.iter().rev().take(LONGEST);
-        let is_unit = |start: usize, end: usize| UNITS.contains(&&self.text[start..end]);
+        let is_unit = |start: usize, end: usize| UNITS.split(' ').any(|unit| unit == &self.text[start..end]);
         if !back.next().is_some_and(|last| matches!(last.kind, Kind::Word(_)) && is_unit(last.start, last.end)) {
             return false;
         }

@@ -1,7 +1,7 @@
 //! Joins number words into numbers, in the languages that models answer in.
 use super::numeral::{Spelling, Style};
-use super::token::{Kind, Number, Token, Tokens};
-use super::vocabulary::{Meaning, meaning as meaning_of};
+use super::token::{Kind, Number, Token, Tokens, is_among};
+use super::vocabulary::{Meaning, any_of, meaning as meaning_of};
 use crate::number::words::{Language, Part, part, scale, value};
 
 /// Joins number words into numbers and multiplies digits by a power of ten in words behind them.
@@ -33,9 +33,7 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, style: Style) {
             Some((number, next)) => {
                 let start = number.start;
                 // The word for the sign belongs to the number.
-                if joined.last().is_some_and(|last| {
-                    matches!(last.kind, Kind::Word(m) if m.has(Meaning::MINUS)) && last.start == start
-                }) {
+                if joined.last().is_some_and(|last| last.kind.means(Meaning::MINUS) && last.start == start) {
                     joined.pop();
                 }
                 joined.push(Token {
@@ -59,10 +57,9 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, style: Style) {
 /// "40 per cent", "65 percent".
 fn mark_percent(tokens: &mut Tokens<'_>, at: usize) {
     let Kind::Number(index) = tokens.tokens[at].kind else { return };
-    let is = |at: usize, word: &str| tokens.slice(at).eq_ignore_ascii_case(word);
-    let percent = ["percent", "prozent", "percentage"].iter().any(|word| is(at + 1, word))
-        || (["per", "pour", "por"].iter().any(|word| is(at + 1, word))
-            && ["cent", "ciento", "cento"].iter().any(|word| is(at + 2, word)));
+    let is = |at: usize, words: &str| tokens.is(at, words);
+    let percent =
+        is(at + 1, "percent prozent percentage") || is(at + 1, "per pour por") && is(at + 2, "cent ciento cento");
     if percent {
         tokens.numbers[index].percent = true;
     }
@@ -70,15 +67,15 @@ fn mark_percent(tokens: &mut Tokens<'_>, at: usize) {
 
 /// "12 dollars and 50 cents" as one number: where its first part stands; the token behind it.
 fn in_coins(tokens: &mut Tokens<'_>, at: usize, joined: &mut Vec<Token>) -> Option<usize> {
-    const COINS: [&str; 6] = ["dollar", "euro", "pound", "rupee", "franc", "real"];
-    const CENTS: [&str; 6] = ["cent", "pence", "penny", "centime", "paise", "centavo"];
-    let names = |at: usize, words: &[&str]| {
+    const COINS: &str = "dollar euro pound rupee franc real";
+    const CENTS: &str = "cent pence penny centime paise centavo";
+    let names = |at: usize, words: &str| {
         let word = tokens.slice(at);
-        words.iter().any(|one| word.get(..one.len()).is_some_and(|stem| stem.eq_ignore_ascii_case(one)))
+        words.split(' ').any(|one| word.get(..one.len()).is_some_and(|stem| stem.eq_ignore_ascii_case(one)))
     };
     let (Kind::Number(whole), Kind::Number(part)) = (tokens.kind(at), tokens.kind(at + 3)) else { return None };
-    let and = matches!(tokens.kind(at + 2), Kind::Word(meaning) if meaning.has(Meaning::AND));
-    if !(and && names(at + 1, &COINS) && names(at + 4, &CENTS)) {
+    let and = tokens.kind(at + 2).means(Meaning::AND);
+    if !(and && names(at + 1, COINS) && names(at + 4, CENTS)) {
         return None;
     }
     let cents = tokens.numbers[part].text.clone();
@@ -146,7 +143,8 @@ fn in_words(
                 None | Some(Kind::Line | Kind::Colon | Kind::Bold | Kind::Equals | Kind::BoxOpen | Kind::Open)
                     | Some(Kind::Word(_))
             );
-        let by = before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if !m.has(Meaning::LINK.with(Meaning::GIVES).with(Meaning::ANSWER).with(Meaning::CONTEXT))));
+        let by = before
+            .is_some_and(|token| matches!(token.kind, Kind::Word(m) if !m.has(any_of![LINK, GIVES, ANSWER, CONTEXT])));
         if !alone || by {
             return None;
         }
@@ -161,7 +159,7 @@ fn in_words(
         }
         [Part::Over(rank)]
             if !language.is_romance() && language != Language::German && rank != 2 && rank != 4
-                || rank == 4 && tokens.slice(at).eq_ignore_ascii_case("fourth") =>
+                || rank == 4 && tokens.is(at, "fourth") =>
         {
             ordinal = true;
             rank.to_string()
@@ -174,7 +172,7 @@ fn in_words(
         _ => value(&parts)?,
     };
     // "five over eight"
-    if tokens.slice(next).eq_ignore_ascii_case("over")
+    if tokens.is(next, "over")
         && let [Part::Small(top)] = parts[..]
         && let Some(Part::Small(bottom @ 1..)) = part(&tokens.slice(next + 1).to_lowercase(), language)
     {
@@ -182,20 +180,17 @@ fn in_words(
         next += 2;
     }
     let token = tokens.tokens[at];
-    let minus = before.filter(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::MINUS)));
-    let negative = minus.is_some();
-    let end = tokens.tokens[next - 1].end;
-    let number = Number {
-        text: if negative { format!("-{text}") } else { text },
-        spelling: Spelling::Words,
-        percent: tokens.slice(next).eq_ignore_ascii_case("percent"),
-        name: false,
-        ordinal,
-        touches_end: end == tokens.text.len(),
-        start: minus.map_or(token.start, |minus| minus.start),
-        end,
-    };
-    Some((number, next))
+    let minus = before.filter(|token| token.kind.means(Meaning::MINUS));
+    let text = if minus.is_some() { format!("-{text}") } else { text };
+    let start = minus.map_or(token.start, |minus| minus.start);
+    let number = in_words_at(tokens, text, start, tokens.tokens[next - 1].end);
+    Some((Number { percent: tokens.is(next, "percent"), ordinal, ..number }, next))
+}
+
+/// A number in words between two bytes.
+fn in_words_at(tokens: &Tokens<'_>, text: String, start: usize, end: usize) -> Number {
+    let touches_end = end == tokens.text.len();
+    Number { text, spelling: Spelling::Words, percent: false, name: false, ordinal: false, touches_end, start, end }
 }
 
 /// The parts of a number from the word at `at` on, behind those that stand before it, and the first token behind them.
@@ -274,7 +269,7 @@ fn mixed(tokens: &Tokens<'_>, at: usize, language: Language) -> Option<(String, 
     if !and(joint) || !matches!(number.spelling, Spelling::Integer) {
         return None;
     }
-    let article = is(tokens, joint + 1, &["un", "una", "uma", "ein", "eine"]);
+    let article = tokens.is(joint + 1, "un una uma ein eine");
     let behind = joint + 1 + usize::from(article);
     let (parts, next) = parts(tokens, behind, language, vec![Part::Small(whole), Part::Joint])?;
     let halves =
@@ -286,11 +281,7 @@ fn mixed(tokens: &Tokens<'_>, at: usize, language: Language) -> Option<(String, 
 /// True for the article before a fraction: "un tercio", "ein Drittel".
 fn is_article(tokens: &Tokens<'_>, token: &Token) -> bool {
     let word = &tokens.text[token.start..token.end];
-    ["un", "une", "una", "um", "uma"].iter().any(|article| word.eq_ignore_ascii_case(article))
-}
-
-fn is(tokens: &Tokens<'_>, at: usize, words: &[&str]) -> bool {
-    words.iter().any(|word| tokens.slice(at).eq_ignore_ascii_case(word))
+    is_among(word, "un une una um uma")
 }
 
 /// Several parts in one word: "dreieinhalb"; in Arabic what "and" stands before, and the ten of eleven to nineteen.
@@ -315,36 +306,33 @@ fn in_one_word(word: &str, before: &[Part], language: Language) -> Option<Vec<Pa
 
 /// Words that are a number where a number of things was asked for: "none", "there are no", "no apples are left", "twice".
 fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Number> {
-    let is = |at: usize, words: &[&str]| words.iter().any(|one| tokens.slice(at).eq_ignore_ascii_case(one));
+    let is = |at: usize, words: &str| tokens.is(at, words);
     let begins = before.is_none_or(|token| {
         matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold | Kind::Comma)
-            || matches!(token.kind, Kind::Word(m) if m.has(Meaning::CONCLUDES.with(Meaning::AND)))
+            || token.kind.means(any_of![CONCLUDES, AND])
     });
-    let linked =
-        before.is_some_and(|token| matches!(token.kind, Kind::Word(m) if m.has(Meaning::LINK.with(Meaning::GIVES))));
+    let linked = before.is_some_and(|token| token.kind.means(any_of![LINK, GIVES]));
     let remains = || {
         (at + 1..at + 8)
             .take_while(|&at| !matches!(tokens.kind(at), Kind::Stop | Kind::Line | Kind::Comma))
-            .any(|at| tokens.means(at, Meaning::TOTALS.with(Meaning::LINK).with(Meaning::GIVES)))
+            .any(|at| tokens.means(at, any_of![TOTALS, LINK, GIVES]))
     };
     // "once in the row", not "once upon a time" and "twice as many"
-    let times = || !matches!(tokens.kind(at + 1), Kind::Word(m) if !m.has(Meaning::CONTEXT) && !is(at + 1, &["altogether", "overall", "there"]));
+    let times = || !matches!(tokens.kind(at + 1), Kind::Word(m) if !m.has(Meaning::CONTEXT) && !is(at + 1, "altogether overall there"));
     let denied = || {
         (at.saturating_sub(4)..at)
-            .any(|before| tokens.slice(before).to_ascii_lowercase().ends_with("n't") || is(before, &["not", "never"]))
+            .any(|before| tokens.slice(before).to_ascii_lowercase().ends_with("n't") || is(before, "not never"))
     };
-    const NONE: [&str; 18] = [
-        "none", "nobody", "nothing", "ninguno", "ninguna", "nada", "nadie", "keine", "keiner", "keines", "nichts",
-        "niemand", "aucun", "aucune", "nessuno", "nessuna", "nenhum", "nenhuma",
-    ];
+    const NONE: &str = "none nobody nothing ninguno ninguna nada nadie keine keiner keines nichts niemand aucun aucune nessuno \
+         nessuna nenhum nenhuma";
     let text = match () {
-        () if is(at, &NONE) && (begins || linked) => "0",
-        () if is(at, &["no"]) && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
+        () if is(at, NONE) && (begins || linked) => "0",
+        () if is(at, "no") && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
         // "He doesn't have any left."
-        () if is(at, &["any"]) && denied() && (remains() || !matches!(tokens.kind(at + 1), Kind::Word(_))) => "0",
-        () if is(at, &["once"]) && times() => "1",
-        () if is(at, &["twice"]) && times() => "2",
-        () if is(at, &["thrice"]) && times() => "3",
+        () if is(at, "any") && denied() && (remains() || !matches!(tokens.kind(at + 1), Kind::Word(_))) => "0",
+        () if is(at, "once") && times() => "1",
+        () if is(at, "twice") && times() => "2",
+        () if is(at, "thrice") && times() => "3",
         () => return None,
     };
     Some(spelt(tokens, at, text, false))
@@ -367,16 +355,7 @@ fn ranked(tokens: &Tokens<'_>, at: usize) -> Option<&'static str> {
 /// A number that one word is.
 fn spelt(tokens: &Tokens<'_>, at: usize, text: &str, ordinal: bool) -> Number {
     let token = tokens.tokens[at];
-    Number {
-        text: text.to_owned(),
-        spelling: Spelling::Words,
-        percent: false,
-        name: false,
-        ordinal,
-        touches_end: token.end == tokens.text.len(),
-        start: token.start,
-        end: token.end,
-    }
+    Number { ordinal, ..in_words_at(tokens, text.to_owned(), token.start, token.end) }
 }
 
 #[cfg(test)]
