@@ -10,7 +10,7 @@ use super::vocabulary::{Meaning, any_of};
 
 impl Scan<'_> {
     /// True if a number begins the next line of a prompt's pattern: "2 = 2", "3 and 3 = 3".
-    fn begins_pattern(&self, number: usize) -> bool {
+    pub(super) fn begins_pattern(&self, number: usize) -> bool {
         let mut at = number + 1;
         while self.tokens.means(at, Meaning::AND) && matches!(self.kind(at + 1), Kind::Number(_)) {
             at += 2;
@@ -61,7 +61,7 @@ impl Scan<'_> {
             && !self.question.is_chat
             && (!matches!(
                 (self.kind(first + 1), self.kind(first + 2)),
-                (Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater, _)
+                (Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater | Kind::Number(_), _)
                     | (Kind::Colon | Kind::Comma, Kind::Number(_))
             ) || matches!(self.kind(first + 1), Kind::Comma) && self.begins_pattern(first + 2))
             && !self.means(first + 1, any_of![LINK, GIVES, UP, DOWN, AND, OPERATOR]);

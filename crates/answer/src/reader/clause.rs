@@ -116,8 +116,14 @@ impl Scan<'_> {
             .take(4)
             .take_while(|&at| matches!(self.kind(at), Kind::Word(_)))
             .find(|&at| self.is(at, "of von de dei delle das dos des der"));
-        features
-            .set(F::WholeOf, whole.is_some_and(|of| of > range.start && matches!(self.kind(of - 1), Kind::Number(_))));
+        features.set(
+            F::WholeOf,
+            whole.is_some_and(|of| {
+                of > range.start
+                    && (matches!(self.kind(of - 1), Kind::Number(_))
+                        || self.is(of - 1, "any one each every some none all both"))
+            }),
+        );
         self.pair(at, range, features);
         // "Ana is 18 and Ben is 36"
         let asked = |at: usize| self.question.asks_about(self.tokens.slice(at));

@@ -102,6 +102,12 @@ impl Scan<'_> {
                     if is("with mit avec con com") && before > range.start + 1 {
                         break F::CueWith;
                     }
+                    if is("to")
+                        && before > start
+                        && self.is(before - 1, "closer nearer close near closest nearest compared")
+                    {
+                        break F::CueContext;
+                    }
                     if is("to bis") {
                         break F::CueTo;
                     }
@@ -143,7 +149,12 @@ impl Scan<'_> {
             }
         };
         // "in 2038" where a year was asked for
-        let cue = if cue == F::CueContext && features.has(F::YearAsked) { F::CueGives } else { cue };
+        let cue = if cue == F::CueContext && features.has(F::YearAsked) && self.is(before, "in im en nel em year jahr")
+        {
+            F::CueGives
+        } else {
+            cue
+        };
         features.add(cue);
         // "there are three 7s", not "the two numbers"
         if before + 1 == at && matches!(cue, F::CueLink | F::CueGives | F::CueColon | F::CueConcludes) {

@@ -274,7 +274,8 @@ impl Scan<'_> {
         let mut last = false;
         for mention in found.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
             // "for 5 apples and 5 oranges"
-            last = adjunct(mention) || last && self.tokens.means(mention.at - 1, Meaning::AND);
+            last = adjunct(mention) && !mention.features.has(F::AskedUnit)
+                || last && self.tokens.means(mention.at - 1, Meaning::AND);
             mention.features.set(F::Adjunct, last);
         }
         // Numbers that are about something else do not count.

@@ -54,7 +54,10 @@ pub(super) fn nothing(
         Kind::Bold | Kind::Semicolon | Kind::Other | Kind::End => true,
         _ => false,
     });
-    none.set(F::NoneBareList, bare && mentions.windows(2).any(|two| !scan.same(two[0].at, two[1].at)));
+    none.set(
+        F::NoneBareList,
+        bare && mentions.windows(2).any(|two| two[0].piece == two[1].piece && !scan.same(two[0].at, two[1].at)),
+    );
     // "So the answer is" and nothing more; "Adding these together", where the text is cut.
     let goes_on = |piece: &Piece| {
         let range = &piece.range;

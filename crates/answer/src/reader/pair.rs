@@ -94,6 +94,7 @@ impl Scan<'_> {
         let comma_behind = self.kind(behind) == Kind::Comma
             && is_number(behind + 1)
             && percent(at) == percent(behind + 1)
+            && !self.begins_pattern(behind + 1)
             && joined(self.behind(behind + 1).0);
         let comma_before = at > range.start + 1
             && self.kind(at - 1) == Kind::Comma

@@ -32,7 +32,9 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
             mentions[index].features.add(F::Restates);
         }
     }
-    let tiers: Vec<u8> = mentions.iter().map(|mention| mention.features.tier()).collect();
+    // A number that the end of the text cuts states nothing against others.
+    let tier = |mention: &Mention| if mention.features.has(F::Cut) { 0 } else { mention.features.tier() };
+    let tiers: Vec<u8> = mentions.iter().map(tier).collect();
     let with_numbers: Vec<usize> = {
         let mut pieces: Vec<usize> =
             mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece).collect();
