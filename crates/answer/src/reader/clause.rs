@@ -59,6 +59,8 @@ impl Scan<'_> {
                 F::InReason,
                 clause > range.start
                     && !self.tokens.means(clause - 1, Meaning::FOLLOWS)
+                    // "The result, given 18 and 30, comes to 132": the sentence goes on behind its reason.
+                    && !(self.tokens.means(clause, Meaning::LINK.with(Meaning::GIVES)) || self.is(clause, "comes amounts"))
                     && reason.is_some_and(|at| self.is_reason(at, range.start) && at > range.start + 2),
             );
         }

@@ -34,13 +34,8 @@ pub(super) fn nothing(
     let operation = last.is_some_and(|piece| {
         let numbers: Vec<usize> = piece.range.clone().filter(|&at| scan.is_number(at)).collect();
         let bracketed = |at: usize| {
-            piece.range.clone().take_while(|&other| other < at).filter(|&other| scan.kind(other) == Kind::Open).count()
-                > piece
-                    .range
-                    .clone()
-                    .take_while(|&other| other < at)
-                    .filter(|&other| scan.kind(other) == Kind::Close)
-                    .count()
+            let count = |kind: Kind| (piece.range.start..at).filter(|&other| scan.kind(other) == kind).count();
+            count(Kind::Open) > count(Kind::Close)
         };
         numbers.last().is_some_and(|&at| {
             !(scan.is_alone(at) || bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other)))

@@ -224,8 +224,7 @@ impl Question {
         }
         !lower.is_empty()
             && self.units.iter().any(|unit| {
-                let wide = unit.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
-                wide && lower.starts_with(unit.as_str())
+                is_wide(unit) && lower.starts_with(unit.as_str())
                     || stem(unit) == stem(&lower)
                     || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
             })
@@ -371,7 +370,7 @@ fn names(prompt: &str) -> Vec<String> {
 fn stems(word: &str) -> Vec<String> {
     const LETTERS: usize = 5;
     let lower = word.to_lowercase();
-    if lower.chars().next().is_some_and(|c| c as u32 >= 0x2e80) {
+    if is_wide(&lower) {
         let characters: Vec<char> = lower.chars().take(40).collect();
         return characters.windows(2).map(|two| two.iter().collect()).collect();
     }
@@ -394,19 +393,27 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
     });
     let start = (0..end).rev().find(|&at| ends(at)).map_or(0, |at| at + 1);
     let common = any_of![FILLER, LINK, CONTEXT, SUBJECT, AND, OR, IF, OPERATOR, CONCLUDES];
-    let mut found: Vec<String> = Vec::new();
-    for at in start..end {
+    let tells = |&at: &usize| {
+        let Kind::Word(meaning) = tokens.kind(at) else { return false };
         let word = tokens.slice(at);
-        let Kind::Word(meaning) = tokens.kind(at) else { continue };
-        let wide = word.chars().next().is_some_and(|c| c as u32 >= 0x2e80);
         let total = meaning.has(any_of![TOTALS, RESULT, GIVES]);
-        if !wide && (word.chars().count() < 3 || meaning.has(common) && !total || meaning.has(Meaning::COMMON)) {
-            continue;
-        }
-        for stem in stems(word) {
-            if found.len() < MOST && !found.contains(&stem) {
-                found.push(stem);
-            }
+        let says_nothing = meaning.has(common) && !total || meaning.has(Meaning::COMMON);
+        is_wide(word) || word.chars().count() >= 3 && !says_nothing
+    };
+    first_of((start..end).filter(tells).flat_map(|at| stems(tokens.slice(at))), MOST)
+}
+
+/// True for a word in a script that does not separate words.
+fn is_wide(word: &str) -> bool {
+    word.chars().next().is_some_and(|c| c as u32 >= 0x2e80)
+}
+
+/// The first of some words, without repetition.
+fn first_of(words: impl Iterator<Item = String>, most: usize) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for word in words {
+        if found.len() < most && !found.contains(&word) {
+            found.push(word);
         }
     }
     found
@@ -415,30 +422,18 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
 /// Words with a capital letter in a story, wherever they stand.
 fn all_names(prompt: &str) -> Vec<String> {
     const MOST: usize = 40;
-    let words = prompt
-        .split(|c: char| !c.is_alphabetic())
-        .filter(|word| word.len() > 2 && word.starts_with(char::is_uppercase));
-    let mut found: Vec<String> = Vec::new();
-    for word in words {
-        if found.len() < MOST && !found.iter().any(|known| known == word) {
-            found.push(word.to_owned());
-        }
-    }
-    found
+    let words = prompt.split(|c: char| !c.is_alphabetic()).map(str::to_owned);
+    first_of(words.filter(|word| word.len() > 2 && word.starts_with(char::is_uppercase)), MOST)
 }
 
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".
 fn scales(tokens: &Tokens<'_>) -> Vec<usize> {
     let stated = |&at: &usize| {
-        let before = (at.saturating_sub(3)..at).any(|before| tokens.is(before, "in"));
-        let number = at > 0 && matches!(tokens.kind(at - 1), Kind::Number(_));
-        if (before || (at > 0 && tokens.kind(at - 1) == Kind::Open)) && !number {
-            scale(tokens.slice(at))
-        } else {
-            None
-        }
+        let before = at.checked_sub(1).map(|before| tokens.kind(before));
+        let behind_in = (at.saturating_sub(3)..at).any(|before| tokens.is(before, "in"));
+        (behind_in || before == Some(Kind::Open)) && !matches!(before, Some(Kind::Number(_)))
     };
-    (0..tokens.tokens.len()).filter_map(|at| stated(&at)).collect()
+    (0..tokens.tokens.len()).filter(stated).filter_map(|at| scale(tokens.slice(at))).collect()
 }
 
 /// Quantities that questions ask for by their verbs, as answers name them.
@@ -526,9 +521,7 @@ fn hash(words: [&str; 3]) -> u64 {
 }
 
 fn trigrams(tokens: &Tokens<'_>) -> Vec<u64> {
-    let words: Vec<usize> = (0..tokens.tokens.len()).filter(|&at| tokens.is_word(at)).collect();
-    words
-        .windows(3)
-        .map(|three| hash([tokens.slice(three[0]), tokens.slice(three[1]), tokens.slice(three[2])]))
-        .collect()
+    let words: Vec<&str> =
+        (0..tokens.tokens.len()).filter(|&at| tokens.is_word(at)).map(|at| tokens.slice(at)).collect();
+    words.windows(3).map(|three| hash([three[0], three[1], three[2]])).collect()
 }

@@ -51,11 +51,7 @@ impl Scan<'_> {
                 }
                 self.excluded[at] = true;
                 expected += 1;
-            } else if !(self.question.open_ended && at == 0)
-                && matches!(tokens.kind(at + 2), Kind::Number(_))
-                && at > 0
-                && value != 1
-            {
+            } else if at > 0 && self.is_number(at + 2) {
                 // `2. 71+49=?`
                 self.excluded[at] = true;
             }
@@ -74,21 +70,14 @@ impl Scan<'_> {
                 Kind::Word(_) if line_start && self.is(at, "option choice opción opção") => {}
                 Kind::Word(_) if line_start => {
                     line_start = false;
-                    let letter = tokens
-                        .slice(at)
-                        .chars()
-                        .next()
-                        .filter(|c| tokens.slice(at).len() == 1 && ('a'..='h').contains(&c.to_ascii_lowercase()));
+                    let letter = letter(tokens.slice(at)).filter(|letter| ('a'..='h').contains(letter));
                     let mut number = at + 2;
                     while matches!(tokens.kind(number), Kind::Bold | Kind::Close) {
                         number += 1;
                     }
                     let closed = matches!(tokens.kind(at + 1), Kind::Close | Kind::Stop | Kind::Colon | Kind::Other);
-                    if let Some(letter) = letter
-                        && closed
-                        && matches!(tokens.kind(number), Kind::Number(_))
-                    {
-                        found.push((letter.to_ascii_lowercase(), number));
+                    if closed && self.is_number(number) {
+                        found.extend(letter.map(|letter| (letter, number)));
                     }
                 }
                 _ => line_start = false,
@@ -112,7 +101,7 @@ impl Scan<'_> {
 
     /// The number of an option by its letter.
     fn option(&self, letter: &str) -> Option<usize> {
-        let letter = letter.chars().next().filter(|_| letter.len() == 1)?.to_ascii_lowercase();
+        let letter = self::letter(letter)?;
         self.options.iter().find(|(option, _)| *option == letter).map(|(_, number)| *number)
     }
 
@@ -172,4 +161,9 @@ impl Scan<'_> {
                 .take_while(|&before| !matches!(self.kind(before), Kind::Stop | Kind::Line | Kind::Number(_)))
                 .any(|before| self.means(before, Meaning::EXAMPLE))
     }
+}
+
+/// The letter of a word that is no more than one, in lower case.
+fn letter(word: &str) -> Option<char> {
+    word.chars().next().filter(|_| word.len() == 1).map(|letter| letter.to_ascii_lowercase())
 }
