@@ -7,7 +7,7 @@ use super::language::language_of;
 use super::numeral::{Spelling, Style};
 use super::scan::NO_UNIT;
 use super::token::{Kind, Number, Tokens, is_among, is_wide};
-use super::value;
+use super::value::{self, is_digits};
 use super::vocabulary::{Fnv, Meaning, any_of};
 use super::{Asked, Form};
 use crate::number::words::{Language, scale};
@@ -290,11 +290,6 @@ fn plain_parts(text: &str) -> Option<(&str, &str)> {
     let padded = whole.len() > 1 && whole.starts_with('0');
     let plain = is_digits(whole) && is_digits(decimals) && !whole.is_empty() && !padded;
     plain.then(|| (whole, decimals.trim_end_matches('0')))
-}
-
-/// True if a text has no other characters than digits.
-fn is_digits(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The last question of a chat; the whole prompt where there are no turns, and false.

@@ -1,6 +1,7 @@
 //! Joins number words into numbers, in the languages that models answer in.
 use super::numeral::{Spelling, Style};
 use super::token::{Kind, Number, Token, Tokens, is_among};
+use super::value::is_digits;
 use super::vocabulary::{Meaning, any_of, meaning as meaning_of};
 use crate::number::words::{Language, Part, part, scale, value};
 
@@ -53,13 +54,12 @@ fn in_coins(tokens: &Tokens<'_>, at: usize) -> Option<(String, Spelling, usize)>
         words.split(' ').any(|one| word.get(..one.len()).is_some_and(|stem| stem.eq_ignore_ascii_case(one)))
     };
     let (whole, cents) = (&tokens.number(at)?.text, &tokens.number(at + 3)?.text);
-    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     let coins = tokens.means(at + 2, Meaning::AND)
         && names(at + 1, COINS)
         && names(at + 4, CENTS)
         && cents.len() <= 2
-        && digits(cents)
-        && digits(whole.trim_start_matches('-'));
+        && is_digits(cents)
+        && is_digits(whole.trim_start_matches('-'));
     coins.then(|| (format!("{whole}.{cents:0>2}"), Spelling::Decimal, at + 4))
 }
 
