@@ -133,6 +133,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         mentions.extend(found);
     }
     for mention in mentions.iter_mut().filter(|mention| Some(mention.at) == chosen) {
+        mention.features.remove(&[F::Choice]);
         mention.features.add(F::Chosen);
         mention.mark = Mark::Marker;
     }

@@ -313,7 +313,7 @@ impl Scan<'_> {
             return;
         }
         let parts: Vec<Range<usize>> = found.iter().map(|mention| part(mention.at)).collect();
-        let shares: Vec<u32> = parts.iter().map(|part| self.shares(part.clone())).collect();
+        let shares: Vec<u32> = parts.iter().map(|part| self.main_shares(part.clone())).collect();
         for (index, mention) in found.iter_mut().enumerate() {
             let mut others =
                 (0..parts.len()).filter(|&other| parts[other] != parts[index]).map(|other| shares[other]).peekable();

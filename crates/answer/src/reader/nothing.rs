@@ -65,12 +65,15 @@ pub(super) fn nothing(
                 .words(range)
                 .next()
                 .is_some_and(|at| scan.tokens.slice(at).len() > 5 && scan.tokens.slice(at).ends_with("ing"));
-        !scan.has_number(range) && (leads || begins && scan.truncated)
+        let asks = scan.restates(range);
+        !scan.has_number(range) && (leads || asks || begins && scan.truncated)
     };
     none.set(F::NoneOpen, !ended && last.is_some_and(goes_on));
     // "Call 911": nothing speaks of the question, and nothing is stated.
     let asked = [F::AskedOne, F::AskedTwo, F::AskedThree, F::AskedUnit];
-    let related = |mention: &Mention| mention.features.any(&asked) || mention.features.tier() > 1;
+    let related = |mention: &Mention| {
+        mention.features.any(&asked) || mention.features.tier() > 1 && !mention.features.has(F::StrangeUnit)
+    };
     none.set(F::NoneUnrelated, !mentions.is_empty() && !mentions.iter().any(related));
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
     let null = (0..scan.tokens.tokens.len()).any(|at| {

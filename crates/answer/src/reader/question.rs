@@ -1,6 +1,7 @@
 //! The prompt for a reader of answers: its numbers, its example, the quantity that it asks for.
 
 use std::hash::Hasher;
+use std::sync::LazyLock;
 
 use super::asks::{Ask, Asks};
 use super::language::language_of;
@@ -8,7 +9,7 @@ use super::numeral::{Spelling, Style};
 use super::scan::NO_UNIT;
 use super::token::{Kind, Number, Tokens, is_among};
 use super::value;
-use super::vocabulary::{Fnv, Meaning, any_of};
+use super::vocabulary::{ByWord, Fnv, Meaning, any_of};
 use super::{Asked, Form};
 use crate::number::words::{Language, scale};
 
@@ -61,6 +62,8 @@ pub struct Question {
     all_names: Vec<String>,
     /// Beginnings of the words of the sentence that asks, but for those that every question has.
     asked: Vec<String>,
+    /// Those of them that stand in its main clause, as bits.
+    main: u64,
     /// The prompt in lower case.
     lower: String,
     /// Three neighbouring words of it, hashed.
@@ -110,6 +113,7 @@ impl Question {
         };
         let comma_evidence = has_decimal_comma(prompt);
         let decimal_comma = language.has_decimal_comma() || comma_evidence || writes_points(completion, &operands);
+        let (asked, main) = asked_words(&tokens);
         Question {
             form,
             style: Style {
@@ -146,7 +150,8 @@ impl Question {
             trigrams: trigrams(&tokens),
             names: if form == Form::Number { names(prompt) } else { Vec::new() },
             all_names: if form == Form::Number { all_names(prompt) } else { Vec::new() },
-            asked: asked_words(&tokens),
+            asked,
+            main,
             operands,
             examples,
             lower,
@@ -255,6 +260,11 @@ impl Question {
     pub fn asked_words(&self, word: &str) -> u64 {
         let bit = |stem: &String| self.asked.iter().position(|asked| asked == stem).map_or(0, |at| 1 << at);
         stems(word).iter().map(bit).fold(0, |words, bit| words | bit)
+    }
+
+    /// Those of some words of the sentence that asks which stand in its main clause: "how many were sold if 9 came home".
+    pub fn in_main_clause(&self, words: u64) -> u64 {
+        words & self.main
     }
 
     /// True if a word is a name that the last sentence of a story asks about.
@@ -375,13 +385,24 @@ fn stems(word: &str) -> Vec<String> {
         return characters.windows(2).map(|two| two.iter().collect()).collect();
     }
     let lower = lower.strip_suffix("'s").unwrap_or(&lower);
+    let lower = BASES.get(lower).copied().unwrap_or(lower);
     // "keeps" is "keep" again.
     let lower = lower.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with('s')).unwrap_or(lower);
     vec![lower.chars().take(LETTERS).collect()]
 }
 
+/// Irregular verbs of English in the past, which a question asks for by their base: "How many did it lose?"
+const PAST: &str = "lost lose bought buy sold sell gave give given give kept keep left leave ate eat eaten eat got get made make paid pay \
+    spent spend took take taken take won win drew draw saw see seen see found find ran run wrote write drove drive rode \
+    ride sent send built build caught catch brought bring held hold went go came come grew grow threw throw fell fall";
+
+static BASES: LazyLock<ByWord<&str>> = LazyLock::new(|| {
+    let words: Vec<&str> = PAST.split(' ').collect();
+    words.chunks_exact(2).map(|two| (two[0], two[1])).collect()
+});
+
 /// Beginnings of the words of the last sentence that asks; of the last sentence where none does.
-fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
+fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64) {
     const MOST: usize = 40;
     let ends = |at: usize| matches!(tokens.kind(at), Kind::Stop | Kind::Question | Kind::Line);
     let count = tokens.tokens.len();
@@ -400,7 +421,16 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
         let says_nothing = meaning.has(common) && !total || meaning.has(Meaning::COMMON);
         is_wide(word) || word.chars().count() >= 3 && !says_nothing
     };
-    first_of((start..end).filter(tells).flat_map(|at| stems(tokens.slice(at))), MOST)
+    let asked = first_of((start..end).filter(tells).flat_map(|at| stems(tokens.slice(at))), MOST);
+    let means = |at: usize, meanings: Meaning| matches!(tokens.kind(at), Kind::Word(meaning) if meaning.has(meanings));
+    let from = (start..end).find(|&at| means(at, any_of![INTERROGATIVE, COUNTED])).unwrap_or(start);
+    let leaves = |&at: &usize| {
+        tokens.kind(at) == Kind::Comma || means(at, Meaning::IF) || tokens.is(at, "after before when given")
+    };
+    let to = (from + 1..end).find(leaves).unwrap_or(end);
+    let main = (from..to).flat_map(|at| stems(tokens.slice(at)));
+    let bits = main.filter_map(|stem| asked.iter().position(|asked| *asked == stem)).fold(0, |bits, at| bits | 1 << at);
+    (asked, bits)
 }
 
 /// True for a word in a script that does not separate words.

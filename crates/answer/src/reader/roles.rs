@@ -132,7 +132,7 @@ impl Scan<'_> {
         part || (label && !no)
             || hashed
             || figures
-            || (month && self.number(at).is_some_and(|n| n.text.len() <= 4))
+            || (month && self.number(at).is_some_and(|n| n.text.len() <= if self.question.asks_year { 2 } else { 4 }))
             || year
     }
 

@@ -327,6 +327,9 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
          nessuna nenhum nenhuma";
     let text = match () {
         () if is(at, NONE) && (begins || linked) => "0",
+        () if is(at, "no") && is(at + 1, "access idea way information data need reason doubt clue problem") => {
+            return None;
+        }
         () if is(at, "no") && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
         // "He doesn't have any left."
         () if is(at, "any") && denied() && (remains() || !matches!(tokens.kind(at + 1), Kind::Word(_))) => "0",
