@@ -47,7 +47,7 @@ features! {
     Example, Cut, CutAfter, Contradicted, Tier0, Tier1, Tier2, OtherLines,
     // No answer.
     NoneRefused, NoneTruncated, NoneOperation, NoneEmptyBox, NoneAsks,
-    NoneAnswered, NoneDepends, NoneUnrelated, NoneBareList, NoneOpen,
+    NoneAnswered, NoneDepends, NoneUnrelated, NoneBareList, NoneOpen, NoneContradicted,
 }
 
 /// A set of features.

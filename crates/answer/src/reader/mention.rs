@@ -271,12 +271,15 @@ impl Scan<'_> {
             mention.features.any(&[F::CueContext, F::CueWith]) && !mention.features.has(F::EqualsLast)
         };
         let first = found.iter().position(|mention| mention.features.tier() > 0 && !adjunct(mention));
-        let mut last = false;
+        let (mut last, mut whole) = (false, false);
         for mention in found.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
             // "for 5 apples and 5 oranges"
             last = adjunct(mention) && !mention.features.has(F::AskedUnit)
                 || last && self.tokens.means(mention.at - 1, Meaning::AND);
             mention.features.set(F::Adjunct, last);
+            // "of the 36 muffins and 24 scones"
+            whole = mention.features.has(F::WholeOf) || whole && self.tokens.means(mention.at - 1, Meaning::AND);
+            mention.features.set(F::WholeOf, whole);
         }
         // Numbers that are about something else do not count.
         let count = found.iter().filter(|mention| mention.features.tier() > 0).count();

@@ -128,7 +128,7 @@ impl Question {
                     && operands.iter().any(|operand| operand.len() > 3),
                 binary: has(Ask::Binary),
                 counts: has(Ask::Counts),
-                ranks: has(Ask::Rank),
+                ranks: has(Ask::Rank) && form == Form::Number,
                 fraction: form == Form::Fraction || has(Ask::Part) || has(Ask::Simplest),
             },
             language,

@@ -109,7 +109,7 @@ fn in_words(
         return None;
     }
     if style.counts
-        && let Some(number) = counted(tokens, at, before)
+        && let Some(number) = counted(tokens, at, before, language)
     {
         return Some((number, at + 1));
     }
@@ -305,7 +305,7 @@ fn in_one_word(word: &str, before: &[Part], language: Language) -> Option<Vec<Pa
 }
 
 /// Words that are a number where a number of things was asked for: "none", "there are no", "no apples are left", "twice".
-fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Number> {
+fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>, language: Language) -> Option<Number> {
     let is = |at: usize, words: &str| tokens.is(at, words);
     let begins = before.is_none_or(|token| {
         matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold | Kind::Comma)
@@ -327,7 +327,10 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<Num
          nessuna nenhum nenhuma";
     let text = match () {
         () if is(at, NONE) && (begins || linked) => "0",
-        () if is(at, "no") && is(at + 1, "access idea way information data need reason doubt clue problem") => {
+        () if is(at, "no")
+            && (language != Language::English
+                || is(at + 1, "access idea way information data need reason doubt clue problem")) =>
+        {
             return None;
         }
         () if is(at, "no") && (linked || begins && matches!(tokens.kind(at + 1), Kind::Word(_)) && remains()) => "0",
