@@ -173,6 +173,14 @@ impl Scan<'_> {
         features
     }
 
+    /// The question's own sentence or row of a table once more.
+    fn repeats(&self, range: &Range<usize>) -> bool {
+        let tokens = &self.tokens.tokens;
+        let text = &self.tokens.text[tokens[range.start].start..tokens[range.end - 1].end];
+        let long = self.words(range).count() >= 4 || range.clone().any(|at| self.kind(at) == Kind::Bar);
+        long && self.question.says(text)
+    }
+
     /// Looks up once the properties that all numbers of a sentence share.
     fn sentence(&self, piece: &Piece) -> Sentence {
         let range = piece.range.clone();
@@ -185,7 +193,7 @@ impl Scan<'_> {
         let hypothetical = |part: Range<usize>| !part.is_empty() && self.is_hypothetical(&part);
         Sentence {
             features: self.features_of_piece(piece),
-            restates: self.restates(&range),
+            restates: self.restates(&range) || self.repeats(&range),
             colons: range.clone().filter(colons).count(),
             first_colon: range.clone().find(colons).unwrap_or(range.end),
             turn,
@@ -331,7 +339,9 @@ impl Scan<'_> {
     pub(super) fn form(&self, at: usize, features: &mut Features) {
         let Some(number) = self.number(at) else { return };
         let question = self.question;
-        features.set(F::InForm, question.instructs && question.is_in_form(number));
+        if question.instructs {
+            features.add(if question.is_in_form(number) { F::InForm } else { F::OutOfForm });
+        }
         let unit = self.slice(at + 1);
         if self.is_unit(at + 1) {
             // "4 pounds of candy"

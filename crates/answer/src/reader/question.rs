@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use super::asks::{Ask, Asks};
 use super::language::language_of;
 use super::numeral::{Spelling, Style};
+use super::piece::{Piece, pieces};
 use super::scan::NO_UNIT;
 use super::token::{Kind, Number, Tokens, is_among};
 use super::value;
@@ -68,6 +69,8 @@ pub struct Question {
     lower: String,
     /// Three neighbouring words of it, hashed.
     trigrams: Vec<u64>,
+    /// Its sentences and the rows of its tables, hashed.
+    sentences: Vec<u64>,
 }
 
 /// Words of a prompt that are looked at, from its end: tables of data sets are long.
@@ -148,6 +151,7 @@ impl Question {
             is_chat,
             instructs: form != Form::Number,
             trigrams: trigrams(&tokens),
+            sentences: sentences(&tokens),
             names: if form == Form::Number { names(prompt) } else { Vec::new() },
             all_names: if form == Form::Number { all_names(prompt) } else { Vec::new() },
             asked,
@@ -280,6 +284,11 @@ impl Question {
     /// True if the question's own numbers are in this power of ten.
     pub fn states_scale(&self, power: usize) -> bool {
         self.scales.contains(&power)
+    }
+
+    /// True if a sentence is one of the question's own.
+    pub fn says(&self, sentence: &str) -> bool {
+        self.sentences.contains(&sentence_hash(sentence))
     }
 
     /// True if three neighbouring words are the question's.
@@ -546,6 +555,25 @@ fn hash(words: [&str; 3]) -> u64 {
     for word in words {
         word.bytes().for_each(|byte| hasher.write(&[byte.to_ascii_lowercase()]));
         hasher.write(&[0]);
+    }
+    hasher.finish()
+}
+
+/// The sentences of a prompt, hashed.
+fn sentences(tokens: &Tokens<'_>) -> Vec<u64> {
+    let text = |piece: &Piece| {
+        let (first, last) = (tokens.tokens[piece.range.start], tokens.tokens[piece.range.end - 1]);
+        sentence_hash(&tokens.text[first.start..last.end])
+    };
+    pieces(tokens).iter().map(text).collect()
+}
+
+/// The hash of a sentence in lower case, whatever spaces it has.
+fn sentence_hash(sentence: &str) -> u64 {
+    let mut hasher = Fnv::default();
+    for word in sentence.split_whitespace() {
+        hasher.write(word.to_lowercase().as_bytes());
+        hasher.write_u8(0);
     }
     hasher.finish()
 }

@@ -117,6 +117,10 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
             !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)),
         );
         features.set(F::CutLow, cut && tier <= 2);
+        // "She saves 135 euros a year. Besides she could", where the text is cut.
+        let asked = features.any(&[F::AskedUnit, F::AskedTwo, F::AskedThree]) && !features.has(F::EqualsLast);
+        let said = tier == 2 || tier == 1 && features.has(F::OnlyOfSentence);
+        features.set(F::CutStated, cut && said && asked && piece + 1 < pieces.len());
         features.set(F::CutAfter, cut && piece + 1 < pieces.len());
         features
             .set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
