@@ -38,7 +38,7 @@ features! {
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
     SegmentMost, SegmentLess, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin, FollowsWithin, BeforeFollows, CutStated, EachBehind,
     // The sentence.
-    Concludes, AskedOne, AskedTwo, AskedThree, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Bullet, TableLast,
+    Concludes, AskedOne, AskedTwo, AskedThree, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Bullet, TableLast, TableOther,
     ListFollows, Explained, ExplainFollows, NamesTarget,
     // The place.
     LastSentence, OnlySentence, Corrected, Reopened,

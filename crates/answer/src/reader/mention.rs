@@ -119,6 +119,11 @@ impl Scan<'_> {
         }
         self.comparison(&range, &mut found);
         self.order(&range, &mut found);
+        if self.is_result_row(index, pieces)
+            && let Some(last) = found.last_mut()
+        {
+            last.features.add(F::TableTotal);
+        }
         found
     }
 
@@ -171,6 +176,25 @@ impl Scan<'_> {
         features.set(F::Cut, self.is_cut(at));
         features.set(F::Choice, self.options.binary_search_by_key(&at, |&(_, option)| option).is_ok());
         features
+    }
+
+    /// The only row of a table whose last column is a result: "| a | b | sum |".
+    fn is_result_row(&self, index: usize, pieces: &[Piece]) -> bool {
+        let bars = |piece: &Piece| piece.range.clone().filter(|&at| self.kind(at) == Kind::Bar).count();
+        let is_row = |piece: &Piece| bars(piece) >= 2 && self.has_number(&piece.range);
+        if !is_row(&pieces[index]) || pieces.get(index + 1).is_some_and(is_row) {
+            return false;
+        }
+        // Between the names of the columns and the row stands a line of dashes.
+        let header = pieces[..index]
+            .iter()
+            .rev()
+            .take(2)
+            .find(|piece| bars(piece) >= 2 && self.words(&piece.range).next().is_some());
+        header.is_some_and(|header| {
+            let last = self.words(&header.range).last();
+            !self.has_number(&header.range) && last.is_some_and(|at| self.means(at, any_of![ANSWER, RESULT, TOTALS]))
+        })
     }
 
     /// The question's own sentence or row of a table once more.
@@ -299,7 +323,7 @@ impl Scan<'_> {
                 nth += 1;
             }
             if table {
-                mention.features.set(F::TableLast, nth == count);
+                mention.features.add(if nth == count { F::TableLast } else { F::TableOther });
                 mention.features.set(F::TableTotal, nth == count && totals);
             }
         }
