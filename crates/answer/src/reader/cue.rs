@@ -134,6 +134,13 @@ impl Scan<'_> {
                         filler = true;
                         continue;
                     }
+                    // "It lasts for 28 days."
+                    if features.has(F::AskedUnit)
+                        && is("for für pour para per")
+                        && !self.has_number(&(range.start..before))
+                    {
+                        break F::CueGives;
+                    }
                     if meaning.has(Meaning::CONTEXT.with(Meaning::PREMISE)) {
                         break F::CueContext;
                     }

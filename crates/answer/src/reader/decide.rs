@@ -69,6 +69,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         mentions.extend(found);
     }
     for mention in mentions.iter_mut().filter(|mention| Some(mention.at) == so_far.chosen) {
+        mention.features.remove(&[F::Choice]);
         mention.mark_as(F::Chosen);
     }
     let read = &pieces[..pieces.len().min(last_piece + 1)];

@@ -27,7 +27,7 @@ features! {
     // Expressions.
     EqualsLast, EqualsMiddle, EqualsLeft, About, AskedEquation,
     // Form and unit.
-    InForm, AskedUnit, OtherUnit, HasUnit, SmallWord, SmallNumeral, Ordinal, OrdinalAsked,
+    InForm, OutOfForm, AskedUnit, OtherUnit, HasUnit, SmallWord, SmallNumeral, Ordinal, OrdinalAsked,
     YearAsked, CountWord, OtherPart,
     // The word before.
     CueLink, CueGives, CueConcludes, CueColon, CueArrow, CueTotal, CueContext, CueTo, CueComma,
@@ -36,9 +36,9 @@ features! {
     EndsSentence, BeginsSentence, LastOfSentence, OnlyOfSentence, Refuted, SaidWrong, BesideAsked, Restates, TableTotal, ExplainsBehind, StatesResult, PartOf, Operand, LastResult, AfterResult, Computed, Trails, CutLow,
     InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, RivalBefore, RivalBehind, RangeSide, InList,
     OfMany, NamedAsked, NamedOther, Compared, NotCompared,
-    SegmentMost, SegmentLess, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin, FollowsWithin, BeforeFollows, EachBehind,
+    SegmentMost, SegmentLess, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin, FollowsWithin, BeforeFollows, CutStated, EachBehind,
     // The sentence.
-    Concludes, AskedOne, AskedTwo, AskedThree, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Bullet, TableLast,
+    Concludes, AskedOne, AskedTwo, AskedThree, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Bullet, TableLast, TableOther,
     ListFollows, Explained, ExplainFollows, NamesTarget,
     // The place.
     LastSentence, OnlySentence, Corrected, Reopened,
@@ -47,7 +47,7 @@ features! {
     Example, Cut, CutAfter, Contradicted, Tier0, Tier1, Tier2, OtherLines,
     // No answer.
     NoneRefused, NoneTruncated, NoneOperation, NoneEmptyBox, NoneAsks,
-    NoneAnswered, NoneDepends, NoneUnrelated, NoneBareList, NoneOpen,
+    NoneAnswered, NoneDepends, NoneUnrelated, NoneBareList, NoneOpen, NoneContradicted,
 }
 
 /// A set of features.

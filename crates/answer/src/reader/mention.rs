@@ -119,6 +119,11 @@ impl Scan<'_> {
         }
         self.comparison(&range, &mut found);
         self.order(&range, &mut found);
+        if self.is_result_row(index, pieces)
+            && let Some(last) = found.last_mut()
+        {
+            last.features.add(F::TableTotal);
+        }
         found
     }
 
@@ -173,6 +178,33 @@ impl Scan<'_> {
         features
     }
 
+    /// The only row of a table whose last column is a result: "| a | b | sum |".
+    fn is_result_row(&self, index: usize, pieces: &[Piece]) -> bool {
+        let bars = |piece: &Piece| piece.range.clone().filter(|&at| self.kind(at) == Kind::Bar).count();
+        let is_row = |piece: &Piece| bars(piece) >= 2 && self.has_number(&piece.range);
+        if !is_row(&pieces[index]) || pieces.get(index + 1).is_some_and(is_row) {
+            return false;
+        }
+        // Between the names of the columns and the row stands a line of dashes.
+        let header = pieces[..index]
+            .iter()
+            .rev()
+            .take(2)
+            .find(|piece| bars(piece) >= 2 && self.words(&piece.range).next().is_some());
+        header.is_some_and(|header| {
+            let last = self.words(&header.range).last();
+            !self.has_number(&header.range) && last.is_some_and(|at| self.means(at, any_of![ANSWER, RESULT, TOTALS]))
+        })
+    }
+
+    /// The question's own sentence or row of a table once more.
+    fn repeats(&self, range: &Range<usize>) -> bool {
+        let tokens = &self.tokens.tokens;
+        let text = &self.tokens.text[tokens[range.start].start..tokens[range.end - 1].end];
+        let long = self.words(range).count() >= 4 || range.clone().any(|at| self.kind(at) == Kind::Bar);
+        long && self.question.says(text)
+    }
+
     /// Looks up once the properties that all numbers of a sentence share.
     fn sentence(&self, piece: &Piece) -> Sentence {
         let range = piece.range.clone();
@@ -185,7 +217,7 @@ impl Scan<'_> {
         let hypothetical = |part: Range<usize>| !part.is_empty() && self.is_hypothetical(&part);
         Sentence {
             features: self.features_of_piece(piece),
-            restates: self.restates(&range),
+            restates: self.restates(&range) || self.repeats(&range),
             colons: range.clone().filter(colons).count(),
             first_colon: range.clone().find(colons).unwrap_or(range.end),
             turn,
@@ -271,12 +303,15 @@ impl Scan<'_> {
             mention.features.any(&[F::CueContext, F::CueWith]) && !mention.features.has(F::EqualsLast)
         };
         let first = found.iter().position(|mention| mention.features.tier() > 0 && !adjunct(mention));
-        let mut last = false;
+        let (mut last, mut whole) = (false, false);
         for mention in found.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
             // "for 5 apples and 5 oranges"
             last = adjunct(mention) && !mention.features.has(F::AskedUnit)
                 || last && self.tokens.means(mention.at - 1, Meaning::AND);
             mention.features.set(F::Adjunct, last);
+            // "of the 36 muffins and 24 scones"
+            whole = mention.features.has(F::WholeOf) || whole && self.tokens.means(mention.at - 1, Meaning::AND);
+            mention.features.set(F::WholeOf, whole);
         }
         // Numbers that are about something else do not count.
         let count = found.iter().filter(|mention| mention.features.tier() > 0).count();
@@ -288,7 +323,7 @@ impl Scan<'_> {
                 nth += 1;
             }
             if table {
-                mention.features.set(F::TableLast, nth == count);
+                mention.features.add(if nth == count { F::TableLast } else { F::TableOther });
                 mention.features.set(F::TableTotal, nth == count && totals);
             }
         }
@@ -313,7 +348,7 @@ impl Scan<'_> {
             return;
         }
         let parts: Vec<Range<usize>> = found.iter().map(|mention| part(mention.at)).collect();
-        let shares: Vec<u32> = parts.iter().map(|part| self.shares(part.clone())).collect();
+        let shares: Vec<u32> = parts.iter().map(|part| self.main_shares(part.clone())).collect();
         for (index, mention) in found.iter_mut().enumerate() {
             let mut others =
                 (0..parts.len()).filter(|&other| parts[other] != parts[index]).map(|other| shares[other]).peekable();
@@ -328,7 +363,9 @@ impl Scan<'_> {
     pub(super) fn form(&self, at: usize, features: &mut Features) {
         let Some(number) = self.number(at) else { return };
         let question = self.question;
-        features.set(F::InForm, question.instructs && question.is_in_form(number));
+        if question.instructs {
+            features.add(if question.is_in_form(number) { F::InForm } else { F::OutOfForm });
+        }
         let unit = self.slice(at + 1);
         if self.is_unit(at + 1) {
             // "4 pounds of candy"

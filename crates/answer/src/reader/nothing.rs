@@ -49,10 +49,10 @@ pub(super) fn nothing(
         Kind::Bold | Kind::Semicolon | Kind::Other | Kind::End => true,
         _ => false,
     });
-    none.set(
-        F::NoneBareList,
-        bare && mentions.windows(2).any(|two| two[0].piece == two[1].piece && !scan.same(two[0].at, two[1].at)),
-    );
+    let apart = |two: &[Mention]| !scan.same(two[0].at, two[1].at);
+    let several = mentions.windows(2).filter(|two| apart(two)).count() >= 2;
+    let beside = mentions.windows(2).any(|two| apart(two) && two[0].piece == two[1].piece);
+    none.set(F::NoneBareList, bare && (several || beside));
     // "So the answer is" and nothing more; "Adding these together", where the text is cut.
     let goes_on = |piece: &Piece| {
         let range = &piece.range;
@@ -65,12 +65,19 @@ pub(super) fn nothing(
                 .words(range)
                 .next()
                 .is_some_and(|at| scan.tokens.slice(at).len() > 5 && scan.tokens.slice(at).ends_with("ing"));
-        !scan.has_number(range) && (leads || begins && scan.truncated)
+        let asks = scan.restates(range);
+        // "If you also want to know" is no step of the work.
+        let aside = scan.words(range).any(|at| scan.is_if(at) || scan.is(at, "another"));
+        !aside && !scan.has_number(range) && (leads || asks || begins && scan.truncated)
     };
+    let said = mentions.iter().rev().find(|mention| mention.features.tier() > 0);
+    none.set(F::NoneContradicted, said.is_some_and(|mention| mention.features.has(F::Contradicted)));
     none.set(F::NoneOpen, !ended && last.is_some_and(goes_on));
     // "Call 911": nothing speaks of the question, and nothing is stated.
     let asked = [F::AskedOne, F::AskedTwo, F::AskedThree, F::AskedUnit];
-    let related = |mention: &Mention| mention.features.any(&asked) || mention.features.tier() > 1;
+    let related = |mention: &Mention| {
+        mention.features.any(&asked) || mention.features.tier() > 1 && !mention.features.has(F::StrangeUnit)
+    };
     none.set(F::NoneUnrelated, !mentions.is_empty() && !mentions.iter().any(related));
     let empty = scan.tokens.tokens.windows(2).any(|two| two[0].kind == Kind::BoxOpen && two[1].kind == Kind::BoxClose);
     let null = (0..scan.tokens.tokens.len()).any(|at| {

@@ -1,14 +1,16 @@
 //! The prompt for a reader of answers: its numbers, its example, the quantity that it asks for.
 
 use std::hash::Hasher;
+use std::sync::LazyLock;
 
 use super::asks::{Ask, Asks};
 use super::language::language_of;
 use super::numeral::{Spelling, Style};
+use super::piece::{Piece, pieces};
 use super::scan::NO_UNIT;
 use super::token::{Kind, Number, Tokens, is_among, is_wide};
 use super::value::{self, is_digits};
-use super::vocabulary::{Fnv, Meaning, any_of};
+use super::vocabulary::{ByWord, Fnv, Meaning, any_of};
 use super::{Asked, Form};
 use crate::number::words::{Language, scale};
 
@@ -61,10 +63,14 @@ pub struct Question {
     all_names: Vec<String>,
     /// Beginnings of the words of the sentence that asks, but for those that every question has.
     asked: Vec<String>,
+    /// Those of them that stand in its main clause, as bits.
+    main: u64,
     /// The prompt in lower case.
     lower: String,
     /// Three neighbouring words of it, hashed.
     trigrams: Vec<u64>,
+    /// Its sentences and the rows of its tables, hashed.
+    sentences: Vec<u64>,
 }
 
 /// Words of a prompt that are looked at, from its end: tables of data sets are long.
@@ -107,6 +113,7 @@ impl Question {
         let decimal_comma =
             language.has_decimal_comma() || has_decimal_comma(prompt) || writes_points(completion, &operands);
         let story = Some(prompt).filter(|_| form == Form::Number);
+        let (asked, main) = asked_words(&tokens);
         Question {
             form,
             style: Style {
@@ -121,7 +128,7 @@ impl Question {
                     && operands.iter().any(|operand| operand.len() > 3),
                 binary: has(Ask::Binary),
                 counts: has(Ask::Counts),
-                ranks: has(Ask::Rank),
+                ranks: has(Ask::Rank) && form == Form::Number,
                 fraction: form == Form::Fraction || has(Ask::Part) || has(Ask::Simplest),
             },
             language,
@@ -141,9 +148,11 @@ impl Question {
             is_chat,
             instructs: form != Form::Number,
             trigrams: trigrams(&tokens),
+            sentences: sentences(&tokens),
             names: story.map_or_else(Vec::new, names),
             all_names: story.map_or_else(Vec::new, all_names),
-            asked: asked_words(&tokens),
+            asked,
+            main,
             operands,
             examples,
             lower,
@@ -251,6 +260,11 @@ impl Question {
         stems(word).iter().map(bit).fold(0, |words, bit| words | bit)
     }
 
+    /// Those of some words of the sentence that asks which stand in its main clause: "how many were sold if 9 came home".
+    pub fn in_main_clause(&self, words: u64) -> u64 {
+        words & self.main
+    }
+
     /// True if a word is a name that the last sentence of a story asks about.
     pub fn asks_about(&self, word: &str) -> bool {
         self.names.iter().any(|name| name == word)
@@ -265,6 +279,11 @@ impl Question {
     /// True if the question's own numbers are in this power of ten.
     pub fn states_scale(&self, power: usize) -> bool {
         self.scales.contains(&power)
+    }
+
+    /// True if a sentence is one of the question's own.
+    pub fn says(&self, sentence: &str) -> bool {
+        self.sentences.contains(&sentence_hash(sentence))
     }
 
     /// True if three neighbouring words are the question's.
@@ -356,13 +375,24 @@ fn stems(word: &str) -> Vec<String> {
         return characters.windows(2).map(|two| two.iter().collect()).collect();
     }
     let lower = lower.strip_suffix("'s").unwrap_or(&lower);
+    let lower = BASES.get(lower).copied().unwrap_or(lower);
     // "keeps" is "keep" again.
     let lower = lower.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with('s')).unwrap_or(lower);
     vec![lower.chars().take(LETTERS).collect()]
 }
 
+/// Irregular verbs of English in the past, which a question asks for by their base: "How many did it lose?"
+const PAST: &str = "lost lose bought buy sold sell gave give given give kept keep left leave ate eat eaten eat got get made make paid pay \
+    spent spend took take taken take won win drew draw saw see seen see found find ran run wrote write drove drive rode \
+    ride sent send built build caught catch brought bring held hold went go came come grew grow threw throw fell fall";
+
+static BASES: LazyLock<ByWord<&str>> = LazyLock::new(|| {
+    let words: Vec<&str> = PAST.split(' ').collect();
+    words.chunks_exact(2).map(|two| (two[0], two[1])).collect()
+});
+
 /// Beginnings of the words of the last sentence that asks; of the last sentence where none does.
-fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
+fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64) {
     const MOST: usize = 40;
     let ends = |at: usize| matches!(tokens.kind(at), Kind::Stop | Kind::Question | Kind::Line);
     let all = || (0..tokens.tokens.len()).rev();
@@ -378,7 +408,16 @@ fn asked_words(tokens: &Tokens<'_>) -> Vec<String> {
         let says_nothing = meaning.has(common) && !total || meaning.has(Meaning::COMMON);
         begins_wide(word) || word.chars().count() >= 3 && !says_nothing
     };
-    first_of((start..end).filter(tells).flat_map(|at| stems(tokens.slice(at))), MOST)
+    let asked = first_of((start..end).filter(tells).flat_map(|at| stems(tokens.slice(at))), MOST);
+    let means = |at: usize, meanings: Meaning| matches!(tokens.kind(at), Kind::Word(meaning) if meaning.has(meanings));
+    let from = (start..end).find(|&at| means(at, any_of![INTERROGATIVE, COUNTED])).unwrap_or(start);
+    let leaves = |&at: &usize| {
+        tokens.kind(at) == Kind::Comma || means(at, Meaning::IF) || tokens.is(at, "after before when given")
+    };
+    let to = (from + 1..end).find(leaves).unwrap_or(end);
+    let main = (from..to).flat_map(|at| stems(tokens.slice(at)));
+    let bits = main.filter_map(|stem| asked.iter().position(|asked| *asked == stem)).fold(0, |bits, at| bits | 1 << at);
+    (asked, bits)
 }
 
 /// True for a word in a script that does not separate words.
@@ -463,6 +502,25 @@ fn hash(words: [&str; 3]) -> u64 {
     for word in words {
         word.bytes().for_each(|byte| hasher.write(&[byte.to_ascii_lowercase()]));
         hasher.write(&[0]);
+    }
+    hasher.finish()
+}
+
+/// The sentences of a prompt, hashed.
+fn sentences(tokens: &Tokens<'_>) -> Vec<u64> {
+    let text = |piece: &Piece| {
+        let (first, last) = (tokens.tokens[piece.range.start], tokens.tokens[piece.range.end - 1]);
+        sentence_hash(&tokens.text[first.start..last.end])
+    };
+    pieces(tokens).iter().map(text).collect()
+}
+
+/// The hash of a sentence in lower case, whatever spaces it has.
+fn sentence_hash(sentence: &str) -> u64 {
+    let mut hasher = Fnv::default();
+    for word in sentence.split_whitespace() {
+        hasher.write(word.to_lowercase().as_bytes());
+        hasher.write_u8(0);
     }
     hasher.finish()
 }

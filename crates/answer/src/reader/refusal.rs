@@ -16,7 +16,7 @@ const UNDETERMINED: &str = "no way to know|not told|not stated|not given|not men
      non è indicat|non si può|non è possibile|non dice|entrambi sono|entrambe sono|não é possível|não dá para|não informa|não diz|não há nenhum|\
      não há como|falta inform|无法|不能确定|没有给出|没有提供|没有说明|不知道|未给出|都成立|都可以|書かれていない|書かれておらず|求めることができ|求められません|わかりません|分かりません|できません|주어지지 않|알 수 없|계산할 수 없|\
      할 수 없|недостаточно|не указан|не сказано|невозможно|неизвестн|нельзя|не могу|لا أستطيع|غير مذكور|لا يمكن|غير معروف|لم يذكر|नहीं दिया|\
-     पता नहीं|संभव नहीं|verilmemiş|bilinmiyor|mümkün değil|belirtilmemiş|nie podano|nie wiadomo|nie da się|brak informacji|nie można|\
+     पता नहीं|संभव नहीं|verilmemiş|bilinmiyor|mümkün değil|belirtilmemiş|verilmediği|belirtilmediği|söyleyemem|hesaplayamam|nie podano|nie wiadomo|nie da się|brak informacji|nie można|\
      niet gegeven|niet te zeggen|staat er niet|niet bekend|không thể|không cho biết|tidak disebutkan|tidak bisa|tidak dapat|framgår inte|\
      går inte att";
 

@@ -117,6 +117,10 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
             !features.has(F::Explained) && mentions.last().is_some_and(|last| last.features.has(F::Explained)),
         );
         features.set(F::CutLow, cut && tier <= 2);
+        // "She saves 135 euros a year. Besides she could", where the text is cut.
+        let asked = features.any(&[F::AskedUnit, F::AskedTwo, F::AskedThree]) && !features.has(F::EqualsLast);
+        let said = tier == 2 || tier == 1 && features.has(F::OnlyOfSentence);
+        features.set(F::CutStated, cut && said && asked && piece + 1 < pieces.len());
         features.set(F::CutAfter, cut && piece + 1 < pieces.len());
         features
             .set(F::OtherLines, features.has(F::LineAlone) && lines.iter().flatten().any(|&key| key != keys[index]));
@@ -152,7 +156,7 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
         }
         mentions[index].features = features;
     }
-    contradict(scan, mentions, &keys);
+    contradict(scan, pieces, mentions, &keys);
 }
 
 /// By mention, whether one of each tier with another value came before in an order.
@@ -200,7 +204,7 @@ pub(super) fn keys(scan: &Scan<'_>, mentions: &[Mention]) -> Vec<usize> {
 }
 
 /// Two announcements one behind the other, with nothing that would lead from the first to the second.
-fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
+fn contradict(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], keys: &[usize]) {
     let announced: Vec<usize> = (0..mentions.len()).filter(|&index| mentions[index].features.tier() >= 3).collect();
     let mut contested: Vec<usize> = Vec::new();
     for pair in announced.windows(2) {
@@ -224,6 +228,22 @@ fn contradict(scan: &Scan<'_>, mentions: &mut [Mention], keys: &[usize]) {
         });
         if !leads {
             contested.extend(pair);
+        }
+    }
+    // "The total price is 58. The total price is 62."
+    let words = |mention: &Mention| -> Vec<&str> {
+        let range = &pieces[mention.piece].range;
+        range.clone().filter(|&at| matches!(scan.kind(at), Kind::Word(_))).map(|at| scan.slice(at)).collect()
+    };
+    for index in 1..mentions.len() {
+        let (first, second) = (&mentions[index - 1], &mentions[index]);
+        let apart = first.piece + 1 == second.piece && keys[index - 1] != keys[index];
+        let single = |mention: &Mention| mention.features.tier() == 2 && mention.features.any(&[F::OnlyOfSentence]);
+        if apart && single(first) && single(second) && !second.features.has(F::Reopened) {
+            let words = [words(first), words(second)];
+            if words[0].len() >= 3 && words[0] == words[1] {
+                contested.extend([index - 1, index]);
+            }
         }
     }
     for index in contested {

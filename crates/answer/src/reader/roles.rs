@@ -115,7 +115,10 @@ impl Scan<'_> {
             || hashed
             || figures
             || year
-            || month && self.number(at).is_some_and(|number| number.text.len() <= 4)
+            || month
+                && self
+                    .number(at)
+                    .is_some_and(|number| number.text.len() <= if self.question.asks_year { 2 } else { 4 })
             || nth && self.is(at, "quarter half")
     }
 

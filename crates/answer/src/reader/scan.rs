@@ -75,6 +75,11 @@ impl<'a> Scan<'a> {
         self.asked[range].iter().fold(0, |words, bits| words | bits).count_ones()
     }
 
+    /// The number of different words of its main clause which a stretch of the text has.
+    pub(super) fn main_shares(&self, range: Range<usize>) -> u32 {
+        self.question.in_main_clause(self.asked[range].iter().fold(0, |words, bits| words | bits)).count_ones()
+    }
+
     pub(super) fn kind(&self, at: usize) -> Kind {
         self.tokens.kind(at)
     }

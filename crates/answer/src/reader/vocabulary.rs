@@ -69,7 +69,7 @@ meanings! {
         equals equal being becomes became ist sind war beträgt lautet ergibt gleich est sont vaut égale fait es son era é são è sono vale está \
         равно равна равен это составляет هو है हैं adalah ialah",
     /// A result stands behind it (gives, costs, total).
-    GIVES: "reads brings bring brought spendono spende sobraram sobram sobra sobran sobró quedaron quedarán quedará quedan rimangono restano mancano resta avanzano gleichen ma mają \
+    GIVES: "keep keeps kept reads brings bring brought spendono spende sobraram sobram sobra sobran sobró quedaron quedarán quedará quedan rimangono restano mancano resta avanzano gleichen ma mają \
         daje zostaje zostało kosztuje płaci har ger kostar heeft hebben krijgt kost blijft blijven geeft eder kalır kaldı ödeyecek ada punya \
         memiliki mendapat membayar có còn имеет получает платит остаётся zahlt bekommt erhält verdient braucht dauert reçoit gagnent obtient \
         obtiene recibe pagan tienen necesita ricava guadagna ottiene recebe ganha precisa gives give giving gave get gets getting got makes \

@@ -87,7 +87,7 @@ fn in_words(
         Some((Number { ordinal, ..in_words_at(tokens, text.to_owned(), token.start, token.end) }, at + 1))
     };
     if style.counts
-        && let Some(count) = counted(tokens, at, before)
+        && let Some(count) = counted(tokens, at, before, language)
     {
         return one(count, false);
     }
@@ -256,7 +256,7 @@ fn in_one_word(word: &str, before: &[Part], language: Language) -> Option<Vec<Pa
 }
 
 /// Words that are a number where a number of things was asked for: "none", "there are no", "no apples are left", "twice".
-fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<&'static str> {
+fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>, language: Language) -> Option<&'static str> {
     let is = |at: usize, words: &str| tokens.is(at, words);
     let begins = before.is_none_or(|token| {
         matches!(token.kind, Kind::Line | Kind::Stop | Kind::Colon | Kind::Open | Kind::Bold | Kind::Comma)
@@ -278,6 +278,12 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>) -> Option<&'s
          nessuna nenhum nenhuma";
     Some(match () {
         () if is(at, NONE) && (begins || linked) => "0",
+        () if is(at, "no")
+            && (language != Language::English
+                || is(at + 1, "access idea way information data need reason doubt clue problem")) =>
+        {
+            return None;
+        }
         () if is(at, "no") && (linked || begins && tokens.kind(at + 1).is_word() && remains()) => "0",
         // "He doesn't have any left."
         () if is(at, "any")
