@@ -162,14 +162,6 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// The meanings of a word; none of another token.
-    pub fn meaning(&self, at: usize) -> Meaning {
-        match self.kind(at) {
-            Kind::Word(meaning) => meaning,
-            _ => Meaning::default(),
-        }
-    }
-
     /// True if a word has one of the meanings.
     pub fn means(&self, at: usize, wanted: Meaning) -> bool {
         self.kind(at).means(wanted)
