@@ -416,6 +416,8 @@ impl Lexer<'_> {
             let power = operand_before
                 && before.is_some_and(|c| c.is_ascii_digit() || c == ')')
                 && next.is_some_and(|c| c.is_ascii_digit() || c == '(');
+            // "2 ** 15": bold type has no space on both sides.
+            let power = power || operand_before && before == Some(' ') && next == Some(' ');
             let stars = rest.bytes().take_while(|&b| b == b'*').count();
             return if power { self.push(Kind::Operator('^'), 2) } else { self.push(Kind::Bold, stars) };
         }
