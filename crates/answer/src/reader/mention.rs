@@ -4,6 +4,7 @@ use std::ops::Range;
 use super::feature::{Feature as F, Features, these};
 use super::numeral::Spelling;
 use super::piece::Piece;
+use super::question::side;
 use super::reading::Mark;
 use super::scan::Scan;
 use super::token::{Kind, is_among};
@@ -323,8 +324,19 @@ impl Scan<'_> {
             let from = (range.start..at).rev().find(|&at| ends(at)).map_or(range.start, |at| at + 1);
             from..(at + 1..range.end).find(|&at| ends(at)).unwrap_or(range.end)
         };
+        if found.len() > 12 {
+            return;
+        }
+        // "7 remain, 5 are gone" where what is left was asked for
+        if let Some(left) = self.question.asks_left {
+            for mention in found.iter_mut() {
+                if let Some(side) = side(self.tokens, part(mention.at)) {
+                    mention.features.add(if side == left { F::SideAsked } else { F::SideOther });
+                }
+            }
+        }
         let computed = |mention: &Mention| mention.features.any(these![EqualsLast EqualsMiddle EqualsLeft]);
-        if !(2..=12).contains(&found.len()) || found.iter().any(computed) {
+        if found.len() < 2 || found.iter().any(computed) {
             return;
         }
         let parts: Vec<Range<usize>> = found.iter().map(|mention| part(mention.at)).collect();

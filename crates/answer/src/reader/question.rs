@@ -1,6 +1,7 @@
 //! The prompt for a reader of answers: its numbers, its example, the quantity that it asks for.
 
 use std::hash::Hasher;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::asks::{Ask, Asks};
@@ -63,6 +64,8 @@ pub struct Question {
     all_names: Vec<String>,
     /// Beginnings of the words of the sentence that asks, but for those that every question has.
     asked: Vec<String>,
+    /// It asks for what is left, or for what is gone.
+    pub asks_left: Option<bool>,
     /// Those of them that stand in its main clause, as bits.
     main: u64,
     /// The prompt in lower case.
@@ -113,7 +116,7 @@ impl Question {
         let decimal_comma =
             language.has_decimal_comma() || has_decimal_comma(prompt) || writes_points(completion, &operands);
         let story = Some(prompt).filter(|_| form == Form::Number);
-        let (asked, main) = asked_words(&tokens);
+        let (asked, main, clause) = asked_words(&tokens);
         Question {
             form,
             style: Style {
@@ -153,6 +156,7 @@ impl Question {
             all_names: story.map_or_else(Vec::new, all_names),
             asked,
             main,
+            asks_left: side(&tokens, clause),
             operands,
             examples,
             lower,
@@ -392,7 +396,7 @@ static BASES: LazyLock<ByWord<&str>> = LazyLock::new(|| {
 });
 
 /// Beginnings of the words of the last sentence that asks; of the last sentence where none does.
-fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64) {
+fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64, Range<usize>) {
     const MOST: usize = 40;
     let ends = |at: usize| matches!(tokens.kind(at), Kind::Stop | Kind::Question | Kind::Line);
     let all = || (0..tokens.tokens.len()).rev();
@@ -417,7 +421,17 @@ fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64) {
     let to = (from + 1..end).find(leaves).unwrap_or(end);
     let main = (from..to).flat_map(|at| stems(tokens.slice(at)));
     let bits = main.filter_map(|stem| asked.iter().position(|asked| *asked == stem)).fold(0, |bits, at| bits | 1 << at);
-    (asked, bits)
+    (asked, bits, from..to)
+}
+
+/// True where words speak of what is left, false where they speak of what is gone.
+pub(super) fn side(tokens: &Tokens<'_>, range: Range<usize>) -> Option<bool> {
+    let has = |meaning: Meaning| range.clone().any(|at| tokens.means(at, meaning));
+    match (has(Meaning::REMAINS), has(Meaning::GONE)) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        _ => None,
+    }
 }
 
 /// True for a word in a script that does not separate words.

@@ -204,6 +204,13 @@ meanings! {
     TIMES: "time times occurrence occurrences digit digits mal fois veces vezes volte раз раза",
     /// Says that the number behind it is rounded (about, nearly).
     ABOUT: "about roughly around approximately nearly almost rund etwa environ unos",
+    /// Speaks of what is left (remain, keep).
+    REMAINS: "left remain remains remained remaining stay stays stayed keep keeps kept still übrig bleiben bleibt behält noch reste restent garde \
+        gardent quedan queda sobran sobra conserva restano rimangono resta rimane restam sobram sobrou ficam zostaje zostało blijven blijft kalır",
+    /// Speaks of what is no longer there (gone, sold).
+    GONE: "gone away lost lose loses spent spend spends sold sell sells gave give gives given broke broken break breaks ate eat eats eaten used less \
+        fewer weg verkauft verliert verloren verschenkt verbraucht gegessen vendu vendus vendues vend perdu perdus donne donnés vendidos vendidas \
+        vende perdió perdidos gastó gasta gastado venduti vendute vende persi speso spende perdeu vendeu gastou",
     /// Turns a sentence (but, however).
     TURNS: "but aber mais pero mas ma however instead",
 }

@@ -388,9 +388,21 @@ fn without_padding(text: &str) -> Cow<'_, str> {
 /// Numbers by value, except that zeros before the digits count, and other texts by their spelling.
 fn agree(read: &str, gold: &str, spelling: Spelling) -> bool {
     match (gold::plain(read), gold::plain(gold)) {
-        (Some(read), Some(gold)) => reader::same_number(&read, &gold),
+        (Some(read), Some(gold)) => reader::same_number(&read, &gold) && padding(&read).eq(padding(&gold)),
         _ => spelling.of(read) == spelling.of(gold),
     }
+}
+
+/// The numbers of zeros before the digits of a number, or of a fraction's numerator and denominator, where there are any: 2 of 007.50.
+/// Exponents have none: programs write 1e-05 for 1e-5.
+fn padding(text: &str) -> impl Iterator<Item = usize> {
+    text.split('/').map(whole_part).map(|digits| digits.len().saturating_sub(digits.trim_start_matches('0').len().max(1))).filter(|&zeros| zeros > 0)
+}
+
+/// The digits of a number before its decimal point and its exponent.
+fn whole_part(number: &str) -> &str {
+    let digits = number.trim_start_matches(['-', '+', ' ']);
+    &digits[..digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len())]
 }
 
 /// True if a text stands in another one as whole words.

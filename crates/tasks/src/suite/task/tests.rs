@@ -534,12 +534,12 @@ fn all_answers_choose_the_scorers_whatever_their_order() {
 
 #[test]
 fn zeros_before_a_number_count_in_texts_alone() {
-    let rows = ["073", "16", "004", "000", "-07"]
+    let rows = ["073", "16", "004", "000", "-07", "007.50", "3/4"]
         .iter()
         .enumerate()
         .map(|(place, answer)| json!({"question": format!("Remainder {place}?"), "answer": answer}));
     let rows = lines(&rows.collect::<Vec<_>>());
-    let said = ["73", "016", "\\boxed{04}", "0", "-7"];
+    let said = ["73", "016", "\\boxed{04}", "0", "-7", "7.5", "3/4"];
     let own = files(&[("q.jsonl", rows.clone())]);
     let suite = suite(&own, &values("q.jsonl"), Mode::Chat).unwrap();
     for (item, said) in items(suite.as_ref()).iter().zip(said) {
@@ -551,7 +551,7 @@ fn zeros_before_a_number_count_in_texts_alone() {
     let file = "[questions]\npath = \"q.jsonl\"\n[[scorers]]\nkind = \"exact\"\n[[scorers]]\nkind = \"number\"\n";
     let texts = files(&[("t.toml", file.to_owned()), ("q.jsonl", rows)]);
     let suite = self::suite(&texts, &values("t.toml"), Mode::Chat).unwrap();
-    for (item, said) in items(suite.as_ref()).iter().zip(["73", "016", "04", "0", "-7"]) {
+    for (item, said) in items(suite.as_ref()).iter().zip(["73", "016", "04", "0", "-7", "7.5", "3/04"]) {
         let score = scored(suite.as_ref(), item, said);
         assert_eq!((score.rules["exact"], score.rules["number"]), (false, true), "{said} for {}", item.gold);
         assert!(scored(suite.as_ref(), item, &item.gold).correct, "{}", item.gold);
