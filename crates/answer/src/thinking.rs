@@ -71,13 +71,19 @@ pub struct Visible {
 /// * gpt-oss: of the channels only `final` is visible, also where a decoder dropped the special tokens
 ///   (`analysisWe need...assistantfinal3.6`).
 pub fn split_thinking(completion: &str) -> Parts<'_> {
-    let Visible { pieces, has_thinking, unclosed } = visible(completion);
-    let visible = match &pieces[..] {
-        [] => Cow::Borrowed(""),
-        [piece] => Cow::Borrowed(&completion[piece.clone()]),
-        _ => Cow::Owned(pieces.iter().map(|piece| &completion[piece.clone()]).collect::<Vec<_>>().join("\n")),
-    };
-    Parts { visible, has_thinking, unclosed }
+    let shown = visible(completion);
+    Parts { visible: shown.text(completion), has_thinking: shown.has_thinking, unclosed: shown.unclosed }
+}
+
+impl Visible {
+    /// The pieces of the completion as one text, with a line end between two.
+    pub fn text<'c>(&self, completion: &'c str) -> Cow<'c, str> {
+        match &self.pieces[..] {
+            [] => Cow::Borrowed(""),
+            [piece] => Cow::Borrowed(&completion[piece.clone()]),
+            pieces => Cow::Owned(pieces.iter().map(|piece| &completion[piece.clone()]).collect::<Vec<_>>().join("\n")),
+        }
+    }
 }
 
 /// The visible pieces of a completion, by the rules of [`split_thinking`].

@@ -382,8 +382,10 @@ impl Scan<'_> {
 }
 
 /// Mentions between two tokens.
-pub(super) fn within(found: &[Mention], from: usize, to: usize) -> Vec<usize> {
-    (0..found.len()).filter(|&index| found[index].at > from && found[index].at < to).collect()
+pub(super) fn within(found: &mut [Mention], from: usize, to: usize) -> &mut [Mention] {
+    let end = found.partition_point(|mention| mention.at < to);
+    let start = found.partition_point(|mention| mention.at <= from).min(end);
+    &mut found[start..end]
 }
 
 impl Features {
