@@ -383,10 +383,9 @@ fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64, Range<usize>) {
         begins_wide(word) || word.chars().count() >= 3 && !says_nothing
     };
     let asked = first_of((start..end).filter(tells).flat_map(|at| stems(tokens.slice(at))), MOST);
-    let means = |at: usize, meanings: Meaning| matches!(tokens.kind(at), Kind::Word(meaning) if meaning.has(meanings));
-    let from = (start..end).find(|&at| means(at, any_of![INTERROGATIVE, COUNTED])).unwrap_or(start);
+    let from = (start..end).find(|&at| tokens.means(at, any_of![INTERROGATIVE, COUNTED])).unwrap_or(start);
     let leaves = |&at: &usize| {
-        tokens.kind(at) == Kind::Comma || means(at, Meaning::IF) || tokens.is(at, "after before when given")
+        tokens.kind(at) == Kind::Comma || tokens.means(at, Meaning::IF) || tokens.is(at, "after before when given")
     };
     let to = (from + 1..end).find(leaves).unwrap_or(end);
     let main = (from..to).flat_map(|at| stems(tokens.slice(at)));
@@ -430,9 +429,9 @@ fn all_names(prompt: &str) -> Vec<String> {
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".
 fn scales(tokens: &Tokens<'_>) -> Vec<usize> {
     let stated = |&at: &usize| {
-        let before = at.checked_sub(1).map(|before| tokens.kind(before));
         let behind_in = (at.saturating_sub(3)..at).any(|before| tokens.is(before, "in"));
-        (behind_in || before == Some(Kind::Open)) && !matches!(before, Some(Kind::Number(_)))
+        let before = tokens.kind(at.wrapping_sub(1));
+        (behind_in || before == Kind::Open) && !before.is_number()
     };
     (0..tokens.tokens.len()).filter(stated).filter_map(|at| scale(tokens.slice(at))).collect()
 }
@@ -511,6 +510,6 @@ fn sentence_hash(sentence: &str) -> u64 {
 
 fn trigrams(tokens: &Tokens<'_>) -> Vec<u64> {
     let words: Vec<&str> =
-        (0..tokens.tokens.len()).filter(|&at| tokens.is_word(at)).map(|at| tokens.slice(at)).collect();
+        (0..tokens.tokens.len()).filter(|&at| tokens.is_any_word(at)).map(|at| tokens.slice(at)).collect();
     words.windows(3).map(|three| hash([three[0], three[1], three[2]])).collect()
 }
