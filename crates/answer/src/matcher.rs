@@ -132,57 +132,36 @@ pub fn final_number(expected: &Expected<'_>, response: &Normalised) -> bool {
 mod tests {
     use super::*;
 
-    /// (compat, boundary, final)
-    fn matches(answer: &str, response: &str) -> (bool, bool, bool) {
-        let m = Matches::of(&Expected::parse(answer).unwrap(), response, &Normalised::new(response));
-        (m.compat, m.boundary, m.final_number)
+    fn matches(answer: &str, response: &str) -> Matches {
+        Matches::of(&Expected::parse(answer).unwrap(), response, &Normalised::new(response))
     }
 
     #[test]
     fn shapes() {
-        for (answer, shape) in [
-            ("0", Shape::Integer),
-            ("-5", Shape::Integer),
-            ("0012", Shape::Integer),
-            ("(7)", Shape::Parenthesised),
-            ("1 2", Shape::Spaced),
-        ] {
-            assert_eq!(Expected::parse(answer).unwrap().shape(), shape);
+        for (shape, answers) in
+            [(Shape::Integer, "0|-5|0012"), (Shape::Parenthesised, "(7)|(10)"), (Shape::Spaced, "1 2|1 2 3")]
+        {
+            for answer in answers.split('|') {
+                assert_eq!(Expected::parse(answer).unwrap().shape(), shape);
+            }
         }
-        for answer in ["", "-", "()", "(-1)", "(1", "1  2", " 1 2", "1 2 ", "1.5", "+5", "--5", "five", "٣", "1 -2"] {
+        for answer in "|-|()|(-1)|(1|1  2| 1 2|1 2 |1.5|+5|--5|five|٣|1 -2".split('|') {
             assert!(Expected::parse(answer).is_err(), "{answer:?}");
         }
         assert_eq!(Expected::parse("(10)").unwrap().digits(), "10");
     }
 
     #[test]
-    fn numbers_inside_numbers() {
-        assert_eq!(matches("5", "15 51 5.5 3.5"), (true, false, false));
-        assert_eq!(matches("5", "It is 5."), (true, true, true));
-        assert_eq!(matches("5", "5. Then 5.0"), (true, true, false));
-        assert_eq!(matches("11", "111 and 11"), (true, true, true));
-        assert_eq!(matches("11", "1111"), (true, false, false));
-    }
-
-    #[test]
-    fn signs() {
-        assert_eq!(matches("5", "-5"), (true, false, false));
-        assert_eq!(matches("5", "10-5"), (true, false, false));
-        assert_eq!(matches("5", "10 - 5"), (true, true, true));
-        assert_eq!(matches("-5", "10-5"), (true, false, true));
-        assert_eq!(matches("-5", "\\boxed{-5}"), (true, true, true));
-        assert_eq!(matches("-1234", "\u{2013}1,234"), (false, true, true));
-        assert_eq!(matches("-5", "5"), (false, false, false));
-    }
-
-    #[test]
-    fn spaced_and_bracketed() {
-        assert_eq!(matches("1 2", "1 2"), (true, true, true));
-        assert_eq!(matches("1 2", "0 1 2"), (true, false, false));
-        assert_eq!(matches("1 2", "1 2 3, so 1 2."), (true, true, true));
-        assert_eq!(matches("1 1", "1 1 1 1"), (true, false, false));
-        assert_eq!(matches("(12)", "(12) or (13)"), (true, true, false));
-        assert_eq!(matches("(1234)", "\\((1{,}234)\\)"), (false, true, true));
+    fn numbers_inside_numbers_signs_spaces_and_brackets() {
+        // The answer, a response and the rules that find the one in the other: compat, boundary, final.
+        const CASES: &str = "5~15 51 5.5 3.5~c|5~It is 5.~cbf|5~5. Then 5.0~cb|11~111 and 11~cbf|11~1111~c|5~-5~c|5~10-5~c|\
+             5~10 - 5~cbf|-5~10-5~cf|-5~\\boxed{-5}~cbf|-1234~\u{2013}1,234~bf|-5~5~|1 2~1 2~cbf|1 2~0 1 2~c|\
+             1 2~1 2 3, so 1 2.~cbf|1 1~1 1 1 1~c|(12)~(12) or (13)~cb|(1234)~\\((1{,}234)\\)~bf";
+        for case in CASES.split('|') {
+            let [answer, response, rules] = case.split('~').collect::<Vec<_>>()[..] else { panic!("{case}") };
+            let [compat, boundary, final_number] = ['c', 'b', 'f'].map(|rule| rules.contains(rule));
+            assert_eq!(matches(answer, response), Matches { compat, boundary, final_number }, "{case}");
+        }
     }
 
     #[test]
@@ -192,6 +171,7 @@ mod tests {
         for expected in [answer.as_str(), "(1)", "1 1"] {
             matches(expected, &text);
         }
-        assert_eq!(matches(&answer, &text), (true, false, false));
+        let found = matches(&answer, &text);
+        assert_eq!((found.compat, found.boundary, found.final_number), (true, false, false));
     }
 }

@@ -201,32 +201,20 @@ mod tests {
     }
 
     #[test]
-    fn channels_of_gpt_oss() {
-        let channels =
-            "<|channel|>analysis<|message|>1+1=2<|end|><|start|>assistant<|channel|>final<|message|>3<|return|>";
-        assert_eq!(parts(channels), ("<|start|>assistant\n3<|return|>".into(), true, false));
-        assert_eq!(parts("<|channel|>final<|message|>7"), ("7".into(), true, false));
-        assert_eq!(parts("<|channel|>analysis<|message|>1<|channel|>final<|message|>2"), ("2".into(), true, false));
-        assert_eq!(parts("analysisWe need 2+2 = 4.assistantfinal5"), ("5".into(), true, false));
-        assert_eq!(parts("analysisWe need 2+2"), (String::new(), true, true));
-        assert_eq!(parts("analysis of 2+2"), ("analysis of 2+2".into(), false, false));
-        assert_eq!(parts("4<|end|>"), ("4<|end|>".into(), false, false));
-    }
-
-    #[test]
-    fn no_thinking_is_left_alone() {
-        for text in ["", " 42 \n", "a < b [1] <thin", "<|im_end|>"] {
-            assert_eq!(parts(text), (if text.trim().is_empty() { String::new() } else { text.into() }, false, false));
+    fn blocks_channels_and_plain_text() {
+        // A completion and what is visible of it, behind a `t` where there is thinking and a `u` where it is not closed.
+        const CASES: &str = "<|channel|>analysis<|message|>1+1=2<|end|><|start|>assistant<|channel|>final<|message|>3<|return|>⇒\
+             t:<|start|>assistant\n3<|return|>¦<|channel|>final<|message|>7⇒t:7¦\
+             <|channel|>analysis<|message|>1<|channel|>final<|message|>2⇒t:2¦analysisWe need 2+2 = 4.assistantfinal5⇒t:5¦\
+             analysisWe need 2+2⇒tu:¦analysis of 2+2⇒:analysis of 2+2¦4<|end|>⇒:4<|end|>¦\
+             ⇒:¦ 42 \n⇒: 42 \n¦a < b [1] <thin⇒:a < b [1] <thin¦<|im_end|>⇒:<|im_end|>¦\
+             1<think>x</think>2⇒t:1\n2¦<think>a<think>b</think>3⇒t:3¦<think>a[/THINK]b</think>3⇒t:3¦\
+             <think>a</think>b</think>3⇒t:3¦<think></think>5<think>6⇒tu:5";
+        for case in CASES.split('¦') {
+            let (completion, expected) = case.split_once('⇒').unwrap();
+            let (flags, visible) = expected.split_once(':').unwrap();
+            assert_eq!(parts(completion), (visible.into(), flags.contains('t'), flags.contains('u')), "{case}");
         }
-    }
-
-    #[test]
-    fn several_blocks_do_not_join_numbers() {
-        assert_eq!(parts("1<think>x</think>2"), ("1\n2".into(), true, false));
-        assert_eq!(parts("<think>a<think>b</think>3"), ("3".into(), true, false));
-        assert_eq!(parts("<think>a[/THINK]b</think>3"), ("3".into(), true, false));
-        assert_eq!(parts("<think>a</think>b</think>3"), ("3".into(), true, false));
-        assert_eq!(parts("<think></think>5<think>6"), ("5".into(), true, true));
     }
 
     #[test]

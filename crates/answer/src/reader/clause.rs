@@ -4,8 +4,8 @@ use std::ops::Range;
 use super::feature::{Feature as F, Features};
 use super::mention::NEAR;
 use super::scan::Scan;
-use super::token::Kind;
-use super::vocabulary::Meaning;
+use super::token::{Kind, Number};
+use super::vocabulary::{Meaning, any_of};
 use crate::number::words::Language;
 
 impl Scan<'_> {
@@ -13,40 +13,40 @@ impl Scan<'_> {
     pub(super) fn clause(&self, at: usize, range: &Range<usize>, features: &mut Features) {
         // From the last comma, sign or verb before the number.
         let start = range.start.max(at.saturating_sub(3 * NEAR));
-        let mut verb = false;
-        let mut clause = at;
+        let (mut verb, mut clause) = (false, at);
         while clause > start {
-            let meaning = self.tokens.meaning(clause - 1);
-            match self.kind(clause - 1) {
+            let before = clause - 1;
+            let means = |meaning| self.means(before, meaning);
+            match self.kind(before) {
                 Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open => break,
-                Kind::Word(_) if meaning.has(Meaning::CONCLUDES) && meaning.has(Meaning::FOLLOWS) => break,
-                Kind::Word(_) if self.is_reason(clause - 1, range.start) => {
+                _ if means(Meaning::CONCLUDES) && means(Meaning::FOLLOWS) => break,
+                Kind::Word(_) if self.is_reason(before, range.start) => {
                     features.add(F::InReason);
                     break;
                 }
-                Kind::Word(_) if meaning.has(Meaning::IF) && self.is_if(clause - 1) => {
+                Kind::Word(_) if means(Meaning::IF) && self.is_if(before) => {
                     features.add(F::InIf);
                     break;
                 }
                 // "after 30 minutes" where minutes were asked for
                 Kind::Word(_) if clause == at && features.has(F::AskedUnit) => {}
                 // "Of these riders 10 were men": only what "of" stands before is a premise.
-                Kind::Word(_) if !verb && self.is_of(clause - 1) && !(clause..at).all(|at| self.is_determiner(at)) => {
+                Kind::Word(_) if !verb && self.is_of(before) && !(clause..at).all(|at| self.is_determiner(at)) => {
                     verb = true;
                 }
-                Kind::Word(_) if !verb && self.begins_premise(clause - 1, range.start) => {
+                Kind::Word(_) if !verb && self.begins_premise(before, range.start) => {
                     features.add(F::InPremise);
                     break;
                 }
                 // "after giving away 5", "having sold 19"
-                Kind::Word(_) if clause > start + 1 && self.tokens.means(clause - 2, Meaning::PREMISE) => {}
-                Kind::Word(_) if meaning.has(Meaning::LINK.with(Meaning::GIVES)) => verb = true,
+                Kind::Word(_) if clause > start + 1 && self.means(before - 1, Meaning::PREMISE) => {}
+                Kind::Word(_) if means(any_of![LINK, GIVES]) => verb = true,
                 // "Of the 60 rolls there lie 12"
-                Kind::Number(_) if self.says_more(clause - 1, at, range.start) => verb = true,
+                Kind::Number(_) if self.says_more(before, at, range.start) => verb = true,
                 Kind::Equals => verb = true,
                 _ => {}
             }
-            clause -= 1;
+            clause = before;
         }
         // A reason that began before the last comma goes on, unless a conclusion was drawn.
         if !features.has(F::InReason) {
@@ -54,42 +54,32 @@ impl Scan<'_> {
                 .rev()
                 .take(24)
                 .take_while(|&at| self.kind(at) != Kind::Colon && !self.is(at, "but"))
-                .find(|&at| self.is_reason(at, range.start) || self.tokens.means(at, Meaning::CONCLUDES));
-            features.set(
-                F::InReason,
-                clause > range.start
-                    && !self.tokens.means(clause - 1, Meaning::FOLLOWS)
-                    // "The result, given 18 and 30, comes to 132": the sentence goes on behind its reason.
-                    && !(self.tokens.means(clause, Meaning::LINK.with(Meaning::GIVES)) || self.is(clause, "comes amounts"))
-                    && reason.is_some_and(|at| self.is_reason(at, range.start) && at > range.start + 2),
-            );
+                .find(|&at| self.is_reason(at, range.start) || self.means(at, Meaning::CONCLUDES));
+            // "The result, given 18 and 30, comes to 132": the sentence goes on behind its reason.
+            let goes_on = self.means(clause, any_of![LINK, GIVES]) || self.is(clause, "comes amounts");
+            let within = clause > range.start && !self.means(clause - 1, Meaning::FOLLOWS) && !goes_on;
+            let begun = reason.is_some_and(|at| self.is_reason(at, range.start) && at > range.start + 2);
+            features.set(F::InReason, within && begun);
         }
         // "Because there are 2 trains, ..." comes before what it is the reason for; "21, because 7 take 3" after it.
         if features.has(F::InReason) {
-            let reason = (range.start..at).rev().find(|&at| self.tokens.means(at, Meaning::REASON)).unwrap_or(at);
-            features.set(
-                F::ReasonFirst,
-                self.words(&(range.start..reason)).count() <= 1
-                    && !(range.start..reason).any(|at| matches!(self.kind(at), Kind::Number(_))),
-            );
+            let reason = (range.start..at).rev().find(|&at| self.means(at, Meaning::REASON)).unwrap_or(at);
+            let before = range.start..reason;
+            features.set(F::ReasonFirst, self.words(&before).count() <= 1 && !self.has_number(&before));
         }
-        if features.has(F::SmallWord)
-            && matches!(self.kind(at + 1), Kind::Comma | Kind::Stop | Kind::Colon)
-            && (at == 0 || matches!(self.kind(at - 1), Kind::Line | Kind::Bold))
-        {
+        let line_begins = at == 0 || matches!(self.kind(at - 1), Kind::Line | Kind::Bold);
+        if line_begins && matches!(self.kind(at + 1), Kind::Comma | Kind::Stop | Kind::Colon) {
             features.remove(&[F::SmallWord]);
         }
         let (behind, _) = self.behind(at);
         let opens = |at: usize| {
-            matches!(self.kind(at), Kind::Word(m) if m.has(Meaning::CONCLUDES.with(Meaning::FILLER)))
-                || self.is_mark(at)
+            self.is_mark(at)
+                || self.means(at, any_of![CONCLUDES, FILLER])
                 || matches!(self.kind(at), Kind::Comma | Kind::Bullet)
         };
-        let begins = (range.start..at).all(opens);
-        features.set(F::BeginsSentence, begins);
-        let ends = (behind..range.end)
-            .all(|at| self.is_mark(at) || matches!(self.kind(at), Kind::Close | Kind::Bar | Kind::Ellipsis));
-        features.set(F::EndsSentence, ends);
+        let closes = |at: usize| self.is_mark(at) || matches!(self.kind(at), Kind::Close | Kind::Bar | Kind::Ellipsis);
+        features.set(F::BeginsSentence, (range.start..at).all(opens));
+        features.set(F::EndsSentence, (behind..range.end).all(closes));
         let each = |at: usize| {
             self.is(at, "each apiece per chacun chacune jeweils pro cadauno ciascuno")
                 || self.is(at, "cada") && self.is(at + 1, "uno una")
@@ -97,49 +87,29 @@ impl Scan<'_> {
         features.set(F::EachBehind, each(behind) || each(at + 1) || behind > at + 1 && each(behind - 1));
         features.set(F::Trails, self.kind(at + 1) == Kind::Ellipsis);
         features.set(F::OfMany, self.is(at + 1, "of from out von de di as"));
-        let part = self.number(at).is_some_and(|number| number.text.contains('/'));
-        let share = self.number(at).is_some_and(|number| number.percent)
-            && !self.question.asks_percent
-            && self.is(at + 1, "of der de di");
-        features.set(
-            F::PartOf,
-            !self.question.asks_fraction && (share || part && (features.has(F::OfMany) || self.is(at + 1, "the"))),
-        );
+        let number = |is: &dyn Fn(&Number) -> bool| self.number(at).is_some_and(is);
+        let part = number(&|number| number.text.contains('/')) && (features.has(F::OfMany) || self.is(at + 1, "the"));
+        let share = number(&|number| number.percent) && !self.question.asks_percent && self.is(at + 1, "of der de di");
+        features.set(F::PartOf, !self.question.asks_fraction && (share || part));
         // "multiply by 100", "divided by 10"
         let operation = |at: usize| self.is(at, "multiply multiplied multiplying divide divided dividing divides");
         let goes_into = self.is(at + 1, "goes") && self.is(at + 2, "into");
-        features.set(
-            F::Operand,
-            goes_into || at > range.start && self.is(at - 1, "by") && (range.start..at).rev().take(10).any(operation),
-        );
+        let by = at > range.start && self.is(at - 1, "by") && (range.start..at).rev().take(10).any(operation);
+        features.set(F::Operand, goes_into || by);
         // "7 of her 12 apples"
-        let whole = (range.start..at)
-            .rev()
-            .take(4)
-            .take_while(|&at| matches!(self.kind(at), Kind::Word(_)))
-            .find(|&at| self.is(at, "of von de dei delle das dos des der"));
-        features.set(
-            F::WholeOf,
-            whole.is_some_and(|of| {
-                of > range.start
-                    && (matches!(self.kind(of - 1), Kind::Number(_))
-                        || self.is(of - 1, "any one each every some none all both"))
-            }),
-        );
+        let mut whole = (range.start..at).rev().take(4).take_while(|&at| self.is_word(at));
+        let whole = whole.find(|&at| self.is(at, "of von de dei delle das dos des der"));
+        let part = |at: usize| self.is_number(at) || self.is(at, "any one each every some none all both");
+        features.set(F::WholeOf, whole.is_some_and(|of| of > range.start && part(of - 1)));
         self.pair(at, range, features);
         // "Ana is 18 and Ben is 36"
-        let asked = |at: usize| self.question.asks_about(self.tokens.slice(at));
-        let name = (range.start..at)
-            .rev()
-            .take(8)
-            .take_while(|&at| !matches!(self.kind(at), Kind::Number(_)))
-            .find(|&at| matches!(self.kind(at), Kind::Word(_)) && self.question.is_name(self.tokens.slice(at)));
+        let asked = |at: usize| self.question.asks_about(self.slice(at));
+        let named = |&at: &usize| self.is_word(at) && self.question.is_name(self.slice(at));
+        let name = (range.start..at).rev().take(8).take_while(|&at| !self.is_number(at)).find(named);
         features.set(F::NamedAsked, name.is_some_and(asked));
         features.set(F::NamedOther, name.is_some_and(|at| !asked(at)) && self.question.asks_about_someone());
         features.set(F::OtherPart, self.is_of_other_part(at, range));
-        if self.is_range_side(at, range) {
-            features.add(F::RangeSide);
-        }
+        features.set(F::RangeSide, self.is_range_side(at, range));
     }
 
     /// True for "of" and the like, before the whole of which something is said.
@@ -149,21 +119,17 @@ impl Scan<'_> {
 
     /// True for what stands between "of" and the number of its things.
     fn is_determiner(&self, at: usize) -> bool {
-        self.is_mark(at)
-            || matches!(self.kind(at), Kind::Word(meaning) if meaning.has(Meaning::FILLER.with(Meaning::SUBJECT)))
-            || matches!(self.kind(at), Kind::Number(_))
-            || self.is(at, "original")
+        self.is_mark(at) || self.is_number(at) || self.means(at, any_of![FILLER, SUBJECT]) || self.is(at, "original")
     }
 
     /// True if behind a number and its unit further words lead to another number.
     fn says_more(&self, number: usize, at: usize, start: usize) -> bool {
         let behind = number + 1 + usize::from(self.is_unit(number + 1));
-        let joins =
-            Meaning::CONTEXT.with(Meaning::AND).with(Meaning::OR).with(Meaning::PREMISE).with(Meaning::OPERATOR);
+        let joins = any_of![CONTEXT, AND, OR, PREMISE, OPERATOR];
         // "Adding the table at 659 brings the set to 1047"
-        let adds = self.tokens.slice(start).len() > 5 && self.tokens.slice(start).ends_with("ing");
+        let adds = self.slice(start).len() > 5 && self.slice(start).ends_with("ing");
         let of = adds || (number.saturating_sub(3)..number).any(|at| self.is_of(at));
-        of && (behind..at).all(|at| matches!(self.kind(at), Kind::Word(meaning) if !meaning.has(joins))) && behind < at
+        of && behind < at && (behind..at).all(|at| self.is_word(at) && !self.means(at, joins))
     }
 
     /// True if a word begins a reason; "twice as long as" is none.
@@ -172,7 +138,7 @@ impl Scan<'_> {
         let language = self.question.language;
         let foreign = self.is(at, "car") && language != Language::French
             || self.is(at, "da denn") && language != Language::German;
-        self.tokens.means(at, Meaning::REASON)
+        self.means(at, Meaning::REASON)
             && !foreign
             && (!self.is(at, "as")
                 || (at == start || self.kind(at - 1) == Kind::Comma)
@@ -185,33 +151,28 @@ impl Scan<'_> {
         if self.is(at, "as") && at > start && self.is(at - 1, "out written expressed known same") {
             return false;
         }
-        if self.tokens.means(at, Meaning::PREMISE) {
+        if self.means(at, Meaning::PREMISE) {
             if self.question.asks_difference && self.is(at, "by") {
                 return false;
             }
             let within = self.is(at, "with mit avec con com by for of von");
             return !within || at == start || matches!(self.kind(at - 1), Kind::Comma);
         }
-        if at == start && self.is(at, "to") && matches!(self.kind(at + 1), Kind::Word(_)) {
+        if at == start && self.is(at, "to") && self.is_word(at + 1) {
             return true;
         }
-        let first = (start..at).all(|before| {
-            !matches!(self.kind(before), Kind::Word(m) if !m.has(Meaning::CONCLUDES))
-                && !matches!(self.kind(before), Kind::Number(_))
-        });
-        first && self.tokens.slice(at).len() > 5 && self.tokens.slice(at).to_ascii_lowercase().ends_with("ing")
+        let concludes = |at: usize| !self.is_word(at) || self.means(at, Meaning::CONCLUDES);
+        let first = (start..at).all(|before| concludes(before) && !self.is_number(before));
+        first && self.slice(at).len() > 5 && self.slice(at).to_ascii_lowercase().ends_with("ing")
     }
 
     /// One number in brackets behind words or signs that lead to a result.
     pub(super) fn is_answer_in_brackets(&self, open: usize, start: usize) -> bool {
-        matches!(self.kind(open + 1), Kind::Number(_))
+        self.is_number(open + 1)
             && self.kind(open + 2) == Kind::Close
             && (open == start
-                || match self.kind(open - 1) {
-                    Kind::Colon | Kind::Equals | Kind::Arrow => true,
-                    Kind::Word(meaning) => meaning.has(Meaning::LINK.with(Meaning::GIVES)),
-                    _ => false,
-                })
+                || matches!(self.kind(open - 1), Kind::Colon | Kind::Equals | Kind::Arrow)
+                || self.means(open - 1, any_of![LINK, GIVES]))
     }
 
     /// The remainder where the quotient was asked for, and the other way round.
@@ -222,10 +183,8 @@ impl Scan<'_> {
         }
         for before in (range.start..at).rev().take(4) {
             match self.kind(before) {
-                Kind::Word(_) if self.is(before, "remainder rest reste resto r") => {
-                    return !question.asks_remainder;
-                }
-                Kind::Word(_) if self.is(before, "quotient") => return question.asks_remainder,
+                _ if self.is(before, "remainder rest reste resto r") => return !question.asks_remainder,
+                _ if self.is(before, "quotient") => return question.asks_remainder,
                 Kind::Number(_) | Kind::Comma | Kind::Stop => return false,
                 _ => {}
             }

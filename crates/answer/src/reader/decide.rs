@@ -1,5 +1,6 @@
 //! The answer among the mentions of a completion: evidence is weighed, and the number with the most of it is the answer, unless there is
 //! more evidence for there being none.
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::feature::{Feature as F, Features};
@@ -11,7 +12,7 @@ use super::reading::{Answer, Mark, NoAnswer, Reading};
 use super::refusal;
 use super::relate::{keys, relate};
 use super::scan::Scan;
-use super::token::{Kind, Tokens};
+use super::token::{Kind, Number, Tokens};
 use super::value;
 use super::vocabulary::Meaning;
 use crate::number::words::{scale, scaled};
@@ -35,121 +36,146 @@ pub(super) fn decide(question: &Question, text: &str, truncated: bool) -> Readin
     }
     let tokens = Tokens::new(text, question.style, question.language);
     let scan = Scan::new(question, &tokens, truncated);
-    let evidence = evidence(&scan);
-    conclude(&scan, &evidence)
+    conclude(&scan, &evidence(&scan))
 }
 
 /// Gathers the evidence of a text.
 pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let pieces = pieces(scan.tokens);
     let refusals = refusal::undetermined(scan.tokens.text);
-    let mut mentions: Vec<Mention> = Vec::new();
-    let mut none = Features::default();
-    let mut ended = false;
-    let mut last_piece = 0;
-    let (mut section, mut headed, mut corrected_at): (bool, bool, Vec<usize>) = (false, false, Vec::new());
-    let mut answered = false;
-    let mut chosen = None;
-    let mut given = false;
-    let mut asked_done = false;
-    let (mut depth, mut explained, mut refused): (usize, bool, Option<usize>) = (0, false, None);
+    let (mut mentions, mut corrected_at, mut none) = (Vec::new(), Vec::new(), Features::default());
+    let (mut so_far, mut ended, mut last_piece) = (SoFar::default(), false, 0);
     for (index, piece) in pieces.iter().enumerate() {
-        if scan.begins_another_question(piece, answered) || asked_done && scan.is_next_exercise(piece) {
+        if scan.begins_another_question(piece, so_far.answered) || so_far.done && scan.is_next_exercise(piece) {
             ended = true;
             break;
         }
         last_piece = index;
-        let range = &piece.range;
-        let title = piece.heading
-            || piece.begins_line && scan.kind(range.end - 1) == Kind::Colon
-            || piece.begins_line && scan.kind(range.start) == Kind::Bold;
-        if title {
-            let checks = scan.opens_with(range, 3, Meaning::CHECKS);
-            if piece.heading || checks {
-                section = answered && checks;
-            }
-        }
-        if title {
-            given = scan.is_about_givens(range);
-        }
-        if scan.corrects(range) {
+        if scan.corrects(&piece.range) {
             corrected_at.push(index);
         }
         let mut found = scan.mentions(index, &pieces);
-        let explains = answered
-            && piece.begins_line
-            && scan.words(range).any(|at| scan.tokens.means(at, Meaning::EXPLAINS))
-            && found.iter().all(|mention| mention.features.tier() < 2);
-        explained |= explains;
-        let (from, to) = (scan.tokens.tokens[range.start].start, scan.tokens.tokens[range.end - 1].end);
-        let first = refusals.partition_point(|&at| at < from);
-        if refusals.get(first).is_some_and(|&at| at < to) {
-            refused = Some(index);
-        }
-        if piece.begins_line {
-            depth = 0;
-        }
+        so_far.enter(scan, piece, &found);
+        let tokens = &scan.tokens.tokens[piece.range.clone()];
+        let first = refusals.partition_point(|&at| at < tokens[0].start);
+        let refuses = refusals.get(first).is_some_and(|&at| at < tokens[tokens.len() - 1].end);
+        // "If she also worked on Sunday, it would be $240." behind the answer
+        let settled = so_far.answered || so_far.refused && !refuses;
+        so_far.refused |= refuses;
         for mention in &mut found {
-            if given {
-                mention.features.add(F::Restates);
-            }
-            // "If she also worked on Sunday, it would be $240." behind the answer
-            if (answered || refused.is_some_and(|at| at < index)) && mention.features.has(F::IfWould) {
-                mention.features.add(F::Hypothetical);
-            }
-            mention.features.set(F::Explained, explained);
-            if depth > 0 {
-                mention.features.add(F::InBrackets);
-            }
-            mention.features.set(F::CheckSection, section);
-            mention.features.set(F::Headed, headed && piece.begins_line);
-            if headed && piece.begins_line {
-                mention.mark = if mention.mark == Mark::Boxed { Mark::Boxed } else { Mark::Marker };
-            }
+            so_far.mark(mention, piece, settled);
         }
+        so_far.leave(scan, piece, &found);
+        mentions.extend(found);
+    }
+    for mention in mentions.iter_mut().filter(|mention| Some(mention.at) == so_far.chosen) {
+        mention.features.remove(&[F::Choice]);
+        mention.mark_as(F::Chosen);
+    }
+    let read = &pieces[..pieces.len().min(last_piece + 1)];
+    relate(scan, read, &mut mentions, &corrected_at, scan.truncated && !ended);
+    none.set(F::NoneAnswered, so_far.done);
+    nothing(scan, read, &mentions, ended, !refusals.is_empty(), &mut none);
+    Evidence { mentions, none, ended }
+}
+
+/// What the pieces of a text have said, up to one of them.
+#[derive(Default)]
+struct SoFar {
+    /// A number was stated as the answer.
+    answered: bool,
+    /// The result of an instruction was given.
+    done: bool,
+    /// It was said that there is no answer.
+    refused: bool,
+    /// An explanation has begun.
+    explained: bool,
+    /// The last heading stands over what the question gives.
+    given: bool,
+    /// The last heading stands over a check.
+    section: bool,
+    /// The line before says that the answer stands on this one.
+    headed: bool,
+    /// Brackets that are open in the line.
+    depth: usize,
+    /// The option that was chosen.
+    chosen: Option<usize>,
+}
+
+impl SoFar {
+    /// Takes in the beginning of a piece.
+    fn enter(&mut self, scan: &Scan<'_>, piece: &Piece, found: &[Mention]) {
+        let range = &piece.range;
+        let marked = scan.kind(range.end - 1) == Kind::Colon || scan.kind(range.start) == Kind::Bold;
+        if piece.heading || piece.begins_line && marked {
+            let checks = scan.opens_with(range, 3, Meaning::CHECKS);
+            if piece.heading || checks {
+                self.section = self.answered && checks;
+            }
+            self.given = scan.is_about_givens(range);
+        }
+        self.explained |= self.answered
+            && piece.begins_line
+            && scan.words(range).any(|at| scan.means(at, Meaning::EXPLAINS))
+            && found.iter().all(|mention| mention.features.tier() < 2);
+        if piece.begins_line {
+            self.depth = 0;
+        }
+    }
+
+    /// Marks a number with what was said before its piece.
+    fn mark(&self, mention: &mut Mention, piece: &Piece, settled: bool) {
+        let (headed, features) = (self.headed && piece.begins_line, &mut mention.features);
+        for (feature, holds) in [
+            (F::Restates, self.given),
+            (F::Hypothetical, settled && features.has(F::IfWould)),
+            (F::Explained, self.explained),
+            (F::InBrackets, self.depth > 0),
+            (F::CheckSection, self.section),
+            (F::Headed, headed),
+        ] {
+            features.set(feature, holds);
+        }
+        if headed && mention.mark != Mark::Boxed {
+            mention.mark = Mark::Marker;
+        }
+    }
+
+    /// Takes in what a piece says.
+    fn leave(&mut self, scan: &Scan<'_>, piece: &Piece, found: &[Mention]) {
+        let range = &piece.range;
         let choice = scan.chosen_option(range);
-        chosen = choice.or(chosen);
-        headed = choice.is_none()
-            && found.is_empty()
-            && (headed && scan.words(range).next().is_none() || heads(scan, piece));
+        self.chosen = choice.or(self.chosen);
+        let goes_on = self.headed && scan.words(range).next().is_none();
+        self.headed = choice.is_none() && found.is_empty() && (goes_on || heads(scan, piece));
         for at in range.clone() {
             match scan.kind(at) {
-                Kind::Open => depth += 1,
-                Kind::Close => depth = depth.saturating_sub(1),
+                Kind::Open => self.depth += 1,
+                Kind::Close => self.depth = self.depth.saturating_sub(1),
                 _ => {}
             }
         }
-        asked_done |= scan.question.instructs
-            && found.iter().any(|mention| {
-                !mention.features.any(&[F::RivalBehind, F::RivalBefore, F::InList])
-                    && mention.features.any(&[F::Continues, F::Whole])
-                    && mention.features.has(F::InForm)
-                    || mention.features.has(F::AskedEquation) && mention.features.has(F::EqualsLast)
-            });
-        answered |= found.iter().any(|mention| {
-            let tier = mention.features.tier();
-            tier >= 2 || tier == 1 && mention.features.any(&[F::OnlyOfSentence, F::EndsSentence])
-        });
-        mentions.extend(found);
+        let results = |features: &Features| {
+            let alone = !features.any(&[F::RivalBehind, F::RivalBefore, F::InList])
+                && features.any(&[F::Continues, F::Whole])
+                && features.has(F::InForm);
+            alone || features.has(F::AskedEquation) && features.has(F::EqualsLast)
+        };
+        let answers = |features: &Features| match features.tier() {
+            1 => features.any(&[F::OnlyOfSentence, F::EndsSentence]),
+            tier => tier >= 2,
+        };
+        self.done |= scan.question.instructs && found.iter().any(|mention| results(&mention.features));
+        self.answered |= found.iter().any(|mention| answers(&mention.features));
     }
-    for mention in mentions.iter_mut().filter(|mention| Some(mention.at) == chosen) {
-        mention.features.remove(&[F::Choice]);
-        mention.features.add(F::Chosen);
-        mention.mark = Mark::Marker;
-    }
-    let range = ..pieces.len().min(last_piece + 1);
-    relate(scan, &pieces[range], &mut mentions, &corrected_at, scan.truncated && !ended);
-    none.set(F::NoneAnswered, asked_done);
-    nothing(scan, &pieces[..pieces.len().min(last_piece + 1)], &mentions, ended, !refusals.is_empty(), &mut none);
-    Evidence { mentions, none, ended }
 }
 
 /// A line that says that the answer stands on the next one: "**Answer:**", "### Final answer".
 fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
     let range = &piece.range;
-    let working = scan.words(range).any(|at| scan.is(at, "solution lösung solución solução soluzione step steps"));
-    let names = scan.words(range).any(|at| scan.tokens.means(at, Meaning::ANSWER));
-    let sought = scan.words(range).any(|at| scan.tokens.means(at, Meaning::SEEKS));
+    let any = |says: &dyn Fn(usize) -> bool| scan.words(range).any(says);
+    let working = any(&|at| scan.is(at, "solution lösung solución solução soluzione step steps"));
+    let (names, sought) = (any(&|at| scan.means(at, Meaning::ANSWER)), any(&|at| scan.means(at, Meaning::SEEKS)));
     piece.begins_line && !piece.asks && names && !working && !sought && scan.words(range).count() <= 6
 }
 
@@ -170,14 +196,9 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     for (key, weight) in keys.iter().zip(&weights) {
         *sums.entry(*key).or_default() += weight;
     }
-    let best = (0..weights.len()).map(|index| (&evidence.mentions[index], sums[&keys[index]], weights[index])).fold(
-        None,
-        |best: Option<(&Mention, f64, f64)>, new| match best {
-            Some(best) if (best.1, best.2) > (new.1, new.2) => Some(best),
-            _ => Some(new),
-        },
-    );
-    let best = best.map(|(mention, sum, _)| (mention, sum));
+    let score = |index: usize| (sums[&keys[index]], weights[index]);
+    let best = (0..weights.len()).max_by(|&a, &b| score(a).partial_cmp(&score(b)).unwrap_or(Ordering::Equal));
+    let best = best.map(|index| (&evidence.mentions[index], score(index).0));
     let none = evidence.none.score().exp();
     let chosen = best
         .filter(|(_, score)| *score > none)
@@ -192,13 +213,10 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
             reading.rivals.push(rival);
         }
     }
-    reading.answer = match chosen {
-        Some(mention) => match scan.number(mention.at) {
-            Some(number) => {
-                Ok(Answer { text: canonical(scan, mention.at), span: number.start..number.end, mark: mention.mark })
-            }
-            None => Err(NoAnswer::NoNumber),
-        },
+    reading.answer = match chosen.and_then(|mention| Some((mention, scan.number(mention.at)?))) {
+        Some((mention, Number { start, end, .. })) => {
+            Ok(Answer { text: canonical(scan, mention.at), span: *start..*end, mark: mention.mark })
+        }
         None => Err(reason(scan, evidence, best.map(|(mention, _)| mention))),
     };
     reading

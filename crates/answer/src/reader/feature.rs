@@ -50,6 +50,12 @@ features! {
     NoneAnswered, NoneDepends, NoneUnrelated, NoneBareList, NoneOpen, NoneContradicted,
 }
 
+/// Some features: `these![Boxed Bold]`.
+macro_rules! these {
+    ($($name:ident)*) => { &[$($crate::reader::feature::Feature::$name),*] };
+}
+pub(super) use these;
+
 /// A set of features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features([u64; Feature::ALL.len().div_ceil(64)]);

@@ -4,42 +4,34 @@ use std::sync::LazyLock;
 use super::vocabulary::{ByWord, lower_ascii};
 use crate::number::words::Language;
 
-/// Short words that tell a language; those that two of them share are left out.
-const TELLING: [(Language, &str); 7] = [
-    (
-        Language::English,
-        "the is are of and to in answer so we have has you with that it for this was be equals total number",
-    ),
-    (
-        Language::German,
-        "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit noch fehlen sie er ihr haben jeder jede bekommt den dem des wurden wird",
-    ),
-    (
-        Language::French,
-        "le la les est et une ce elle ils il sur pour par au aux avait ont quel quelle combien réponse donc des du il y dans sont somme résultat coûte nous reste avec",
-    ),
-    (
-        Language::Spanish,
-        "cuánto cuánta cuántos cuántas qué entre el los las es y una quedan queda cada hay tienen más cuesta le respuesta la del se en por son suma resultado cuesta entonces total número tiene",
-    ),
-    (
-        Language::Portuguese,
-        "os é um uma com ficou sobram restam cada há quanto sobrou quantos quantas para ele ela tinha resposta soma resultado então são da tem na custa portanto",
-    ),
-    (
-        Language::Italian,
-        "il lo gli è un una risposta la somma risultato quindi sono di che costa quante quanti quanto quanta restano rimangono resta per ogni fa della delle degli dei ha hanno gli nel alla",
-    ),
-    (
-        Language::CommaDecimal,
-        "het een van dat zijn op er hij nog hoeveel han hon har hur det kvar ile ma jest kolik jich bu kaç toplam bir antwoord är svaret och wynik jest odpowiedź to odpověď cevap ve sonuç jawabannya adalah",
-    ),
+/// Languages that short words tell.
+const LANGUAGES: [Language; 7] = {
+    use Language::{CommaDecimal, English, French, German, Italian, Portuguese, Spanish};
+    [English, German, French, Spanish, Portuguese, Italian, CommaDecimal]
+};
+
+/// Short words that tell each of [`LANGUAGES`]; those that two of them share are left out.
+const TELLING: [&str; LANGUAGES.len()] = [
+    "the is are of and to in answer so we have has you with that it for this was be equals total number",
+    "der die das ist und nicht ein eine ergibt beträgt antwort also sind von zu lautet summe ergebnis kostet \
+         zusammen wir rest hat mehr wie viele insgesamt gibt für im auf mit noch fehlen sie er ihr haben jeder jede \
+         bekommt den dem des wurden wird",
+    "le la les est et une ce elle ils il sur pour par au aux avait ont quel quelle combien réponse donc des du il y \
+         dans sont somme résultat coûte nous reste avec",
+    "cuánto cuánta cuántos cuántas qué entre el los las es y una quedan queda cada hay tienen más cuesta le \
+         respuesta la del se en por son suma resultado cuesta entonces total número tiene",
+    "os é um uma com ficou sobram restam cada há quanto sobrou quantos quantas para ele ela tinha resposta soma \
+         resultado então são da tem na custa portanto",
+    "il lo gli è un una risposta la somma risultato quindi sono di che costa quante quanti quanto quanta restano \
+         rimangono resta per ogni fa della delle degli dei ha hanno gli nel alla",
+    "het een van dat zijn op er hij nog hoeveel han hon har hur det kvar ile ma jest kolik jich bu kaç toplam bir \
+         antwoord är svaret och wynik jest odpowiedź to odpověď cevap ve sonuç jawabannya adalah",
 ];
 
-/// Telling words and the places of their languages in [`TELLING`], as bits.
-static LANGUAGES: LazyLock<ByWord<u8>> = LazyLock::new(|| {
-    let mut languages: ByWord<u8> = ByWord::default();
-    for (place, (_, words)) in TELLING.iter().enumerate() {
+/// Telling words and the places of their languages, as bits.
+static BY_WORD: LazyLock<ByWord<u8>> = LazyLock::new(|| {
+    let mut languages = ByWord::default();
+    for (place, words) in TELLING.iter().enumerate() {
         for word in words.split(' ') {
             *languages.entry(word).or_default() |= 1 << place;
         }
@@ -55,16 +47,10 @@ pub fn language_of(completion: &str, question: &str) -> Language {
     told_by(&[completion], 2).or_else(|| told_by(&[completion, question], 1)).unwrap_or(Language::English)
 }
 
-/// The first words of a text.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).take(LOOKED_AT)
-}
-
 /// The language that the short words of texts tell, if at least so many do.
 fn told_by(texts: &[&str], least: usize) -> Option<Language> {
     let mut counts = [0usize; TELLING.len()];
-    let mut cyrillic = 0;
-    let mut other = 0;
+    let (mut cyrillic, mut other) = (false, 0);
     // Letters that one of the languages has.
     for c in texts.iter().flat_map(|text| text.chars().take(20 * LOOKED_AT)) {
         let language = match c {
@@ -76,20 +62,23 @@ fn told_by(texts: &[&str], least: usize) -> Option<Language> {
             | 'č' | 'š' | 'ž' => Language::CommaDecimal,
             _ => continue,
         };
-        if let Some(place) = TELLING.iter().position(|(telling, _)| *telling == language) {
+        if let Some(place) = LANGUAGES.iter().position(|&telling| telling == language) {
             counts[place] += 2;
         }
     }
-    for word in texts.iter().flat_map(|text| words(text)) {
+    for word in texts
+        .iter()
+        .flat_map(|text| text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).take(LOOKED_AT))
+    {
         let first = word.chars().next().unwrap_or(' ') as u32;
         if (0x400..0x530).contains(&first) {
-            cyrillic += 1;
+            cyrillic = true;
         } else if first >= 0x530 && !(0x1e00..0x2000).contains(&first) {
             other += 1;
         } else if word.len() <= 12 {
             let mut buffer = [0u8; 12];
             let found = lower_ascii(word, &mut buffer)
-                .map_or_else(|| LANGUAGES.get(word.to_lowercase().as_str()), |lower| LANGUAGES.get(lower));
+                .map_or_else(|| BY_WORD.get(word.to_lowercase().as_str()), |lower| BY_WORD.get(lower));
             if let Some(languages) = found {
                 for (place, count) in counts.iter_mut().enumerate() {
                     *count += usize::from(languages >> place & 1);
@@ -101,7 +90,7 @@ fn told_by(texts: &[&str], least: usize) -> Option<Language> {
             }
         }
     }
-    if cyrillic > 0 {
+    if cyrillic {
         return Some(Language::CommaDecimal);
     }
     let (place, &most) = counts.iter().enumerate().rev().max_by_key(|(_, count)| **count)?;
@@ -111,7 +100,7 @@ fn told_by(texts: &[&str], least: usize) -> Option<Language> {
     // One word may be another language's too. English wins a tie: its words are the most common ones in prompts.
     let alone = counts.iter().filter(|&&count| count > 0).count() == 1;
     let enough = if counts[0] == most || alone { 1 } else { 2 };
-    (most >= enough.max(least)).then(|| if counts[0] == most { Language::English } else { TELLING[place].0 })
+    (most >= enough.max(least)).then(|| LANGUAGES[if counts[0] == most { 0 } else { place }])
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ use super::vocabulary::{Meaning, any_of};
 impl Scan<'_> {
     /// Boxes, tags, announcements and bold type.
     pub(super) fn marks(&self, piece: &Piece, found: &mut [Mention]) {
-        let range = piece.range.clone();
-        let mut open = None;
+        let (range, mut open) = (piece.range.clone(), None);
         for at in range.clone().filter(|&at| self.kind(at) == Kind::Bold) {
             match open.take() {
                 Some(open) => self.bold(&range, open, at, found),
@@ -33,15 +32,13 @@ impl Scan<'_> {
             let mut next = at + 1;
             match self.kind(at) {
                 Kind::BoxOpen => {
-                    let end = self.matching(at, Kind::BoxOpen, Kind::BoxClose);
-                    let inside: Vec<usize> = within(found, at, end);
-                    for (nth, &index) in inside.iter().enumerate() {
-                        let features = &mut found[index].features;
+                    let inside = within(found, at, self.matching(at, Kind::BoxOpen, Kind::BoxClose));
+                    for &index in &inside {
+                        let Mention { features, mark, .. } = &mut found[index];
+                        let last = inside.last() == Some(&index) && !features.has(F::EqualsLeft);
                         features.add(F::Boxed);
-                        let last = nth + 1 == inside.len();
-                        features
-                            .set(F::BoxedResult, last && !features.has(F::EqualsLeft) || features.has(F::EqualsLast));
-                        found[index].mark = Mark::Boxed;
+                        features.set(F::BoxedResult, last || features.has(F::EqualsLast));
+                        *mark = Mark::Boxed;
                     }
                 }
                 Kind::AnswerOpen => {
@@ -84,14 +81,12 @@ impl Scan<'_> {
         let mut depth = 0usize;
         let limit = (at + 2 * LONGEST).min(self.tokens.tokens.len());
         for inner in at..limit {
-            let kind = self.kind(inner);
-            if kind == open {
+            if self.kind(inner) == open {
                 depth += 1;
-            } else if kind == close {
+            } else if self.kind(inner) == close && depth == 1 {
+                return inner;
+            } else if self.kind(inner) == close {
                 depth -= 1;
-                if depth == 0 {
-                    return inner;
-                }
             }
         }
         limit
@@ -180,15 +175,12 @@ impl Scan<'_> {
 
     /// "17 is the answer", "so 4207 is correct".
     pub(super) fn confirmed(&self, at: usize, range: &Range<usize>, found: &mut [Mention]) {
-        let mut word = at + 1;
-        while word < range.end
-            && (self.means(word, Meaning::FILLER) && !self.means(word, Meaning::CONFIRMS)
-                || self.kind(word) == Kind::Bold)
-        {
-            word += 1;
-        }
-        if word >= range.end || !self.means(word, Meaning::CONFIRMS) || (word + 1 < range.end && self.is_word(word + 1))
-        {
+        let passes = |word: usize| {
+            self.means(word, Meaning::FILLER) && !self.means(word, Meaning::CONFIRMS) || self.kind(word) == Kind::Bold
+        };
+        let word = (at + 1..range.end).find(|&word| !passes(word));
+        let last = |word: usize| word + 1 >= range.end || !self.is_word(word + 1);
+        if !word.is_some_and(|word| self.means(word, Meaning::CONFIRMS) && last(word)) {
             return;
         }
         let number = (range.start..at).rev().find(|&at| {

@@ -1,11 +1,14 @@
 //! Marks of LaTeX, Markdown and HTML, special tokens, fenced programs.
 use super::lexer::{Brace, Lexer};
-use super::numeral::{Scanned, Spelling, latex_fraction};
+use super::numeral::{Spelling, latex_fraction};
 use super::token::{Kind, is_among};
 use super::vocabulary::Meaning;
 
 /// Languages of fenced blocks that hold no program.
 const PROSE: &str = "text txt plaintext plain latex tex math json yaml yml markdown";
+
+/// Tags around an answer.
+const ANSWERS: &str = "answer final final_answer final-answer finalanswer result";
 
 /// Marks of program code, which answers do not have, apart by `|`.
 const CODE_MARKS: &str =
@@ -16,13 +19,7 @@ impl Lexer<'_> {
     pub(super) fn less(&mut self) {
         const LONGEST: usize = 120;
         let rest = self.rest();
-        let near = |pattern: &str| {
-            let mut end = rest.len().min(LONGEST);
-            while !rest.is_char_boundary(end) {
-                end -= 1;
-            }
-            rest[..end].find(pattern).map(|at| at + pattern.len())
-        };
+        let near = |end: &str| rest[..rest.floor_char_boundary(LONGEST)].find(end).map(|at| at + end.len());
         if rest.starts_with("<<")
             && let Some(length) = near(">>")
         {
@@ -35,33 +32,28 @@ impl Lexer<'_> {
             const ENDS: &str = "im_end endoftext end_of_text eot_id eom_id end_of_turn return end im_start start_header_id user \
                                 eos call endofturn end\u{2581}of\u{2581}sentence";
             if is_among(&name, ENDS) {
-                self.spaced = true;
-                return self.push(Kind::End, length);
+                return self.push_apart(Kind::End, length);
             }
-            let behind = &rest[length..];
-            let role = if name == "start" && behind.starts_with("assistant") { "assistant".len() } else { 0 };
-            self.spaced = true;
-            return self.push(Kind::Line, length + role);
+            let role = if name == "start" && rest[length..].starts_with("assistant") { "assistant".len() } else { 0 };
+            return self.push_apart(Kind::Line, length + role);
         }
         if let Some(length) = near(">") {
-            let name = rest[1..length - 1].to_ascii_lowercase();
-            let closing = name.starts_with('/');
-            let name = name.trim_matches('/');
-            let plain = name.split_whitespace().next().unwrap_or("");
-            let is_name = plain.starts_with(|c: char| c.is_ascii_alphabetic())
-                && plain.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':'));
-            if is_name {
-                let kind = match plain {
-                    "answer" | "final" | "final_answer" | "final-answer" | "finalanswer" | "result" => {
+            let tag = rest[1..length - 1].to_ascii_lowercase();
+            let closing = tag.starts_with('/');
+            let name = tag.trim_matches('/').split_whitespace().next().unwrap_or("");
+            let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':');
+            if name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(in_name) {
+                let kind = match name {
+                    _ if is_among(name, ANSWERS) => {
                         if closing {
                             Kind::AnswerClose
                         } else {
                             Kind::AnswerOpen
                         }
                     }
-                    "s" | "eos" | "end_of_turn" | "start_of_turn" if closing || plain != "s" => Kind::End,
+                    "s" | "eos" | "end_of_turn" | "start_of_turn" if closing || name != "s" => Kind::End,
                     "b" | "strong" => Kind::Bold,
-                    "sup" if !closing && matches!(self.last(), Some(Kind::Number(_))) => Kind::Operator('^'),
+                    "sup" if !closing && self.last().is_number() => Kind::Operator('^'),
                     "sup" | "i" | "em" | "u" | "span" | "code" | "sub" => return self.skip(length, false),
                     _ => Kind::Line,
                 };
@@ -98,7 +90,7 @@ impl Lexer<'_> {
 
     /// A command of LaTeX.
     pub(super) fn command(&mut self) {
-        let rest = self.rest();
+        let rest = &self.text[self.at..];
         let Some(next) = rest[1..].chars().next() else { return self.skip(1, false) };
         if !next.is_ascii_alphabetic() {
             let length = 1 + next.len_utf8();
@@ -114,34 +106,20 @@ impl Lexer<'_> {
                 _ => self.skip(length, matches!(next, ',' | ';' | ':' | ' ' | '!' | '(' | ')' | '[' | ']')),
             };
         }
-        let name_length = rest[1..].bytes().take_while(u8::is_ascii_alphabetic).count();
-        let name = &rest[1..1 + name_length];
-        let length = 1 + name_length;
+        let length = 1 + rest[1..].bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (name, behind) = (&rest[1..length], &rest[length..]);
         match name {
-            "frac" | "dfrac" | "tfrac" | "cfrac" | "sfrac" | "nicefrac" => {
-                if let Some((top, bottom, end)) = latex_fraction(self.text, self.at) {
-                    let start = self.at;
-                    self.add_number(
-                        start,
-                        Scanned { text: format!("{top}/{bottom}"), spelling: Spelling::Fraction, end },
-                    );
-                } else {
-                    self.next_brace = Brace::Top;
-                    self.skip(length, false);
+            "frac" | "dfrac" | "tfrac" | "cfrac" | "sfrac" | "nicefrac" => match latex_fraction(rest) {
+                Some((top, bottom, end)) => {
+                    self.add_number(format!("{top}/{bottom}"), Spelling::Fraction, self.at + end);
                 }
-            }
+                None => self.pass_before_brace(Brace::Top, length, true),
+            },
             "boxed" | "fbox" | "framebox" | "bbox" => {
-                let braced = rest[length..].trim_start().starts_with('{');
-                if braced {
-                    self.next_brace = Brace::Box;
-                }
-                self.skip(length, false);
+                self.pass_before_brace(Brace::Box, length, behind.trim_start().starts_with('{'));
             }
             "textbf" | "mathbf" | "bm" | "boldsymbol" => {
-                if rest[length..].starts_with('{') {
-                    self.next_brace = Brace::Bold;
-                }
-                self.skip(length, false);
+                self.pass_before_brace(Brace::Bold, length, behind.starts_with('{'));
             }
             "times" | "cdot" | "ast" | "cdotp" => self.push(Kind::Operator('*'), length),
             "div" => self.push(Kind::Operator('/'), length),
@@ -159,24 +137,26 @@ impl Lexer<'_> {
                 // The environment's name and the columns of an array.
                 let mut end = length;
                 for _ in 0..2 {
-                    let behind = &rest[end..];
-                    match behind
-                        .strip_prefix('{')
-                        .and_then(|inside| inside.bytes().take(24).position(|byte| byte == b'}'))
-                    {
-                        Some(close) if close < 24 && !behind[1..=close].bytes().any(|b| b.is_ascii_digit()) => {
-                            end += close + 2
-                        }
+                    let inside = rest[end..].strip_prefix('{').unwrap_or_default().as_bytes();
+                    match inside.iter().take(24).position(|&byte| byte == b'}') {
+                        Some(close) if !inside[..close].iter().any(u8::is_ascii_digit) => end += close + 2,
                         _ => break,
                     }
                 }
-                self.spaced = true;
-                self.push(Kind::Line, end);
+                self.push_apart(Kind::Line, end);
             }
             "pi" | "sqrt" | "sum" | "infty" => self.push(Kind::Word(Meaning::default()), length),
             "n" | "newline" | "par" => self.push(Kind::Line, length),
             _ => self.skip(length, true),
         }
+    }
+
+    /// Passes over a command; what the brace behind it holds is told by the command, if one is there.
+    fn pass_before_brace(&mut self, brace: Brace, length: usize, braced: bool) {
+        if braced {
+            self.next_brace = brace;
+        }
+        self.skip(length, false);
     }
 
     /// A fenced block: a program is one token, anything else is read.
@@ -186,38 +166,33 @@ impl Lexer<'_> {
             return self.push(Kind::Line, line_length);
         }
         let info = self.text[start + indent + 3..start + line_length].trim().to_ascii_lowercase();
-        let body_at = (start + line_length + 1).min(self.text.len());
         let fence = &self.text[start + indent..start + indent + 3];
-        let body = &self.text[body_at..];
-        let (length, closed) = match body.find(fence) {
-            Some(end) => (end, true),
-            None => (body.len(), false),
-        };
-        let body = &body[..length];
+        let body_at = (start + line_length + 1).min(self.text.len());
+        let behind = &self.text[body_at..];
+        let closed = behind.find(fence);
+        let body = &behind[..closed.unwrap_or(behind.len())];
         let language = info.split_whitespace().next().unwrap_or("");
-        let marks = CODE_MARKS.split('|').filter(|mark| body.contains(mark)).count();
         // What a program printed.
         let output = "output result stdout answer".split(' ').any(|word| language.contains(word));
-        let program = !output && if language.is_empty() { marks > 0 } else { !is_among(language, PROSE) };
+        let code = if language.is_empty() {
+            CODE_MARKS.split('|').any(|mark| body.contains(mark))
+        } else {
+            !is_among(language, PROSE)
+        };
+        let program = code && !output;
         // What an interpreter printed behind its last prompt is no program.
-        let printed = body.rfind("\n>>>").map_or(body.starts_with(">>>").then_some(0), |at| Some(at + 1));
-        let printed = printed
-            .and_then(|at| body[at..].find('\n').map(|line| at + line))
-            .filter(|&from| !body[from..].trim().is_empty());
-        if let (true, Some(from)) = (program, printed) {
-            self.spaced = true;
-            self.fenced = closed;
-            return self.push(Kind::Program, body_at + from - start);
-        }
-        if program {
-            self.spaced = true;
-            let end = body_at + length + if closed { 3 } else { 0 };
-            self.push(Kind::Program, end - start);
-            return;
-        }
-        // What is in it is read; the closing fence is met on its own.
-        self.fenced = closed;
-        self.push(Kind::Line, body_at - start);
+        let prompt = body.rfind("\n>>>").map_or(body.starts_with(">>>").then_some(0), |at| Some(at + 1));
+        let printed =
+            prompt.and_then(|at| Some(at + body[at..].find('\n')?)).filter(|&from| !body[from..].trim().is_empty());
+        let end = match printed {
+            // What is in it is read; the closing fence is met on its own.
+            _ if !program => body_at,
+            Some(from) => body_at + from,
+            None => body_at + body.len() + if closed.is_some() { 3 } else { 0 },
+        };
+        self.spaced |= program;
+        self.fenced = closed.is_some() && (!program || printed.is_some());
+        self.push(if program { Kind::Program } else { Kind::Line }, end - start);
     }
 
     /// Struck text was withdrawn.

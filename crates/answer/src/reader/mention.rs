@@ -1,13 +1,13 @@
 //! Mentions of numbers, and what their sentences say about each: its marks, its expression, the words before it, its clause.
 use std::ops::Range;
 
-use super::feature::{Feature as F, Features};
+use super::feature::{Feature as F, Features, these};
 use super::numeral::Spelling;
 use super::piece::Piece;
 use super::question::side;
 use super::reading::Mark;
 use super::scan::Scan;
-use super::token::Kind;
+use super::token::{Kind, is_among};
 use super::vocabulary::{Meaning, any_of};
 
 /// A number of a completion that may be its answer.
@@ -57,9 +57,7 @@ impl Scan<'_> {
         let sentence = self.sentence(piece);
         let range = piece.range.clone();
         let mut found: Vec<Mention> = Vec::new();
-        let mut depth = 0usize;
-        let (mut elaborates, mut stated_before_colon) = (false, false);
-        let mut computed_at = None;
+        let (mut depth, mut elaborates, mut stated_before_colon, mut computed_at) = (0usize, false, false, None);
         for at in range.clone() {
             match self.kind(at) {
                 Kind::Open if self.is_answer_in_brackets(at, range.start) => {}
@@ -82,21 +80,20 @@ impl Scan<'_> {
                 Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
                     let mut features = self.features_at(at, &sentence);
                     // "163 min, i.e. 2 h 43 min"
-                    let again =
-                        (range.start.max(at.saturating_sub(6))..at).any(|before| self.is(before, "i.e i.e. d.h d.h."));
-                    features.set(F::Restates, again && found.iter().any(|mention| mention.features.has(F::AskedUnit)));
+                    let mut near = range.start.max(at.saturating_sub(6))..at;
+                    let again = near.any(|before| self.is(before, "i.e i.e. d.h d.h."));
                     let brackets =
                         at > range.start && self.kind(at - 1) == Kind::Open && self.kind(at + 1) == Kind::Close;
-                    features.set(F::Tagged, self.question.asks_brackets && brackets && !features.has(F::Denied));
-                    features.set(F::InBrackets, depth > 0 && !self.question.asks_brackets);
-                    features.set(
-                        F::Elaborates,
-                        elaborates && !(features.any(&[F::EqualsLast, F::CueColon]) && features.has(F::EndsSentence)),
-                    );
+                    let asks_brackets = self.question.asks_brackets;
                     // "It is 132: the first number is 18, and the second one is 30."
-                    let behind = features.any(&[F::EqualsLast, F::BeginsSentence])
-                        || features.has(F::CueColon) && features.has(F::EndsSentence);
-                    features.set(F::ExplainsBehind, features.has(F::Elaborates) && stated_before_colon && !behind);
+                    let closes = features.has(F::EndsSentence);
+                    let aside = elaborates && !(features.any(these![EqualsLast CueColon]) && closes);
+                    let behind = features.any(these![EqualsLast BeginsSentence]) || features.has(F::CueColon) && closes;
+                    features.set(F::Restates, again && found.iter().any(|mention| mention.features.has(F::AskedUnit)));
+                    features.set(F::Tagged, asks_brackets && brackets && !features.has(F::Denied));
+                    features.set(F::InBrackets, depth > 0 && !asks_brackets);
+                    features.set(F::Elaborates, aside);
+                    features.set(F::ExplainsBehind, aside && stated_before_colon && !behind);
                     if features.any(&[F::EqualsLast, F::EqualsMiddle]) {
                         computed_at = Some(at);
                     } else if let Some(computed) = computed_at {
@@ -130,14 +127,13 @@ impl Scan<'_> {
 
     /// Marks what checks the answer behind it in its own sentence: "The answer is 84, and 84 / 12 = 7", "84: infatti 12 × 7 = 84".
     fn checks_within(&self, range: &Range<usize>, found: &mut [Mention]) {
-        let stated = found.iter().position(|mention| {
-            mention.features.any(&[F::Declared, F::BoxedResult, F::Tagged]) && !mention.features.has(F::EqualsLast)
-        });
-        let Some(stated) = stated else { return };
+        let states =
+            |features: Features| features.any(these![Declared BoxedResult Tagged]) && !features.has(F::EqualsLast);
+        let Some(stated) = found.iter().position(|mention| states(mention.features)) else { return };
         let said = found[stated].at;
-        let again = |at: usize| matches!(self.kind(at), Kind::Number(_)) && self.same(at, said) && !self.is_alone(at);
+        let again = |at: usize| self.is_number(at) && self.same(at, said) && !self.is_alone(at);
         // "The price is 30, so 50 - 30 = 20" goes on.
-        let goes_on = |at: &usize| !self.tokens.means(*at, Meaning::FOLLOWS);
+        let goes_on = |at: &usize| !self.means(*at, Meaning::FOLLOWS);
         let check = (said + 1..range.end).take_while(goes_on).find(|&at| again(at));
         for mention in found.iter_mut().skip(stated + 1) {
             mention.features.set(F::CheckWithin, check.is_some_and(|check| mention.at > check));
@@ -187,12 +183,8 @@ impl Scan<'_> {
             return false;
         }
         // Between the names of the columns and the row stands a line of dashes.
-        let header = pieces[..index]
-            .iter()
-            .rev()
-            .take(2)
-            .find(|piece| bars(piece) >= 2 && self.words(&piece.range).next().is_some());
-        header.is_some_and(|header| {
+        let names = |piece: &&Piece| bars(piece) >= 2 && self.words(&piece.range).next().is_some();
+        pieces[..index].iter().rev().take(2).find(names).is_some_and(|header| {
             let last = self.words(&header.range).last();
             !self.has_number(&header.range) && last.is_some_and(|at| self.means(at, any_of![ANSWER, RESULT, TOTALS]))
         })
@@ -212,7 +204,7 @@ impl Scan<'_> {
         let colons = |&at: &usize| self.kind(at) == Kind::Colon;
         let turn = self.turn(&range);
         let checks = |at: usize| {
-            self.tokens.means(at, Meaning::CHECKS)
+            self.means(at, Meaning::CHECKS)
                 && matches!(self.kind(at - 1), Kind::Comma | Kind::Colon | Kind::Semicolon | Kind::Other | Kind::Open)
         };
         let hypothetical = |part: Range<usize>| !part.is_empty() && self.is_hypothetical(&part);
@@ -223,7 +215,7 @@ impl Scan<'_> {
             first_colon: range.clone().find(colons).unwrap_or(range.end),
             turn,
             check: (range.start + 1..range.end).find(|&at| checks(at)).unwrap_or(range.end),
-            follows: self.words(&range).skip(2).find(|&at| self.tokens.means(at, Meaning::FOLLOWS)),
+            follows: self.words(&range).skip(2).find(|&at| self.means(at, Meaning::FOLLOWS)),
             speaker: self.words(&range).take(4).any(|at| self.is(at, "i i'm i'd i'll me my ich mir je yo eu io mi")),
             hypothetical: [hypothetical(range.start..turn), hypothetical(turn..range.end)],
             range,
@@ -263,11 +255,8 @@ impl Scan<'_> {
         let mut features = Features::default();
         let follows = self.opens_with(range, 2, Meaning::FOLLOWS);
         features.set(F::Concludes, !follows && self.opens_with(range, 2, Meaning::CONCLUDES));
-        match self.shares(range.clone()) {
-            0 => {}
-            1 => features.add(F::AskedOne),
-            2 => features.add(F::AskedTwo),
-            _ => features.add(F::AskedThree),
+        if let Some(shared) = self.shares(range.clone()).checked_sub(1) {
+            features.add([F::AskedOne, F::AskedTwo, F::AskedThree][shared.min(2) as usize]);
         }
         let is_if = self.words(range).any(|at| self.is_if(at));
         features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, "would could")));
@@ -277,14 +266,9 @@ impl Scan<'_> {
         features.set(F::Question, piece.asks && !self.states(range));
         features.set(F::Plans, self.opens_with(range, 4, Meaning::PLANS));
         let marker = |at: usize| self.markers.get(at).copied().unwrap_or(false);
-        features.set(
-            F::Bullet,
-            self.kind(range.start) == Kind::Bullet
-                || marker(range.start)
-                || range.start >= 2
-                    && marker(range.start - 2)
-                    && matches!(self.kind(range.start - 1), Kind::Stop | Kind::Close),
-        );
+        let first = range.start;
+        let numbered = first >= 2 && marker(first - 2) && matches!(self.kind(first - 1), Kind::Stop | Kind::Close);
+        features.set(F::Bullet, self.kind(first) == Kind::Bullet || marker(first) || numbered);
         features
     }
 
@@ -293,10 +277,9 @@ impl Scan<'_> {
         let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
         let totals = table && range.clone().any(|at| self.means(at, any_of![TOTALS, ANSWER]));
         let asked = found.iter().any(|mention| mention.features.tier() > 0 && mention.features.has(F::AskedUnit));
-        for mention in found.iter_mut().filter(|mention| {
-            asked && mention.features.has(F::HasUnit) && !mention.features.any(&[F::AskedUnit, F::EqualsLast])
-        }) {
-            mention.features.add(F::BesideAsked);
+        for Mention { features, .. } in found.iter_mut() {
+            let beside = asked && features.has(F::HasUnit) && !features.any(these![AskedUnit EqualsLast]);
+            features.set(F::BesideAsked, beside);
         }
         self.segments(range, found);
         // "12 plums with 4 litres": what stands behind a preposition, behind a number that does not.
@@ -308,10 +291,10 @@ impl Scan<'_> {
         for mention in found.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
             // "for 5 apples and 5 oranges"
             last = adjunct(mention) && !mention.features.has(F::AskedUnit)
-                || last && self.tokens.means(mention.at - 1, Meaning::AND);
+                || last && self.means(mention.at - 1, Meaning::AND);
             mention.features.set(F::Adjunct, last);
             // "of the 36 muffins and 24 scones"
-            whole = mention.features.has(F::WholeOf) || whole && self.tokens.means(mention.at - 1, Meaning::AND);
+            whole = mention.features.has(F::WholeOf) || whole && self.means(mention.at - 1, Meaning::AND);
             mention.features.set(F::WholeOf, whole);
         }
         // Numbers that are about something else do not count.
@@ -332,13 +315,10 @@ impl Scan<'_> {
 
     /// Compares how many of the question's words stand in the part of the sentence around each number.
     fn segments(&self, range: &Range<usize>, found: &mut [Mention]) {
-        let ends = |at: usize| match self.kind(at) {
-            Kind::Comma | Kind::Colon | Kind::Open | Kind::Close | Kind::Arrow | Kind::Bar => true,
-            Kind::Word(meaning) => {
-                meaning.has(Meaning::AND.with(Meaning::OR).with(Meaning::REASON).with(Meaning::IF))
-                    || self.is(at, "but while whereas after before so aber mais pero ma mas")
-            }
-            _ => false,
+        let ends = |at: usize| {
+            matches!(self.kind(at), Kind::Comma | Kind::Colon | Kind::Open | Kind::Close | Kind::Arrow | Kind::Bar)
+                || self.means(at, any_of![AND, OR, REASON, IF])
+                || self.is(at, "but while whereas after before so aber mais pero ma mas") && self.is_word(at)
         };
         let part = |at: usize| {
             let from = (range.start..at).rev().find(|&at| ends(at)).map_or(range.start, |at| at + 1);
@@ -355,19 +335,17 @@ impl Scan<'_> {
                 }
             }
         }
-        let computed = [F::EqualsLast, F::EqualsMiddle, F::EqualsLeft];
-        if found.len() < 2 || found.iter().any(|mention| mention.features.any(&computed)) {
+        let computed = |mention: &Mention| mention.features.any(these![EqualsLast EqualsMiddle EqualsLeft]);
+        if found.len() < 2 || found.iter().any(computed) {
             return;
         }
         let parts: Vec<Range<usize>> = found.iter().map(|mention| part(mention.at)).collect();
         let shares: Vec<u32> = parts.iter().map(|part| self.main_shares(part.clone())).collect();
         for (index, mention) in found.iter_mut().enumerate() {
-            let mut others =
-                (0..parts.len()).filter(|&other| parts[other] != parts[index]).map(|other| shares[other]).peekable();
-            let compared = others.peek().is_some();
-            let most = others.max().unwrap_or(0);
-            mention.features.set(F::SegmentMost, compared && shares[index] > most);
-            mention.features.set(F::SegmentLess, compared && shares[index] < most);
+            let others = (0..parts.len()).filter(|&other| parts[other] != parts[index]).map(|other| shares[other]);
+            let Some(most) = others.max() else { continue };
+            mention.features.set(F::SegmentMost, shares[index] > most);
+            mention.features.set(F::SegmentLess, shares[index] < most);
         }
     }
 
@@ -379,30 +357,26 @@ impl Scan<'_> {
             features.add(if question.is_in_form(number) { F::InForm } else { F::OutOfForm });
         }
         let unit = self.slice(at + 1);
-        if self.is_unit(at + 1) {
-            // "4 pounds of candy"
-            let asked =
-                question.asks_unit(unit) || self.is(at + 2, "of de di") && question.asks_unit(self.slice(at + 3));
-            features.set(F::AskedUnit, asked);
-            features.set(F::OtherUnit, !asked && question.asks_some_unit());
-        }
-        features.set(F::StrangeUnit, self.is_unit(at + 1) && !features.has(F::AskedUnit) && !question.knows(unit));
+        // "4 pounds of candy"
+        let of = || self.is(at + 2, "of de di") && question.asks_unit(self.slice(at + 3));
+        let asked = self.is_unit(at + 1) && (question.asks_unit(unit) || of());
+        let other = self.is_unit(at + 1) && !asked;
+        features.set(F::AskedUnit, asked);
+        features.set(F::OtherUnit, other && question.asks_some_unit());
+        features.set(F::StrangeUnit, other && !question.knows(unit));
         let compares = self.is(at + 2, "as more less the than faster longer larger");
         let times = !compares && self.means(at + 1, Meaning::TIMES);
         features.set(F::Times, times && (question.asks_times || question.asks_quotient));
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
         let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, "once twice thrice");
         features.set(F::CountWord, counts);
-        let spelt = number.spelling == Spelling::Words && small && !counts && !features.has(F::AskedUnit);
-        let pronoun = matches!(number.text.as_str(), "1" | "2" | "3");
-        features.set(F::SmallWord, spelt && pronoun);
-        features.set(F::SmallNumeral, spelt && !pronoun);
+        if number.spelling == Spelling::Words && small && !counts && !asked {
+            features.add(if is_among(&number.text, "1 2 3") { F::SmallWord } else { F::SmallNumeral });
+        }
         features.set(F::Ordinal, number.ordinal && !question.asks_rank);
         features.set(F::OrdinalAsked, number.ordinal && question.asks_rank);
-        let year = number.spelling == Spelling::Integer
-            && number.text.len() == 4
-            && number.text.starts_with(['1', '2'])
-            && !features.has(F::AskedUnit);
+        let four = number.spelling == Spelling::Integer && number.text.len() == 4;
+        let year = four && number.text.starts_with(['1', '2']) && !asked;
         features.set(F::YearAsked, year && question.asks_year);
     }
 }
@@ -436,43 +410,15 @@ impl Features {
         if self.has(F::Choice) && !self.has(F::Chosen) {
             return 1;
         }
-        if self.any(&[
-            F::BoxedResult,
-            F::Tagged,
-            F::Hashes,
-            F::Declared,
-            F::Confirmed,
-            F::Headed,
-            F::KeyAnswer,
-            F::Chosen,
-        ]) {
+        if self.any(these![BoxedResult Tagged Hashes Declared Confirmed Headed KeyAnswer Chosen]) {
             return 4;
         }
-        if self.any(&[
-            F::Whole,
-            F::LineAlone,
-            F::Bold,
-            F::BoldSentence,
-            F::AskedEquation,
-            F::LabelResult,
-            F::Continues,
-            F::Compared,
-            F::NamesTarget,
-        ]) && !self.has(F::InBrackets)
-        {
+        let shown = these![Whole LineAlone Bold BoldSentence AskedEquation LabelResult Continues Compared NamesTarget];
+        if self.any(shown) && !self.has(F::InBrackets) {
             return 3;
         }
-        if self.any(&[
-            F::EqualsLast,
-            F::ResultFirst,
-            F::CueLink,
-            F::CueGives,
-            F::CueConcludes,
-            F::CueArrow,
-            F::CueTotal,
-            F::CueColon,
-        ]) && !self.any(&[F::InBrackets, F::Elaborates])
-        {
+        let results = these![EqualsLast ResultFirst CueLink CueGives CueConcludes CueArrow CueTotal CueColon];
+        if self.any(results) && !self.any(these![InBrackets Elaborates]) {
             return 2;
         }
         u8::from(!self.has(F::InBrackets))

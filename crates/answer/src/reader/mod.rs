@@ -100,7 +100,7 @@ fn read_whole(asked: &Asked<'_>, completion: &str, truncated: bool) -> Reading {
     let truncated = truncated && !unclosed;
     let question = question::Question::new(asked, &text);
     let mut reading = decide::decide(&question, &text, truncated);
-    let has_digits = |text: &str| text.chars().any(|c| numeral::digit(c).is_some());
+    let has_digits = |text: &str| text.contains(numeral::is_digit);
     if has_thinking && reading.answer.is_err() && !has_digits(&text) {
         reading.only_in_thinking = has_digits(completion);
         if text.trim().is_empty() {

@@ -9,8 +9,8 @@ use super::language::language_of;
 use super::numeral::{Spelling, Style};
 use super::piece::{Piece, pieces};
 use super::scan::NO_UNIT;
-use super::token::{Kind, Number, Tokens, is_among};
-use super::value;
+use super::token::{Kind, Number, Tokens, is_among, is_wide};
+use super::value::{self, is_digits};
 use super::vocabulary::{ByWord, Fnv, Meaning, any_of};
 use super::{Asked, Form};
 use crate::number::words::{Language, scale};
@@ -92,7 +92,6 @@ impl Question {
         let lower = prompt.to_lowercase();
         let asks = Asks::of(&lower);
         let has = |ask: Ask| asks.has(ask);
-        let spaced = has(Ask::Spaces) && form == Form::Integer;
         // The prompt's own numbers need its language only where a separator stands in one.
         let question_style = Style {
             decimal_comma: separates_digits(prompt) && language_of(prompt, "").has_decimal_comma(),
@@ -109,16 +108,14 @@ impl Question {
             }
             if is_example(&tokens, at) { &mut examples } else { &mut operands }.push(number.text.clone());
         }
-        let words: Vec<usize> =
-            (0..tokens.tokens.len()).filter(|&at| matches!(tokens.kind(at), Kind::Word(_))).collect();
         let extreme = match () {
             () if has(Ask::Digits) => None,
             () if has(Ask::Largest) => Some(Extreme::Largest),
-            () if has(Ask::Smallest) => Some(Extreme::Smallest),
-            () => None,
+            () => has(Ask::Smallest).then_some(Extreme::Smallest),
         };
-        let comma_evidence = has_decimal_comma(prompt);
-        let decimal_comma = language.has_decimal_comma() || comma_evidence || writes_points(completion, &operands);
+        let decimal_comma =
+            language.has_decimal_comma() || has_decimal_comma(prompt) || writes_points(completion, &operands);
+        let story = Some(prompt).filter(|_| form == Form::Number);
         let (asked, main, clause) = asked_words(&tokens);
         Question {
             form,
@@ -126,11 +123,11 @@ impl Question {
                 decimal_comma,
                 integer: form == Form::Integer,
                 decimals: matches!(form, Form::Float | Form::Scientific),
-                spaced,
+                spaced: has(Ask::Spaces) && form == Form::Integer,
                 point_groups: form == Form::Integer
                     && !prompt.contains('/')
                     && !has(Ask::Division)
-                    && operands.iter().all(|operand| operand.bytes().all(|b| b.is_ascii_digit()))
+                    && operands.iter().all(|operand| is_digits(operand))
                     && operands.iter().any(|operand| operand.len() > 3),
                 binary: has(Ask::Binary),
                 counts: has(Ask::Counts),
@@ -149,14 +146,14 @@ impl Question {
             asks_difference: has(Ask::Difference),
             asks_quotient: has(Ask::Quotient),
             scales: scales(&tokens),
-            units: units(&tokens, &words),
+            units: units(&tokens),
             open_ended: lower.trim_end().ends_with('='),
             is_chat,
             instructs: form != Form::Number,
             trigrams: trigrams(&tokens),
             sentences: sentences(&tokens),
-            names: if form == Form::Number { names(prompt) } else { Vec::new() },
-            all_names: if form == Form::Number { all_names(prompt) } else { Vec::new() },
+            names: story.map_or_else(Vec::new, names),
+            all_names: story.map_or_else(Vec::new, all_names),
             asked,
             main,
             asks_left: side(&tokens, clause),
@@ -189,15 +186,14 @@ impl Question {
         if !self.instructs {
             return false;
         }
-        let plain = |text: &str| text.trim_start_matches('-').to_owned();
+        fn plain(text: &str) -> &str {
+            text.trim_start_matches('-')
+        }
         // Numbers of the instruction ("in the range [1, 10)") stand before the operands.
         let operands = &self.operands[self.operands.len().saturating_sub(numbers.len())..];
         if numbers.len() == operands.len() && numbers.len() >= 2 {
             // In a repeated `a-b` the sign of the second may read as part of it.
-            return numbers
-                .iter()
-                .zip(operands)
-                .all(|(number, operand)| is_same(&plain(&number.text), &plain(operand)));
+            return numbers.iter().zip(operands).all(|(number, operand)| is_same(plain(&number.text), plain(operand)));
         }
         match (numbers, &self.operands[..]) {
             // One operand that is converted: 13/16 = 0.8125.
@@ -217,10 +213,9 @@ impl Question {
     /// True if a number is written as was asked; any number answers a word problem.
     pub fn is_in_form(&self, number: &Number) -> bool {
         match self.form {
-            Form::Integer => {
-                matches!(number.spelling, Spelling::Integer | Spelling::Words | Spelling::Spaced) && !number.percent
-            }
-            Form::Float => number.spelling == Spelling::Decimal && !number.percent,
+            Form::Integer | Form::Float if number.percent => false,
+            Form::Integer => matches!(number.spelling, Spelling::Integer | Spelling::Words | Spelling::Spaced),
+            Form::Float => number.spelling == Spelling::Decimal,
             Form::Fraction => number.spelling == Spelling::Fraction,
             Form::Scientific => number.spelling == Spelling::Scientific,
             Form::Number => true,
@@ -231,16 +226,15 @@ impl Question {
     pub fn asks_unit(&self, word: &str) -> bool {
         let lower = word.to_lowercase();
         let stem = |word: &str| word.trim_end_matches('s').to_owned();
-        let written_out = SHORT_UNITS.iter().find(|(short, _)| *short == lower).map_or("", |(_, stems)| stems);
-        if self.units.iter().any(|unit| written_out.split_whitespace().any(|stem| unit.starts_with(stem))) {
-            return true;
-        }
-        !lower.is_empty()
-            && self.units.iter().any(|unit| {
-                is_wide(unit) && lower.starts_with(unit.as_str())
-                    || stem(unit) == stem(&lower)
-                    || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
-            })
+        let mut short = SHORT_UNITS.split('|').filter_map(|unit| unit.split_once(' '));
+        let written_out = short.find(|(short, _)| *short == lower).map_or("", |(_, stems)| stems);
+        let names = |unit: &String| {
+            written_out.split_whitespace().any(|stem| unit.starts_with(stem))
+                || begins_wide(unit) && lower.starts_with(unit.as_str())
+                || stem(unit) == stem(&lower)
+                || (unit.len() >= 3 && lower == unit[..unit.floor_char_boundary(3)])
+        };
+        !lower.is_empty() && self.units.iter().any(names)
     }
 
     /// True if the beginning of a word stands in the prompt.
@@ -282,7 +276,8 @@ impl Question {
 
     /// True if a word names what an instruction asks for.
     pub fn names_target(&self, word: &str) -> bool {
-        self.instructs && TARGETS.iter().any(|(phrase, nouns)| is_among(word, nouns) && self.lower.contains(phrase))
+        let mut targets = TARGETS.split('|').filter_map(|target| target.split_once(':'));
+        self.instructs && targets.any(|(phrase, nouns)| is_among(word, nouns) && self.lower.contains(phrase))
     }
 
     /// True if the question's own numbers are in this power of ten.
@@ -315,20 +310,16 @@ fn is_same(a: &str, b: &str) -> bool {
 /// digits after a leading zero, which are compared as text.
 fn plain_parts(text: &str) -> Option<(&str, &str)> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     let padded = whole.len() > 1 && whole.starts_with('0');
-    (digits(whole) && digits(decimals) && !whole.is_empty() && !padded).then(|| (whole, decimals.trim_end_matches('0')))
+    let plain = is_digits(whole) && is_digits(decimals) && !whole.is_empty() && !padded;
+    plain.then(|| (whole, decimals.trim_end_matches('0')))
 }
 
 /// The last question of a chat; the whole prompt where there are no turns, and false.
 fn last_turn(prompt: &str) -> (&str, bool) {
     let start = TURNS.split(' ').filter_map(|turn| prompt.rfind(turn).map(|at| at + turn.len())).max();
     let text = &prompt[start.unwrap_or(0)..];
-    let mut from = text.len().saturating_sub(LONGEST);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    (&text[from..], start.is_some())
+    (&text[text.ceil_char_boundary(text.len().saturating_sub(LONGEST))..], start.is_some())
 }
 
 /// True if a number of the prompt stands behind words that make it an example.
@@ -341,44 +332,34 @@ fn is_example(tokens: &Tokens<'_>, at: usize) -> bool {
 
 /// True if a comma or a point stands between two digits.
 fn separates_digits(text: &str) -> bool {
-    let separates =
-        |three: &[u8]| three[0].is_ascii_digit() && matches!(three[1], b',' | b'.') && three[2].is_ascii_digit();
-    text.as_bytes().windows(3).any(separates)
+    text.as_bytes().windows(3).any(|three| matches!(three, [b'0'..=b'9', b',' | b'.', b'0'..=b'9']))
 }
 
 /// True if a completion writes a given number with points between its groups: `4.250` for 4250.
 fn writes_points(completion: &str, operands: &[String]) -> bool {
-    operands
-        .iter()
-        .filter(|operand| (4..=6).contains(&operand.len()) && operand.bytes().all(|b| b.is_ascii_digit()))
-        .any(|operand| {
-            let (thousands, rest) = operand.split_at(operand.len() - 3);
-            completion.contains(&format!("{thousands}.{rest}"))
-        })
+    let large = operands.iter().filter(|operand| (4..=6).contains(&operand.len()) && is_digits(operand));
+    let mut groups = large.map(|operand| operand.split_at(operand.len() - 3));
+    groups.any(|(thousands, rest)| completion.contains(&format!("{thousands}.{rest}")))
 }
 
 /// Decimals with a comma or groups with a point among the prompt's own numbers: `3,45`, `12.450,50`.
 fn has_decimal_comma(prompt: &str) -> bool {
-    let bytes = prompt.as_bytes();
-    let groups = |separator: char| {
-        prompt.match_indices(separator).any(|(at, _)| {
-            let group =
-                |from: usize| bytes.get(from..from + 3).is_some_and(|group| group.iter().all(u8::is_ascii_digit));
-            at > 0
-                && bytes[at - 1].is_ascii_digit()
-                && group(at + 1)
-                && bytes.get(at + 4) == Some(&(separator as u8))
-                && group(at + 5)
-        })
+    let behind = |separator: char| {
+        let digit_before = |at: usize| prompt[..at].ends_with(|c: char| c.is_ascii_digit());
+        prompt
+            .match_indices(separator)
+            .filter(move |&(at, _)| digit_before(at))
+            .map(|(at, _)| &prompt.as_bytes()[at + 1..])
     };
-    groups('.')
-        || prompt.match_indices(',').any(|(at, _)| {
-            let digits = bytes[at + 1..].iter().take(4).take_while(|b| b.is_ascii_digit()).count();
-            at > 0
-                && bytes[at - 1].is_ascii_digit()
-                && (digits == 1 || digits == 2)
-                && bytes.get(at + 1 + digits) != Some(&b',')
-        })
+    let groups = |behind: &[u8]| {
+        let group = |from: usize| behind.get(from..from + 3).is_some_and(|group| group.iter().all(u8::is_ascii_digit));
+        group(0) && behind.get(3) == Some(&b'.') && group(4)
+    };
+    let decimals = |behind: &[u8]| {
+        let digits = behind.iter().take(4).take_while(|b| b.is_ascii_digit()).count();
+        (digits == 1 || digits == 2) && behind.get(digits) != Some(&b',')
+    };
+    behind('.').any(groups) || behind(',').any(decimals)
 }
 
 /// Words with a capital letter in the last question of a story, but for its first.
@@ -393,7 +374,7 @@ fn names(prompt: &str) -> Vec<String> {
 fn stems(word: &str) -> Vec<String> {
     const LETTERS: usize = 5;
     let lower = word.to_lowercase();
-    if is_wide(&lower) {
+    if begins_wide(&lower) {
         let characters: Vec<char> = lower.chars().take(40).collect();
         return characters.windows(2).map(|two| two.iter().collect()).collect();
     }
@@ -418,13 +399,10 @@ static BASES: LazyLock<ByWord<&str>> = LazyLock::new(|| {
 fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64, Range<usize>) {
     const MOST: usize = 40;
     let ends = |at: usize| matches!(tokens.kind(at), Kind::Stop | Kind::Question | Kind::Line);
-    let count = tokens.tokens.len();
-    let end = (0..count).rev().find(|&at| tokens.kind(at) == Kind::Question).unwrap_or_else(|| {
-        (0..count)
-            .rev()
-            .find(|&at| !ends(at) && matches!(tokens.kind(at), Kind::Number(_)) || tokens.slice(at).len() > 2)
-            .map_or(0, |at| at + 1)
-    });
+    let all = || (0..tokens.tokens.len()).rev();
+    let tells = |&at: &usize| tokens.kind(at).is_number() || tokens.slice(at).len() > 2;
+    let asks = all().find(|&at| tokens.kind(at) == Kind::Question);
+    let end = asks.or_else(|| all().find(tells).map(|at| at + 1)).unwrap_or(0);
     let start = (0..end).rev().find(|&at| ends(at)).map_or(0, |at| at + 1);
     let common = any_of![FILLER, LINK, CONTEXT, SUBJECT, AND, OR, IF, OPERATOR, CONCLUDES];
     let tells = |&at: &usize| {
@@ -432,7 +410,7 @@ fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64, Range<usize>) {
         let word = tokens.slice(at);
         let total = meaning.has(any_of![TOTALS, RESULT, GIVES]);
         let says_nothing = meaning.has(common) && !total || meaning.has(Meaning::COMMON);
-        is_wide(word) || word.chars().count() >= 3 && !says_nothing
+        begins_wide(word) || word.chars().count() >= 3 && !says_nothing
     };
     let asked = first_of((start..end).filter(tells).flat_map(|at| stems(tokens.slice(at))), MOST);
     let means = |at: usize, meanings: Meaning| matches!(tokens.kind(at), Kind::Word(meaning) if meaning.has(meanings));
@@ -457,8 +435,8 @@ pub(super) fn side(tokens: &Tokens<'_>, range: Range<usize>) -> Option<bool> {
 }
 
 /// True for a word in a script that does not separate words.
-fn is_wide(word: &str) -> bool {
-    word.chars().next().is_some_and(|c| c as u32 >= 0x2e80)
+fn begins_wide(word: &str) -> bool {
+    word.starts_with(is_wide)
 }
 
 /// The first of some words, without repetition.
@@ -489,79 +467,48 @@ fn scales(tokens: &Tokens<'_>) -> Vec<usize> {
     (0..tokens.tokens.len()).filter(stated).filter_map(|at| scale(tokens.slice(at))).collect()
 }
 
-/// Quantities that questions ask for by their verbs, as answers name them.
-const TARGETS: [(&str, &str); 14] = [
-    ("number of digits", "digits"),
-    ("count the number", "count times occurrences occurrence"),
-    ("to decimal", "decimal"),
-    ("to binary", "binary"),
-    ("add two", "sum"),
-    ("subtract two", "difference"),
-    ("multiply two", "product"),
-    ("remainder", "remainder modulus"),
-    ("integer division", "quotient"),
-    ("divide two", "quotient remainder"),
-    ("reverse", "reverse reversed"),
-    ("maximal", "maximum maximal larger largest greater"),
-    ("minimal", "minimum minimal smaller smallest"),
-    ("to float", "float decimal"),
-];
+/// Phrases of instructions, and the quantities that they ask for, as answers name them.
+const TARGETS: &str = "number of digits:digits|count the number:count times occurrences occurrence|to decimal:decimal|to binary:binary|\
+     add two:sum|subtract two:difference|multiply two:product|remainder:remainder modulus|integer division:quotient|\
+     divide two:quotient remainder|reverse:reverse reversed|maximal:maximum maximal larger largest greater|\
+     minimal:minimum minimal smaller smallest|to float:float decimal";
 
 /// Words behind "how many", "in" and "how much": what the answer is counted in.
-fn units(tokens: &Tokens<'_>, words: &[usize]) -> Vec<String> {
+fn units(tokens: &Tokens<'_>) -> Vec<String> {
+    let lower = |at: usize| tokens.slice(at).to_lowercase();
+    let words: Vec<usize> = (0..tokens.tokens.len()).filter(|&at| tokens.kind(at).is_word()).collect();
     let mut units = Vec::new();
     for pair in words.windows(2) {
-        let (a, b) = (tokens.slice(pair[0]).to_ascii_lowercase(), tokens.slice(pair[1]).to_lowercase());
-        let beside = pair[1] == pair[0] + 1;
-        // "combien de jours"
-        let b = if matches!(b.as_str(), "de" | "of" | "d") {
-            // "how many of these towns"
-            let names = |at: &usize| {
-                let word = tokens.slice(*at).to_ascii_lowercase();
-                !matches!(word.as_str(), "the" | "these" | "those" | "his" | "her" | "their" | "them")
-            };
-            (pair[1] + 1..pair[1] + 4).find(names).map_or_else(String::new, |at| tokens.slice(at).to_lowercase())
+        let (before, at) = (pair[0], pair[1]);
+        // "combien de jours", "how many of these towns"
+        let names = |at: &usize| !tokens.is(*at, "the these those his her their them");
+        let unit = if tokens.is(at, "de of d") {
+            (at + 1..at + 4).find(names).map_or_else(String::new, lower)
         } else {
-            b
+            lower(at)
         };
-        let named = !tokens.kind(pair[1]).means(NO_UNIT) && !matches!(b.as_str(), "all" | "total");
-        if beside && named && tokens.means(pair[0], Meaning::COUNTED) && b.len() > 1 {
-            units.push(b);
+        let named = !tokens.means(at, NO_UNIT) && !is_among(&unit, "all total");
+        if at == before + 1 && named && tokens.means(before, Meaning::COUNTED) && unit.len() > 1 {
+            units.push(unit);
         }
         // "2.5小时行驶多少千米"
         for asks in ["多少", "几", "몇", "何"] {
-            for run in [&a, &tokens.slice(pair[1]).to_lowercase()] {
-                let unit: String =
-                    run.split_once(asks).map_or_else(String::new, |(_, unit)| unit.chars().take(1).collect());
-                if !unit.is_empty() && !units.contains(&unit) {
-                    units.push(unit);
-                }
+            for run in [tokens.slice(before), tokens.slice(at)] {
+                let unit = run
+                    .split_once(asks)
+                    .and_then(|(_, unit)| unit.chars().next())
+                    .map(|c| c.to_lowercase().to_string());
+                units.extend(unit.filter(|unit| !units.contains(unit)));
             }
         }
     }
     units
 }
 
-/// Short forms of units and how the units begin.
-const SHORT_UNITS: [(&str, &str); 17] = [
-    ("l", "litr liter"),
-    ("ml", "millil"),
-    ("km", "kilom quilôm chilom"),
-    ("m", "metr meter mètre"),
-    ("cm", "centim zentim"),
-    ("mm", "millim"),
-    ("kg", "kilog kilo quilo chilo"),
-    ("g", "gram"),
-    ("h", "hour stund heure hora ore"),
-    ("hr", "hour"),
-    ("hrs", "hour"),
-    ("min", "minut"),
-    ("mins", "minut"),
-    ("s", "second sekund segund"),
-    ("sec", "second"),
-    ("t", "ton"),
-    ("€", "euro"),
-];
+/// Short forms of units, and how the units begin, between strokes.
+const SHORT_UNITS: &str = "l litr liter|ml millil|km kilom quilôm chilom|m metr meter mètre|cm centim zentim|mm millim|\
+     kg kilog kilo quilo chilo|g gram|h hour stund heure hora ore|hr hour|hrs hour|min minut|mins minut|\
+     s second sekund segund|sec second|t ton|€ euro";
 
 /// The words in lower case, hashed.
 fn hash(words: [&str; 3]) -> u64 {

@@ -93,29 +93,16 @@ pub struct Reading {
 impl Mark {
     /// The name in evidence and tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Mark::Boxed => "boxed",
-            Mark::Marker => "marker",
-            Mark::Bold => "bold",
-            Mark::OnlyNumber => "only_number",
-            Mark::Sentence => "sentence",
-            Mark::LastLine => "last_line",
-        }
+        // In the order of the variants.
+        ["boxed", "marker", "bold", "only_number", "sentence", "last_line"][self as usize]
     }
 }
 
 impl NoAnswer {
     /// The name in evidence and failure classes.
     pub fn name(self) -> &'static str {
-        match self {
-            NoAnswer::Empty => "empty",
-            NoAnswer::OnlyThinking => "only_thinking",
-            NoAnswer::NoNumber => "no_number",
-            NoAnswer::Unevaluated => "unevaluated",
-            NoAnswer::Refused => "refused",
-            NoAnswer::Rivals => "rivals",
-            NoAnswer::Truncated => "truncated",
-        }
+        // In the order of the variants.
+        ["empty", "only_thinking", "no_number", "unevaluated", "refused", "rivals", "truncated"][self as usize]
     }
 }
 

@@ -1,7 +1,7 @@
 //! Relations between the mentions of a text: later ones, withdrawn ones, contradictions.
 use std::collections::HashMap;
 
-use super::feature::Feature as F;
+use super::feature::{Feature as F, these};
 use super::mention::Mention;
 use super::piece::Piece;
 use super::scan::Scan;
@@ -129,29 +129,10 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
         }
         // Where a number stands says nothing for one that is about something else.
         if tier == 0 {
-            features.remove(&[
-                F::AfterResult,
-                F::AskedUnit,
-                F::EndsSentence,
-                F::BeginsSentence,
-                F::LastOfSentence,
-                F::OnlyOfSentence,
-                F::LastSentence,
-                F::OnlySentence,
-                F::CueLink,
-                F::CueGives,
-                F::CueConcludes,
-                F::CueColon,
-                F::CueWith,
-                F::CueTo,
-                F::CueOther,
-                F::CueComma,
-                F::CueContext,
-                F::Times,
-                F::AskedOne,
-                F::AskedTwo,
-                F::AskedThree,
-                F::Concludes,
+            features.remove(these![
+                AfterResult AskedUnit EndsSentence BeginsSentence LastOfSentence OnlyOfSentence LastSentence OnlySentence
+                CueLink CueGives CueConcludes CueColon CueWith CueTo CueOther CueComma CueContext Times AskedOne AskedTwo
+                AskedThree Concludes
             ]);
         }
         mentions[index].features = features;

@@ -10,9 +10,7 @@ impl Scan<'_> {
     /// `1.`, `2)` and `(3)` at the beginnings of lines that count upwards.
     pub(super) fn exclude_list_markers(&mut self) {
         let tokens = self.tokens;
-        let mut expected = 1u32;
-        let mut first: Option<usize> = None;
-        let mut line_start = true;
+        let (mut expected, mut first, mut line_start) = (1u32, None::<usize>, true);
         for at in 0..tokens.tokens.len() {
             match tokens.kind(at) {
                 Kind::Line | Kind::Rule | Kind::Program => {
@@ -27,29 +25,26 @@ impl Scan<'_> {
             }
             let Some(number) = tokens.number(at) else { continue };
             let closes = matches!(tokens.kind(at + 1), Kind::Stop | Kind::Close);
-            let cut =
-                self.truncated && at + 2 >= tokens.tokens.len() && expected > 2 && number.text.parse() == Ok(expected);
-            let more = cut
-                || !matches!(tokens.kind(at + 2), Kind::Line | Kind::End | Kind::Rule) && at + 2 < tokens.tokens.len();
+            let behind = tokens.kind(at + 2);
+            let ends = at + 2 >= tokens.tokens.len();
+            let cut = self.truncated && ends && expected > 2 && number.text.parse() == Ok(expected);
+            let more = cut || !ends && !matches!(behind, Kind::Line | Kind::End | Kind::Rule);
             let small = number.text.len() <= 2 && number.spelling == Spelling::Integer;
-            if !(closes && more && small)
-                || tokens.text.as_bytes().get(number.end).is_none_or(|b| !matches!(b, b'.' | b')'))
-            {
+            let marked = matches!(tokens.text.as_bytes().get(number.end), Some(b'.' | b')'));
+            if !(closes && more && small && marked) {
                 continue;
             }
             let Ok(value) = number.text.parse::<u32>() else { continue };
             // A completion may go on with the number that was asked for.
             if value == 1 {
-                first = Some(at);
-                expected = 2;
+                (first, expected) = (Some(at), 2);
                 // One point alone is a list only where words follow.
                 self.excluded[at] =
-                    !(self.question.open_ended && at == 0) && matches!(tokens.kind(at + 2), Kind::Word(_) | Kind::Bold);
+                    !(self.question.open_ended && at == 0) && (behind.is_word() || behind == Kind::Bold);
             } else if value == expected && expected > 1 {
-                if let Some(first) = first.take() {
-                    self.excluded[first] = true;
+                for marker in first.take().into_iter().chain([at]) {
+                    self.excluded[marker] = true;
                 }
-                self.excluded[at] = true;
                 expected += 1;
             } else if at > 0 && self.is_number(at + 2) {
                 // `2. 71+49=?`
@@ -61,8 +56,7 @@ impl Scan<'_> {
     /// `A) 81`, `(b) 93`, `Option C: 97` at the beginnings of lines: none of them is stated, but a letter may choose one.
     pub(super) fn find_options(&mut self) {
         let tokens = self.tokens;
-        let mut line_start = true;
-        let mut found: Vec<(char, usize)> = Vec::new();
+        let (mut line_start, mut found) = (true, Vec::new());
         for at in 0..tokens.tokens.len() {
             match tokens.kind(at) {
                 Kind::Line => line_start = true,
@@ -71,14 +65,10 @@ impl Scan<'_> {
                 Kind::Word(_) if line_start => {
                     line_start = false;
                     let letter = letter(tokens.slice(at)).filter(|letter| ('a'..='h').contains(letter));
-                    let mut number = at + 2;
-                    while matches!(tokens.kind(number), Kind::Bold | Kind::Close) {
-                        number += 1;
-                    }
+                    let passes = |at: &usize| matches!(tokens.kind(*at), Kind::Bold | Kind::Close);
+                    let number = (at + 2..).find(|at| !passes(at)).unwrap_or(at);
                     let closed = matches!(tokens.kind(at + 1), Kind::Close | Kind::Stop | Kind::Colon | Kind::Other);
-                    if closed && self.is_number(number) {
-                        found.extend(letter.map(|letter| (letter, number)));
-                    }
+                    found.extend(letter.filter(|_| closed && self.is_number(number)).map(|letter| (letter, number)));
                 }
                 _ => line_start = false,
             }
@@ -96,44 +86,40 @@ impl Scan<'_> {
         if lists && !self.words(range).any(|at| self.means(at, any_of![LINK, CONFIRMS]) && at != names) {
             return None;
         }
-        (range.clone()).rev().filter(|&at| at != names).find_map(|at| self.option(self.slice(at)))
-    }
-
-    /// The number of an option by its letter.
-    fn option(&self, letter: &str) -> Option<usize> {
-        let letter = self::letter(letter)?;
-        self.options.iter().find(|(option, _)| *option == letter).map(|(_, number)| *number)
+        let option = |at: usize| {
+            let letter = letter(self.slice(at)).filter(|_| at != names)?;
+            self.options.iter().find(|(option, _)| *option == letter).map(|(_, number)| *number)
+        };
+        range.clone().rev().find_map(option)
     }
 
     /// Step 2, page 112, 3 significant figures, 12 May.
     pub(super) fn is_label(&self, at: usize) -> bool {
-        let before = at.checked_sub(1).map_or(Meaning::default(), |before| self.tokens.meaning(before));
+        let before = at.wrapping_sub(1);
+        let (word, behind) = (self.slice(before), self.slice(at + 1));
         // "day 6" where a day was asked for
-        let asked = at > 0 && self.question.asked_words(self.slice(at - 1)) != 0;
-        let label = before.has(Meaning::LABEL) && !before.has(Meaning::ANSWER) && !asked;
-        let no = label && at.checked_sub(1).is_some_and(|before| self.is(before, "no"));
-        let hashed = matches!(at.checked_sub(1).map(|before| self.slice(before)), Some("#" | "§" | "№" | "©"));
-        let behind = self.slice(at + 1);
+        let asked = at > 0 && self.question.asked_words(word) != 0;
+        let label =
+            self.means(before, Meaning::LABEL) && !self.means(before, Meaning::ANSWER) && !self.is(before, "no");
+        let hashed = matches!(word, "#" | "§" | "№" | "©");
         let figures = self.is(at + 1, "significant sig decimal decimals");
-        let month = before.has(Meaning::MONTH) && self.slice(at - 1).len() > 2 || {
-            self.means(at + 1, Meaning::MONTH) && behind.starts_with(char::is_uppercase)
-        };
+        let behind_month = self.means(before, Meaning::MONTH);
+        let month = behind_month && word.len() > 2
+            || self.means(at + 1, Meaning::MONTH) && behind.starts_with(char::is_uppercase);
         // The year behind "12 May".
-        let year = !self.question.asks_year
-            && at >= 2
-            && self.means(at - 1, Meaning::MONTH)
-            && self.slice(at - 1).starts_with(char::is_uppercase);
+        let year = !self.question.asks_year && at >= 2 && behind_month && word.starts_with(char::is_uppercase);
         // "the fourth quarter", "the second half"
-        let part = self.is(at, "quarter half")
-            && at.checked_sub(1).is_some_and(|before| {
-                self.is(before, "first second third fourth last final this next")
-                    || self.number(before).is_some_and(|number| number.ordinal)
-            });
-        part || (label && !no)
+        let nth = self.is(before, "first second third fourth last final this next")
+            || self.number(before).is_some_and(|number| number.ordinal);
+        label && !asked
             || hashed
             || figures
-            || (month && self.number(at).is_some_and(|n| n.text.len() <= if self.question.asks_year { 2 } else { 4 }))
             || year
+            || month
+                && self
+                    .number(at)
+                    .is_some_and(|number| number.text.len() <= if self.question.asks_year { 2 } else { 4 })
+            || nth && self.is(at, "quarter half")
     }
 
     /// An argument of a function: `range(5)`, `max(3, 7)`.

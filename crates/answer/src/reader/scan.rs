@@ -4,7 +4,7 @@ use std::ops::Range;
 use super::Form;
 use super::numeral::Spelling;
 use super::question::Question;
-use super::token::{Kind, Number, Tokens};
+use super::token::{Kind, Number, Token, Tokens};
 use super::value;
 use super::vocabulary::{Meaning, any_of};
 
@@ -38,22 +38,16 @@ pub(super) const NO_UNIT: Meaning = any_of![
 impl<'a> Scan<'a> {
     /// Looks the numbers of a text over.
     pub(super) fn new(question: &'a Question, tokens: &'a Tokens<'a>, truncated: bool) -> Self {
+        let asked = |token: &Token| {
+            if token.kind.is_word() { question.asked_words(&tokens.text[token.start..token.end]) } else { 0 }
+        };
         let mut scan = Scan {
             question,
             tokens,
             truncated,
             excluded: vec![false; tokens.tokens.len()],
             markers: Vec::new(),
-            asked: tokens
-                .tokens
-                .iter()
-                .enumerate()
-                .map(
-                    |(at, token)| {
-                        if matches!(token.kind, Kind::Word(_)) { question.asked_words(tokens.slice(at)) } else { 0 }
-                    },
-                )
-                .collect(),
+            asked: tokens.tokens.iter().map(asked).collect(),
             options: Vec::new(),
             end: tokens.text.trim_end_matches(['*', '`', '$', '}']).len(),
         };
@@ -61,20 +55,17 @@ impl<'a> Scan<'a> {
         scan.markers = scan.excluded.clone();
         scan.find_options();
         for at in 0..tokens.tokens.len() {
-            if let Some(number) = tokens.number(at) {
-                // A fraction that is the operation which was asked for gives the question back.
-                let spaced = tokens.slice(at).contains(' ');
-                let given_back = number.spelling == Spelling::Fraction
-                    && (question.is_asked_operation(&[number]) || question.is_only_operand(number))
-                    && (question.form != Form::Fraction || spaced);
-                let excluded = number.name
-                    || given_back
-                    || number.spelling == Spelling::None
-                    || scan.is_label(at)
-                    || scan.is_argument(at)
-                    || scan.is_quoted_example(at);
-                scan.excluded[at] |= excluded;
-            }
+            let Some(number) = tokens.number(at) else { continue };
+            // A fraction that is the operation which was asked for gives the question back.
+            let given_back = number.spelling == Spelling::Fraction
+                && (question.is_asked_operation(&[number]) || question.is_only_operand(number))
+                && (question.form != Form::Fraction || tokens.slice(at).contains(' '));
+            scan.excluded[at] |= number.name
+                || given_back
+                || number.spelling == Spelling::None
+                || scan.is_label(at)
+                || scan.is_argument(at)
+                || scan.is_quoted_example(at);
         }
         scan
     }
@@ -102,11 +93,11 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn is_number(&self, at: usize) -> bool {
-        matches!(self.kind(at), Kind::Number(_))
+        self.kind(at).is_number()
     }
 
     pub(super) fn is_word(&self, at: usize) -> bool {
-        matches!(self.kind(at), Kind::Word(_))
+        self.kind(at).is_word()
     }
 
     /// True if a word has one of some meanings.
@@ -131,15 +122,9 @@ impl<'a> Scan<'a> {
 
     /// True if the end of the text cuts a number.
     pub(super) fn is_cut(&self, at: usize) -> bool {
-        let Some(number) = self.number(at) else { return false };
-        if !self.truncated {
-            return false;
-        }
-        if number.end >= self.end {
-            return true;
-        }
-        if self.end - number.end > 8 {
-            return false;
+        let Some(number) = self.number(at).filter(|_| self.truncated) else { return false };
+        if number.end >= self.end || self.end - number.end > 8 {
+            return number.end >= self.end;
         }
         let rest = &self.tokens.text[number.end..self.end];
         // "87." may be the beginning of 87.5 where decimals were asked for.
@@ -151,10 +136,8 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn same(&self, a: usize, b: usize) -> bool {
-        match (self.number(a), self.number(b)) {
-            (Some(a), Some(b)) => a.text == b.text || value::same(&a.text, &b.text),
-            _ => false,
-        }
+        let both = self.number(a).zip(self.number(b));
+        both.is_some_and(|(a, b)| a.text == b.text || value::same(&a.text, &b.text))
     }
 
     /// True for marks that say nothing about the number beside them.
@@ -163,7 +146,7 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn is_unit(&self, at: usize) -> bool {
-        matches!(self.kind(at), Kind::Word(meaning) if !meaning.has(NO_UNIT))
+        self.is_word(at) && !self.means(at, NO_UNIT)
     }
 
     /// The first token behind a number, its marks and its unit, and whether there was a unit.

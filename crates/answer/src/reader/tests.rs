@@ -92,10 +92,10 @@ fn hostile_texts_take_time_in_proportion() {
         "~~a~~".repeat(LENGTH / 5),
         "\\begin{".repeat(LENGTH / 7),
         "<|channel|>analysis".repeat(LENGTH / 19),
+        "{".repeat(LENGTH / 2) + &"}".repeat(LENGTH / 2),
+        "\\boxed{".repeat(LENGTH / 8) + "5" + &"}".repeat(LENGTH / 8),
+        "\\frac{".repeat(LENGTH / 8) + "5" + &"}{2}".repeat(LENGTH / 8),
     ]);
-    texts.push("{".repeat(LENGTH / 2) + &"}".repeat(LENGTH / 2));
-    texts.push("\\boxed{".repeat(LENGTH / 8) + "5" + &"}".repeat(LENGTH / 8));
-    texts.push("\\frac{".repeat(LENGTH / 8) + "5" + &"}{2}".repeat(LENGTH / 8));
     for text in texts {
         for truncated in [false, true] {
             let begun = Instant::now();
@@ -147,33 +147,29 @@ fn what_is_told_beside_the_answer() {
 
 #[test]
 fn numbers_are_read_as_they_are_written_in_many_languages() {
-    for (prompt, completion, wanted) in [
-        ("كم كتابا بقي؟", "بقي خمسة وثلاثون كتابا.", Some("35")),
-        ("كم كتابا بقي؟", "المجموع خمس عشرة كتابا.", Some("15")),
-        ("كم كتابا بقي؟", "العدد هو مئة وعشرون كتابا.", Some("120")),
-        ("كم كتابا بقي؟", "الجواب هو ثلاثمئة وخمسة وأربعون.", Some("345")),
-        ("كم كتابا بقي؟", "الجواب: ألفان وخمسمئة.", Some("2500")),
-        ("كم كتابا بقي؟", "بقي أحد عشر كتابا.", Some("11")),
-        ("小明有多少本书？", "小明有三百二十五本书。", Some("325")),
-        ("一共多少？", "一共是两千零五元。", Some("2005")),
-        ("How much?", "It is 4 10/3.", None),
-        ("How much is it?", "The result is 3-1/2.", Some("7/2")),
-        ("What fraction?", "It comes to five over eight.", Some("5/8")),
-        ("How much is it?", "It is 8.0E+06.", Some("8.0e6")),
-        ("How much is it?", "It is 9.3 e 8.", Some("9.3e8")),
-        ("Wie lang ist das Band in Metern?", "Das Band ist 3,4 Meter lang.", Some("3.4")),
-        ("Quelle est la longueur ?", "La longueur est de 3,4 mètres.", Some("3.4")),
-        ("¿Cuánto mide?", "Mide 3,4 metros.", Some("3.4")),
-        ("What is the balance?", "The balance is **- $5**.", Some("-5")),
-        ("What is the value?", "The value is $- 5$.", Some("-5")),
-        ("How many?", "Result:\n- 5 apples", Some("5")),
-        ("What fraction is it?", "The answer is ${10}/{11}$.", Some("10/11")),
+    // Prompts, their completions and the numbers that are read, if one is.
+    for (prompt, cases) in [
+        (
+            "كم كتابا بقي؟",
+            "بقي خمسة وثلاثون كتابا.⇒35¦المجموع خمس عشرة كتابا.⇒15¦العدد هو مئة وعشرون كتابا.⇒120¦\
+         الجواب هو ثلاثمئة وخمسة وأربعون.⇒345¦الجواب: ألفان وخمسمئة.⇒2500¦بقي أحد عشر كتابا.⇒11",
+        ),
+        ("小明有多少本书？", "小明有三百二十五本书。⇒325"),
+        ("一共多少？", "一共是两千零五元。⇒2005"),
+        ("How much?", "It is 4 10/3.⇒"),
+        ("How much is it?", "The result is 3-1/2.⇒7/2¦It is 8.0E+06.⇒8.0e6¦It is 9.3 e 8.⇒9.3e8"),
+        ("What fraction?", "It comes to five over eight.⇒5/8"),
+        ("Wie lang ist das Band in Metern?", "Das Band ist 3,4 Meter lang.⇒3.4"),
+        ("Quelle est la longueur ?", "La longueur est de 3,4 mètres.⇒3.4"),
+        ("¿Cuánto mide?", "Mide 3,4 metros.⇒3.4"),
+        ("What is the balance?", "The balance is **- $5**.⇒-5"),
+        ("What is the value?", "The value is $- 5$.⇒-5"),
+        ("How many?", "Result:\n- 5 apples⇒5"),
+        ("What fraction is it?", "The answer is ${10}/{11}$.⇒10/11"),
     ] {
-        let reading = read(&Asked { prompt, form: Form::Number }, completion, false);
-        let same = match (reading.text(), wanted) {
-            (Some(read), Some(wanted)) => super::same_number(read, wanted),
-            (read, wanted) => read == wanted,
-        };
-        assert!(same, "{completion}: {:?} instead of {wanted:?}", reading.text());
+        for (completion, wanted) in cases.split('¦').map(|case| case.split_once('⇒').unwrap()) {
+            let reading = read(&Asked { prompt, form: Form::Number }, completion, false);
+            assert!(same_number(reading.text().unwrap_or_default(), wanted), "{completion}: {:?}", reading.text());
+        }
     }
 }

@@ -54,6 +54,24 @@ impl Kind {
     pub fn means(self, wanted: Meaning) -> bool {
         matches!(self, Kind::Word(meaning) if meaning.has(wanted))
     }
+
+    pub fn is_word(self) -> bool {
+        matches!(self, Kind::Word(_))
+    }
+
+    pub fn is_number(self) -> bool {
+        matches!(self, Kind::Number(_))
+    }
+
+    /// True for the end of something that has a value.
+    pub fn is_value(self) -> bool {
+        matches!(self, Kind::Number(_) | Kind::Close)
+    }
+
+    /// True for the end of something that an operator may follow.
+    pub fn is_operand(self) -> bool {
+        self.is_value() || self.is_word()
+    }
 }
 
 /// A piece of the text.
@@ -89,6 +107,11 @@ pub struct Tokens<'t> {
     pub text: &'t str,
     pub tokens: Vec<Token>,
     pub numbers: Vec<Number>,
+}
+
+/// True for a character of a script that does not separate words.
+pub fn is_wide(c: char) -> bool {
+    c as u32 >= 0x2e80
 }
 
 /// True if a word is one of some words, in lower case and with spaces between them. The case of ASCII letters does not count.
@@ -136,14 +159,6 @@ impl<'t> Tokens<'t> {
             Kind::Word(_) => true,
             Kind::Number(index) => self.numbers[index].spelling == Spelling::Words,
             _ => false,
-        }
-    }
-
-    /// The meanings of a word; none of another token.
-    pub fn meaning(&self, at: usize) -> Meaning {
-        match self.kind(at) {
-            Kind::Word(meaning) => meaning,
-            _ => Meaning::default(),
         }
     }
 

@@ -229,15 +229,10 @@ impl Meaning {
 
 static MEANINGS: LazyLock<ByWord<Meaning>> = LazyLock::new(|| {
     let mut meanings: ByWord<Meaning> = HashMap::default();
-    for &(meaning, words) in WORDS {
-        for word in words.split_whitespace() {
-            let entry = meanings.entry(word).or_default();
-            *entry = entry.with(meaning);
-        }
-    }
-    for word in numerals() {
+    let rows = WORDS.iter().flat_map(|&(meaning, words)| words.split_whitespace().map(move |word| (word, meaning)));
+    for (word, meaning) in rows.chain(numerals().map(|word| (word, Meaning::NUMERAL))) {
         let entry = meanings.entry(word).or_default();
-        *entry = entry.with(Meaning::NUMERAL);
+        *entry = entry.with(meaning);
     }
     meanings
 });
@@ -277,34 +272,23 @@ pub fn meaning(word: &str) -> Meaning {
         None if word.is_ascii() || word.len() > 64 => None,
         None => MEANINGS.get(word.to_lowercase().as_str()),
     };
-    if let Some(&known) = known {
-        return known;
+    match known {
+        Some(&known) => known,
+        None if word.is_ascii() => Meaning::default(),
+        None => unspaced(word),
     }
-    if word.is_ascii() {
-        return Meaning::default();
-    }
-    unspaced(word)
 }
 
 /// Meanings of a run of letters in a script that does not separate words.
 fn unspaced(run: &str) -> Meaning {
-    let mut meaning = Meaning::default();
     if !run.chars().any(|c| c >= '\u{e00}') {
-        return meaning;
+        return Meaning::default();
     }
     // What matters stands right before the number.
     let tail: String = run.chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect();
-    for &(found, parts) in UNSPACED {
-        if parts.split(' ').any(|part| tail.contains(part)) {
-            meaning = meaning.with(found);
-        }
-    }
-    for &(found, ends) in UNSPACED_ENDS {
-        if ends.split(' ').any(|end| tail.ends_with(end)) {
-            meaning = meaning.with(found);
-        }
-    }
-    meaning
+    let within = UNSPACED.iter().filter(|(_, parts)| parts.split(' ').any(|part| tail.contains(part)));
+    let ending = UNSPACED_ENDS.iter().filter(|(_, ends)| ends.split(' ').any(|end| tail.ends_with(end)));
+    within.chain(ending).fold(Meaning::default(), |meaning, (more, _)| meaning.with(*more))
 }
 
 #[cfg(test)]

@@ -53,8 +53,7 @@ pub(super) fn groups(text: &str, mut at: usize) -> Vec<Group> {
     let mut pairs = 0;
     let mut ending = false;
     while let Some((before, length)) = separator(text, at) {
-        let mut run = String::new();
-        let end = digits(text, at + length, &mut run);
+        let (run, end) = digits(text, at + length);
         if run.is_empty() {
             break;
         }
@@ -84,39 +83,28 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
         // What follows is more of the same: one group of several.
         let more = |by: Separator| next.is_some_and(|next| next.before == by && next.digits.len() == 3);
         let decimal = match group.before {
-            Separator::Group => {
-                if !(three || grouped == Some(Separator::Group) || indian(&groups[place..])) {
-                    break;
-                }
+            Separator::Group if three || grouped == Some(Separator::Group) || indian(&groups[place..]) => false,
+            Separator::Space
+                if !style.spaced && joins(grouped) && (first < 3 || next.is_none() || more(Separator::Space)) =>
+            {
                 false
             }
-            Separator::Space => {
-                let room = !style.spaced
-                    && joins(grouped)
-                    && first <= 3
-                    && (first < 3 || next.is_none() || more(Separator::Space));
-                if !room {
-                    break;
-                }
-                false
-            }
+            Separator::Group | Separator::Space => break,
             Separator::Comma => match grouped {
                 Some(Separator::Point | Separator::Space) => true,
                 Some(Separator::Comma) if three || indian(&groups[place..]) => false,
-                Some(_) => break,
                 None if indian(&groups[place..]) && can_group => false,
                 None if three && can_group => {
                     let several = more(Separator::Comma) || next.is_some_and(|next| next.before == Separator::Point);
                     !several && (style.decimals || (style.decimal_comma && !style.integer))
                 }
                 // `1,2` is a list where nobody writes decimals with a comma.
-                None if style.decimals || style.decimal_comma || (!style.integer && group.digits.len() == 2) => {
-                    if next.is_some_and(|next| next.before == Separator::Comma) {
-                        break;
-                    }
+                None if (style.decimals || style.decimal_comma || (!style.integer && group.digits.len() == 2))
+                    && next.is_none_or(|next| next.before != Separator::Comma) =>
+                {
                     true
                 }
-                None => break,
+                _ => break,
             },
             Separator::Point => match grouped {
                 Some(Separator::Point) if three => false,
@@ -133,15 +121,11 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
         if decimal {
             number.text.push('.');
             number.text.push_str(&group.digits);
-            number.spelling = Spelling::Decimal;
-            number.end = group.end;
+            (number.spelling, number.end) = (Spelling::Decimal, group.end);
             // A second point makes it a version, a date or an address.
-            if group.before == Separator::Point
-                && let Some(next) = next
-                && next.before == Separator::Point
-            {
-                let end = groups[place..].iter().take_while(|group| group.before == Separator::Point).last();
-                return not_a_number(number, end.map_or(next.end, |last| last.end));
+            if group.before == Separator::Point && next.is_some_and(|next| next.before == Separator::Point) {
+                let points = groups[place..].iter().take_while(|group| group.before == Separator::Point);
+                return not_a_number(number, points.last().map_or(group.end, |last| last.end));
             }
             break;
         }
@@ -150,20 +134,11 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
         grouped = Some(group.before);
     }
     // Digits of a repeating decimal in brackets: `0.1(6)`, `0.(27)`.
-    if number.spelling == Spelling::Integer && text[number.end..].starts_with(".(") {
-        let mut period = String::new();
-        let end = digits(text, number.end + 2, &mut period);
+    let point = if number.spelling == Spelling::Integer { "." } else { "" };
+    if let Some(inside) = text[number.end..].strip_prefix(point).and_then(|behind| behind.strip_prefix('(')) {
+        let (period, end) = digits(text, text.len() - inside.len());
         if !period.is_empty() && text[end..].starts_with(')') {
-            number.text = format!("{}.{period}", number.text);
-            return Scanned { spelling: Spelling::Decimal, end: end + 1, ..number };
-        }
-    }
-    if number.spelling == Spelling::Decimal && text[number.end..].starts_with('(') {
-        let mut period = String::new();
-        let end = digits(text, number.end + 1, &mut period);
-        if !period.is_empty() && text[end..].starts_with(')') {
-            number.text.push_str(&period);
-            number.end = end + 1;
+            number = Scanned { text: number.text + point + &period, spelling: Spelling::Decimal, end: end + 1 };
         }
     }
     number
@@ -171,15 +146,7 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
 
 /// Groups of two digits up to a last one of three: `12,43,567`.
 fn indian(groups: &[Group]) -> bool {
-    let by = groups[0].before;
-    let run = groups.iter().take_while(|group| group.before == by);
-    let mut twos = 0;
-    for group in run {
-        match group.digits.len() {
-            2 => twos += 1,
-            3 => return twos > 0,
-            _ => return false,
-        }
-    }
-    false
+    let mut lengths =
+        groups.iter().take_while(|group| group.before == groups[0].before).map(|group| group.digits.len());
+    groups[0].digits.len() == 2 && lengths.find(|&length| length != 2) == Some(3)
 }

@@ -1,5 +1,5 @@
 //! Powers of ten behind a number.
-use super::script::{char_at, digits, is_minus, superscript};
+use super::script::{digits, is_minus, superscript};
 use super::{Scanned, Spelling};
 
 /// The power of ten that stands behind a number: `e16`, `E+16`, `× 10^{16}`, `·10³`, `\times 10^4`; of `10^16` itself too.
@@ -10,24 +10,18 @@ pub(super) fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usiz
     let letter = rest.strip_prefix(['e', 'E']).or_else(|| upright.iter().find_map(|letter| rest.strip_prefix(letter)));
     if let Some(behind) = letter {
         let (power, end) = exponent(text, text.len() - behind.len())?;
-        let letter = char_at(text, end).is_some_and(|c| c.is_alphabetic() && c.is_ascii());
-        return (!letter).then_some((power, end));
+        return (!text[end..].starts_with(|c: char| c.is_ascii_alphabetic())).then_some((power, end));
     }
     // `9.3 e 8`: no word between two numbers of one.
     if number.spelling == Spelling::Decimal
         && number.text.find('.') == Some(1)
         && let Some(behind) = rest.strip_prefix(" e ").or_else(|| rest.strip_prefix(" E "))
-        && let Some((power, end)) = exponent(text, text.len() - behind.len())
-    {
-        return Some((power, end));
-    }
-    if number.spelling == Spelling::Integer
-        && number.text == "10"
-        && let Some(power) = raised(text, at)
+        && let Some(power) = exponent(text, text.len() - behind.len())
     {
         return Some(power);
     }
-    if let Some(power) = in_words(text, at) {
+    let ten = number.spelling == Spelling::Integer && number.text == "10";
+    if let Some(power) = ten.then(|| raised(text, at)).flatten().or_else(|| in_words(text, at)) {
         return Some(power);
     }
     let times = rest.trim_start_matches([' ', '\u{a0}', '\u{2009}']);
@@ -35,13 +29,8 @@ pub(super) fn power_of_ten(text: &str, number: &Scanned) -> Option<(String, usiz
         .into_iter()
         .find(|sign| times.starts_with(sign))?;
     let ten = times[sign.len()..].trim_start_matches([' ', '\u{a0}', '\u{2009}', '{']);
-    let mut run = String::new();
-    let ten_at = text.len() - ten.len();
-    let end = digits(text, ten_at, &mut run);
-    if run != "10" {
-        return None;
-    }
-    raised(text, end)
+    let (run, end) = digits(text, text.len() - ten.len());
+    raised(text, end).filter(|_| run == "10")
 }
 
 /// "times ten to the power of 15"
@@ -71,30 +60,21 @@ fn raised(text: &str, at: usize) -> Option<(String, usize)> {
     }
     let behind = rest.strip_prefix("**").or_else(|| rest.strip_prefix('^')).or_else(|| rest.strip_prefix("<sup>"))?;
     let inner = behind.trim_start_matches([' ', '{', '(']);
-    let (power, mut end) = exponent(text, text.len() - inner.len())?;
-    for close in ["}", ")", "</sup>"] {
-        if text[end..].starts_with(close) && inner.len() < behind.len() + usize::from(close == "</sup>") {
-            end += close.len();
-            break;
-        }
-    }
-    Some((power, end))
+    let (power, end) = exponent(text, text.len() - inner.len())?;
+    let closes =
+        |close: &&str| text[end..].starts_with(close) && inner.len() < behind.len() + usize::from(*close == "</sup>");
+    let close = ["}", ")", "</sup>"].into_iter().find(closes);
+    Some((power, end + close.map_or(0, str::len)))
 }
 
 /// A signed whole number: canonical, without a plus sign and leading zeros.
 fn exponent(text: &str, at: usize) -> Option<(String, usize)> {
-    let mut written = String::new();
-    let sign = char_at(text, at)?;
-    let negative = is_minus(sign);
-    let start = if negative || sign == '+' { at + sign.len_utf8() } else { at };
-    let end = digits(text, start, &mut written);
+    let sign = text[at..].chars().next().filter(|&c| is_minus(c) || c == '+');
+    let (written, end) = digits(text, at + sign.map_or(0, char::len_utf8));
     if !(1..=6).contains(&written.len()) {
         return None;
     }
     let power = written.trim_start_matches('0');
-    Some(match (power, negative) {
-        ("", _) => ("0".to_owned(), end),
-        (power, true) => (format!("-{power}"), end),
-        (power, false) => (power.to_owned(), end),
-    })
+    let minus = if sign.is_some_and(is_minus) && !power.is_empty() { "-" } else { "" };
+    Some((format!("{minus}{}", if power.is_empty() { "0" } else { power }), end))
 }

@@ -8,27 +8,21 @@ const ZEROS: [u32; 38] = [
 ];
 
 /// Single characters that are fractions.
-pub(super) const FRACTIONS: [(char, &str); 19] = [
-    ('½', "1/2"),
-    ('⅓', "1/3"),
-    ('⅔', "2/3"),
-    ('¼', "1/4"),
-    ('¾', "3/4"),
-    ('⅕', "1/5"),
-    ('⅖', "2/5"),
-    ('⅗', "3/5"),
-    ('⅘', "4/5"),
-    ('⅙', "1/6"),
-    ('⅚', "5/6"),
-    ('⅐', "1/7"),
-    ('⅛', "1/8"),
-    ('⅜', "3/8"),
-    ('⅝', "5/8"),
-    ('⅞', "7/8"),
-    ('⅑', "1/9"),
-    ('⅒', "1/10"),
-    ('↉', "0/3"),
+const FRACTIONS: &str = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒↉";
+
+/// Their values, in the same order.
+const VALUES: [&str; 19] = [
+    "1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "2/5", "3/5", "4/5", "1/6", "5/6", "1/7", "1/8", "3/8", "5/8", "7/8",
+    "1/9", "1/10", "0/3",
 ];
+
+/// The value of a character that is a fraction.
+pub fn fraction(c: char) -> Option<&'static str> {
+    if c.is_ascii() {
+        return None;
+    }
+    FRACTIONS.chars().position(|fraction| fraction == c).map(|place| VALUES[place])
+}
 
 /// The value of a decimal digit of any script.
 pub fn digit(c: char) -> Option<u8> {
@@ -37,6 +31,11 @@ pub fn digit(c: char) -> Option<u8> {
     }
     let code = c as u32;
     ZEROS.iter().find(|&&zero| (zero..zero + 10).contains(&code)).map(|zero| (code - zero) as u8)
+}
+
+/// True for a decimal digit of any script.
+pub fn is_digit(c: char) -> bool {
+    digit(c).is_some()
 }
 
 /// The value of a superscript digit.
@@ -49,26 +48,16 @@ pub fn is_minus(c: char) -> bool {
     matches!(c, '-' | '\u{2212}' | '\u{2013}' | '\u{2010}' | '\u{2011}' | '\u{fe63}' | '\u{ff0d}')
 }
 
-/// Character that begins at a byte.
-pub(super) fn char_at(text: &str, at: usize) -> Option<char> {
-    match text.as_bytes().get(at) {
-        Some(byte) if byte.is_ascii() => Some(*byte as char),
-        Some(_) => text[at..].chars().next(),
-        None => None,
-    }
-}
-
-/// Appends the digits that stand at `at`, and returns the first byte behind them.
-pub fn digits(text: &str, mut at: usize, into: &mut String) -> usize {
-    while let Some(c) = char_at(text, at)
-        && let Some(value) = digit(c)
-    {
-        into.push((b'0' + value) as char);
+/// The digits that stand at a byte, and the first byte behind them.
+pub fn digits(text: &str, mut at: usize) -> (String, usize) {
+    let mut found = String::new();
+    while let Some((c, value)) = text[at..].chars().next().and_then(|c| Some((c, digit(c)?))) {
+        found.push((b'0' + value) as char);
         at += c.len_utf8();
         // Keycaps.
         while text[at..].starts_with(['\u{fe0f}', '\u{20e3}']) {
             at += 3;
         }
     }
-    at
+    (found, at)
 }
