@@ -12,7 +12,7 @@ impl Scan<'_> {
     /// True if a number begins the next line of a prompt's pattern: "2 = 2", "3 and 3 = 3".
     pub(super) fn begins_pattern(&self, number: usize) -> bool {
         let mut at = number + 1;
-        while self.tokens.means(at, Meaning::AND) && matches!(self.kind(at + 1), Kind::Number(_)) {
+        while self.means(at, Meaning::AND) && self.is_number(at + 1) {
             at += 2;
         }
         self.kind(at) == Kind::Equals
@@ -31,8 +31,7 @@ impl Scan<'_> {
         };
         let Some(first) = range.clone().find(|&at| !passes(at)) else { return };
         let Some(index) = found.iter().position(|mention| mention.at == first) else { return };
-        let mut end = first + 1;
-        let mut words = 0;
+        let (mut end, mut words) = (first + 1, 0);
         while end < range.end {
             match self.kind(end) {
                 _ if self.is_mark(end) => {}
@@ -63,7 +62,7 @@ impl Scan<'_> {
                 (self.kind(first + 1), self.kind(first + 2)),
                 (Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater | Kind::Number(_), _)
                     | (Kind::Colon | Kind::Comma, Kind::Number(_))
-            ) || matches!(self.kind(first + 1), Kind::Comma) && self.begins_pattern(first + 2))
+            ) || self.kind(first + 1) == Kind::Comma && self.begins_pattern(first + 2))
             && !self.means(first + 1, any_of![LINK, GIVES, UP, DOWN, AND, OPERATOR]);
         features.set(F::Continues, goes_on);
         if whole || alone || goes_on {

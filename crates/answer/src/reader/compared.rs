@@ -17,22 +17,18 @@ impl Scan<'_> {
     /// Of two compared numbers the one that a comparison makes the extreme that was asked for: "9.11 is smaller than 9.9".
     pub(super) fn comparison(&self, range: &Range<usize>, found: &mut [Mention]) {
         let Some(extreme) = self.question.extreme else { return };
-        let compares = |&at: &usize| match self.kind(at) {
-            Kind::Less | Kind::Greater => true,
-            Kind::Word(meaning) => meaning.has(any_of![UP, DOWN]),
-            _ => false,
-        };
+        let compares =
+            |&at: &usize| matches!(self.kind(at), Kind::Less | Kind::Greater) || self.means(at, any_of![UP, DOWN]);
         // "-7 比 -12 大"
         let than = range.clone().find(|&at| self.slice(at).ends_with('比'));
         if let Some(than) = than {
             let up = (than..range.end).any(|at| self.slice(at).contains(['大', '多', '高', '长', '重']));
             let subject = found.iter().rposition(|mention| mention.at < than);
             let other = found.iter().position(|mention| mention.at > than);
-            if let (Some(subject), Some(other)) = (subject, other) {
-                let (chosen, left) =
-                    if up == (extreme == Extreme::Largest) { (subject, other) } else { (other, subject) };
-                found[chosen].features.add(F::Compared);
-                found[left].features.add(F::NotCompared);
+            if let Some((subject, other)) = subject.zip(other) {
+                let larger = up == (extreme == Extreme::Largest);
+                found[subject].features.add(if larger { F::Compared } else { F::NotCompared });
+                found[other].features.add(if larger { F::NotCompared } else { F::Compared });
             }
             return;
         }

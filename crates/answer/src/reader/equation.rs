@@ -22,78 +22,57 @@ impl Scan<'_> {
 
     /// True if an operation goes on behind a number.
     pub(super) fn operates_behind(&self, number: usize) -> bool {
-        if self.is_variable(number + 1) {
-            return true;
-        }
-        let mut at = number + 1;
-        while matches!(self.kind(at), Kind::Bold | Kind::Quote) {
-            at += 1;
-        }
+        let at = self.past(number + 1, usize::MAX, |at| matches!(self.kind(at), Kind::Bold | Kind::Quote));
+        let next = self.kind(at + 1);
         // Figures one below the other: the sign begins the next line.
-        if self.kind(at) == Kind::Line && matches!(self.kind(at + 1), Kind::Operator('+' | '*' | '/')) {
+        let below = self.kind(at) == Kind::Line && matches!(next, Kind::Operator('+' | '*' | '/'));
+        let times = self.kind(at) == Kind::Open && !self.is_spaced(at) && next.is_number();
+        if self.is_variable(number + 1) || below || times {
             return true;
         }
-        if self.kind(at) == Kind::Open && !self.is_spaced(at) && self.is_number(at + 1) {
-            return true;
-        }
-        let (mut at, has_unit) = self.behind(number);
-        while self.kind(at) == Kind::Close {
-            at += 1;
-        }
+        let (at, has_unit) = self.behind(number);
+        let at = self.past(at, usize::MAX, |at| self.kind(at) == Kind::Close);
+        let again = || self.is_number(at + 1) && self.equals_follows(at + 1);
         match self.kind(at) {
             // "5 apples - 3 of them red" is an aside.
-            Kind::Operator('-') if has_unit && self.is_spaced(at) && self.is_spaced(at + 1) => {
-                self.is_number(at + 1) && self.equals_follows(at + 1)
-            }
+            Kind::Operator('-') if has_unit && self.is_spaced(at) && self.is_spaced(at + 1) => again(),
             // "6.9 and 3.1 =" is the question's own pair again.
-            Kind::Word(meaning) if meaning.has(Meaning::AND) && self.question.instructs => {
-                self.is_number(at + 1) && self.equals_follows(at + 1)
-            }
+            Kind::Word(meaning) if meaning.has(Meaning::AND) && self.question.instructs => again(),
             Kind::Operator('^') => true,
             Kind::Operator(_) => self.is_operand(at + 1) || (self.truncated && at + 1 >= self.tokens.tokens.len()),
             Kind::Word(meaning) if meaning.has(Meaning::OPERATOR) => {
                 // "divided by", "dividido entre"
                 let two = self.is(at + 1, "by") || self.means(at + 1, Meaning::OPERATOR);
-                let next = if two { at + 2 } else { at + 1 };
-                self.is_number(next)
+                self.is_number(if two { at + 2 } else { at + 1 })
             }
             _ => false,
         }
     }
 
     pub(super) fn equals_follows(&self, number: usize) -> bool {
-        let (at, _) = self.behind(number);
-        self.kind(at) == Kind::Equals
+        self.kind(self.behind(number).0) == Kind::Equals
     }
 
     /// True if an operation stands before a number.
     pub(super) fn operates_before(&self, number: usize) -> bool {
-        let Some(mut at) = number.checked_sub(1) else { return false };
-        while matches!(self.kind(at), Kind::Bold | Kind::Quote | Kind::Open | Kind::BoxOpen) {
-            match at.checked_sub(1) {
-                Some(next) => at = next,
-                None => return false,
-            }
-        }
+        let passes = |at: usize| matches!(self.kind(at), Kind::Bold | Kind::Quote | Kind::Open | Kind::BoxOpen);
+        let Some(at) = (0..number).rev().find(|&at| !passes(at)) else { return false };
+        let before = if at > 0 { self.kind(at - 1) } else { Kind::Line };
         match self.kind(at) {
             // A dash between words and a number.
             Kind::Operator('-') => {
                 let dash = self.is_spaced(at) && self.is_spaced(at + 1);
-                let before = at.checked_sub(1).map(|before| self.kind(before));
-                let operand = matches!(before, Some(Kind::Number(_) | Kind::Close | Kind::Bold));
-                let letter = matches!(before, Some(Kind::Word(_))) && self.slice(at - 1).len() == 1;
-                let word = matches!(before, Some(Kind::Word(_)));
-                operand || letter || (word && (!dash || self.equals_follows(number)))
+                let letter = before.is_word() && self.slice(at - 1).len() == 1;
+                before.is_value()
+                    || before == Kind::Bold
+                    || letter
+                    || before.is_word() && (!dash || self.equals_follows(number))
             }
             Kind::Operator(_) => true,
             Kind::Word(meaning) if meaning.has(Meaning::OPERATOR) => {
-                let before = at.checked_sub(1).map(|before| self.kind(before));
-                matches!(before, Some(Kind::Number(_) | Kind::Close))
-                    || at > 0 && self.tokens.means(at - 1, Meaning::OPERATOR)
+                before.is_value() || before.means(Meaning::OPERATOR)
             }
-            Kind::Word(_) if self.is(at, "by") => {
-                at.checked_sub(1).is_some_and(|before| self.means(before, Meaning::OPERATOR))
-            }
+            Kind::Word(_) if self.is(at, "by") => before.means(Meaning::OPERATOR),
             _ => false,
         }
     }
@@ -105,27 +84,20 @@ impl Scan<'_> {
 
     /// True if a token can stand in an equation.
     pub(super) fn is_mathematical(&self, at: usize) -> bool {
+        use Kind::{Bold, BoxClose, BoxOpen, Close, Equals, Number, Open, Operator, Word};
         match self.kind(at) {
-            Kind::Number(_)
-            | Kind::Operator(_)
-            | Kind::Open
-            | Kind::Close
-            | Kind::Equals
-            | Kind::Bold
-            | Kind::BoxOpen
-            | Kind::BoxClose => true,
-            Kind::Word(meaning) => meaning.has(Meaning::OPERATOR) || self.slice(at).len() == 1 || !meaning.has(NO_UNIT),
+            Number(_) | Operator(_) | Open | Close | Equals | Bold | BoxOpen | BoxClose => true,
+            Word(meaning) => meaning.has(Meaning::OPERATOR) || self.slice(at).len() == 1 || !meaning.has(NO_UNIT),
             _ => false,
         }
     }
 
     /// Numbers, operators and what may stand among them on the left: a function's comma, "and" between operands.
     pub(super) fn is_left_side(&self, at: usize) -> bool {
+        let between = || self.is_number(at + 1) && at > 0 && self.is_number(at - 1);
         match self.kind(at) {
-            Kind::Comma => self.is_number(at + 1) && at > 0 && self.is_number(at - 1),
-            Kind::Word(meaning) if meaning.has(Meaning::AND) => {
-                at > 0 && self.is_number(at - 1) && self.is_number(at + 1)
-            }
+            Kind::Comma => between(),
+            Kind::Word(meaning) if meaning.has(Meaning::AND) => between(),
             Kind::Equals => false,
             _ => self.is_mathematical(at),
         }

@@ -10,34 +10,25 @@ impl Scan<'_> {
     /// The side of an equation that a number is.
     pub(super) fn expression(&self, at: usize, range: &Range<usize>, features: &mut Features) {
         let (behind, has_unit) = self.behind(at);
-        let mut behind = behind;
-        while behind < range.end && self.kind(behind) == Kind::Close {
-            behind += 1;
-        }
+        let behind = self.past(behind, range.end, |at| self.kind(at) == Kind::Close);
         let equals_behind = behind < range.end && self.kind(behind) == Kind::Equals;
-        let mut before = at;
-        while before > range.start
-            && (self.is_mark(before - 1)
-                || matches!(self.kind(before - 1), Kind::Open | Kind::Line)
-                || self.means(before - 1, Meaning::FILLER))
-        {
-            before -= 1;
-        }
+        let passes = |at: usize| {
+            self.is_mark(at) || matches!(self.kind(at), Kind::Open | Kind::Line) || self.means(at, Meaning::FILLER)
+        };
+        let before = (range.start..at).rev().find(|&at| !passes(at)).map_or(range.start, |before| before + 1);
         let equals_before = before > 0 && self.kind(before - 1) == Kind::Equals;
         features.set(F::HasUnit, has_unit);
         if equals_before {
             let about = self.slice(before - 1);
             features.set(F::About, about.starts_with(['≈', '≃', '≅']) || about.starts_with("\\approx"));
             features.add(if equals_behind { F::EqualsMiddle } else { F::EqualsLast });
-            features.set(
-                F::Computed,
-                !equals_behind
-                    && (range.start..before - 1).rev().take(12).any(|at| {
-                        matches!(self.kind(at), Kind::Operator(_))
-                            || self.means(at, Meaning::OPERATOR)
-                            || self.number(at).is_some_and(|number| number.text.contains('/'))
-                    }),
-            );
+            let computes = |at: usize| {
+                matches!(self.kind(at), Kind::Operator(_))
+                    || self.means(at, Meaning::OPERATOR)
+                    || self.number(at).is_some_and(|number| number.text.contains('/'))
+            };
+            let computed = (range.start..before - 1).rev().take(12).any(computes);
+            features.set(F::Computed, !equals_behind && computed);
             features.set(F::AskedEquation, self.is_asked_equation(before - 1, range.start));
         } else if equals_behind {
             features.add(F::EqualsLeft);
@@ -47,25 +38,22 @@ impl Scan<'_> {
             // "84 = 12 x 7": nothing but the operation follows.
             let first = before == range.start
                 || matches!(self.kind(before - 1), Kind::Colon | Kind::Semicolon | Kind::Comma | Kind::Word(_));
+            let side = |at: usize| self.kind(at) != Kind::Equals && self.is_mathematical(at);
             let operation = behind + 1 < range.end
-                && (behind + 1..range.end).all(|at| self.kind(at) != Kind::Equals && self.is_mathematical(at))
-                && (behind + 1..range.end)
-                    .filter(|&at| matches!(self.kind(at), Kind::Number(_)))
-                    .all(|at| !self.is_alone(at));
+                && (behind + 1..range.end).all(|at| side(at) && !(self.is_number(at) && self.is_alone(at)));
             features.set(F::ResultFirst, first && operation);
         }
     }
 
     /// True if the operation that was asked for stands on the left of an equation's first sign.
     pub(super) fn is_asked_equation(&self, equals: usize, start: usize) -> bool {
-        let mut first = equals;
-        let mut left = equals;
-        let mut steps = 0;
-        while left > start && steps < 60 && (self.kind(left - 1) == Kind::Equals || self.is_left_side(left - 1)) {
-            left -= 1;
-            steps += 1;
-            if self.kind(left) == Kind::Equals {
-                first = left;
+        let (mut first, mut left) = (equals, equals);
+        for at in
+            (start..equals).rev().take(60).take_while(|&at| self.kind(at) == Kind::Equals || self.is_left_side(at))
+        {
+            left = at;
+            if self.kind(at) == Kind::Equals {
+                first = at;
             }
         }
         let numbers: Vec<_> = (left..first).filter_map(|at| self.number(at)).collect();

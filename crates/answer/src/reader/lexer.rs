@@ -334,9 +334,9 @@ impl Lexer<'_> {
         if let Some(behind) = rest.strip_prefix("**") {
             let power = value
                 && before.is_some_and(|c| c.is_ascii_digit() || c == ')')
-                && behind.starts_with(|c: char| c.is_ascii_digit() || c == '(')
-                // "2 ** 15": bold type has no space on both sides.
-                || value && before == Some(' ') && behind.starts_with(' ');
+                && behind.starts_with(|c: char| c.is_ascii_digit() || c == '(');
+            // "2 ** 15": bold type has no space on both sides.
+            let power = power || value && before == Some(' ') && behind.starts_with(' ');
             return if power { self.push(Kind::Operator('^'), 2) } else { self.push(Kind::Bold, run(rest, b'*')) };
         }
         let behind = &rest[1..];

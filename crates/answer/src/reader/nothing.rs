@@ -1,12 +1,14 @@
 //! Evidence for a completion's giving no answer.
 
+use std::ops::Range;
+
 use super::feature::{Feature as F, Features};
 use super::mention::Mention;
 use super::piece::Piece;
 use super::refusal;
 use super::scan::Scan;
 use super::token::Kind;
-use super::vocabulary::Meaning;
+use super::vocabulary::{Meaning, any_of};
 
 /// Collects the evidence for there being no answer.
 pub(super) fn nothing(
@@ -25,30 +27,24 @@ pub(super) fn nothing(
     let asks = |piece: &Piece| piece.asks && !scan.states(&piece.range) && !scan.is_offer(&piece.range);
     let before_last = pieces.len().checked_sub(2).map(|at| &pieces[at]);
     let waits = last.is_some_and(|piece| !scan.has_number(&piece.range)) && before_last.is_some_and(asks);
-    none.set(
-        F::NoneAsks,
-        (last.is_some_and(asks) || waits)
-            && (best < 2 || best == 2 && last.is_some_and(|piece| scan.asks_back(&piece.range))),
-    );
+    let open = best < 2 || best == 2 && last.is_some_and(|piece| scan.asks_back(&piece.range));
+    none.set(F::NoneAsks, (last.is_some_and(asks) || waits) && open);
     none.set(F::NoneDepends, refusal::is_open(scan.tokens.text));
-    let operation = last.is_some_and(|piece| {
-        let numbers: Vec<usize> = piece.range.clone().filter(|&at| scan.is_number(at)).collect();
-        let bracketed = |at: usize| {
-            let count = |kind: Kind| (piece.range.start..at).filter(|&other| scan.kind(other) == kind).count();
-            count(Kind::Open) > count(Kind::Close)
-        };
-        numbers.last().is_some_and(|&at| {
-            !(scan.is_alone(at) || bracketed(at) && numbers.iter().any(|&other| scan.is_alone(other)))
-        })
+    let count = |range: Range<usize>, kind: Kind| range.filter(|&other| scan.kind(other) == kind).count();
+    let operation = last.is_some_and(|Piece { range, .. }| {
+        let numbers = || range.clone().filter(|&at| scan.is_number(at));
+        let bracketed = |at: usize| count(range.start..at, Kind::Open) > count(range.start..at, Kind::Close);
+        let alone = |at: usize| scan.is_alone(at) || bracketed(at) && numbers().any(|other| scan.is_alone(other));
+        numbers().last().is_some_and(|at| !alone(at))
     });
     // "14 = 72 / 5" is no operation without a result.
     let done = mentions.iter().any(|mention| mention.features.any(&[F::AskedEquation, F::ResultFirst]));
     none.set(F::NoneOperation, operation && !done);
-    let bare = scan.tokens.tokens.iter().all(|token| match token.kind {
-        Kind::Number(_) | Kind::Comma | Kind::Stop | Kind::Question | Kind::Line | Kind::Bullet | Kind::Close => true,
-        Kind::Bold | Kind::Semicolon | Kind::Other | Kind::End => true,
-        _ => false,
-    });
+    let is_bare = |kind: Kind| {
+        use Kind::{Bold, Bullet, Close, Comma, End, Line, Number, Other, Question, Semicolon, Stop};
+        matches!(kind, Number(_) | Comma | Stop | Question | Line | Bullet | Close | Bold | Semicolon | Other | End)
+    };
+    let bare = scan.tokens.tokens.iter().all(|token| is_bare(token.kind));
     let apart = |two: &[Mention]| !scan.same(two[0].at, two[1].at);
     let several = mentions.windows(2).filter(|two| apart(two)).count() >= 2;
     let beside = mentions.windows(2).any(|two| apart(two) && two[0].piece == two[1].piece);
@@ -57,14 +53,10 @@ pub(super) fn nothing(
     let goes_on = |piece: &Piece| {
         let range = &piece.range;
         let last = range.end - 1;
-        let leads = scan.kind(last) == Kind::Colon
-            || scan.tokens.means(last, Meaning::LINK.with(Meaning::GIVES))
-            || scan.is(last, "of");
-        let begins = scan.opens_with(range, 1, Meaning::CONCLUDES.with(Meaning::PLANS))
-            || scan
-                .words(range)
-                .next()
-                .is_some_and(|at| scan.tokens.slice(at).len() > 5 && scan.tokens.slice(at).ends_with("ing"));
+        let leads = scan.kind(last) == Kind::Colon || scan.means(last, any_of![LINK, GIVES]) || scan.is(last, "of");
+        let doing = |at: usize| scan.slice(at).len() > 5 && scan.slice(at).ends_with("ing");
+        let begins =
+            scan.opens_with(range, 1, any_of![CONCLUDES, PLANS]) || scan.words(range).next().is_some_and(doing);
         let asks = scan.restates(range);
         // "If you also want to know" is no step of the work.
         let aside = scan.words(range).any(|at| scan.is_if(at) || scan.is(at, "another"));

@@ -24,18 +24,16 @@ pub(super) const LONGEST: usize = 300;
 
 /// Divides a text into sentences.
 pub(super) fn pieces(tokens: &Tokens<'_>) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut start = 0;
-    let mut begins_line = true;
+    let (mut pieces, mut start, mut begins_line) = (Vec::new(), 0, true);
     for at in 0..=tokens.tokens.len() {
-        let kind = if at < tokens.tokens.len() { tokens.kind(at) } else { Kind::Line };
+        let kind = tokens.kind(at);
         let line = matches!(kind, Kind::Line | Kind::Rule | Kind::Program | Kind::End);
         let sentence = line || matches!(kind, Kind::Stop | Kind::Question | Kind::Semicolon);
         if !sentence && at - start < LONGEST {
             continue;
         }
         if at > start {
-            let heading = matches!(tokens.kind(start), Kind::Heading);
+            let heading = tokens.kind(start) == Kind::Heading;
             pieces.push(Piece { range: start..at, asks: kind == Kind::Question, begins_line, heading });
             begins_line = false;
         }
@@ -50,7 +48,7 @@ impl<'a> Scan<'a> {
     /// The words of a sentence.
     pub(super) fn words(&self, range: &Range<usize>) -> impl Iterator<Item = usize> + 'a {
         let tokens = self.tokens;
-        range.clone().filter(move |&at| matches!(tokens.kind(at), Kind::Word(_)))
+        range.clone().filter(move |&at| tokens.kind(at).is_word())
     }
 
     pub(super) fn has_number(&self, range: &Range<usize>) -> bool {
@@ -86,14 +84,11 @@ impl<'a> Scan<'a> {
         let were = || self.has_meaning(range, Meaning::WERE);
         let would = || self.has_meaning(range, Meaning::WOULD);
         // "Had the first number been 136"
-        let inverted = |at: usize| {
-            self.is(at, "had were should") && (at == range.start || matches!(self.kind(at - 1), Kind::Comma))
-        };
-        if self.words(range).any(inverted) && would() {
-            return true;
-        }
+        let inverted =
+            |at: usize| self.is(at, "had were should") && (at == range.start || self.kind(at - 1) == Kind::Comma);
         // "Käme der Zug um 9:35 Uhr an, wären es 80 Minuten"
-        if range.start < self.tokens.tokens.len() && self.is(range.start, "käme wäre wären hätte hätten gäbe") {
+        let german = self.is(range.start, "käme wäre wären hätte hätten gäbe");
+        if german || self.words(range).any(inverted) && would() {
             return true;
         }
         // "Si la voiture consommait 8 litres, il faudrait 36 litres."
@@ -140,8 +135,8 @@ impl<'a> Scan<'a> {
     /// True if a question offers more: "Would you like to see the steps?"
     pub(super) fn is_offer(&self, range: &Range<usize>) -> bool {
         let mut words = self.words(range).take(8).peekable();
-        let first = words.next();
-        let opens = first
+        let opens = words
+            .next()
             .is_some_and(|at| self.means(at, Meaning::OFFERS) || self.is(at, "do may can") && self.is(at + 1, "you i"));
         let slice = &self.tokens.text[self.tokens.tokens[range.start].start..self.tokens.tokens[range.end - 1].end];
         if ["需要", "要不要", "もっと", "必要ですか", "드릴까요", "할까요"].iter().any(|phrase| slice.contains(phrase))
@@ -153,13 +148,11 @@ impl<'a> Scan<'a> {
 
     /// A heading over what the question gives: "Understanding the problem", "Given:".
     pub(super) fn is_about_givens(&self, range: &Range<usize>) -> bool {
-        let mut words = self.words(range).take(4);
-        let answers = self.has_meaning(range, Meaning::ANSWER);
-        !answers
-            && words.any(|at| {
-                self.means(at, Meaning::GIVENS)
-                    || self.is(at, "what") && self.is(at + 1, "we is") && self.is(at + 2, "know given")
-            })
+        let gives = |at: usize| {
+            self.means(at, Meaning::GIVENS)
+                || self.is(at, "what") && self.is(at + 1, "we is") && self.is(at + 2, "know given")
+        };
+        !self.has_meaning(range, Meaning::ANSWER) && self.words(range).take(4).any(gives)
     }
 
     /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
@@ -222,29 +215,24 @@ impl<'a> Scan<'a> {
 
     /// True where a completion goes on with another question, exercise, turn or line of the same pattern.
     pub(super) fn begins_another_question(&self, piece: &Piece, answered: bool) -> bool {
-        let before = piece.range.start.checked_sub(1).map(|at| self.kind(at));
-        if before == Some(Kind::End) {
+        let range = &piece.range;
+        if range.start > 0 && self.kind(range.start - 1) == Kind::End {
             return answered;
         }
-        let mut at = piece.range.start;
-        while at < piece.range.end && matches!(self.kind(at), Kind::Heading | Kind::Bold | Kind::Other | Kind::Bullet) {
-            at += 1;
-        }
+        let opens = |at| matches!(self.kind(at), Kind::Heading | Kind::Bold | Kind::Other | Kind::Bullet);
+        let at = self.past(range.start, range.end, opens);
         if piece.begins_line && self.means(at, Meaning::ASKS) {
-            let mut next = at + 1;
-            while next < piece.range.end && matches!(self.kind(next), Kind::Number(_) | Kind::Bold) {
-                next += 1;
-            }
+            let next = self.past(at + 1, range.end, |at| self.is_number(at) || self.kind(at) == Kind::Bold);
             let numbered = next > at + 1 && self.is_number(at + 1);
             let colon = self.kind(next) == Kind::Colon;
-            let marked = piece.heading || matches!(self.kind(piece.range.start), Kind::Bold);
+            let marked = piece.heading || self.kind(range.start) == Kind::Bold;
             let short = self.is(at, "q question");
             // A completion may begin with the question that was asked.
-            let mut numbers = piece.range.clone().filter_map(|at| self.number(at)).peekable();
+            let mut numbers = range.clone().filter_map(|at| self.number(at)).peekable();
             let same = if numbers.peek().is_some() {
                 numbers.all(|number| self.question.gives(number))
             } else {
-                self.echo(&piece.range) >= 4
+                self.echo(range) >= 4
             };
             let ours = !answered && same;
             if !ours && (colon && (answered || short) || answered && (marked || numbered)) {
@@ -253,35 +241,34 @@ impl<'a> Scan<'a> {
         }
         // "12. What is 6 * 9?": the next of a row of exercises.
         if piece.begins_line
-            && self.number(piece.range.start).is_some()
-            && piece.range.len() == 1
-            && self.kind(piece.range.end) == Kind::Stop
+            && range.len() == 1
+            && self.is_number(range.start)
+            && self.kind(range.end) == Kind::Stop
+            && (range.end..self.tokens.tokens.len())
+                .take(LONGEST)
+                .take_while(|&at| self.kind(at) != Kind::Line)
+                .any(|at| self.kind(at) == Kind::Question)
         {
-            let line =
-                (piece.range.end..self.tokens.tokens.len()).take(LONGEST).take_while(|&at| self.kind(at) != Kind::Line);
-            if line.clone().any(|at| self.kind(at) == Kind::Question) {
-                return true;
-            }
+            return true;
         }
         // The instruction again, with other numbers.
         if !answered || !self.question.instructs {
             return false;
         }
-        let words: Vec<usize> = piece.range.clone().filter(|&at| self.tokens.is_word(at)).take(12).collect();
-        let echoes = words.windows(3).any(|three| three[2] - three[0] <= 4 && self.echoes(three));
-        if !echoes {
+        let words: Vec<usize> = range.clone().filter(|&at| self.tokens.is_word(at)).take(12).collect();
+        if !words.windows(3).any(|three| three[2] - three[0] <= 4 && self.echoes(three)) {
             return false;
         }
         // Numbers that nothing leads to are operands: of this question or of another.
-        let mut operands = piece
-            .range
+        let open = |&at: &usize| self.is_number(at) && !self.leads_to(at, range.start);
+        let mut operands = range
             .clone()
-            .filter(|&at| !self.leads_to(at, piece.range.start))
+            .filter(open)
             .filter_map(|at| self.number(at))
             .filter(|number| number.spelling != Spelling::Words && !self.question.is_example(number))
             .peekable();
         if operands.peek().is_none() {
-            return !self.has_number(&piece.range);
+            return !self.has_number(range);
         }
         operands.any(|number| !self.question.gives(number))
     }
@@ -289,19 +276,17 @@ impl<'a> Scan<'a> {
     /// The next line of a row of exercises, behind the operation that was asked for: "71 - 35 = 36".
     pub(super) fn is_next_exercise(&self, piece: &Piece) -> bool {
         let range = &piece.range;
-        let numbers: Vec<usize> = range.clone().filter(|&at| matches!(self.kind(at), Kind::Number(_))).collect();
-        let equals = range.clone().filter(|&at| self.kind(at) == Kind::Equals).count();
+        let count = |is: &dyn Fn(usize) -> bool| range.clone().filter(|&at| is(at)).count();
         let plain = |at: usize| {
             matches!(self.kind(at), Kind::Number(_) | Kind::Operator(_) | Kind::Equals | Kind::Question | Kind::Bullet)
         };
-        let given = |&&at: &&usize| self.number(at).is_some_and(|number| self.question.gives(number));
+        let given = |at| self.number(at).is_some_and(|number| self.question.gives(number));
         piece.begins_line
             && self.question.instructs
             && !self.question.is_chat
-            && equals == 1
-            && numbers.len() >= 2
-            && range.clone().all(plain)
-            && numbers.iter().find(given).is_none()
+            && count(&|at| self.kind(at) == Kind::Equals) == 1
+            && count(&|at| self.is_number(at)) >= 2
+            && range.clone().all(|at| plain(at) && !given(at))
     }
 
     /// True if a word or sign that leads to a result stands before a number.

@@ -149,6 +149,11 @@ impl<'a> Scan<'a> {
         self.is_word(at) && !self.means(at, NO_UNIT)
     }
 
+    /// The first token from one on that is not passed over, and is before an end.
+    pub(super) fn past(&self, at: usize, end: usize, passes: impl Fn(usize) -> bool) -> usize {
+        (at..end).find(|&at| !passes(at)).unwrap_or(end.max(at))
+    }
+
     /// The first token behind a number, its marks and its unit, and whether there was a unit.
     pub(super) fn behind(&self, number: usize) -> (usize, bool) {
         let mut at = number + 1;

@@ -199,9 +199,7 @@ Quante mele restano?|Ne restano ventuno.|21
 Quantas maçãs sobram?|Sobram vinte e um.|21
 ¿Cuántas manzanas quedan?|Quedan tres y medio.|7/2
 ¿Cuánto es 12 entre 4?|12 entre 4 es 48.|48
-Which place from the left is the atlas?|It is the fourteenth from the left.|14
-Call a doctor? My uncle swallowed 30 pills.|Call 911 right away.|
-How many hens are on the farm?|He had 4 hens. Sorry, my data has no more about them, I'd need 1 more fact.|";
+Which place from the left is the atlas?|It is the fourteenth from the left.|14";
 
 #[test]
 fn kinds_that_were_misread() {
