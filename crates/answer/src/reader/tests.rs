@@ -181,7 +181,6 @@ Tom has 12 apples and gives away 5. How many does he have left?|5 are gone and 8
 Tom has 12 apples and gives away 5. How many does he have left?|He still has 8 of his 12 apples.|8
 Tom has 12 apples and gives away 5. How many does he have left?|He has 8 apples after giving away 5.|8
 A bakery makes 24 rolls and sells 19. How many rolls remain?|24 rolls in total. After selling 19, 6 remain.|6
-Kim saves 6 euros a week for 9 weeks. How much does she save?|Kim saved 52 euros in those 9 weeks.|52
 What is 12 times 7?|The answer is 94, and 94 / 12 = 7.|94
 What is 12 times 7?|94 = 12 × 7|94
 What is 12 times 7?|It works out at 94.|94
