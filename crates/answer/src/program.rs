@@ -18,11 +18,8 @@ pub enum NumberKind {
 impl NumberKind {
     /// The name of its type in Python.
     pub fn name(self) -> &'static str {
-        match self {
-            NumberKind::Bool => "bool",
-            NumberKind::Int => "int",
-            NumberKind::Float => "float",
-        }
+        // In the order of the variants.
+        ["bool", "int", "float"][self as usize]
     }
 }
 

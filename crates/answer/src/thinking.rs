@@ -1,6 +1,7 @@
 //! Thinking apart from the answer.
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Markers of thinking in a completion.
 struct Markup {
@@ -10,30 +11,19 @@ struct Markup {
     closes_alone: bool,
 }
 
-const fn pair(open: &'static str, close: &'static str) -> Markup {
-    Markup { open, close, closes_alone: true }
-}
-
 /// DeepSeek-R1, QwQ, Qwen3 and most others; prompts that ask for a long form; Sky-T1 and OpenThinker; Magistral; Seed-OSS; Kimi;
 /// Command A; gpt-oss; Gemma's reserved tokens; tags that prompts and fine-tunes use.
-static MARKERS: [Markup; 16] = [
-    pair("<think>", "</think>"),
-    pair("<thinking>", "</thinking>"),
-    pair("<|begin_of_thought|>", "<|end_of_thought|>"),
-    pair("[THINK]", "[/THINK]"),
-    pair("<seed:think>", "</seed:think>"),
-    pair("\u{25c1}think\u{25b7}", "\u{25c1}/think\u{25b7}"),
-    pair("<|START_THINKING|>", "<|END_THINKING|>"),
-    Markup { open: "<|channel|>analysis<|message|>", close: "<|end|>", closes_alone: false },
-    Markup { open: "<|channel|>commentary<|message|>", close: "<|end|>", closes_alone: false },
-    Markup { open: "<unused94>thought", close: "<unused95>", closes_alone: true },
-    pair("<thought>", "</thought>"),
-    pair("<thoughts>", "</thoughts>"),
-    pair("<reasoning>", "</reasoning>"),
-    pair("<reflection>", "</reflection>"),
-    pair("<scratchpad>", "</scratchpad>"),
-    pair("<analysis>", "</analysis>"),
-];
+const MARKERS: &str = "<think> </think> <thinking> </thinking> <|begin_of_thought|> <|end_of_thought|> [THINK] [/THINK] \
+     <seed:think> </seed:think> \u{25c1}think\u{25b7} \u{25c1}/think\u{25b7} <|START_THINKING|> <|END_THINKING|> \
+     <|channel|>analysis<|message|> <|end|> <|channel|>commentary<|message|> <|end|> <unused94>thought <unused95> \
+     <thought> </thought> <thoughts> </thoughts> <reasoning> </reasoning> <reflection> </reflection> \
+     <scratchpad> </scratchpad> <analysis> </analysis>";
+
+static MARKUPS: LazyLock<Vec<Markup>> = LazyLock::new(|| {
+    let markers: Vec<&str> = MARKERS.split(' ').collect();
+    let markup = |pair: &[&'static str]| Markup { open: pair[0], close: pair[1], closes_alone: pair[1] != "<|end|>" };
+    markers.chunks_exact(2).map(markup).collect()
+});
 
 /// Beginning of an answer of gpt-oss; ends a channel that was not ended.
 const FINAL_CHANNEL: &str = "<|channel|>final<|message|>";
@@ -71,13 +61,19 @@ pub struct Visible {
 /// * gpt-oss: of the channels only `final` is visible, also where a decoder dropped the special tokens
 ///   (`analysisWe need...assistantfinal3.6`).
 pub fn split_thinking(completion: &str) -> Parts<'_> {
-    let Visible { pieces, has_thinking, unclosed } = visible(completion);
-    let visible = match &pieces[..] {
-        [] => Cow::Borrowed(""),
-        [piece] => Cow::Borrowed(&completion[piece.clone()]),
-        _ => Cow::Owned(pieces.iter().map(|piece| &completion[piece.clone()]).collect::<Vec<_>>().join("\n")),
-    };
-    Parts { visible, has_thinking, unclosed }
+    let shown = visible(completion);
+    Parts { visible: shown.text(completion), has_thinking: shown.has_thinking, unclosed: shown.unclosed }
+}
+
+impl Visible {
+    /// The pieces of the completion as one text, with a line end between two.
+    pub fn text<'c>(&self, completion: &'c str) -> Cow<'c, str> {
+        match &self.pieces[..] {
+            [] => Cow::Borrowed(""),
+            [piece] => Cow::Borrowed(&completion[piece.clone()]),
+            pieces => Cow::Owned(pieces.iter().map(|piece| &completion[piece.clone()]).collect::<Vec<_>>().join("\n")),
+        }
+    }
 }
 
 /// The visible pieces of a completion, by the rules of [`split_thinking`].
@@ -147,7 +143,7 @@ fn next_marker(text: &str, from: usize) -> Option<Marker> {
         if rest.starts_with(FINAL_CHANNEL) {
             return marker(Part::Final, FINAL_CHANNEL);
         }
-        MARKERS.iter().find_map(|markup| match markup {
+        MARKUPS.iter().find_map(|markup| match markup {
             _ if rest.starts_with(markup.open) => marker(Part::Open(markup), markup.open),
             _ if markup.closes_alone && rest.starts_with(markup.close) => marker(Part::Close, markup.close),
             _ => None,
@@ -159,7 +155,7 @@ fn next_marker(text: &str, from: usize) -> Option<Marker> {
 /// thinking, and `marker + completion` is what [`split_thinking`] should see.
 pub fn opened_by(prompt: &str) -> Option<&'static str> {
     let prompt = prompt.trim_end();
-    MARKERS.iter().map(|markup| markup.open).find(|open| prompt.ends_with(open))
+    MARKUPS.iter().map(|markup| markup.open).find(|open| prompt.ends_with(open))
 }
 
 /// A completion as one text, thinking included: a line end stands for each marker, so that no number arises across one.
@@ -189,7 +185,7 @@ mod tests {
 
     #[test]
     fn blocks_of_every_kind() {
-        for &Markup { open, close, closes_alone } in &MARKERS {
+        for &Markup { open, close, closes_alone } in MARKUPS.iter() {
             assert_eq!(parts(&format!("{open}1{close}2")), ("2".into(), true, false));
             assert_eq!(parts(&format!("{open}1")), (String::new(), true, true));
             if closes_alone {

@@ -103,11 +103,11 @@ impl Scan<'_> {
         features.set(F::WholeOf, whole.is_some_and(|of| of > range.start && part(of - 1)));
         self.pair(at, range, features);
         // "Ana is 18 and Ben is 36"
-        let asked = |at: usize| self.question.asks_about(self.slice(at));
-        let named = |&at: &usize| self.is_word(at) && self.question.is_name(self.slice(at));
+        let asked = |at: usize| self.question.names.iter().any(|name| name == self.slice(at));
+        let named = |&at: &usize| self.is_word(at) && self.question.all_names.iter().any(|name| name == self.slice(at));
         let name = (range.start..at).rev().take(8).take_while(|&at| !self.is_number(at)).find(named);
         features.set(F::NamedAsked, name.is_some_and(asked));
-        features.set(F::NamedOther, name.is_some_and(|at| !asked(at)) && self.question.asks_about_someone());
+        features.set(F::NamedOther, name.is_some_and(|at| !asked(at)) && !self.question.names.is_empty());
         features.set(F::OtherPart, self.is_of_other_part(at, range));
         features.set(F::RangeSide, self.is_range_side(at, range));
     }

@@ -42,7 +42,7 @@ pub(super) fn decide(question: &Question, text: &str, truncated: bool) -> Readin
 /// Gathers the evidence of a text.
 pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     let pieces = pieces(scan.tokens);
-    let refusals = refusal::undetermined(scan.tokens.text);
+    let refusals = refusal::undetermined(scan.text);
     let (mut mentions, mut corrected_at, mut none) = (Vec::new(), Vec::new(), Features::default());
     let (mut so_far, mut ended, mut last_piece) = (SoFar::default(), false, 0);
     for (index, piece) in pieces.iter().enumerate() {
@@ -230,8 +230,8 @@ fn reason(scan: &Scan<'_>, evidence: &Evidence, best: Option<&Mention>) -> NoAns
         () if evidence.none.has(F::NoneRefused) => NoAnswer::Refused,
         () if rivals => NoAnswer::Rivals,
         () if scan.truncated && !evidence.ended => NoAnswer::Truncated,
-        () if refusal::is_refusal(scan.tokens.text) => NoAnswer::Refused,
-        () if !scan.tokens.numbers.is_empty() => NoAnswer::Unevaluated,
+        () if refusal::is_refusal(scan.text) => NoAnswer::Refused,
+        () if !scan.numbers.is_empty() => NoAnswer::Unevaluated,
         () => NoAnswer::NoNumber,
     }
 }
@@ -245,8 +245,8 @@ pub(super) fn canonical(scan: &Scan<'_>, at: usize) -> String {
         return format!("-{}", number.text);
     }
     if let Kind::Word(_) = scan.kind(at + 1)
-        && let Some(power) = scale(scan.tokens.slice(at + 1))
-        && !scan.question.states_scale(power)
+        && let Some(power) = scale(scan.slice(at + 1))
+        && !scan.question.scales.contains(&power)
         && let Some(scaled) = scaled(&number.text, power)
     {
         return scaled;

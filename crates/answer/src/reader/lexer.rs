@@ -10,17 +10,11 @@ impl<'t> Tokens<'t> {
     pub fn new(text: &'t str, style: Style, language: Language) -> Self {
         let mut lexer = Lexer {
             text,
-            at: 0,
             style,
-            spaced: false,
             line_start: true,
             line_end: text.find('\n').unwrap_or(text.len()),
-            fenced: false,
-            minus: None,
             tokens: Vec::with_capacity(text.len() / 4 + 8),
-            numbers: Vec::new(),
-            braces: Vec::new(),
-            next_brace: Brace::Plain,
+            ..Lexer::default()
         };
         while lexer.at < text.len() {
             lexer.step();
@@ -32,8 +26,9 @@ impl<'t> Tokens<'t> {
 }
 
 /// Content of a brace of LaTeX.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Brace {
+    #[default]
     Plain,
     Box,
     Bold,
@@ -41,6 +36,7 @@ pub(super) enum Brace {
     Bottom,
 }
 
+#[derive(Default)]
 pub(super) struct Lexer<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
@@ -284,9 +280,9 @@ impl Lexer<'_> {
         if minus.is_some() {
             text.insert(0, '-');
         }
-        let (start, touches_end) = (minus.unwrap_or(self.at), end == self.text.len());
+        let start = minus.unwrap_or(self.at);
         self.tokens.push(Token { kind: Kind::Number(self.numbers.len()), start, end, spaced: self.spaced });
-        self.numbers.push(Number { text, spelling, percent: false, name, ordinal, touches_end, start, end });
+        self.numbers.push(Number { text, spelling, percent: false, name, ordinal, start, end });
         self.at = end;
         (self.spaced, self.line_start) = (false, false);
     }

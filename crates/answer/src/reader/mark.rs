@@ -9,6 +9,10 @@ use super::scan::Scan;
 use super::token::Kind;
 use super::vocabulary::{Meaning, any_of};
 
+fn mark(mentions: &mut [Mention], feature: F) {
+    mentions.iter_mut().for_each(|mention| mention.mark_as(feature));
+}
+
 impl Scan<'_> {
     /// Boxes, tags, announcements and bold type.
     pub(super) fn marks(&self, piece: &Piece, found: &mut [Mention]) {
@@ -33,19 +37,19 @@ impl Scan<'_> {
             match self.kind(at) {
                 Kind::BoxOpen => {
                     let inside = within(found, at, self.matching(at, Kind::BoxOpen, Kind::BoxClose));
-                    for &index in &inside {
-                        let Mention { features, mark, .. } = &mut found[index];
-                        let last = inside.last() == Some(&index) && !features.has(F::EqualsLeft);
+                    let last = inside.last().map(|mention| mention.at);
+                    for Mention { at, features, mark, .. } in inside {
+                        let ends = Some(*at) == last && !features.has(F::EqualsLeft);
                         features.add(F::Boxed);
-                        features.set(F::BoxedResult, last || features.has(F::EqualsLast));
+                        features.set(F::BoxedResult, ends || features.has(F::EqualsLast));
                         *mark = Mark::Boxed;
                     }
                 }
                 Kind::AnswerOpen => {
                     let end = self.matching(at, Kind::AnswerOpen, Kind::AnswerClose);
-                    self.mark(found, at, end, F::Tagged);
+                    mark(within(found, at, end), F::Tagged);
                 }
-                Kind::Hashes => self.mark(found, at, range.end, F::Hashes),
+                Kind::Hashes => mark(within(found, at, range.end), F::Hashes),
                 Kind::Word(meaning) if meaning.has(any_of![ANSWER, RESULT]) => {
                     next = self.declared(at, piece, found, meaning).max(next);
                 }
@@ -68,12 +72,6 @@ impl Scan<'_> {
     pub(super) fn closes(&self, at: usize) -> bool {
         let ends = matches!(self.kind(at + 1), Kind::Line | Kind::End | Kind::Stop | Kind::Comma | Kind::Colon);
         !self.is_spaced(at) && at > 0 && self.kind(at - 1) != Kind::Line && (self.is_spaced(at + 1) || ends)
-    }
-
-    pub(super) fn mark(&self, found: &mut [Mention], from: usize, to: usize, feature: F) {
-        for index in within(found, from, to) {
-            found[index].mark_as(feature);
-        }
     }
 
     /// The token that closes what opens at `at`; the end of the text where nothing does.
@@ -147,9 +145,9 @@ impl Scan<'_> {
         };
         let end = self.up_to_next_declaration(next, range.end, is_answer);
         let inside = within(found, next.saturating_sub(1), end);
-        for (nth, &index) in inside.iter().enumerate() {
-            let result = found[index].features.has(F::EqualsLast) && !found[index].features.has(F::InBrackets);
-            found[index].mark_as(if nth == 0 || result { feature } else { F::DeclaredBehind });
+        for (nth, mention) in inside.iter_mut().enumerate() {
+            let result = mention.features.has(F::EqualsLast) && !mention.features.has(F::InBrackets);
+            mention.mark_as(if nth == 0 || result { feature } else { F::DeclaredBehind });
         }
         next
     }
@@ -186,7 +184,7 @@ impl Scan<'_> {
         let number = (range.start..at).rev().find(|&at| {
             !matches!(self.kind(at), Kind::Bold | Kind::Quote | Kind::Close | Kind::BoxClose) && !self.is_unit(at)
         });
-        for mention in found.iter_mut().filter(|mention| Some(mention.at) == number) {
+        if let Some(mention) = found.iter_mut().find(|mention| Some(mention.at) == number) {
             mention.mark_as(F::Confirmed);
         }
     }
@@ -201,19 +199,18 @@ impl Scan<'_> {
         let inside = within(found, open, close);
         // A sentence that is bold as a whole says nothing of its last number.
         let all = (open == range.start || self.kind(open - 1) == Kind::Bullet) && close + 1 >= range.end;
-        for (nth, &index) in inside.iter().enumerate() {
-            let last = nth + 1 == inside.len();
-            let unit = self.behind(found[index].at).0 >= close;
-            let alone = inside.len() == 1 && unit && (open + 1..found[index].at).all(|at| !self.is_word(at));
-            found[index].features.add(if alone {
-                F::Bold
-            } else if last || all {
-                F::BoldSentence
+        let count = inside.len();
+        for (nth, Mention { at, features, mark, .. }) in inside.iter_mut().enumerate() {
+            let unit = self.behind(*at).0 >= close;
+            if count == 1 && unit && (open + 1..*at).all(|at| !self.is_word(at)) {
+                features.add(F::Bold);
+            } else if nth + 1 == count || all {
+                features.add(F::BoldSentence);
             } else {
                 continue;
-            });
-            if found[index].mark == Mark::Sentence {
-                found[index].mark = Mark::Bold;
+            }
+            if *mark == Mark::Sentence {
+                *mark = Mark::Bold;
             }
         }
     }

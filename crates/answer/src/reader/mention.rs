@@ -362,7 +362,7 @@ impl Scan<'_> {
         let asked = self.is_unit(at + 1) && (question.asks_unit(unit) || of());
         let other = self.is_unit(at + 1) && !asked;
         features.set(F::AskedUnit, asked);
-        features.set(F::OtherUnit, other && question.asks_some_unit());
+        features.set(F::OtherUnit, other && !question.units.is_empty());
         features.set(F::StrangeUnit, other && !question.knows(unit));
         let compares = self.is(at + 2, "as more less the than faster longer larger");
         let times = !compares && self.means(at + 1, Meaning::TIMES);
@@ -382,8 +382,10 @@ impl Scan<'_> {
 }
 
 /// Mentions between two tokens.
-pub(super) fn within(found: &[Mention], from: usize, to: usize) -> Vec<usize> {
-    (0..found.len()).filter(|&index| found[index].at > from && found[index].at < to).collect()
+pub(super) fn within(found: &mut [Mention], from: usize, to: usize) -> &mut [Mention] {
+    let end = found.partition_point(|mention| mention.at < to);
+    let start = found.partition_point(|mention| mention.at <= from).min(end);
+    &mut found[start..end]
 }
 
 impl Features {

@@ -29,13 +29,13 @@ pub(super) fn nothing(
     let waits = last.is_some_and(|piece| !scan.has_number(&piece.range)) && before_last.is_some_and(asks);
     let open = best < 2 || best == 2 && last.is_some_and(|piece| scan.asks_back(&piece.range));
     none.set(F::NoneAsks, (last.is_some_and(asks) || waits) && open);
-    none.set(F::NoneDepends, refusal::is_open(scan.tokens.text));
+    none.set(F::NoneDepends, refusal::is_open(scan.text));
     let count = |range: Range<usize>, kind: Kind| range.filter(|&other| scan.kind(other) == kind).count();
     let operation = last.is_some_and(|Piece { range, .. }| {
         let numbers = || range.clone().filter(|&at| scan.is_number(at));
         let bracketed = |at: usize| count(range.start..at, Kind::Open) > count(range.start..at, Kind::Close);
         let alone = |at: usize| scan.is_alone(at) || bracketed(at) && numbers().any(|other| scan.is_alone(other));
-        numbers().last().is_some_and(|at| !alone(at))
+        numbers().next_back().is_some_and(|at| !alone(at))
     });
     // "14 = 72 / 5" is no operation without a result.
     let done = mentions.iter().any(|mention| mention.features.any(&[F::AskedEquation, F::ResultFirst]));

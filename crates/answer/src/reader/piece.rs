@@ -204,7 +204,7 @@ impl<'a> Scan<'a> {
 
     /// The share of a sentence's neighbouring words that are the question's, three by three, in eighths.
     pub(super) fn echo(&self, range: &Range<usize>) -> usize {
-        let words: Vec<usize> = range.clone().filter(|&at| self.tokens.is_word(at)).take(40).collect();
+        let words: Vec<usize> = range.clone().filter(|&at| self.is_any_word(at)).take(40).collect();
         let all = words.windows(3).count();
         if all < 3 {
             return 0;
@@ -255,7 +255,7 @@ impl<'a> Scan<'a> {
         if !answered || !self.question.instructs {
             return false;
         }
-        let words: Vec<usize> = range.clone().filter(|&at| self.tokens.is_word(at)).take(12).collect();
+        let words: Vec<usize> = range.clone().filter(|&at| self.is_any_word(at)).take(12).collect();
         if !words.windows(3).any(|three| three[2] - three[0] <= 4 && self.echoes(three)) {
             return false;
         }

@@ -49,9 +49,9 @@ pub struct Question {
     /// The position of a thing in a row: its rank answers.
     pub asks_rank: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
-    scales: Vec<usize>,
+    pub scales: Vec<usize>,
     /// Words for the unit that is asked for, in lower case.
-    units: Vec<String>,
+    pub units: Vec<String>,
     /// It ends with `=`, so that a completion may go on with the number alone.
     pub open_ended: bool,
     /// It is the turn of a chat, whose answer does not go on with lines of its own pattern.
@@ -59,15 +59,15 @@ pub struct Question {
     /// It asks by an instruction, not by a story.
     pub instructs: bool,
     /// Names in the last sentence of a story.
-    names: Vec<String>,
-    /// Names in all of it.
-    all_names: Vec<String>,
+    pub names: Vec<String>,
+    /// Names in all of it, as far as a capital letter within its sentences tells.
+    pub all_names: Vec<String>,
     /// Beginnings of the words of the sentence that asks, but for those that every question has.
     asked: Vec<String>,
     /// It asks for what is left, or for what is gone.
     pub asks_left: Option<bool>,
-    /// Those of them that stand in its main clause, as bits.
-    main: u64,
+    /// Those of them that stand in its main clause, as bits: "how many were sold if 9 came home".
+    pub main: u64,
     /// The prompt in lower case.
     lower: String,
     /// Three neighbouring words of it, hashed.
@@ -243,46 +243,16 @@ impl Question {
         lower.len() < 3 || stems(&lower).iter().any(|stem| self.lower.contains(stem.as_str()))
     }
 
-    /// True if the question says in which unit it wants its answer.
-    pub fn asks_some_unit(&self) -> bool {
-        !self.units.is_empty()
-    }
-
-    /// True if a word is a person's name, as far as a capital letter within the question's sentences tells.
-    pub fn is_name(&self, word: &str) -> bool {
-        self.all_names.iter().any(|name| name == word)
-    }
-
-    /// True if the last sentence of a story names somebody.
-    pub fn asks_about_someone(&self) -> bool {
-        !self.names.is_empty()
-    }
-
     /// The words of the sentence that asks which a word is, as bits.
     pub fn asked_words(&self, word: &str) -> u64 {
         let bit = |stem: &String| self.asked.iter().position(|asked| asked == stem).map_or(0, |at| 1 << at);
         stems(word).iter().map(bit).fold(0, |words, bit| words | bit)
     }
 
-    /// Those of some words of the sentence that asks which stand in its main clause: "how many were sold if 9 came home".
-    pub fn in_main_clause(&self, words: u64) -> u64 {
-        words & self.main
-    }
-
-    /// True if a word is a name that the last sentence of a story asks about.
-    pub fn asks_about(&self, word: &str) -> bool {
-        self.names.iter().any(|name| name == word)
-    }
-
     /// True if a word names what an instruction asks for.
     pub fn names_target(&self, word: &str) -> bool {
         let mut targets = TARGETS.split('|').filter_map(|target| target.split_once(':'));
         self.instructs && targets.any(|(phrase, nouns)| is_among(word, nouns) && self.lower.contains(phrase))
-    }
-
-    /// True if the question's own numbers are in this power of ten.
-    pub fn states_scale(&self, power: usize) -> bool {
-        self.scales.contains(&power)
     }
 
     /// True if a sentence is one of the question's own.
@@ -413,10 +383,9 @@ fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64, Range<usize>) {
         begins_wide(word) || word.chars().count() >= 3 && !says_nothing
     };
     let asked = first_of((start..end).filter(tells).flat_map(|at| stems(tokens.slice(at))), MOST);
-    let means = |at: usize, meanings: Meaning| matches!(tokens.kind(at), Kind::Word(meaning) if meaning.has(meanings));
-    let from = (start..end).find(|&at| means(at, any_of![INTERROGATIVE, COUNTED])).unwrap_or(start);
+    let from = (start..end).find(|&at| tokens.means(at, any_of![INTERROGATIVE, COUNTED])).unwrap_or(start);
     let leaves = |&at: &usize| {
-        tokens.kind(at) == Kind::Comma || means(at, Meaning::IF) || tokens.is(at, "after before when given")
+        tokens.kind(at) == Kind::Comma || tokens.means(at, Meaning::IF) || tokens.is(at, "after before when given")
     };
     let to = (from + 1..end).find(leaves).unwrap_or(end);
     let main = (from..to).flat_map(|at| stems(tokens.slice(at)));
@@ -460,9 +429,9 @@ fn all_names(prompt: &str) -> Vec<String> {
 /// Powers of ten that a table or question states for all its numbers: "(in millions)", "in thousands".
 fn scales(tokens: &Tokens<'_>) -> Vec<usize> {
     let stated = |&at: &usize| {
-        let before = at.checked_sub(1).map(|before| tokens.kind(before));
         let behind_in = (at.saturating_sub(3)..at).any(|before| tokens.is(before, "in"));
-        (behind_in || before == Some(Kind::Open)) && !matches!(before, Some(Kind::Number(_)))
+        let before = tokens.kind(at.wrapping_sub(1));
+        (behind_in || before == Kind::Open) && !before.is_number()
     };
     (0..tokens.tokens.len()).filter(stated).filter_map(|at| scale(tokens.slice(at))).collect()
 }
@@ -541,6 +510,6 @@ fn sentence_hash(sentence: &str) -> u64 {
 
 fn trigrams(tokens: &Tokens<'_>) -> Vec<u64> {
     let words: Vec<&str> =
-        (0..tokens.tokens.len()).filter(|&at| tokens.is_word(at)).map(|at| tokens.slice(at)).collect();
+        (0..tokens.tokens.len()).filter(|&at| tokens.is_any_word(at)).map(|at| tokens.slice(at)).collect();
     words.windows(3).map(|three| hash([three[0], three[1], three[2]])).collect()
 }

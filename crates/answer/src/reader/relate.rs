@@ -29,7 +29,7 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
     let tiers: Vec<u8> = mentions.iter().map(tier).collect();
     let mut telling = mentions.iter().zip(&tiers).filter(|(_, tier)| **tier > 0).map(|(mention, _)| mention.piece);
     let first = telling.next();
-    let last = telling.last().or(first);
+    let last = telling.next_back().or(first);
     let count = mentions.len();
     // The last mention of each tier with another value, behind and before.
     let (earlier, later) = (sweep(&keys, &tiers, 0..count), sweep(&keys, &tiers, (0..count).rev()));

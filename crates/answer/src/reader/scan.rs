@@ -1,10 +1,10 @@
 //! A text with what its structure says about its numbers: which are parts of expressions, which no sentence can state.
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use super::Form;
 use super::numeral::Spelling;
 use super::question::Question;
-use super::token::{Kind, Number, Token, Tokens};
+use super::token::{Kind, Token, Tokens};
 use super::value;
 use super::vocabulary::{Meaning, any_of};
 
@@ -34,6 +34,14 @@ pub(super) const NO_UNIT: Meaning = any_of![
     LINK, GIVES, CONTEXT, PREMISE, ANSWER, REASON, CONCLUDES, OR, AND, IF, DENIES, OPERATOR, CORRECTS, TOTALS, UP,
     DOWN, SUBJECT, FILLER
 ];
+
+impl<'a> Deref for Scan<'a> {
+    type Target = Tokens<'a>;
+
+    fn deref(&self) -> &Tokens<'a> {
+        self.tokens
+    }
+}
 
 impl<'a> Scan<'a> {
     /// Looks the numbers of a text over.
@@ -77,19 +85,7 @@ impl<'a> Scan<'a> {
 
     /// The number of different words of its main clause which a stretch of the text has.
     pub(super) fn main_shares(&self, range: Range<usize>) -> u32 {
-        self.question.in_main_clause(self.asked[range].iter().fold(0, |words, bits| words | bits)).count_ones()
-    }
-
-    pub(super) fn kind(&self, at: usize) -> Kind {
-        self.tokens.kind(at)
-    }
-
-    pub(super) fn slice(&self, at: usize) -> &'a str {
-        self.tokens.slice(at)
-    }
-
-    pub(super) fn is_spaced(&self, at: usize) -> bool {
-        self.tokens.is_spaced(at)
+        (self.asked[range].iter().fold(0, |words, bits| words | bits) & self.question.main).count_ones()
     }
 
     pub(super) fn is_number(&self, at: usize) -> bool {
@@ -100,11 +96,6 @@ impl<'a> Scan<'a> {
         self.kind(at).is_word()
     }
 
-    /// True if a word has one of some meanings.
-    pub(super) fn means(&self, at: usize, meaning: Meaning) -> bool {
-        self.tokens.means(at, meaning)
-    }
-
     /// True if a number can be stated.
     pub(super) fn is_candidate(&self, at: usize) -> bool {
         self.is_number(at) && !self.excluded[at]
@@ -113,11 +104,6 @@ impl<'a> Scan<'a> {
     /// True if a number is the prompt's example of a format.
     pub(super) fn is_example(&self, at: usize) -> bool {
         self.number(at).is_some_and(|number| self.question.is_example(number))
-    }
-
-    /// The number of a token that is one.
-    pub(super) fn number(&self, at: usize) -> Option<&'a Number> {
-        self.tokens.number(at)
     }
 
     /// True if the end of the text cuts a number.
@@ -171,10 +157,5 @@ impl<'a> Scan<'a> {
                 return (at, words > 0);
             }
         }
-    }
-
-    /// True if a token is one of some words.
-    pub(super) fn is(&self, at: usize, words: &str) -> bool {
-        self.tokens.is(at, words)
     }
 }

@@ -95,8 +95,6 @@ pub struct Number {
     pub name: bool,
     /// `3rd`, `21st`.
     pub ordinal: bool,
-    /// Digits are the last thing in the text.
-    pub touches_end: bool,
     pub start: usize,
     pub end: usize,
 }
@@ -154,7 +152,7 @@ impl<'t> Tokens<'t> {
     }
 
     /// True for words, number words included.
-    pub fn is_word(&self, at: usize) -> bool {
+    pub fn is_any_word(&self, at: usize) -> bool {
         match self.kind(at) {
             Kind::Word(_) => true,
             Kind::Number(index) => self.numbers[index].spelling == Spelling::Words,

@@ -20,7 +20,6 @@ pub fn join(tokens: &mut Tokens<'_>, language: Language, style: Style) {
                     (token.end, next) = (tokens.tokens[behind - 1].end, behind);
                     let number = &mut tokens.numbers[index];
                     (number.text, number.spelling, number.end) = (text, spelling, token.end);
-                    number.touches_end = token.end == tokens.text.len();
                 }
             }
             Kind::Word(meaning) => {
@@ -75,16 +74,14 @@ fn in_words(
     meaning: Meaning,
     before: Option<&Token>,
 ) -> Option<(Number, usize)> {
-    if meaning.has(Meaning::AND) {
-        return None;
-    }
     // Behind digits a power of ten is their scale.
-    if before.is_some_and(|token| matches!(token.kind, Kind::Number(_))) && scale(tokens.slice(at)).is_some() {
+    let scales = || before.is_some_and(|token| token.kind.is_number()) && scale(tokens.slice(at)).is_some();
+    if meaning.has(Meaning::AND) || scales() {
         return None;
     }
     let token = tokens.tokens[at];
     let one = |text: &str, ordinal| {
-        Some((Number { ordinal, ..in_words_at(tokens, text.to_owned(), token.start, token.end) }, at + 1))
+        Some((Number { ordinal, ..in_words_at(text.to_owned(), token.start, token.end) }, at + 1))
     };
     if style.counts
         && let Some(count) = counted(tokens, at, before, language)
@@ -148,14 +145,13 @@ fn in_words(
     let minus = before.filter(|token| token.kind.means(Meaning::MINUS));
     let text = if minus.is_some() { format!("-{text}") } else { text };
     let start = minus.map_or(token.start, |minus| minus.start);
-    let number = in_words_at(tokens, text, start, tokens.tokens[next - 1].end);
+    let number = in_words_at(text, start, tokens.tokens[next - 1].end);
     Some((Number { percent: tokens.is(next, "percent"), ordinal, ..number }, next))
 }
 
 /// A number in words between two bytes.
-fn in_words_at(tokens: &Tokens<'_>, text: String, start: usize, end: usize) -> Number {
-    let touches_end = end == tokens.text.len();
-    Number { text, spelling: Spelling::Words, percent: false, name: false, ordinal: false, touches_end, start, end }
+fn in_words_at(text: String, start: usize, end: usize) -> Number {
+    Number { text, spelling: Spelling::Words, percent: false, name: false, ordinal: false, start, end }
 }
 
 /// The parts of a number from the word at `at` on, behind those that stand before it, and the first token behind them.
