@@ -47,6 +47,11 @@ impl Scan<'_> {
                 features.set(if or && !units { F::RivalBehind } else { F::InList }, !units);
             }
         }
+        // "He gave 5 away, and 7 are left": a clause of its own.
+        let clause = |other: usize| self.means(self.behind(other).0, any_of![LINK, GIVES, REMAINS]);
+        if and && next > behind && features.has(F::InList) && clause(self.past(next + 1, range.end, passes)) {
+            features.remove(&[F::InList]);
+        }
         let previous = (range.start..at).rev().find(|&at| !passes(at)).map_or(range.start, |before| before + 1);
         if previous > range.start && self.means(previous - 1, any_of![OR, AND]) {
             let or = self.means(previous - 1, Meaning::OR);

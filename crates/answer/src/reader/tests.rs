@@ -173,3 +173,40 @@ fn numbers_are_read_as_they_are_written_in_many_languages() {
         }
     }
 }
+
+/// Sentences of the kinds that a reviewer found misread, with the number that they state.
+const KINDS: &str = "\
+Tom has 12 apples and gives away 5. How many does he have left?|He keeps 8 and gives 5 away.|8
+Tom has 12 apples and gives away 5. How many does he have left?|5 are gone and 8 remain.|8
+Tom has 12 apples and gives away 5. How many does he have left?|He still has 8 of his 12 apples.|8
+Tom has 12 apples and gives away 5. How many does he have left?|He has 8 apples after giving away 5.|8
+A bakery makes 24 rolls and sells 19. How many rolls remain?|24 rolls in total. After selling 19, 6 remain.|6
+What is 12 times 7?|The answer is 94, and 94 / 12 = 7.|94
+What is 12 times 7?|94 = 12 × 7|94
+What is 12 times 7?|It works out at 94.|94
+What is 12 times 7?|It is 94. I'm 100% sure.|94
+What is 2 to the power of 15?|`2 ** 15` returns 32748.|32748
+What is 3 - 8?|\\[ - 6 \\]|-6
+What is 3 - 8?|**Answer:** - 6|-6
+What is 3 - 8?|It is $ - 6 $.|-6
+What is 3 - 8?|[ANSWER]-6[/ANSWER]|-6
+How many cups of flour does she need?|She needs 3 and a half cups.|7/2
+How many cups of flour does she need?|That makes 7 over 2 cups.|7/2
+小明有12个苹果，给了别人5个，还剩几个？|他还剩八个苹果。|8
+Wie viele Äpfel bleiben übrig?|Es bleiben dreieinhalb übrig.|7/2
+Quante mele restano?|Ne restano ventuno.|21
+Quantas maçãs sobram?|Sobram vinte e um.|21
+¿Cuántas manzanas quedan?|Quedan tres y medio.|7/2
+¿Cuánto es 12 entre 4?|12 entre 4 es 48.|48
+Which place from the left is the atlas?|It is the fourteenth from the left.|14";
+
+#[test]
+fn kinds_that_were_misread() {
+    let misread = KINDS.lines().filter_map(|row| {
+        let [prompt, completion, stated] = row.split('|').collect::<Vec<_>>()[..] else { return Some(row.to_owned()) };
+        let answer = read(&Asked { prompt, form: Form::Number }, completion, false).answer;
+        let read = answer.map(|answer| answer.text).unwrap_or_default();
+        (read != stated).then(|| format!("{row}: {read}"))
+    });
+    assert_eq!(misread.collect::<Vec<_>>(), [""; 0]);
+}
