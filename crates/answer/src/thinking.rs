@@ -85,7 +85,7 @@ pub fn visible(completion: &str) -> Visible {
         found.unclosed = answer.is_none();
         at = answer.unwrap_or(completion.len());
     }
-    while let Some(Marker { span, part }) = next_marker(completion, at) {
+    while let Some((span, part)) = next_marker(completion, at) {
         found.has_thinking = true;
         match part {
             Part::Close => found.pieces.clear(),
@@ -121,25 +121,20 @@ fn bare_channels(completion: &str) -> Option<Option<usize>> {
     Some(completion.find(FINAL).map(|at| at + FINAL.len()))
 }
 
-/// A marker in a text: its bytes and its part.
-struct Marker {
-    span: Range<usize>,
-    part: Part,
-}
-
+/// The part that a marker in a text plays.
 enum Part {
     Open(&'static Markup),
     Close,
     Final,
 }
 
-/// The first marker from a position on. Only characters that begin one are looked at, so that many blocks cost no more than
-/// one.
-fn next_marker(text: &str, from: usize) -> Option<Marker> {
+/// The first marker from a position on: its bytes and its part. Only characters that begin one are looked at, so that many
+/// blocks cost no more than one.
+fn next_marker(text: &str, from: usize) -> Option<(Range<usize>, Part)> {
     text[from..].match_indices(['<', '[', '\u{25c1}']).find_map(|(place, _)| {
         let start = from + place;
         let rest = &text[start..];
-        let marker = |part: Part, text: &str| Some(Marker { span: start..start + text.len(), part });
+        let marker = |part: Part, text: &str| Some((start..start + text.len(), part));
         if rest.starts_with(FINAL_CHANNEL) {
             return marker(Part::Final, FINAL_CHANNEL);
         }
@@ -162,7 +157,7 @@ pub fn opened_by(prompt: &str) -> Option<&'static str> {
 pub fn without_markers(completion: &str) -> Cow<'_, str> {
     let mut text = String::new();
     let mut at = 0;
-    while let Some(Marker { span, .. }) = next_marker(completion, at) {
+    while let Some((span, _)) = next_marker(completion, at) {
         text.push_str(&completion[at..span.start]);
         text.push('\n');
         at = span.end;

@@ -1,7 +1,7 @@
 //! The clause in which a number stands: a reason, a condition, a premise, the subject.
 use std::ops::Range;
 
-use super::feature::{Feature as F, Features};
+use super::feature::{Feature as F, Features, these};
 use super::mention::NEAR;
 use super::scan::Scan;
 use super::token::{Kind, Number};
@@ -70,7 +70,7 @@ impl Scan<'_> {
         }
         let line_begins = at == 0 || matches!(self.kind(at - 1), Kind::Line | Kind::Bold);
         if line_begins && matches!(self.kind(at + 1), Kind::Comma | Kind::Stop | Kind::Colon) {
-            features.remove(&[F::SmallWord]);
+            features.remove(these![SmallWord]);
         }
         self.beside(at, range, features);
         self.pair(at, range, features);

@@ -1,7 +1,7 @@
 //! Numbers of which a sentence says that one is larger or smaller.
 use std::ops::Range;
 
-use super::feature::Feature as F;
+use super::feature::{Feature as F, these};
 use super::mention::Mention;
 use super::question::Extreme;
 use super::scan::Scan;
@@ -57,7 +57,7 @@ impl Scan<'_> {
         let link = (at + 1..to.min(at + 5))
             .take_while(|&at| !self.is_number(at) && !self.is(at, "than"))
             .find(|&at| self.means(at, Meaning::LINK) || self.kind(at) == Kind::Colon);
-        let open = |mention: &Mention| !mention.features.any(&[F::InReason, F::EqualsLast]);
+        let open = |mention: &Mention| !mention.features.any(these![InReason EqualsLast]);
         if let Some(named) = link.and_then(|link| found.iter().position(|mention| mention.at > link && mention.at < to))
         {
             if open(&found[named]) {

@@ -1,7 +1,7 @@
 //! The word or sign before a number that says what it is.
 use std::ops::Range;
 
-use super::feature::{Feature as F, Features};
+use super::feature::{Feature as F, Features, these};
 use super::mention::NEAR;
 use super::scan::Scan;
 use super::token::Kind;
@@ -94,7 +94,7 @@ impl Scan<'_> {
         features.add(cue);
         // "there are three 7s", not "the two numbers"
         if before + 1 == at && matches!(cue, F::CueLink | F::CueGives | F::CueColon | F::CueConcludes) {
-            features.remove(&[F::SmallWord]);
+            features.remove(these![SmallWord]);
         }
         let denies = |at: usize| {
             self.kind(at) == Kind::Unequal || self.means(at, Meaning::DENIES) && !self.is(at, "no but sondern sino")

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::feature::{Feature as F, Features};
+use super::feature::{Feature as F, Features, these};
 use super::mention::Mention;
 use super::nothing::nothing;
 use super::piece::{Piece, pieces};
@@ -69,7 +69,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
         mentions.extend(found);
     }
     for mention in mentions.iter_mut().filter(|mention| Some(mention.at) == so_far.chosen) {
-        mention.features.remove(&[F::Choice]);
+        mention.features.remove(these![Choice]);
         mention.mark_as(F::Chosen);
     }
     let read = &pieces[..pieces.len().min(last_piece + 1)];
@@ -156,13 +156,13 @@ impl SoFar {
             }
         }
         let results = |features: &Features| {
-            let alone = !features.any(&[F::RivalBehind, F::RivalBefore, F::InList])
-                && features.any(&[F::Continues, F::Whole])
+            let alone = !features.any(these![RivalBehind RivalBefore InList])
+                && features.any(these![Continues Whole])
                 && features.has(F::InForm);
             alone || features.has(F::AskedEquation) && features.has(F::EqualsLast)
         };
         let answers = |features: &Features| match features.tier() {
-            1 => features.any(&[F::OnlyOfSentence, F::EndsSentence]),
+            1 => features.any(these![OnlyOfSentence EndsSentence]),
             tier => tier >= 2,
         };
         self.done |= scan.question.instructs && found.iter().any(|mention| results(&mention.features));
@@ -186,7 +186,7 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     let stated = evidence
         .mentions
         .iter()
-        .filter(|mention| mention.features.tier() >= 3 || mention.features.any(&[F::RivalBehind, F::RivalBefore]));
+        .filter(|mention| mention.features.tier() >= 3 || mention.features.any(these![RivalBehind RivalBefore]));
     reading.example_echoed =
         stated.clone().any(|mention| mention.features.has(F::Example) && mention.mark != Mark::Sentence);
     // The evidence for a value is that of all its mentions.
@@ -224,8 +224,8 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
 
 /// The reason for there being no answer.
 fn reason(scan: &Scan<'_>, evidence: &Evidence, best: Option<&Mention>) -> NoAnswer {
-    let rivals = best
-        .is_some_and(|mention| mention.features.any(&[F::RivalBefore, F::RivalBehind, F::Contradicted, F::OtherLines]));
+    let rivals =
+        best.is_some_and(|mention| mention.features.any(these![RivalBefore RivalBehind Contradicted OtherLines]));
     match () {
         () if evidence.none.has(F::NoneRefused) => NoAnswer::Refused,
         () if rivals => NoAnswer::Rivals,

@@ -92,7 +92,7 @@ impl Scan<'_> {
                     features.set(F::InBrackets, depth > 0 && !asks_brackets);
                     features.set(F::Elaborates, aside);
                     features.set(F::ExplainsBehind, aside && stated_before_colon && !behind);
-                    if features.any(&[F::EqualsLast, F::EqualsMiddle]) {
+                    if features.any(these![EqualsLast EqualsMiddle]) {
                         computed_at = Some(at);
                     } else if let Some(computed) = computed_at {
                         features.set(F::AfterResult, (computed + 1..at).all(|at| !self.goes_on(at)));
@@ -106,12 +106,12 @@ impl Scan<'_> {
         self.by_itself(piece, &mut found);
         self.checks_within(&range, &mut found);
         for mention in found.iter_mut().filter(|mention| mention.features.has(F::OtherPart)) {
-            mention.features.remove(&[F::NamesTarget]);
+            mention.features.remove(these![NamesTarget]);
         }
         // "Because there are 2 trains and 3 buses, 5 leave": what its reason is for stands behind.
         let concluded = found.iter().any(|mention| !mention.features.has(F::InReason) && mention.features.tier() > 0);
         for mention in found.iter_mut().filter(|_| concluded) {
-            mention.features.remove(&[F::ReasonFirst]);
+            mention.features.remove(these![ReasonFirst]);
         }
         self.comparison(&range, &mut found);
         self.order(&range, &mut found);
@@ -148,15 +148,15 @@ impl Scan<'_> {
         // What was computed is said, whatever it would be for.
         let computed = features.has(F::Computed);
         if computed {
-            features.remove(&[F::IfWould, F::Unsure, F::Plans]);
+            features.remove(these![IfWould Unsure Plans]);
         }
         features.set(F::Hypothetical, !computed && sentence.hypothetical[usize::from(at >= sentence.turn)]);
         self.form(at, &mut features);
         self.cue(at, range, &mut features);
         self.clause(at, range, &mut features);
         // "Add 14: 84": what the step comes to.
-        if features.any(&[F::CueColon, F::EqualsLast]) && features.has(F::EndsSentence) {
-            features.remove(&[F::Plans]);
+        if features.any(these![CueColon EqualsLast]) && features.has(F::EndsSentence) {
+            features.remove(these![Plans]);
         }
         features.set(F::Check, at > sentence.check);
         // "A coffee costs 1.30, so five cost 6.50"
@@ -386,21 +386,21 @@ impl Features {
     /// The strength of the claim to be the answer: 4 for one that says so itself, 3 for one that is shown, 2 for a result, 1 for a number of
     /// a sentence, 0 for one that is about something else.
     pub(super) fn tier(&self) -> u8 {
-        if self.any(&[F::Check, F::CheckSection, F::Offer, F::Question, F::Restates, F::Hypothetical]) {
-            let marked = self.any(&[F::Boxed, F::Tagged, F::Hashes, F::Declared]);
-            return if marked && !self.any(&[F::Question, F::Hypothetical]) { 4 } else { 0 };
+        if self.any(these![Check CheckSection Offer Question Restates Hypothetical]) {
+            let marked = self.any(these![Boxed Tagged Hashes Declared]);
+            return if marked && !self.any(these![Question Hypothetical]) { 4 } else { 0 };
         }
-        if (self.any(&[F::Denied, F::NotCompared, F::SaidWrong, F::Refuted])
+        if (self.any(these![Denied NotCompared SaidWrong Refuted])
             || self.has(F::InReason) && !self.has(F::ReasonFirst)
             || self.has(F::InIf) && !self.has(F::EqualsLast)
-            || self.has(F::InPremise) && !self.any(&[F::CueGives, F::EqualsLast]))
-            && !self.any(&[F::Boxed, F::Tagged, F::Bold])
+            || self.has(F::InPremise) && !self.any(these![CueGives EqualsLast]))
+            && !self.any(these![Boxed Tagged Bold])
         {
             return 0;
         }
-        let about = self.any(&[F::AfterResult, F::PartOf, F::Operand, F::ExplainsBehind])
+        let about = self.any(these![AfterResult PartOf Operand ExplainsBehind])
             || self.has(F::Ordinal) && self.has(F::HasUnit) && !self.has(F::CueLink);
-        if about && !self.any(&[F::Boxed, F::Tagged, F::Bold, F::Declared, F::EqualsLast]) {
+        if about && !self.any(these![Boxed Tagged Bold Declared EqualsLast]) {
             return 0;
         }
         if self.has(F::Choice) && !self.has(F::Chosen) {

@@ -1,6 +1,6 @@
 //! Evidence for a completion's giving no answer.
 
-use super::feature::{Feature as F, Features};
+use super::feature::{Feature as F, Features, these};
 use super::mention::Mention;
 use super::piece::Piece;
 use super::refusal;
@@ -36,7 +36,7 @@ pub(super) fn nothing(
         numbers().next_back().is_some_and(|at| !alone(at))
     });
     // "14 = 72 / 5" is no operation without a result.
-    let done = mentions.iter().any(|mention| mention.features.any(&[F::AskedEquation, F::ResultFirst]));
+    let done = mentions.iter().any(|mention| mention.features.any(these![AskedEquation ResultFirst]));
     none.set(F::NoneOperation, operation && !done);
     let is_bare = |kind: Kind| {
         use Kind::{Bold, Bullet, Close, Comma, End, Line, Number, Other, Question, Semicolon, Stop};

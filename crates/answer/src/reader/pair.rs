@@ -1,7 +1,7 @@
 //! Numbers beside a number that have its standing: alternatives, lists, ranges.
 use std::ops::Range;
 
-use super::feature::{Feature as F, Features};
+use super::feature::{Feature as F, Features, these};
 use super::scan::Scan;
 use super::token::Kind;
 use super::value;
@@ -50,7 +50,7 @@ impl Scan<'_> {
         // "He gave 5 away, and 7 are left": a clause of its own.
         let clause = |other: usize| self.means(self.behind(other).0, any_of![LINK, GIVES, REMAINS]);
         if and && next > behind && features.has(F::InList) && clause(self.past(next + 1, range.end, passes)) {
-            features.remove(&[F::InList]);
+            features.remove(these![InList]);
         }
         let previous = (range.start..at).rev().find(|&at| !passes(at)).map_or(range.start, |before| before + 1);
         if previous > range.start && self.means(previous - 1, any_of![OR, AND]) {

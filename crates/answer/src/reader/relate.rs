@@ -86,7 +86,7 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
         features.set(F::ExplainFollows, explained && !features.has(F::Explained));
         features.set(F::CutLow, cut && tier <= 2);
         // "She saves 135 euros a year. Besides she could", where the text is cut.
-        let asked = features.any(&[F::AskedUnit, F::AskedTwo, F::AskedThree]) && !features.has(F::EqualsLast);
+        let asked = features.any(these![AskedUnit AskedTwo AskedThree]) && !features.has(F::EqualsLast);
         let said = tier == 2 || tier == 1 && features.has(F::OnlyOfSentence);
         features.set(F::CutStated, cut && said && asked && piece + 1 < pieces.len());
         features.set(F::CutAfter, cut && piece + 1 < pieces.len());
@@ -182,7 +182,7 @@ fn contradict(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention], keys:
     for index in 1..mentions.len() {
         let (first, second) = (&mentions[index - 1], &mentions[index]);
         let apart = first.piece + 1 == second.piece && keys[index - 1] != keys[index];
-        let single = |mention: &Mention| mention.features.tier() == 2 && mention.features.any(&[F::OnlyOfSentence]);
+        let single = |mention: &Mention| mention.features.tier() == 2 && mention.features.any(these![OnlyOfSentence]);
         if apart && single(first) && single(second) && !second.features.has(F::Reopened) {
             let words = [words(first), words(second)];
             if words[0].len() >= 3 && words[0] == words[1] {
