@@ -1,6 +1,7 @@
 //! The clause in which a number stands: a reason, a condition, a premise, the subject.
 use std::ops::Range;
 
+use super::asks::Ask;
 use super::feature::{Feature as F, Features, these};
 use super::mention::NEAR;
 use super::scan::Scan;
@@ -84,7 +85,7 @@ impl Scan<'_> {
         features.set(F::RangeSide, self.is_range_side(at, range));
     }
 
-    /// What stands directly beside a number, and what it is a part of.
+    /// Features of what stands directly beside a number, and of what it is a part of.
     fn beside(&self, at: usize, range: &Range<usize>, features: &mut Features) {
         let (behind, _) = self.behind(at);
         let opens = |at: usize| {
@@ -104,7 +105,8 @@ impl Scan<'_> {
         features.set(F::OfMany, self.is(at + 1, "of from out von de di as"));
         let number = |is: &dyn Fn(&Number) -> bool| self.number(at).is_some_and(is);
         let part = number(&|number| number.text.contains('/')) && (features.has(F::OfMany) || self.is(at + 1, "the"));
-        let share = number(&|number| number.percent) && !self.question.asks_percent && self.is(at + 1, "of der de di");
+        let share =
+            number(&|number| number.percent) && !self.question.asks(Ask::Percent) && self.is(at + 1, "of der de di");
         features.set(F::PartOf, !self.question.asks_fraction && (share || part));
         // "multiply by 100", "divided by 10"
         let operation = |at: usize| self.is(at, "multiply multiplied multiplying divide divided dividing divides");
@@ -158,7 +160,7 @@ impl Scan<'_> {
             return false;
         }
         if self.means(at, Meaning::PREMISE) {
-            if self.question.asks_difference && self.is(at, "by") {
+            if self.question.asks(Ask::Difference) && self.is(at, "by") {
                 return false;
             }
             let within = self.is(at, "with mit avec con com by for of von");
@@ -184,7 +186,7 @@ impl Scan<'_> {
     /// The remainder where the quotient was asked for, and the other way round.
     pub(super) fn is_of_other_part(&self, at: usize, range: &Range<usize>) -> bool {
         let question = self.question;
-        if question.asks_remainder == question.asks_quotient {
+        if question.asks_remainder == question.asks(Ask::Quotient) {
             return false;
         }
         for before in (range.start..at).rev().take(4) {

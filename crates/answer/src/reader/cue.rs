@@ -1,6 +1,7 @@
 //! The word or sign before a number that says what it is.
 use std::ops::Range;
 
+use super::asks::Ask;
 use super::feature::{Feature as F, Features, these};
 use super::mention::NEAR;
 use super::scan::Scan;
@@ -60,7 +61,7 @@ impl Scan<'_> {
             }
             break match () {
                 () if is("of de von di van") => self.cue_of(before, start, at),
-                () if is("by um") && self.question.asks_difference => F::CueGives,
+                () if is("by um") && self.question.asks(Ask::Difference) => F::CueGives,
                 () if is("by um") => F::CueContext,
                 () if is("with mit avec con com") && before > range.start + 1 => F::CueWith,
                 () if is("to bis") => F::CueTo,

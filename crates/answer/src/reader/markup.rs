@@ -43,14 +43,9 @@ impl Lexer<'_> {
             let name = tag.trim_matches('/').split_whitespace().next().unwrap_or("");
             let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':');
             if name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(in_name) {
+                let answer = if closing { Kind::AnswerClose } else { Kind::AnswerOpen };
                 let kind = match name {
-                    _ if is_among(name, ANSWERS) => {
-                        if closing {
-                            Kind::AnswerClose
-                        } else {
-                            Kind::AnswerOpen
-                        }
-                    }
+                    _ if is_among(name, ANSWERS) => answer,
                     "s" | "eos" | "end_of_turn" | "start_of_turn" if closing || name != "s" => Kind::End,
                     "b" | "strong" => Kind::Bold,
                     "sup" if !closing && self.last().is_number() => Kind::Operator('^'),

@@ -1,6 +1,7 @@
 //! Mentions of numbers, and what their sentences say about each: its marks, its expression, the words before it, its clause.
 use std::ops::Range;
 
+use super::asks::Ask;
 use super::feature::{Feature as F, Features, these};
 use super::numeral::Spelling;
 use super::piece::Piece;
@@ -82,7 +83,7 @@ impl Scan<'_> {
                     let again = near.any(|before| self.is(before, "i.e i.e. d.h d.h."));
                     let brackets =
                         at > range.start && self.kind(at - 1) == Kind::Open && self.kind(at + 1) == Kind::Close;
-                    let asks_brackets = self.question.asks_brackets;
+                    let asks_brackets = self.question.asks(Ask::Brackets);
                     // "It is 132: the first number is 18, and the second one is 30."
                     let closes = features.has(F::EndsSentence);
                     let aside = elaborates && !(features.any(these![EqualsLast CueColon]) && closes);
@@ -360,15 +361,15 @@ impl Scan<'_> {
         features.set(F::StrangeUnit, other && !question.knows(unit));
         let compares = self.is(at + 2, "as more less the than faster longer larger");
         let times = !compares && self.means(at + 1, Meaning::TIMES);
-        features.set(F::Times, times && (question.asks_times || question.asks_quotient));
+        features.set(F::Times, times && (question.asks(Ask::Times) || question.asks(Ask::Quotient)));
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
         let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, "once twice thrice");
         features.set(F::CountWord, counts);
         if number.spelling == Spelling::Words && small && !counts && !asked {
             features.add(if is_among(&number.text, "1 2 3") { F::SmallWord } else { F::SmallNumeral });
         }
-        features.set(F::Ordinal, number.ordinal && !question.asks_rank);
-        features.set(F::OrdinalAsked, number.ordinal && question.asks_rank);
+        features.set(F::Ordinal, number.ordinal && !question.asks(Ask::Rank));
+        features.set(F::OrdinalAsked, number.ordinal && question.asks(Ask::Rank));
         let four = number.spelling == Spelling::Integer && number.text.len() == 4;
         let year = four && number.text.starts_with(['1', '2']) && !asked;
         features.set(F::YearAsked, year && question.asks_year);

@@ -34,20 +34,10 @@ pub struct Question {
     /// Numbers that show a format (`like 123`).
     pub examples: Vec<String>,
     pub extreme: Option<Extreme>,
-    pub asks_percent: bool,
     pub asks_year: bool,
     pub asks_remainder: bool,
-    pub asks_quotient: bool,
-    /// It asks for a difference: by how much one thing is more than another.
-    pub asks_difference: bool,
-    /// It asks for a number of times.
-    pub asks_times: bool,
-    /// The answer is to stand in brackets.
-    pub asks_brackets: bool,
     /// A part of a whole.
     pub asks_fraction: bool,
-    /// The position of a thing in a row: its rank answers.
-    pub asks_rank: bool,
     /// Scale words that the question or its table states, so that they are units and multiply nothing.
     pub scales: Vec<usize>,
     /// Words for the unit that is asked for, in lower case.
@@ -68,8 +58,9 @@ pub struct Question {
     pub asks_left: Option<bool>,
     /// Those of them that stand in its main clause, as bits: "how many were sold if 9 came home".
     pub main: u64,
-    /// The prompt in lower case.
+    /// The prompt in lower case, and what its phrases ask for.
     lower: String,
+    asks: Asks,
     /// Three neighbouring words of it, hashed.
     trigrams: Vec<u64>,
     /// Its sentences and the rows of its tables, hashed.
@@ -136,15 +127,9 @@ impl Question {
             },
             language,
             extreme,
-            asks_percent: has(Ask::Percent),
             asks_year: form == Form::Number && has(Ask::Year),
             asks_remainder: has(Ask::Remainder) || has(Ask::Rest) && form == Form::Integer,
-            asks_rank: has(Ask::Rank),
             asks_fraction: has(Ask::Part) || has(Ask::Simplest),
-            asks_brackets: has(Ask::Brackets),
-            asks_times: has(Ask::Times),
-            asks_difference: has(Ask::Difference),
-            asks_quotient: has(Ask::Quotient),
             scales: scales(&tokens),
             units: units(&tokens),
             open_ended: lower.trim_end().ends_with('='),
@@ -160,7 +145,13 @@ impl Question {
             operands,
             examples,
             lower,
+            asks,
         }
+    }
+
+    /// True if a phrase of the prompt asks for something.
+    pub fn asks(&self, ask: Ask) -> bool {
+        self.asks.has(ask)
     }
 
     /// True if a number of the completion is one that the question gives.

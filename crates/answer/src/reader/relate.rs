@@ -1,6 +1,7 @@
 //! Relations between the mentions of a text: later ones, withdrawn ones, contradictions.
 use std::collections::HashMap;
 
+use super::asks::Ask;
 use super::feature::{Feature as F, these};
 use super::mention::Mention;
 use super::piece::Piece;
@@ -22,7 +23,7 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
     for index in 1..mentions.len() {
         let (before, mention) = (&mentions[index - 1], &mentions[index]);
         let again = mention.piece == before.piece && scan.is_percentage_of(before.at, mention.at);
-        mentions[index].features.set(F::Restates, again && !scan.question.asks_percent);
+        mentions[index].features.set(F::Restates, again && !scan.question.asks(Ask::Percent));
     }
     // A number that the end of the text cuts states nothing against others.
     let tier = |mention: &Mention| if mention.features.has(F::Cut) { 0 } else { mention.features.tier() };
