@@ -21,15 +21,12 @@ impl Scan<'_> {
     /// A number that is all of its line, or with which a completion begins.
     pub(super) fn by_itself(&self, piece: &Piece, found: &mut [Mention]) {
         let range = &piece.range;
-        if !piece.begins_line {
-            return;
-        }
         let passes = |at: usize| {
             use Kind::{Arrow, Bar, Bullet, Colon, Ellipsis, Equals, Greater, Heading, Open};
             self.is_mark(at)
                 || matches!(self.kind(at), Open | Arrow | Equals | Bullet | Heading | Colon | Bar | Greater | Ellipsis)
         };
-        let Some(first) = range.clone().find(|&at| !passes(at)) else { return };
+        let Some(first) = range.clone().find(|&at| piece.begins_line && !passes(at)) else { return };
         let Some(index) = found.iter().position(|mention| mention.at == first) else { return };
         let (mut end, mut words) = (first + 1, 0);
         while end < range.end {
@@ -47,29 +44,22 @@ impl Scan<'_> {
         let alone =
             end == range.end && (words == 0 || line_ends) || self.kind(end) == Kind::Open && self.is_spaced(end);
         let begins_text = (0..first).all(|at| passes(at) || self.kind(at) == Kind::Line);
-        let whole = alone
-            && begins_text
-            && (range.end..self.tokens.tokens.len())
-                .all(|at| ends(at) || self.kind(at) == Kind::Stop || self.is_mark(at));
+        let mut rest = range.end..self.tokens.tokens.len();
+        let whole = alone && begins_text && rest.all(|at| ends(at) || self.kind(at) == Kind::Stop || self.is_mark(at));
         let features = &mut found[index].features;
         features.set(F::Whole, whole);
         features.set(F::LineAlone, alone && !whole);
         // A raw completion goes on behind the "=" of its prompt.
-        let goes_on = begins_text
-            && self.question.open_ended
-            && !self.question.is_chat
-            && (!matches!(
-                (self.kind(first + 1), self.kind(first + 2)),
-                (Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater | Kind::Number(_), _)
-                    | (Kind::Colon | Kind::Comma, Kind::Number(_))
-            ) || self.kind(first + 1) == Kind::Comma && self.begins_pattern(first + 2))
-            && !self.means(first + 1, any_of![LINK, GIVES, UP, DOWN, AND, OPERATOR]);
+        let (next, second) = (self.kind(first + 1), self.kind(first + 2));
+        let computes = matches!(next, Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater | Kind::Number(_))
+            || matches!(next, Kind::Colon | Kind::Comma) && second.is_number();
+        let pattern = next == Kind::Comma && self.begins_pattern(first + 2);
+        let leads = next.means(any_of![LINK, GIVES, UP, DOWN, AND, OPERATOR]);
+        let raw = self.question.open_ended && !self.question.is_chat;
+        let goes_on = raw && begins_text && (!computes || pattern) && !leads;
         features.set(F::Continues, goes_on);
-        if whole || alone || goes_on {
-            let mark = &mut found[index].mark;
-            if *mark == Mark::Sentence {
-                *mark = Mark::OnlyNumber;
-            }
+        if (alone || goes_on) && found[index].mark == Mark::Sentence {
+            found[index].mark = Mark::OnlyNumber;
         }
     }
 }

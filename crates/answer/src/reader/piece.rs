@@ -3,7 +3,7 @@ use std::ops::Range;
 
 use super::numeral::Spelling;
 use super::scan::Scan;
-use super::token::{Kind, Tokens};
+use super::token::{Kind, Number, Tokens};
 use super::vocabulary::{Meaning, any_of};
 use crate::number::words::Language;
 
@@ -205,12 +205,8 @@ impl<'a> Scan<'a> {
     /// The share of a sentence's neighbouring words that are the question's, three by three, in eighths.
     pub(super) fn echo(&self, range: &Range<usize>) -> usize {
         let words: Vec<usize> = range.clone().filter(|&at| self.is_any_word(at)).take(40).collect();
-        let all = words.windows(3).count();
-        if all < 3 {
-            return 0;
-        }
         let echoed = words.windows(3).filter(|three| self.echoes(three)).count();
-        8 * echoed / all
+        if words.len() < 5 { 0 } else { 8 * echoed / (words.len() - 2) }
     }
 
     /// True where a completion goes on with another question, exercise, turn or line of the same pattern.
@@ -228,12 +224,8 @@ impl<'a> Scan<'a> {
             let marked = piece.heading || self.kind(range.start) == Kind::Bold;
             let short = self.is(at, "q question");
             // A completion may begin with the question that was asked.
-            let mut numbers = range.clone().filter_map(|at| self.number(at)).peekable();
-            let same = if numbers.peek().is_some() {
-                numbers.all(|number| self.question.gives(number))
-            } else {
-                self.echo(range) >= 4
-            };
+            let given = |at| self.number(at).is_none_or(|number| self.question.gives(number));
+            let same = if self.has_number(range) { range.clone().all(given) } else { self.echo(range) >= 4 };
             let ours = !answered && same;
             if !ours && (colon && (answered || short) || answered && (marked || numbered)) {
                 return true;
@@ -261,12 +253,9 @@ impl<'a> Scan<'a> {
         }
         // Numbers that nothing leads to are operands: of this question or of another.
         let open = |&at: &usize| self.is_number(at) && !self.leads_to(at, range.start);
-        let mut operands = range
-            .clone()
-            .filter(open)
-            .filter_map(|at| self.number(at))
-            .filter(|number| number.spelling != Spelling::Words && !self.question.is_example(number))
-            .peekable();
+        let stated = |number: &&Number| number.spelling != Spelling::Words && !self.question.is_example(number);
+        let operands = range.clone().filter(open).filter_map(|at| self.number(at)).filter(stated);
+        let mut operands = operands.peekable();
         if operands.peek().is_none() {
             return !self.has_number(range);
         }
