@@ -9,25 +9,19 @@ use super::vocabulary::{Meaning, any_of};
 use crate::number::words::Language;
 
 impl Scan<'_> {
-    /// The part of a sentence in which a number stands: its subject, a reason, a premise, one of a pair.
-    pub(super) fn clause(&self, at: usize, range: &Range<usize>, features: &mut Features) {
-        // From the last comma, sign or verb before the number.
+    /// The beginning of a number's clause, behind the last comma, sign or verb before the number, and the feature of a word that
+    /// begins it.
+    fn clause_start(&self, at: usize, range: &Range<usize>, features: &Features) -> (usize, Option<F>) {
         let start = range.start.max(at.saturating_sub(3 * NEAR));
-        let (mut verb, mut clause) = (false, at);
-        while clause > start {
-            let before = clause - 1;
+        let mut verb = false;
+        for before in (start..at).rev() {
+            let clause = before + 1;
             let means = |meaning| self.means(before, meaning);
             match self.kind(before) {
-                Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open => break,
-                _ if means(Meaning::CONCLUDES) && means(Meaning::FOLLOWS) => break,
-                Kind::Word(_) if self.is_reason(before, range.start) => {
-                    features.add(F::InReason);
-                    break;
-                }
-                Kind::Word(_) if means(Meaning::IF) && self.is_if(before) => {
-                    features.add(F::InIf);
-                    break;
-                }
+                Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open => return (clause, None),
+                _ if means(Meaning::CONCLUDES) && means(Meaning::FOLLOWS) => return (clause, None),
+                Kind::Word(_) if self.is_reason(before, range.start) => return (clause, Some(F::InReason)),
+                Kind::Word(_) if means(Meaning::IF) && self.is_if(before) => return (clause, Some(F::InIf)),
                 // "after 30 minutes" where minutes were asked for
                 Kind::Word(_) if clause == at && features.has(F::AskedUnit) => {}
                 // "Of these riders 10 were men": only what "of" stands before is a premise.
@@ -35,8 +29,7 @@ impl Scan<'_> {
                     verb = true;
                 }
                 Kind::Word(_) if !verb && self.begins_premise(before, range.start) => {
-                    features.add(F::InPremise);
-                    break;
+                    return (clause, Some(F::InPremise));
                 }
                 // "after giving away 5", "having sold 19"
                 Kind::Word(_) if clause > start + 1 && self.means(before - 1, Meaning::PREMISE) => {}
@@ -46,7 +39,15 @@ impl Scan<'_> {
                 Kind::Equals => verb = true,
                 _ => {}
             }
-            clause = before;
+        }
+        (start, None)
+    }
+
+    /// The part of a sentence in which a number stands: its subject, a reason, a premise, one of a pair.
+    pub(super) fn clause(&self, at: usize, range: &Range<usize>, features: &mut Features) {
+        let (clause, begins) = self.clause_start(at, range, features);
+        if let Some(feature) = begins {
+            features.add(feature);
         }
         // A reason that began before the last comma goes on, unless a conclusion was drawn.
         if !features.has(F::InReason) {
@@ -71,6 +72,20 @@ impl Scan<'_> {
         if line_begins && matches!(self.kind(at + 1), Kind::Comma | Kind::Stop | Kind::Colon) {
             features.remove(&[F::SmallWord]);
         }
+        self.beside(at, range, features);
+        self.pair(at, range, features);
+        // "Ana is 18 and Ben is 36"
+        let asked = |at: usize| self.question.names.iter().any(|name| name == self.slice(at));
+        let named = |&at: &usize| self.is_word(at) && self.question.all_names.iter().any(|name| name == self.slice(at));
+        let name = (range.start..at).rev().take(8).take_while(|&at| !self.is_number(at)).find(named);
+        features.set(F::NamedAsked, name.is_some_and(asked));
+        features.set(F::NamedOther, name.is_some_and(|at| !asked(at)) && !self.question.names.is_empty());
+        features.set(F::OtherPart, self.is_of_other_part(at, range));
+        features.set(F::RangeSide, self.is_range_side(at, range));
+    }
+
+    /// What stands directly beside a number, and what it is a part of.
+    fn beside(&self, at: usize, range: &Range<usize>, features: &mut Features) {
         let (behind, _) = self.behind(at);
         let opens = |at: usize| {
             self.is_mark(at)
@@ -101,15 +116,6 @@ impl Scan<'_> {
         let whole = whole.find(|&at| self.is(at, "of von de dei delle das dos des der"));
         let part = |at: usize| self.is_number(at) || self.is(at, "any one each every some none all both");
         features.set(F::WholeOf, whole.is_some_and(|of| of > range.start && part(of - 1)));
-        self.pair(at, range, features);
-        // "Ana is 18 and Ben is 36"
-        let asked = |at: usize| self.question.names.iter().any(|name| name == self.slice(at));
-        let named = |&at: &usize| self.is_word(at) && self.question.all_names.iter().any(|name| name == self.slice(at));
-        let name = (range.start..at).rev().take(8).take_while(|&at| !self.is_number(at)).find(named);
-        features.set(F::NamedAsked, name.is_some_and(asked));
-        features.set(F::NamedOther, name.is_some_and(|at| !asked(at)) && !self.question.names.is_empty());
-        features.set(F::OtherPart, self.is_of_other_part(at, range));
-        features.set(F::RangeSide, self.is_range_side(at, range));
     }
 
     /// True for "of" and the like, before the whole of which something is said.

@@ -9,11 +9,6 @@ use super::token::Kind;
 use super::vocabulary::{Meaning, any_of};
 
 impl Scan<'_> {
-    /// "comes out ahead", "wins"
-    pub(super) fn wins(&self, at: usize) -> bool {
-        self.is(at, "wins winner ahead gewinnt gagne gana vince")
-    }
-
     /// Of two compared numbers the one that a comparison makes the extreme that was asked for: "9.11 is smaller than 9.9".
     pub(super) fn comparison(&self, range: &Range<usize>, found: &mut [Mention]) {
         let Some(extreme) = self.question.extreme else { return };
@@ -35,7 +30,7 @@ impl Scan<'_> {
         let mut all = range.clone().filter(compares).peekable();
         if all.peek().is_none() {
             // "3/7 comes out ahead"
-            let wins = range.clone().find(|&at| self.wins(at));
+            let wins = range.clone().find(|&at| self.is(at, "wins winner ahead gewinnt gagne gana vince"));
             let winner = wins.and_then(|at| found.iter().rposition(|mention| mention.at < at));
             if let Some(winner) = winner {
                 found[winner].features.add(F::Compared);

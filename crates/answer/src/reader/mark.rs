@@ -132,12 +132,11 @@ impl Scan<'_> {
         if withdrawn || sought && !led || !(led || follows) {
             return at + 1;
         }
-        let begins = piece.begins_line
-            && self
-                .words(range)
-                .take_while(|&word| word < at)
-                .all(|word| self.means(word, any_of![FILLER, CONCLUDES, RESULT]));
-        let feature = match (is_answer, self.is_key(at)) {
+        let mut first = self.words(range).take_while(|&word| word < at);
+        let begins = piece.begins_line && first.all(|word| self.means(word, any_of![FILLER, CONCLUDES, RESULT]));
+        // `"result":`
+        let quoted = at > 0 && self.kind(at - 1) == Kind::Quote && self.kind(at + 1) == Kind::Quote;
+        let feature = match (is_answer, quoted && self.kind(at + 2) == Kind::Colon) {
             (true, true) => F::KeyAnswer,
             (true, false) => F::Declared,
             (false, false) if colon && begins => F::LabelResult,
@@ -150,14 +149,6 @@ impl Scan<'_> {
             mention.mark_as(if nth == 0 || result { feature } else { F::DeclaredBehind });
         }
         next
-    }
-
-    /// `"result":`
-    pub(super) fn is_key(&self, at: usize) -> bool {
-        at > 0
-            && self.kind(at - 1) == Kind::Quote
-            && self.kind(at + 1) == Kind::Quote
-            && self.kind(at + 2) == Kind::Colon
     }
 
     /// An announcement reaches to the next one, and within JSON to the next key.

@@ -64,20 +64,18 @@ impl Scan<'_> {
                 Kind::Open => depth += 1,
                 Kind::Close => depth = depth.saturating_sub(1),
                 Kind::Colon if self.kind(at - usize::from(at > range.start)) != Kind::Quote => {
-                    stated_before_colon |= found.iter().any(|mention| {
-                        mention.at + 6 > at
-                            && mention.features.any(&[F::CueLink, F::CueGives, F::EqualsLast])
-                            && !mention.features.has(F::EqualsLeft)
-                    });
-                    elaborates |= sentence.colons == 1
-                        && found.iter().any(|mention| {
-                            mention.at + 6 > at && (mention.at > range.start || mention.features.has(F::HasUnit))
-                        })
+                    let near = || found.iter().filter(|mention| mention.at + 6 > at);
+                    let led = |Mention { features, .. }: &Mention| {
+                        features.any(these![CueLink CueGives EqualsLast]) && !features.has(F::EqualsLeft)
+                    };
+                    let behind = |mention: &Mention| mention.at > range.start || mention.features.has(F::HasUnit);
+                    stated_before_colon |= near().any(led);
+                    elaborates |= sentence.colons == 1 && near().any(behind);
                 }
                 Kind::Word(_) if self.is(at, "who whose") && at > range.start && self.kind(at - 1) == Kind::Comma => {
                     elaborates |= !found.is_empty()
                 }
-                Kind::Number(_) if self.is_candidate(at) && self.is_alone(at) => {
+                Kind::Number(_) if !self.excluded[at] && self.is_alone(at) => {
                     let mut features = self.features_at(at, &sentence);
                     // "163 min, i.e. 2 h 43 min"
                     let mut near = range.start.max(at.saturating_sub(6))..at;
@@ -117,9 +115,7 @@ impl Scan<'_> {
         }
         self.comparison(&range, &mut found);
         self.order(&range, &mut found);
-        if self.is_result_row(index, pieces)
-            && let Some(last) = found.last_mut()
-        {
+        if let Some(last) = found.last_mut().filter(|_| self.is_result_row(index, pieces)) {
             last.features.add(F::TableTotal);
         }
         found
@@ -177,7 +173,7 @@ impl Scan<'_> {
 
     /// The only row of a table whose last column is a result: "| a | b | sum |".
     fn is_result_row(&self, index: usize, pieces: &[Piece]) -> bool {
-        let bars = |piece: &Piece| piece.range.clone().filter(|&at| self.kind(at) == Kind::Bar).count();
+        let bars = |piece: &Piece| self.count(&piece.range, Kind::Bar);
         let is_row = |piece: &Piece| bars(piece) >= 2 && self.has_number(&piece.range);
         if !is_row(&pieces[index]) || pieces.get(index + 1).is_some_and(is_row) {
             return false;
@@ -194,14 +190,13 @@ impl Scan<'_> {
     fn repeats(&self, range: &Range<usize>) -> bool {
         let tokens = &self.tokens.tokens;
         let text = &self.tokens.text[tokens[range.start].start..tokens[range.end - 1].end];
-        let long = self.words(range).count() >= 4 || range.clone().any(|at| self.kind(at) == Kind::Bar);
+        let long = self.words(range).count() >= 4 || self.count(range, Kind::Bar) > 0;
         long && self.question.says(text)
     }
 
     /// Looks up once the properties that all numbers of a sentence share.
     fn sentence(&self, piece: &Piece) -> Sentence {
         let range = piece.range.clone();
-        let colons = |&at: &usize| self.kind(at) == Kind::Colon;
         let turn = self.turn(&range);
         let checks = |at: usize| {
             self.means(at, Meaning::CHECKS)
@@ -211,8 +206,8 @@ impl Scan<'_> {
         Sentence {
             features: self.features_of_piece(piece),
             restates: self.restates(&range) || self.repeats(&range),
-            colons: range.clone().filter(colons).count(),
-            first_colon: range.clone().find(colons).unwrap_or(range.end),
+            colons: self.count(&range, Kind::Colon),
+            first_colon: range.clone().find(|&at| self.kind(at) == Kind::Colon).unwrap_or(range.end),
             turn,
             check: (range.start + 1..range.end).find(|&at| checks(at)).unwrap_or(range.end),
             follows: self.words(&range).skip(2).find(|&at| self.means(at, Meaning::FOLLOWS)),
@@ -231,10 +226,9 @@ impl Scan<'_> {
 
     /// A sign or word behind which a sentence says something new about its result.
     pub(super) fn goes_on(&self, at: usize) -> bool {
-        matches!(
-            self.kind(at),
-            Kind::Comma | Kind::Colon | Kind::Arrow | Kind::Open | Kind::Bold | Kind::Bar | Kind::Other
-        ) || self.means(at, any_of![CONCLUDES, LINK, OR, AND])
+        use Kind::{Arrow, Bar, Bold, Colon, Comma, Open, Other};
+        matches!(self.kind(at), Comma | Colon | Arrow | Open | Bold | Bar | Other)
+            || self.means(at, any_of![CONCLUDES, LINK, OR, AND])
             || self.is(at, "which leaving leaves giving gives")
     }
 
@@ -255,7 +249,7 @@ impl Scan<'_> {
         let mut features = Features::default();
         let follows = self.opens_with(range, 2, Meaning::FOLLOWS);
         features.set(F::Concludes, !follows && self.opens_with(range, 2, Meaning::CONCLUDES));
-        if let Some(shared) = self.shares(range.clone()).checked_sub(1) {
+        if let Some(shared) = self.shares(range).count_ones().checked_sub(1) {
             features.add([F::AskedOne, F::AskedTwo, F::AskedThree][shared.min(2) as usize]);
         }
         let is_if = self.words(range).any(|at| self.is_if(at));
@@ -274,8 +268,8 @@ impl Scan<'_> {
 
     /// Marks first, last and only numbers of a sentence.
     pub(super) fn order(&self, range: &Range<usize>, found: &mut [Mention]) {
-        let table = range.clone().filter(|&at| self.kind(at) == Kind::Bar).count() >= 2;
-        let totals = table && range.clone().any(|at| self.means(at, any_of![TOTALS, ANSWER]));
+        let table = self.count(range, Kind::Bar) >= 2;
+        let totals = table && self.has_meaning(range, any_of![TOTALS, ANSWER]);
         let asked = found.iter().any(|mention| mention.features.tier() > 0 && mention.features.has(F::AskedUnit));
         for Mention { features, .. } in found.iter_mut() {
             let beside = asked && features.has(F::HasUnit) && !features.any(these![AskedUnit EqualsLast]);
@@ -283,8 +277,8 @@ impl Scan<'_> {
         }
         self.segments(range, found);
         // "12 plums with 4 litres": what stands behind a preposition, behind a number that does not.
-        let adjunct = |mention: &Mention| {
-            mention.features.any(&[F::CueContext, F::CueWith]) && !mention.features.has(F::EqualsLast)
+        let adjunct = |Mention { features, .. }: &Mention| {
+            features.any(these![CueContext CueWith]) && !features.has(F::EqualsLast)
         };
         let first = found.iter().position(|mention| mention.features.tier() > 0 && !adjunct(mention));
         let (mut last, mut whole) = (false, false);
@@ -300,15 +294,15 @@ impl Scan<'_> {
         // Numbers that are about something else do not count.
         let count = found.iter().filter(|mention| mention.features.tier() > 0).count();
         let mut nth = 0;
-        for mention in found.iter_mut() {
-            if mention.features.tier() > 0 {
-                mention.features.set(F::OnlyOfSentence, count == 1);
-                mention.features.set(F::LastOfSentence, count > 1 && nth + 1 == count);
+        for Mention { features, .. } in found.iter_mut() {
+            if features.tier() > 0 {
                 nth += 1;
+                features.set(F::OnlyOfSentence, count == 1);
+                features.set(F::LastOfSentence, count > 1 && nth == count);
             }
             if table {
-                mention.features.add(if nth == count { F::TableLast } else { F::TableOther });
-                mention.features.set(F::TableTotal, nth == count && totals);
+                features.add(if nth == count { F::TableLast } else { F::TableOther });
+                features.set(F::TableTotal, nth == count && totals);
             }
         }
     }
@@ -340,7 +334,7 @@ impl Scan<'_> {
             return;
         }
         let parts: Vec<Range<usize>> = found.iter().map(|mention| part(mention.at)).collect();
-        let shares: Vec<u32> = parts.iter().map(|part| self.main_shares(part.clone())).collect();
+        let shares: Vec<u32> = parts.iter().map(|part| (self.shares(part) & self.question.main).count_ones()).collect();
         for (index, mention) in found.iter_mut().enumerate() {
             let others = (0..parts.len()).filter(|&other| parts[other] != parts[index]).map(|other| shares[other]);
             let Some(most) = others.max() else { continue };

@@ -1,7 +1,5 @@
 //! Evidence for a completion's giving no answer.
 
-use std::ops::Range;
-
 use super::feature::{Feature as F, Features};
 use super::mention::Mention;
 use super::piece::Piece;
@@ -30,10 +28,10 @@ pub(super) fn nothing(
     let open = best < 2 || best == 2 && last.is_some_and(|piece| scan.asks_back(&piece.range));
     none.set(F::NoneAsks, (last.is_some_and(asks) || waits) && open);
     none.set(F::NoneDepends, refusal::is_open(scan.text));
-    let count = |range: Range<usize>, kind: Kind| range.filter(|&other| scan.kind(other) == kind).count();
     let operation = last.is_some_and(|Piece { range, .. }| {
         let numbers = || range.clone().filter(|&at| scan.is_number(at));
-        let bracketed = |at: usize| count(range.start..at, Kind::Open) > count(range.start..at, Kind::Close);
+        let bracketed =
+            |at: usize| scan.count(&(range.start..at), Kind::Open) > scan.count(&(range.start..at), Kind::Close);
         let alone = |at: usize| scan.is_alone(at) || bracketed(at) && numbers().any(|other| scan.is_alone(other));
         numbers().next_back().is_some_and(|at| !alone(at))
     });

@@ -166,7 +166,7 @@ impl<'a> Scan<'a> {
                     && self.means(at + 1, Meaning::LINK)
                 || self.is(at, "wants") && self.is(at + 2, "know find calculate")
                 || at > range.start && self.is(at, "told") && self.is(at - 1, "are were is been")
-                || self.means(at, Meaning::ASKED) && !(range.start..range.end).any(|at| self.kind(at) == Kind::Equals)
+                || self.means(at, Meaning::ASKED) && self.count(range, Kind::Equals) == 0
         })
     }
 
@@ -276,7 +276,6 @@ impl<'a> Scan<'a> {
     /// The next line of a row of exercises, behind the operation that was asked for: "71 - 35 = 36".
     pub(super) fn is_next_exercise(&self, piece: &Piece) -> bool {
         let range = &piece.range;
-        let count = |is: &dyn Fn(usize) -> bool| range.clone().filter(|&at| is(at)).count();
         let plain = |at: usize| {
             matches!(self.kind(at), Kind::Number(_) | Kind::Operator(_) | Kind::Equals | Kind::Question | Kind::Bullet)
         };
@@ -284,8 +283,8 @@ impl<'a> Scan<'a> {
         piece.begins_line
             && self.question.instructs
             && !self.question.is_chat
-            && count(&|at| self.kind(at) == Kind::Equals) == 1
-            && count(&|at| self.is_number(at)) >= 2
+            && self.count(range, Kind::Equals) == 1
+            && range.clone().filter(|&at| self.is_number(at)).count() >= 2
             && range.clone().all(|at| plain(at) && !given(at))
     }
 

@@ -93,10 +93,10 @@ impl Question {
         let asks = Asks::of(&lower);
         let has = |ask: Ask| asks.has(ask);
         // The prompt's own numbers need its language only where a separator stands in one.
-        let question_style = Style {
-            decimal_comma: separates_digits(prompt) && language_of(prompt, "").has_decimal_comma(),
-            ..Style::default()
-        };
+        let separates = |three: &[u8]| matches!(three, [b'0'..=b'9', b',' | b'.', b'0'..=b'9']);
+        let separated = prompt.as_bytes().windows(3).any(separates);
+        let decimal_comma = separated && language_of(prompt, "").has_decimal_comma();
+        let question_style = Style { decimal_comma, ..Style::default() };
         let tokens = Tokens::new(prompt, question_style, Language::English);
         let in_words = tokens.numbers.iter().all(|number| number.spelling == Spelling::Words);
         let (mut operands, mut examples) = (Vec::new(), Vec::new());
@@ -205,11 +205,6 @@ impl Question {
         }
     }
 
-    /// True if a number is the only one of a question that asks for no fraction: "What is 7/2?"
-    pub fn is_only_operand(&self, number: &Number) -> bool {
-        !self.asks_fraction && self.operands.len() == 1 && self.operands[0] == number.text
-    }
-
     /// True if a number is written as was asked; any number answers a word problem.
     pub fn is_in_form(&self, number: &Number) -> bool {
         match self.form {
@@ -298,11 +293,6 @@ fn is_example(tokens: &Tokens<'_>, at: usize) -> bool {
         tokens.means(before, Meaning::EXAMPLE)
             && (before..at).all(|between| !matches!(tokens.kind(between), Kind::Stop | Kind::Number(_)))
     })
-}
-
-/// True if a comma or a point stands between two digits.
-fn separates_digits(text: &str) -> bool {
-    text.as_bytes().windows(3).any(|three| matches!(three, [b'0'..=b'9', b',' | b'.', b'0'..=b'9']))
 }
 
 /// True if a completion writes a given number with points between its groups: `4.250` for 4250.

@@ -64,9 +64,11 @@ impl<'a> Scan<'a> {
         scan.find_options();
         for at in 0..tokens.tokens.len() {
             let Some(number) = tokens.number(at) else { continue };
-            // A fraction that is the operation which was asked for gives the question back.
+            // A fraction that is the operation which was asked for gives the question back; so does the only number of
+            // a question that asks for no fraction: "What is 7/2?"
+            let only = !question.asks_fraction && matches!(&question.operands[..], [one] if *one == number.text);
             let given_back = number.spelling == Spelling::Fraction
-                && (question.is_asked_operation(&[number]) || question.is_only_operand(number))
+                && (question.is_asked_operation(&[number]) || only)
                 && (question.form != Form::Fraction || tokens.slice(at).contains(' '));
             scan.excluded[at] |= number.name
                 || given_back
@@ -78,14 +80,14 @@ impl<'a> Scan<'a> {
         scan
     }
 
-    /// The number of different words of the sentence that asks which a stretch of the text has.
-    pub(super) fn shares(&self, range: Range<usize>) -> u32 {
-        self.asked[range].iter().fold(0, |words, bits| words | bits).count_ones()
+    /// The words of the sentence that asks which a stretch of the text has, as bits.
+    pub(super) fn shares(&self, range: &Range<usize>) -> u64 {
+        self.asked[range.clone()].iter().fold(0, |words, bits| words | bits)
     }
 
-    /// The number of different words of its main clause which a stretch of the text has.
-    pub(super) fn main_shares(&self, range: Range<usize>) -> u32 {
-        (self.asked[range].iter().fold(0, |words, bits| words | bits) & self.question.main).count_ones()
+    /// The number of tokens of a kind in a stretch of the text.
+    pub(super) fn count(&self, range: &Range<usize>, kind: Kind) -> usize {
+        range.clone().filter(|&at| self.kind(at) == kind).count()
     }
 
     pub(super) fn is_number(&self, at: usize) -> bool {
@@ -94,11 +96,6 @@ impl<'a> Scan<'a> {
 
     pub(super) fn is_word(&self, at: usize) -> bool {
         self.kind(at).is_word()
-    }
-
-    /// True if a number can be stated.
-    pub(super) fn is_candidate(&self, at: usize) -> bool {
-        self.is_number(at) && !self.excluded[at]
     }
 
     /// True if a number is the prompt's example of a format.
