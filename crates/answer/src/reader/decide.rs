@@ -79,7 +79,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     Evidence { mentions, none, ended }
 }
 
-/// What the pieces of a text have said, up to one of them.
+/// The state of a text up to one of its pieces: what they have said.
 #[derive(Default)]
 struct SoFar {
     /// A number was stated as the answer.
