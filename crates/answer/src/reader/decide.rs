@@ -79,7 +79,7 @@ pub(super) fn evidence(scan: &Scan<'_>) -> Evidence {
     Evidence { mentions, none, ended }
 }
 
-/// State of a reading up to a piece: what the pieces before it have said.
+/// The state of a text up to one of its pieces: what they have said.
 #[derive(Default)]
 struct SoFar {
     /// A number was stated as the answer.

@@ -31,9 +31,9 @@ const TELLING: [&str; LANGUAGES.len()] = [
 /// Telling words and the places of their languages, as bits.
 static BY_WORD: LazyLock<ByWord<u8>> = LazyLock::new(|| {
     let mut languages = ByWord::default();
-    for (place, words) in TELLING.iter().enumerate() {
+    for (index, words) in TELLING.iter().enumerate() {
         for word in words.split(' ') {
-            *languages.entry(word).or_default() |= 1 << place;
+            *languages.entry(word).or_default() |= 1 << index;
         }
     }
     languages
@@ -62,8 +62,8 @@ fn told_by(texts: &[&str], least: usize) -> Option<Language> {
             | 'č' | 'š' | 'ž' => Language::CommaDecimal,
             _ => continue,
         };
-        if let Some(place) = LANGUAGES.iter().position(|&telling| telling == language) {
-            counts[place] += 2;
+        if let Some(index) = LANGUAGES.iter().position(|&telling| telling == language) {
+            counts[index] += 2;
         }
     }
     for word in texts
@@ -80,8 +80,8 @@ fn told_by(texts: &[&str], least: usize) -> Option<Language> {
             let found = lower_ascii(word, &mut buffer)
                 .map_or_else(|| BY_WORD.get(word.to_lowercase().as_str()), |lower| BY_WORD.get(lower));
             if let Some(languages) = found {
-                for (place, count) in counts.iter_mut().enumerate() {
-                    *count += usize::from(languages >> place & 1);
+                for (index, count) in counts.iter_mut().enumerate() {
+                    *count += usize::from(languages >> index & 1);
                 }
                 // Most texts are English, and soon say so.
                 if counts[0] >= 4 && counts[1..].iter().all(|&count| count + 2 < counts[0]) {
@@ -93,14 +93,14 @@ fn told_by(texts: &[&str], least: usize) -> Option<Language> {
     if cyrillic {
         return Some(Language::CommaDecimal);
     }
-    let (place, &most) = counts.iter().enumerate().rev().max_by_key(|(_, count)| **count)?;
+    let (index, &most) = counts.iter().enumerate().rev().max_by_key(|(_, count)| **count)?;
     if other > most {
         return Some(Language::Other);
     }
     // One word may be another language's too. English wins a tie: its words are the most common ones in prompts.
     let alone = counts.iter().filter(|&&count| count > 0).count() == 1;
     let enough = if counts[0] == most || alone { 1 } else { 2 };
-    (most >= enough.max(least)).then(|| LANGUAGES[if counts[0] == most { 0 } else { place }])
+    (most >= enough.max(least)).then(|| LANGUAGES[if counts[0] == most { 0 } else { index }])
 }
 
 #[cfg(test)]

@@ -298,20 +298,20 @@ impl Lexer<'_> {
         let mut length = 0;
         let mut characters = self.rest().char_indices().peekable();
         let wide = characters.peek().is_some_and(|&(_, c)| is_wide(c));
-        while let Some((place, c)) = characters.next() {
+        while let Some((offset, c)) = characters.next() {
             let mut inside = || characters.peek().is_some_and(|&(_, next)| is_letter(next) && !is_wide(next));
-            let joins = place > 0 && !wide && matches!(c, '\'' | '’' | '-' | '_') && inside();
+            let joins = offset > 0 && !wide && matches!(c, '\'' | '’' | '-' | '_') && inside();
             if !(joins || is_letter(c) && is_wide(c) == wide) {
                 break;
             }
-            length = place + c.len_utf8();
+            length = offset + c.len_utf8();
         }
         let word = &self.text[start..start + length];
-        if wide && let Some((place, digits, text)) = wide_number(word) {
-            if place > 0 {
-                self.push(Kind::Word(meaning(&word[..place])), place);
+        if wide && let Some((offset, digits, text)) = wide_number(word) {
+            if offset > 0 {
+                self.push(Kind::Word(meaning(&word[..offset])), offset);
             }
-            self.minus = (place > 0 && self.last().means(Meaning::MINUS)).then_some(self.at);
+            self.minus = (offset > 0 && self.last().means(Meaning::MINUS)).then_some(self.at);
             return self.add_number(text, Spelling::Words, self.at + digits);
         }
         let meaning = meaning(word);

@@ -396,7 +396,10 @@ fn agree(read: &str, gold: &str, spelling: Spelling) -> bool {
 /// The numbers of zeros before the digits of a number, or of a fraction's numerator and denominator, where there are any: 2 of 007.50.
 /// Exponents have none: programs write 1e-05 for 1e-5.
 fn padding(text: &str) -> impl Iterator<Item = usize> {
-    text.split('/').map(whole_part).map(|digits| digits.len().saturating_sub(digits.trim_start_matches('0').len().max(1))).filter(|&zeros| zeros > 0)
+    text.split('/')
+        .map(whole_part)
+        .map(|digits| digits.len().saturating_sub(digits.trim_start_matches('0').len().max(1)))
+        .filter(|&zeros| zeros > 0)
 }
 
 /// The digits of a number before its decimal point and its exponent.
