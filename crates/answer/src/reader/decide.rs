@@ -183,10 +183,8 @@ fn heads(scan: &Scan<'_>, piece: &Piece) -> bool {
 fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     let text = |mention: &Mention| scan.number(mention.at).map(|number| number.text.clone());
     let mut reading = Reading::none(NoAnswer::NoNumber);
-    let stated = evidence
-        .mentions
-        .iter()
-        .filter(|mention| mention.features.tier() >= 3 || mention.features.any(these![RivalBehind RivalBefore]));
+    let states = |features: &Features| features.tier() >= 3 || features.any(these![RivalBehind RivalBefore]);
+    let stated = evidence.mentions.iter().filter(|mention| states(&mention.features));
     reading.example_echoed =
         stated.clone().any(|mention| mention.features.has(F::Example) && mention.mark != Mark::Sentence);
     // The evidence for a value is that of all its mentions.
@@ -200,10 +198,8 @@ fn conclude(scan: &Scan<'_>, evidence: &Evidence) -> Reading {
     let best = (0..weights.len()).max_by(|&a, &b| score(a).partial_cmp(&score(b)).unwrap_or(Ordering::Equal));
     let best = best.map(|index| (&evidence.mentions[index], score(index).0));
     let none = evidence.none.score().exp();
-    let chosen = best
-        .filter(|(_, score)| *score > none)
-        .map(|(mention, _)| mention)
-        .filter(|mention| !mention.features.has(F::Cut));
+    let taken = best.filter(|(mention, score)| *score > none && !mention.features.has(F::Cut));
+    let chosen = taken.map(|(mention, _)| mention);
     reading.answers_example = chosen.is_some_and(|mention| mention.features.has(F::Example));
     let answered = chosen.and_then(text);
     for rival in stated.filter(|mention| !mention.features.has(F::Example)).filter_map(text) {

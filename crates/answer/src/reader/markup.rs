@@ -169,11 +169,8 @@ impl Lexer<'_> {
         let language = info.split_whitespace().next().unwrap_or("");
         // What a program printed.
         let output = "output result stdout answer".split(' ').any(|word| language.contains(word));
-        let code = if language.is_empty() {
-            CODE_MARKS.split('|').any(|mark| body.contains(mark))
-        } else {
-            !is_among(language, PROSE)
-        };
+        let marked = || CODE_MARKS.split('|').any(|mark| body.contains(mark));
+        let code = if language.is_empty() { marked() } else { !is_among(language, PROSE) };
         let program = code && !output;
         // What an interpreter printed behind its last prompt is no program.
         let prompt = body.rfind("\n>>>").map_or(body.starts_with(">>>").then_some(0), |at| Some(at + 1));

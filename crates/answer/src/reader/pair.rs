@@ -98,12 +98,9 @@ impl Scan<'_> {
             sign && self.slice(at).starts_with(['–', '—', '-', '~']) || self.is(at, "to bis through à a")
         };
         let side = |other: usize, sign: usize| range.contains(&other) && self.is_number(other) && joins(sign);
+        let mut before = (range.start..at).rev().take(6).take_while(|&at| self.kind(at) != Kind::Comma);
         side(at + 2, at + 1)
             || at >= range.start + 2 && side(at - 2, at - 1) && !self.is(at - 1, "a à")
-            || (range.start..at)
-                .rev()
-                .take(6)
-                .take_while(|&at| self.kind(at) != Kind::Comma)
-                .any(|at| self.is(at, "between zwischen entre tra"))
+            || before.any(|at| self.is(at, "between zwischen entre tra"))
     }
 }

@@ -120,24 +120,20 @@ impl<'a> Scan<'a> {
     pub(super) fn is_check(&self, range: &Range<usize>) -> bool {
         let (first, last) = (self.kind(range.start), self.kind(range.end - 1));
         let bracketed = first == Kind::Open && last == Kind::Close && range.len() > 3;
+        let mut first_words = self.words(range).take(5).take_while(|&at| range.start == at || !self.is_number(at - 1));
         bracketed
             || self.is_ticked(range)
             || self.is(range.start, "estimate estimation überschlag estimación approximation")
                 && self.kind(range.start + 1) == Kind::Colon
             || self.is(range.start, "by") && self.is(range.start + 1, "the") && self.is(range.start + 2, "way")
-            || self
-                .words(range)
-                .take(5)
-                .take_while(|&at| range.start == at || !self.is_number(at - 1))
-                .any(|at| self.means(at, Meaning::CHECKS))
+            || first_words.any(|at| self.means(at, Meaning::CHECKS))
     }
 
     /// True if a question offers more: "Would you like to see the steps?"
     pub(super) fn is_offer(&self, range: &Range<usize>) -> bool {
-        let mut words = self.words(range).take(8).peekable();
-        let opens = words
-            .next()
-            .is_some_and(|at| self.means(at, Meaning::OFFERS) || self.is(at, "do may can") && self.is(at + 1, "you i"));
+        let offers =
+            |at: usize| self.means(at, Meaning::OFFERS) || self.is(at, "do may can") && self.is(at + 1, "you i");
+        let opens = self.words(range).next().is_some_and(offers);
         let slice = &self.tokens.text[self.tokens.tokens[range.start].start..self.tokens.tokens[range.end - 1].end];
         if ["需要", "要不要", "もっと", "必要ですか", "드릴까요", "할까요"].iter().any(|phrase| slice.contains(phrase))
         {
@@ -191,10 +187,8 @@ impl<'a> Scan<'a> {
         let wrong = !self.has_number(range)
             && self.opens_with(range, 2, Meaning::SUBJECT)
             && self.words(range).any(|at| self.is(at, "wrong incorrect falsch faux incorrecto errado sbagliato"));
-        wrong
-            || self
-                .words(range)
-                .any(|at| self.means(at, Meaning::CORRECTS) || self.is(at, "hold") && self.is(at + 1, "on"))
+        let withdraws = |at: usize| self.means(at, Meaning::CORRECTS) || self.is(at, "hold") && self.is(at + 1, "on");
+        wrong || self.words(range).any(withdraws)
     }
 
     /// True if three words are neighbours in the question.
@@ -232,14 +226,13 @@ impl<'a> Scan<'a> {
             }
         }
         // "12. What is 6 * 9?": the next of a row of exercises.
+        let all = range.end..self.tokens.tokens.len();
+        let mut line = all.take(LONGEST).take_while(|&at| self.kind(at) != Kind::Line);
         if piece.begins_line
             && range.len() == 1
             && self.is_number(range.start)
             && self.kind(range.end) == Kind::Stop
-            && (range.end..self.tokens.tokens.len())
-                .take(LONGEST)
-                .take_while(|&at| self.kind(at) != Kind::Line)
-                .any(|at| self.kind(at) == Kind::Question)
+            && line.any(|at| self.kind(at) == Kind::Question)
         {
             return true;
         }

@@ -432,11 +432,8 @@ fn units(tokens: &Tokens<'_>) -> Vec<String> {
         let (before, at) = (pair[0], pair[1]);
         // "combien de jours", "how many of these towns"
         let names = |at: &usize| !tokens.is(*at, "the these those his her their them");
-        let unit = if tokens.is(at, "de of d") {
-            (at + 1..at + 4).find(names).map_or_else(String::new, lower)
-        } else {
-            lower(at)
-        };
+        let named = if tokens.is(at, "de of d") { (at + 1..at + 4).find(names) } else { Some(at) };
+        let unit = named.map_or_else(String::new, lower);
         let named = !tokens.means(at, NO_UNIT) && !is_among(&unit, "all total");
         if at == before + 1 && named && tokens.means(before, Meaning::COUNTED) && unit.len() > 1 {
             units.push(unit);
@@ -444,10 +441,8 @@ fn units(tokens: &Tokens<'_>) -> Vec<String> {
         // "2.5小时行驶多少千米"
         for asks in ["多少", "几", "몇", "何"] {
             for run in [tokens.slice(before), tokens.slice(at)] {
-                let unit = run
-                    .split_once(asks)
-                    .and_then(|(_, unit)| unit.chars().next())
-                    .map(|c| c.to_lowercase().to_string());
+                let unit = run.split_once(asks).and_then(|(_, unit)| unit.chars().next());
+                let unit = unit.map(|c| c.to_lowercase().to_string());
                 units.extend(unit.filter(|unit| !units.contains(unit)));
             }
         }

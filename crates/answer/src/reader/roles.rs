@@ -108,6 +108,7 @@ impl Scan<'_> {
             || self.means(at + 1, Meaning::MONTH) && behind.starts_with(char::is_uppercase);
         // The year behind "12 May".
         let year = !self.question.asks_year && at >= 2 && behind_month && word.starts_with(char::is_uppercase);
+        let longest = if self.question.asks_year { 2 } else { 4 };
         // "the fourth quarter", "the second half"
         let nth = self.is(before, "first second third fourth last final this next")
             || self.number(before).is_some_and(|number| number.ordinal);
@@ -115,10 +116,7 @@ impl Scan<'_> {
             || hashed
             || figures
             || year
-            || month
-                && self
-                    .number(at)
-                    .is_some_and(|number| number.text.len() <= if self.question.asks_year { 2 } else { 4 })
+            || month && self.number(at).is_some_and(|number| number.text.len() <= longest)
             || nth && self.is(at, "quarter half")
     }
 

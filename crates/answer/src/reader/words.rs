@@ -259,11 +259,9 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>, language: Lan
             || token.kind.means(any_of![CONCLUDES, AND])
     });
     let linked = before.is_some_and(|token| token.kind.means(any_of![LINK, GIVES]));
-    let remains = || {
-        (at + 1..at + 8)
-            .take_while(|&at| !matches!(tokens.kind(at), Kind::Stop | Kind::Line | Kind::Comma))
-            .any(|at| tokens.means(at, any_of![TOTALS, LINK, GIVES]))
-    };
+    let ends = |at: usize| matches!(tokens.kind(at), Kind::Stop | Kind::Line | Kind::Comma);
+    let joins = any_of![TOTALS, LINK, GIVES];
+    let remains = || (at + 1..at + 8).take_while(|&at| !ends(at)).any(|at| tokens.means(at, joins));
     // "once in the row", not "once upon a time" and "twice as many"
     let times = || {
         let next = at + 1;
