@@ -80,18 +80,11 @@ fn in_words(
         return None;
     }
     let token = tokens.tokens[at];
-    let one = |text: &str, ordinal| {
-        Some((Number { ordinal, ..in_words_at(text.to_owned(), token.start, token.end) }, at + 1))
-    };
-    if style.counts
-        && let Some(count) = counted(tokens, at, before, language)
-    {
-        return one(count, false);
-    }
-    if style.ranks
-        && let Some(rank) = ranked(tokens, at)
-    {
-        return one(rank, true);
+    let count = if style.counts { counted(tokens, at, before, language) } else { None };
+    let rank = if style.ranks { ranked(tokens, at) } else { None };
+    if let Some(text) = count.or(rank) {
+        let number = in_words_at(text.to_owned(), token.start, token.end);
+        return Some((Number { ordinal: count.is_none(), ..number }, at + 1));
     }
     // Most words are no number.
     let compounds = matches!(language, Language::German | Language::Italian | Language::CommaDecimal)

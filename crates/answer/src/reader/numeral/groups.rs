@@ -82,36 +82,30 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
         let joins = |grouped: Option<Separator>| three && can_group && grouped.is_none_or(|by| by == group.before);
         // What follows is more of the same: one group of several.
         let more = |by: Separator| next.is_some_and(|next| next.before == by && next.digits.len() == 3);
+        let follows = |by: Separator| next.is_some_and(|next| next.before == by);
+        let spaced = !style.spaced && (first < 3 || next.is_none() || more(Separator::Space));
+        let comma = style.decimals || style.decimal_comma || (!style.integer && group.digits.len() == 2);
         let decimal = match group.before {
             Separator::Group if three || grouped == Some(Separator::Group) || indian(&groups[place..]) => false,
-            Separator::Space
-                if !style.spaced && joins(grouped) && (first < 3 || next.is_none() || more(Separator::Space)) =>
-            {
-                false
-            }
+            Separator::Space if spaced && joins(grouped) => false,
             Separator::Group | Separator::Space => break,
             Separator::Comma => match grouped {
                 Some(Separator::Point | Separator::Space) => true,
                 Some(Separator::Comma) if three || indian(&groups[place..]) => false,
                 None if indian(&groups[place..]) && can_group => false,
                 None if three && can_group => {
-                    let several = more(Separator::Comma) || next.is_some_and(|next| next.before == Separator::Point);
+                    let several = more(Separator::Comma) || follows(Separator::Point);
                     !several && (style.decimals || (style.decimal_comma && !style.integer))
                 }
                 // `1,2` is a list where nobody writes decimals with a comma.
-                None if (style.decimals || style.decimal_comma || (!style.integer && group.digits.len() == 2))
-                    && next.is_none_or(|next| next.before != Separator::Comma) =>
-                {
-                    true
-                }
+                None if comma && !follows(Separator::Comma) => true,
                 _ => break,
             },
             Separator::Point => match grouped {
                 Some(Separator::Point) if three => false,
                 Some(Separator::Point) => return not_a_number(number, group.end),
                 None if joins(None) && first > 0 && number.text != "0" => {
-                    let before_comma =
-                        next.is_some_and(|next| next.before == Separator::Comma && next.digits.len() != 3);
+                    let before_comma = follows(Separator::Comma) && !more(Separator::Comma);
                     let language = (style.decimal_comma || style.point_groups) && !style.decimals;
                     !(more(Separator::Point) || before_comma || language)
                 }
@@ -123,7 +117,7 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
             number.text.push_str(&group.digits);
             (number.spelling, number.end) = (Spelling::Decimal, group.end);
             // A second point makes it a version, a date or an address.
-            if group.before == Separator::Point && next.is_some_and(|next| next.before == Separator::Point) {
+            if group.before == Separator::Point && follows(Separator::Point) {
                 let points = groups[place..].iter().take_while(|group| group.before == Separator::Point);
                 return not_a_number(number, points.last().map_or(group.end, |last| last.end));
             }
@@ -146,7 +140,7 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
 
 /// Groups of two digits up to a last one of three: `12,43,567`.
 fn indian(groups: &[Group]) -> bool {
-    let mut lengths =
-        groups.iter().take_while(|group| group.before == groups[0].before).map(|group| group.digits.len());
+    let run = groups.iter().take_while(|group| group.before == groups[0].before);
+    let mut lengths = run.map(|group| group.digits.len());
     groups[0].digits.len() == 2 && lengths.find(|&length| length != 2) == Some(3)
 }
