@@ -123,11 +123,10 @@ impl Scan<'_> {
     /// An argument of a function: `range(5)`, `max(3, 7)`.
     pub(super) fn is_argument(&self, at: usize) -> bool {
         const LONGEST: usize = 12;
-        let Some(open) = (at.saturating_sub(LONGEST)..at).rev().find(|&before| {
-            !matches!(self.kind(before), Kind::Number(_) | Kind::Comma | Kind::Operator(_) | Kind::Quote | Kind::Equals)
-        }) else {
-            return false;
+        let inside = |at: usize| {
+            matches!(self.kind(at), Kind::Number(_) | Kind::Comma | Kind::Operator(_) | Kind::Quote | Kind::Equals)
         };
+        let Some(open) = (at.saturating_sub(LONGEST)..at).rev().find(|&at| !inside(at)) else { return false };
         self.kind(open) == Kind::Open
             && !self.is_spaced(open)
             && open > 0
@@ -139,11 +138,9 @@ impl Scan<'_> {
 
     /// The prompt's own example behind "like" or "format" in its sentence.
     pub(super) fn is_quoted_example(&self, at: usize) -> bool {
-        self.is_example(at)
-            && (at.saturating_sub(12)..at)
-                .rev()
-                .take_while(|&before| !matches!(self.kind(before), Kind::Stop | Kind::Line | Kind::Number(_)))
-                .any(|before| self.means(before, Meaning::EXAMPLE))
+        let ends = |at: usize| matches!(self.kind(at), Kind::Stop | Kind::Line | Kind::Number(_));
+        let mut before = (at.saturating_sub(12)..at).rev().take_while(|&at| !ends(at));
+        self.is_example(at) && before.any(|before| self.means(before, Meaning::EXAMPLE))
     }
 }
 

@@ -139,8 +139,7 @@ impl<'a> Scan<'a> {
 
     /// The first token behind a number, its marks and its unit, and whether there was a unit.
     pub(super) fn behind(&self, number: usize) -> (usize, bool) {
-        let mut at = number + 1;
-        let mut words = 0;
+        let (mut at, mut words) = (number + 1, 0);
         loop {
             if self.is_mark(at) {
                 at += 1;
