@@ -9,10 +9,10 @@ use super::token::Kind;
 use super::vocabulary::{Meaning, any_of};
 
 impl Scan<'_> {
-    /// True if a number begins the next line of a prompt's pattern: "2 = 2", "3 and 3 = 3".
+    /// True if a number begins the next line of a prompt's pattern: "2 = 2", "3 and 3 = 3", "24 * 2 = 48".
     pub(super) fn begins_pattern(&self, number: usize) -> bool {
         let mut at = number + 1;
-        while self.means(at, Meaning::AND) && self.is_number(at + 1) {
+        while (self.means(at, Meaning::AND) || matches!(self.kind(at), Kind::Operator(_))) && self.is_number(at + 1) {
             at += 2;
         }
         self.kind(at) == Kind::Equals
@@ -53,7 +53,9 @@ impl Scan<'_> {
         let (next, second) = (self.kind(first + 1), self.kind(first + 2));
         let computes = matches!(next, Kind::Equals | Kind::Operator(_) | Kind::Less | Kind::Greater | Kind::Number(_))
             || matches!(next, Kind::Colon | Kind::Comma) && second.is_number();
-        let pattern = next == Kind::Comma && self.begins_pattern(first + 2);
+        // "24, 24 * 2 = 48", and a loop: "3/4 = 3/4 = 3/4".
+        let pattern = next == Kind::Comma && self.begins_pattern(first + 2)
+            || next == Kind::Equals && second.is_number() && self.same(first, first + 2);
         let leads = next.means(any_of![LINK, GIVES, UP, DOWN, AND, OPERATOR]);
         let raw = self.question.open_ended && !self.question.is_chat;
         let goes_on = raw && begins_text && (!computes || pattern) && !leads;
