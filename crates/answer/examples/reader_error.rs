@@ -96,7 +96,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a row states: of the rows of a pair the first has the right number.
+/// The kind of number that a row states: of the rows of a pair the first has the right one.
 fn what_is_stated<'a>(row: &'a Row, pairs: &mut BTreeSet<&'a str>) -> &'static str {
     let pair = row.tags.iter().find(|tag| tag.starts_with("pair:"));
     match (&row.labels[0], pair) {
