@@ -129,7 +129,7 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     assert!(stderr(&unknown).contains("`earnest score") && code(&unknown) == 2, "{}", stderr(&unknown));
 
     let today = stdout(&run_in(at, &["score", &run]));
-    for part in ["version 1 then, 2.2 now", "66.7 % (2) by strict", "new: final, right on 2 of 3", "--rule final"] {
+    for part in ["version 1 then, 2.3 now", "66.7 % (2) by strict", "new: final, right on 2 of 3", "--rule final"] {
         assert!(today.contains(part), "{part}: {today}");
     }
     let saved = document(&run_in(at, &["score", &run, "--save", "--profile", "final", "--json"]));

@@ -87,7 +87,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{file}: {right}/{} ({:.1} %)", rows.len(), 100.0 * right as f64 / rows.len() as f64);
     }
     if let Some(path) = write {
-        let line = |&feature: &Feature| format!("{}\t{:.3}\n", feature.name(), weights[feature as usize]);
+        let line =
+            |&feature: &Feature| format!("{}\t{:.3}\t{}\n", feature.name(), weights[feature as usize], feature.says());
         let lines: String = Feature::ALL.iter().map(line).collect();
         std::fs::write(path, format!("# {} rows, ridge {ridge}: examples/reader_fit.rs\n{lines}", all.len()))?;
     }

@@ -18,6 +18,7 @@ asks! {
     Largest: "maxim|larger|largest|greater|greatest|bigger|biggest|更大|最大|größer|plus grand|mayor|maggiore",
     Smallest: "minim|minin|smaller|smallest|lesser|更小|最小|kleiner|plus petit|menor|minore",
     Digits: "digit",
+    DigitAt: "digit at|digit in position|digit on position",
     Spaces: "space",
     Division: "divi",
     Binary: "binary",

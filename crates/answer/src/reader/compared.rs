@@ -45,7 +45,9 @@ impl Scan<'_> {
     /// Marks the numbers beside one word or sign that compares.
     pub(super) fn compared_by(&self, at: usize, range: &Range<usize>, extreme: Extreme, found: &mut [Mention]) {
         let up = self.kind(at) == Kind::Greater || self.means(at, Meaning::UP);
-        let wanted = up == (extreme == Extreme::Largest);
+        // "9.3e11 > 4.7e12 is false"
+        let holds = !(at + 1..range.end.min(at + 6)).any(|at| self.is(at, "false untrue"));
+        let wanted = (up == (extreme == Extreme::Largest)) == holds;
         let (which, other_way) = if wanted { (F::Compared, F::NotCompared) } else { (F::NotCompared, F::Compared) };
         let ends = |at: &usize| matches!(self.kind(*at), Kind::Comma | Kind::Colon) && !self.is_number(at + 1);
         let from = (range.start..at).rev().find(ends).unwrap_or(range.start);

@@ -10,12 +10,12 @@ use super::vocabulary::{Meaning, any_of};
 use crate::number::words::Language;
 
 /// Words before a number, the words before those, and what both together say.
-const PAIRS: [(&str, &str, F); 10] = [
+const PAIRS: [(&str, &str, F); 11] = [
     ("with", "go going stick left leaves ends up", F::CueGives),
     ("by", "increased decreased rose fell grew dropped", F::CueGives),
     (
         "to",
-        "comes come amounts amount equal equals adds up sums simplifies reduces rounds works evaluates corresponds down out \
+        "comes come amounts amount equal equals adds up sums simplifies simplified simplify reduces reduced reduce rounds rounded works evaluates corresponds down out \
          converts",
         F::CueGives,
     ),
@@ -24,9 +24,10 @@ const PAIRS: [(&str, &str, F); 10] = [
     ("to", "than", F::CueContext),
     // "takes in $184", "looking at 47"
     ("in", "takes take brings bring took brought", F::CueGives),
+    ("in", "came come comes finished finishes places placed", F::CueGives),
     ("at", "we're i'm looking stands stood stand put", F::CueGives),
     // "I settle on 144"
-    ("on at for auf", "settle settled land landed arrive arrived end ended go", F::CueGives),
+    ("on at for auf au à", "arrive arrives settle settled land landed arrived end ended go", F::CueGives),
     // "weighs in at 52", "ends up with 7", "came to 54"
     ("at with as on to bei auf", "in out up down off came amounted back over raus", F::CueGives),
     ("to", "closer nearer close near closest nearest compared", F::CueContext),
@@ -60,7 +61,7 @@ impl Scan<'_> {
                 break *cue;
             }
             break match () {
-                () if is("of de von di van") => self.cue_of(before, start, at),
+                () if meaning.has(Meaning::OF) => self.cue_of(before, start, at),
                 () if is("by um") && self.question.asks(Ask::Difference) => F::CueGives,
                 () if is("by um") => F::CueContext,
                 () if is("with mit avec con com") && before > range.start + 1 => F::CueWith,
@@ -119,6 +120,8 @@ impl Scan<'_> {
         let (behind, _) = self.behind(at);
         let operands = self.means(behind, Meaning::AND) || self.kind(behind) == Kind::Comma;
         match () {
+            // "le prix total est de 8,40 €"
+            () if self.means(of - 1, Meaning::LINK) => F::CueLink,
             () if operands && self.means(of - 1, any_of![TOTALS, RESULT]) => F::CueTotal,
             () if self.is(of - 1, AMOUNTS) => F::CueGives,
             () => F::CueContext,

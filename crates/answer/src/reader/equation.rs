@@ -14,7 +14,11 @@ impl Scan<'_> {
     pub(super) fn is_operand(&self, at: usize) -> bool {
         match self.kind(at) {
             Kind::Number(_) | Kind::Open | Kind::BoxOpen => true,
-            Kind::Word(_) => self.slice(at).len() == 1,
+            // "90 – a saving of 30"
+            Kind::Word(_) => {
+                self.slice(at).len() == 1
+                    && !(self.is(at, "a") && self.is_spaced(at + 1) && (self.is_word(at + 1) || self.is_number(at + 1)))
+            }
             Kind::Bold => matches!(self.kind(at + 1), Kind::Number(_) | Kind::Open),
             _ => false,
         }

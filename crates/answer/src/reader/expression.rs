@@ -29,6 +29,7 @@ impl Scan<'_> {
             };
             let computed = (range.start..before - 1).rev().take(12).any(computes);
             features.set(F::Computed, !equals_behind && computed);
+            features.set(F::Unsolved, self.is_unsolved(before - 1, range.start));
             features.set(F::AskedEquation, self.is_asked_equation(before - 1, range.start));
         } else if equals_behind {
             features.add(F::EqualsLeft);
@@ -43,6 +44,20 @@ impl Scan<'_> {
                 && (behind + 1..range.end).all(|at| side(at) && !(self.is_number(at) && self.is_alone(at)));
             features.set(F::ResultFirst, first && operation);
         }
+    }
+
+    /// True if the left of an equals sign is an equation with a variable that is not solved: "9x + 6(120 - x) = 900".
+    fn is_unsolved(&self, equals: usize, start: usize) -> bool {
+        let inside = |at: &usize| self.kind(*at) != Kind::Equals && self.is_mathematical(*at);
+        let left = (start..equals).rev().take(24).take_while(inside);
+        let times = |at: usize| self.is_number(at - usize::from(at > start)) && self.is_number(at + 1);
+        let variable = |at: usize| self.is(at, "x y z n") && !times(at);
+        let (mut variables, mut numbers) = (false, false);
+        for at in left {
+            variables |= variable(at);
+            numbers |= self.is_number(at);
+        }
+        variables && numbers
     }
 
     /// True if the operation that was asked for stands on the left of an equation's first sign.

@@ -2,10 +2,10 @@
 use std::sync::LazyLock;
 
 macro_rules! features {
-    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
+    ($($name:ident: $says:literal,)*) => {
         /// One piece of evidence on a number or on the absence of an answer.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Feature { $($(#[doc = $doc])* $name,)* }
+        pub enum Feature { $(#[doc = $says] $name,)* }
 
         impl Feature {
             /// All of them, in order.
@@ -15,39 +15,81 @@ macro_rules! features {
             pub fn name(self) -> &'static str {
                 match self { $(Feature::$name => stringify!($name),)* }
             }
+
+            /// The description beside its weight.
+            pub fn says(self) -> &'static str {
+                match self { $(Feature::$name => $says,)* }
+            }
         }
     };
 }
 
 features! {
     // Marks.
-    Boxed, BoxedResult, Tagged, Hashes, Declared, DeclaredBehind, Confirmed, LabelResult, Headed,
-    KeyAnswer, Bold, BoldSentence,
-    Whole, LineAlone, Continues, Choice, Chosen,
+    Boxed: "in a box", BoxedResult: "the last number of a box or its result", Tagged: "between the marks that the question asks for",
+    Hashes: "behind ####", Declared: "behind \"the answer is\"", DeclaredBehind: "behind one that is declared",
+    Confirmed: "before \"is the answer\", \"is correct\"", LabelResult: "behind the name of a result and a colon",
+    Headed: "below a heading \"Answer\"", KeyAnswer: "the answer's key of a JSON object", Bold: "bold",
+    BoldSentence: "last of a bold sentence", Whole: "all of the completion", LineAlone: "all of its line",
+    Continues: "goes on with the prompt", Choice: "an option of a list", Chosen: "the option that is chosen",
     // Expressions.
-    EqualsLast, EqualsMiddle, EqualsLeft, About, AskedEquation,
+    EqualsLast: "behind the last equals sign", EqualsMiddle: "between two equals signs", EqualsLeft: "before an equals sign",
+    About: "behind ≈", Unsolved: "of an equation with a variable", AskedEquation: "the result of the operation that is asked for",
     // Form and unit.
-    InForm, OutOfForm, AskedUnit, OtherUnit, HasUnit, SmallWord, SmallNumeral, Ordinal, OrdinalAsked,
-    YearAsked, CountWord, OtherPart,
+    InForm: "written as the instruction asks", OutOfForm: "not written as the instruction asks",
+    AskedUnit: "with the unit that is asked for", OtherUnit: "with another unit", HasUnit: "with a unit",
+    SmallWord: "one, two or three in words", SmallNumeral: "four to twelve in words", Ordinal: "a rank",
+    OrdinalAsked: "a rank where one is asked for", YearAsked: "a year where one is asked for", CountWord: "none, once, twice",
+    OtherPart: "the remainder where the quotient is asked for", PercentAsked: "a percentage where one is asked for",
     // The word before.
-    CueLink, CueGives, CueConcludes, CueColon, CueArrow, CueTotal, CueContext, CueTo, CueComma,
-    CueWith, CueOther,
+    CueLink: "is, equals", CueGives: "gives, costs, has", CueConcludes: "so, therefore", CueColon: "a colon", CueArrow: "an arrow",
+    CueTotal: "total of", CueContext: "from, per, in", CueTo: "to", CueComma: "a comma", CueWith: "with", CueOther: "anything else",
     // The clause.
-    EndsSentence, BeginsSentence, LastOfSentence, OnlyOfSentence, Refuted, SaidWrong, BesideAsked, Restates, TableTotal, ExplainsBehind, StatesResult, PartOf, Operand, LastResult, AfterResult, Computed, Trails, CutLow,
-    InReason, ReasonFirst, InIf, InPremise, InBrackets, Elaborates, Denied, RivalBefore, RivalBehind, RangeSide, InList,
-    OfMany, NamedAsked, NamedOther, Compared, NotCompared,
-    SegmentMost, SegmentLess, SideAsked, SideOther, Adjunct, WholeOf, AfterTurn, BeforeTurn, StrangeUnit, ResultFirst, SpeakerOther, CheckWithin, FollowsWithin, BeforeFollows, CutStated, EachBehind,
+    EndsSentence: "ends its sentence", BeginsSentence: "begins its sentence", LastOfSentence: "the last of its sentence",
+    OnlyOfSentence: "the only one of its sentence", Refuted: "its value is said to be wrong later", SaidWrong: "said to be wrong",
+    BesideAsked: "beside one with the unit that is asked for", Restates: "says the question again",
+    TableTotal: "the total of a table's row", ExplainsBehind: "explains what is stated before a colon",
+    StatesResult: "the result of its own sentence again", PartOf: "the share or fraction of a whole",
+    Operand: "an operand of an operation in words", Former: "a value that is no more, or the way from it",
+    Foreign: "somebody else's answer", Prefix: "what another number begins with", InAsk: "behind \"how many\" in its clause",
+    ManyListed: "one of four or more", Needs: "what the speaker would need", LastResult: "the last result of the text",
+    AfterResult: "behind the result of its sentence", Computed: "the result of an operation", Trails: "before an ellipsis",
+    CutLow: "weakly stated in a text that is cut", InReason: "in a reason", ReasonFirst: "in a reason that begins the sentence",
+    InIf: "in a condition", InPremise: "in what the answer rests on", InBrackets: "in brackets",
+    Elaborates: "in what is told in more detail", Denied: "behind \"not\"", RivalBefore: "behind another number and \"or\"",
+    RivalBehind: "before \"or\" and another number", RangeSide: "a side of a range", InList: "beside another number and \"and\"",
+    OfMany: "before \"of\"", NamedAsked: "behind the name that is asked about", NamedOther: "behind another name",
+    Compared: "the larger one where that is asked for", NotCompared: "the smaller one where the larger is asked for",
+    SegmentMost: "its part of the sentence has most words of the question",
+    SegmentLess: "its part of the sentence has fewer words of the question", SideAsked: "of what is left where that is asked for",
+    SideOther: "of what is gone where what is left is asked for", Adjunct: "behind a preposition, behind one that is not",
+    WholeOf: "the whole of which the answer is a part", AfterTurn: "behind \"but\"", BeforeTurn: "before \"but\"",
+    StrangeUnit: "with a unit that the question does not know", ResultFirst: "before an equals sign and its operation",
+    SpeakerOther: "in what the speaker says of itself", CheckWithin: "checks the answer of its sentence",
+    FollowsWithin: "behind \"so\" within a sentence", BeforeFollows: "before \"so\" within a sentence",
+    CutStated: "stated before the sentence that is cut",
     // The sentence.
-    Concludes, AskedOne, AskedTwo, AskedThree, IfWould, Times, Hypothetical, Unsure, Offer, Check, CheckSection, Question, Plans, Bullet, TableLast, TableOther,
-    ListFollows, Explained, ExplainFollows, NamesTarget,
+    Concludes: "begins with \"so\", \"therefore\"", AskedOne: "has one word of the question", AskedTwo: "has two words of the question",
+    AskedThree: "has three words of the question", IfWould: "has \"if\" and \"would\"", Times: "so many times", Hypothetical: "is not so",
+    Unsure: "maybe", Offer: "an offer or a tip", Check: "a check or a note", CheckSection: "below a heading over a check",
+    Question: "asks", Plans: "says what is to be done", Bullet: "a line of a list", TableLast: "the last of a table's row",
+    TableOther: "another of a table's row", ListFollows: "a list follows", Explained: "in an explanation behind the answer",
+    ExplainFollows: "an explanation follows", NamesTarget: "names what the instruction asks for",
     // The place.
-    LastSentence, OnlySentence, Corrected, Reopened,
-    EarlierDeclared, LaterDeclared, EarlierShown, LaterShown, LaterResult,
+    LastSentence: "in the last sentence that has numbers", OnlySentence: "in the only sentence that has numbers",
+    Corrected: "withdrawn later", Reopened: "behind a withdrawal", EarlierDeclared: "another is declared before",
+    LaterDeclared: "another is declared later", EarlierShown: "another is shown before", LaterShown: "another is shown later",
+    LaterResult: "another is a result later",
     // The text.
-    Example, Cut, CutAfter, Contradicted, Tier0, Tier1, Tier2, OtherLines,
+    Example: "the prompt's example of a format", Cut: "cut by the end of the text", CutAfter: "the text is cut in a later sentence",
+    Contradicted: "two announcements in a row", Tier0: "about something else", Tier1: "a number of a sentence", Tier2: "a result",
+    OtherLines: "other lines are numbers too",
     // No answer.
-    NoneRefused, NoneTruncated, NoneOperation, NoneEmptyBox, NoneAsks,
-    NoneAnswered, NoneDepends, NoneUnrelated, NoneBareList, NoneOpen, NoneContradicted,
+    NoneRefused: "says that it cannot be known", NoneTruncated: "the text is cut",
+    NoneOperation: "ends with an operation without a result", NoneEmptyBox: "an empty box", NoneAsks: "ends with a question",
+    NoneAnswered: "an instruction was answered", NoneDepends: "depends on something", NoneUnrelated: "no number speaks of the question",
+    NoneBareList: "a bare list of numbers", NoneOpen: "ends where the answer would begin",
+    NoneContradicted: "the last number is contradicted",
 }
 
 /// Some features: `these![Boxed Bold]`.
@@ -107,7 +149,8 @@ impl Features {
 static WEIGHTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let mut weights = vec![0.0; Feature::ALL.len()];
     for line in include_str!("weights.tsv").lines().filter(|line| !line.starts_with('#')) {
-        if let Some((name, weight)) = line.split_once('\t')
+        let mut columns = line.split('\t');
+        if let (Some(name), Some(weight)) = (columns.next(), columns.next())
             && let Some(index) = Feature::ALL.iter().position(|feature| feature.name() == name)
             && let Ok(weight) = weight.trim().parse()
         {

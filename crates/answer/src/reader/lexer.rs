@@ -108,6 +108,7 @@ impl Lexer<'_> {
             _ if c.is_whitespace() || c == '\u{feff}' || c == '\u{200b}' => self.skip(width, true),
             '0'..='9' | '½' | '¼' | '¾' | '⅓' | '⅔' => self.number(),
             '.' if self.point_begins_number() => self.number(),
+            'A'..='Z' if self.currency().is_some() => self.skip(self.currency().unwrap_or(width), false),
             'a'..='z' | 'A'..='Z' => self.word(),
             '.' => self.point(),
             '\\' => self.command(),
@@ -138,6 +139,13 @@ impl Lexer<'_> {
             // "Answer — 4"
             '—' if self.last().means(Meaning::ANSWER) => self.push(Kind::Colon, width),
             ';' | '；' | '—' => self.push(Kind::Semicolon, width),
+            // "98 : 14"
+            ':' if self.last().is_number()
+                && self.before() == Some(' ')
+                && self.rest().strip_prefix(": ").is_some_and(|behind| behind.starts_with(is_digit)) =>
+            {
+                self.push(Kind::Operator('/'), width);
+            }
             ':' | '：' => self.push(Kind::Colon, width),
             '|' => self.push(Kind::Bar, width),
             '+' | '＋' => self.plus(width),
@@ -323,6 +331,14 @@ impl Lexer<'_> {
         {
             self.minus = Some(start);
         }
+    }
+
+    /// The length of the letters of a currency before its sign: "R$ 24", "US$5".
+    fn currency(&self) -> Option<usize> {
+        let letters = self.rest().bytes().take_while(u8::is_ascii_uppercase).count();
+        let begins = self.before().is_none_or(|c| !c.is_alphanumeric() && c != '\\');
+        let amount = self.rest()[letters..].strip_prefix('$').map(|behind| behind.trim_start_matches([' ', '\u{a0}']));
+        (letters <= 2 && begins && amount.is_some_and(|amount| amount.starts_with(is_digit))).then_some(letters)
     }
 
     fn star(&mut self) {
@@ -527,7 +543,6 @@ fn opens_formula(text: &str) -> bool {
     text.ends_with(['$', '{']) || text.ends_with("\\(") || text.ends_with("\\[")
 }
 
-/// Letters and the marks that belong to them, of every script.
 /// Letters and the marks that belong to them, of every script.
 fn is_letter(c: char) -> bool {
     if c.is_ascii() {

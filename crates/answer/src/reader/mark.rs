@@ -128,7 +128,10 @@ impl Scan<'_> {
         }
         let follows = is_answer && next <= at + 3 && unknown == 0;
         // "My first answer was 431"
-        let withdrawn = self.is(at.saturating_sub(1), "first initial earlier previous") && at > range.start;
+        let withdrawn = self.is(at.saturating_sub(1), "first initial earlier previous") && at > range.start
+            || self.is_foreign(next, range)
+            // "adding 467 to this result gives 803 again"
+            || at > range.start && self.is(at - 1, "this that");
         if withdrawn || sought && !led || !(led || follows) {
             return at + 1;
         }

@@ -38,9 +38,9 @@ struct Sentence {
     range: Range<usize>,
     features: Features,
     restates: bool,
-    /// Number of its colons, and the first one; its end where there is none.
     colons: usize,
-    first_colon: usize,
+    /// The end of the question that it says again: a colon, or the comma of ", which is".
+    restated: usize,
     turn: usize,
     /// Its word for a check behind a comma or colon, and for a conclusion behind other words.
     check: usize,
@@ -80,7 +80,11 @@ impl Scan<'_> {
                     let mut features = self.features_at(at, &sentence);
                     // "163 min, i.e. 2 h 43 min"
                     let mut near = range.start.max(at.saturating_sub(6))..at;
-                    let again = near.any(|before| self.is(before, "i.e i.e. d.h d.h."));
+                    let again = near.find(|&before| self.is(before, "i.e i.e. d.h d.h.")).is_some_and(|before| {
+                        // "2 h 15 min, i.e. 135 min" where minutes were asked for
+                        let first = self.past(before, at, |at| !self.is_number(at));
+                        !self.question.asks_unit(self.slice(first + 1))
+                    });
                     let brackets =
                         at > range.start && self.kind(at - 1) == Kind::Open && self.kind(at + 1) == Kind::Close;
                     let asks_brackets = self.question.asks(Ask::Brackets);
@@ -90,7 +94,7 @@ impl Scan<'_> {
                     let behind = features.any(these![EqualsLast BeginsSentence]) || features.has(F::CueColon) && closes;
                     features.set(F::Restates, again && found.iter().any(|mention| mention.features.has(F::AskedUnit)));
                     features.set(F::Tagged, asks_brackets && brackets && !features.has(F::Denied));
-                    features.set(F::InBrackets, depth > 0 && !asks_brackets);
+                    features.set(F::InBrackets, depth > 0 && !asks_brackets && !features.has(F::PercentAsked));
                     features.set(F::Elaborates, aside);
                     features.set(F::ExplainsBehind, aside && stated_before_colon && !behind);
                     if features.any(these![EqualsLast EqualsMiddle]) {
@@ -116,6 +120,11 @@ impl Scan<'_> {
         }
         self.comparison(&range, &mut found);
         self.order(&range, &mut found);
+        // "The digits are 1, 0, 1, 1"
+        let many = found.iter().filter(|mention| mention.features.has(F::InList)).count() >= 4;
+        for mention in found.iter_mut().filter(|mention| many && mention.features.has(F::InList)) {
+            mention.features.add(F::ManyListed);
+        }
         if let Some(last) = found.last_mut().filter(|_| self.is_result_row(index, pieces)) {
             last.features.add(F::TableTotal);
         }
@@ -141,7 +150,7 @@ impl Scan<'_> {
     fn features_at(&self, at: usize, sentence: &Sentence) -> Features {
         let range = &sentence.range;
         let mut features = sentence.features;
-        features.set(F::Restates, sentence.restates && at < sentence.first_colon);
+        features.set(F::Restates, sentence.restates && at < sentence.restated);
         features.set(F::AfterTurn, at > sentence.turn);
         features.set(F::BeforeTurn, at < sentence.turn && sentence.turn < range.end);
         features.set(F::SaidWrong, self.is_said_wrong(at, range));
@@ -166,6 +175,14 @@ impl Scan<'_> {
         // "I'd need 1 more fact"
         let stated = [F::AskedUnit, F::CueLink, F::CueGives, F::EqualsLast, F::CueConcludes, F::CueColon];
         features.set(F::SpeakerOther, sentence.speaker && !features.any(&stated));
+        // "I would need about 5 minutes for that"
+        let needs = (range.start..at).rev().take(4).any(|at| self.is(at, "need needs take takes require"));
+        let other = features.has(F::HasUnit) && !features.any(these![AskedUnit EqualsLast]);
+        features.set(F::Needs, sentence.speaker && needs && other);
+        // "The reference answer is 61, but I get 60"
+        if features.has(F::AfterTurn) && self.opens_with(&(sentence.turn + 1..range.end), 3, Meaning::TO_YOU) {
+            features.remove(these![Check]);
+        }
         features.set(F::Example, self.is_example(at));
         features.set(F::Cut, self.is_cut(at));
         features.set(F::Choice, self.options.binary_search_by_key(&at, |&(_, option)| option).is_ok());
@@ -203,12 +220,18 @@ impl Scan<'_> {
             self.means(at, Meaning::CHECKS)
                 && matches!(self.kind(at - 1), Kind::Comma | Kind::Colon | Kind::Semicolon | Kind::Other | Kind::Open)
         };
+        // "The question asks for 7305000 in scientific notation, which is 7.305e6"
+        let ends_restated = |at: usize| {
+            let relative = self.is(at + 1, "which") && self.means(at + 2, Meaning::LINK);
+            let concludes = self.kind(at) == Kind::Comma && (relative || self.means(at + 1, Meaning::FOLLOWS));
+            concludes || self.kind(at) == Kind::Colon
+        };
         let hypothetical = |part: Range<usize>| !part.is_empty() && self.is_hypothetical(&part);
         Sentence {
             features: self.features_of_piece(piece),
             restates: self.restates(&range) || self.repeats(&range),
             colons: self.count(&range, Kind::Colon),
-            first_colon: range.clone().find(|&at| self.kind(at) == Kind::Colon).unwrap_or(range.end),
+            restated: range.clone().find(|&at| ends_restated(at)).unwrap_or(range.end),
             turn,
             check: (range.start + 1..range.end).find(|&at| checks(at)).unwrap_or(range.end),
             follows: self.words(&range).skip(2).find(|&at| self.means(at, Meaning::FOLLOWS)),
@@ -259,10 +282,17 @@ impl Scan<'_> {
         features.set(F::Offer, !self.is_number(range.start) && self.opens_with(range, 2, Meaning::OFFER));
         features.set(F::Check, self.is_check(range));
         features.set(F::Question, piece.asks && !self.states(range));
-        features.set(F::Plans, self.opens_with(range, 4, Meaning::PLANS));
+        // "To solve this problem, start with"
+        let comma = self.past(range.start, range.end, |at| self.kind(at) != Kind::Comma);
+        let aim = self.is(range.start, "to") && self.means(comma + 1, Meaning::PLANS);
+        features.set(F::Plans, aim || self.opens_with(range, 4, Meaning::PLANS));
         let marker = |at: usize| self.markers.get(at).copied().unwrap_or(false);
         let first = range.start;
         let numbered = first >= 2 && marker(first - 2) && matches!(self.kind(first - 1), Kind::Stop | Kind::Close);
+        // "80×6=480円だからです。"
+        let last = self.slice(range.end - 1);
+        features
+            .set(F::InReason, ["からです", "ためです", "때문입니다", "때문이다"].iter().any(|end| last.ends_with(end)));
         features.set(F::Bullet, self.kind(first) == Kind::Bullet || marker(first) || numbered);
         features
     }
@@ -272,14 +302,18 @@ impl Scan<'_> {
         let table = self.count(range, Kind::Bar) >= 2;
         let totals = table && self.has_meaning(range, any_of![TOTALS, ANSWER]);
         let asked = found.iter().any(|mention| mention.features.tier() > 0 && mention.features.has(F::AskedUnit));
+        let percent = found.iter().any(|mention| mention.features.has(F::PercentAsked));
         for Mention { features, .. } in found.iter_mut() {
             let beside = asked && features.has(F::HasUnit) && !features.any(these![AskedUnit EqualsLast]);
-            features.set(F::BesideAsked, beside);
+            features.set(F::BesideAsked, beside || percent && !features.has(F::PercentAsked));
         }
         self.segments(range, found);
         // "12 plums with 4 litres": what stands behind a preposition, behind a number that does not.
+        let denies = self.question.denies;
         let adjunct = |Mention { features, .. }: &Mention| {
-            features.any(these![CueContext CueWith]) && !features.has(F::EqualsLast)
+            features.any(these![CueContext CueWith])
+                && !features.has(F::EqualsLast)
+                && !(denies && features.has(F::SideAsked))
         };
         let first = found.iter().position(|mention| mention.features.tier() > 0 && !adjunct(mention));
         let (mut last, mut whole) = (false, false);
@@ -330,6 +364,11 @@ impl Scan<'_> {
                 }
             }
         }
+        // "21 came and 9 didn't" where those that did not were asked for
+        let denied = self.question.denies && found.iter().any(|mention| mention.features.has(F::SideAsked));
+        for mention in found.iter_mut().filter(|mention| denied && !mention.features.has(F::SideAsked)) {
+            mention.features.add(F::SideOther);
+        }
         let computed = |mention: &Mention| mention.features.any(these![EqualsLast EqualsMiddle EqualsLeft]);
         if found.len() < 2 || found.iter().any(computed) {
             return;
@@ -339,8 +378,10 @@ impl Scan<'_> {
         for (index, mention) in found.iter_mut().enumerate() {
             let others = (0..parts.len()).filter(|&other| parts[other] != parts[index]).map(|other| shares[other]);
             let Some(most) = others.max() else { continue };
-            mention.features.set(F::SegmentMost, shares[index] > most);
-            mention.features.set(F::SegmentLess, shares[index] < most);
+            // "8 are green and 11 aren't" where green ones were not asked for: the side says more than the words.
+            let sides = mention.features.any(these![SideAsked SideOther]);
+            mention.features.set(F::SegmentMost, !sides && shares[index] > most);
+            mention.features.set(F::SegmentLess, !sides && shares[index] < most);
         }
     }
 
@@ -353,10 +394,13 @@ impl Scan<'_> {
         }
         let unit = self.slice(at + 1);
         // "4 pounds of candy"
-        let of = || self.is(at + 2, "of de di") && question.asks_unit(self.slice(at + 3));
-        let asked = self.is_unit(at + 1) && (question.asks_unit(unit) || of());
+        let of = || self.means(at + 2, Meaning::OF) && question.asks_unit(self.slice(at + 3));
+        // "540 L at 18 L/min"
+        let rate = !question.asks_rate && (self.kind(at + 2) == Kind::Operator('/') || self.is(at + 2, "per"));
+        let asked = self.is_unit(at + 1) && !rate && (question.asks_unit(unit) || of());
         let other = self.is_unit(at + 1) && !asked;
         features.set(F::AskedUnit, asked);
+        features.set(F::PercentAsked, number.percent && question.asks(Ask::Percent));
         features.set(F::OtherUnit, other && !question.units.is_empty());
         features.set(F::StrangeUnit, other && !question.knows(unit));
         let compares = self.is(at + 2, "as more less the than faster longer larger");
@@ -365,11 +409,12 @@ impl Scan<'_> {
         let small = number.text.parse::<u64>().is_ok_and(|value| value <= 12);
         let counts = number.spelling == Spelling::Words && number.text == "0" || self.is(at, "once twice thrice");
         features.set(F::CountWord, counts);
-        if number.spelling == Spelling::Words && small && !counts && !asked {
+        let rank = number.ordinal && question.asks(Ask::Rank);
+        if number.spelling == Spelling::Words && small && !counts && !asked && !rank && !features.has(F::Times) {
             features.add(if is_among(&number.text, "1 2 3") { F::SmallWord } else { F::SmallNumeral });
         }
-        features.set(F::Ordinal, number.ordinal && !question.asks(Ask::Rank));
-        features.set(F::OrdinalAsked, number.ordinal && question.asks(Ask::Rank));
+        features.set(F::Ordinal, number.ordinal && !rank);
+        features.set(F::OrdinalAsked, rank);
         let four = number.spelling == Spelling::Integer && number.text.len() == 4;
         let year = four && number.text.starts_with(['1', '2']) && !asked;
         features.set(F::YearAsked, year && question.asks_year);
@@ -399,9 +444,11 @@ impl Features {
         {
             return 0;
         }
-        let about = self.any(these![AfterResult PartOf Operand ExplainsBehind])
+        let about = self.any(these![AfterResult PartOf Operand ExplainsBehind Former Foreign Needs Prefix InAsk])
             || self.has(F::Ordinal) && self.has(F::HasUnit) && !self.has(F::CueLink);
-        if about && !self.any(these![Boxed Tagged Bold Declared EqualsLast]) {
+        if about && !self.any(these![Boxed Tagged Bold Declared EqualsLast])
+            || self.any(these![Operand Foreign]) && !self.any(these![Boxed Tagged Bold])
+        {
             return 0;
         }
         if self.has(F::Choice) && !self.has(F::Chosen) {

@@ -1,7 +1,9 @@
 //! Numbers beside a number that have its standing: alternatives, lists, ranges.
 use std::ops::Range;
 
+use super::asks::Ask;
 use super::feature::{Feature as F, Features, these};
+use super::question::is_negation;
 use super::scan::Scan;
 use super::token::Kind;
 use super::value;
@@ -14,7 +16,10 @@ const UNITS: usize = 4;
 impl Scan<'_> {
     /// True if two numbers are one: 0.4 and 40 %.
     fn is_same_share(&self, a: usize, b: usize) -> bool {
-        self.same(a, b) || self.is_percentage_of(a, b) || self.is_percentage_of(b, a)
+        // "0.75, or 70 %" where a percentage was asked for: a number and what is said with it.
+        let percent = |at: usize| self.number(at).is_some_and(|number| number.percent);
+        let both = self.question.asks(Ask::Percent) && percent(a) != percent(b);
+        both || self.same(a, b) || self.is_percentage_of(a, b) || self.is_percentage_of(b, a)
     }
 
     /// True if the second number is the percentage of the first: 40 % of 0.4.
@@ -29,7 +34,7 @@ impl Scan<'_> {
     pub(super) fn pair(&self, at: usize, range: &Range<usize>, features: &mut Features) {
         let is_number = |at: usize| range.contains(&at) && self.is_number(at);
         let differ = |a: usize, b: usize| !self.slice(a + 1).eq_ignore_ascii_case(self.slice(b + 1));
-        let passes = |at| self.is_mark(at) || self.means(at, Meaning::FILLER);
+        let passes = |at| self.is_mark(at) || self.means(at, any_of![FILLER, UNSURE]);
         let (behind, has_unit) = self.behind(at);
         let next = self.past(behind, range.end, |at| self.kind(at) == Kind::Comma);
         let or = self.means(next, Meaning::OR);
@@ -48,8 +53,14 @@ impl Scan<'_> {
             }
         }
         // "He gave 5 away, and 7 are left": a clause of its own.
-        let clause = |other: usize| self.means(self.behind(other).0, any_of![LINK, GIVES, REMAINS]);
-        if and && next > behind && features.has(F::InList) && clause(self.past(next + 1, range.end, passes)) {
+        let clause = |other: usize| {
+            let verb = self.behind(other).0;
+            self.means(verb, any_of![LINK, GIVES, REMAINS, DOES])
+        };
+        // "21 came and 9 didn't"
+        let denied = |number: usize| is_negation(self.slice(self.behind(number).0));
+        let other = self.past(next + 1, range.end, passes);
+        if and && features.has(F::InList) && (next > behind && clause(other) || denied(other)) {
             features.remove(these![InList]);
         }
         let previous = (range.start..at).rev().find(|&at| !passes(at)).map_or(range.start, |before| before + 1);
@@ -66,7 +77,7 @@ impl Scan<'_> {
             }
             if is_number(other) && self.is_alone(other) && !self.is_same_share(at, other) {
                 let both = self.is_unit(other + 1) && self.is_unit(at + 1) && differ(at, other);
-                features.set(if or { F::RivalBefore } else { F::InList }, !both);
+                features.set(if or { F::RivalBefore } else { F::InList }, !both && (or || !denied(at)));
             }
         }
         // Three and more with commas between.

@@ -103,7 +103,9 @@ impl<'a> Scan<'a> {
         // "24 if the gift was 3 coins, and 27 if it was none"
         let woulds = self.words(range).filter(|&at| self.is(at, "would could might")).count();
         let had = || self.words(range).any(|at| self.is(at, "had")) && would();
-        ifs >= 2 || woulds >= 2 || ifs == 1 && (were() && would() || had())
+        // "If it cost $200, for example, she would need 10 weeks."
+        let example = || self.words(range).any(|at| self.is(at, "example instance say suppose")) && would();
+        ifs >= 2 || woulds >= 2 || ifs == 1 && (were() && would() || had() || example())
     }
 
     /// A tick behind an equation or a comparison; one beside a number or an answer in bold type checks nothing.
@@ -131,8 +133,10 @@ impl<'a> Scan<'a> {
 
     /// True if a question offers more: "Would you like to see the steps?"
     pub(super) fn is_offer(&self, range: &Range<usize>) -> bool {
-        let offers =
-            |at: usize| self.means(at, Meaning::OFFERS) || self.is(at, "do may can") && self.is(at + 1, "you i");
+        let offers = |at: usize| {
+            self.means(at, Meaning::OFFERS)
+                || self.is(at, "do may can") && self.is(at + 1, "you i") && !self.is(at + 2, "mean")
+        };
         let opens = self.words(range).next().is_some_and(offers);
         let slice = &self.tokens.text[self.tokens.tokens[range.start].start..self.tokens.tokens[range.end - 1].end];
         if ["需要", "要不要", "もっと", "必要ですか", "드릴까요", "할까요"].iter().any(|phrase| slice.contains(phrase))
@@ -153,6 +157,10 @@ impl<'a> Scan<'a> {
 
     /// A sentence that says the question again: "So the question is how many days 4 painters need", "You asked about 6 hens".
     pub(super) fn restates(&self, range: &Range<usize>) -> bool {
+        let asked = |at: usize| self.means(at, Meaning::ASKED) && self.is(at + 1, "how what for to combien wie");
+        if self.count(range, Kind::Equals) == 0 && self.words(range).any(asked) {
+            return true;
+        }
         let mut words = self.words(range).take(6);
         words.any(|at| {
             self.is(at, "asked told") && self.is(at + 1, "to")
@@ -160,9 +168,15 @@ impl<'a> Scan<'a> {
                     && self.is(at + 1, "gives tells says states asks mentions")
                 || self.is(at, "question frage pregunta domanda pergunta вопрос pytanie")
                     && self.means(at + 1, Meaning::LINK)
+                || self.is(at, "need want have trying")
+                    && self.is(at + 1, "to")
+                    && self.is(at + 2, "find know determine")
+                    && self.count(range, Kind::Equals) == 0
                 || self.is(at, "wants") && self.is(at + 2, "know find calculate")
                 || at > range.start && self.is(at, "told") && self.is(at - 1, "are were is been")
-                || self.means(at, Meaning::ASKED) && self.count(range, Kind::Equals) == 0
+                || self.means(at, Meaning::ASKED)
+                    && self.count(range, Kind::Equals) == 0
+                    && !(range.start..at).rev().take(3).any(|at| self.is(at, "whom whose which"))
         })
     }
 
@@ -225,14 +239,11 @@ impl<'a> Scan<'a> {
                 return true;
             }
         }
-        // "12. What is 6 * 9?": the next of a row of exercises.
-        let all = range.end..self.tokens.tokens.len();
-        let mut line = all.take(LONGEST).take_while(|&at| self.kind(at) != Kind::Line);
         if piece.begins_line
             && range.len() == 1
             && self.is_number(range.start)
             && self.kind(range.end) == Kind::Stop
-            && line.any(|at| self.kind(at) == Kind::Question)
+            && self.is_exercise(range.end + 1)
         {
             return true;
         }
@@ -253,6 +264,17 @@ impl<'a> Scan<'a> {
             return !self.has_number(range);
         }
         operands.any(|number| !self.question.gives(number))
+    }
+
+    /// True if an exercise stands between a token and the end of its line: "12. What is 6 * 9?" is the next of a row, "60. Does that help?"
+    /// and "60. Would you like to try 15 * 5?" go on with the answer.
+    fn is_exercise(&self, start: usize) -> bool {
+        let ends = |at: usize| matches!(self.kind(at), Kind::Line | Kind::Question);
+        let range = start..self.past(start, start + LONGEST, |at| !ends(at));
+        let figures = |number: &Number| number.spelling != Spelling::Words;
+        self.kind(range.end) == Kind::Question
+            && range.clone().any(|at| self.number(at).is_some_and(figures))
+            && !self.is_offer(&range)
     }
 
     /// The next line of a row of exercises, behind the operation that was asked for: "71 - 35 = 36".

@@ -56,6 +56,10 @@ pub struct Question {
     asked: Vec<String>,
     /// It asks for what is left, or for what is gone.
     pub asks_left: Option<bool>,
+    /// It asks for a rate: "How many km per hour", "in km/h".
+    pub asks_rate: bool,
+    /// It asks for those that do not: "How many are not green?"
+    pub denies: bool,
     /// Those of them that stand in its main clause, as bits: "how many were sold if 9 came home".
     pub main: u64,
     /// The prompt in lower case, and what its phrases ask for.
@@ -141,6 +145,10 @@ impl Question {
             all_names: story.map_or_else(Vec::new, all_names),
             asked,
             main,
+            asks_rate: clause
+                .clone()
+                .any(|at| tokens.kind(at) == Kind::Operator('/') || tokens.is(at, "per each every speed rate")),
+            denies: clause.clone().any(|at| is_negation(tokens.slice(at))),
             asks_left: side(&tokens, clause),
             operands,
             examples,
@@ -226,7 +234,11 @@ impl Question {
     /// True if the beginning of a word stands in the prompt.
     pub fn knows(&self, word: &str) -> bool {
         let lower = word.to_lowercase();
-        lower.len() < 3 || stems(&lower).iter().any(|stem| self.lower.contains(stem.as_str()))
+        let mut signs = [("dollar", '$'), ("euro", '€'), ("pound", '£'), ("rupee", '₹')].into_iter();
+        // "120 dollars" where the question has $15
+        lower.len() < 3
+            || signs.any(|(currency, sign)| lower.starts_with(currency) && self.lower.contains(sign))
+            || stems(&lower).iter().any(|stem| self.lower.contains(stem.as_str()))
     }
 
     /// The words of the sentence that asks which a word is, as bits.
@@ -374,6 +386,11 @@ fn asked_words(tokens: &Tokens<'_>) -> (Vec<String>, u64, Range<usize>) {
     (asked, bits, from..to)
 }
 
+/// True for "not", and for a verb with it: "aren't".
+pub(super) fn is_negation(word: &str) -> bool {
+    word.ends_with("n't") || word.ends_with("n’t") || is_among(word, "not nicht pas non niet")
+}
+
 /// True where words speak of what is left, false where they speak of what is gone.
 pub(super) fn side(tokens: &Tokens<'_>, range: Range<usize>) -> Option<bool> {
     let has = |meaning: Meaning| range.clone().any(|at| tokens.means(at, meaning));
@@ -451,7 +468,7 @@ fn units(tokens: &Tokens<'_>) -> Vec<String> {
 }
 
 /// Short forms of units, and how the units begin, between strokes.
-const SHORT_UNITS: &str = "l litr liter|ml millil|km kilom quilôm chilom|m metr meter mètre|cm centim zentim|mm millim|\
+const SHORT_UNITS: &str = "ft feet foot|lb pound|lbs pound|oz ounce|yd yard|mi mile|l litr liter|ml millil|km kilom quilôm chilom|m metr meter mètre|cm centim zentim|mm millim|\
      kg kilog kilo quilo chilo|g gram|h hour stund heure hora ore|hr hour|hrs hour|min minut|mins minut|\
      s second sekund segund|sec second|t ton|€ euro";
 
@@ -468,7 +485,10 @@ fn hash(words: [&str; 3]) -> u64 {
 /// The sentences of a prompt, hashed.
 fn sentences(tokens: &Tokens<'_>) -> Vec<u64> {
     let text = |piece: &Piece| {
-        let (first, last) = (tokens.tokens[piece.range.start], tokens.tokens[piece.range.end - 1]);
+        // "Q: There are 15 goats."
+        let label = tokens.means(piece.range.start, Meaning::ASKS) && tokens.kind(piece.range.start + 1) == Kind::Colon;
+        let start = (piece.range.start + if label { 2 } else { 0 }).min(piece.range.end - 1);
+        let (first, last) = (tokens.tokens[start], tokens.tokens[piece.range.end - 1]);
         sentence_hash(&tokens.text[first.start..last.end])
     };
     pieces(tokens).iter().map(text).collect()

@@ -80,7 +80,9 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
         let corrects = |piece: usize| corrected_at.binary_search(&piece).is_ok();
         let corrected = |word| scan.means(word, Meaning::CORRECTS);
         let within = || index + 1 < count && (at + 1..pieces[piece].range.end).any(corrected);
-        features.set(F::Corrected, other || corrects(piece) && within());
+        // "Actually, that number is wrong. I would need to start again."
+        let gone = next.is_some_and(|&at| behind == Some(count) && scan.has_meaning(&pieces[at].range, Meaning::WRONG));
+        features.set(F::Corrected, other || gone || corrects(piece) && within());
         features.set(F::Reopened, (corrects(piece) || piece > 0 && corrects(piece - 1)) && index > 0);
         features.set(F::ListFollows, !features.has(F::Bullet) && bullets[index + 1] >= 2);
         let explained = mentions[count - 1].features.has(F::Explained);
@@ -88,7 +90,7 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
         features.set(F::CutLow, cut && tier <= 2);
         // "She saves 135 euros a year. Besides she could", where the text is cut.
         let asked = features.any(these![AskedUnit AskedTwo AskedThree]) && !features.has(F::EqualsLast);
-        let said = tier == 2 || tier == 1 && features.has(F::OnlyOfSentence);
+        let said = tier == 2 || tier == 1 && features.any(these![OnlyOfSentence AskedUnit]);
         features.set(F::CutStated, cut && said && asked && piece + 1 < pieces.len());
         features.set(F::CutAfter, cut && piece + 1 < pieces.len());
         let differs = |key: Option<usize>| key.is_some_and(|key| key != keys[index]);
@@ -102,7 +104,7 @@ pub(super) fn relate(scan: &Scan<'_>, pieces: &[Piece], mentions: &mut [Mention]
             features.remove(these![
                 AfterResult AskedUnit EndsSentence BeginsSentence LastOfSentence OnlyOfSentence LastSentence OnlySentence
                 CueLink CueGives CueConcludes CueColon CueWith CueTo CueOther CueComma CueContext Times AskedOne AskedTwo
-                AskedThree Concludes
+                AskedThree Concludes SegmentMost SegmentLess HasUnit OtherUnit StrangeUnit SideAsked SideOther NamedAsked OrdinalAsked PercentAsked
             ]);
         }
         mentions[index].features = features;

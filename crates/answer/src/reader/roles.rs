@@ -1,6 +1,7 @@
 //! Numbers that no sentence can state: list markers, options, labels, dates, arguments of functions, the prompt's example.
 use std::ops::Range;
 
+use super::asks::Ask;
 use super::numeral::Spelling;
 use super::scan::Scan;
 use super::token::Kind;
@@ -98,25 +99,40 @@ impl Scan<'_> {
         let before = at.wrapping_sub(1);
         let (word, behind) = (self.slice(before), self.slice(at + 1));
         // "day 6" where a day was asked for
-        let asked = at > 0 && self.question.asked_words(word) != 0;
+        let position = self.question.asks(Ask::DigitAt) && self.is(before, "position index");
+        let asked = at > 0 && self.question.asked_words(word) != 0 && !position;
         let label =
             self.means(before, Meaning::LABEL) && !self.means(before, Meaning::ANSWER) && !self.is(before, "no");
         let hashed = matches!(word, "#" | "§" | "№" | "©");
-        let figures = self.is(at + 1, "significant sig decimal decimals");
+        let figures = self.is(at + 1, "significant sig decimal decimals")
+            || self.is(at + 1, "token tokens") && self.question.asked_words("token") == 0;
         let behind_month = self.means(before, Meaning::MONTH);
+        // "On which day of March does it end?" "On 16 March"
+        let month_asked = self.question.asks(Ask::Rank)
+            && (self.question.asked_words(word) != 0 || self.question.asked_words(behind) != 0);
         let month = behind_month && word.len() > 2
             || self.means(at + 1, Meaning::MONTH) && behind.starts_with(char::is_uppercase);
         // The year behind "12 May".
-        let year = !self.question.asks_year && at >= 2 && behind_month && word.starts_with(char::is_uppercase);
+        let year =
+            !month_asked && !self.question.asks_year && at >= 2 && behind_month && word.starts_with(char::is_uppercase);
         let longest = if self.question.asks_year { 2 } else { 4 };
+        // "42 half dozens"
+        let unit = self.is(at, "half quarter halbe demi") && at > 0 && self.is_number(before) && self.is_word(at + 1);
+        // "The result is below zero."
+        let bound = self.is(at, "zero null") && self.is(before, "below above under than unter über sotto bajo");
+        // "I can help you add those two numbers"
+        let things = self.is(at, "two three both") && self.is(at + 1, "numbers values fractions integers decimals");
         // "the fourth quarter", "the second half"
         let nth = self.is(before, "first second third fourth last final this next")
             || self.number(before).is_some_and(|number| number.ordinal);
         label && !asked
             || hashed
             || figures
+            || unit
+            || bound
+            || things && self.question.instructs && !self.question.style.counts
             || year
-            || month && self.number(at).is_some_and(|number| number.text.len() <= longest)
+            || month && !month_asked && self.number(at).is_some_and(|number| number.text.len() <= longest)
             || nth && self.is(at, "quarter half")
     }
 

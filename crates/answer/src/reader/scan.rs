@@ -3,7 +3,7 @@ use std::ops::{Deref, Range};
 
 use super::Form;
 use super::numeral::Spelling;
-use super::question::Question;
+use super::question::{Question, is_negation};
 use super::token::{Kind, Token, Tokens};
 use super::value;
 use super::vocabulary::{Meaning, any_of};
@@ -129,7 +129,7 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn is_unit(&self, at: usize) -> bool {
-        self.is_word(at) && !self.means(at, NO_UNIT)
+        self.is_word(at) && !self.means(at, NO_UNIT) && !is_negation(self.slice(at))
     }
 
     /// The first token from one on that is not passed over, and is before an end.

@@ -174,7 +174,7 @@ fn numbers_are_read_as_they_are_written_in_many_languages() {
     }
 }
 
-/// Sentences of the kinds that a reviewer found misread, with the number that they state.
+/// Sentences of the kinds that reviewers found misread, with the number that they state, if they do.
 const KINDS: &str = "\
 Tom has 12 apples and gives away 5. How many does he have left?|He keeps 8 and gives 5 away.|8
 Tom has 12 apples and gives away 5. How many does he have left?|5 are gone and 8 remain.|8
@@ -198,7 +198,26 @@ Quante mele restano?|Ne restano ventuno.|21
 Quantas maçãs sobram?|Sobram vinte e um.|21
 ¿Cuántas manzanas quedan?|Quedan tres y medio.|7/2
 ¿Cuánto es 12 entre 4?|12 entre 4 es 48.|48
-Which place from the left is the atlas?|It is the fourteenth from the left.|14";
+Which place from the left is the atlas?|It is the fourteenth from the left.|14
+What is 15 times 4?|62. Would you like to try 15 times 5, or does that help?|62
+A jacket costs $80 and is 15% off. What does it cost?|You'd pay $65 – that's $12 off the original $80.|65
+A jacket costs $80 and is 15% off. What does it cost?|It costs $65 now, down from $80.|65
+20 balls, 8 of them green. How many are not green?|8 are green and 11 aren't.|11
+60 of 80 pupils passed. What percentage is that?|That is 0.75, or 70%.|70
+Quanto custa?|42 + 18 = R$ 60|60
+Wie viele Stunden braucht er?|98 : 14 = 8|8
+¿Cuánto es?|El resultado es cuatrocientos veintiséis.|426
+Quanto é?|São quatrocentos e vinte e seis.|426
+Combien de litres ?|Il faut cinq litres et demi.|11/2
+How many minutes does it last?|It lasts 2 hours and 25 minutes, i.e. 145 minutes.|145
+How many litres does it deliver in half an hour?|It delivers 450 L in 30 min at 18 L/min.|450
+How many litres are left?|3\u{200b}8\u{200b}0 litres|380
+What is 15 times 4?|The reference answer is 60, but I calculate 61.|61
+What is 48 divided by 6?|To solve this, divide 48 by 6.|
+What is 48 divided by 6?|I would need about 5 minutes for that.|
+What is 15 times 4?|Use the formula with a = 15 and b = 4.|
+How many laps does he run in 3 weeks?|First find out how many days there are in 3 weeks.|
+How many trawlers are there?|The table contains no entry for that quay.|";
 
 #[test]
 fn kinds_that_were_misread() {

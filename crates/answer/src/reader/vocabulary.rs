@@ -95,13 +95,13 @@ meanings! {
         vertan tippfehler attendez désolé oups corrijo scusate aspetta anzi errei corrigindo przepraszam chwila pomyłka wacht foutje dur \
         düzeltme извините опечатка точнее поправка простите стоп",
     /// Begins a check, a reason or an aside.
-    CHECKS: "infatti nämlich effet efectivamente comparison incidentally contrast check checking checks verify verification verifying verified \
+    CHECKS: "infatti conferindo verificando comprobando vérifions verifichiamo comprobemos prüfen überprüfen sprawdźmy nämlich effet efectivamente comparison incidentally contrast check checking checks verify verification verifying verified \
         proof probe confirm confirming confirmation explanation note reason reasoning source sources reference references confidence hint \
         tokens nota notes remarque hinweis controle controleren kontrol kontrola sprawdzenie kontroll проверка примечание verifica \
         vérification überprüfung kontrolle comprobación verificación verificação checked double-check doublecheck sanity p.s. ps disclaimer \
         page",
     /// Begins a reason within a sentence (because, since).
-    REASON: "seeing karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن क्योंकि vì bởi puisqu poiché \
+    REASON: "seeing karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن لأنه لأنها لأنهم لأنك لأننا क्योंकि vì bởi puisqu poiché \
         siccome giacché protože neboť mert deoarece koska fordi επειδή because since as given assuming until unless weil da denn parce puisque \
         car porque ya pois perché although though",
     /// Begins a conclusion (so, therefore).
@@ -116,7 +116,7 @@ meanings! {
     IF: "s'il s'ils provided if suppose supposing assume imagine instance wenn falls si se если",
     /// The number behind it is a label (step 2, page 112).
     LABEL: "error code call dial hotline guichet step steps question exercise problem example figure fig table page pages chapter section version case equation no line round part item \
-        note schritt aufgabe seite étape paso passo шаг p pp vol edition position index level grade unit lesson method approach attempt try \
+        note schritt aufgabe seite étape paso passo шаг p pp vol edition position index position level grade unit lesson method approach attempt try \
         reading day footnote workbook iso gpt gpt-4 q",
     /// A minus sign in words.
     MINUS: "minus negative moins menos meno минус سالب ऋण",
@@ -211,6 +211,20 @@ meanings! {
     GONE: "gone away lost lose loses spent spend spends sold sell sells gave give gives given broke broken break breaks ate eat eats eaten used less \
         fewer weg verkauft verliert verloren verschenkt verbraucht gegessen vendu vendus vendues vend perdu perdus donne donnés vendidos vendidas \
         vende perdió perdidos gastó gasta gastado venduti vendute vende persi speso spende perdeu vendeu gastou",
+    /// Tells an operation on the numbers behind it (divide, add).
+    OPERATES: "rewrite rewriting divide divided dividing divides multiply multiplied multiplying add adding adds subtract subtracting subtracts diviser divisez divise \
+        multiplier multipliez ajouter ajoutez soustraire dividir divide multiplicar sumar restar dividere moltiplicare sommare sottrarre teile teilt \
+        dividiere multipliziere addiere subtrahiere",
+    /// The whole, or that of which there is a number, stands behind it (of, de).
+    OF: "of von de di dei delle van",
+    /// Asks for a number.
+    HOW_MANY: "combien cuántos cuántas cuánto cuánta quanti quante quanto quantos quantas сколько hoeveel πόσα πόσο πόσοι πόσες πόσους wieviel berapa",
+    /// Stands before "not" in place of a verb (did, do).
+    DOES: "do does did have has had will would could can",
+    /// Speaks of a value that is no more (original, regular).
+    FORMER: "original regular previous usual initial former old earlier before originally previously ursprünglichen ursprüngliche alten regulären \
+        vorherigen bisherigen vorher initiaux initiales précédents anciens ancien habituel d'origine avant originales anteriores habitual antiguos \
+        antes originali precedenti iniziali prima originais",
     /// Turns a sentence (but, however).
     TURNS: "but aber mais pero mas ma however instead",
 }

@@ -76,7 +76,11 @@ fn in_words(
 ) -> Option<(Number, usize)> {
     // Behind digits a power of ten is their scale.
     let scales = || before.is_some_and(|token| token.kind.is_number()) && scale(tokens.slice(at)).is_some();
-    if meaning.has(Meaning::AND) || scales() {
+    // "move the decimal point one place"
+    let decimal = || {
+        before.is_some_and(|token| is_among(&tokens.text[token.start..token.end], "decimal")) && tokens.is(at, "point")
+    };
+    if meaning.has(Meaning::AND) || scales() || decimal() {
         return None;
     }
     let token = tokens.tokens[at];
@@ -134,6 +138,13 @@ fn in_words(
     {
         text = format!("{top}/{bottom}");
         next += 2;
+    }
+    // "cinq litres et demi"
+    if is_digits(&text)
+        && !ordinal
+        && let Some((half, behind)) = with_fraction(tokens, next, parts, language)
+    {
+        (text, next) = (half, behind);
     }
     let minus = before.filter(|token| token.kind.means(Meaning::MINUS));
     let text = if minus.is_some() { format!("-{text}") } else { text };
@@ -211,20 +222,30 @@ fn mixed(tokens: &Tokens<'_>, at: usize, language: Language) -> Option<(String, 
     {
         return Some((format!("{}/{}", number.text, bottom.text), Spelling::Fraction, at + 3));
     }
+    if number.spelling != Spelling::Integer {
+        return None;
+    }
+    let (text, next) = with_fraction(tokens, at + 1, vec![Part::Small(whole)], language)?;
+    let minus = if number.text.starts_with('-') { "-" } else { "" };
+    Some((format!("{minus}{text}"), Spelling::Fraction, next))
+}
+
+/// The number of some parts with a fraction in words behind them, or a half behind their unit: "3 kilomètres et demi"; and the first token
+/// behind it.
+fn with_fraction(tokens: &Tokens<'_>, at: usize, mut whole: Vec<Part>, language: Language) -> Option<(String, usize)> {
     let and = |at: usize| tokens.means(at, Meaning::AND);
-    // "3 kilomètres et demi": a half follows the unit.
-    let unit = usize::from(!and(at + 1) && tokens.kind(at + 1).is_word());
-    let joint = at + 1 + unit;
-    if !and(joint) || number.spelling != Spelling::Integer {
+    let unit = usize::from(!and(at) && tokens.kind(at).is_word());
+    let joint = at + unit;
+    if !and(joint) {
         return None;
     }
     let article = tokens.is(joint + 1, "un una uma ein eine");
     let behind = joint + 1 + usize::from(article);
-    let (parts, next) = parts(tokens, behind, language, vec![Part::Small(whole), Part::Joint])?;
+    whole.push(Part::Joint);
+    let (parts, next) = parts(tokens, behind, language, whole)?;
     let halves = unit == 0 || matches!(parts[..], [.., Part::Over(2)]) && !tokens.is(next, "of");
     let text = value(&parts).filter(|text| next > behind && text.contains('/') && halves)?;
-    let minus = if number.text.starts_with('-') { "-" } else { "" };
-    Some((format!("{minus}{text}"), Spelling::Fraction, next))
+    Some((text, next))
 }
 
 /// Several parts in one word: "dreieinhalb"; in Arabic what "and" stands before, and the ten of eleven to nineteen.
@@ -264,10 +285,13 @@ fn counted(tokens: &Tokens<'_>, at: usize, before: Option<&Token>, language: Lan
     const NONE: &str = "none nobody nothing ninguno ninguna nada nadie keine keiner keines nichts niemand aucun aucune nessuno \
          nessuna nenhum nenhuma";
     Some(match () {
-        () if is(at, NONE) && (begins || linked) => "0",
+        () if is(at, NONE) && (begins || linked) && !is(at + 1, "in about else to") => "0",
         () if is(at, "no")
             && (language != Language::English
-                || is(at + 1, "access idea way information data need reason doubt clue problem")) =>
+                || is(
+                    at + 1,
+                    "access idea way information data need reason doubt clue problem estimate entry mention value figure number answer",
+                )) =>
         {
             return None;
         }

@@ -24,7 +24,7 @@ pub fn value(parts: &[Part]) -> Option<String> {
                     Some(10) if (7..=9).contains(&value) => group.checked_add(value)?,
                     Some(last)
                         if last < 20 && last != 0 && value < 100
-                            || value >= 20 && last >= 20 && value < 100 && last != 60 && last != 80 =>
+                            || value >= 20 && (20..100).contains(&last) && value < 100 && last != 60 && last != 80 =>
                     {
                         return None;
                     }

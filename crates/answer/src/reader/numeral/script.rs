@@ -54,8 +54,10 @@ pub fn digits(text: &str, mut at: usize) -> (String, usize) {
     while let Some((c, value)) = text[at..].chars().next().and_then(|c| Some((c, digit(c)?))) {
         found.push((b'0' + value) as char);
         at += c.len_utf8();
-        // Keycaps.
-        while text[at..].starts_with(['\u{fe0f}', '\u{20e3}']) {
+        // Keycaps, and characters without width.
+        const NO_WIDTH: [char; 7] =
+            ['\u{fe0f}', '\u{20e3}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}'];
+        while text[at..].starts_with(NO_WIDTH) {
             at += 3;
         }
     }

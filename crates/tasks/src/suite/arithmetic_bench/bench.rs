@@ -11,13 +11,13 @@ use crate::suite::{Answered, Budget, Item, ItemOrder, Score, Scored, Segments, S
 
 /// Version of items and scoring: the first number changes with the items, their order or the end of completions, the second with the
 /// scoring.
-pub const VERSION: &str = "3.3";
+pub const VERSION: &str = "3.4";
 
 /// Version with [`Ends::Model`], that of conversations, which end as they did.
-pub const CHAT_VERSION: &str = "2.3";
+pub const CHAT_VERSION: &str = "2.4";
 
 /// Version of questions and scoring, and of the suite with [`ItemOrder::One`].
-pub const QUESTIONS_VERSION: &str = "1.3";
+pub const QUESTIONS_VERSION: &str = "1.4";
 
 /// Arithmetic-Bench under given options.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,7 +242,7 @@ mod tests {
         let mut stored = today.options();
         stored.as_object_mut().unwrap().remove("order");
         let then = ArithmeticBench::new(serde_json::from_value(stored.clone()).unwrap()).unwrap();
-        assert_eq!((then.version(), then.options(), today.version()), ("1.3", stored, "2.3"));
+        assert_eq!((then.version(), then.options(), today.version()), ("1.4", stored, "2.4"));
         let lengths: Vec<Value> = then.items().step_by(16).map(|item| item.covariates["length"].clone()).collect();
         assert_eq!(lengths[..6], [1, 65, 33, 97, 17, 81].map(Value::from));
         let by_id = |bench: &ArithmeticBench| {
@@ -319,7 +319,7 @@ mod tests {
     fn texts_to_continue_end_with_the_line_of_the_answer() {
         let chat = bench(|o| o.per_length = 1);
         let raw = bench(|o| (o.per_length, o.ends) = (1, Ends::AnswerLine));
-        assert_eq!((chat.version(), raw.version(), &raw.options()["ends"]), ("2.3", "3.3", &json!("answer_line")));
+        assert_eq!((chat.version(), raw.version(), &raw.options()["ends"]), ("2.4", "3.4", &json!("answer_line")));
         assert_eq!(serde_json::from_value::<Options>(raw.options()).unwrap(), raw.options);
         for (one, other) in chat.items().zip(raw.items()) {
             assert!(one.stop_strings.is_empty() && !one.keep_stop && other.keep_stop, "{}", other.id);

@@ -21,10 +21,10 @@ use super::target::{Numbers, PromptShape, Target, masked, shot_answer, system};
 use crate::suite::{Answered, Budget, Item, ItemOrder, Score, Scored, Segments, Shot, Suite, Summary};
 
 /// Version of items and scoring: the first number changes with the items or their order, the second with the scoring.
-pub const VERSION: &str = "6.2";
+pub const VERSION: &str = "6.3";
 
 /// Version of questions and scoring, and of the suite with [`ItemOrder::One`].
-pub const QUESTIONS_VERSION: &str = "5.2";
+pub const QUESTIONS_VERSION: &str = "5.3";
 
 /// Tokens for models that think first.
 const THINKING: usize = 8_192;

@@ -16,7 +16,7 @@ use crate::suite::registry::Programs;
 use crate::suite::{Answered, Budget, Item, Score, Scored, Segments, Suite, Summary};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
-const VERSION: &str = "1.5";
+const VERSION: &str = "1.6";
 
 /// New tokens of the study; thinking models, which it has none of, get room to think.
 const BUDGET: Budget = Budget { answer: 1024, thinking: 16_384 };

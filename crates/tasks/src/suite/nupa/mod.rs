@@ -73,7 +73,7 @@ pub use task::{Operation, PairSource, Representation, Second, TASKS, TaskId};
 pub use training::{TextStyle, TrainingLine, TrainingSet};
 
 /// Version of the suite: the first number changes with the items or their order, the second with scoring or summaries that move a result.
-pub const SUITE_VERSION: &str = "3.2";
+pub const SUITE_VERSION: &str = "3.3";
 
 /// Version of questions and scoring, and of the suite with [`crate::suite::ItemOrder::One`].
-pub const QUESTIONS_VERSION: &str = "2.2";
+pub const QUESTIONS_VERSION: &str = "2.3";

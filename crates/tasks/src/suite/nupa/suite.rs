@@ -362,13 +362,13 @@ mod tests {
         assert_eq!(options["order"], 2);
         options.as_object_mut().unwrap().remove("order");
         let suite = NupaSuite::new(NupaOptions::from_json(&options).unwrap()).unwrap();
-        assert_eq!((suite.version(), suite.options()), ("2.2", options));
+        assert_eq!((suite.version(), suite.options()), ("2.3", options));
         let ids: Vec<String> = suite.items().step_by(53).take(9).map(|item| item.id).collect();
         let add = |length: usize| format!("add_Integer_Integer_Integer/{length}/0");
         assert_eq!(ids, [1, 5, 9, 15, 2, 6, 10, 16, 3].map(add));
         let today = self::suite(|options| options.per_length = 1);
         let by_id = |suite: &NupaSuite| suite.items().map(|item| (item.id.clone(), item)).collect::<BTreeMap<_, _>>();
-        assert!(today.version() == "3.2" && by_id(&today) == by_id(&suite));
+        assert!(today.version() == "3.3" && by_id(&today) == by_id(&suite));
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl BuiltIn for Registration {
             options: &OPTIONS,
             ..Card::new(
                 "task",
-                "1.3",
+                "1.4",
                 "Your own questions",
                 "your file",
                 "your own questions: JSONL, CSV, Parquet, or a task file",
