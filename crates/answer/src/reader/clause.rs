@@ -283,6 +283,7 @@ impl Scan<'_> {
         // Short words of one language are others of another.
         let language = self.question.language;
         let foreign = self.is(at, "car") && language != Language::French
+            || self.is(at, "want") && language != Language::CommaDecimal
             || self.is(at, "da denn") && language != Language::German;
         // "As a mixed number that's 1 1/4"
         if self.is(at, "as")

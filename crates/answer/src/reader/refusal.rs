@@ -8,7 +8,7 @@ const UNDETERMINED: &str = "no way to know|not told|not stated|not given|not men
      cannot be determined|can't be determined|cannot determine|can't determine|not enough information|insufficient information|\
      impossible to determine|impossible to say|impossible to tell|impossible to know|impossible to find|impossible to calculate|impossible to answer|please provide|please clarify|\
      could you provide|could you clarify|more details about|both satisfy|both fit|are all possible|are possible|sont possibles|does not state|is missing(?:[.,;:!)]|$| from| in | here)|both are valid|both are possible|there isn't one|there is no such|\
-     no such number|not contain any|no data for|no information|is not known|isn't known|isn't given|wasn't given|aren't given|isn't stated|isn't mentioned|can't calculate|cannot calculate|\
+     no such number|no valid answer|no solution|once you tell me|once i know|if you tell me|tell me how many|not contain any|no data for|no information|is not known|isn't known|isn't given|wasn't given|aren't given|isn't stated|isn't mentioned|can't calculate|cannot calculate|\
      can't compute|cannot compute|'d need to know|there is no digit|no estimate|no entry|not include any|not list any|does not exist|doesn't exist|not possible to|isn't enough|is not enough|can't tell|cannot tell|can't say|can't predict|\
      cannot predict|nobody can know|no one can know|can't know|cannot say|is undefined|no unique|would need to know|need more information|\
      without knowing|both work|both are|either is|either works|says nothing about|nicht bestimmen|nicht genug|nicht angegeben|steht nicht|\

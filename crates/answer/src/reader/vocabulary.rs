@@ -101,7 +101,7 @@ meanings! {
         vérification überprüfung kontrolle comprobación verificación verificação checked double-check doublecheck sanity p.s. ps disclaimer \
         page",
     /// Begins a reason within a sentence (because, since).
-    REASON: "seeing karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن لأنه لأنها لأنهم لأنك لأننا क्योंकि vì bởi puisqu poiché \
+    REASON: "want seeing karena sebab ponieważ bo gdyż потому поскольку omdat doordat eftersom därför çünkü zira لأن لأنه لأنها لأنهم لأنك لأننا क्योंकि vì bởi puisqu poiché \
         siccome giacché protože neboť mert deoarece koska fordi επειδή because since as given assuming until unless weil da denn parce puisque \
         car porque ya pois perché although though",
     /// Begins a conclusion (so, therefore).
