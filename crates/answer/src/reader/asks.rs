@@ -37,7 +37,8 @@ asks! {
     Times: "count|times|occur|often|digit|wie oft|combien de fois|veces|vezes|volte",
     Difference: " more|difference| less| fewer|cheaper|expensive|älter|teurer|mehr|plus de|más |older|younger|\
         taller|longer|heavier",
-    Quotient: "integer division|divide|quotient",
+    NamedQuotient: "quotient",
+    Quotient: "integer division|divide|quotient|//",
 }
 
 /// Quantities and forms that a prompt asks for.

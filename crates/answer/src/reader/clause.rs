@@ -341,13 +341,18 @@ impl Scan<'_> {
     /// The remainder where the quotient was asked for, and the other way round.
     pub(super) fn is_of_other_part(&self, at: usize, range: &Range<usize>) -> bool {
         let question = self.question;
-        if question.asks_remainder == question.asks(Ask::Quotient) {
+        let both = question.asks_remainder && question.asks(Ask::NamedQuotient);
+        if both || !question.asks_remainder && !question.asks(Ask::Quotient) {
             return false;
+        }
+        // "29 ÷ 4 = 7 R 1"
+        if question.asks_remainder && self.is(at + 1, "r rest") && self.is_number(at + 2) {
+            return true;
         }
         for before in (range.start..at).rev().take(4) {
             match self.kind(before) {
                 _ if self.is(before, "remainder rest reste resto r") => return !question.asks_remainder,
-                _ if self.is(before, "quotient") => return question.asks_remainder,
+                _ if self.is(before, "quotient") && question.asks_remainder => return question.asks_remainder,
                 Kind::Number(_) | Kind::Comma | Kind::Stop => return false,
                 _ => {}
             }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use super::asks::Ask;
 use super::feature::{Feature as F, Features, these};
 use super::mention::NEAR;
+use super::question::is_negation;
 use super::scan::Scan;
 use super::token::Kind;
 use super::vocabulary::{Meaning, any_of};
@@ -71,6 +72,8 @@ impl Scan<'_> {
                 () if meaning.has(Meaning::GIVES) => F::CueGives,
                 () if meaning.has(Meaning::CONCLUDES) => F::CueConcludes,
                 () if self.question.language == Language::German && is("also") => F::CueConcludes,
+                // "12 are red and 8 are blue"
+                () if meaning.has(Meaning::AND) && before + 1 == at && self.begins_clause(at) => F::CueOther,
                 () if meaning.has(any_of![OR, AND]) => F::CueContext,
                 () if meaning.has(Meaning::ANSWER) => F::CueOther,
                 // The words before a filler word may make it part of something else.
@@ -108,6 +111,12 @@ impl Scan<'_> {
         let target = |at| self.question.names_target(self.slice(at));
         features
             .set(F::NamesTarget, matches!(cue, F::CueLink | F::CueColon) && self.words(&(range.start..at)).any(target));
+    }
+
+    /// True if a number is the subject of a clause: a verb follows it and its unit.
+    pub(super) fn begins_clause(&self, at: usize) -> bool {
+        let verb = self.behind(at).0;
+        self.means(verb, any_of![LINK, GIVES, REMAINS, DOES]) || is_negation(self.slice(verb))
     }
 
     /// The cue of an "of" before a number.

@@ -180,7 +180,8 @@ impl Lexer<'_> {
         let first = body.chars().next().unwrap_or(' ');
         let behind = body.get(first.len_utf8()..).unwrap_or_default();
         let bullet = matches!(first, '•' | '◦' | '▪' | '‣' | '●')
-            || behind.starts_with([' ', '\t']) && matches!(first, '-' | '*' | '+' | '·' | '–');
+            || behind.starts_with([' ', '\t', '\u{a0}', '\u{2009}', '\u{202f}'])
+                && matches!(first, '-' | '*' | '+' | '·' | '–');
         if body.starts_with("```") || body.starts_with("~~~") {
             self.fence(indent, length);
         } else if body.starts_with("def ") && bare.ends_with(':') {
@@ -413,7 +414,8 @@ impl Lexer<'_> {
                 || ["frac", "dfrac", "tfrac"].iter().any(|name| text.starts_with(name))
         };
         let touching = touches(rest.trim_start_matches(mark));
-        let spaced_digits = touches(rest.trim_start_matches(|c| mark(c) || c == ' '));
+        let spaced_digits =
+            touches(rest.trim_start_matches(|c| mark(c) || matches!(c, ' ' | '\u{a0}' | '\u{2009}' | '\u{202f}')));
         let opens = |c| matches!(c, '$' | '(' | '[' | '{' | '*' | '"' | '`' | '\'' | '“' | '&');
         let gap = before.is_none_or(|c| c.is_whitespace() || opens(c));
         // Within bold type and formulas nothing is a list's dash.

@@ -131,7 +131,8 @@ impl Scan<'_> {
         let withdrawn = self.is(at.saturating_sub(1), "first initial earlier previous") && at > range.start
             || self.is_foreign(next, range)
             // "adding 467 to this result gives 803 again"
-            || at > range.start && self.is(at - 1, "this that");
+            || at > range.start && self.is(at - 1, "this that")
+            || self.is_of_mistake(range);
         if withdrawn || sought && !led || !(led || follows) {
             return at + 1;
         }

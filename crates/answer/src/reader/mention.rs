@@ -254,6 +254,7 @@ impl Scan<'_> {
         matches!(self.kind(at), Comma | Colon | Arrow | Open | Bold | Bar | Other)
             || self.means(at, any_of![CONCLUDES, LINK, OR, AND])
             || self.is(at, "which leaving leaves giving gives")
+            || self.is(at, "r rest remainder") && self.is_number(at + 1)
     }
 
     /// "6 is wrong", "31 cannot be right"
@@ -276,7 +277,8 @@ impl Scan<'_> {
         if let Some(shared) = self.shares(range).count_ones().checked_sub(1) {
             features.add([F::AskedOne, F::AskedTwo, F::AskedThree][shared.min(2) as usize]);
         }
-        let is_if = self.words(range).any(|at| self.is_if(at));
+        // "With a second hose it would take only 25."
+        let is_if = self.is(range.start, "with without") || self.words(range).any(|at| self.is_if(at));
         features.set(F::IfWould, is_if && self.words(range).any(|at| self.is(at, "would could")));
         features.set(F::Unsure, self.has_meaning(range, Meaning::UNSURE));
         features.set(F::Offer, !self.is_number(range.start) && self.opens_with(range, 2, Meaning::OFFER));
@@ -444,10 +446,11 @@ impl Features {
         {
             return 0;
         }
-        let about = self.any(these![AfterResult PartOf Operand ExplainsBehind Former Foreign Needs Prefix InAsk])
+        let about = self
+            .any(these![AfterResult PartOf Operand ExplainsBehind Former Foreign OtherPart Needs Prefix InAsk])
             || self.has(F::Ordinal) && self.has(F::HasUnit) && !self.has(F::CueLink);
         if about && !self.any(these![Boxed Tagged Bold Declared EqualsLast])
-            || self.any(these![Operand Foreign]) && !self.any(these![Boxed Tagged Bold])
+            || self.any(these![Operand Foreign OtherPart]) && !self.any(these![Boxed Tagged Bold])
         {
             return 0;
         }

@@ -52,15 +52,13 @@ impl Scan<'_> {
                 features.set(if or && !units { F::RivalBehind } else { F::InList }, !units);
             }
         }
-        // "He gave 5 away, and 7 are left": a clause of its own.
-        let clause = |other: usize| {
-            let verb = self.behind(other).0;
-            self.means(verb, any_of![LINK, GIVES, REMAINS, DOES])
-        };
-        // "21 came and 9 didn't"
-        let denied = |number: usize| is_negation(self.slice(self.behind(number).0));
+        // "He gave 5 away, and 7 are left", "21 came and 9 didn't": clauses of their own.
         let other = self.past(next + 1, range.end, passes);
-        if and && features.has(F::InList) && (next > behind && clause(other) || denied(other)) {
+        if and
+            && features.has(F::InList)
+            && self.begins_clause(other)
+            && (next > behind || self.begins_clause(at) || is_negation(self.slice(self.behind(other).0)))
+        {
             features.remove(these![InList]);
         }
         let previous = (range.start..at).rev().find(|&at| !passes(at)).map_or(range.start, |before| before + 1);
@@ -77,7 +75,7 @@ impl Scan<'_> {
             }
             if is_number(other) && self.is_alone(other) && !self.is_same_share(at, other) {
                 let both = self.is_unit(other + 1) && self.is_unit(at + 1) && differ(at, other);
-                features.set(if or { F::RivalBefore } else { F::InList }, !both && (or || !denied(at)));
+                features.set(if or { F::RivalBefore } else { F::InList }, !both && (or || !self.begins_clause(at)));
             }
         }
         // Three and more with commas between.

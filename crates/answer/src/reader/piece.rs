@@ -127,8 +127,16 @@ impl<'a> Scan<'a> {
             || self.is_ticked(range)
             || self.is(range.start, "estimate estimation überschlag estimación approximation")
                 && self.kind(range.start + 1) == Kind::Colon
+            || self.is_of_mistake(range)
             || self.is(range.start, "by") && self.is(range.start + 1, "the") && self.is(range.start + 2, "way")
             || first_words.any(|at| self.means(at, Meaning::CHECKS))
+    }
+
+    /// True if a sentence warns: "A common mistake is to answer 92."
+    pub(super) fn is_of_mistake(&self, range: &Range<usize>) -> bool {
+        let mistake =
+            |at: usize| self.is(at, "common typical frequent") && self.is(at + 1, "mistake error pitfall trap");
+        range.clone().any(mistake)
     }
 
     /// True if a question offers more: "Would you like to see the steps?"
@@ -201,7 +209,10 @@ impl<'a> Scan<'a> {
         let wrong = !self.has_number(range)
             && self.opens_with(range, 2, Meaning::SUBJECT)
             && self.words(range).any(|at| self.is(at, "wrong incorrect falsch faux incorrecto errado sbagliato"));
-        let withdraws = |at: usize| self.means(at, Meaning::CORRECTS) || self.is(at, "hold") && self.is(at + 1, "on");
+        let withdraws = |at: usize| {
+            self.means(at, Meaning::CORRECTS) && !self.is(at.saturating_sub(1), "common typical")
+                || self.is(at, "hold") && self.is(at + 1, "on")
+        };
         wrong || self.words(range).any(withdraws)
     }
 

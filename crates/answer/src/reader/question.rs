@@ -78,6 +78,9 @@ const LONGEST: usize = 6_000;
 const TURNS: &str = "<|im_start|>user <|start_header_id|>user<|end_header_id|> <start_of_turn>user <|start|>user<|message|> \
                      <|User|> <\u{ff5c}User\u{ff5c}> [INST]";
 
+/// Markers with which a turn of a chat ends.
+const TURN_ENDS: &str = "<|im_end|> <|eot_id|> <end_of_turn> <|end|> <\u{ff5c}Assistant\u{ff5c}> <|Assistant|> [/INST]";
+
 impl Question {
     /// Reads the prompt.
     pub fn new(asked: &Asked<'_>, completion: &str) -> Self {
@@ -136,7 +139,7 @@ impl Question {
             asks_fraction: has(Ask::Part) || has(Ask::Simplest),
             scales: scales(&tokens),
             units: units(&tokens),
-            open_ended: lower.trim_end().ends_with('='),
+            open_ended: !is_chat && lower.trim_end().ends_with('='),
             is_chat,
             instructs: form != Form::Number,
             trigrams: trigrams(&tokens),
@@ -287,6 +290,9 @@ fn plain_parts(text: &str) -> Option<(&str, &str)> {
 fn last_turn(prompt: &str) -> (&str, bool) {
     let start = TURNS.split(' ').filter_map(|turn| prompt.rfind(turn).map(|at| at + turn.len())).max();
     let text = &prompt[start.unwrap_or(0)..];
+    // The template goes on behind the turn, and has words of no language.
+    let ends = TURN_ENDS.split(' ').filter_map(|end| text.find(end)).min();
+    let text = &text[..ends.filter(|_| start.is_some()).unwrap_or(text.len())];
     (&text[text.ceil_char_boundary(text.len().saturating_sub(LONGEST))..], start.is_some())
 }
 

@@ -213,19 +213,43 @@ How many minutes does it last?|It lasts 2 hours and 25 minutes, i.e. 145 minutes
 How many litres does it deliver in half an hour?|It delivers 450 L in 30 min at 18 L/min.|450
 How many litres are left?|3\u{200b}8\u{200b}0 litres|380
 What is 15 times 4?|The reference answer is 60, but I calculate 61.|61
+20 balls, 12 red and the rest blue. How many are blue?|12 are red and 9 are blue.|9
+A class of 26 has 15 girls. How many boys?|15 are girls and 12 are boys.|12
+What is the remainder of 29 divided by 4?|29 ÷ 4 = 7 R 2|2
+What is 29 // 4?|29 divided by 4 is 8 with a remainder of 1.|8
+What is 3 - 8?|**-\u{a0}6**|-6
+Wie viel ist 17 / 5?|Das Ergebnis ist drei Komma fünf.|3.5
+3 - 8 等于多少？|答案是负六。|-6
+17 / 5 等于多少？|等于三点五。|3.5
+多少？|答案是四分之三。|3/4
+كم الباقي؟|الجواب هو ثلاثة أرباع.|3/4
+A class has 28 pupils; three quarters play chess. How many?|That would be 22 students. If the class had 40 pupils, it'd be 30.|22
+What is 6 * 17?|It's 112. A common mistake is to answer 92.|112
 What is 48 divided by 6?|To solve this, divide 48 by 6.|
 What is 48 divided by 6?|I would need about 5 minutes for that.|
 What is 15 times 4?|Use the formula with a = 15 and b = 4.|
 How many laps does he run in 3 weeks?|First find out how many days there are in 3 weeks.|
 How many trawlers are there?|The table contains no entry for that quay.|";
 
+/// Prompts as they are, as a base model's and in four templates of chats.
+const PROMPTED: [&str; 6] = [
+    "{}",
+    "Q: {}\nA:",
+    "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n",
+    "<start_of_turn>user\n{}<end_of_turn>\n<start_of_turn>model\n",
+    "<|start_header_id|>user<|end_header_id|>\n\n{}<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+    "[INST] {} [/INST]",
+];
+
 #[test]
 fn kinds_that_were_misread() {
-    let misread = KINDS.lines().filter_map(|row| {
+    let rows = KINDS.lines().flat_map(|row| PROMPTED.map(|prompted| (row, prompted)));
+    let misread = rows.filter_map(|(row, prompted)| {
         let [prompt, completion, stated] = row.split('|').collect::<Vec<_>>()[..] else { return Some(row.to_owned()) };
+        let prompt = &prompted.replace("{}", prompt);
         let answer = read(&Asked { prompt, form: Form::Number }, completion, false).answer;
         let read = answer.map(|answer| answer.text).unwrap_or_default();
-        (read != stated).then(|| format!("{row}: {read}"))
+        (read != stated).then(|| format!("{prompted}: {row}: {read}"))
     });
     assert_eq!(misread.collect::<Vec<_>>(), [""; 0]);
 }

@@ -197,7 +197,7 @@ meanings! {
     /// Speaks of what is not so (were, wäre).
     WERE: "were was wäre wären hätte hätten käme fosse fossem fuera tivesse tivessem fuese étaient était avait бы",
     /// Speaks of what would be (would, serait).
-    WOULD: "would could might würde würden wären serait seraient ferait sería serían sarebbe sarebbero seria seriam бы",
+    WOULD: "it'd you'd he'd she'd they'd we'd i'd would could might würde würden wären serait seraient ferait sería serían sarebbe sarebbero seria seriam бы",
     /// Asks for something (how, which).
     INTERROGATIVE: "how what which when who wie was welche combien quel quelle cuántos cuántas qué cuál quanti quante quantos quantas",
     /// Counts how often something occurs (times, digits).
@@ -268,7 +268,7 @@ const UNSPACED: &[(Meaning, &str)] = &[
 
 /// Ends of unspaced words that join a subject to its value, and minus signs in words.
 const UNSPACED_ENDS: &[(Meaning, &str)] =
-    &[(Meaning::LINK, "是 为 為 は 共 得 有 คือ 은 는 이 가"), (Meaning::MINUS, "负 負 マイナス ลบ")];
+    &[(Meaning::LINK, "是 为 為 は 共 得 有 คือ 은 는 이 가"), (Meaning::MINUS, "负 負 零下 マイナス ลบ")];
 
 /// A short ASCII word in lower case.
 pub fn lower_ascii<'b>(word: &str, buffer: &'b mut [u8]) -> Option<&'b str> {

@@ -99,6 +99,10 @@ fn in_words(
         return None;
     }
     let (parts, mut next) = parts(tokens, at, language, Vec::new()).filter(|(_, next)| *next > at)?;
+    // "coma dos manzanas"
+    if parts.first() == Some(&Part::Point) && language != Language::English {
+        return None;
+    }
     // "one" is rarely a number, ordinals never.
     if parts == [Part::Small(1)] {
         let idle = tokens.is(next, "of by can more another is should must way could the");

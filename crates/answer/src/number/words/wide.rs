@@ -40,7 +40,8 @@ fn numeral_in(run: &str) -> Option<(usize, usize, Option<String>)> {
         _ => None,
     };
     let is_numeral = |c: char| value(c).is_some() || power(c).is_some();
-    let start = run.find(is_numeral)?;
+    // 零下五: the sign, no zero.
+    let (start, _) = run.char_indices().find(|&(at, c)| is_numeral(c) && !run[at..].starts_with("零下"))?;
     let tail = &run[start..];
     let length = tail.find(|c| !is_numeral(c)).unwrap_or(tail.len());
     let numeral = &tail[..length];
@@ -50,16 +51,35 @@ fn numeral_in(run: &str) -> Option<(usize, usize, Option<String>)> {
     let counts = numeral != "一"
         && tail[length..].starts_with(COUNTERS)
         && !run[..start].ends_with(['第', '这', '這', '那', '前', '后', '後', '每', '几', '幾', '数', '其']);
-    if count > 16 || (count < 2 && !(counts || length == run.len() || behind_link && length == tail.len())) {
+    let negative = run[..start].ends_with(['负', '負']) || run[..start].ends_with("零下");
+    let behind = &tail[length..];
+    let run_of = |text: &str| text.find(|c| !is_numeral(c)).unwrap_or(text.len());
+    let whole = |numeral: &str| match numeral.chars().any(|c| power(c).is_some()) {
+        true => with_powers(numeral, value, power),
+        false => numeral.chars().map(|c| value(c).map(|digit| char::from(b'0' + digit as u8))).collect(),
+    };
+    // 四分之三, 三点四; 三点四十 is a time.
+    if let Some(top) = behind.strip_prefix("分之")
+        && run_of(top) > 0
+    {
+        let text = whole(&top[..run_of(top)]).zip(whole(numeral)).map(|(top, bottom)| format!("{top}/{bottom}"));
+        return Some((start, length + "分之".len() + run_of(top), text));
+    }
+    if let Some(decimals) = behind.strip_prefix(['点', '點'])
+        && run_of(decimals) > 0
+        && decimals[..run_of(decimals)].chars().all(|c| value(c).is_some())
+    {
+        let text = whole(numeral)
+            .zip(whole(&decimals[..run_of(decimals)]))
+            .map(|(whole, decimals)| format!("{whole}.{decimals}"));
+        return Some((start, length + '点'.len_utf8() + run_of(decimals), text));
+    }
+    if count > 16 || (count < 2 && !(counts || negative || length == run.len() || behind_link && length == tail.len()))
+    {
         return Some((start, length, None));
     }
-    if !numeral.chars().any(|c| power(c).is_some()) {
-        // Digit by digit: 二〇一九.
-        let digits: Option<String> =
-            numeral.chars().map(|c| value(c).map(|digit| char::from(b'0' + digit as u8))).collect();
-        return Some((start, length, digits));
-    }
-    Some((start, length, with_powers(numeral, value, power)))
+    // Digit by digit where there are no powers: 二〇一九.
+    Some((start, length, whole(numeral)))
 }
 
 /// The value of numerals with powers of ten: 三百二十, 两千零五.

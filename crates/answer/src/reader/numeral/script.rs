@@ -45,7 +45,10 @@ pub fn superscript(c: char) -> Option<u8> {
 
 /// True for glyphs of a minus sign.
 pub fn is_minus(c: char) -> bool {
-    matches!(c, '-' | '\u{2212}' | '\u{2013}' | '\u{2010}' | '\u{2011}' | '\u{fe63}' | '\u{ff0d}')
+    matches!(
+        c,
+        '-' | '\u{2212}' | '\u{2012}' | '\u{2796}' | '\u{2013}' | '\u{2010}' | '\u{2011}' | '\u{fe63}' | '\u{ff0d}'
+    )
 }
 
 /// The digits that stand at a byte, and the first byte behind them.
