@@ -70,9 +70,10 @@ pub struct GlmmArgs {
     formula: FormulaArgs,
     #[command(flatten)]
     model: ModelArgs,
-    /// Number of points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    nagq: usize,
+    /// Number of points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation [default: 25 for a formula with one
+    /// random effect, else 1]
+    #[arg(long, value_name = "N")]
+    nagq: Option<usize>,
     /// Comparison of a Laplace fit with 25-point quadrature [default: up to 100,000 different rows]
     #[arg(long, value_name = "WHEN", value_enum)]
     cross_check: Option<When>,
@@ -99,10 +100,7 @@ pub struct GlmmArgs {
 impl GlmmArgs {
     /// True if an option asks for what only models with one random intercept have.
     fn needs_one_intercept(&self) -> bool {
-        self.nagq != 1
-            || self.objective != ObjectiveChoice::Converged
-            || self.bootstrap.is_some()
-            || self.cross_check.is_some()
+        self.objective != ObjectiveChoice::Converged || self.bootstrap.is_some() || self.cross_check.is_some()
     }
 }
 
@@ -198,10 +196,10 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     if let Some(text) = &args.formula.formula {
         anyhow::ensure!(
             !args.needs_one_intercept(),
-            "--nagq, --objective, --bootstrap and --cross-check are for models with one random intercept; name it by --group \
-             instead of --formula"
+            "--objective, --bootstrap and --cross-check are for models with one random intercept; name it by --group instead of \
+             --formula"
         );
-        return mixed::run(&args.formula, text, common, &source, &args.source.runs, output);
+        return mixed::run(&args.formula, text, args.nagq, common, &source, &args.source.runs, output);
     }
     let mut formula = args.model.formula();
     let unused = args.formula.unused();
@@ -233,8 +231,8 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     );
     let Model { data, terms, survey } = formula.read(&source)?;
     let options = match args.objective {
-        ObjectiveChoice::Converged => GlmmOptions::quadrature(args.nagq),
-        ObjectiveChoice::Lme4 if args.nagq == 1 => GlmmOptions::lme4(),
+        ObjectiveChoice::Converged => GlmmOptions::quadrature(args.nagq.unwrap_or(1)),
+        ObjectiveChoice::Lme4 if args.nagq.is_none_or(|points| points == 1) => GlmmOptions::lme4(),
         ObjectiveChoice::Lme4 => anyhow::bail!("--objective lme4 reproduces lme4's default only; leave --nagq out"),
     };
     let mut fitted = fit(&data, &options)?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::columns::Survey;
 use super::frame::{self, ColumnOptions};
-use super::glmm::{CROSS_CHECKED_ROWS, IntervalMethod};
+use super::glmm::IntervalMethod;
 use super::mixed_text;
 use super::source::{Pair, Source};
 use crate::cli::Exit;
@@ -20,8 +20,8 @@ use earnest_eval::report::ReportError;
 use earnest_eval::report::plot::{Forest, ForestRow, forest};
 use earnest_stats::glmm::wald_interval;
 use earnest_stats::mixed::{
-    Contrast, Family, Formula, Frame, Marginal, MixedData, MixedError, MixedFit, MixedInterval, MixedOptions,
-    Prediction, TermTest, approximations_disagree, contrasts, factors, fit, marginal, method_paragraph, predictions,
+    Contrast, Family, Formula, Frame, IntegralChoice, Marginal, MixedData, MixedError, MixedFit, MixedInterval,
+    MixedOptions, Prediction, TermTest, contrasts, factors, fit, marginal, method_paragraph, predictions,
     profile_interval, small_errors, term_tests,
 };
 
@@ -154,6 +154,7 @@ pub(super) struct Fitted {
 pub(super) fn run(
     args: &FormulaArgs,
     text: &str,
+    points: Option<usize>,
     common: Common<'_>,
     source: &Source<'_>,
     runs: &[String],
@@ -177,6 +178,17 @@ pub(super) fn run(
     let (frame, survey) = frame::read(source, &formula.response, &kinds, options)?;
     let data = MixedData::new(&formula, &frame, family)
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
+    let integral = match points {
+        None => IntegralChoice::Automatic,
+        Some(1) => IntegralChoice::Laplace,
+        Some(25) if data.has_one_effect() => IntegralChoice::Automatic,
+        Some(25) => anyhow::bail!(
+            "--nagq 25 needs a formula with one random intercept, like (1|group), and no other random effect"
+        ),
+        Some(other) => anyhow::bail!(
+            "a formula is fitted with --nagq 1 or 25, not {other}; --group instead of --formula takes any odd number"
+        ),
+    };
     let parameters = data.covariances() + data.columns();
     if data.covariances() > MANY_COVARIANCES || data.cells().saturating_mul(parameters) > MUCH_WORK {
         Printer::new().message(&format!(
@@ -186,7 +198,7 @@ pub(super) fn run(
             data.cells()
         ));
     }
-    let fit = fit(&data, &MixedOptions { restricted: !args.ml, prior: None })?;
+    let fit = fit(&data, &MixedOptions { restricted: !args.ml, integral, ..MixedOptions::default() })?;
     report(args, common, Fitted { frame, survey, data, fit, choice: Vec::new() }, runs, output)
 }
 
@@ -199,7 +211,6 @@ pub(super) fn report(
     output: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     let Fitted { frame, survey, data, mut fit, choice } = fitted;
-    fit.diagnoses.extend(approximations_disagree(&data, &fit, CROSS_CHECKED_ROWS));
     fit.diagnoses.extend(small_errors(&data, &fit));
     let family = data.family();
     let intervals = intervals(&data, &fit, common)?;

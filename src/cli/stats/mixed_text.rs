@@ -19,6 +19,7 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
     }
     let method = match fitted.method {
         Method::Laplace => "Laplace approximation, fully converged",
+        Method::Quadrature => "25-point adaptive quadrature, fully converged",
         Method::MaximumLikelihood => "maximum likelihood",
         Method::Restricted => "REML",
     };

@@ -27,7 +27,7 @@ pub fn term_tests(
     family: Family,
     names: &[String],
 ) -> Result<Vec<TermTest>, MixedError> {
-    let options = MixedOptions { restricted: false, prior: None };
+    let options = MixedOptions { restricted: false, ..MixedOptions::default() };
     let terms = &formula.fixed.terms;
     let contained = |term: &Vec<usize>| {
         terms.iter().any(|other| other.len() > term.len() && term.iter().all(|index| other.contains(index)))

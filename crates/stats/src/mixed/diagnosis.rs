@@ -1,8 +1,6 @@
 //! Reasons for caution about a fit.
 use serde::Serialize;
 
-use crate::glmm::Disagreement;
-
 /// A reason for caution, with a plain sentence as its text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -23,8 +21,6 @@ pub enum MixedDiagnosis {
     NearBorder { group: String, detail: String },
     /// Random effects far larger than outcomes between 0 and 1 can show.
     LargeVariance { group: String, term: String, sd: f64 },
-    /// Laplace's approximation and a quadrature differ, in a model with one random intercept.
-    ApproximationsDisagree(Disagreement),
     /// An effect that is to vary between groups has one value within every group.
     ConstantWithin { group: String, term: String },
     /// Groups are few.
@@ -101,9 +97,8 @@ impl std::fmt::Display for MixedDiagnosis {
             MixedDiagnosis::LargeVariance { group, term, sd } => write!(
                 f,
                 "very large variance: the SD of {term} between {group} is {sd:.1} log odds; nearly every group is all right or \
-                 all wrong, so the estimate and Laplace's approximation are unsure"
+                 all wrong, so the estimate is unsure"
             ),
-            MixedDiagnosis::ApproximationsDisagree(found) => write!(f, "{found}"),
             MixedDiagnosis::ConstantWithin { group, term } => write!(
                 f,
                 "not identified: {term} has one value within every {group}, so it cannot vary between them; write (1 | {group})"

@@ -6,6 +6,7 @@ use super::gaussian::Gaussian;
 use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
 use super::optimum::{best, by_pivots};
+use super::quadrature::Quadrature;
 use super::result::{Method, MixedFit};
 use super::separated::separation;
 use super::summary::{self, Summary};
@@ -18,12 +19,23 @@ pub struct MixedOptions {
     /// Standard deviation, in log odds over standardised columns, of a normal prior of every fixed effect but the intercept
     /// (2.5 is weak: odds ratios of 12 for one standard deviation are not surprising).
     pub prior: Option<f64>,
+    /// The integral over the random effects of binomial models.
+    pub integral: IntegralChoice,
 }
 
 impl Default for MixedOptions {
     fn default() -> Self {
-        MixedOptions { restricted: true, prior: None }
+        MixedOptions { restricted: true, prior: None, integral: IntegralChoice::Automatic }
     }
+}
+
+/// How the random effects of a binomial model are integrated out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntegralChoice {
+    /// Quadrature where there is one random effect a group of one grouping factor, else Laplace's approximation.
+    Automatic,
+    /// Laplace's approximation, as lme4 by default. With few answers a group it is poor.
+    Laplace,
 }
 
 /// Most variances and correlations of the random effects. Every one is a dimension of the search, and the matrices of a step have its
@@ -60,17 +72,22 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
     if let Some(precision) = precision {
         criterion.precision = precision;
     }
-    let Some(minimum) = best(&mut criterion) else {
-        return Err(MixedError::NotEstimated {
-            reason: "the likelihood cannot be computed; check the columns' units".into(),
-        });
-    };
     let prior = criterion.precision.clone();
-    let minimum = by_pivots(&mut criterion, data, minimum, &|data| {
-        let mut criterion = Laplace::new(data, layout);
-        criterion.precision.clone_from(&prior);
-        best(&mut criterion)
-    });
+    let impossible =
+        || MixedError::NotEstimated { reason: "the likelihood cannot be computed; check the columns' units".into() };
+    let quadrature = options.integral == IntegralChoice::Automatic && data.has_one_effect();
+    let minimum = if quadrature {
+        let mut criterion = Quadrature::new(data, layout);
+        criterion.laplace.precision.clone_from(&prior);
+        best(&mut criterion).ok_or_else(impossible)?
+    } else {
+        let minimum = best(&mut criterion).ok_or_else(impossible)?;
+        by_pivots(&mut criterion, data, minimum, &|data| {
+            let mut criterion = Laplace::new(data, layout);
+            criterion.precision.clone_from(&prior);
+            best(&mut criterion)
+        })
+    };
     let theta_map = criterion.theta.clone();
     let lambda = theta_map.factors(&minimum.at[..theta_map.len()]);
     criterion
@@ -80,7 +97,8 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
     let modes = criterion.modes.clone();
     let summary =
         Summary { data, layout, theta: &theta_map, minimum: &minimum, information: &information, modes: &modes };
-    Ok(summary.binomial(options.prior, criterion.conditional_deviance()))
+    let method = if quadrature { Method::Quadrature } else { Method::Laplace };
+    Ok(summary.binomial(method, options.prior, criterion.conditional_deviance()))
 }
 
 fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<MixedFit, MixedError> {

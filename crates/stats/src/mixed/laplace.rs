@@ -127,6 +127,20 @@ impl<'d> Laplace<'d> {
         None
     }
 
+    /// The penalty of the coefficients' prior; adds its derivatives to a gradient.
+    pub(super) fn penalty(&self, beta: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        if self.precision.iter().all(|precision| *precision == 0.0) {
+            return 0.0;
+        }
+        let map = &self.system.data.fixed.to_caller;
+        let caller = map.times(beta);
+        if let Some(gradient) = gradient {
+            let weighted: Vec<f64> = caller.iter().zip(&self.precision).map(|(beta, one)| 2.0 * one * beta).collect();
+            gradient.iter_mut().zip(map.transpose().times(&weighted)).for_each(|(into, part)| *into += part);
+        }
+        caller.iter().zip(&self.precision).map(|(beta, precision)| precision * beta * beta).sum()
+    }
+
     /// `-2 log p(y | beta, u)` at the modes of the last evaluation.
     pub(super) fn conditional_deviance(&self) -> f64 {
         let data = self.system.data;
@@ -182,10 +196,10 @@ impl Criterion for Laplace<'_> {
             *offset = data.fixed.cell(cell).iter().zip(beta).map(|(x, beta)| x * beta).sum();
         }
         let mut value = self.find_modes(&lambda)?;
-        let penalised = self.precision.iter().any(|precision| *precision > 0.0);
-        let caller = if penalised { data.fixed.to_caller.times(beta) } else { Vec::new() };
-        value += caller.iter().zip(&self.precision).map(|(beta, precision)| precision * beta * beta).sum::<f64>();
-        let Some(gradient) = gradient else { return Some(value).filter(|value| value.is_finite()) };
+        let Some(gradient) = gradient else {
+            value += self.penalty(beta, None);
+            return Some(value).filter(|value| value.is_finite());
+        };
 
         let width = self.modes.len();
         let slopes = self.system.invert(&lambda);
@@ -214,11 +228,7 @@ impl Criterion for Laplace<'_> {
         for (cell, slope) in slope.iter().enumerate() {
             by_beta.iter_mut().zip(data.fixed.cell(cell)).for_each(|(into, x)| *into += slope * x);
         }
-        if penalised {
-            let weighted: Vec<f64> = caller.iter().zip(&self.precision).map(|(beta, one)| 2.0 * one * beta).collect();
-            let part = data.fixed.to_caller.transpose().times(&weighted);
-            by_beta.iter_mut().zip(part).for_each(|(into, part)| *into += part);
-        }
+        value += self.penalty(beta, Some(by_beta));
         self.slope = slope;
         Some(value).filter(|value| value.is_finite() && gradient.iter().all(|slope| slope.is_finite()))
     }

@@ -16,6 +16,9 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
     };
     let how = match fit.method {
         Method::Laplace => "by maximum likelihood, the random effects integrated out by Laplace's approximation",
+        Method::Quadrature => {
+            "by maximum likelihood, the random effects integrated out by adaptive Gauss-Hermite quadrature with 25 points"
+        }
         Method::MaximumLikelihood => "by maximum likelihood",
         Method::Restricted => "by restricted maximum likelihood (REML)",
     };

@@ -5,7 +5,9 @@ use super::MixedError;
 use super::data::{Family, MixedData};
 use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
-use super::result::MixedFit;
+use super::optimum::Mixed;
+use super::quadrature::Quadrature;
+use super::result::{Method, MixedFit};
 use super::search::minimise;
 use crate::distribution::normal_quantile;
 use crate::matrix::{Matrix, dot};
@@ -28,8 +30,8 @@ pub struct MixedInterval {
 }
 
 /// The criterion with one of the caller's coefficients held at a value, over theta and the other directions.
-struct Held<'c, 'd> {
-    inner: &'c mut Laplace<'d>,
+struct Held<'c, C> {
+    inner: &'c mut C,
     /// The coefficient as a function of those of the orthonormal columns.
     row: Vec<f64>,
     /// Orthonormal directions that leave it as it is.
@@ -39,9 +41,9 @@ struct Held<'c, 'd> {
     slope: f64,
 }
 
-impl Held<'_, '_> {
+impl<C: Mixed> Held<'_, C> {
     fn point(&self, at: &[f64]) -> Vec<f64> {
-        let count = self.inner.theta.len();
+        let count = self.inner.theta().len();
         let scale = self.value / dot(&self.row, &self.row);
         let mut beta: Vec<f64> = self.row.iter().map(|part| scale * part).collect();
         for (weight, direction) in at[count..].iter().zip(&self.others) {
@@ -51,9 +53,9 @@ impl Held<'_, '_> {
     }
 }
 
-impl Criterion for Held<'_, '_> {
+impl<C: Mixed> Criterion for Held<'_, C> {
     fn evaluate(&mut self, at: &[f64], gradient: Option<&mut [f64]>) -> Option<f64> {
-        let count = self.inner.theta.len();
+        let count = self.inner.theta().len();
         let point = self.point(at);
         let mut whole = vec![0.0; point.len()];
         let value = self.inner.evaluate(&point, Some(&mut whole))?;
@@ -88,15 +90,31 @@ pub fn profile_interval(
         name: name.to_owned(),
         present: fit.coefficients.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "),
     })?;
+    let layout = Layout::new(data)?;
+    let ends = match fit.method {
+        Method::Quadrature => ends(&mut Quadrature::new(data, &layout), data, fit, index, confidence),
+        _ => ends(&mut Laplace::new(data, &layout), data, fit, index, confidence),
+    };
+    let [low, high] = ends.map_err(missing)?;
+    Ok(MixedInterval { name: name.to_owned(), low, high })
+}
+
+/// Both ends of a coefficient's interval, or why there are none.
+fn ends<C: Mixed>(
+    criterion: &mut C,
+    data: &MixedData,
+    fit: &MixedFit,
+    index: usize,
+    confidence: f64,
+) -> Result<[Option<f64>; 2], &'static str> {
     let coefficient = &fit.coefficients[index];
     let (Some(estimate), Some(error), Some(lowest)) =
         (coefficient.estimate, coefficient.standard_error, fit.minus_two_log_likelihood)
     else {
-        return Err(missing("there is no finite estimate to profile"));
+        return Err("there is no finite estimate to profile");
     };
-    let layout = Layout::new(data)?;
-    let mut laplace = Laplace::new(data, &layout);
-    let count = laplace.theta.len();
+    let theta = criterion.theta().clone();
+    let count = theta.len();
     let columns = data.columns();
     let row: Vec<f64> = (0..columns).map(|column| data.fixed.to_caller.get(index, column)).collect();
     let others = orthogonal_to(&row);
@@ -114,14 +132,13 @@ pub fn profile_interval(
         inverse.set(count + place, count + place, 0.5 * variance);
     }
     let goal = normal_quantile(0.5 + 0.5 * confidence);
-    let theta = laplace.theta.clone();
     let mut free: Vec<bool> = theta.on_border(&fit.at[..count]).iter().map(|border| !border).collect();
     free.resize(start.len(), true);
     let mut ends = [None, None];
     for (end, sign) in ends.iter_mut().zip([-1.0, 1.0]) {
         let mut at = start.clone();
         let mut held =
-            Held { inner: &mut laplace, row: row.clone(), others: others.clone(), value: estimate, slope: 0.0 };
+            Held { inner: &mut *criterion, row: row.clone(), others: others.clone(), value: estimate, slope: 0.0 };
         // Newton's method on the signed root of the likelihood ratio, which is nearly straight.
         let mut distance = goal * error;
         for _ in 0..MOST_STEPS {
@@ -130,7 +147,7 @@ pub fn profile_interval(
             }
             held.value = estimate + sign * distance;
             let found = minimise(&mut held, &at, &free, &inverse);
-            let found = found.ok_or_else(|| missing("the profile cannot be computed"))?;
+            let found = found.ok_or("the profile cannot be computed")?;
             at.clone_from(&found.at);
             held.evaluate(&at, None);
             let root = (found.value - lowest).max(0.0).sqrt();
@@ -143,7 +160,7 @@ pub fn profile_interval(
             distance = (distance + step).max(0.1 * distance);
         }
     }
-    Ok(MixedInterval { name: name.to_owned(), low: ends[0], high: ends[1] })
+    Ok(ends)
 }
 
 /// Orthonormal vectors orthogonal to one, by a Householder reflection.

@@ -9,6 +9,9 @@ use super::diagnosis::MixedDiagnosis;
 pub enum Method {
     /// Maximum likelihood, the random effects integrated out by Laplace's approximation.
     Laplace,
+    /// Maximum likelihood, the random effects integrated out by adaptive Gauss-Hermite quadrature with 25 points.
+    #[serde(rename = "quadrature")]
+    Quadrature,
     /// Maximum likelihood of a linear model.
     #[serde(rename = "ML")]
     MaximumLikelihood,

@@ -6,8 +6,9 @@ use super::data::{Family, MixedData};
 use super::diagnosis::MixedDiagnosis;
 use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
-use super::result::MixedFit;
-use crate::matrix::Matrix;
+use super::quadrature::Quadrature;
+use super::result::{Method, MixedFit};
+use crate::matrix::{Matrix, dot};
 
 /// Part by which a robust error may exceed the model's before it is a warning.
 pub const ERROR_EXCESS: f64 = 0.2;
@@ -15,7 +16,8 @@ pub const ERROR_EXCESS: f64 = 0.2;
 /// Clusters below which robust errors are too noisy to judge a model by.
 const FEW: usize = 20;
 
-/// Standard errors of the fixed effects by the sandwich estimator: scores are summed within clusters, theta held fixed, with the
+/// Standard errors of the fixed effects by the sandwich estimator: scores are summed within clusters, theta held fixed by Laplace's
+/// approximation, with the
 /// correction `G / (G - 1)`. `cluster` is the cluster of every different row, [`MixedData::clusters`].
 pub fn robust_errors(data: &MixedData, fit: &MixedFit, cluster: &[u32]) -> Result<Vec<f64>, MixedError> {
     let missing = |reason: &str| MixedError::NotEstimated { reason: reason.to_owned() };
@@ -23,6 +25,10 @@ pub fn robust_errors(data: &MixedData, fit: &MixedFit, cluster: &[u32]) -> Resul
         return Err(missing("robust errors are for binomial models with finite estimates"));
     }
     let layout = Layout::new(data)?;
+    if fit.method == Method::Quadrature {
+        return by_group(data, fit, cluster, &layout)
+            .ok_or_else(|| missing("there is no likelihood at the estimate, or one cluster"));
+    }
     let mut laplace = Laplace::new(data, &layout);
     let mut gradient = vec![0.0; fit.at.len()];
     laplace
@@ -52,6 +58,28 @@ pub fn robust_errors(data: &MixedData, fit: &MixedFit, cluster: &[u32]) -> Resul
     let map = data.fixed.to_caller.product(&bread);
     let covariance = map.product(&middle).product(&map.transpose());
     Ok((0..columns).map(|index| covariance.get(index, index).max(0.0).sqrt()).collect())
+}
+
+/// The sandwich of a fit by quadrature: the variances are parameters like the others, and the likelihood of a group is known.
+fn by_group(data: &MixedData, fit: &MixedFit, cluster: &[u32], layout: &Layout) -> Option<Vec<f64>> {
+    let size = fit.at.len();
+    let back = data.fixed.from_caller.transpose();
+    let mut scores: HashMap<u32, Vec<f64>> = HashMap::new();
+    for (cell, score) in Quadrature::new(data, layout).scores(&fit.at)? {
+        let caller = back.times(&score[1..]);
+        let sum = scores.entry(cluster[cell]).or_insert_with(|| vec![0.0; size]);
+        sum.iter_mut().zip(score[..1].iter().chain(&caller)).for_each(|(sum, score)| *sum += score);
+    }
+    let count = scores.len() as f64;
+    let mut keys: Vec<&u32> = scores.keys().collect();
+    keys.sort_unstable();
+    let mut middle = Matrix::zeros(size);
+    keys.iter().for_each(|key| middle.add_outer(count / (count - 1.0), &scores[key]));
+    let variance = |index: usize| {
+        let row = &fit.joint[index];
+        dot(row, &middle.times(row))
+    };
+    (count > 1.0).then(|| (1..size).map(|index| variance(index).max(0.0).sqrt()).collect())
 }
 
 impl MixedData {

@@ -76,7 +76,7 @@ pub(super) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
 }
 
 impl Summary<'_> {
-    pub(super) fn binomial(&self, prior: Option<f64>, conditional_deviance: f64) -> MixedFit {
+    pub(super) fn binomial(&self, method: Method, prior: Option<f64>, conditional_deviance: f64) -> MixedFit {
         let columns = self.data.columns();
         let count = self.theta.len();
         // (theta, the caller's coefficients) from (theta, coefficients of the orthonormal columns).
@@ -95,7 +95,7 @@ impl Summary<'_> {
         let covariance: Vec<Vec<f64>> = joint[count..].iter().map(|row| row[count..].to_vec()).collect();
         let fixed_theta = self.fixed_theta(1.0);
         let beta = self.data.fixed.to_caller.times(&self.minimum.at[count..]);
-        let mut fit = self.common(Method::Laplace, &beta, covariance, fixed_theta, 1.0, count + columns);
+        let mut fit = self.common(method, &beta, covariance, fixed_theta, 1.0, count + columns);
         fit.prior = prior.map(|scale| {
             format!("normal({scale}) on every fixed effect but the intercept, per standard deviation of its column")
         });

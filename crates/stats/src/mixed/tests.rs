@@ -112,7 +112,7 @@ fn dyestuff_is_fitted_as_by_lme4() {
     frame.texts("batch", batches.iter().map(String::as_str)).unwrap();
     let data = data("yield ~ 1 + (1|batch)", &frame, Family::Gaussian).unwrap();
     for (restricted, criterion, error, sd) in [(true, 319.6543, 19.383, 42.0006), (false, 327.3271, 17.694, 37.2603)] {
-        let fitted = fit(&data, &MixedOptions { restricted, prior: None }).unwrap();
+        let fitted = fit(&data, &MixedOptions { restricted, ..MixedOptions::default() }).unwrap();
         let close = |left: f64, right: f64| assert!((left - right).abs() < 1e-3, "{left} {right}");
         close(fitted.minus_two_log_likelihood.unwrap(), criterion);
         close(fitted.coefficients[0].estimate.unwrap(), 1527.5);

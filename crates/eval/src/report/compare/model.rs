@@ -9,8 +9,8 @@ use super::pairing::Pair;
 use super::scores::ItemScore;
 use earnest_stats::glmm::wald_interval;
 use earnest_stats::mixed::{
-    ChosenModel, Family, Frame, MixedDiagnosis, MixedError, Terms, fit_stepping_down, marginal, maximal_formula,
-    small_errors,
+    ChosenModel, Family, Frame, Method, MixedDiagnosis, MixedError, Terms, fit_stepping_down, marginal,
+    maximal_formula, small_errors,
 };
 
 /// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
@@ -40,6 +40,8 @@ pub enum PairedModel {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedModel {
     pub formula: String,
+    /// Integral over the random effects: by quadrature, or by Laplace's approximation.
+    pub method: Method,
     /// Choice of the random effects, and every step down.
     pub choice: Vec<String>,
     /// Reasons for the steps down from the maximal model.
@@ -83,9 +85,10 @@ impl PairedModel {
                 let (least, most) = model.interval;
                 let points = ends((100.0 * least, 100.0 * most), 0.0, 1, true).join(", ");
                 let mut text = format!(
-                    "Mixed model {}: odds ratio {:.3} [{}], {}; {:+.1} points [{points}] averaged over the \
+                    "Mixed model {}, {}: odds ratio {:.3} [{}], {}; {:+.1} points [{points}] averaged over the \
                      random effects.",
                     model.formula,
+                    if model.method == Method::Laplace { "by Laplace's approximation" } else { "by quadrature" },
                     model.odds_ratio,
                     ends(model.odds_ratio_interval, 1.0, 3, false).join(", "),
                     p_sentence(model.p),
@@ -180,6 +183,7 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
     });
     Ok(PairedModel::Fitted(Box::new(FittedModel {
         formula: data.formula().to_string(),
+        method: fit.method,
         answers: fit.rows,
         odds_ratio: estimate.exp(),
         odds_ratio_interval: (low.exp(), high.exp()),
