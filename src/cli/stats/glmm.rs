@@ -70,8 +70,8 @@ pub struct GlmmArgs {
     formula: FormulaArgs,
     #[command(flatten)]
     model: ModelArgs,
-    /// Number of points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation [default: 25 for a formula with one
-    /// random effect, else 1]
+    /// Number of points of adaptive Gauss-Hermite quadrature, odd; 1 is the Laplace approximation [default: 1; a formula with one
+    /// random effect takes 25 where that differs]
     #[arg(long, value_name = "N")]
     nagq: Option<usize>,
     /// Comparison of a Laplace fit with 25-point quadrature [default: up to 100,000 different rows]

@@ -181,7 +181,7 @@ pub(super) fn run(
     let integral = match points {
         None => IntegralChoice::Automatic,
         Some(1) => IntegralChoice::Laplace,
-        Some(25) if data.has_one_effect() => IntegralChoice::Automatic,
+        Some(25) if data.has_one_effect() => IntegralChoice::Quadrature,
         Some(25) => anyhow::bail!(
             "--nagq 25 needs a formula with one random intercept, like (1|group), and no other random effect"
         ),

@@ -7,7 +7,7 @@ use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
 use super::optimum::{best, by_pivots};
 use super::quadrature::Quadrature;
-use super::result::{Method, MixedFit};
+use super::result::{Method, MixedCoefficient, MixedFit};
 use super::separated::separation;
 use super::summary::{self, Summary};
 
@@ -32,11 +32,19 @@ impl Default for MixedOptions {
 /// How the random effects of a binomial model are integrated out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegralChoice {
-    /// Quadrature where there is one random effect a group of one grouping factor, else Laplace's approximation.
+    /// Laplace's approximation, as lme4 by default; quadrature instead where there is one random effect a group of one grouping factor and
+    /// both differ.
     Automatic,
     /// Laplace's approximation, as lme4 by default. With few answers a group it is poor.
     Laplace,
+    /// Quadrature with 25 points where there is one random effect a group of one grouping factor, else Laplace's approximation.
+    Quadrature,
 }
+
+/// Part of a standard error, and of the random effects' deviation, by which Laplace's approximation may differ from the quadrature and be
+/// reported.
+const AGREES: f64 = 0.05;
+const DEVIATION_AGREES: f64 = 0.1;
 
 /// Most variances and correlations of the random effects. Every one is a dimension of the search, and the matrices of a step have its
 /// square.
@@ -68,26 +76,60 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
     if let Some(diagnosis) = fatal {
         return Ok(summary::without_estimates(data, Method::Laplace, diagnosis));
     }
-    let mut criterion = Laplace::new(data, layout);
-    if let Some(precision) = precision {
-        criterion.precision = precision;
+    let precision = precision.unwrap_or_else(|| vec![0.0; data.columns()]);
+    let by = |method| by_integral(data, layout, options.prior, &precision, method);
+    match options.integral {
+        IntegralChoice::Quadrature if data.has_one_effect() => by(Method::Quadrature),
+        IntegralChoice::Automatic if data.has_one_effect() => {
+            let (laplace, quadrature) = (by(Method::Laplace)?, by(Method::Quadrature)?);
+            Ok(if agree(&laplace, &quadrature) { laplace } else { quadrature })
+        }
+        _ => by(Method::Laplace),
     }
-    let prior = criterion.precision.clone();
-    let impossible =
-        || MixedError::NotEstimated { reason: "the likelihood cannot be computed; check the columns' units".into() };
-    let quadrature = options.integral == IntegralChoice::Automatic && data.has_one_effect();
-    let minimum = if quadrature {
+}
+
+/// True if Laplace's approximation is as good as the quadrature, or the quadrature found no maximum.
+fn agree(laplace: &MixedFit, quadrature: &MixedFit) -> bool {
+    let near = |(laplace, quadrature): (&MixedCoefficient, &MixedCoefficient)| {
+        let both = laplace.estimate.zip(quadrature.estimate).zip(quadrature.standard_error);
+        both.is_some_and(|((laplace, quadrature), error)| (laplace - quadrature).abs() <= AGREES * error)
+    };
+    let deviation = |fit: &MixedFit| fit.random.first().map_or(0.0, |effect| effect.sd[0]);
+    let (one, other) = (deviation(laplace), deviation(quadrature));
+    !quadrature.converged
+        || laplace.converged
+            && laplace.coefficients.iter().zip(&quadrature.coefficients).all(near)
+            && (one - other).abs() <= DEVIATION_AGREES * one.max(other)
+}
+
+/// Laplace's criterion with a prior.
+fn penalised<'d>(data: &'d MixedData, layout: &'d Layout, precision: &[f64]) -> Laplace<'d> {
+    let mut criterion = Laplace::new(data, layout);
+    criterion.precision = precision.to_vec();
+    criterion
+}
+
+/// The fit by one of the integrals over the random effects.
+fn by_integral(
+    data: &MixedData,
+    layout: &Layout,
+    prior: Option<f64>,
+    precision: &[f64],
+    method: Method,
+) -> Result<MixedFit, MixedError> {
+    let mut criterion = penalised(data, layout, precision);
+    let minimum = if method == Method::Quadrature {
         let mut criterion = Quadrature::new(data, layout);
-        criterion.laplace.precision.clone_from(&prior);
-        best(&mut criterion).ok_or_else(impossible)?
+        criterion.laplace.precision = precision.to_vec();
+        best(&mut criterion)
     } else {
-        let minimum = best(&mut criterion).ok_or_else(impossible)?;
-        by_pivots(&mut criterion, data, minimum, &|data| {
-            let mut criterion = Laplace::new(data, layout);
-            criterion.precision.clone_from(&prior);
-            best(&mut criterion)
+        best(&mut criterion).map(|minimum| {
+            by_pivots(&mut criterion, data, minimum, &|data| best(&mut penalised(data, layout, precision)))
         })
     };
+    let minimum = minimum.ok_or_else(|| MixedError::NotEstimated {
+        reason: "the likelihood cannot be computed; check the columns' units".into(),
+    })?;
     let theta_map = criterion.theta.clone();
     let lambda = theta_map.factors(&minimum.at[..theta_map.len()]);
     criterion
@@ -97,8 +139,7 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
     let modes = criterion.modes.clone();
     let summary =
         Summary { data, layout, theta: &theta_map, minimum: &minimum, information: &information, modes: &modes };
-    let method = if quadrature { Method::Quadrature } else { Method::Laplace };
-    Ok(summary.binomial(method, options.prior, criterion.conditional_deviance()))
+    Ok(summary.binomial(method, prior, criterion.conditional_deviance()))
 }
 
 fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<MixedFit, MixedError> {
