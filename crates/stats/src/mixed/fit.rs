@@ -29,7 +29,7 @@ impl Default for MixedOptions {
     }
 }
 
-/// How the random effects of a binomial model are integrated out.
+/// Integration over the random effects of a binomial model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegralChoice {
     /// Laplace's approximation, as lme4 by default; quadrature instead where there is one random effect a group of one grouping factor and

@@ -49,7 +49,7 @@ pub(super) struct Quadrature<'d> {
     patterns: Vec<Pattern>,
 }
 
-/// What a group's integral is made of, at given parameters.
+/// The integral of a group, with its derivatives, at given parameters.
 struct Integral {
     /// Its logarithm.
     value: f64,
@@ -83,8 +83,8 @@ impl<'d> Quadrature<'d> {
         for (first, mut cells) in groups.into_values() {
             let key = |cell: &Cell| [cell.row as u64, cell.z.to_bits(), cell.weight.to_bits(), cell.total.to_bits()];
             cells.sort_by_key(key);
-            let place = *pattern_of.entry(cells.iter().map(key).collect()).or_insert(patterns.len());
-            match patterns.get_mut(place) {
+            let index = *pattern_of.entry(cells.iter().map(key).collect()).or_insert(patterns.len());
+            match patterns.get_mut(index) {
                 Some(known) => known.groups.push(first),
                 None => patterns.push(Pattern { groups: vec![first], cells, mode: 0.0 }),
             }
@@ -205,9 +205,9 @@ impl Quadrature<'_> {
     /// By group, a cell of it and the derivatives of its log-likelihood by (theta, coefficients of the orthonormal columns).
     pub(super) fn scores(&mut self, at: &[f64]) -> Option<Vec<(usize, Vec<f64>)>> {
         let mut found = Vec::new();
-        for place in 0..self.patterns.len() {
-            let integral = self.integral(place, at)?;
-            let pattern = &self.patterns[place];
+        for index in 0..self.patterns.len() {
+            let integral = self.integral(index, at)?;
+            let pattern = &self.patterns[index];
             let mut score = vec![0.0; at.len()];
             score[0] = integral.by_lambda;
             for (cell, slope) in pattern.cells.iter().zip(&integral.by_cell) {
@@ -220,9 +220,9 @@ impl Quadrature<'_> {
     }
 
     /// The integral of a pattern's groups.
-    fn integral(&mut self, place: usize, at: &[f64]) -> Option<Integral> {
+    fn integral(&mut self, index: usize, at: &[f64]) -> Option<Integral> {
         let data = self.laplace.system.data;
-        let pattern = &mut self.patterns[place];
+        let pattern = &mut self.patterns[index];
         let predictor = |cell: &Cell| data.fixed.cell(cell.row).iter().zip(&at[1..]).map(|(x, beta)| x * beta).sum();
         let fixed: Vec<f64> = pattern.cells.iter().map(predictor).collect();
         pattern.find_mode(at[0], &fixed)?;
@@ -237,9 +237,9 @@ impl Criterion for Quadrature<'_> {
         if let Some(gradient) = gradient.as_deref_mut() {
             gradient.fill(0.0);
         }
-        for place in 0..self.patterns.len() {
-            let integral = self.integral(place, at)?;
-            let pattern = &self.patterns[place];
+        for index in 0..self.patterns.len() {
+            let integral = self.integral(index, at)?;
+            let pattern = &self.patterns[index];
             let groups = pattern.groups.len() as f64;
             value -= 2.0 * groups * integral.value;
             let Some(gradient) = gradient.as_deref_mut() else { continue };
