@@ -157,7 +157,7 @@ pub fn cluster_bootstrap(
 }
 
 /// A uniform integer below `limit`, without modulo bias.
-fn below(random: &mut ChaCha8Rng, limit: usize) -> usize {
+pub(crate) fn below(random: &mut ChaCha8Rng, limit: usize) -> usize {
     let limit = limit as u64;
     let reject_from = u64::MAX - u64::MAX % limit;
     loop {

@@ -1,7 +1,10 @@
 //! Means and paired differences of clustered observations.
 //!
 //! Questions made from one template are not independent; treating them so makes errors too small. The cluster-robust
-//! variance of a mean sums residuals within clusters before squaring, so any dependence inside a cluster is covered.
+//! variance of a mean sums residuals within clusters before squaring, so any dependence inside a cluster is covered. With few
+//! clusters, or a few large ones, residuals are too small, and there are fewer degrees of freedom than clusters: the variance is
+//! CR2 of R. M. Bell and D. F. McCaffrey (Survey Methodology 28, 2002, 169-181) with their degrees of freedom after
+//! Satterthwaite, as clubSandwich has them. With clusters of one size both are the plain ones: a factor `G / (G - 1)` and `G - 1`.
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -28,8 +31,10 @@ pub enum ClusterError {
 pub struct ClusteredMean {
     /// Plain mean over observations.
     pub mean: f64,
-    /// Cluster-robust standard error with the factor `G / (G - 1)` (CR1).
+    /// Cluster-robust standard error (CR2).
     pub standard_error: f64,
+    /// Degrees of freedom of the t distribution; the number of clusters less 1 if they have one size.
+    pub degrees_of_freedom: f64,
     /// Standard error under independence of the observations.
     pub naive_error: f64,
     /// Ratio of the variances: how many observations count as one; 1 without a naive error.
@@ -41,9 +46,9 @@ pub struct ClusteredMean {
 }
 
 impl ClusteredMean {
-    /// `mean +- t * standard_error`, t with `clusters - 1` degrees of freedom.
+    /// `mean +- t * standard_error`.
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        let reach = student_quantile(0.5 + 0.5 * level, (self.clusters - 1) as f64) * self.standard_error;
+        let reach = student_quantile(0.5 + 0.5 * level, self.degrees_of_freedom) * self.standard_error;
         (self.mean - reach, self.mean + reach)
     }
 
@@ -52,7 +57,7 @@ impl ClusteredMean {
         if self.mean == 0.0 && self.standard_error == 0.0 {
             return 1.0;
         }
-        student_two_sided(self.mean / self.standard_error, (self.clusters - 1) as f64)
+        student_two_sided(self.mean / self.standard_error, self.degrees_of_freedom)
     }
 }
 
@@ -95,17 +100,28 @@ pub fn clustered_mean(values: &[f64], clusters: &[u64]) -> Result<ClusteredMean,
     if sums.len() < 2 {
         return Err(ClusterError::TooFewClusters { clusters: sums.len() });
     }
-    let groups = sums.len() as f64;
-    let variance = sums.iter().map(|sum| sum * sum).sum::<f64>() / (count * count) * groups / (groups - 1.0);
+    let parts: Vec<f64> = sizes.iter().map(|size| size / count).collect();
+    let variance = sums.iter().zip(&parts).map(|(sum, part)| sum * sum / (1.0 - part)).sum::<f64>() / (count * count);
     let naive = squares / (count - 1.0) / count;
     Ok(ClusteredMean {
         mean,
         standard_error: variance.sqrt(),
+        degrees_of_freedom: satterthwaite(&parts),
         naive_error: naive.sqrt(),
         design_effect: if naive > 0.0 { variance / naive } else { 1.0 },
         observations: values.len(),
         clusters: sums.len(),
     })
+}
+
+/// Degrees of freedom of a mean's variance by CR2, from the clusters' shares of the observations: twice the squared expectation over the
+/// variance, for independent normal observations.
+fn satterthwaite(parts: &[f64]) -> f64 {
+    let own: f64 = parts.iter().map(|part| part * part).sum();
+    let crossed = |part: &f64| part * part / (1.0 - part);
+    let sum: f64 = parts.iter().map(crossed).sum();
+    let squares: f64 = parts.iter().map(|part| crossed(part).powi(2)).sum();
+    1.0 / (own + sum * sum - squares)
 }
 
 /// The mean difference `second - first` of paired values, pairs within clusters: what to compare two models, prompts or

@@ -16,6 +16,7 @@ pub mod power;
 pub mod psychometric;
 pub mod sequential;
 mod matrix;
+pub mod verdict;
 
 pub use bootstrap::{Bootstrap, BootstrapError, bootstrap_glmm, cluster_bootstrap};
 pub use clustered::{ClusterError, ClusteredMean, clustered_mean, paired_difference, t_reach};
@@ -27,3 +28,4 @@ pub use multiplicity::holm;
 pub use paired_score::paired_score_interval;
 pub use power::{ClusteredDesign, PairedDesign, PowerError, Rates};
 pub use sequential::{MarginTest, SequentialDifference, SequentialError, SequentialEstimate};
+pub use verdict::{Answers, PairedAnswers, PairedTest, PairedVerdict, VerdictError, paired_verdict};

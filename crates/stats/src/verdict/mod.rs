@@ -1,0 +1,285 @@
+//! The verdict on a paired difference: one p value and one interval that never disagree, by a method that suits the data.
+//!
+//! With many answers on both sides it is the t test of cluster sums, robust to whatever happens within a cluster. Where few answers are
+//! right (or wrong), or few clusters differ, that test finds differences that are not there, and an exact one takes its place:
+//!
+//! - [`PairedTest::SignFlips`]: both sides answered the same questions. If nothing differs, the two sides of a cluster may be exchanged
+//!   (R. A. Fisher, The Design of Experiments, 1935, section 21). With single answers it is McNemar's exact test.
+//! - [`PairedTest::Permutation`]: one original stands against several variants. If nothing differs, any of the questions could be the
+//!   original (E. J. G. Pitman, Supplement to the Journal of the Royal Statistical Society 4, 1937, 119-130, within strata; with one
+//!   answer each it is the exact conditional test of a common odds ratio).
+mod distribution;
+mod permutation;
+mod random;
+mod score;
+mod sign_flips;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::clustered::{ClusterError, ClusteredMean, paired_difference};
+use score::ScoreInterval;
+
+/// Right and wrong answers of either side from which on the t test is the verdict.
+const ENOUGH_ANSWERS: f64 = 25.0;
+
+/// Fewer that are enough where they are at least a fifth of a side's answers: such shares are not skewed.
+const ENOUGH_OF_FEW: f64 = 10.0;
+const LEAST_SHARE: f64 = 0.2;
+
+/// Clusters that differ from which on it is, or three quarters of fewer clusters.
+const ENOUGH_CLUSTERS: usize = 25;
+
+/// Scores of the answers to one question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answers {
+    /// Sum of the scores; the number of right ones.
+    pub sum: f64,
+    /// Number of answers, at least 1.
+    pub count: u32,
+}
+
+impl Answers {
+    /// Mean score.
+    pub fn mean(&self) -> f64 {
+        self.sum / f64::from(self.count.max(1))
+    }
+}
+
+/// Questions that are compared with each other: one on each side, or an original and its variants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairedAnswers {
+    /// Cluster to which the pair belongs.
+    pub cluster: u64,
+    pub first: Vec<Answers>,
+    pub second: Vec<Answers>,
+}
+
+impl PairedAnswers {
+    /// One question, answered by both sides.
+    pub fn single(cluster: u64, first: Answers, second: Answers) -> Self {
+        PairedAnswers { cluster, first: vec![first], second: vec![second] }
+    }
+
+    /// Difference of the means over questions, second minus first.
+    fn change(&self) -> f64 {
+        mean(&self.second) - mean(&self.first)
+    }
+
+    /// True if the sides have as many questions and answers, so that they may be exchanged.
+    fn is_balanced(&self) -> bool {
+        let counts = |side: &[Answers]| {
+            let mut counts: Vec<u32> = side.iter().map(|answers| answers.count).collect();
+            counts.sort_unstable();
+            counts
+        };
+        counts(&self.first) == counts(&self.second)
+    }
+
+    /// True if both sides answered one question, perhaps not as often.
+    fn is_single(&self) -> bool {
+        self.first.len() == 1 && self.second.len() == 1
+    }
+}
+
+fn mean(side: &[Answers]) -> f64 {
+    side.iter().map(Answers::mean).sum::<f64>() / side.len().max(1) as f64
+}
+
+/// Reason for the absence of a verdict.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum VerdictError {
+    /// Nothing to compare.
+    #[error("there are no pairs to compare")]
+    NoPairs,
+    /// A difference between clusters cannot be told from chance with one of them.
+    #[error("all pairs are in one cluster, and a test needs at least two")]
+    OneCluster,
+    /// A score is NaN or infinite.
+    #[error("a score of pair {position} is not a finite number; leave such answers out")]
+    NotFinite { position: usize },
+    /// A side of a pair has no question.
+    #[error("pair {position} has no answer on one side; leave such pairs out")]
+    Empty { position: usize },
+}
+
+/// Test behind a p value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairedTest {
+    /// t test of the mean difference, robust to clusters (CR2 with Satterthwaite's degrees of freedom).
+    ClusterT,
+    /// Exact or seeded test by exchanging the sides of clusters.
+    SignFlips,
+    /// Exact or seeded test by permuting which question of a pair is the original.
+    Permutation,
+    /// The larger p value of the two: the sides answered one question, but not as often.
+    SignFlipsAndPermutation,
+}
+
+impl PairedTest {
+    /// Name in a sentence: "p by ...".
+    pub fn name(self) -> &'static str {
+        match self {
+            PairedTest::ClusterT => "the t test robust to clusters",
+            PairedTest::SignFlips => "sign flips of clusters",
+            PairedTest::Permutation => "permutation of originals and variants",
+            PairedTest::SignFlipsAndPermutation => "sign flips of clusters and permutation of answers, the larger one",
+        }
+    }
+}
+
+/// p value of a test by exchange.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct ExchangeP {
+    /// Probability of a difference at least as far from what is expected without one.
+    p: f64,
+    /// The same with half the probability of those that are just as far.
+    mid: f64,
+    /// Standard error of `p` by Monte Carlo; none if it is exact.
+    error: Option<f64>,
+}
+
+/// Verdict on a paired difference, `second - first`.
+#[derive(Debug, Clone)]
+pub struct PairedVerdict {
+    /// Mean over pairs.
+    pub difference: f64,
+    /// Two-sided p value.
+    pub p: f64,
+    pub test: PairedTest,
+    /// Standard error of `p`, where it is by Monte Carlo.
+    pub p_error: Option<f64>,
+    /// Reason for the choice of the test, a clause.
+    pub reason: String,
+    pub clusters: usize,
+    /// Clusters whose two sides differ.
+    pub differing_clusters: usize,
+    /// The difference with its cluster-robust standard error; the verdict's own where the test is the t test.
+    pub robust: ClusteredMean,
+    /// Interval that agrees with an exact test.
+    score: Option<ScoreInterval>,
+}
+
+impl PairedVerdict {
+    /// Interval of the difference at a confidence level. It contains 0 if and only if `p` is at least `1 - level`. None for a t test whose
+    /// standard error is 0.
+    pub fn interval(&self, level: f64) -> Option<(f64, f64)> {
+        match &self.score {
+            Some(score) => Some(score.interval(level)),
+            None => (self.robust.standard_error > 0.0).then(|| self.robust.interval(level)),
+        }
+    }
+
+    /// True if the test is by exchange: exact, or by Monte Carlo where there are too many exchanges.
+    pub fn is_exchange(&self) -> bool {
+        self.test != PairedTest::ClusterT
+    }
+}
+
+/// Judges the difference of paired answers. Scores between 0 and 1 get an exact test where few answers are right or wrong or few
+/// clusters differ; other numbers get the t test.
+///
+/// # Errors
+/// If there are no pairs, just one cluster, or scores that are no numbers.
+pub fn paired_verdict(pairs: &[PairedAnswers]) -> Result<PairedVerdict, VerdictError> {
+    for (index, pair) in pairs.iter().enumerate() {
+        let position = index + 1;
+        if pair.first.is_empty() || pair.second.is_empty() {
+            return Err(VerdictError::Empty { position });
+        }
+        if pair.first.iter().chain(&pair.second).any(|answers| !answers.sum.is_finite()) {
+            return Err(VerdictError::NotFinite { position });
+        }
+    }
+    let first: Vec<f64> = pairs.iter().map(|pair| mean(&pair.first)).collect();
+    let second: Vec<f64> = pairs.iter().map(|pair| mean(&pair.second)).collect();
+    let labels: Vec<u64> = pairs.iter().map(|pair| pair.cluster).collect();
+    let robust = paired_difference(&first, &second, &labels).map_err(|error| match error {
+        ClusterError::TooFewClusters { clusters: 0 } => VerdictError::NoPairs,
+        _ => VerdictError::OneCluster,
+    })?;
+    let clusters = cluster_sums(pairs);
+    let differing = clusters.iter().filter(|sum| sum.abs() > ROUNDING).count();
+    let of_t = |reason: String| PairedVerdict {
+        difference: robust.mean,
+        p: robust.p(),
+        test: PairedTest::ClusterT,
+        p_error: None,
+        reason,
+        clusters: clusters.len(),
+        differing_clusters: differing,
+        robust,
+        score: None,
+    };
+    let every = || pairs.iter().flat_map(|pair| pair.first.iter().chain(&pair.second));
+    if every().any(|answers| !(0.0..=f64::from(answers.count)).contains(&answers.sum)) {
+        return Ok(of_t("the scores are not shares, for which no exact test is made".to_owned()));
+    }
+    let Some(reason) = few(pairs, clusters.len(), differing) else {
+        return Ok(of_t("enough answers of both sides are right and wrong, and enough clusters differ".to_owned()));
+    };
+    let (test, found) = if pairs.iter().all(PairedAnswers::is_balanced) {
+        (PairedTest::SignFlips, sign_flips::test(&clusters))
+    } else if pairs.iter().all(PairedAnswers::is_single) {
+        let (flips, permutation) = (sign_flips::test(&clusters), permutation::test(pairs));
+        let larger = if flips.p >= permutation.p { flips } else { permutation };
+        (PairedTest::SignFlipsAndPermutation, larger)
+    } else {
+        (PairedTest::Permutation, permutation::test(pairs))
+    };
+    Ok(PairedVerdict {
+        difference: robust.mean,
+        p: found.p,
+        test,
+        p_error: found.error,
+        reason,
+        clusters: clusters.len(),
+        differing_clusters: differing,
+        score: Some(ScoreInterval::new(pairs, &robust, found)),
+        robust,
+    })
+}
+
+/// Difference of a cluster below which it is rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Sums of the pairs' differences by cluster, in the order of their first appearance.
+fn cluster_sums(pairs: &[PairedAnswers]) -> Vec<f64> {
+    let mut index_of: HashMap<u64, usize> = HashMap::new();
+    let mut sums: Vec<f64> = Vec::new();
+    for pair in pairs {
+        let index = *index_of.entry(pair.cluster).or_insert(sums.len());
+        if index == sums.len() {
+            sums.push(0.0);
+        }
+        sums[index] += pair.change();
+    }
+    sums
+}
+
+/// The reason for an exact test; none if there are enough answers and clusters for the t test.
+fn few(pairs: &[PairedAnswers], clusters: usize, differing: usize) -> Option<String> {
+    for (side, name) in [(0, "first"), (1, "second")] {
+        let answers = || pairs.iter().flat_map(move |pair| if side == 0 { &pair.first } else { &pair.second });
+        let right: f64 = answers().map(|answers| answers.sum).sum();
+        let all = answers().map(|answers| f64::from(answers.count)).sum::<f64>();
+        let enough = ENOUGH_ANSWERS.min(ENOUGH_OF_FEW.max(LEAST_SHARE * all));
+        for (count, what) in [(right, "right"), (all - right, "wrong")] {
+            if count < enough {
+                let number = (count * 10.0).round() / 10.0;
+                let answers = if number == 1.0 { "answer" } else { "answers" };
+                return Some(format!("the {name} side has {number} {what} {answers}, fewer than {}", enough.ceil()));
+            }
+        }
+    }
+    let enough = ENOUGH_CLUSTERS.min((3 * clusters).div_ceil(4));
+    (differing < enough).then(|| match differing {
+        1 => format!("1 of {clusters} clusters differs, fewer than {enough}"),
+        _ => format!("{differing} of {clusters} clusters differ, fewer than {enough}"),
+    })
+}
