@@ -151,6 +151,7 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         ("95 % interval", Align::Right),
         ("p", Align::Right),
         ("p Holm", Align::Right),
+        ("p BH", Align::Right),
         ("McNemar p", Align::Right),
         ("detectable", Align::Right),
     ];
@@ -165,7 +166,7 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         }
         group.into_iter().for_each(|one| table.row(cells(one)));
     }
-    let left_out = table.fit(width, ["McNemar p", "detectable", "p"]);
+    let left_out = table.fit(width, ["McNemar p", "p BH", "detectable", "p"]);
     table.shorten_names(width);
     text.push_str(&wrap(&harmless(&offered::here(&comparison.conclusion())), width, ""));
     text.push('\n');
@@ -188,39 +189,36 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
     if shows("few") {
         none.push_str(", \"few\" where fewer than 6 items differ, which is too few to say");
     }
+    if every().any(|one| one.detectable_text().starts_with(['+', '-']) && one.detectable.is_some()) {
+        none.push_str(", with a sign where A leaves room for it in that direction only");
+    }
     remarks.extend(comparison.model.as_ref().map(PairedModel::remark));
     remarks.extend(of_logs(comparison));
     let unit = match comparison.overall.shares {
         true => "Accuracies in per cent, differences in points",
         false => "Means of the scores",
     };
-    let own = match comparison.overall.without_label {
-        0 => String::new(),
-        1 => " (1 item has no label and is its own)".to_owned(),
-        count => format!(" ({count} items have no label, each is its own)"),
-    };
     remarks.push(format!(
-        "{unit}, paired by item. Intervals and p values are robust to {} of \
-         items{own}; McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that is detected \
-         with 80 % power{none}. Intervals, p values and detectable differences are not adjusted for several tasks; only \
-         \"p Holm\" is.",
-        counted(comparison.overall.clusters, "cluster")
+        "{unit}, paired by item. {} McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that \
+         is detected with 80 % power{none}. Intervals, p values and detectable differences are not adjusted for several tasks; \
+         \"p Holm\" and \"p BH\" are.",
+        comparison.tests()
     ));
-    let groups = match (comparison.tasks.is_empty(), comparison.perturbations.is_empty()) {
-        (true, true) => None,
-        (false, true) => Some("tasks"),
-        (true, false) => Some("perturbations"),
-        (false, false) => Some("tasks, separately for the perturbations"),
+    let of_groups = |name: &str, rows: &[Difference]| {
+        let tests = rows.iter().filter(|row| row.p.is_some()).map(|row| row.family).max().unwrap_or(0);
+        (tests > 1).then(|| format!("the {tests} tests of {name}"))
     };
-    match (family > 1, groups) {
-        (true, Some(groups)) => remarks.push(format!(
-            "Holm's method adjusts for the {family} comparisons and, separately, for all their {groups}."
-        )),
-        (true, None) => remarks.push(format!("Holm's method adjusts for the {family} comparisons.")),
-        (false, Some(groups)) => {
-            remarks.push(format!("Holm's method adjusts for the {groups}; `all` is a separate family."));
-        }
-        (false, None) => {}
+    let families: Vec<String> = [(family > 1).then(|| format!("the {family} runs that are compared with A"))]
+        .into_iter()
+        .chain([of_groups("tasks", &comparison.tasks), of_groups("perturbations", &comparison.perturbations)])
+        .flatten()
+        .collect();
+    if !families.is_empty() {
+        remarks.push(format!(
+            "Families that are adjusted, each for itself: {}. Holm's method bounds the chance of any false positive in the family, that \
+             of Benjamini and Hochberg (BH) the share of false ones among those that hold.",
+            families.join("; ")
+        ));
     }
     if comparison.by_pair > 0 {
         let [mine, theirs] = comparison.items_by_pair;
@@ -416,6 +414,7 @@ fn cells(difference: &Difference) -> Vec<String> {
         }),
         difference.p.map_or_else(dash, p_text),
         difference.p_holm.map_or_else(dash, p_text),
+        difference.p_bh.map_or_else(dash, p_text),
         difference.mcnemar_p.map_or_else(dash, p_text),
         difference.detectable_text(),
     ]

@@ -1,9 +1,11 @@
 //! Tango's score interval for the difference of paired proportions (T. Tango, Statistics in Medicine 17, 1998, 891-908).
-use super::mcnemar::PairedCounts;
+use super::distribution::normal_quantile;
+use super::mcnemar::{PairedCounts, mcnemar};
 
-/// The interval of `second - first`, with `z` standard errors. It holds its level in small samples and has a width where all
-/// pairs agree, which the Wald interval has not. None without pairs.
-pub fn paired_score_interval(counts: &PairedCounts, z: f64) -> Option<(f64, f64)> {
+/// The interval of `second - first`. It holds its level in small samples and has a width where all pairs agree, which the Wald interval has
+/// not. It contains 0 unless McNemar's exact test rejects that. None without pairs.
+pub fn paired_score_interval(counts: &PairedCounts, level: f64) -> Option<(f64, f64)> {
+    let z = normal_quantile(0.5 + 0.5 * level);
     let n = (counts.both + counts.first_only + counts.second_only + counts.neither) as f64;
     if n == 0.0 || !(z > 0.0 && z.is_finite()) {
         return None;
@@ -29,7 +31,10 @@ pub fn paired_score_interval(counts: &PairedCounts, z: f64) -> Option<(f64, f64)
         }
         0.5 * (inside + outside)
     };
-    Some((bound(estimate, -1.0, z), bound(estimate, 1.0, -z)))
+    let (low, high) = (bound(estimate, -1.0, z), bound(estimate, 1.0, -z));
+    // The score test is never weaker than the exact one.
+    let has_none = mcnemar(counts).exact_p >= 1.0 - level;
+    Some(if has_none { (low.min(0.0), high.max(0.0)) } else { (low, high) })
 }
 
 #[cfg(test)]
@@ -41,7 +46,7 @@ mod tests {
     fn intervals_solve_the_score_equation() {
         let interval = |first_only, second_only, both, neither| {
             let counts = PairedCounts { both, first_only, second_only, neither };
-            paired_score_interval(&counts, 1.959963984540054).unwrap()
+            paired_score_interval(&counts, 0.95).unwrap()
         };
         for (lost, gained, n, low, high) in [
             (0, 1, 44, -0.059_393_231_116_628, 0.118_077_096_982_133),
@@ -52,7 +57,10 @@ mod tests {
             let found = interval(lost, gained, n - lost - gained, 0);
             assert!((found.0 - low).abs() < 1e-9 && (found.1 - high).abs() < 1e-9, "{found:?}");
         }
-        assert!(paired_score_interval(&PairedCounts::default(), 1.96).is_none());
+        assert!(paired_score_interval(&PairedCounts::default(), 0.95).is_none());
+        // Four that differ in one direction: the score alone has [-0.061, -0.006], the exact test p = 0.125.
+        let four = interval(4, 0, 176, 0);
+        assert!(four.0 < -0.05 && four.1 == 0.0, "{four:?}");
         // Exchanging the two turns the interval round.
         let (low, high) = interval(9, 3, 40, 25);
         let (other_low, other_high) = interval(3, 9, 40, 25);

@@ -10,8 +10,8 @@ use super::columns::{self, Kind, Missing};
 use super::number_format::p_value;
 use super::source::SourceArgs;
 use crate::cli::Exit;
-use earnest_stats::clustered::paired_difference;
 use earnest_stats::mcnemar::{PairedCounts, mcnemar};
+use earnest_stats::verdict::{Answers, PairedAnswers, paired_verdict};
 
 /// Options of `earnest stats compare`: two columns of the same rows, or two stored runs on the same items.
 #[derive(Debug, Clone, Args)]
@@ -149,15 +149,24 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
         args.level
     );
     let pairs = args.pairs()?;
-    let difference = paired_difference(&pairs.first, &pairs.second, &pairs.clusters)?;
+    let one = |value: &f64| Answers { sum: *value, count: 1 };
+    let outcomes = pairs.first.iter().zip(&pairs.second).zip(&pairs.clusters);
+    let paired: Vec<PairedAnswers> =
+        outcomes.map(|((first, second), cluster)| PairedAnswers::single(*cluster, one(first), one(second))).collect();
+    let verdict = paired_verdict(&paired)?;
+    let difference = verdict.robust;
     let [first, second] = &pairs.names;
+    let reason = verdict.reason.clause([first.as_str(), second.as_str()]);
     let outcomes = pairs.first.iter().zip(&pairs.second);
     let counts = PairedCounts::of(outcomes.map(|(first, second)| (*first == 1.0, *second == 1.0)));
     let test = mcnemar(&counts);
-    let (low, high) = difference.interval(args.level);
+    let interval = verdict.interval(args.level);
+    let p = verdict.has_p().then_some(verdict.p);
     if args.json {
         let value = serde_json::json!({
-            "first": first, "second": second, "rows_dropped": pairs.dropped, "notes": pairs.notes, "difference": difference, "low": low, "high": high, "p": difference.p(),
+            "first": first, "second": second, "rows_dropped": pairs.dropped, "notes": pairs.notes, "difference": difference,
+            "low": interval.map(|ends| ends.0), "high": interval.map(|ends| ends.1), "p": p, "test": verdict.test, "test_reason": reason,
+            "p_error": verdict.p_error, "cluster_t_p": (difference.standard_error > 0.0 || difference.mean == 0.0).then(|| difference.p()),
             "counts": counts, "mcnemar": test,
         });
         serde_json::to_writer_pretty(&mut *output, &value)?;
@@ -166,15 +175,16 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
     }
     writeln!(
         output,
-        "{} minus {}: {:+.4}, cluster-robust std. error {:.4}, {} % interval [{}], p {}",
+        "{} minus {}: {:+.4}, cluster-robust std. error {:.4}, {} % interval {}, p {}",
         second,
         first,
         difference.mean,
         difference.standard_error,
         (args.level * 1e6).round() / 1e4,
-        ends((low, high), 0.0, 4, true).join(", "),
-        p_value(Some(difference.p()))
+        interval.map_or_else(|| "-".to_owned(), |interval| format!("[{}]", ends(interval, 0.0, 4, true).join(", "))),
+        p_value(p)
     )?;
+    writeln!(output, "p by {}, because {reason}", verdict.test.name())?;
     writeln!(
         output,
         "{} in {} of `{}` ({} dropped), design effect {:.2}",

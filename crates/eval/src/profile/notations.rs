@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use earnest_stats::mcnemar::{PairedCounts, mcnemar};
-use earnest_stats::{Z95, holm, paired_score_interval};
+use earnest_stats::{holm, paired_score_interval};
 use earnest_tasks::suite::profile::{Notation, NotationQuestion};
 
 use crate::EvalError;
@@ -95,7 +95,7 @@ impl Notations {
                 let counts =
                     PairedCounts::of(answers.iter().filter_map(|(pair, right)| Some((*plain.get(pair)?, *right))));
                 let pairs = counts.both + counts.first_only + counts.second_only + counts.neither;
-                if let Some((low, high)) = paired_score_interval(&counts, Z95) {
+                if let Some((low, high)) = paired_score_interval(&counts, 0.95) {
                     let gained = counts.second_only as f64 - counts.first_only as f64;
                     (result.difference, result.low, result.high) = (Some(gained / pairs as f64), Some(low), Some(high));
                     p_values.push(mcnemar(&counts).exact_p);

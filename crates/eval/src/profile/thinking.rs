@@ -141,7 +141,7 @@ fn gains(all: &[(Option<usize>, Answers)], largest: &Answers) -> Vec<Gain> {
         let pairs = answers.iter().filter_map(|(pair, answer)| Some((answer.right, largest.get(pair)?.right)));
         let counts = PairedCounts::of(pairs);
         let pairs = counts.both + counts.first_only + counts.second_only + counts.neither;
-        let (low, high) = paired_score_interval(&counts, Z95).unwrap_or((-1.0, 1.0));
+        let (low, high) = paired_score_interval(&counts, 0.95).unwrap_or((-1.0, 1.0));
         let difference = (counts.second_only as f64 - counts.first_only as f64) / pairs.max(1) as f64;
         p_values.push(mcnemar(&counts).exact_p);
         found.push(Gain { difference, low, high, p_holm: 1.0, holds: false });

@@ -282,10 +282,10 @@ fn family(
         }
     }
     for one in &mut differences {
-        one.difference.p_holm = None;
+        (one.difference.p_holm, one.difference.p_bh, one.difference.family_of) = (None, None, None);
     }
     if compare.adjust == Adjustment::Holm {
-        adjust(differences.iter_mut().map(|one| &mut one.difference).collect());
+        adjust("differences", differences.iter_mut().map(|one| &mut one.difference).collect());
     }
     Ok(Family { between: compare.between, baseline: compare.baseline.clone(), adjust: compare.adjust, differences })
 }

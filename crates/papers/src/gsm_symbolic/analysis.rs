@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::effect::{Columns, ModelFit, fit_columns};
 use super::evaluation::{ErrorClass, Evaluation, Observation};
-use earnest_stats::{clustered_mean, t_reach};
+use earnest_stats::{Answers, PairedAnswers, PairedTest, PairedVerdict, paired_verdict, t_reach};
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
@@ -20,8 +20,12 @@ pub struct Accuracies {
     pub variants: Option<f64>,
     /// Variants minus base, percentage points.
     pub difference: Option<f64>,
-    /// The difference with the 95 % interval of templates as pairs, percentage points; absent where the originals or the variants do not vary.
+    /// The difference with its 95 % interval by `test`, percentage points; absent with fewer than two templates that have both.
     pub interval: Option<Interval>,
+    /// p value of the difference by `test`.
+    pub p: Option<f64>,
+    /// Test within templates: exact where few answers are right or wrong.
+    pub test: Option<PairedTest>,
     /// Least difference that as many templates detect with power 80 % at the 5 % level, given how these ones vary; percentage points.
     pub detectable: Option<f64>,
     /// Standard deviation (n - 1) of the accuracies by instance (Table 4); absent with fewer than two instances.
@@ -139,29 +143,26 @@ pub(super) fn columns(rows: &[Observation], centre: Option<f64>) -> Columns {
 }
 
 fn accuracies(rows: &[Observation]) -> Accuracies {
-    let shares = |variant: bool| -> BTreeMap<&str, f64> {
-        let mut templates: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for row in rows.iter().filter(|row| row.variant == variant) {
-            let counts = templates.entry(&row.template).or_default();
-            counts.0 += usize::from(row.correct);
-            counts.1 += 1;
-        }
-        templates.into_iter().map(|(template, (right, n))| (template, 100.0 * right as f64 / n as f64)).collect()
+    let mut templates: BTreeMap<&str, [Vec<Answers>; 2]> = BTreeMap::new();
+    for row in rows {
+        let answer = Answers { sum: f64::from(u8::from(row.correct)), count: 1 };
+        templates.entry(&row.template).or_default()[usize::from(row.variant)].push(answer);
+    }
+    let mean = |side: usize| -> Option<f64> {
+        let asked = || templates.values().map(|sides| &sides[side]).filter(|answers| !answers.is_empty());
+        let share = |answers: &Vec<Answers>| {
+            100.0 * answers.iter().map(|answer| answer.sum).sum::<f64>() / answers.len() as f64
+        };
+        (asked().count() > 0).then(|| asked().map(share).sum::<f64>() / asked().count() as f64)
     };
-    let mean = |shares: &BTreeMap<&str, f64>| -> Option<f64> {
-        (!shares.is_empty()).then(|| shares.values().sum::<f64>() / shares.len() as f64)
-    };
-    let (of_base, of_variants) = (shares(false), shares(true));
-    let (base, variants) = (mean(&of_base), mean(&of_variants));
-    let pairs: Vec<f64> =
-        of_variants.iter().filter_map(|(template, share)| Some(share - of_base.get(template)?)).collect();
-    let templates: Vec<u64> = (0..pairs.len() as u64).collect();
-    // Where all originals are wrong, their variance is estimated as zero and the interval would be that of the variants alone.
-    let varies = |shares: &BTreeMap<&str, f64>| {
-        shares.values().min_by(|a, b| a.total_cmp(b)) < shares.values().max_by(|a, b| a.total_cmp(b))
-    };
-    let both_vary = varies(&of_base) && varies(&of_variants);
-    let paired = clustered_mean(&pairs, &templates).ok().filter(|found| both_vary && found.standard_error > 0.0);
+    let (base, variants) = (mean(0), mean(1));
+    let pairs: Vec<PairedAnswers> = templates
+        .into_values()
+        .enumerate()
+        .filter(|(_, sides)| sides.iter().all(|answers| !answers.is_empty()))
+        .map(|(cluster, [first, second])| PairedAnswers { cluster: cluster as u64, first, second })
+        .collect();
+    let paired: Option<PairedVerdict> = paired_verdict(&pairs).ok().filter(PairedVerdict::has_p);
     let mut instances: BTreeMap<i64, (usize, usize)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.variant) {
         let counts = instances.entry(row.instance).or_default();
@@ -181,11 +182,16 @@ fn accuracies(rows: &[Observation]) -> Accuracies {
         base,
         variants,
         difference: base.zip(variants).map(|(base, variants)| variants - base),
-        interval: paired.as_ref().map(|found| {
-            let (low, high) = found.interval(0.95);
-            Interval { estimate: found.mean, low, high }
+        interval: paired.as_ref().and_then(|found| {
+            let (low, high) = found.interval(0.95)?;
+            let [estimate, low, high] = [found.difference, low, high].map(|share| 100.0 * share);
+            Some(Interval { estimate, low, high })
         }),
-        detectable: paired.as_ref().map(|found| t_reach(pairs.len() as f64, 0.05, 0.8) * found.standard_error),
+        p: paired.as_ref().map(|found| found.p),
+        test: paired.as_ref().map(|found| found.test),
+        detectable: paired
+            .filter(|found| found.robust.standard_error > 0.0)
+            .map(|found| 100.0 * t_reach(found.clusters as f64, 0.05, 0.8) * found.robust.standard_error),
         instance_sd,
     }
 }

@@ -69,7 +69,7 @@ fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
         match p {
             Some(p) if *p < LEVEL && accuracies.difference.is_some_and(|difference| difference < 0.0) => {
                 falls.push(format!("{} ({})", ours.model, p_text(*p)));
-                doubtful += usize::from(accuracies.interval.is_some_and(|interval| interval.high >= 0.0));
+                doubtful += usize::from(accuracies.p.is_some_and(|p| p >= LEVEL));
             }
             Some(_) => finds.push(accuracies.detectable.unwrap_or(f64::NAN)),
             None => unfitted += 1,
@@ -82,7 +82,7 @@ fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
     if doubtful > 0 {
         let of = if falls.len() == 1 { String::new() } else { format!(" for {}", models(doubtful)) };
         text.push_str(&format!(
-            ", though the paired interval of templates, which assumes no distribution, includes no change{of}"
+            ", though the test within templates, which assumes no distribution, does not show it{of}"
         ));
     }
     if !finds.is_empty() {

@@ -133,6 +133,45 @@ impl PairedTest {
     }
 }
 
+/// Reason for the choice of a test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TestReason {
+    /// Nothing speaks against the t test.
+    Enough,
+    /// Numbers that are no shares of right answers have the t test.
+    NotShares,
+    /// A side has few right or few wrong answers.
+    FewAnswers { second: bool, right: bool, count: f64, enough: f64 },
+    /// Few clusters differ.
+    FewClusters { differing: usize, clusters: usize, enough: usize },
+    /// All clusters differ by the same amount, which leaves the t test without a standard error.
+    AllAlike,
+}
+
+impl TestReason {
+    /// The reason as a clause; `sides` are the names of the two sides.
+    pub fn clause(&self, sides: [&str; 2]) -> String {
+        match *self {
+            TestReason::Enough => {
+                "enough answers of both are right and enough are wrong, and enough clusters differ".to_owned()
+            }
+            TestReason::NotShares => "the scores are not shares of right answers".to_owned(),
+            TestReason::FewAnswers { second, right, count, enough } => {
+                // Scores between 0 and 1 have fractions.
+                let number = (count * 10.0).round() / 10.0;
+                let answers = if number == 1.0 { "answer" } else { "answers" };
+                let what = if right { "right" } else { "wrong" };
+                format!("{} has {number} {what} {answers}, fewer than {enough}", sides[usize::from(second)])
+            }
+            TestReason::FewClusters { differing, clusters, enough } => {
+                let differ = if differing == 1 { "differs" } else { "differ" };
+                format!("{differing} of {clusters} clusters {differ}, fewer than {enough}")
+            }
+            TestReason::AllAlike => "all clusters differ by the same amount".to_owned(),
+        }
+    }
+}
+
 /// p value of a test by exchange.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ExchangeP {
@@ -145,7 +184,7 @@ struct ExchangeP {
 }
 
 /// Verdict on a paired difference, `second - first`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PairedVerdict {
     /// Mean over pairs.
     pub difference: f64,
@@ -154,8 +193,8 @@ pub struct PairedVerdict {
     pub test: PairedTest,
     /// Standard error of `p`, where it is by Monte Carlo.
     pub p_error: Option<f64>,
-    /// Reason for the choice of the test, a clause.
-    pub reason: String,
+    /// Reason for the choice of the test.
+    pub reason: TestReason,
     pub clusters: usize,
     /// Clusters whose two sides differ.
     pub differing_clusters: usize,
@@ -173,6 +212,11 @@ impl PairedVerdict {
             Some(score) => Some(score.interval(level)),
             None => (self.robust.standard_error > 0.0).then(|| self.robust.interval(level)),
         }
+    }
+
+    /// False for a t test whose standard error is 0 while the difference is not.
+    pub fn has_p(&self) -> bool {
+        self.is_exchange() || self.robust.standard_error > 0.0 || self.difference == 0.0
     }
 
     /// True if the test is by exchange: exact, or by Monte Carlo where there are too many exchanges.
@@ -205,7 +249,7 @@ pub fn paired_verdict(pairs: &[PairedAnswers]) -> Result<PairedVerdict, VerdictE
     })?;
     let clusters = cluster_sums(pairs);
     let differing = clusters.iter().filter(|sum| sum.abs() > ROUNDING).count();
-    let of_t = |reason: String| PairedVerdict {
+    let of_t = |reason: TestReason| PairedVerdict {
         difference: robust.mean,
         p: robust.p(),
         test: PairedTest::ClusterT,
@@ -218,10 +262,11 @@ pub fn paired_verdict(pairs: &[PairedAnswers]) -> Result<PairedVerdict, VerdictE
     };
     let every = || pairs.iter().flat_map(|pair| pair.first.iter().chain(&pair.second));
     if every().any(|answers| !(0.0..=f64::from(answers.count)).contains(&answers.sum)) {
-        return Ok(of_t("the scores are not shares, for which no exact test is made".to_owned()));
+        return Ok(of_t(TestReason::NotShares));
     }
-    let Some(reason) = few(pairs, clusters.len(), differing) else {
-        return Ok(of_t("enough answers of both sides are right and wrong, and enough clusters differ".to_owned()));
+    let alike = || (robust.standard_error == 0.0 && robust.mean != 0.0).then_some(TestReason::AllAlike);
+    let Some(reason) = few(pairs, clusters.len(), differing).or_else(alike) else {
+        return Ok(of_t(TestReason::Enough));
     };
     let (test, found) = if pairs.iter().all(PairedAnswers::is_balanced) {
         (PairedTest::SignFlips, sign_flips::test(&clusters))
@@ -263,23 +308,18 @@ fn cluster_sums(pairs: &[PairedAnswers]) -> Vec<f64> {
 }
 
 /// The reason for an exact test; none if there are enough answers and clusters for the t test.
-fn few(pairs: &[PairedAnswers], clusters: usize, differing: usize) -> Option<String> {
-    for (side, name) in [(0, "first"), (1, "second")] {
-        let answers = || pairs.iter().flat_map(move |pair| if side == 0 { &pair.first } else { &pair.second });
-        let right: f64 = answers().map(|answers| answers.sum).sum();
+fn few(pairs: &[PairedAnswers], clusters: usize, differing: usize) -> Option<TestReason> {
+    for second in [false, true] {
+        let answers = || pairs.iter().flat_map(move |pair| if second { &pair.second } else { &pair.first });
         let all = answers().map(|answers| f64::from(answers.count)).sum::<f64>();
-        let enough = ENOUGH_ANSWERS.min(ENOUGH_OF_FEW.max(LEAST_SHARE * all));
-        for (count, what) in [(right, "right"), (all - right, "wrong")] {
+        let right = answers().map(|answers| answers.sum).sum::<f64>();
+        let enough = ENOUGH_ANSWERS.min(ENOUGH_OF_FEW.max(LEAST_SHARE * all)).ceil();
+        for (count, is_right) in [(right, true), (all - right, false)] {
             if count < enough {
-                let number = (count * 10.0).round() / 10.0;
-                let answers = if number == 1.0 { "answer" } else { "answers" };
-                return Some(format!("the {name} side has {number} {what} {answers}, fewer than {}", enough.ceil()));
+                return Some(TestReason::FewAnswers { second, right: is_right, count, enough });
             }
         }
     }
     let enough = ENOUGH_CLUSTERS.min((3 * clusters).div_ceil(4));
-    (differing < enough).then(|| match differing {
-        1 => format!("1 of {clusters} clusters differs, fewer than {enough}"),
-        _ => format!("{differing} of {clusters} clusters differ, fewer than {enough}"),
-    })
+    (differing < enough).then_some(TestReason::FewClusters { differing, clusters, enough })
 }

@@ -3,13 +3,13 @@ use super::{ExchangeP, PairedAnswers, PairedTest};
 use crate::clustered::ClusteredMean;
 use crate::distribution::student_quantile;
 
-/// Interval of a difference of shares: all differences that a score test does not reject, with its critical value moved so that the test
-/// of no difference agrees with the exact one.
+/// Interval of a difference of shares: all differences that a score test does not reject, with 0 where the exact test does not reject it
+/// and without 0 where it does.
 ///
 /// Pairs of single questions have Tango's score (Statistics in Medicine 17, 1998, 891-908), originals with variants that of Miettinen and
 /// Nurminen (Statistics in Medicine 4, 1985, 213-226), both with the variance times the design effect of the clusters, at least 1, and
 /// quantiles of the t distribution.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct ScoreInterval {
     shares: Shares,
     difference: f64,
@@ -20,7 +20,7 @@ pub(super) struct ScoreInterval {
 }
 
 /// Variance of the difference under any difference.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Shares {
     /// Shares of pairs that the second side gained and lost, and the number of pairs.
     Paired { gained: f64, lost: f64, count: f64 },
@@ -109,17 +109,16 @@ impl ScoreInterval {
     pub(super) fn interval(&self, level: f64) -> (f64, f64) {
         let alpha = 1.0 - level;
         let reach = student_quantile(1.0 - 0.5 * alpha, self.freedom);
+        // An exact test that knows more than the score, as which questions belong together, moves the end towards 0.
         let at_none = self.score(0.0);
-        // Where the exact test would stand on the same scale.
-        let exact = if self.found.mid < 1.0 { student_quantile(1.0 - 0.5 * self.found.mid, self.freedom) } else { 0.0 };
-        // A weaker exact test widens the interval. A stronger one, which knows more than the score, moves the end towards 0 alone.
-        let (towards, away) = if at_none >= exact {
-            (reach + at_none - exact, reach + at_none - exact)
+        let towards = if self.found.p < alpha && at_none <= reach {
+            let exact = student_quantile(1.0 - 0.5 * self.found.mid, self.freedom);
+            reach * at_none / exact
         } else {
-            (reach * at_none / exact, reach)
+            reach
         };
         let bound = |end: f64| {
-            let critical = if (end > 0.0) == (self.difference < 0.0) { towards } else { away };
+            let critical = if (end > 0.0) == (self.difference < 0.0) { towards } else { reach };
             let (mut inside, mut outside) = (self.difference, end);
             if self.score(end) <= critical {
                 return end;
@@ -131,7 +130,7 @@ impl ScoreInterval {
             inside
         };
         let (mut low, mut high) = (bound(-1.0), bound(1.0));
-        // The exact p value is never below the mid p value by which the critical value was moved.
+        // A weaker one leaves 0 inside.
         if self.found.p >= alpha {
             (low, high) = (low.min(0.0), high.max(0.0));
         }

@@ -49,7 +49,7 @@ fn enough_answers_have_the_t_test() {
     // Four that differ, all in one way: the t test's 0.045 would be a false positive once in eight times.
     let few = paired_verdict(&questions(100, 0, 4, 116)).unwrap();
     assert!(few.robust.p() < 0.05 && few.p == 0.125 && few.test == PairedTest::SignFlips, "{few:?}");
-    assert_eq!(few.reason, "4 of 220 clusters differ, fewer than 25");
+    assert_eq!(few.reason.clause(["A", "B"]), "4 of 220 clusters differ, fewer than 25");
 }
 
 /// All exchanges of the sides of clusters, one by one.
@@ -164,7 +164,7 @@ fn one_original_against_ten_variants() {
         .map(|cluster| original(cluster, false, &[u8::from(cluster % 7 == 0), 0, 0, 0, 0, 0, 0, 0, 0, 0]))
         .collect();
     let found = paired_verdict(&none).unwrap();
-    assert!(found.robust.p() < 0.001 && found.p > 0.5, "{found:?}");
+    assert!(found.robust.p() < 0.001 && found.p > 0.3, "{found:?}");
     let (low, high) = found.interval(0.95).unwrap();
     assert!(low < 0.0 && high > 0.0, "{low} {high}");
 }
@@ -232,6 +232,12 @@ fn few_clusters_that_all_differ_alike() {
     assert_eq!((found.p, found.clusters, found.differing_clusters), (0.031_25, 6, 6));
     let (low, high) = found.interval(0.95).unwrap();
     assert!(low > 0.0 && high == 1.0, "{low} {high}");
+    // Half right and half right after an exchange: no standard error, and enough answers.
+    let alike: Vec<PairedAnswers> = (0..240)
+        .map(|index| single(index / 4, f64::from(u8::from(index % 4 == 0)), f64::from(u8::from(index % 4 < 2))))
+        .collect();
+    let alike = paired_verdict(&alike).unwrap();
+    assert_eq!((alike.reason, alike.p), (TestReason::AllAlike, 0.5_f64.powi(59)));
     // Five cannot be told from chance.
     let five = paired_verdict(&pairs[..50]).unwrap();
     assert!(five.p == 0.0625 && five.interval(0.95).unwrap().0 <= 0.0);

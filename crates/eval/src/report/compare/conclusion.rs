@@ -1,7 +1,8 @@
 //! The conclusion of a comparison in words.
-use super::{Comparison, Sequential};
+use super::{Comparison, Difference, Sequential};
 use crate::report::number::{ends, p_decimals};
 use crate::run::SettingChange;
+use earnest_stats::PairedTest;
 use earnest_tasks::counted;
 
 impl Comparison {
@@ -75,7 +76,12 @@ impl Comparison {
         } else {
             let detectable = match overall.detectable_in_family {
                 Some(size) => {
-                    format!("Smallest detectable difference with these items: {} (80 % power).", points(size))
+                    let possible = match overall.has_room(size, false) {
+                        true if overall.has_room(size, true) => String::new(),
+                        true => format!(", a drop; no rise from {} % is", share(overall.baseline)),
+                        false => format!(", a rise; no drop from {} % is", share(overall.baseline)),
+                    };
+                    format!("Smallest detectable difference with these items: {} (80 % power){possible}.", points(size))
                 }
                 None if overall.has_few_differing() => format!(
                     "Only {}, too few to say what difference these items would detect.",
@@ -98,7 +104,60 @@ impl Comparison {
     }
 }
 
+/// Formats a share in per cent.
+fn share(value: f64) -> String {
+    format!("{:.1}", 100.0 * value)
+}
+
 impl Comparison {
+    /// Returns the tests behind the p values and intervals, and why they were chosen.
+    pub fn tests(&self) -> String {
+        let overall = &self.overall;
+        let own = match overall.without_label {
+            0 => String::new(),
+            1 => " (1 item has no label and is its own)".to_owned(),
+            count => format!(" ({count} items have no label, each is its own)"),
+        };
+        let clusters = format!("{} of items{own}", counted(overall.clusters, "cluster"));
+        let mut text = match overall.verdict.as_ref().filter(|verdict| verdict.is_exchange()) {
+            None => format!("Intervals and p values are by the t test, robust to {clusters}."),
+            Some(verdict) => {
+                let how = match verdict.p_error {
+                    None => "exact".to_owned(),
+                    Some(error) => format!("by Monte Carlo with a standard error of {error:.1e}"),
+                };
+                format!(
+                    "The p value is by {}, {how}, because {}; the interval is {}, made to agree with it. The t test would say {}. There are {clusters}.",
+                    verdict.test.name(),
+                    verdict.reason.clause(["A", "B"]),
+                    verdict.test.interval_name(),
+                    overall.cluster_t_p.map_or_else(|| "nothing".to_owned(), p_sentence),
+                )
+            }
+        };
+        for (rows, name) in [(&self.tasks, "task"), (&self.perturbations, "perturbation")] {
+            let is_other = |row: &&Difference| row.test.is_some() && row.test != overall.test;
+            let others: Vec<&Difference> = rows.iter().filter(is_other).collect();
+            if others.is_empty() {
+                continue;
+            }
+            let exact = others.iter().filter(|row| row.test != Some(PairedTest::ClusterT)).count();
+            let of = counted(rows.len(), name);
+            let has = |count: usize| if count == 1 { "has" } else { "have" };
+            if exact > 0 {
+                text.push_str(&format!(
+                    " {exact} of {of} {} an exact test, for want of right or wrong answers or of clusters that differ.",
+                    has(exact)
+                ));
+            }
+            if exact < others.len() {
+                let count = others.len() - exact;
+                text.push_str(&format!(" {count} of {of} {} the t test.", has(count)));
+            }
+        }
+        text
+    }
+
     /// Returns the reasons why a difference need not be the models': settings in which the runs differ, with both values, and prompts.
     pub fn caveats(&self) -> Vec<String> {
         let runs = format!("{} (A) and {} (B)", self.baseline, self.run);

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::run::SettingChange;
 use difference::difference;
 use earnest_stats::design::PilotItem;
-use earnest_stats::{Rates, holm};
+use earnest_stats::{Rates, benjamini_hochberg, holm};
 use pairing::{Pair, Pairing};
 use rules::rules;
 
@@ -115,9 +115,9 @@ pub fn compare(names: &[String], scores: &[Scores]) -> Vec<Comparison> {
     };
     let mut comparisons: Vec<Comparison> =
         rest.iter().map(|(name, scores)| pairwise(baseline, first, name, scores)).collect();
-    adjust(comparisons.iter_mut().map(|comparison| &mut comparison.overall).collect());
-    adjust(comparisons.iter_mut().flat_map(|comparison| &mut comparison.tasks).collect());
-    adjust(comparisons.iter_mut().flat_map(|comparison| &mut comparison.perturbations).collect());
+    adjust("runs", comparisons.iter_mut().map(|comparison| &mut comparison.overall).collect());
+    adjust("tasks", comparisons.iter_mut().flat_map(|comparison| &mut comparison.tasks).collect());
+    adjust("perturbations", comparisons.iter_mut().flat_map(|comparison| &mut comparison.perturbations).collect());
     comparisons
 }
 
@@ -218,17 +218,19 @@ pub(crate) fn pilot_items(first: &Scores, second: &Scores) -> Vec<PilotItem> {
     items.collect()
 }
 
-/// Adjusts a family by Holm's method; differences without a p value are not part of it.
-pub(crate) fn adjust(family: Vec<&mut Difference>) {
+/// Adjusts a family by Holm's method and by that of Benjamini and Hochberg; differences without a p value are not part of it.
+pub(crate) fn adjust(of: &'static str, family: Vec<&mut Difference>) {
     let mut tested: Vec<&mut Difference> = family.into_iter().filter(|difference| difference.p.is_some()).collect();
     let p_values: Vec<f64> = tested.iter().filter_map(|difference| difference.p).collect();
-    if let Ok(adjusted) = holm(&p_values) {
+    if let (Ok(by_holm), Ok(by_rate)) = (holm(&p_values), benjamini_hochberg(&p_values)) {
         let family = tested.len();
         let rates = Rates::default();
         let alpha = rates.alpha / family as f64;
-        for (difference, p) in tested.iter_mut().zip(adjusted) {
+        for (difference, (p, p_bh)) in tested.iter_mut().zip(by_holm.into_iter().zip(by_rate)) {
             difference.p_holm = Some(p);
+            difference.p_bh = Some(p_bh);
             difference.family = family;
+            difference.family_of = Some(of);
             difference.simultaneous_interval = difference.interval_at(1.0 - alpha);
             difference.detectable_in_family = difference.smallest_detectable(Rates { alpha, ..rates });
         }

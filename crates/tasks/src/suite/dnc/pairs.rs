@@ -10,8 +10,8 @@ use super::target::Target;
 use crate::suite::{Interval, Scored};
 use earnest_stats::bootstrap::Outcome as Resampled;
 use earnest_stats::{
-    PairedCounts, PairedDesign, Rates, Z95, cluster_bootstrap, cluster_robust_se, mcnemar, paired_difference,
-    paired_score_interval, wilson,
+    Answers, PairedAnswers, PairedCounts, PairedDesign, Rates, Z95, cluster_bootstrap, cluster_robust_se, mcnemar,
+    paired_score_interval, paired_verdict, wilson,
 };
 
 /// Outcome of an item: means over its samples.
@@ -156,7 +156,7 @@ pub(super) fn compare(pairs: &[Pair<'_>], value: impl Fn(&Outcome) -> f64) -> Pa
 
 /// The change from the first to the second of pairs of outcomes: (question, first, second), each outcome 0, 1 or a mean of such; pairs
 /// with an unknown one are left out. With one pair a question the interval is Tango's score interval and p McNemar's exact one;
-/// otherwise both are cluster-robust over questions.
+/// otherwise both are those of the verdict over questions ([`paired_verdict`]).
 pub fn paired_change<'a>(pairs: impl IntoIterator<Item = (&'a str, f64, f64)>) -> PairedChange {
     let values: Vec<(f64, f64, &str)> = pairs
         .into_iter()
@@ -183,25 +183,17 @@ pub fn paired_change<'a>(pairs: impl IntoIterator<Item = (&'a str, f64, f64)>) -
         (None, 1.0)
     } else if single {
         let counts = PairedCounts::of(values.iter().map(|(first, second, _)| (*first > 0.5, *second > 0.5)));
-        (paired_score_interval(&counts, Z95), mcnemar(&counts).exact_p)
+        (paired_score_interval(&counts, 0.95), mcnemar(&counts).exact_p)
     } else {
-        let of = |pick: fn(&(f64, f64, &str)) -> f64| values.iter().map(pick).collect::<Vec<f64>>();
-        match paired_difference(&of(|pair| pair.0), &of(|pair| pair.1), &clusters) {
-            // Every question has the same difference: that no error is seen is no proof that there is none. Each question
-            // counts as one pair, and a difference of less than one shrinks the interval of such pairs.
-            Ok(found) if found.standard_error == 0.0 => {
-                let questions = names.len() as u64;
-                let counts = match estimate {
-                    e if e < 0.0 => PairedCounts { first_only: questions, ..PairedCounts::default() },
-                    e if e > 0.0 => PairedCounts { second_only: questions, ..PairedCounts::default() },
-                    _ => PairedCounts { both: questions, ..PairedCounts::default() },
-                };
-                let scale = if estimate == 0.0 { 1.0 } else { estimate.abs() };
-                let interval = paired_score_interval(&counts, Z95);
-                (interval.map(|(low, high)| (low * scale, high * scale)), mcnemar(&counts).exact_p)
-            }
+        let one = |sum: f64| Answers { sum, count: 1 };
+        let pairs: Vec<PairedAnswers> = values
+            .iter()
+            .zip(&clusters)
+            .map(|((first, second, _), cluster)| PairedAnswers::single(*cluster, one(*first), one(*second)))
+            .collect();
+        match paired_verdict(&pairs) {
             // A p value that underflows is small, not zero.
-            Ok(found) => (Some(found.interval(0.95)), found.p().max(f64::MIN_POSITIVE)),
+            Ok(found) => (found.interval(0.95), found.p.max(f64::MIN_POSITIVE)),
             Err(_) => (None, 1.0),
         }
     };

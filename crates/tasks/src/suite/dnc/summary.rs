@@ -23,7 +23,7 @@ use earnest_stats::holm;
 /// discordant ones show.
 /// Accuracies have Wilson's interval, of as many questions as the cluster-robust error is worth where rows share questions.
 /// With one pair a question `delta` has Tango's score interval and p is McNemar's exact one; with several (draws, example sets,
-/// samples) both are cluster-robust over questions. Holm adjusts the p values of a target's attacks together.
+/// samples) both are the verdict's over questions. Holm adjusts the p values of a target's attacks together.
 pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<String>) -> Summary {
     let outcomes = gather(samples);
     let mut summary = Summary { rows: Vec::new(), series: Vec::new(), notes: Vec::new() };

@@ -19,7 +19,7 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
     let Some(base) = runs.first().filter(|_| !comparisons.is_empty()) else { return String::new() };
     let place = |one: &Comparison| runs.iter().position(|run| run.label == one.run).unwrap_or(0);
     let mut html = format!(
-        "<p class=\"lead\">To {}, paired by item: the same questions. Intervals are robust to clusters of items. A difference holds if \
+        "<p class=\"lead\">To {}, paired by item: the same questions. Intervals and p values are robust to clusters of items, and exact where few answers are right or wrong. A difference holds if \
          its p value, adjusted by Holm's method, is below 0.05.</p>",
         escape(&base.label)
     );
