@@ -127,7 +127,7 @@ impl Comparison {
                     Some(error) => format!("by Monte Carlo with a standard error of {error:.1e}"),
                 };
                 format!(
-                    "The p value is by {}, {how}, because {}; the interval is {}, made to agree with it. The t test would say {}. There are {clusters}.",
+                    "The p value is by {}, {how}, because {}; the interval is {}, which agrees with it. The t test would say {}. There are {clusters}.",
                     verdict.test.name(),
                     verdict.reason.clause(["A", "B"]),
                     verdict.test.interval_name(),

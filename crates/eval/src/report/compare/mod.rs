@@ -10,6 +10,8 @@ mod rules;
 mod scores;
 mod sequential;
 mod settings;
+#[cfg(test)]
+mod tests_simulated;
 
 use std::collections::BTreeMap;
 
