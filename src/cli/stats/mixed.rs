@@ -20,9 +20,9 @@ use earnest_eval::report::ReportError;
 use earnest_eval::report::plot::{Forest, ForestRow, forest};
 use earnest_stats::glmm::wald_interval;
 use earnest_stats::mixed::{
-    Contrast, Family, Formula, Frame, IntegralChoice, Marginal, MixedData, MixedError, MixedFit, MixedInterval,
-    MixedOptions, Prediction, TermTest, contrasts, factors, fit, marginal, method_paragraph, predictions,
-    profile_interval, small_errors, term_tests,
+    Contrast, Family, Formula, Frame, IntegralChoice, Marginal, MixedData, MixedDiagnosis, MixedError, MixedFit,
+    MixedInterval, MixedOptions, Prediction, TermTest, contrasts, factors, fit, marginal, method_paragraph,
+    predictions, profile_interval, small_errors, term_tests,
 };
 
 /// Standard deviation of the prior of a separated model's effects, in log odds for each standard deviation of a column.
@@ -233,7 +233,7 @@ pub(super) fn report(
             contrasts(&fit, &wanted, common.level)?
         }
     };
-    let separated = family == Family::Binomial && !fit.is_usable();
+    let separated = fit.diagnoses.iter().any(|one| matches!(one, MixedDiagnosis::Separation { .. }));
     let penalised = if separated { penalised(&data)? } else { None };
     let shown = penalised.as_ref().unwrap_or(&fit);
     let report = MixedReport {

@@ -17,13 +17,7 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
         Family::Binomial => writeln!(output, "logit P {}", report.formula)?,
         Family::Gaussian => writeln!(output, "{}", report.formula)?,
     }
-    let method = match fitted.method {
-        Method::Laplace => "Laplace approximation, fully converged",
-        Method::Quadrature => "25-point adaptive quadrature, fully converged",
-        Method::MaximumLikelihood => "maximum likelihood",
-        Method::Restricted => "REML",
-    };
-    writeln!(output, "{method}")?;
+    writeln!(output, "{}", heading(fitted))?;
     write!(output, "{}, {} different", counted(fitted.rows, "row"), fitted.cells)?;
     if report.rows_dropped > 0 {
         let by_column: Vec<String> = report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
@@ -37,6 +31,9 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
     writeln!(output)?;
     for (name, reference) in &report.references {
         writeln!(output, "{name}: reference level {reference}; `--reference {name}=LEVEL` chooses another")?;
+    }
+    if !fitted.is_usable() {
+        return without_numbers(report, output);
     }
     writeln!(output)?;
     coefficients(report, output)?;
@@ -80,11 +77,40 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
         }));
         write!(output, "{}", table(rows))?;
     }
-    if let Some(penalised) = &report.penalised {
-        self::penalised(penalised, output)?;
-    }
     writeln!(output, "\n{}", report.method)?;
     for diagnosis in &fitted.diagnoses {
+        writeln!(output, "warning: {diagnosis}")?;
+    }
+    for note in report.notes {
+        writeln!(output, "warning: {note}")?;
+    }
+    Ok(())
+}
+
+/// How a fit was made, and whether it is one.
+fn heading(fitted: &MixedFit) -> &'static str {
+    match fitted.method {
+        _ if !fitted.is_usable() => "no fit",
+        Method::Laplace if fitted.converged => "Laplace approximation, fully converged",
+        Method::Laplace => "Laplace approximation, not converged",
+        Method::Quadrature if fitted.converged => "25-point adaptive quadrature, fully converged",
+        Method::Quadrature => "25-point adaptive quadrature, not converged",
+        Method::MaximumLikelihood => "maximum likelihood",
+        Method::Restricted => "REML",
+    }
+}
+
+/// The reasons for a fit without numbers, and the penalised one where there is one.
+fn without_numbers(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+    writeln!(output)?;
+    for diagnosis in report.fit.diagnoses.iter().filter(|one| one.is_fatal()) {
+        writeln!(output, "{diagnosis}")?;
+    }
+    if let Some(penalised) = &report.penalised {
+        self::penalised(penalised, output)?;
+        writeln!(output, "\n{}", report.method)?;
+    }
+    for diagnosis in report.fit.diagnoses.iter().filter(|one| !one.is_fatal()) {
         writeln!(output, "warning: {diagnosis}")?;
     }
     for note in report.notes {

@@ -19,8 +19,10 @@ pub enum MixedDiagnosis {
     PerfectCorrelation { group: String, terms: Vec<String> },
     /// A standard deviation is nearly 0, or a correlation nearly 1.
     NearBorder { group: String, detail: String },
-    /// Random effects far larger than outcomes between 0 and 1 can show.
+    /// Random effects far larger than outcomes between 0 and 1 can show; the fit is refused.
     LargeVariance { group: String, term: String, sd: f64 },
+    /// The mean outcome, averaged over the random effects, is far from the observed share; the fit is refused.
+    MissedShare { observed: f64, mean: f64 },
     /// An effect that is to vary between groups has one value within every group.
     ConstantWithin { group: String, term: String },
     /// Groups are few.
@@ -40,7 +42,13 @@ pub enum MixedDiagnosis {
 impl MixedDiagnosis {
     /// True if there are no estimates.
     pub fn is_fatal(&self) -> bool {
-        matches!(self, MixedDiagnosis::ConstantResponse { .. } | MixedDiagnosis::Separation { .. })
+        matches!(
+            self,
+            MixedDiagnosis::ConstantResponse { .. }
+                | MixedDiagnosis::Separation { .. }
+                | MixedDiagnosis::LargeVariance { .. }
+                | MixedDiagnosis::MissedShare { .. }
+        )
     }
 
     /// True if the random effects are on the border of what they can be.
@@ -97,7 +105,14 @@ impl std::fmt::Display for MixedDiagnosis {
             MixedDiagnosis::LargeVariance { group, term, sd } => write!(
                 f,
                 "very large variance: the SD of {term} between {group} is {sd:.1} log odds; nearly every group is all right or \
-                 all wrong, so the estimate is unsure"
+                 all wrong, so the fit has no usable estimate; leave this random effect out, or test the paired difference"
+            ),
+            MixedDiagnosis::MissedShare { observed, mean } => write!(
+                f,
+                "the fit misses the data: averaged over the random effects, {} of the outcomes are 1 by the model and {} in the \
+                 data, so none of its numbers can be used; leave out random effects, or test the paired difference",
+                percent(*mean),
+                percent(*observed)
             ),
             MixedDiagnosis::ConstantWithin { group, term } => write!(
                 f,
@@ -130,4 +145,10 @@ impl std::fmt::Display for MixedDiagnosis {
             ),
         }
     }
+}
+
+/// A share in percent with two digits that count.
+fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    format!("{value:.*} %", if value < 1.0 || value > 99.0 { 2 } else { 1 })
 }

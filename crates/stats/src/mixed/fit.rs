@@ -7,6 +7,7 @@ use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
 use super::optimum::{best, by_pivots};
 use super::quadrature::Quadrature;
+use super::refusal::refusals;
 use super::result::{Method, MixedCoefficient, MixedFit};
 use super::separated::separation;
 use super::summary::{self, Summary};
@@ -50,11 +51,18 @@ const DEVIATION_AGREES: f64 = 0.1;
 /// square.
 const MOST_COVARIANCES: usize = 40;
 
-/// Fits a model.
+/// Fits a model. A binomial fit that misses the data, or whose random effects ran away, has no numbers and says why.
 ///
 /// # Errors
 /// If there are more variances and correlations than a fit can find, or if the matrices would be too large; what is wrong with a fit itself is among its diagnoses.
 pub fn fit(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
+    let found = unrefused(data, options)?;
+    let refusals = refusals(data, &found);
+    Ok(if refusals.is_empty() { found } else { summary::refused(data, &found, refusals) })
+}
+
+/// Fits a model, and keeps the numbers of a fit that is to be refused, for those who look for a simpler one.
+pub(crate) fn unrefused(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
     let parameters = data.covariances();
     if parameters > MOST_COVARIANCES {
         return Err(MixedError::ManyCovariances { parameters, most: MOST_COVARIANCES });

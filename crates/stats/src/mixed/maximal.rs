@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use super::MixedError;
 use super::data::{Family, MixedData};
 use super::diagnosis::MixedDiagnosis;
-use super::fit::{MixedOptions, fit};
+use super::fit::{MixedOptions, unrefused};
 use super::formula::{Formula, RandomTerm, Terms};
 use super::frame::{Column, Frame};
+use super::refusal::refusals;
 use super::result::MixedFit;
+use super::summary::refused;
 
 /// Levels up to which a factor's effects vary by slopes of their own; more vary by `(1 | factor:group)`, whose one variance
 /// does not grow with the levels.
@@ -180,14 +182,23 @@ pub fn fit_stepping_down(formula: &Formula, frame: &Frame, family: Family) -> Re
     let mut steps = Vec::new();
     loop {
         let data = MixedData::new(&formula, frame, family)?;
-        let fitted = fit(&data, &MixedOptions::default())?;
-        let next = if fitted.is_usable() && steps.len() < MOST_STEPS { simpler(&formula, &fitted) } else { None };
+        let fitted = unrefused(&data, &MixedOptions::default())?;
+        let reasons = refusals(&data, &fitted);
+        let next = if !fitted.is_usable() || steps.len() >= MOST_STEPS {
+            None
+        } else {
+            simpler(&formula, &fitted)
+                .or_else(|| reasons.iter().find_map(|reason| without_runaway(&formula, &fitted, reason)))
+        };
         match next {
             Some((next, why)) => {
                 steps.push(format!("{why}: {next}"));
                 formula = next;
             }
-            None => return Ok(ChosenModel { formula, data, fit: fitted, steps }),
+            None => {
+                let fit = if reasons.is_empty() { fitted } else { refused(&data, &fitted, reasons) };
+                return Ok(ChosenModel { formula, data, fit, steps });
+            }
         }
     }
 }
@@ -251,20 +262,51 @@ fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<(Formula, String)> {
             _ => {}
         }
     }
-    // A variance that the data cannot show, while another random effect is left. Slopes stay: without them errors are too small.
-    for diagnosis in &fitted.diagnoses {
-        let MixedDiagnosis::LargeVariance { group, term, .. } = diagnosis else { continue };
-        let Some(place) = place_of(group, std::slice::from_ref(term)) else { continue };
-        if formula.random.len() > 1 && formula.random[place].effects.terms.is_empty() {
-            let mut next = formula.clone();
-            next.random.remove(place);
-            return Some((
-                next,
-                format!("nearly every group of {group} is all right or all wrong, so its random effect is left out"),
-            ));
+    None
+}
+
+/// The formula without a random effect of a fit that is refused: the slope that ran away; else the slope with the largest deviation;
+/// without slopes, the intercepts of the narrowest groups. The intercepts of the widest groups stay.
+fn without_runaway(formula: &Formula, fitted: &MixedFit, reason: &MixedDiagnosis) -> Option<(Formula, String)> {
+    let why = match reason {
+        MixedDiagnosis::LargeVariance { group, term, sd } => {
+            format!("because the SD of {term} by {group} is {sd:.1} log odds, more than outcomes can show")
+        }
+        MixedDiagnosis::MissedShare { .. } => "because the fit misses the observed share of right answers".to_owned(),
+        _ => return None,
+    };
+    let ran_away = |group: &str, name: &str| matches!(reason, MixedDiagnosis::LargeVariance { group: own, term, .. } if own == group && term == name);
+    let mut slopes: Vec<(bool, f64, &str, &str)> = Vec::new();
+    for effect in &fitted.random {
+        for (term, sd) in effect.terms.iter().zip(&effect.sd).filter(|(term, _)| *term != super::INTERCEPT) {
+            slopes.push((ran_away(&effect.group, term), *sd, &effect.group, term));
         }
     }
-    None
+    slopes.sort_by(|left, right| right.0.cmp(&left.0).then(right.1.total_cmp(&left.1)));
+    for (_, _, group, column) in slopes {
+        let without = |term: &RandomTerm| without_effect(&term.effects, column).filter(|_| term.group_name() == group);
+        let Some(index) = formula.random.iter().rposition(|term| without(term).is_some()) else { continue };
+        let (name, rest) = without(&formula.random[index])?;
+        let mut next = formula.clone();
+        let own = &mut next.random[index];
+        own.effects = rest;
+        own.independent &= !own.effects.terms.is_empty();
+        if own.effects.terms.is_empty() && !own.effects.intercept {
+            if formula.random.len() == 1 {
+                return None;
+            }
+            next.random.remove(index);
+        }
+        return Some((next, format!("the effects of {name} by {group} are left out, {why}")));
+    }
+    if formula.random.len() < 2 {
+        return None;
+    }
+    let narrowest = fitted.random.iter().max_by_key(|effect| effect.groups)?;
+    let index = formula.random.iter().rposition(|term| term.group_name() == narrowest.group)?;
+    let mut next = formula.clone();
+    next.random.remove(index);
+    Some((next, format!("the random effect of {} is left out, {why}", narrowest.group)))
 }
 
 /// True for intercepts of groups of few answers that nearly always agree.

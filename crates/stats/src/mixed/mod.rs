@@ -34,6 +34,7 @@ mod orthogonal;
 mod predict;
 mod profile;
 mod quadrature;
+mod refusal;
 mod result;
 mod robust;
 mod search;
@@ -45,6 +46,8 @@ mod theta;
 mod tests;
 #[cfg(test)]
 mod tests_inference;
+#[cfg(test)]
+mod tests_refusal;
 
 pub use comparison::{Contrast, TermTest, contrasts, term_tests};
 pub use data::{Family, MixedData};

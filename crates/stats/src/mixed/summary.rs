@@ -75,6 +75,17 @@ pub(super) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
     }
 }
 
+/// A fit whose numbers are refused, with the reasons before all other diagnoses.
+pub(crate) fn refused(data: &MixedData, fit: &MixedFit, mut reasons: Vec<MixedDiagnosis>) -> MixedFit {
+    let first = reasons.remove(0);
+    let empty = without_estimates(data, fit.method, first);
+    let others = fit.diagnoses.iter().filter(|one| !one.is_fatal() && !empty.diagnoses.contains(one)).cloned();
+    reasons.extend(others);
+    let mut refused = MixedFit { prior: fit.prior.clone(), evaluations: fit.evaluations, ..empty };
+    refused.diagnoses.splice(1..1, reasons);
+    refused
+}
+
 impl Summary<'_> {
     pub(super) fn binomial(&self, method: Method, prior: Option<f64>, conditional_deviance: f64) -> MixedFit {
         let columns = self.data.columns();

@@ -9,8 +9,7 @@ use super::pairing::Pair;
 use super::scores::ItemScore;
 use earnest_stats::glmm::wald_interval;
 use earnest_stats::mixed::{
-    ChosenModel, Family, Frame, Method, MixedDiagnosis, MixedError, Terms, fit_stepping_down, marginal,
-    maximal_formula, small_errors,
+    ChosenModel, Family, Frame, Method, MixedError, Terms, fit_stepping_down, marginal, maximal_formula, small_errors,
 };
 
 /// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
@@ -165,10 +164,6 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
     if !fit.is_usable() {
         let reasons: Vec<String> = fit.diagnoses.iter().filter(|one| one.is_fatal()).map(ToString::to_string).collect();
         return Ok(PairedModel::NotFitted { reason: reasons.join("; ") });
-    }
-    // Nothing simpler is left: the numbers would be the approximation's, not the data's.
-    if let Some(large) = fit.diagnoses.iter().find(|one| matches!(one, MixedDiagnosis::LargeVariance { .. })) {
-        return Ok(PairedModel::NotFitted { reason: large.to_string() });
     }
     let averaged = marginal(&data, &fit, Some(RUN), LEVEL)?;
     let effect = fit.coefficients.iter().find(|one| one.name == format!("{RUN}B"));
