@@ -1,7 +1,8 @@
 //! False positives and refusals of the default mixed model where nothing differs, in simulated designs with few right answers, or with
 //! questions that all runs answer alike. One line a design.
 //! `cargo run --release -p earnest-stats --example default_model_errors [SETS] [SEED]`
-use earnest_stats::mixed::{Family, Frame, Terms, fit_stepping_down, marginal, maximal_formula};
+use earnest_stats::analysis::default_model;
+use earnest_stats::mixed::{Column, Errors, Frame, Terms, marginal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -114,44 +115,30 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let sets: usize = arguments.first().map_or(60, |text| text.parse().expect("SETS is a whole number"));
     let seed: u64 = arguments.get(1).map_or(1, |text| text.parse().expect("SEED is a whole number"));
-    let verbose = arguments.len() > 2;
     for design in &DESIGNS {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let (mut fitted, mut found, mut farthest, mut right) = (0, [0, 0], 0.0_f64, 0.0);
-        for set in 0..sets {
+        let (mut fitted, mut robust, mut found, mut farthest, mut right) = (0, 0, [0, 0], 0.0_f64, 0.0);
+        for _ in 0..sets {
             let frame = draw(design, &mut random);
-            let Ok(earnest_stats::mixed::Column::Number(values)) = frame.column("correct") else { unreachable!() };
+            let Ok(Column::Number(values)) = frame.column("correct") else { unreachable!() };
             let observed = values.iter().sum::<f64>() / values.len() as f64;
             right += observed / sets as f64;
             let fixed = Terms::intercept().with("run").with("variant");
-            let model = maximal_formula(&frame, "correct", &fixed, &["cluster", "item"]);
-            let Ok((formula, _)) = model else { continue };
-            let Ok(chosen) = fit_stepping_down(&formula, &frame, Family::Binomial) else { continue };
+            let Ok(chosen) = default_model(&frame, "correct", &fixed, &["cluster", "item"]) else { continue };
             let p = |name: &str| chosen.fit.coefficient(name).and_then(|one| one.p);
-            if verbose {
-                let sds: Vec<&Vec<f64>> = chosen.fit.random.iter().map(|one| &one.sd).collect();
-                eprintln!(
-                    "{set} {} {:?} {} p {:?} sd {sds:.2?} {:?}",
-                    design.name,
-                    chosen.fit.method,
-                    chosen.formula,
-                    p("variantvariant"),
-                    chosen.steps
-                );
-                chosen.fit.diagnoses.iter().for_each(|one| eprintln!("    {one}"));
-            }
             let Ok(averaged) = marginal(&chosen.data, &chosen.fit, None, 0.95) else { continue };
             let log_odds = |share: f64| (share / (1.0 - share)).ln();
             farthest = farthest.max((log_odds(averaged.levels[0].mean) - log_odds(observed)).abs());
             fitted += 1;
+            robust += usize::from(chosen.fit.errors == Errors::Robust);
             for (found, name) in found.iter_mut().zip(["runr1", "variantvariant"]) {
                 *found += usize::from(p(name).is_some_and(|p| p < 0.05));
             }
         }
         let share = |count: usize| 100.0 * count as f64 / fitted.max(1) as f64;
         println!(
-            "{}: {:.2} % right; {fitted} of {sets} sets fitted; p < .05 for a run in {:.1} %, for variants in {:.1} %; the mean is off by at most \
-             {farthest:.2} log odds",
+            "{}: {:.2} % right; {fitted} of {sets} sets fitted, {robust} with robust errors; p < .05 for a run in {:.1} %, for variants in \
+             {:.1} %; the mean is off by at most {farthest:.2} log odds",
             design.name,
             100.0 * right,
             share(found[0]),

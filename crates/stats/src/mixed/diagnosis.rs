@@ -25,6 +25,8 @@ pub enum MixedDiagnosis {
     MissedShare { observed: f64, mean: f64 },
     /// An effect that is to vary between groups has one value within every group.
     ConstantWithin { group: String, term: String },
+    /// Clusters too few for robust errors, where the model leaves out variation; the fit is refused.
+    FewClusters { group: String, clusters: usize },
     /// Groups are few.
     FewGroups { group: String, groups: usize },
     /// A level that one row has.
@@ -35,8 +37,10 @@ pub enum MixedDiagnosis {
     NotConverged { expected_decrease: f64 },
     /// The search ended at its limit of evaluations.
     Stopped { evaluations: usize },
-    /// A Wald standard error is smaller than one that does not trust the model.
-    SmallError { name: String, wald: f64, robust: f64, method: String },
+    /// Laplace's approximation with few answers a group, where quadrature cannot be used.
+    PoorLaplace { group: String, answers: f64 },
+    /// Quadrature found no maximum, and Laplace's approximation is what is left.
+    NoQuadrature,
 }
 
 impl MixedDiagnosis {
@@ -48,6 +52,7 @@ impl MixedDiagnosis {
                 | MixedDiagnosis::Separation { .. }
                 | MixedDiagnosis::LargeVariance { .. }
                 | MixedDiagnosis::MissedShare { .. }
+                | MixedDiagnosis::FewClusters { .. }
         )
     }
 
@@ -118,6 +123,11 @@ impl std::fmt::Display for MixedDiagnosis {
                 f,
                 "not identified: {term} has one value within every {group}, so it cannot vary between them; write (1 | {group})"
             ),
+            MixedDiagnosis::FewClusters { group, clusters } => write!(
+                f,
+                "answers vary in what the model leaves out, and {clusters} groups of {group} are too few for errors that allow for it; \
+                 test the paired difference"
+            ),
             MixedDiagnosis::FewGroups { group, groups } => {
                 write!(f, "few groups: {groups} of {group}; their variance and Wald intervals are rough below 10")
             }
@@ -138,10 +148,13 @@ impl std::fmt::Display for MixedDiagnosis {
                 "not converged: the search ended at its limit of {evaluations} evaluations of the likelihood; do not use the numbers, \
                  leave out random effects"
             ),
-            MixedDiagnosis::SmallError { name, wald, robust, method } => write!(
+            MixedDiagnosis::PoorLaplace { group, answers } => write!(
                 f,
-                "standard error too small: {name} has {wald:.4} by the model and {robust:.4} by {method}; something varies that \
-                 the model holds equal, use the larger"
+                "by Laplace's approximation, which is poor with {answers:.1} answers for each {group}: effects come out too small; \
+                 the formula with (1 | {group}) alone is fitted by quadrature"
+            ),
+            MixedDiagnosis::NoQuadrature => f.write_str(
+                "by Laplace's approximation, because quadrature found no maximum; with few answers a group effects come out too small",
             ),
         }
     }
