@@ -131,3 +131,42 @@ fn predictions_are_calibrated() {
     let base = found.iter().find(|one| one.values[0] == "base").unwrap();
     assert!((base.population - levels[0].mean).abs() < 1e-9);
 }
+
+/// Reference: own Python (numpy, scipy), the likelihood of each group by 100 Gauss-Hermite points, its scores and Hessian in (intercept, effect,
+/// SD) by differences, sandwich with G / (G - 1), `scipy.stats.t` with G - 1 degrees of freedom.
+#[test]
+fn robust_errors_are_the_sandwich_of_the_groups_scores() {
+    let (mut group, mut x, mut correct) = (vec![], vec![], vec![]);
+    for g in 0..24 {
+        for r in 0..10 {
+            let shift = if r % 2 == 0 {
+                0
+            } else if g % 3 == 0 {
+                -3
+            } else {
+                5
+            };
+            group.push(format!("g{g}"));
+            x.push(f64::from(r % 2));
+            correct.push(f64::from(u8::from((7 * r + 3 * g * g) % 11 < 3 + g % 5 + shift)));
+        }
+    }
+    assert_eq!(correct.iter().sum::<f64>(), 139.0);
+    let mut frame = Frame::new();
+    frame.texts("group", group.iter().map(String::as_str)).unwrap();
+    frame.number("x", x).unwrap();
+    frame.number("correct", correct).unwrap();
+    let data = data("correct ~ x + (1|group)", &frame, Family::Binomial).unwrap();
+    let options = MixedOptions { integral: IntegralChoice::Quadrature, ..MixedOptions::default() };
+    let found = with_robust_errors(&data, fit(&data, &options).unwrap());
+    let near =
+        |found: f64, reference: f64, reach: f64| assert!((found - reference).abs() < reach, "{found} {reference}");
+    let effect = &found.coefficients[1];
+    near(effect.estimate.unwrap(), 0.91328318, 1e-5);
+    near(effect.standard_error_model.unwrap(), 0.28991249, 1e-5);
+    near(effect.standard_error.unwrap(), 0.35333502, 1e-5);
+    near(effect.p.unwrap(), 0.01656521, 1e-5);
+    let (low, high) = found.wald_interval(effect, 0.95).unwrap();
+    near(low, 0.18235399, 1e-4);
+    near(high, 1.64421236, 1e-4);
+}
