@@ -2,9 +2,8 @@
 //!
 //! `cargo bench --bench glmm_designs -- [data sets] [seed]` prints Markdown; `benches/results/glmm_coverage.md` is the result of
 //! 400 data sets. Wald intervals and tests at 5 %, one thread.
-use earnest_stats::mixed::{
-    Family, Formula, Frame, MixedData, MixedFit, MixedOptions, Terms, fit, fit_stepping_down, maximal_formula,
-};
+use earnest_stats::analysis::{fit_stepping_down, maximal_formula};
+use earnest_stats::mixed::{Family, Formula, Frame, MixedData, MixedFit, MixedOptions, Terms, fit};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -100,10 +100,19 @@ fn separated_data_get_a_penalised_fit_beside_the_refused_one() {
     let (code, text, _) = glmm(&model);
     assert_eq!(code, 1);
     assert!(text.contains("separated: modelphi predicts some outcomes perfectly"), "{text}");
-    assert!(text.contains("penalised fit, prior normal(2.5)"), "{text}");
+    assert!(text.contains("no fit\n") && !text.contains("fully converged"), "{text}");
+    assert!(text.contains("penalised fit, prior log-F(1,1) on modelphi"), "{text}");
     let found = json(&model);
     assert_eq!(found["fit"]["coefficients"][0]["estimate"], Value::Null);
-    assert!(found["penalised"]["coefficients"][2]["estimate"].as_f64().unwrap() > 3.0);
+    let phi = &found["penalised"]["coefficients"][2];
+    assert!(phi["estimate"].as_f64().unwrap() > 2.0 && phi["p"].as_f64().unwrap() < 0.01, "{phi}");
+    let interval = &found["penalised_intervals"][2];
+    assert_eq!(interval["method"], "profile");
+    assert!(
+        interval["low"].as_f64().unwrap() > 0.0 && interval["high"].as_f64() > phi["estimate"].as_f64(),
+        "{interval}"
+    );
+    assert_eq!(found["penalised_intervals"][1]["method"], "wald");
 }
 
 #[test]
@@ -113,9 +122,18 @@ fn an_intercept_only_model_that_misses_a_slope_is_warned_of() {
     assert!(text.contains("0.0440 by the model and 0.0762 by the scatter of the groups"), "{text}");
     assert!(text.contains("(1+variant|group)"), "{text}");
     let (_, text, _) = glmm(&[&data, "--formula", "correct ~ variant + (1|template)"]);
-    assert!(text.contains("variantsymbolic has 0.0440 by the model and 0.0762"), "{text}");
-    let (_, text, _) = glmm(&[&data, "--formula", "correct ~ variant + (1+variant|template)"]);
-    assert!(!text.contains("too small"), "{text}");
+    // Of a formula the larger one is what is printed.
+    assert!(
+        text.contains("variantsymbolic has 0.0440 by the model and 0.0762") && !text.contains("too small"),
+        "{text}"
+    );
+    let found = json(&[&data, "--formula", "correct ~ variant + (1|template)"]);
+    assert_eq!((&found["errors"], &found["fit"]["robust"]["group"]), (&"robust".into(), &"template".into()));
+    let effect = &found["fit"]["coefficients"][1];
+    let error = |name: &str| (1e4 * effect[name].as_f64().unwrap()).round();
+    assert_eq!((error("standard_error"), error("standard_error_model")), (762.0, 440.0));
+    let found = json(&[&data, "--formula", "correct ~ variant + (1+variant|template)"]);
+    assert_eq!((&found["errors"], &found["fit"]["robust"]), (&"model".into(), &Value::Null));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Statistics on columns of numbers: mixed models, tests, intervals, sample sizes. Pure functions: no I/O, no printing.
 
+pub mod analysis;
 pub mod bootstrap;
 pub mod clustered;
 pub mod correlation;

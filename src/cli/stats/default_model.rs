@@ -4,7 +4,8 @@ use super::frame::{self, ColumnOptions};
 use super::mixed::{Common, Fitted};
 use super::source::Source;
 use anyhow::Context;
-use earnest_stats::mixed::{Column, Family, Formula, Frame, RandomTerm, Terms, fit_stepping_down, maximal_formula};
+use earnest_stats::analysis::{DefaultModel, default_model, maximal_formula};
+use earnest_stats::mixed::{Column, Errors, Family, Formula, Frame, Method, MixedError, RandomTerm, Terms};
 
 /// Columns that are conditions where they vary, in this order, if no fixed effects are named.
 const CONDITIONS: [&str; 4] = ["model", "prompt", RUN, "variant"];
@@ -20,7 +21,7 @@ const GROUPS: [&str; 2] = ["cluster", "item"];
 
 /// A model that was chosen.
 pub(super) enum Chosen {
-    /// One random intercept, which adaptive quadrature can fit.
+    /// One random intercept by Laplace's approximation.
     Simple(Simple),
     Mixed(Box<Fitted>),
 }
@@ -58,20 +59,20 @@ pub(super) fn choose(
     let terms = effects(&frame, &named, fixed.is_empty());
     let fixed: Vec<String> = terms.variables.clone();
     let groups: Vec<&str> = GROUPS.into_iter().filter(|group| !fixed.iter().any(|name| name == group)).collect();
-    let Ok((formula, notes)) = maximal_formula(&frame, response, &terms, &groups) else {
+    if let Err(MixedError::NotEstimated { .. }) = maximal_formula(&frame, response, &terms, &groups) {
+        // Nothing repeats within a group.
         return Ok(Chosen::Simple(Simple { fixed, group: GROUPS[0].to_owned(), choice: Vec::new() }));
-    };
-    if let Some(group) = simple(&formula) {
-        return Ok(Chosen::Simple(Simple { fixed, group, choice: notes }));
     }
-    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial)
+    let model = default_model(&frame, response, &terms, &groups)
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
-    let choice: Vec<String> = notes.into_iter().chain(chosen.steps).collect();
-    if let Some(group) = simple(&chosen.formula) {
-        return Ok(Chosen::Simple(Simple { fixed, group, choice }));
+    // Where Laplace's approximation and the model's errors stand, the engine of one intercept has the same numbers and tells more.
+    let stands = model.fit.is_usable() && model.fit.method == Method::Laplace && model.fit.errors == Errors::Model;
+    if let Some(group) = simple(&model.formula).filter(|_| stands) {
+        return Ok(Chosen::Simple(Simple { fixed, group, choice: model.choice }));
     }
     let survey = Survey { labels: Vec::new(), ..survey };
-    Ok(Chosen::Mixed(Box::new(Fitted { frame, survey, data: chosen.data, fit: chosen.fit, choice })))
+    let DefaultModel { data, fit, choice, .. } = model;
+    Ok(Chosen::Mixed(Box::new(Fitted { frame, survey, data, fit, choice })))
 }
 
 /// The group of a formula with one random intercept.

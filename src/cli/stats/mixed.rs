@@ -18,15 +18,11 @@ use crate::cli::output::{output_file, write_file};
 use crate::cli::printer::Printer;
 use earnest_eval::report::ReportError;
 use earnest_eval::report::plot::{Forest, ForestRow, forest};
-use earnest_stats::glmm::wald_interval;
 use earnest_stats::mixed::{
-    Contrast, Family, Formula, Frame, IntegralChoice, Marginal, MixedData, MixedError, MixedFit, MixedInterval,
-    MixedOptions, Prediction, TermTest, contrasts, factors, fit, marginal, method_paragraph, predictions,
-    profile_interval, small_errors, term_tests,
+    Contrast, Errors, Family, Formula, Frame, INTERCEPT, IntegralChoice, Marginal, MixedCoefficient, MixedData,
+    MixedDiagnosis, MixedError, MixedFit, MixedInterval, MixedOptions, Prediction, TermTest, contrasts, factors, fit,
+    marginal, method_paragraph, predictions, profile_interval, profile_p, term_tests, with_robust_errors,
 };
-
-/// Standard deviation of the prior of a separated model's effects, in log odds for each standard deviation of a column.
-const PRIOR: f64 = 2.5;
 
 /// Variances and correlations of the random effects from which a fit is announced.
 const MANY_COVARIANCES: usize = 15;
@@ -133,8 +129,14 @@ pub(super) struct MixedReport<'a> {
     pub(super) no_marginal: Option<String>,
     pub(super) tests: Vec<TermTest>,
     pub(super) contrasts: Vec<Contrast>,
-    /// Finite estimates where the fit has none.
+    /// Origin of the standard errors, and of the intervals and p values made from them.
+    errors: Errors,
+    /// Finite estimates where the outcomes are separated, with p values by the ratio of penalised likelihoods for the effects that have a
+    /// prior.
     pub(super) penalised: Option<MixedFit>,
+    /// Intervals of the penalised coefficients: by the profile of the penalised likelihood for those with a prior.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) penalised_intervals: Vec<Option<Interval>>,
     pub(super) choice: &'a [String],
     pub(super) method: String,
     pub(super) notes: &'a [String],
@@ -199,6 +201,7 @@ pub(super) fn run(
         ));
     }
     let fit = fit(&data, &MixedOptions { restricted: !args.ml, integral, ..MixedOptions::default() })?;
+    let fit = with_robust_errors(&data, fit);
     report(args, common, Fitted { frame, survey, data, fit, choice: Vec::new() }, runs, output)
 }
 
@@ -210,8 +213,7 @@ pub(super) fn report(
     runs: &[String],
     output: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let Fitted { frame, survey, data, mut fit, choice } = fitted;
-    fit.diagnoses.extend(small_errors(&data, &fit));
+    let Fitted { frame, survey, data, fit, choice } = fitted;
     let family = data.family();
     let intervals = intervals(&data, &fit, common)?;
     let (mut averaged, mut no_marginal) = (Vec::new(), None);
@@ -233,8 +235,18 @@ pub(super) fn report(
             contrasts(&fit, &wanted, common.level)?
         }
     };
-    let separated = family == Family::Binomial && !fit.is_usable();
-    let penalised = if separated { penalised(&data)? } else { None };
+    let separated = fit.diagnoses.iter().any(|one| matches!(one, MixedDiagnosis::Separation { .. }));
+    let (penalised, penalised_intervals) = if separated { penalised(&data, common.level)? } else { (None, Vec::new()) };
+    let mut notes = survey.notes.clone();
+    if fit.errors == Errors::Robust {
+        let trusting = [
+            ("profile intervals", common.ci == IntervalMethod::Profile),
+            ("likelihood-ratio tests", !tests.is_empty()),
+        ];
+        notes.extend(trusting.iter().filter(|(_, asked)| *asked).map(|(name, _)| {
+            format!("{name} trust the random effects, which the scatter between groups does not bear out; use the robust intervals and p values")
+        }));
+    }
     let shown = penalised.as_ref().unwrap_or(&fit);
     let report = MixedReport {
         formula: data.formula().to_string(),
@@ -253,8 +265,10 @@ pub(super) fn report(
         contrasts,
         choice: &choice,
         method: method_paragraph(&data, shown, common.level),
-        notes: &survey.notes,
+        notes: &notes,
+        errors: fit.errors,
         penalised: penalised.clone(),
+        penalised_intervals,
         fit: &fit,
     };
     if let Some(path) = &args.predictions {
@@ -274,27 +288,50 @@ pub(super) fn report(
     Ok(if fit.is_usable() { Exit::Success } else { Exit::FailedSamples })
 }
 
-/// The fit with a weak prior, for separated data; none for a constant response.
-fn penalised(data: &MixedData) -> anyhow::Result<Option<MixedFit>> {
-    let found = fit(data, &MixedOptions { prior: Some(PRIOR), ..MixedOptions::default() })?;
-    Ok(found.is_usable().then_some(found))
+/// The fit of separated data with a prior on what separates them, and its intervals; none where that is refused too.
+fn penalised(data: &MixedData, level: f64) -> anyhow::Result<(Option<MixedFit>, Vec<Option<Interval>>)> {
+    let mut found = fit(data, &MixedOptions { penalised: true, ..MixedOptions::default() })?;
+    if !found.is_usable() {
+        return Ok((None, Vec::new()));
+    }
+    let MixedDiagnosis::Separation { columns, .. } = fit(data, &MixedOptions::default())?.diagnoses.remove(0) else {
+        return Ok((None, Vec::new()));
+    };
+    let mut intervals = Vec::new();
+    for index in 0..found.coefficients.len() {
+        let one = &found.coefficients[index];
+        if one.name == INTERCEPT || !columns.contains(&one.name) {
+            intervals.push(wald(&found, one, level));
+            continue;
+        }
+        let MixedInterval { low, high, .. } = profile_interval(data, &found, &one.name, level)?;
+        intervals.push(Some(Interval { method: IntervalMethod::Profile, low, high }));
+        let p = profile_p(data, &found, &one.name)?;
+        let one = &mut found.coefficients[index];
+        (one.z, one.p) = (None, Some(p));
+    }
+    Ok((Some(found), intervals))
+}
+
+/// The Wald interval of a coefficient.
+fn wald(fit: &MixedFit, one: &MixedCoefficient, level: f64) -> Option<Interval> {
+    let (low, high) = fit.wald_interval(one, level)?;
+    Some(Interval { method: IntervalMethod::Wald, low: Some(low), high: Some(high) })
 }
 
 fn intervals(data: &MixedData, fit: &MixedFit, common: Common<'_>) -> anyhow::Result<Vec<Option<Interval>>> {
-    let interval = |one: &earnest_stats::mixed::MixedCoefficient| -> anyhow::Result<Option<Interval>> {
-        let (Some(estimate), Some(error)) = (one.estimate, one.standard_error) else { return Ok(None) };
-        if common.ci == IntervalMethod::Profile {
+    let interval = |one: &MixedCoefficient| -> anyhow::Result<Option<Interval>> {
+        if common.ci == IntervalMethod::Profile && one.standard_error.is_some() && fit.errors == Errors::Model {
             let MixedInterval { low, high, .. } = profile_interval(data, fit, &one.name, common.level)?;
             return Ok(Some(Interval { method: IntervalMethod::Profile, low, high }));
         }
-        let (low, high) = wald_interval(estimate, error, common.level)?;
-        Ok(Some(Interval { method: IntervalMethod::Wald, low: Some(low), high: Some(high) }))
+        Ok(wald(fit, one, common.level))
     };
     fit.coefficients.iter().map(interval).collect()
 }
 
 fn odds_ratios(fit: &MixedFit, intervals: &[Option<Interval>]) -> Vec<OddsRatio> {
-    let ratio = |(one, interval): (&earnest_stats::mixed::MixedCoefficient, &Option<Interval>)| {
+    let ratio = |(one, interval): (&MixedCoefficient, &Option<Interval>)| {
         let interval = interval.as_ref()?;
         Some(OddsRatio {
             name: one.name.clone(),
@@ -348,7 +385,7 @@ fn write_predictions(path: &std::path::Path, names: &[String], rows: &[Predictio
 /// Odds ratios of all effects but the intercept.
 fn plot(report: &MixedReport<'_>) -> earnest_eval::report::plot::Figure {
     let pairs = report.fit.coefficients.iter().zip(&report.intervals);
-    let row = |(one, interval): (&earnest_stats::mixed::MixedCoefficient, &Option<Interval>)| {
+    let row = |(one, interval): (&MixedCoefficient, &Option<Interval>)| {
         let end = |value: Option<f64>, infinite: f64| value.map_or(infinite, f64::exp);
         let low = interval.as_ref().map_or(0.0, |interval| end(interval.low, 0.0));
         let high = interval.as_ref().map_or(f64::INFINITY, |interval| end(interval.high, f64::INFINITY));
@@ -362,7 +399,7 @@ fn plot(report: &MixedReport<'_>) -> earnest_eval::report::plot::Figure {
             series: 0,
         }
     };
-    let rows = pairs.filter(|(one, _)| one.name != earnest_stats::mixed::INTERCEPT).map(row).collect();
+    let rows = pairs.filter(|(one, _)| one.name != INTERCEPT).map(row).collect();
     let level = (report.level * 1e4).round() / 1e2;
     forest(&Forest {
         name: "odds-ratios".to_owned(),

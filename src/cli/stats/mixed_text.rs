@@ -5,7 +5,7 @@ use std::io::Write;
 use super::glmm::IntervalMethod;
 use super::mixed::MixedReport;
 use super::number_format::{decimal, end, p_value, table};
-use earnest_stats::mixed::{Family, Marginal, Method, MixedFit};
+use earnest_stats::mixed::{Errors, Family, Marginal, Method, MixedFit};
 
 /// Prints a fit as tables.
 pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
@@ -17,13 +17,7 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
         Family::Binomial => writeln!(output, "logit P {}", report.formula)?,
         Family::Gaussian => writeln!(output, "{}", report.formula)?,
     }
-    let method = match fitted.method {
-        Method::Laplace => "Laplace approximation, fully converged",
-        Method::Quadrature => "25-point adaptive quadrature, fully converged",
-        Method::MaximumLikelihood => "maximum likelihood",
-        Method::Restricted => "REML",
-    };
-    writeln!(output, "{method}")?;
+    writeln!(output, "{}", heading(fitted))?;
     write!(output, "{}, {} different", counted(fitted.rows, "row"), fitted.cells)?;
     if report.rows_dropped > 0 {
         let by_column: Vec<String> = report.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
@@ -37,6 +31,16 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
     writeln!(output)?;
     for (name, reference) in &report.references {
         writeln!(output, "{name}: reference level {reference}; `--reference {name}=LEVEL` chooses another")?;
+    }
+    if !fitted.is_usable() {
+        return without_numbers(report, output);
+    }
+    if let Some(robust) = &fitted.robust {
+        writeln!(
+            output,
+            "robust errors over {} clusters of {}, t with {} degrees of freedom: {}",
+            robust.clusters, robust.group, robust.degrees_of_freedom, robust.reason
+        )?;
     }
     writeln!(output)?;
     coefficients(report, output)?;
@@ -80,11 +84,40 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
         }));
         write!(output, "{}", table(rows))?;
     }
-    if let Some(penalised) = &report.penalised {
-        self::penalised(penalised, output)?;
-    }
     writeln!(output, "\n{}", report.method)?;
     for diagnosis in &fitted.diagnoses {
+        writeln!(output, "warning: {diagnosis}")?;
+    }
+    for note in report.notes {
+        writeln!(output, "warning: {note}")?;
+    }
+    Ok(())
+}
+
+/// How a fit was made, and whether it is one.
+fn heading(fitted: &MixedFit) -> &'static str {
+    match fitted.method {
+        _ if !fitted.is_usable() => "no fit",
+        Method::Laplace if fitted.converged => "Laplace approximation, fully converged",
+        Method::Laplace => "Laplace approximation, not converged",
+        Method::Quadrature if fitted.converged => "25-point adaptive quadrature, fully converged",
+        Method::Quadrature => "25-point adaptive quadrature, not converged",
+        Method::MaximumLikelihood => "maximum likelihood",
+        Method::Restricted => "REML",
+    }
+}
+
+/// The reasons for a fit without numbers, and the penalised one where there is one.
+fn without_numbers(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+    writeln!(output)?;
+    for diagnosis in report.fit.diagnoses.iter().filter(|one| one.is_fatal()) {
+        writeln!(output, "{diagnosis}")?;
+    }
+    if let Some(penalised) = &report.penalised {
+        self::penalised(penalised, report, output)?;
+        writeln!(output, "\n{}", report.method)?;
+    }
+    for diagnosis in report.fit.diagnoses.iter().filter(|one| !one.is_fatal()) {
         writeln!(output, "warning: {diagnosis}")?;
     }
     for note in report.notes {
@@ -109,7 +142,11 @@ fn coefficients(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Res
         let (span, method) = match interval {
             Some(found) => (
                 format!("[{}, {}]", end(found.low, "-inf"), end(found.high, "inf")),
-                if found.method == IntervalMethod::Wald { "Wald" } else { "profile" },
+                match found.method {
+                    IntervalMethod::Profile => "profile",
+                    IntervalMethod::Wald if report.fit.errors == Errors::Robust => "robust",
+                    IntervalMethod::Wald => "Wald",
+                },
             ),
             None => ("-".to_owned(), "-"),
         };
@@ -200,14 +237,37 @@ fn marginal(found: &Marginal, family: Family, output: &mut dyn Write) -> anyhow:
     Ok(())
 }
 
-fn penalised(fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {
+fn penalised(fitted: &MixedFit, report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
     let prior = fitted.prior.as_deref().unwrap_or_default();
-    writeln!(output, "\npenalised fit, prior {prior}; for orientation, not for tests")?;
-    let mut rows = vec![["", "log odds", "std. error", "odds ratio"].map(str::to_owned).to_vec()];
-    rows.extend(fitted.coefficients.iter().map(|one| {
-        let ratio = decimal(one.estimate.map(f64::exp));
-        vec![one.name.clone(), decimal(one.estimate), decimal(one.standard_error), ratio]
-    }));
+    writeln!(
+        output,
+        "\npenalised fit, prior {prior}; p and intervals of what has the prior are by the penalised likelihood and its profile"
+    )?;
+    let heading = interval_heading(report.level);
+    let mut rows = vec![["", "log odds", "p", &heading, "method", "odds ratio", &heading].map(str::to_owned).to_vec()];
+    for (one, interval) in fitted.coefficients.iter().zip(&report.penalised_intervals) {
+        let (span, method, odds) = match interval {
+            Some(found) => (
+                format!("[{}, {}]", end(found.low, "-inf"), end(found.high, "inf")),
+                if found.method == IntervalMethod::Wald { "Wald" } else { "profile" },
+                format!(
+                    "[{}, {}]",
+                    found.low.map_or_else(|| "0".to_owned(), |low| ratio(low.exp())),
+                    found.high.map_or_else(|| "inf".to_owned(), |high| ratio(high.exp()))
+                ),
+            ),
+            None => ("-".to_owned(), "-", "-".to_owned()),
+        };
+        rows.push(vec![
+            one.name.clone(),
+            decimal(one.estimate),
+            p_value(one.p),
+            span,
+            method.to_owned(),
+            one.estimate.map_or_else(|| "-".to_owned(), |estimate| ratio(estimate.exp())),
+            odds,
+        ]);
+    }
     write!(output, "{}", table(rows))?;
     Ok(())
 }

@@ -53,7 +53,8 @@ impl<'w> RunColumns<'w> {
         self.rows += 1;
         let score = sample.score.as_ref();
         let rules = score.into_iter().flat_map(|score| score.rules.names().chain(score.metrics.names()));
-        for name in sample.covariates.keys().map(String::as_str).chain(rules) {
+        let prompt = sample.prompt().map(|_| "prompt");
+        for name in prompt.into_iter().chain(sample.covariates.keys().map(String::as_str)).chain(rules) {
             if !self.present.contains(name) {
                 self.present.insert(name.to_owned());
             }
@@ -94,7 +95,8 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
         "model" => manifest.model.name.clone(),
         "suite" => sample.suite.clone(),
         "task" => sample.task.clone(),
-        "item" => sample.item.clone(),
+        "item" => sample.question().to_owned(),
+        "prompt" => return sample.prompt().map(str::to_owned),
         "sample" => sample.sample.to_string(),
         "cluster" => sample.cluster.clone(),
         "gold" => sample.gold.clone(),

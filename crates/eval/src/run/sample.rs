@@ -100,6 +100,21 @@ pub enum FailureKind {
 }
 
 impl Sample {
+    /// The prompt, where a suite asks one question under several; its items then begin with the prompt, which is the task.
+    pub fn prompt(&self) -> Option<&str> {
+        self.prompted().map(|_| self.task.as_str())
+    }
+
+    /// The question: the item without its prompt, so that one question under several prompts is one.
+    pub fn question(&self) -> &str {
+        self.prompted().unwrap_or(&self.item)
+    }
+
+    fn prompted(&self) -> Option<&str> {
+        let asks_prompts = ["gsm-symbolic", "gsm-mini"].contains(&self.suite.as_str());
+        self.item.strip_prefix(&self.task).filter(|_| asks_prompts)?.strip_prefix('/')
+    }
+
     /// Returns the key within the run.
     pub fn key(&self) -> SampleKey {
         (self.item.clone(), self.sample)

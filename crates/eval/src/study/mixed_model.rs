@@ -4,13 +4,11 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use earnest_stats::analysis::default_model;
 use earnest_stats::glmm::{
     Diagnosis, GlmmFit, GlmmOptions, GlmmRows, Term, disagreement, fit, variance_ratio, wald_interval,
 };
-use earnest_stats::mixed::{
-    self, ChosenModel, Family, Formula, Frame, Marginal, MixedData, MixedFit, MixedOptions, Terms, fit_stepping_down,
-    maximal_formula,
-};
+use earnest_stats::mixed::{self, Family, Formula, Frame, Marginal, MixedData, MixedFit, MixedOptions, Terms};
 
 use super::analysis::Scorers;
 use super::definition::MixedModelDefinition;
@@ -140,7 +138,7 @@ pub(super) fn fit_runs(
     if simple.is_none() {
         let (outcome, formula) = match maximal(definition, &columns, &codes) {
             Ok((fit, references, marginal, choice)) => {
-                let intervals = fit.coefficients.iter().map(|one| interval(one.estimate, one.standard_error)).collect();
+                let intervals = fit.coefficients.iter().map(|one| fit.wald_interval(one, 0.95)).collect();
                 let formula = fit.formula.clone();
                 let fit = Box::new(fit);
                 (MixedModel::Mixed { fit, intervals, references, rows, dropped, marginal, choice }, formula)
@@ -268,19 +266,15 @@ fn maximal(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]
         Some(formula) => {
             let data = MixedData::new(formula, &frame, Family::Binomial).map_err(text)?;
             let fit = mixed::fit(&data, &MixedOptions::default()).map_err(text)?;
+            let fit = mixed::with_robust_errors(&data, fit);
             (data, fit, Vec::new())
         }
         None => {
             let fixed = references.iter().fold(Terms::intercept(), |terms, (name, _)| terms.with(name));
-            let (formula, mut choice) = maximal_formula(&frame, response, &fixed, &GROUPS).map_err(text)?;
-            let ChosenModel { data, fit, steps, .. } =
-                fit_stepping_down(&formula, &frame, Family::Binomial).map_err(text)?;
-            choice.extend(steps);
-            (data, fit, choice)
+            let model = default_model(&frame, response, &fixed, &GROUPS).map_err(text)?;
+            (model.data, model.fit, model.choice)
         }
     };
-    let mut fit = fit;
-    fit.diagnoses.extend(mixed::small_errors(&data, &fit));
     // What has no marginal effects still has its coefficients.
     let averaged =
         mixed::factors(&data).iter().filter_map(|name| mixed::marginal(&data, &fit, Some(name), 0.95).ok()).collect();
@@ -355,7 +349,7 @@ fn field(sample: &Sample, name: &str, scorer: Option<&str>) -> Option<String> {
     let truth = |value: bool| u8::from(value).to_string();
     let score = sample.score.as_ref();
     match name {
-        "item" => return Some(sample.item.clone()),
+        "item" => return Some(sample.question().to_owned()),
         "item_task" => return Some(sample.task.clone()),
         "cluster" => return Some(sample.cluster.clone()),
         "sample" => return Some(sample.sample.to_string()),

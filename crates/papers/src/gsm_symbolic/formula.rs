@@ -4,11 +4,12 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::analysis::Analysis;
-use earnest_stats::mixed::{Family, Frame, MixedDiagnosis, Terms, fit_stepping_down, marginal, maximal_formula};
+use earnest_stats::analysis::default_model;
+use earnest_stats::mixed::{Errors, Frame, MixedDiagnosis, Terms, marginal};
 use earnest_tasks::suite::Interval;
 
-/// The multiple of the standard error in the intervals, that of the study's.
-const WALD: f64 = 1.96;
+/// Confidence of the intervals.
+const LEVEL: f64 = 0.95;
 
 /// Right answers, or wrong ones, below which a warning stands beside a fit: ten for each of the up to five coefficients of the prompts, as
 /// in the rule of ten events a variable (Peduzzi et al. 1996).
@@ -23,6 +24,8 @@ pub struct FormulaFit {
     /// Odds ratio of variants against originals.
     pub odds_ratio: Option<Interval>,
     pub p: Option<f64>,
+    /// Origin of the standard errors behind intervals and p: the model, or the scatter between templates.
+    pub errors: Errors,
     /// Difference in accuracy, variants minus base in percentage points, averaged over the rows and over templates.
     pub points: Option<Interval>,
     /// Sentences about the design, every step down and the fit.
@@ -49,6 +52,7 @@ pub(super) fn fits(analyses: &[Analysis]) -> Vec<FormulaFit> {
                     formula: String::new(),
                     odds_ratio: None,
                     p: None,
+                    errors: Errors::Model,
                     points: None,
                     notes: vec![format!("no fit: {problem}")],
                 }
@@ -83,20 +87,22 @@ fn fitted(analyses: &[&Analysis]) -> Result<FormulaFit, earnest_stats::mixed::Mi
     if analyses.len() > 1 {
         fixed = fixed.with("prompt");
     }
-    let (formula, mut notes) = maximal_formula(&frame, "correct", &fixed, &["template", "item"])?;
+    let model = default_model(&frame, "correct", &fixed, &["template", "item"])?;
+    let mut notes = model.choice.clone();
     let right = rows().filter(|(_, row)| row.correct).count();
     notes.extend(scarce(right, rows().count() - right));
-    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial)?;
-    notes.extend(chosen.steps);
-    notes.extend(chosen.fit.diagnoses.iter().map(MixedDiagnosis::to_string));
-    let effect = chosen.fit.coefficients.iter().find(|one| one.name.starts_with("questions"));
+    let fit = &model.fit;
+    notes.extend(fit.robust.as_ref().map(|robust| {
+        format!("errors are robust, over {} clusters of {}: {}", robust.clusters, robust.group, robust.reason)
+    }));
+    notes.extend(fit.diagnoses.iter().map(MixedDiagnosis::to_string));
+    let effect = fit.coefficients.iter().find(|one| one.name.starts_with("questions"));
     let odds_ratio = effect.and_then(|one| {
-        let (estimate, error) = (one.estimate?, one.standard_error?);
-        let reach = WALD * error;
-        Some(Interval { estimate: estimate.exp(), low: (estimate - reach).exp(), high: (estimate + reach).exp() })
+        let (low, high) = fit.wald_interval(one, LEVEL)?;
+        Some(Interval { estimate: one.estimate?.exp(), low: low.exp(), high: high.exp() })
     });
     // Levels are in order, so the difference is that of the second from the first.
-    let averaged = marginal(&chosen.data, &chosen.fit, Some("questions"), 0.95).ok();
+    let averaged = marginal(&model.data, fit, Some("questions"), LEVEL).ok();
     let points = averaged.and_then(|averaged| averaged.differences.into_iter().next()).map(|found| {
         let sign = if found.level == "variants" { 100.0 } else { -100.0 };
         let (low, high) = (sign * found.low, sign * found.high);
@@ -105,8 +111,9 @@ fn fitted(analyses: &[&Analysis]) -> Result<FormulaFit, earnest_stats::mixed::Mi
     Ok(FormulaFit {
         model: String::new(),
         rows: 0,
-        formula: chosen.formula.to_string(),
+        formula: model.formula.to_string(),
         p: effect.and_then(|one| one.p),
+        errors: fit.errors,
         odds_ratio,
         points,
         notes,

@@ -7,7 +7,7 @@ use super::fit::{MixedOptions, fit};
 use super::formula::Formula;
 use super::frame::Frame;
 use super::result::MixedFit;
-use crate::distribution::{chi_squared_upper, normal_quantile, normal_two_sided};
+use crate::distribution::chi_squared_upper;
 use crate::multiplicity::holm;
 
 /// A likelihood-ratio test of a term: the model against the one without it.
@@ -103,7 +103,7 @@ pub fn contrasts(
     let Some(beta) = fit.estimates() else {
         return Err(MixedError::NotEstimated { reason: "the model has no finite estimates, so no contrasts".into() });
     };
-    let reach = normal_quantile(0.5 + 0.5 * confidence);
+    let reach = fit.reach(confidence);
     let mut found = Vec::new();
     for (name, weights) in wanted {
         let mut row = vec![0.0; beta.len()];
@@ -124,7 +124,7 @@ pub fn contrasts(
         let standard_error = variance.max(0.0).sqrt();
         let z = estimate / standard_error;
         let (low, high) = (estimate - reach * standard_error, estimate + reach * standard_error);
-        let p = normal_two_sided(z);
+        let p = fit.two_sided(z);
         found.push(Contrast { name: name.clone(), estimate, standard_error, low, high, z, p, holm: p });
     }
     let p_values: Vec<f64> = found.iter().map(|one| one.p).collect();

@@ -1,5 +1,5 @@
 //! Rows of a mixed model, merged into cells and laid out for the fit.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::MixedError;
 use super::design::{self, DesignColumn, Values};
@@ -175,6 +175,22 @@ impl MixedData {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The group of every cell in a column of labels of the rows that the data were made from, and the number of groups; none if a cell
+    /// has rows of several groups.
+    pub(crate) fn groups_of(&self, frame: &Frame, column: &str) -> Option<(Vec<u32>, usize)> {
+        let labels = frame.as_labels(column).ok()?;
+        let (cell_of, _) = cells(&self.formula, frame).ok()?;
+        let mut found: Vec<Option<u32>> = vec![None; self.cells()];
+        for (&cell, &group) in cell_of.iter().zip(&labels.codes) {
+            if *found.get_mut(cell as usize)?.get_or_insert(group) != group {
+                return None;
+            }
+        }
+        let found = found.into_iter().collect::<Option<Vec<u32>>>()?;
+        let count = found.iter().collect::<HashSet<_>>().len();
+        Some((found, count))
     }
 
     /// Number of different rows.

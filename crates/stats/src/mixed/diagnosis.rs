@@ -19,10 +19,14 @@ pub enum MixedDiagnosis {
     PerfectCorrelation { group: String, terms: Vec<String> },
     /// A standard deviation is nearly 0, or a correlation nearly 1.
     NearBorder { group: String, detail: String },
-    /// Random effects far larger than outcomes between 0 and 1 can show.
+    /// Random effects far larger than outcomes between 0 and 1 can show; the fit is refused.
     LargeVariance { group: String, term: String, sd: f64 },
+    /// The mean outcome, averaged over the random effects, is far from the observed share; the fit is refused.
+    MissedShare { observed: f64, mean: f64 },
     /// An effect that is to vary between groups has one value within every group.
     ConstantWithin { group: String, term: String },
+    /// Clusters too few for robust errors, where the model leaves out variation; the fit is refused.
+    FewClusters { group: String, clusters: usize },
     /// Groups are few.
     FewGroups { group: String, groups: usize },
     /// A level that one row has.
@@ -33,14 +37,23 @@ pub enum MixedDiagnosis {
     NotConverged { expected_decrease: f64 },
     /// The search ended at its limit of evaluations.
     Stopped { evaluations: usize },
-    /// A Wald standard error is smaller than one that does not trust the model.
-    SmallError { name: String, wald: f64, robust: f64, method: String },
+    /// Laplace's approximation with few answers a group, where quadrature cannot be used.
+    PoorLaplace { group: String, answers: f64 },
+    /// Quadrature found no maximum, and Laplace's approximation is what is left.
+    NoQuadrature,
 }
 
 impl MixedDiagnosis {
     /// True if there are no estimates.
     pub fn is_fatal(&self) -> bool {
-        matches!(self, MixedDiagnosis::ConstantResponse { .. } | MixedDiagnosis::Separation { .. })
+        matches!(
+            self,
+            MixedDiagnosis::ConstantResponse { .. }
+                | MixedDiagnosis::Separation { .. }
+                | MixedDiagnosis::LargeVariance { .. }
+                | MixedDiagnosis::MissedShare { .. }
+                | MixedDiagnosis::FewClusters { .. }
+        )
     }
 
     /// True if the random effects are on the border of what they can be.
@@ -97,11 +110,23 @@ impl std::fmt::Display for MixedDiagnosis {
             MixedDiagnosis::LargeVariance { group, term, sd } => write!(
                 f,
                 "very large variance: the SD of {term} between {group} is {sd:.1} log odds; nearly every group is all right or \
-                 all wrong, so the estimate is unsure"
+                 all wrong, so the fit has no usable estimate; leave this random effect out, or test the paired difference"
+            ),
+            MixedDiagnosis::MissedShare { observed, mean } => write!(
+                f,
+                "the fit misses the data: averaged over the random effects, {} of the outcomes are 1 by the model and {} in the \
+                 data, so none of its numbers can be used; leave out random effects, or test the paired difference",
+                percent(*mean),
+                percent(*observed)
             ),
             MixedDiagnosis::ConstantWithin { group, term } => write!(
                 f,
                 "not identified: {term} has one value within every {group}, so it cannot vary between them; write (1 | {group})"
+            ),
+            MixedDiagnosis::FewClusters { group, clusters } => write!(
+                f,
+                "answers vary in what the model leaves out, and {clusters} groups of {group} are too few for errors that allow for it; \
+                 test the paired difference"
             ),
             MixedDiagnosis::FewGroups { group, groups } => {
                 write!(f, "few groups: {groups} of {group}; their variance and Wald intervals are rough below 10")
@@ -123,11 +148,20 @@ impl std::fmt::Display for MixedDiagnosis {
                 "not converged: the search ended at its limit of {evaluations} evaluations of the likelihood; do not use the numbers, \
                  leave out random effects"
             ),
-            MixedDiagnosis::SmallError { name, wald, robust, method } => write!(
+            MixedDiagnosis::PoorLaplace { group, answers } => write!(
                 f,
-                "standard error too small: {name} has {wald:.4} by the model and {robust:.4} by {method}; something varies that \
-                 the model holds equal, use the larger"
+                "by Laplace's approximation, which is poor with {answers:.1} answers for each {group}: effects come out too small; \
+                 the formula with (1 | {group}) alone is fitted by quadrature"
+            ),
+            MixedDiagnosis::NoQuadrature => f.write_str(
+                "by Laplace's approximation, because quadrature found no maximum; with few answers a group effects come out too small",
             ),
         }
     }
+}
+
+/// A share in percent with two digits that count.
+fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    format!("{value:.*} %", if value < 1.0 || value > 99.0 { 2 } else { 1 })
 }

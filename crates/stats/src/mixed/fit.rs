@@ -7,8 +7,9 @@ use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
 use super::optimum::{best, by_pivots};
 use super::quadrature::Quadrature;
+use super::refusal::refusals;
 use super::result::{Method, MixedCoefficient, MixedFit};
-use super::separated::separation;
+use super::separated::{separated_units, separation};
 use super::summary::{self, Summary};
 
 /// Options of a fit.
@@ -16,16 +17,15 @@ use super::summary::{self, Summary};
 pub struct MixedOptions {
     /// REML instead of maximum likelihood, for linear models.
     pub restricted: bool,
-    /// Standard deviation, in log odds over standardised columns, of a normal prior of every fixed effect but the intercept
-    /// (2.5 is weak: odds ratios of 12 for one standard deviation are not surprising).
-    pub prior: Option<f64>,
+    /// A log-F(1,1) prior on the fixed effects that separate the outcomes, which makes their estimates finite; nothing where none do.
+    pub penalised: bool,
     /// The integral over the random effects of binomial models.
     pub integral: IntegralChoice,
 }
 
 impl Default for MixedOptions {
     fn default() -> Self {
-        MixedOptions { restricted: true, prior: None, integral: IntegralChoice::Automatic }
+        MixedOptions { restricted: true, penalised: false, integral: IntegralChoice::Automatic }
     }
 }
 
@@ -46,15 +46,25 @@ pub enum IntegralChoice {
 const AGREES: f64 = 0.05;
 const DEVIATION_AGREES: f64 = 0.1;
 
+/// Answers of a group below which Laplace's approximation is poor.
+const FEW_ANSWERS: f64 = 4.0;
+
 /// Most variances and correlations of the random effects. Every one is a dimension of the search, and the matrices of a step have its
 /// square.
 const MOST_COVARIANCES: usize = 40;
 
-/// Fits a model.
+/// Fits a model. A binomial fit that misses the data, or whose random effects ran away, has no numbers and says why.
 ///
 /// # Errors
 /// If there are more variances and correlations than a fit can find, or if the matrices would be too large; what is wrong with a fit itself is among its diagnoses.
 pub fn fit(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
+    let found = unrefused(data, options)?;
+    let refusals = refusals(data, &found);
+    Ok(if refusals.is_empty() { found } else { summary::refused(data, &found, refusals) })
+}
+
+/// Fits a model, and keeps the numbers of a fit that is to be refused, for those who look for a simpler one.
+pub(crate) fn unrefused(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
     let parameters = data.covariances();
     if parameters > MOST_COVARIANCES {
         return Err(MixedError::ManyCovariances { parameters, most: MOST_COVARIANCES });
@@ -67,28 +77,46 @@ pub fn fit(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedEr
 }
 
 fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Result<MixedFit, MixedError> {
-    let precision = options.prior.map(|prior| precision(data, prior));
-    let fatal = if precision.is_some() {
-        constant_response(data)
-    } else {
-        constant_response(data).or_else(|| separation(data))
-    };
-    if let Some(diagnosis) = fatal {
+    if let Some(diagnosis) = constant_response(data) {
         return Ok(summary::without_estimates(data, Method::Laplace, diagnosis));
     }
-    let precision = precision.unwrap_or_else(|| vec![0.0; data.columns()]);
-    let by = |method| by_integral(data, layout, options.prior, &precision, method);
+    let mut units = vec![0.0; data.columns()];
+    if let Some(diagnosis) = separation(data) {
+        if !options.penalised {
+            return Ok(summary::without_estimates(data, Method::Laplace, diagnosis));
+        }
+        units = separated_units(data, &diagnosis);
+    }
+    let by = |method| by_integral(data, layout, &units, method);
     match options.integral {
         IntegralChoice::Quadrature if data.has_one_effect() => by(Method::Quadrature),
         IntegralChoice::Automatic if data.has_one_effect() => {
-            let (laplace, quadrature) = (by(Method::Laplace)?, by(Method::Quadrature)?);
-            Ok(if agree(&laplace, &quadrature) { laplace } else { quadrature })
+            let mut laplace = by(Method::Laplace)?;
+            match by(Method::Quadrature) {
+                Ok(quadrature) if quadrature.converged => {
+                    return Ok(if agree(&laplace, &quadrature) { laplace } else { quadrature });
+                }
+                _ => laplace.diagnoses.push(MixedDiagnosis::NoQuadrature),
+            }
+            Ok(laplace)
         }
-        _ => by(Method::Laplace),
+        IntegralChoice::Laplace => by(Method::Laplace),
+        _ => {
+            let mut laplace = by(Method::Laplace)?;
+            laplace.diagnoses.extend(poor_laplace(data));
+            Ok(laplace)
+        }
     }
 }
 
-/// True if Laplace's approximation is as good as the quadrature, or the quadrature found no maximum.
+/// The warning of models whose finest groups have too few answers for Laplace's approximation.
+fn poor_laplace(data: &MixedData) -> Option<MixedDiagnosis> {
+    let grouping = data.groupings.first()?;
+    let answers = data.rows as f64 / grouping.levels.len() as f64;
+    (answers < FEW_ANSWERS).then(|| MixedDiagnosis::PoorLaplace { group: grouping.name.clone(), answers })
+}
+
+/// True if Laplace's approximation is as good as the quadrature.
 fn agree(laplace: &MixedFit, quadrature: &MixedFit) -> bool {
     let near = |(laplace, quadrature): (&MixedCoefficient, &MixedCoefficient)| {
         let both = laplace.estimate.zip(quadrature.estimate).zip(quadrature.standard_error);
@@ -96,36 +124,28 @@ fn agree(laplace: &MixedFit, quadrature: &MixedFit) -> bool {
     };
     let deviation = |fit: &MixedFit| fit.random.first().map_or(0.0, |effect| effect.sd[0]);
     let (one, other) = (deviation(laplace), deviation(quadrature));
-    !quadrature.converged
-        || laplace.converged
-            && laplace.coefficients.iter().zip(&quadrature.coefficients).all(near)
-            && (one - other).abs() <= DEVIATION_AGREES * one.max(other)
+    laplace.converged
+        && laplace.coefficients.iter().zip(&quadrature.coefficients).all(near)
+        && (one - other).abs() <= DEVIATION_AGREES * one.max(other)
 }
 
-/// Laplace's criterion with a prior.
-fn penalised<'d>(data: &'d MixedData, layout: &'d Layout, precision: &[f64]) -> Laplace<'d> {
+/// Laplace's criterion with log-F priors.
+fn penalised<'d>(data: &'d MixedData, layout: &'d Layout, units: &[f64]) -> Laplace<'d> {
     let mut criterion = Laplace::new(data, layout);
-    criterion.precision = precision.to_vec();
+    criterion.units = units.to_vec();
     criterion
 }
 
 /// The fit by one of the integrals over the random effects.
-fn by_integral(
-    data: &MixedData,
-    layout: &Layout,
-    prior: Option<f64>,
-    precision: &[f64],
-    method: Method,
-) -> Result<MixedFit, MixedError> {
-    let mut criterion = penalised(data, layout, precision);
+fn by_integral(data: &MixedData, layout: &Layout, units: &[f64], method: Method) -> Result<MixedFit, MixedError> {
+    let mut criterion = penalised(data, layout, units);
     let minimum = if method == Method::Quadrature {
         let mut criterion = Quadrature::new(data, layout);
-        criterion.laplace.precision = precision.to_vec();
+        criterion.laplace.units = units.to_vec();
         best(&mut criterion)
     } else {
-        best(&mut criterion).map(|minimum| {
-            by_pivots(&mut criterion, data, minimum, &|data| best(&mut penalised(data, layout, precision)))
-        })
+        best(&mut criterion)
+            .map(|minimum| by_pivots(&mut criterion, data, minimum, &|data| best(&mut penalised(data, layout, units))))
     };
     let minimum = minimum.ok_or_else(|| MixedError::NotEstimated {
         reason: "the likelihood cannot be computed; check the columns' units".into(),
@@ -139,7 +159,7 @@ fn by_integral(
     let modes = criterion.modes.clone();
     let summary =
         Summary { data, layout, theta: &theta_map, minimum: &minimum, information: &information, modes: &modes };
-    Ok(summary.binomial(method, prior, criterion.conditional_deviance()))
+    Ok(summary.binomial(method, units.to_vec(), criterion.conditional_deviance()))
 }
 
 fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<MixedFit, MixedError> {
@@ -165,24 +185,6 @@ fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<M
     let modes = criterion.modes.clone();
     let summary = Summary { data, layout, theta: &theta, minimum: &minimum, information: &information, modes: &modes };
     Ok(summary.gaussian(method, variance, &criterion.beta))
-}
-
-/// Inverse variances of the prior, by coefficient.
-fn precision(data: &MixedData, prior: f64) -> Vec<f64> {
-    let fixed = &data.fixed;
-    let rows = data.rows as f64;
-    let of = |(index, column): (usize, &super::design::DesignColumn)| {
-        if column.pieces.is_empty() {
-            return 0.0;
-        }
-        let value = |cell: usize| -> f64 {
-            (0..=index).map(|inner| fixed.from_caller.get(inner, index) * fixed.cell(cell)[inner]).sum()
-        };
-        let mean = (0..data.cells()).map(|cell| data.weight[cell] * value(cell)).sum::<f64>() / rows;
-        let squares = (0..data.cells()).map(|cell| data.weight[cell] * (value(cell) - mean).powi(2)).sum::<f64>();
-        squares / rows / (prior * prior)
-    };
-    data.columns.iter().enumerate().map(of).collect()
 }
 
 fn constant_response(data: &MixedData) -> Option<MixedDiagnosis> {

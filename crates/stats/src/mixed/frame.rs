@@ -132,7 +132,7 @@ impl Frame {
     }
 
     /// The column as labels; numbers become labels of their values.
-    pub(super) fn as_labels(&self, name: &str) -> Result<Labels, MixedError> {
+    pub(crate) fn as_labels(&self, name: &str) -> Result<Labels, MixedError> {
         match self.column(name)? {
             Column::Labels(labels) => Ok(labels.clone()),
             Column::Number(values) => {

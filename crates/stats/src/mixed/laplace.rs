@@ -35,8 +35,8 @@ pub(super) struct Laplace<'d> {
     scratch: Vec<f64>,
     /// By cell: derivative of the criterion by the linear predictor, at the last evaluation with a gradient.
     pub(super) slope: Vec<f64>,
-    /// Inverse variances of independent normal priors of the caller's coefficients, all 0 without a penalty.
-    pub(super) precision: Vec<f64>,
+    /// By coefficient of the caller, the unit in which it has a log-F(1,1) prior; 0 without one.
+    pub(super) units: Vec<f64>,
 }
 
 /// `log(1 + e^x)` and the logistic function.
@@ -59,7 +59,7 @@ impl<'d> Laplace<'d> {
             weight: vec![0.0; cells],
             scratch: vec![0.0; cells],
             slope: Vec::new(),
-            precision: vec![0.0; data.columns()],
+            units: vec![0.0; data.columns()],
         }
     }
 
@@ -127,18 +127,21 @@ impl<'d> Laplace<'d> {
         None
     }
 
-    /// The penalty of the coefficients' prior; adds its derivatives to a gradient.
+    /// The penalty of the coefficients' priors, minus twice the log density `b / 2 - log(1 + e^b)` of log-F(1,1) for `b` in its unit (Greenland
+    /// and Mansournia 2015); adds its derivatives to a gradient.
     pub(super) fn penalty(&self, beta: &[f64], gradient: Option<&mut [f64]>) -> f64 {
-        if self.precision.iter().all(|precision| *precision == 0.0) {
+        if self.units.iter().all(|unit| *unit == 0.0) {
             return 0.0;
         }
         let map = &self.system.data.fixed.to_caller;
-        let caller = map.times(beta);
+        let scaled: Vec<f64> = map.times(beta).iter().zip(&self.units).map(|(beta, unit)| unit * beta).collect();
         if let Some(gradient) = gradient {
-            let weighted: Vec<f64> = caller.iter().zip(&self.precision).map(|(beta, one)| 2.0 * one * beta).collect();
-            gradient.iter_mut().zip(map.transpose().times(&weighted)).for_each(|(into, part)| *into += part);
+            let of = |(scaled, unit): (&f64, &f64)| unit * (2.0 * logistic(*scaled).1 - 1.0);
+            let slopes: Vec<f64> = scaled.iter().zip(&self.units).map(of).collect();
+            gradient.iter_mut().zip(map.transpose().times(&slopes)).for_each(|(into, part)| *into += part);
         }
-        caller.iter().zip(&self.precision).map(|(beta, precision)| precision * beta * beta).sum()
+        let of = |(scaled, unit): (&f64, &f64)| if *unit > 0.0 { 2.0 * logistic(*scaled).0 - scaled } else { 0.0 };
+        scaled.iter().zip(&self.units).map(of).sum()
     }
 
     /// `-2 log p(y | beta, u)` at the modes of the last evaluation.

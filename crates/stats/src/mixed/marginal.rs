@@ -10,7 +10,6 @@ use super::frame::Column;
 use super::laplace::logistic;
 use super::result::MixedFit;
 use super::theta::Theta;
-use crate::distribution::{normal_quantile, normal_two_sided};
 use crate::glmm::quadrature::Rule;
 use crate::matrix::Matrix;
 use crate::multiplicity::holm;
@@ -107,7 +106,7 @@ pub fn marginal(
             return Err(MixedError::NotEstimated { reason });
         }
     }
-    let z = normal_quantile(0.5 + 0.5 * confidence);
+    let z = fit.reach(confidence);
     let averaged: Vec<Averaged> = levels
         .iter()
         .map(|(_, level)| averaged(data, fit, &beta, factor.zip(*level)))
@@ -149,7 +148,7 @@ pub fn marginal(
                 log_odds,
                 log_odds_error,
                 z: statistic,
-                p: normal_two_sided(statistic),
+                p: fit.two_sided(statistic),
                 holm: f64::NAN,
             });
         }

@@ -37,7 +37,17 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
     if let Some(prior) = &fit.prior {
         text.push_str(&format!(" Estimates are penalised by a prior, {prior}, because the data are separated."));
     }
+    if let Some(robust) = &fit.robust {
+        text.push_str(&format!(
+            " Standard errors are robust: the sandwich estimator over {} clusters of {}, with Student's t of {} degrees of freedom.",
+            robust.clusters, robust.group, robust.degrees_of_freedom
+        ));
+    }
     text.push_str(match data.family {
+        Family::Binomial if fit.robust.is_some() => {
+            " Marginal effects are probabilities averaged over the rows and over the random effects of new groups (Gauss-Hermite \
+             quadrature), with delta-method intervals."
+        }
         Family::Binomial => {
             " Standard errors come from the Hessian of the deviance in all parameters; marginal effects are probabilities \
              averaged over the rows and over the random effects of new groups (Gauss-Hermite quadrature), with \

@@ -27,13 +27,13 @@ mod gaussian;
 mod laplace;
 mod layout;
 mod marginal;
-mod maximal;
 mod method;
 mod optimum;
 mod orthogonal;
 mod predict;
 mod profile;
 mod quadrature;
+mod refusal;
 mod result;
 mod robust;
 mod search;
@@ -42,22 +42,27 @@ mod summary;
 mod system;
 mod theta;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod tests_inference;
+#[cfg(test)]
+pub(crate) mod tests_refusal;
 
 pub use comparison::{Contrast, TermTest, contrasts, term_tests};
 pub use data::{Family, MixedData};
 pub use design::INTERCEPT;
 pub use diagnosis::MixedDiagnosis;
 pub use error::MixedError;
+pub(crate) use fit::unrefused;
 pub use fit::{IntegralChoice, MixedOptions, fit};
 pub use formula::{Formula, FormulaError, RandomTerm, Terms};
 pub use frame::{Column, Frame, Labels};
 pub use marginal::{Marginal, MarginalDifference, MarginalLevel, factors, marginal};
-pub use maximal::{ChosenModel, fit_stepping_down, maximal_formula};
 pub use method::method_paragraph;
 pub use predict::{Prediction, predictions};
-pub use profile::{MixedInterval, profile_interval};
-pub use result::{GroupModes, Method, MixedCoefficient, MixedFit, RandomEffect};
-pub use robust::{ERROR_EXCESS, robust_errors, small_errors};
+pub use profile::{MixedInterval, profile_interval, profile_p};
+pub(crate) use refusal::refusals;
+pub use result::{Errors, GroupModes, Method, MixedCoefficient, MixedFit, RandomEffect, RobustBasis};
+pub(crate) use robust::{Clusters, with_errors_over};
+pub use robust::{ERROR_EXCESS, robust_errors, with_robust_errors};
+pub(crate) use summary::refused;

@@ -75,6 +75,8 @@ pub(super) trait Mixed: Criterion {
     fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)>;
     /// Number of parameters of the search.
     fn parameters(&self) -> usize;
+    /// Sets the units of the log-F priors, by coefficient; models without them have none to set.
+    fn set_units(&mut self, _units: &[f64]) {}
 }
 
 impl Mixed for Laplace<'_> {
@@ -85,7 +87,7 @@ impl Mixed for Laplace<'_> {
     fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)> {
         let mut at = self.theta.start(deviation);
         let lambda = self.theta.factors(&at);
-        at.extend(logistic_regression(self.system.data, &self.precision));
+        at.extend(logistic_regression(self.system.data, &self.units));
         self.modes.fill(0.0);
         self.evaluate(&at, None)?;
         let information = self.information(&lambda);
@@ -95,6 +97,10 @@ impl Mixed for Laplace<'_> {
 
     fn parameters(&self) -> usize {
         self.theta.len() + self.system.data.columns()
+    }
+
+    fn set_units(&mut self, units: &[f64]) {
+        self.units = units.to_vec();
     }
 }
 
@@ -306,7 +312,7 @@ fn escape<C: Mixed>(criterion: &mut C, theta: &Theta, found: &mut Minimum, free:
 }
 
 /// Coefficients of the orthonormal columns without random effects.
-fn logistic_regression(data: &MixedData, precision: &[f64]) -> Vec<f64> {
+fn logistic_regression(data: &MixedData, units: &[f64]) -> Vec<f64> {
     let columns = data.columns();
     let mut beta = vec![0.0; columns];
     for _ in 0..25 {
@@ -320,7 +326,7 @@ fn logistic_regression(data: &MixedData, precision: &[f64]) -> Vec<f64> {
             slope.iter_mut().zip(x).for_each(|(slope, x)| *slope += residual * x);
         }
         // A start needs no exactness: a little ridge keeps separated data with a prior finite.
-        let ridge = if precision.iter().any(|one| *one > 0.0) { 0.2 } else { 1e-8 * data.rows as f64 };
+        let ridge = if units.iter().any(|one| *one > 0.0) { 0.2 } else { 1e-8 * data.rows as f64 };
         (0..columns).for_each(|column| information.add(column, column, ridge));
         slope.iter_mut().zip(&beta).for_each(|(slope, beta)| *slope -= ridge * beta);
         let Some(factor) = information.cholesky() else { break };

@@ -9,7 +9,7 @@ use super::optimum::Mixed;
 use super::quadrature::Quadrature;
 use super::result::{Method, MixedFit};
 use super::search::minimise;
-use crate::distribution::normal_quantile;
+use crate::distribution::{chi_squared_upper, normal_quantile};
 use crate::matrix::{Matrix, dot};
 
 /// Steps to an end of an interval.
@@ -70,8 +70,8 @@ impl<C: Mixed> Criterion for Held<'_, C> {
     }
 }
 
-/// The profile interval of a fixed effect of a binomial model: values at which the best -2 log L is at most a chi-squared
-/// quantile above the minimum.
+/// The profile interval of a fixed effect of a binomial model: values at which the best -2 log L, with the penalty of the fit's prior if it has
+/// one, is at most a chi-squared quantile above the minimum.
 pub fn profile_interval(
     data: &MixedData,
     fit: &MixedFit,
@@ -81,86 +81,128 @@ pub fn profile_interval(
     if !(confidence > 0.0 && confidence < 1.0) {
         return Err(MixedError::Confidence { level: confidence });
     }
-    let missing = |reason: &str| MixedError::NotEstimated { reason: reason.to_owned() };
-    if data.family != Family::Binomial || fit.prior.is_some() {
-        return Err(missing("profile intervals are for binomial models without a prior; Wald intervals are given"));
-    }
-    let index = fit.coefficients.iter().position(|one| one.name == name);
-    let index = index.ok_or_else(|| MixedError::NoParameter {
-        name: name.to_owned(),
-        present: fit.coefficients.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "),
-    })?;
+    let goal = normal_quantile(0.5 + 0.5 * confidence);
     let layout = Layout::new(data)?;
-    let ends = match fit.method {
-        Method::Quadrature => ends(&mut Quadrature::new(data, &layout), data, fit, index, confidence),
-        _ => ends(&mut Laplace::new(data, &layout), data, fit, index, confidence),
+    let [low, high] = match fit.method {
+        Method::Quadrature => Profile::new(&mut Quadrature::new(data, &layout), data, fit, name)?.ends(goal)?,
+        _ => Profile::new(&mut Laplace::new(data, &layout), data, fit, name)?.ends(goal)?,
     };
-    let [low, high] = ends.map_err(missing)?;
     Ok(MixedInterval { name: name.to_owned(), low, high })
 }
 
-/// Both ends of a coefficient's interval, or why there are none.
-fn ends<C: Mixed>(
-    criterion: &mut C,
-    data: &MixedData,
-    fit: &MixedFit,
-    index: usize,
-    confidence: f64,
-) -> Result<[Option<f64>; 2], &'static str> {
-    let coefficient = &fit.coefficients[index];
-    let (Some(estimate), Some(error), Some(lowest)) =
-        (coefficient.estimate, coefficient.standard_error, fit.minus_two_log_likelihood)
-    else {
-        return Err("there is no finite estimate to profile");
+/// The p value of a fixed effect of a binomial model by the ratio of likelihoods, or of penalised ones: the best with the effect at 0 against
+/// the best.
+pub fn profile_p(data: &MixedData, fit: &MixedFit, name: &str) -> Result<f64, MixedError> {
+    let layout = Layout::new(data)?;
+    let ratio = match fit.method {
+        Method::Quadrature => Profile::new(&mut Quadrature::new(data, &layout), data, fit, name)?.ratio_at(0.0)?,
+        _ => Profile::new(&mut Laplace::new(data, &layout), data, fit, name)?.ratio_at(0.0)?,
     };
-    let theta = criterion.theta().clone();
-    let count = theta.len();
-    let columns = data.columns();
-    let row: Vec<f64> = (0..columns).map(|column| data.fixed.to_caller.get(index, column)).collect();
-    let others = orthogonal_to(&row);
-    let beta = &fit.at[count..];
-    let start: Vec<f64> = fit.at[..count].iter().copied().chain(others.iter().map(|one| dot(one, beta))).collect();
-    // Standard errors are a good guess of the curvature.
-    let mut inverse = Matrix::zeros(start.len());
-    for index in 0..count {
-        inverse.set(index, index, (0.5 * fit.joint[index][index]).max(1e-4));
-    }
-    for (place, direction) in others.iter().enumerate() {
-        // The caller's covariance along a direction of the orthonormal coefficients.
-        let caller: Vec<f64> = data.fixed.from_caller.transpose().times(direction);
-        let variance: f64 = fit.covariance.iter().zip(&caller).map(|(line, weight)| weight * dot(line, &caller)).sum();
-        inverse.set(count + place, count + place, 0.5 * variance);
-    }
-    let goal = normal_quantile(0.5 + 0.5 * confidence);
-    let mut free: Vec<bool> = theta.on_border(&fit.at[..count]).iter().map(|border| !border).collect();
-    free.resize(start.len(), true);
-    let mut ends = [None, None];
-    for (end, sign) in ends.iter_mut().zip([-1.0, 1.0]) {
-        let mut at = start.clone();
-        let mut held =
-            Held { inner: &mut *criterion, row: row.clone(), others: others.clone(), value: estimate, slope: 0.0 };
-        // Newton's method on the signed root of the likelihood ratio, which is nearly straight.
-        let mut distance = goal * error;
-        for _ in 0..MOST_STEPS {
-            if distance > FARTHEST * error {
-                break;
-            }
-            held.value = estimate + sign * distance;
-            let found = minimise(&mut held, &at, &free, &inverse);
-            let found = found.ok_or("the profile cannot be computed")?;
-            at.clone_from(&found.at);
-            held.evaluate(&at, None);
-            let root = (found.value - lowest).max(0.0).sqrt();
-            if (root - goal).abs() < CLOSE {
-                *end = Some(held.value);
-                break;
-            }
-            let slope = if root > 0.1 { sign * held.slope / (2.0 * root) } else { 1.0 / error };
-            let step = (goal - root) / slope.max(0.05 / error);
-            distance = (distance + step).max(0.1 * distance);
+    Ok(chi_squared_upper(ratio, 1.0))
+}
+
+/// The profile of one coefficient: the best criterion for each of its values.
+struct Profile<'c, C> {
+    held: Held<'c, C>,
+    /// Point where a search starts, its free directions, and a guess of the inverse Hessian there.
+    start: Vec<f64>,
+    free: Vec<bool>,
+    inverse: Matrix,
+    estimate: f64,
+    error: f64,
+    lowest: f64,
+}
+
+fn missing(reason: &str) -> MixedError {
+    MixedError::NotEstimated { reason: reason.to_owned() }
+}
+
+impl<'c, C: Mixed> Profile<'c, C> {
+    fn new(criterion: &'c mut C, data: &MixedData, fit: &MixedFit, name: &str) -> Result<Self, MixedError> {
+        if data.family != Family::Binomial {
+            return Err(missing("profile intervals are for binomial models; Wald intervals are given"));
         }
+        let index = fit.coefficients.iter().position(|one| one.name == name);
+        let index = index.ok_or_else(|| MixedError::NoParameter {
+            name: name.to_owned(),
+            present: fit.coefficients.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "),
+        })?;
+        let coefficient = &fit.coefficients[index];
+        let error = coefficient.standard_error_model.or(coefficient.standard_error);
+        let (Some(estimate), Some(error), Some(lowest)) = (coefficient.estimate, error, fit.minus_two_log_likelihood)
+        else {
+            return Err(missing("there is no finite estimate to profile"));
+        };
+        criterion.set_units(&fit.units);
+        let theta = criterion.theta().clone();
+        let count = theta.len();
+        let columns = data.columns();
+        let row: Vec<f64> = (0..columns).map(|column| data.fixed.to_caller.get(index, column)).collect();
+        let others = orthogonal_to(&row);
+        let beta = &fit.at[count..];
+        let start: Vec<f64> = fit.at[..count].iter().copied().chain(others.iter().map(|one| dot(one, beta))).collect();
+        // Standard errors are a good guess of the curvature.
+        let mut inverse = Matrix::zeros(start.len());
+        for index in 0..count {
+            inverse.set(index, index, (0.5 * fit.joint[index][index]).max(1e-4));
+        }
+        for (offset, direction) in others.iter().enumerate() {
+            // The caller's covariance along a direction of the orthonormal coefficients.
+            let caller: Vec<f64> = data.fixed.from_caller.transpose().times(direction);
+            let variance: f64 =
+                fit.covariance.iter().zip(&caller).map(|(line, weight)| weight * dot(line, &caller)).sum();
+            inverse.set(count + offset, count + offset, 0.5 * variance);
+        }
+        let mut free: Vec<bool> = theta.on_border(&fit.at[..count]).iter().map(|border| !border).collect();
+        free.resize(start.len(), true);
+        let held = Held { inner: criterion, row, others, value: estimate, slope: 0.0 };
+        Ok(Profile { held, start, free, inverse, estimate, error, lowest })
     }
-    Ok(ends)
+
+    /// The criterion's best with the coefficient at a value, over the minimum; a search from a point, which it moves to the best.
+    fn ratio_from(&mut self, at: &mut Vec<f64>, value: f64) -> Result<f64, MixedError> {
+        self.held.value = value;
+        let found = minimise(&mut self.held, at, &self.free, &self.inverse);
+        let found = found.ok_or_else(|| missing("the profile cannot be computed"))?;
+        at.clone_from(&found.at);
+        self.held.evaluate(at, None);
+        Ok((found.value - self.lowest).max(0.0))
+    }
+
+    fn ratio_at(&mut self, value: f64) -> Result<f64, MixedError> {
+        let mut at = self.start.clone();
+        // In steps of at most two standard errors, so that a search does not leave the valley.
+        let steps = ((value - self.estimate).abs() / (2.0 * self.error)).ceil().clamp(1.0, FARTHEST) as usize;
+        let mut ratio = 0.0;
+        for step in 1..=steps {
+            ratio = self.ratio_from(&mut at, self.estimate + (value - self.estimate) * step as f64 / steps as f64)?;
+        }
+        Ok(ratio)
+    }
+
+    /// Both ends of the interval where the root of the ratio is at a goal.
+    fn ends(&mut self, goal: f64) -> Result<[Option<f64>; 2], MixedError> {
+        let mut ends = [None, None];
+        for (end, sign) in ends.iter_mut().zip([-1.0, 1.0]) {
+            let mut at = self.start.clone();
+            // Newton's method on the signed root of the likelihood ratio, which is nearly straight.
+            let mut distance = goal * self.error;
+            for _ in 0..MOST_STEPS {
+                if distance > FARTHEST * self.error {
+                    break;
+                }
+                let root = self.ratio_from(&mut at, self.estimate + sign * distance)?.sqrt();
+                if (root - goal).abs() < CLOSE {
+                    *end = Some(self.held.value);
+                    break;
+                }
+                let slope = if root > 0.1 { sign * self.held.slope / (2.0 * root) } else { 1.0 / self.error };
+                let step = (goal - root) / slope.max(0.05 / self.error);
+                distance = (distance + step).max(0.1 * distance);
+            }
+        }
+        Ok(ends)
+    }
 }
 
 /// Orthonormal vectors orthogonal to one, by a Householder reflection.

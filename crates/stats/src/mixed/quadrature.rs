@@ -269,6 +269,10 @@ impl Mixed for Quadrature<'_> {
     fn parameters(&self) -> usize {
         self.laplace.parameters()
     }
+
+    fn set_units(&mut self, units: &[f64]) {
+        self.laplace.set_units(units);
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use serde::Serialize;
 
 use super::data::Family;
 use super::diagnosis::MixedDiagnosis;
+use crate::distribution::{normal_quantile, normal_two_sided, student_quantile, student_two_sided};
 
 /// Estimation method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -20,15 +21,40 @@ pub enum Method {
     Restricted,
 }
 
+/// Origin of the standard errors of the fixed effects, and of what is made from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Errors {
+    /// The curvature of the likelihood: right if the random effects are.
+    Model,
+    /// The scatter of the scores between clusters (sandwich estimator), with Student's t.
+    Robust,
+}
+
+/// Clusters of robust errors, and the reason for them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RobustBasis {
+    /// Column of the clusters.
+    pub group: String,
+    pub clusters: usize,
+    /// Of Student's t: the clusters less one.
+    pub degrees_of_freedom: f64,
+    pub reason: String,
+}
+
 /// A fixed effect. Numbers are absent where the likelihood has no finite maximum.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MixedCoefficient {
     pub name: String,
     pub estimate: Option<f64>,
-    /// From the Hessian in (theta, beta) together.
+    /// From the Hessian in (theta, beta) together, or robust: see the fit's `errors`.
     pub standard_error: Option<f64>,
+    /// From the Hessian, where `standard_error` is robust.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_error_model: Option<f64>,
     /// With theta held fixed.
     pub standard_error_fixed_theta: Option<f64>,
+    /// The estimate in standard errors; of Student's t where the errors are robust.
     pub z: Option<f64>,
     pub p: Option<f64>,
 }
@@ -62,7 +88,7 @@ pub struct MixedFit {
     pub formula: String,
     pub family: Family,
     pub method: Method,
-    /// Name of the prior of the fixed effects, if there is one.
+    /// Name of the prior of the fixed effects that separate the outcomes, if there is one.
     pub prior: Option<String>,
     pub rows: usize,
     /// Different rows.
@@ -70,7 +96,11 @@ pub struct MixedFit {
     pub coefficients: Vec<MixedCoefficient>,
     /// Aliased columns, which are left out.
     pub dropped: Vec<String>,
-    /// Covariance of the estimates, from the Hessian in (theta, beta) together.
+    /// Origin of the standard errors.
+    pub errors: Errors,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robust: Option<RobustBasis>,
+    /// Covariance of the estimates, from the Hessian in (theta, beta) together, or robust.
     pub covariance: Vec<Vec<f64>>,
     /// The same with theta held fixed.
     pub covariance_fixed_theta: Vec<Vec<f64>>,
@@ -99,6 +129,9 @@ pub struct MixedFit {
     /// Covariance of (theta, the caller's coefficients); parameters on the border have none.
     #[serde(skip)]
     pub(super) joint: Vec<Vec<f64>>,
+    /// Units of the log-F priors, by coefficient.
+    #[serde(skip)]
+    pub(super) units: Vec<f64>,
     #[serde(skip)]
     pub(super) modes: Vec<GroupModes>,
 }
@@ -117,6 +150,30 @@ impl MixedFit {
     /// True if there are estimates.
     pub fn is_usable(&self) -> bool {
         self.coefficients.iter().any(|one| one.estimate.is_some())
+    }
+
+    /// Half the length of an interval in standard errors: a quantile of the normal distribution, of Student's t for robust errors.
+    pub fn reach(&self, confidence: f64) -> f64 {
+        let probability = 0.5 + 0.5 * confidence;
+        match &self.robust {
+            Some(robust) => student_quantile(probability, robust.degrees_of_freedom),
+            None => normal_quantile(probability),
+        }
+    }
+
+    /// Two-sided p value of a number of standard errors.
+    pub fn two_sided(&self, z: f64) -> f64 {
+        match &self.robust {
+            Some(robust) => student_two_sided(z, robust.degrees_of_freedom),
+            None => normal_two_sided(z),
+        }
+    }
+
+    /// The Wald interval of a coefficient; none without a standard error.
+    pub fn wald_interval(&self, coefficient: &MixedCoefficient, confidence: f64) -> Option<(f64, f64)> {
+        let (estimate, error) = (coefficient.estimate?, coefficient.standard_error?);
+        let reach = self.reach(confidence) * error;
+        Some((estimate - reach, estimate + reach))
     }
 
     /// Estimates; none if the model has none.

@@ -1,25 +1,36 @@
 //! Cluster-robust standard errors, which do not trust the model's random effects.
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::MixedError;
 use super::data::{Family, MixedData};
-use super::diagnosis::MixedDiagnosis;
 use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
 use super::quadrature::Quadrature;
-use super::result::{Method, MixedFit};
+use super::result::{Errors, Method, MixedFit, RobustBasis};
 use crate::matrix::{Matrix, dot};
 
-/// Part by which a robust error may exceed the model's before it is a warning.
+/// Part by which a robust error may exceed the model's before it is what counts.
 pub const ERROR_EXCESS: f64 = 0.2;
 
 /// Clusters below which robust errors are too noisy to judge a model by.
 const FEW: usize = 20;
 
-/// Standard errors of the fixed effects by the sandwich estimator: scores are summed within clusters, theta held fixed by Laplace's
-/// approximation, with the
-/// correction `G / (G - 1)`. `cluster` is the cluster of every different row, [`MixedData::clusters`].
+/// The sandwich estimate of the covariance of (theta, the caller's coefficients).
+struct Sandwich {
+    joint: Vec<Vec<f64>>,
+    clusters: usize,
+}
+
+/// Standard errors of the fixed effects by the sandwich estimator (Huber 1967; Liang and Zeger 1986): scores are summed within clusters, with
+/// the correction `G / (G - 1)`; theta held fixed where the fit is by Laplace's approximation. `cluster` is the cluster of every different
+/// row, [`MixedData::clusters`].
 pub fn robust_errors(data: &MixedData, fit: &MixedFit, cluster: &[u32]) -> Result<Vec<f64>, MixedError> {
+    let count = fit.at.len() - data.columns();
+    let found = sandwich(data, fit, cluster)?;
+    Ok((count..fit.at.len()).map(|index| found.joint[index][index].max(0.0).sqrt()).collect())
+}
+
+fn sandwich(data: &MixedData, fit: &MixedFit, cluster: &[u32]) -> Result<Sandwich, MixedError> {
     let missing = |reason: &str| MixedError::NotEstimated { reason: reason.to_owned() };
     if data.family != Family::Binomial || !fit.is_usable() {
         return Err(missing("robust errors are for binomial models with finite estimates"));
@@ -35,51 +46,55 @@ pub fn robust_errors(data: &MixedData, fit: &MixedFit, cluster: &[u32]) -> Resul
         .evaluate(&fit.at, Some(&mut gradient))
         .ok_or_else(|| missing("the likelihood is no number at the estimate"))?;
     let columns = data.columns();
-    let mut place_of: HashMap<u32, usize> = HashMap::new();
+    let mut index_of: HashMap<u32, usize> = HashMap::new();
     let mut scores: Vec<Vec<f64>> = Vec::new();
     for (cell, slope) in laplace.slope.iter().enumerate() {
-        let place = *place_of.entry(cluster[cell]).or_insert(scores.len());
-        if place == scores.len() {
+        let index = *index_of.entry(cluster[cell]).or_insert(scores.len());
+        if index == scores.len() {
             scores.push(vec![0.0; columns]);
         }
         // The criterion is -2 log L.
-        scores[place].iter_mut().zip(data.fixed.cell(cell)).for_each(|(score, x)| *score -= 0.5 * slope * x);
+        scores[index].iter_mut().zip(data.fixed.cell(cell)).for_each(|(score, x)| *score -= 0.5 * slope * x);
     }
-    let count = scores.len();
-    if count < 2 {
+    let clusters = scores.len();
+    if clusters < 2 {
         return Err(missing("robust errors need at least two clusters"));
     }
     let mut middle = Matrix::zeros(columns);
-    let scale = count as f64 / (count as f64 - 1.0);
+    let scale = clusters as f64 / (clusters as f64 - 1.0);
     scores.iter().for_each(|score| middle.add_outer(scale, score));
     let lambda = laplace.theta.factors(&fit.at[..laplace.theta.len()]);
     let bread =
         laplace.information(&lambda).cholesky().ok_or_else(|| missing("the information is singular"))?.inverse();
     let map = data.fixed.to_caller.product(&bread);
     let covariance = map.product(&middle).product(&map.transpose());
-    Ok((0..columns).map(|index| covariance.get(index, index).max(0.0).sqrt()).collect())
+    let count = fit.at.len() - columns;
+    let mut joint = vec![vec![0.0; fit.at.len()]; fit.at.len()];
+    for row in 0..columns {
+        (0..columns).for_each(|column| joint[count + row][count + column] = covariance.get(row, column));
+    }
+    Ok(Sandwich { joint, clusters })
 }
 
 /// The sandwich of a fit by quadrature: the variances are parameters like the others, and the likelihood of a group is known.
-fn by_group(data: &MixedData, fit: &MixedFit, cluster: &[u32], layout: &Layout) -> Option<Vec<f64>> {
+fn by_group(data: &MixedData, fit: &MixedFit, cluster: &[u32], layout: &Layout) -> Option<Sandwich> {
     let size = fit.at.len();
     let back = data.fixed.from_caller.transpose();
-    let mut scores: HashMap<u32, Vec<f64>> = HashMap::new();
+    let mut scores: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (cell, score) in Quadrature::new(data, layout).scores(&fit.at)? {
         let caller = back.times(&score[1..]);
         let sum = scores.entry(cluster[cell]).or_insert_with(|| vec![0.0; size]);
         sum.iter_mut().zip(score[..1].iter().chain(&caller)).for_each(|(sum, score)| *sum += score);
     }
-    let count = scores.len() as f64;
-    let mut keys: Vec<&u32> = scores.keys().collect();
-    keys.sort_unstable();
+    let clusters = scores.len();
+    if clusters < 2 {
+        return None;
+    }
     let mut middle = Matrix::zeros(size);
-    keys.iter().for_each(|key| middle.add_outer(count / (count - 1.0), &scores[key]));
-    let variance = |index: usize| {
-        let row = &fit.joint[index];
-        dot(row, &middle.times(row))
-    };
-    (count > 1.0).then(|| (1..size).map(|index| variance(index).max(0.0).sqrt()).collect())
+    scores.values().for_each(|score| middle.add_outer(clusters as f64 / (clusters as f64 - 1.0), score));
+    let turned: Vec<Vec<f64>> = fit.joint.iter().map(|row| middle.times(row)).collect();
+    let joint = fit.joint.iter().map(|row| turned.iter().map(|column| dot(row, column)).collect()).collect();
+    Some(Sandwich { joint, clusters })
 }
 
 impl MixedData {
@@ -91,19 +106,61 @@ impl MixedData {
     }
 }
 
-/// Warnings for fixed effects whose robust error exceeds the model's by more than [`ERROR_EXCESS`].
-pub fn small_errors(data: &MixedData, fit: &MixedFit) -> Vec<MixedDiagnosis> {
-    let Some((name, cluster)) = data.clusters() else { return Vec::new() };
-    let Ok(robust) = robust_errors(data, fit, cluster) else { return Vec::new() };
-    let compare = |(coefficient, robust): (&super::result::MixedCoefficient, f64)| {
-        let wald = coefficient.standard_error?;
-        let method = format!("the sandwich over {name}");
-        (robust > (1.0 + ERROR_EXCESS) * wald).then(|| MixedDiagnosis::SmallError {
-            name: coefficient.name.clone(),
-            wald,
-            robust,
-            method,
-        })
+/// Clusters of robust errors, by cell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clusters<'c> {
+    pub(crate) name: &'c str,
+    pub(crate) of_cell: &'c [u32],
+}
+
+/// The fit with robust errors, p values and covariances where the model's standard error of some fixed effect is too small: where the robust
+/// one exceeds it by more than [`ERROR_EXCESS`]. As it is without finite estimates, or with fewer than twenty clusters.
+pub fn with_robust_errors(data: &MixedData, fit: MixedFit) -> MixedFit {
+    match data.clusters() {
+        Some((name, of_cell)) => with_errors_over(data, fit, Clusters { name, of_cell }, None),
+        None => fit,
+    }
+}
+
+/// As [`with_robust_errors`] over the caller's clusters; with a reason, whatever the model's errors are.
+pub(crate) fn with_errors_over(
+    data: &MixedData,
+    mut fit: MixedFit,
+    clusters: Clusters<'_>,
+    reason: Option<&str>,
+) -> MixedFit {
+    let Ok(found) = sandwich(data, &fit, clusters.of_cell) else { return fit };
+    let count = fit.at.len() - data.columns();
+    let error = |index: usize| found.joint[count + index][count + index].max(0.0).sqrt();
+    let name = clusters.name;
+    let excess = fit.coefficients.iter().enumerate().filter_map(|(index, one)| {
+        let (model, robust) = (one.standard_error?, error(index));
+        Some((robust / model, one, model, robust))
+    });
+    let Some((ratio, one, model, robust)) = excess.max_by(|left, right| left.0.total_cmp(&right.0)) else { return fit };
+    let reason = match reason {
+        Some(reason) => reason.to_owned(),
+        None if ratio > 1.0 + ERROR_EXCESS => format!(
+            "{} has {model:.4} by the model and {robust:.4} by the scatter between groups of {name}, so something varies that the \
+             model holds equal",
+            one.name
+        ),
+        None => return fit,
     };
-    fit.coefficients.iter().zip(robust).filter_map(compare).collect()
+    if (0..fit.coefficients.len()).any(|index| !(error(index) > 0.0 && error(index).is_finite())) {
+        return fit;
+    }
+    fit.errors = Errors::Robust;
+    let degrees_of_freedom = found.clusters as f64 - 1.0;
+    fit.robust = Some(RobustBasis { group: name.to_owned(), clusters: found.clusters, degrees_of_freedom, reason });
+    for index in 0..fit.coefficients.len() {
+        let z = fit.coefficients[index].estimate.map(|estimate| estimate / error(index));
+        let p = z.map(|z| fit.two_sided(z));
+        let one = &mut fit.coefficients[index];
+        one.standard_error_model = one.standard_error.replace(error(index));
+        (one.z, one.p) = (z, p);
+    }
+    fit.covariance = found.joint[count..].iter().map(|row| row[count..].to_vec()).collect();
+    fit.joint = found.joint;
+    fit
 }

@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 
 use super::data::MixedData;
+use super::design::{DesignColumn, INTERCEPT};
 use super::diagnosis::MixedDiagnosis;
 use crate::glmm::GlmmData;
 use crate::glmm::separation::by_fixed_effects;
@@ -39,4 +40,28 @@ pub(super) fn separation(data: &MixedData) -> Option<MixedDiagnosis> {
         columns: names.map(|(column, _)| column.name.clone()).collect(),
         complete: found.overlapping.iter().all(|overlapping| !overlapping),
     })
+}
+
+/// By coefficient, the unit of its log-F prior: 1 for separated columns of 0 and 1, the standard deviation of other separated columns, 0 for
+/// all that is not separated and for the intercept, whose prior would pull the share of right answers to a half.
+pub(super) fn separated_units(data: &MixedData, separation: &MixedDiagnosis) -> Vec<f64> {
+    let MixedDiagnosis::Separation { columns, .. } = separation else { return vec![0.0; data.columns()] };
+    let of = |(index, column): (usize, &DesignColumn)| {
+        if column.name == INTERCEPT || !columns.contains(&column.name) {
+            return 0.0;
+        }
+        let fixed = &data.fixed;
+        let value = |cell: usize| -> f64 {
+            (0..=index).map(|inner| fixed.from_caller.get(inner, index) * fixed.cell(cell)[inner]).sum()
+        };
+        let near = |value: f64, whole: f64| (value - whole).abs() < 1e-6;
+        if (0..data.cells()).all(|cell| near(value(cell), 0.0) || near(value(cell), 1.0)) {
+            return 1.0;
+        }
+        let rows = data.rows as f64;
+        let mean = (0..data.cells()).map(|cell| data.weight[cell] * value(cell)).sum::<f64>() / rows;
+        let squares = (0..data.cells()).map(|cell| data.weight[cell] * (value(cell) - mean).powi(2)).sum::<f64>();
+        (squares / rows).sqrt()
+    };
+    data.columns.iter().enumerate().map(of).collect()
 }

@@ -2,7 +2,7 @@
 use super::data::MixedData;
 use super::diagnosis::MixedDiagnosis;
 use super::layout::Layout;
-use super::result::{GroupModes, Method, MixedCoefficient, MixedFit, RandomEffect};
+use super::result::{Errors, GroupModes, Method, MixedCoefficient, MixedFit, RandomEffect};
 use super::search::Minimum;
 use super::theta::Theta;
 use crate::distribution::normal_two_sided;
@@ -16,6 +16,9 @@ const NEAR: f64 = 0.05;
 
 /// Standard deviations beyond which outcomes say little, in log odds.
 const LARGE: f64 = 8.0;
+
+/// The same for quadrature, which still has the likelihood of groups that nearly always agree.
+const LARGE_BY_QUADRATURE: f64 = 20.0;
 
 /// Groups below which variances are rough.
 const FEW: usize = 10;
@@ -40,6 +43,7 @@ pub(super) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
         name: name.clone(),
         estimate: None,
         standard_error: None,
+        standard_error_model: None,
         standard_error_fixed_theta: None,
         z: None,
         p: None,
@@ -55,6 +59,8 @@ pub(super) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
         cells: data.cells(),
         coefficients: data.columns.iter().map(|column| coefficient(&column.name)).collect(),
         dropped: data.dropped.clone(),
+        errors: Errors::Model,
+        robust: None,
         covariance: Vec::new(),
         covariance_fixed_theta: Vec::new(),
         random: Vec::new(),
@@ -71,12 +77,24 @@ pub(super) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
         diagnoses,
         at: Vec::new(),
         joint: Vec::new(),
+        units: Vec::new(),
         modes: Vec::new(),
     }
 }
 
+/// A fit whose numbers are refused, with the reasons before all other diagnoses.
+pub(crate) fn refused(data: &MixedData, fit: &MixedFit, mut reasons: Vec<MixedDiagnosis>) -> MixedFit {
+    let first = reasons.remove(0);
+    let empty = without_estimates(data, fit.method, first);
+    let others = fit.diagnoses.iter().filter(|one| !one.is_fatal() && !empty.diagnoses.contains(one)).cloned();
+    reasons.extend(others);
+    let mut refused = MixedFit { prior: fit.prior.clone(), evaluations: fit.evaluations, ..empty };
+    refused.diagnoses.splice(1..1, reasons);
+    refused
+}
+
 impl Summary<'_> {
-    pub(super) fn binomial(&self, method: Method, prior: Option<f64>, conditional_deviance: f64) -> MixedFit {
+    pub(super) fn binomial(&self, method: Method, units: Vec<f64>, conditional_deviance: f64) -> MixedFit {
         let columns = self.data.columns();
         let count = self.theta.len();
         // (theta, the caller's coefficients) from (theta, coefficients of the orthonormal columns).
@@ -96,9 +114,10 @@ impl Summary<'_> {
         let fixed_theta = self.fixed_theta(1.0);
         let beta = self.data.fixed.to_caller.times(&self.minimum.at[count..]);
         let mut fit = self.common(method, &beta, covariance, fixed_theta, 1.0, count + columns);
-        fit.prior = prior.map(|scale| {
-            format!("normal({scale}) on every fixed effect but the intercept, per standard deviation of its column")
-        });
+        let with_prior = self.data.columns.iter().zip(&units).filter(|(_, unit)| **unit > 0.0);
+        let names: Vec<&str> = with_prior.map(|(column, _)| column.name.as_str()).collect();
+        fit.prior = (!names.is_empty()).then(|| format!("log-F(1,1) on {}", names.join(", ")));
+        fit.units = units;
         fit.joint = joint;
         fit.conditional_deviance = Some(conditional_deviance);
         fit
@@ -140,6 +159,7 @@ impl Summary<'_> {
                 name: column.name.clone(),
                 estimate: Some(beta[index]),
                 standard_error: error,
+                standard_error_model: None,
                 standard_error_fixed_theta: Some(fixed_theta[index][index].sqrt()),
                 z,
                 p: z.map(normal_two_sided),
@@ -149,7 +169,7 @@ impl Summary<'_> {
         let decrease: f64 =
             0.5 * slope.iter().zip(&self.minimum.gradient).map(|(step, slope)| step * slope).sum::<f64>();
         let mut diagnoses = of_data(data);
-        let random = self.random(deviation, &mut diagnoses);
+        let random = self.random(method, deviation, &mut diagnoses);
         let singular = diagnoses.iter().any(MixedDiagnosis::is_singular);
         let coefficients: Vec<MixedCoefficient> = coefficients.collect();
         if coefficients.iter().any(|one| one.standard_error.is_none()) {
@@ -169,6 +189,8 @@ impl Summary<'_> {
             cells: data.cells(),
             coefficients,
             dropped: data.dropped.clone(),
+            errors: Errors::Model,
+            robust: None,
             covariance,
             covariance_fixed_theta: fixed_theta,
             random,
@@ -185,14 +207,16 @@ impl Summary<'_> {
             diagnoses,
             at: self.minimum.at.clone(),
             joint: Vec::new(),
+            units: Vec::new(),
             modes: self.group_modes(),
         }
     }
 
     /// Covariances of the random effects; what is on the border is said.
-    fn random(&self, deviation: f64, diagnoses: &mut Vec<MixedDiagnosis>) -> Vec<RandomEffect> {
+    fn random(&self, method: Method, deviation: f64, diagnoses: &mut Vec<MixedDiagnosis>) -> Vec<RandomEffect> {
         let lambda = self.theta.factors(&self.minimum.at[..self.theta.len()]);
         let mut found = Vec::new();
+        let largest = if method == Method::Quadrature { LARGE_BY_QUADRATURE } else { LARGE };
         for (grouping, lambda) in self.data.groupings.iter().zip(&lambda) {
             for block in &grouping.blocks {
                 let size = block.columns.len();
@@ -214,7 +238,7 @@ impl Summary<'_> {
                         .then(|| if row == column { 1.0 } else { (covariance[row][column] / whole).clamp(-1.0, 1.0) })
                 };
                 let terms: Vec<String> = block.columns.iter().map(|column| column.name.clone()).collect();
-                self.border(grouping, block, &at, &sd, &terms, diagnoses);
+                self.border(grouping, block, &at, &sd, &terms, largest, diagnoses);
                 let correlation = (size > 1 && !block.independent)
                     .then(|| (0..size).map(|row| (0..size).map(|column| entry(row, column)).collect()).collect());
                 let (group, groups) = (grouping.name.clone(), grouping.levels.len());
@@ -231,6 +255,7 @@ impl Summary<'_> {
         at: &impl Fn(usize, usize) -> f64,
         sd: &[f64],
         terms: &[String],
+        largest: f64,
         diagnoses: &mut Vec<MixedDiagnosis>,
     ) {
         let group = grouping.name.clone();
@@ -249,7 +274,7 @@ impl Summary<'_> {
                 let detail = format!("{term} is nearly determined by the effects before it");
                 diagnoses.push(MixedDiagnosis::NearBorder { group: group.clone(), detail });
             }
-            if self.data.family == super::data::Family::Binomial && whole > LARGE {
+            if self.data.family == super::data::Family::Binomial && whole > largest {
                 diagnoses.push(MixedDiagnosis::LargeVariance { group: group.clone(), term: term.clone(), sd: sd[row] });
             }
         }

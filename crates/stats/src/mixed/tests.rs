@@ -8,7 +8,7 @@ use super::layout::Layout;
 use super::*;
 
 /// Rows of 4 models and 2 variants on items within templates, one numeric covariate a row.
-pub(super) fn simulated(templates: usize, items: usize, seed: u64) -> Frame {
+pub(crate) fn simulated(templates: usize, items: usize, seed: u64) -> Frame {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut template, mut item, mut model, mut variant, mut prompt) = (vec![], vec![], vec![], vec![], vec![]);
     let (mut gamma, mut correct, mut latency) = (vec![], vec![], vec![]);
@@ -85,7 +85,7 @@ fn gradients_are_exact() {
         let binomial = data(&format!("correct {design}"), &frame, Family::Binomial).unwrap();
         let layout = Layout::new(&binomial).unwrap();
         let mut criterion = Laplace::new(&binomial, &layout);
-        criterion.precision[0] = 0.7;
+        criterion.units[0] = 0.7;
         let count = criterion.theta.len();
         let at: Vec<f64> = (0..count + binomial.columns())
             .map(|index| 0.6 - 0.25 * (index % 4) as f64 - 0.01 * index as f64)
@@ -194,10 +194,52 @@ fn separated_effects_have_no_estimate_but_a_penalised_one() {
     assert!(!refused.is_usable() && refused.minus_two_log_likelihood.is_none());
     let MixedDiagnosis::Separation { columns, complete } = &refused.diagnoses[0] else { panic!("{refused:?}") };
     assert_eq!((columns.as_slice(), *complete), (["modelm2".to_owned()].as_slice(), false));
-    let penalised = fit(&data, &MixedOptions { prior: Some(2.5), ..MixedOptions::default() }).unwrap();
+    let penalised = fit(&data, &MixedOptions { penalised: true, ..MixedOptions::default() }).unwrap();
     let estimate = penalised.coefficient("modelm2").unwrap().estimate.unwrap();
     assert!(penalised.converged && estimate > 2.0 && estimate < 15.0, "{penalised:?}");
-    assert!(penalised.prior.unwrap().contains("normal(2.5)"));
+    assert_eq!(penalised.prior.as_deref(), Some("log-F(1,1) on modelm2"));
+    // Where nothing is separated there is nothing to penalise.
+    let data = self::data("correct ~ model + (1|template)", &frame, Family::Binomial).unwrap();
+    let plain = fit(&data, &MixedOptions { penalised: true, ..MixedOptions::default() }).unwrap();
+    assert_eq!(plain.prior, None);
+    assert_eq!(plain, fit(&data, &MixedOptions::default()).unwrap());
+}
+
+/// Reference: own Python (numpy, scipy 1.x), the likelihood by 80 Gauss-Hermite points a group plus the log-F(1,1) penalty
+/// `b / 2 - log(1 + exp(b))` of the separated coefficient (Greenland and Mansournia 2015), Nelder-Mead to 1e-12, ends of the profile by
+/// `brentq`, p by chi-squared of one degree of freedom.
+#[test]
+fn a_separated_effect_has_the_profile_of_its_penalised_likelihood() {
+    let (mut group, mut flag, mut correct) = (vec![], vec![], vec![]);
+    for g in 0..14 {
+        for r in 0..8 {
+            let flagged = r == 0 && g < 4;
+            group.push(format!("g{g}"));
+            flag.push(f64::from(u8::from(flagged)));
+            correct.push(f64::from(u8::from(flagged || (7 * r + 3 * g * g) % 11 < 1 + 2 * (g % 5))));
+        }
+    }
+    assert_eq!(correct.iter().sum::<f64>(), 48.0);
+    let mut frame = Frame::new();
+    frame.texts("group", group.iter().map(String::as_str)).unwrap();
+    frame.number("flag", flag).unwrap();
+    frame.number("correct", correct).unwrap();
+    let data = data("correct ~ flag + (1|group)", &frame, Family::Binomial).unwrap();
+    let options = MixedOptions { penalised: true, integral: IntegralChoice::Quadrature, ..MixedOptions::default() };
+    let fitted = fit(&data, &options).unwrap();
+    let near =
+        |found: f64, reference: f64, reach: f64| assert!((found - reference).abs() < reach, "{found} {reference}");
+    near(fitted.coefficients[0].estimate.unwrap(), -0.44290785, 1e-4);
+    near(fitted.coefficients[1].estimate.unwrap(), 2.97668377, 1e-4);
+    near(fitted.random[0].sd[0], 0.97736861, 1e-4);
+    near(fitted.minus_two_log_likelihood.unwrap(), 142.93217386, 1e-5);
+    let interval = profile_interval(&data, &fitted, "flag", 0.95).unwrap();
+    near(interval.low.unwrap(), 0.48683187, 1e-3);
+    near(interval.high.unwrap(), 7.98166261, 1e-3);
+    near(profile_p(&data, &fitted, "flag").unwrap(), 0.01536386, 1e-5);
+    // The interval of the level of p ends at 0.
+    let through = profile_interval(&data, &fitted, "flag", 1.0 - 0.01536386).unwrap();
+    near(through.low.unwrap(), 0.0, 1e-3);
 }
 
 #[test]

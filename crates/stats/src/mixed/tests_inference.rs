@@ -1,6 +1,7 @@
 //! Tests of what is said about a fit.
 use super::tests::{data, simulated};
 use super::*;
+use crate::distribution::student_two_sided;
 
 #[test]
 fn profile_ends_are_where_the_likelihood_says() {
@@ -82,16 +83,34 @@ fn contrasts_are_differences_of_coefficients() {
 #[test]
 fn a_missing_slope_shows_in_the_robust_error() {
     let frame = simulated(60, 12, 15);
-    let warned = |formula: &str| {
+    let fitted = |formula: &str| {
         let data = data(formula, &frame, Family::Binomial).unwrap();
         let fitted = fit(&data, &MixedOptions::default()).unwrap();
-        let warnings: Vec<String> = small_errors(&data, &fitted).iter().map(ToString::to_string).collect();
-        (fitted.coefficient("variantsymbolic").unwrap().standard_error.unwrap(), warnings)
+        (fitted.clone(), with_robust_errors(&data, fitted), data)
     };
-    let (small, warnings) = warned("correct ~ variant + (1|template)");
-    assert!(warnings.iter().any(|text| text.contains("variantsymbolic has")), "{warnings:?}");
-    let (large, warnings) = warned("correct ~ variant + (1+variant|template)");
-    assert!(large > 1.3 * small && warnings.is_empty(), "{small} {large} {warnings:?}");
+    let (model, robust, data) = fitted("correct ~ variant + (1|template)");
+    let (one, other) = (&model.coefficients[1], &robust.coefficients[1]);
+    assert_eq!((model.errors, robust.errors), (Errors::Model, Errors::Robust));
+    assert_eq!((other.estimate, other.standard_error_model), (one.estimate, one.standard_error));
+    let error = other.standard_error.unwrap();
+    assert!(error > 1.2 * one.standard_error.unwrap(), "{one:?} {other:?}");
+    let basis = robust.robust.as_ref().unwrap();
+    assert_eq!((basis.clusters, basis.degrees_of_freedom, basis.group.as_str()), (60, 59.0, "template"));
+    assert!(basis.reason.starts_with("variantsymbolic has"), "{}", basis.reason);
+    // Student's t with 59 degrees of freedom: the quantile from a table is 2.0010.
+    let (low, high) = robust.wald_interval(other, 0.95).unwrap();
+    assert!(((high - low) / (2.0 * error) - 2.0010).abs() < 1e-4);
+    let p = student_two_sided(other.estimate.unwrap() / error, 59.0);
+    assert!((other.p.unwrap() - p).abs() < 1e-12 && other.p > one.p);
+    // Everything made from the fit has these errors: contrasts, and differences of accuracies.
+    let contrast = contrasts(&robust, &[("x".to_owned(), vec![("variantsymbolic".to_owned(), 1.0)])], 0.95).unwrap();
+    assert!((contrast[0].standard_error - error).abs() < 1e-12 && (contrast[0].p - p).abs() < 1e-12);
+    let difference =
+        |fit: &MixedFit| marginal(&data, fit, Some("variant"), 0.95).unwrap().differences[0].standard_error;
+    assert!(difference(&robust) > 1.2 * difference(&model));
+    // A slope is what varies: with it the model's errors stand.
+    let (_, with_slope, _) = fitted("correct ~ variant + (1+variant|template)");
+    assert_eq!((with_slope.errors, &with_slope.robust), (Errors::Model, &None));
 }
 
 #[test]
@@ -113,52 +132,41 @@ fn predictions_are_calibrated() {
     assert!((base.population - levels[0].mean).abs() < 1e-9);
 }
 
+/// Reference: own Python (numpy, scipy), the likelihood of each group by 100 Gauss-Hermite points, its scores and Hessian in (intercept, effect,
+/// SD) by differences, sandwich with G / (G - 1), `scipy.stats.t` with G - 1 degrees of freedom.
 #[test]
-fn the_maximal_model_has_slopes_of_what_repeats() {
-    let frame = simulated(20, 3, 17);
-    let fixed = Terms::intercept().with("variant").with("gamma");
-    let (formula, notes) = maximal_formula(&frame, "correct", &fixed, &["template"]).unwrap();
-    assert_eq!(formula.to_string(), "correct ~ variant + gamma + (1 + variant | template)");
-    assert!(notes.iter().any(|note| note.contains("gamma does not vary by template: it is a covariate")), "{notes:?}");
-    // Many levels vary by groups of their own.
-    let (formula, _) = maximal_formula(&frame, "correct", &Terms::intercept().with("model"), &["template"]).unwrap();
-    assert_eq!(formula.to_string(), "correct ~ model + (1 | template) + (1 | model:template)");
-    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial).unwrap();
-    assert!(chosen.fit.is_usable() && !chosen.fit.singular, "{:?}", chosen.steps);
-    // One base question and many variants of it: the study's own design keeps its random intercept.
-    let mut study = Frame::new();
-    let rows = 40 * 11;
-    let ids: Vec<String> = (0..rows).map(|row| format!("t{}", row / 11)).collect();
-    study.texts("cluster", ids.iter().map(String::as_str)).unwrap();
-    study.number("variant", (0..rows).map(|row| f64::from(u8::from(row % 11 > 0))).collect()).unwrap();
-    study.number("correct", (0..rows).map(|row| f64::from(u8::from(row * row % 7 < 4))).collect()).unwrap();
-    let (formula, notes) =
-        maximal_formula(&study, "correct", &Terms::intercept().with("variant"), &["cluster"]).unwrap();
-    assert_eq!(formula.to_string(), "correct ~ variant + (1 | cluster)", "{notes:?}");
-    // Nothing repeats.
-    let mut once = Frame::new();
-    let items: Vec<String> = (0..50).map(|row| format!("q{row}")).collect();
-    once.texts("item", items.iter().map(String::as_str)).unwrap();
-    let error = maximal_formula(&once, "correct", &Terms::intercept(), &["item"]).unwrap_err().to_string();
-    assert!(error.contains("nothing repeats within item"), "{error}");
-}
-
-#[test]
-fn a_singular_model_steps_down_and_says_so() {
-    // Variants do not differ between templates: no slope.
+fn robust_errors_are_the_sandwich_of_the_groups_scores() {
+    let (mut group, mut x, mut correct) = (vec![], vec![], vec![]);
+    for g in 0..24 {
+        for r in 0..10 {
+            let shift = if r % 2 == 0 {
+                0
+            } else if g % 3 == 0 {
+                -3
+            } else {
+                5
+            };
+            group.push(format!("g{g}"));
+            x.push(f64::from(r % 2));
+            correct.push(f64::from(u8::from((7 * r + 3 * g * g) % 11 < 3 + g % 5 + shift)));
+        }
+    }
+    assert_eq!(correct.iter().sum::<f64>(), 139.0);
     let mut frame = Frame::new();
-    let rows = 30 * 40;
-    let templates: Vec<String> = (0..rows).map(|row| format!("t{}", row / 40)).collect();
-    frame.texts("template", templates.iter().map(String::as_str)).unwrap();
-    frame.texts("variant", (0..rows).map(|row| if row % 40 < 20 { "base" } else { "symbolic" })).unwrap();
-    // As many right answers in every template and variant but for the template's level.
-    let right = |row: usize| f64::from(u8::from(row % 20 < 6 + row / 40 % 9));
-    frame.number("correct", (0..rows).map(right).collect()).unwrap();
-    let formula: Formula = "correct ~ variant + (1+variant|template)".parse().unwrap();
-    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial).unwrap();
-    assert_eq!(chosen.formula.to_string(), "correct ~ variant + (1 | template)", "{:?}", chosen.steps);
-    assert!(!chosen.steps.is_empty() && chosen.steps[0].contains("template"), "{:?}", chosen.steps);
-    assert!(!chosen.fit.singular);
-    let text = method_paragraph(&chosen.data, &chosen.fit, 0.95);
-    assert!(text.contains("30 levels of template") && text.contains("95 % Wald"), "{text}");
+    frame.texts("group", group.iter().map(String::as_str)).unwrap();
+    frame.number("x", x).unwrap();
+    frame.number("correct", correct).unwrap();
+    let data = data("correct ~ x + (1|group)", &frame, Family::Binomial).unwrap();
+    let options = MixedOptions { integral: IntegralChoice::Quadrature, ..MixedOptions::default() };
+    let found = with_robust_errors(&data, fit(&data, &options).unwrap());
+    let near =
+        |found: f64, reference: f64, reach: f64| assert!((found - reference).abs() < reach, "{found} {reference}");
+    let effect = &found.coefficients[1];
+    near(effect.estimate.unwrap(), 0.91328318, 1e-5);
+    near(effect.standard_error_model.unwrap(), 0.28991249, 1e-5);
+    near(effect.standard_error.unwrap(), 0.35333502, 1e-5);
+    near(effect.p.unwrap(), 0.01656521, 1e-5);
+    let (low, high) = found.wald_interval(effect, 0.95).unwrap();
+    near(low, 0.18235399, 1e-4);
+    near(high, 1.64421236, 1e-4);
 }

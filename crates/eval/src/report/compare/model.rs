@@ -7,11 +7,8 @@ use serde::Serialize;
 use super::p_sentence;
 use super::pairing::Pair;
 use super::scores::ItemScore;
-use earnest_stats::glmm::wald_interval;
-use earnest_stats::mixed::{
-    ChosenModel, Family, Frame, Method, MixedDiagnosis, MixedError, Terms, fit_stepping_down, marginal,
-    maximal_formula, small_errors,
-};
+use earnest_stats::analysis::default_model;
+use earnest_stats::mixed::{Errors, Frame, Method, MixedError, Terms, marginal};
 
 /// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
 const MOST_ANSWERS: usize = 200_000;
@@ -52,6 +49,11 @@ pub struct FittedModel {
     pub odds_ratio_interval: (f64, f64),
     /// Wald test of the odds ratio.
     pub p: f64,
+    /// Origin of the standard errors behind intervals and p: the model, or the scatter between clusters.
+    pub errors: Errors,
+    /// Reason for robust errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors_reason: Option<String>,
     /// Difference of accuracies, averaged over the random effects, with its 95 % interval.
     pub difference: f64,
     pub interval: (f64, f64),
@@ -94,6 +96,9 @@ impl PairedModel {
                     p_sentence(model.p),
                     100.0 * model.difference,
                 );
+                if let Some(reason) = &model.errors_reason {
+                    text.push_str(&format!(" Errors are robust: {reason}."));
+                }
                 if !model.left_out.is_empty() {
                     text.push_str(&format!(" Simpler than the maximal model: {}.", model.left_out.join("; ")));
                 }
@@ -157,27 +162,17 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
         return Ok(PairedModel::NotFitted { reason: format!("{counted} too few for one") });
     }
     let frame = frame(pairs)?;
-    let (formula, mut choice) = maximal_formula(&frame, "correct", &Terms::intercept().with(RUN), &GROUPS)?;
-    let ChosenModel { data, fit, steps, .. } = fit_stepping_down(&formula, &frame, Family::Binomial)?;
-    let why = |step: &String| step.rsplit_once(": ").map_or(step.clone(), |(why, _)| why.to_owned());
-    let left_out = steps.iter().map(why).collect();
-    choice.extend(steps);
-    if !fit.is_usable() {
-        let reasons: Vec<String> = fit.diagnoses.iter().filter(|one| one.is_fatal()).map(ToString::to_string).collect();
-        return Ok(PairedModel::NotFitted { reason: reasons.join("; ") });
+    let model = default_model(&frame, "correct", &Terms::intercept().with(RUN), &GROUPS)?;
+    if let Some(reason) = model.refusal() {
+        return Ok(PairedModel::NotFitted { reason });
     }
-    // Nothing simpler is left: the numbers would be the approximation's, not the data's.
-    if let Some(large) = fit.diagnoses.iter().find(|one| matches!(one, MixedDiagnosis::LargeVariance { .. })) {
-        return Ok(PairedModel::NotFitted { reason: large.to_string() });
-    }
-    let averaged = marginal(&data, &fit, Some(RUN), LEVEL)?;
+    let (data, fit) = (&model.data, &model.fit);
+    let averaged = marginal(data, fit, Some(RUN), LEVEL)?;
     let effect = fit.coefficients.iter().find(|one| one.name == format!("{RUN}B"));
-    let numbers = effect.and_then(|one| Some((one.estimate?, one.standard_error?, one.p?)));
-    let ([found], Some((estimate, error, p))) = (&averaged.differences[..], numbers) else {
+    let numbers = effect.and_then(|one| Some((one.estimate?, fit.wald_interval(one, LEVEL)?, one.p?)));
+    let ([found], Some((estimate, (low, high), p))) = (&averaged.differences[..], numbers) else {
         return Err(MixedError::NotEstimated { reason: "the runs have no difference to estimate".to_owned() });
     };
-    let (low, high) = wald_interval(estimate, error, LEVEL)
-        .map_err(|error| MixedError::NotEstimated { reason: error.to_string() })?;
     let random = fit.random.iter().flat_map(|effect| {
         effect.terms.iter().zip(&effect.sd).map(|(term, sd)| (format!("{term} by {}", effect.group), *sd))
     });
@@ -188,11 +183,13 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
         odds_ratio: estimate.exp(),
         odds_ratio_interval: (low.exp(), high.exp()),
         p,
+        errors: fit.errors,
+        errors_reason: fit.robust.as_ref().map(|robust| robust.reason.clone()),
         difference: found.difference,
         interval: (found.low, found.high),
         random: random.collect(),
-        warnings: fit.diagnoses.iter().chain(&small_errors(&data, &fit)).map(ToString::to_string).collect(),
-        choice,
-        left_out,
+        warnings: fit.diagnoses.iter().map(ToString::to_string).collect(),
+        choice: model.choice.clone(),
+        left_out: model.left_out.clone(),
     })))
 }

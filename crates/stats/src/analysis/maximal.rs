@@ -1,13 +1,7 @@
-//! The default model: the maximal random effects that a design supports, stepped down where the fit is singular.
+//! The maximal random effects that a design supports.
 use std::collections::HashMap;
 
-use super::MixedError;
-use super::data::{Family, MixedData};
-use super::diagnosis::MixedDiagnosis;
-use super::fit::{MixedOptions, fit};
-use super::formula::{Formula, RandomTerm, Terms};
-use super::frame::{Column, Frame};
-use super::result::MixedFit;
+use crate::mixed::{Column, Formula, Frame, MixedError, RandomTerm, Terms};
 
 /// Levels up to which a factor's effects vary by slopes of their own; more vary by `(1 | factor:group)`, whose one variance
 /// does not grow with the levels.
@@ -20,24 +14,6 @@ const GROUPS: usize = 5;
 
 /// Different values up to which a number is a condition and not a covariate.
 const MOST_VALUES: usize = 10;
-
-/// Standard deviation of intercepts, in log odds, beyond which groups are nearly all right or all wrong, and the mean number of
-/// answers a group below which such a deviation cannot be estimated.
-const ALL_OR_NOTHING: f64 = 3.5;
-const FEW_ANSWERS: usize = 4;
-
-/// Steps down from the maximal model.
-const MOST_STEPS: usize = 12;
-
-/// A model that was chosen, with what was chosen and why.
-#[derive(Debug, Clone)]
-pub struct ChosenModel {
-    pub formula: Formula,
-    pub data: MixedData,
-    pub fit: MixedFit,
-    /// Sentences about the design and every step down.
-    pub steps: Vec<String>,
-}
 
 /// The maximal formula for a design: random intercepts of every group that repeats, and slopes of every fixed effect that varies
 /// within groups and repeats there. `groups` are the candidate grouping columns, the widest first.
@@ -171,116 +147,4 @@ fn support(frame: &Frame, names: &[&str], groups: &[u32]) -> Result<Support, Mix
         return Ok(Support::None("too few of its levels repeat there"));
     }
     Ok(if widest > MOST_SLOPES { Support::Wide } else { Support::Slope })
-}
-
-/// Fits a formula, and while it is singular a simpler one: perfectly correlated effects become uncorrelated, effects without
-/// variation are left out, from the last term to the first. Fixed effects stay.
-pub fn fit_stepping_down(formula: &Formula, frame: &Frame, family: Family) -> Result<ChosenModel, MixedError> {
-    let mut formula = formula.clone();
-    let mut steps = Vec::new();
-    loop {
-        let data = MixedData::new(&formula, frame, family)?;
-        let fitted = fit(&data, &MixedOptions::default())?;
-        let next = if fitted.is_usable() && steps.len() < MOST_STEPS { simpler(&formula, &fitted) } else { None };
-        match next {
-            Some((next, why)) => {
-                steps.push(format!("{why}: {next}"));
-                formula = next;
-            }
-            None => return Ok(ChosenModel { formula, data, fit: fitted, steps }),
-        }
-    }
-}
-
-/// The next simpler formula and the reason.
-fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<(Formula, String)> {
-    let place_of = |group: &str, terms: &[String]| {
-        formula.random.iter().rposition(|term| {
-            let intercept = terms.iter().any(|name| name == super::INTERCEPT);
-            term.group_name() == group && (!intercept || term.effects.intercept)
-        })
-    };
-    if formula.random.len() > 1
-        && let Some(effect) = fitted.random.iter().find(|effect| is_all_or_nothing(effect, fitted.rows))
-        && let Some(place) = place_of(&effect.group, &effect.terms)
-        && formula.random[place].effects.terms.is_empty()
-    {
-        let mut next = formula.clone();
-        next.random.remove(place);
-        let group = &effect.group;
-        let why = format!(
-            "nearly all of {group} are all right or all wrong, so with so few answers each their variance has no usable estimate, \
-             and they are left out"
-        );
-        return Some((next, why));
-    }
-    for diagnosis in fitted.diagnoses.iter().rev() {
-        match diagnosis {
-            MixedDiagnosis::ZeroVariance { group, term } => {
-                let Some(place) = place_of(group, std::slice::from_ref(term)) else { continue };
-                let mut next = formula.clone();
-                let own = &mut next.random[place];
-                if term == super::INTERCEPT {
-                    // The last random effect stays: a model without any is another kind.
-                    if !own.effects.terms.is_empty() || formula.random.len() == 1 {
-                        continue;
-                    }
-                    next.random.remove(place);
-                    return Some((
-                        next,
-                        format!("the groups of {group} do not vary, so its random effect is left out"),
-                    ));
-                }
-                let (name, rest) = without_effect(&own.effects, term)?;
-                own.effects = rest;
-                own.independent &= !own.effects.terms.is_empty();
-                return Some((next, format!("{name} does not vary by {group} and is left out there")));
-            }
-            MixedDiagnosis::PerfectCorrelation { group, terms } => {
-                let Some(place) = place_of(group, terms) else { continue };
-                let mut next = formula.clone();
-                if next.random[place].independent {
-                    continue;
-                }
-                next.random[place].independent = true;
-                return Some((
-                    next,
-                    format!("effects by {group} are perfectly correlated, so correlations are left out"),
-                ));
-            }
-            _ => {}
-        }
-    }
-    // A variance that the data cannot show, while another random effect is left. Slopes stay: without them errors are too small.
-    for diagnosis in &fitted.diagnoses {
-        let MixedDiagnosis::LargeVariance { group, term, .. } = diagnosis else { continue };
-        let Some(place) = place_of(group, std::slice::from_ref(term)) else { continue };
-        if formula.random.len() > 1 && formula.random[place].effects.terms.is_empty() {
-            let mut next = formula.clone();
-            next.random.remove(place);
-            return Some((
-                next,
-                format!("nearly every group of {group} is all right or all wrong, so its random effect is left out"),
-            ));
-        }
-    }
-    None
-}
-
-/// True for intercepts of groups of few answers that nearly always agree.
-fn is_all_or_nothing(effect: &super::RandomEffect, rows: usize) -> bool {
-    effect.terms.len() == 1 && effect.sd[0] > ALL_OR_NOTHING && rows < FEW_ANSWERS * effect.groups
-}
-
-/// The product whose columns include one of a name, and the effects without it.
-fn without_effect(effects: &Terms, column: &str) -> Option<(String, Terms)> {
-    // Interactions have the longest names, so the longest match is the product itself.
-    let parts = column.split(':').count();
-    let matches = |term: &&Vec<usize>| {
-        term.len() == parts
-            && term.iter().zip(column.split(':')).all(|(&index, part)| part.starts_with(&effects.variables[index]))
-    };
-    let term = effects.terms.iter().filter(matches).max_by_key(|term| effects.name(term).len())?;
-    let name = effects.name(term);
-    Some((name.clone(), effects.dropped(&name)?))
 }

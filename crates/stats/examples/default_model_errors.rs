@@ -1,0 +1,148 @@
+//! False positives and refusals of the default mixed model where nothing differs, in simulated designs with few right answers, or with
+//! questions that all runs answer alike. One line a design.
+//! `cargo run --release -p earnest-stats --example default_model_errors [SETS] [SEED]`
+use earnest_stats::analysis::default_model;
+use earnest_stats::mixed::{Column, Errors, Frame, Terms, marginal};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Templates with questions that every run answers; the first question of a template is the original, the others are variants.
+struct Design {
+    name: &'static str,
+    templates: usize,
+    questions: usize,
+    runs: usize,
+    /// Log odds of a right answer where both deviations are 0.
+    level: f64,
+    /// Standard deviations of templates and of questions, in log odds.
+    template_sd: f64,
+    question_sd: f64,
+}
+
+const DESIGNS: [Design; 6] = [
+    Design {
+        name: "questions of SD 5, 3 runs",
+        templates: 100,
+        questions: 11,
+        runs: 3,
+        level: -1.0,
+        template_sd: 1.0,
+        question_sd: 5.0,
+    },
+    Design {
+        name: "1.5 % right, alike within a question, 3 runs",
+        templates: 100,
+        questions: 11,
+        runs: 3,
+        level: -8.0,
+        template_sd: 1.5,
+        question_sd: 3.0,
+    },
+    Design {
+        name: "0.6 % right, alike within a question, 4 runs",
+        templates: 100,
+        questions: 11,
+        runs: 4,
+        level: -10.5,
+        template_sd: 1.5,
+        question_sd: 4.0,
+    },
+    Design {
+        name: "1.5 % right, 2 runs",
+        templates: 100,
+        questions: 11,
+        runs: 2,
+        level: -5.0,
+        template_sd: 1.2,
+        question_sd: 0.5,
+    },
+    Design {
+        name: "30 % right, 2 runs",
+        templates: 50,
+        questions: 6,
+        runs: 2,
+        level: -1.5,
+        template_sd: 1.5,
+        question_sd: 1.0,
+    },
+    Design {
+        name: "50 % right, 4 runs",
+        templates: 25,
+        questions: 10,
+        runs: 4,
+        level: 0.0,
+        template_sd: 1.0,
+        question_sd: 1.0,
+    },
+];
+
+/// A standard normal number by the polar method (Marsaglia and Bray 1964).
+fn normal(random: &mut ChaCha8Rng) -> f64 {
+    loop {
+        let (x, y) = (2.0 * random.random::<f64>() - 1.0, 2.0 * random.random::<f64>() - 1.0);
+        let square = x * x + y * y;
+        if square > 0.0 && square < 1.0 {
+            return x * (-2.0 * square.ln() / square).sqrt();
+        }
+    }
+}
+
+fn draw(design: &Design, random: &mut ChaCha8Rng) -> Frame {
+    let (mut cluster, mut item, mut run, mut variant, mut correct) = (vec![], vec![], vec![], vec![], vec![]);
+    for template in 0..design.templates {
+        let level = design.level + design.template_sd * normal(random);
+        for question in 0..design.questions {
+            let log_odds = level + design.question_sd * normal(random);
+            for one in 0..design.runs {
+                cluster.push(format!("t{template}"));
+                item.push(format!("t{template}q{question}"));
+                run.push(format!("r{one}"));
+                variant.push(if question == 0 { "original" } else { "variant" });
+                correct.push(f64::from(u8::from(random.random::<f64>() < 1.0 / (1.0 + (-log_odds).exp()))));
+            }
+        }
+    }
+    let mut frame = Frame::new();
+    for (name, texts) in [("cluster", &cluster), ("item", &item), ("run", &run)] {
+        frame.texts(name, texts.iter().map(String::as_str)).unwrap();
+    }
+    frame.texts("variant", variant.iter().copied()).unwrap();
+    frame.number("correct", correct).unwrap();
+    frame
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let sets: usize = arguments.first().map_or(60, |text| text.parse().expect("SETS is a whole number"));
+    let seed: u64 = arguments.get(1).map_or(1, |text| text.parse().expect("SEED is a whole number"));
+    for design in &DESIGNS {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let (mut fitted, mut robust, mut found, mut farthest, mut right) = (0, 0, [0, 0], 0.0_f64, 0.0);
+        for _ in 0..sets {
+            let frame = draw(design, &mut random);
+            let Ok(Column::Number(values)) = frame.column("correct") else { unreachable!() };
+            let observed = values.iter().sum::<f64>() / values.len() as f64;
+            right += observed / sets as f64;
+            let fixed = Terms::intercept().with("run").with("variant");
+            let Ok(chosen) = default_model(&frame, "correct", &fixed, &["cluster", "item"]) else { continue };
+            let p = |name: &str| chosen.fit.coefficient(name).and_then(|one| one.p);
+            let Ok(averaged) = marginal(&chosen.data, &chosen.fit, None, 0.95) else { continue };
+            let log_odds = |share: f64| (share / (1.0 - share)).ln();
+            farthest = farthest.max((log_odds(averaged.levels[0].mean) - log_odds(observed)).abs());
+            fitted += 1;
+            robust += usize::from(chosen.fit.errors == Errors::Robust);
+            for (found, name) in found.iter_mut().zip(["runr1", "variantvariant"]) {
+                *found += usize::from(p(name).is_some_and(|p| p < 0.05));
+            }
+        }
+        let share = |count: usize| 100.0 * count as f64 / fitted.max(1) as f64;
+        println!(
+            "{}: {:.2} % right; {fitted} of {sets} sets fitted, {robust} with robust errors; p < .05 for a run in {:.1} %, for variants in \
+             {:.1} %; the mean is off by at most {farthest:.2} log odds",
+            design.name,
+            100.0 * right,
+            share(found[0]),
+            share(found[1])
+        );
+    }
+}

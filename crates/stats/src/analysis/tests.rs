@@ -1,0 +1,111 @@
+//! Tests of the default model.
+use super::*;
+use crate::mixed::tests::simulated;
+use crate::mixed::tests_refusal::{averaged, observed, rare};
+use crate::mixed::{Column, Errors, Family, Formula, Frame, Terms, method_paragraph};
+
+#[test]
+fn the_maximal_model_has_slopes_of_what_repeats() {
+    let frame = simulated(20, 3, 17);
+    let fixed = Terms::intercept().with("variant").with("gamma");
+    let (formula, notes) = maximal_formula(&frame, "correct", &fixed, &["template"]).unwrap();
+    assert_eq!(formula.to_string(), "correct ~ variant + gamma + (1 + variant | template)");
+    assert!(notes.iter().any(|note| note.contains("gamma does not vary by template: it is a covariate")), "{notes:?}");
+    // Many levels vary by groups of their own.
+    let (formula, _) = maximal_formula(&frame, "correct", &Terms::intercept().with("model"), &["template"]).unwrap();
+    assert_eq!(formula.to_string(), "correct ~ model + (1 | template) + (1 | model:template)");
+    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial).unwrap();
+    assert!(chosen.fit.is_usable() && !chosen.fit.singular, "{:?}", chosen.steps);
+    // One base question and many variants of it: the study's own design keeps its random intercept.
+    let mut study = Frame::new();
+    let rows = 40 * 11;
+    let ids: Vec<String> = (0..rows).map(|row| format!("t{}", row / 11)).collect();
+    study.texts("cluster", ids.iter().map(String::as_str)).unwrap();
+    study.number("variant", (0..rows).map(|row| f64::from(u8::from(row % 11 > 0))).collect()).unwrap();
+    study.number("correct", (0..rows).map(|row| f64::from(u8::from(row * row % 7 < 4))).collect()).unwrap();
+    let (formula, notes) =
+        maximal_formula(&study, "correct", &Terms::intercept().with("variant"), &["cluster"]).unwrap();
+    assert_eq!(formula.to_string(), "correct ~ variant + (1 | cluster)", "{notes:?}");
+    // Nothing repeats.
+    let mut once = Frame::new();
+    let items: Vec<String> = (0..50).map(|row| format!("q{row}")).collect();
+    once.texts("item", items.iter().map(String::as_str)).unwrap();
+    let error = maximal_formula(&once, "correct", &Terms::intercept(), &["item"]).unwrap_err().to_string();
+    assert!(error.contains("nothing repeats within item"), "{error}");
+}
+
+#[test]
+fn a_singular_model_steps_down_and_says_so() {
+    // Variants do not differ between templates: no slope.
+    let mut frame = Frame::new();
+    let rows = 30 * 40;
+    let templates: Vec<String> = (0..rows).map(|row| format!("t{}", row / 40)).collect();
+    frame.texts("template", templates.iter().map(String::as_str)).unwrap();
+    frame.texts("variant", (0..rows).map(|row| if row % 40 < 20 { "base" } else { "symbolic" })).unwrap();
+    // As many right answers in every template and variant but for the template's level.
+    let right = |row: usize| f64::from(u8::from(row % 20 < 6 + row / 40 % 9));
+    frame.number("correct", (0..rows).map(right).collect()).unwrap();
+    let formula: Formula = "correct ~ variant + (1+variant|template)".parse().unwrap();
+    let chosen = fit_stepping_down(&formula, &frame, Family::Binomial).unwrap();
+    assert_eq!(chosen.formula.to_string(), "correct ~ variant + (1 | template)", "{:?}", chosen.steps);
+    assert!(!chosen.steps.is_empty() && chosen.steps[0].why.contains("template"), "{:?}", chosen.steps);
+    assert!(!chosen.fit.singular);
+    let text = method_paragraph(&chosen.data, &chosen.fit, 0.95);
+    assert!(text.contains("30 levels of template") && text.contains("95 % Wald"), "{text}");
+}
+
+/// Answers of the kind that the review found accuracies of 10.5 % for, where 0.6 % are right.
+#[test]
+fn the_default_model_of_rare_answers_is_near_the_observed_shares_or_refused() {
+    for (runs, level, seed) in [(3, -9.5, 1), (3, -11.0, 2), (4, -10.0, 3)] {
+        let frame = rare(runs, level, (1.5, 3.5), seed);
+        let share = observed(&frame);
+        assert!((0.002..0.03).contains(&share), "{share}");
+        let fixed = Terms::intercept().with("run").with("variant");
+        let chosen = default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap();
+        if let Some(refusal) = chosen.refusal() {
+            assert!(refusal.contains("test the paired difference") || refusal.starts_with("separated"), "{refusal}");
+            assert!(chosen.fit.diagnoses[0].is_fatal(), "{:?}", chosen.fit.diagnoses);
+            continue;
+        }
+        assert!(chosen.fit.random.iter().all(|effect| effect.sd.iter().all(|sd| *sd < 8.0)), "{:?}", chosen.fit.random);
+        let all = averaged(&chosen.data, &chosen.fit);
+        assert!(all.low < share && share < all.high && (0.7..1.4).contains(&(all.mean / share)), "{share} {all:?}");
+    }
+}
+
+#[test]
+fn questions_that_all_runs_answer_alike_get_robust_errors() {
+    let frame = rare(3, -1.0, (1.0, 5.0), 7);
+    let fixed = Terms::intercept().with("run").with("variant");
+    let chosen = default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap();
+    assert!(!chosen.formula.to_string().contains("item"), "{:?}", chosen.choice);
+    assert!(chosen.left_out.iter().any(|why| why.contains("all right or all wrong")), "{:?}", chosen.left_out);
+    assert_eq!(chosen.fit.errors, Errors::Robust);
+    let basis = chosen.fit.robust.as_ref().unwrap();
+    assert_eq!((basis.group.as_str(), basis.clusters), ("cluster", 100));
+    let variant = chosen.fit.coefficient("variantvariant").unwrap();
+    // Three answers to a question are nearly one: the error is about the root of three times the model's.
+    let ratio = variant.standard_error.unwrap() / variant.standard_error_model.unwrap();
+    assert!((1.2..2.0).contains(&ratio), "{ratio}");
+    // Fewer than ten clusters carry no robust error, and without one there are no numbers.
+    let refused = default_model(&kept(&frame, 8), "correct", &fixed, &["cluster", "item"]).unwrap();
+    assert!(refused.left_out.iter().any(|why| why.contains("all right or all wrong")), "{:?}", refused.left_out);
+    assert!(refused.refusal().unwrap().contains("8 groups of cluster are too few"), "{:?}", refused.refusal());
+}
+
+/// The rows of the first clusters.
+fn kept(frame: &Frame, clusters: usize) -> Frame {
+    let labels = frame.as_labels("cluster").unwrap();
+    let first: Vec<String> = (0..clusters).map(|index| format!("t{index}")).collect();
+    let is_kept = |row: &usize| first.contains(&labels.levels[labels.codes[*row] as usize]);
+    let rows: Vec<usize> = (0..frame.rows()).filter(is_kept).collect();
+    let mut kept = Frame::new();
+    for name in ["cluster", "item", "run", "variant"] {
+        let labels = frame.as_labels(name).unwrap();
+        kept.texts(name, rows.iter().map(|&row| labels.levels[labels.codes[row] as usize].as_str())).unwrap();
+    }
+    let Ok(Column::Number(values)) = frame.column("correct") else { panic!("no numbers") };
+    kept.number("correct", rows.iter().map(|&row| values[row]).collect()).unwrap();
+    kept
+}

@@ -1,0 +1,44 @@
+//! Refusal of binomial fits whose numbers are the approximation's and not the data's.
+use super::data::{Family, Grouping, MixedData};
+use super::diagnosis::MixedDiagnosis;
+use super::marginal::marginal;
+use super::result::MixedFit;
+
+/// Distance of the model's mean outcome from the observed shares, in log odds, from which a fit misses them: odds that are wrong by half.
+const FAR: f64 = 0.405;
+
+/// Reasons why a binomial fit has no usable numbers: a random effect whose deviation ran away, or a mean outcome, averaged over the random
+/// effects, that is not the observed share. Maximum likelihood puts that mean near the share; Laplace's approximation does not where few
+/// outcomes are right and groups nearly always agree (Breslow and Lin 1995; Joe 2008).
+pub(crate) fn refusals(data: &MixedData, fit: &MixedFit) -> Vec<MixedDiagnosis> {
+    if data.family != Family::Binomial || !fit.is_usable() {
+        return Vec::new();
+    }
+    let large = |one: &&MixedDiagnosis| matches!(one, MixedDiagnosis::LargeVariance { .. });
+    let mut found: Vec<MixedDiagnosis> = fit.diagnoses.iter().filter(large).cloned().collect();
+    found.extend(missed_share(data, fit));
+    found
+}
+
+/// The mean outcome of the model where it is far from the share of the rows and from that of the groups. Where large groups have other outcomes
+/// than small ones, the mean of a new group rightly lies between both.
+fn missed_share(data: &MixedData, fit: &MixedFit) -> Option<MixedDiagnosis> {
+    let observed = data.total.iter().sum::<f64>() / data.rows as f64;
+    let mean = marginal(data, fit, None, 0.95).ok()?.levels.first()?.mean;
+    let shares = || data.groupings.iter().map(|grouping| share_of_groups(data, grouping)).chain([observed]);
+    let log_odds = |share: f64| (share / (1.0 - share)).ln();
+    let low = log_odds(shares().fold(1.0, f64::min)) - FAR;
+    let high = log_odds(shares().fold(0.0, f64::max)) + FAR;
+    (!(low..=high).contains(&log_odds(mean))).then_some(MixedDiagnosis::MissedShare { observed, mean })
+}
+
+/// Mean of the groups' shares, in which every group counts the same.
+fn share_of_groups(data: &MixedData, grouping: &Grouping) -> f64 {
+    let mut sums = vec![(0.0, 0.0); grouping.levels.len()];
+    for (cell, group) in grouping.of_cell.iter().enumerate() {
+        let (total, weight) = &mut sums[*group as usize];
+        *total += data.total[cell];
+        *weight += data.weight[cell];
+    }
+    sums.iter().map(|(total, weight)| total / weight).sum::<f64>() / sums.len() as f64
+}
