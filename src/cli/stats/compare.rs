@@ -93,7 +93,7 @@ impl CompareArgs {
         );
         let wanted = [
             ("run", Kind::Label),
-            ("item", Kind::Label),
+            ("item_id", Kind::Label),
             ("sample", Kind::Label),
             ("gold", Kind::Label),
             (self.response.as_str(), Kind::Binary),

@@ -8,12 +8,13 @@ use earnest_eval::run::{Generated, Manifest, Sample};
 use earnest_tasks::suite::log::value;
 
 /// Columns that every sample has.
-const OWN: [&str; 14] = [
+const OWN: [&str; 15] = [
     "run",
     "model",
     "suite",
     "task",
     "item",
+    "item_id",
     "sample",
     "cluster",
     "gold",
@@ -96,6 +97,8 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
         "suite" => sample.suite.clone(),
         "task" => sample.task.clone(),
         "item" => sample.question().to_owned(),
+        // One question under several prompts has several.
+        "item_id" => sample.item.clone(),
         "prompt" => return sample.prompt().map(str::to_owned),
         "sample" => sample.sample.to_string(),
         "cluster" => sample.cluster.clone(),

@@ -66,7 +66,7 @@ pub(super) fn test(pairs: &[PairedAnswers]) -> ExchangeP {
         return found;
     }
     let observed = strata.iter().map(|stratum| stratum.distance(stratum.sum())).sum::<f64>().abs();
-    let steps = strata.iter().map(|stratum| stratum.first).sum();
+    let steps = strata.iter().map(|stratum| stratum.values.len()).sum();
     let mut indices: Vec<usize> = Vec::new();
     monte_carlo(observed, steps, |random| {
         let mut sum = 0.0;

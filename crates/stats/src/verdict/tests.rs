@@ -264,3 +264,33 @@ fn distributions_sum_to_one() {
     }
     assert_eq!(Distribution::flips(1, 3).two_sided(0.0, 3).p, 0.25);
 }
+
+#[test]
+fn a_hundred_thousand_rows_take_seconds() {
+    let begun = std::time::Instant::now();
+    // Every seventh template has a right variant, every 67th a right original: 9,100 originals.
+    let variants = |cluster: u64, count: usize| -> Vec<u8> {
+        (0..count).map(|index| u8::from(index == 3 && cluster % 7 == 0)).collect()
+    };
+    let equal: Vec<PairedAnswers> =
+        (0..9100).map(|cluster| original(cluster, cluster % 450 == 0, &variants(cluster, 10))).collect();
+    let unequal: Vec<PairedAnswers> = (0..9100)
+        .map(|cluster| original(cluster, cluster % 450 == 0, &variants(cluster, 8 + cluster as usize % 6)))
+        .collect();
+    let exact = paired_verdict(&equal).unwrap();
+    let drawn = paired_verdict(&unequal).unwrap();
+    assert_eq!((exact.test, exact.p_error), (PairedTest::Permutation, None));
+    assert!(drawn.test == PairedTest::Permutation && drawn.p_error.is_some(), "{drawn:?}");
+    assert!(drawn.p > 0.0 && drawn.p <= 1.0);
+    // Few are right, and all scores have fractions: sign flips of 50,000 clusters.
+    let flips: Vec<PairedAnswers> = (0..50_000)
+        .map(|cluster| {
+            let right = if cluster % 5000 == 0 { 1.0 } else { 0.0 };
+            single(cluster, right, f64::from(u8::from(cluster % 3000 == 1)) * 0.737)
+        })
+        .collect();
+    let flipped = paired_verdict(&flips).unwrap();
+    assert_eq!(flipped.test, PairedTest::SignFlips);
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    println!("{:?}", begun.elapsed());
+}
