@@ -354,8 +354,19 @@ fn the_small_tests_answer() {
     let (_, text) = stats(&["holm", "0.01", "0.04", "0.03"]).unwrap();
     assert_eq!(
         text.lines().skip(1).collect::<Vec<_>>(),
-        ["1  0.0100  0.0300         yes", "2  0.0400  0.0600          no", "3  0.0300  0.0600          no"]
+        [
+            "1  0.0100  0.0300         yes  0.0300         yes",
+            "2  0.0400  0.0600          no  0.0400         yes",
+            "3  0.0300  0.0600          no  0.0400         yes",
+            "adjusted for 3 tests by Holm and by Benjamini and Hochberg (BH)",
+        ]
     );
+    let (_, text) = stats(&["holm", "0.01", "0.04", "0.03", "--json"]).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&value["family_size"], &value["family"][1]["family_size"]), (&3.into(), &3.into()));
+    let second = &value["family"][1];
+    assert_eq!((&second["significant"], &second["significant_benjamini_hochberg"]), (&false.into(), &true.into()));
+    near(&second["benjamini_hochberg"], 0.04, 1e-15);
     assert!(stats(&["holm", "1.5"]).unwrap_err().contains("p value 1.5 at position 1"));
 
     let folder = tempfile::tempdir().unwrap();

@@ -23,7 +23,7 @@ pub use correlation::{Coefficient, Correlation, CorrelationError, correlation};
 pub use interval::{Estimate, Stratum, Z95, cluster_robust_se, clustered_wilson, mean, stratified, wilson};
 pub use kolmogorov_smirnov::{KsError, KsMethod, KsTest, kolmogorov_smirnov};
 pub use mcnemar::{McNemar, PairedCounts, mcnemar};
-pub use multiplicity::holm;
+pub use multiplicity::{benjamini_hochberg, holm};
 pub use paired_score::paired_score_interval;
 pub use power::{ClusteredDesign, Direction, PairedDesign, PowerError, Rates};
 pub use sequential::{MarginTest, SequentialDifference, SequentialError, SequentialEstimate};

@@ -1,7 +1,7 @@
 //! Analysis of a study's finished runs: accuracies, paired differences, mixed models.
 use std::collections::{BTreeMap, HashMap};
 
-use earnest_stats::{Estimate, Z95, clustered_wilson};
+use earnest_stats::{Estimate, Z95, benjamini_hochberg, clustered_wilson};
 use serde::Serialize;
 
 use super::definition::{Adjustment, CompareDefinition, Dimension};
@@ -86,6 +86,8 @@ pub struct Family {
     pub between: Dimension,
     pub baseline: Option<String>,
     pub adjust: Adjustment,
+    /// Number of p values that are adjusted together: those of this comparison that exist. 0 without adjustment.
+    pub family_size: usize,
     pub differences: Vec<PairedDifference>,
 }
 
@@ -95,6 +97,8 @@ pub struct PairedDifference {
     pub baseline: Coordinates,
     pub run: Coordinates,
     pub difference: Difference,
+    /// p value adjusted by Benjamini and Hochberg's method, beside Holm's in the difference.
+    pub p_benjamini_hochberg: Option<f64>,
 }
 
 impl StudyResults {
@@ -272,7 +276,7 @@ fn family(
                     Ok(found) => differences.extend(found.into_iter().map(|comparison| {
                         notes.extend(remark(baseline, place, &comparison));
                         let (baseline, run) = (baseline.clone(), place.clone());
-                        PairedDifference { baseline, run, difference: comparison.overall }
+                        PairedDifference { baseline, run, difference: comparison.overall, p_benjamini_hochberg: None }
                     })),
                     // Runs of different suites have no items in common.
                     Err(EvalError::Setting(problem)) => notes.push(problem.to_string()),
@@ -284,10 +288,18 @@ fn family(
     for one in &mut differences {
         one.difference.p_holm = None;
     }
+    let mut family_size = 0;
     if compare.adjust == Adjustment::Holm {
         adjust(differences.iter_mut().map(|one| &mut one.difference).collect());
+        let tested: Vec<&mut PairedDifference> =
+            differences.iter_mut().filter(|one| one.difference.p.is_some()).collect();
+        family_size = tested.len();
+        let p_values: Vec<f64> = tested.iter().filter_map(|one| one.difference.p).collect();
+        let adjusted = benjamini_hochberg(&p_values).map_err(|error| EvalError::setting(error.to_string()))?;
+        tested.into_iter().zip(adjusted).for_each(|(one, p)| one.p_benjamini_hochberg = Some(p));
     }
-    Ok(Family { between: compare.between, baseline: compare.baseline.clone(), adjust: compare.adjust, differences })
+    let (between, baseline) = (compare.between, compare.baseline.clone());
+    Ok(Family { between, baseline, adjust: compare.adjust, family_size, differences })
 }
 
 /// A reason for which a difference is not what it seems.
