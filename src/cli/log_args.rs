@@ -16,6 +16,7 @@ use earnest_eval::logs::{FindOptions, TableColumns};
   earnest import logs/*.eval --primary match --cluster template
   earnest import batch_output.jsonl batch_input.jsonl --answers answers.csv
   earnest import scores.csv --columns id=question_id,question=text,score=acc --task gsm --model-name my-model
+  earnest import variants.csv --columns id=id,score=right,task=kind,pair=original --model-name my-model
 
 Recognised by content: lm-evaluation-harness (samples with their results), Inspect (.eval, .json), lighteval (details and results), \
 OpenAI batch files with their requests, the exports of earnest (jsonl, parquet, csv, lm-eval), and plain tables with --columns. \
@@ -81,7 +82,8 @@ impl ImportLogsArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct ColumnsArgs {
     /// Columns of a plain table (CSV, Parquet), e.g. id=question_id,question=text,score=acc,score=f1; known: id, question,
-    /// prompt, completion, score, answer, target, model, task, epoch, error. Other columns are fields of the documents
+    /// prompt, completion, score, answer, target, model, task, epoch, error, pair (id of the original that a row is a variant of,
+    /// empty for an original). Other columns are fields of the documents
     #[arg(long, value_name = "NAME=COLUMN,...", value_delimiter = ',')]
     columns: Vec<Column>,
 }
@@ -106,6 +108,7 @@ impl ColumnsArgs {
                 Part::Task => table.task = Some(name),
                 Part::Epoch => table.epoch = Some(name),
                 Part::Error => table.error = Some(name),
+                Part::Pair => table.pair = Some(name),
             }
         }
         Some(table)
@@ -132,9 +135,10 @@ enum Part {
     Task,
     Epoch,
     Error,
+    Pair,
 }
 
-const PARTS: [(&str, Part); 11] = [
+const PARTS: [(&str, Part); 12] = [
     ("id", Part::Id),
     ("question", Part::Question),
     ("prompt", Part::Prompt),
@@ -146,6 +150,7 @@ const PARTS: [(&str, Part); 11] = [
     ("task", Part::Task),
     ("epoch", Part::Epoch),
     ("error", Part::Error),
+    ("pair", Part::Pair),
 ];
 
 impl FromStr for Column {

@@ -723,6 +723,50 @@ fn a_table_says_what_its_columns_are() {
 }
 
 #[test]
+fn a_table_names_the_originals_of_its_variants() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // 8 originals, of which even ones are right, and 3 variants of each, of which one is right less; the expected answer of the
+    // first row is the id of its original.
+    let mut text = String::from("id,set,right,original,gold\n");
+    for n in 0..8 {
+        text += &format!("q{n},original,{},,{n}\n", u8::from(n % 2 == 0));
+        for v in 0..3 {
+            text += &format!("q{n}v{v},variants,{},q{n},q{n}\n", u8::from(n % 2 == 0 && v > 0));
+        }
+    }
+    std::fs::write(at.join("all.csv"), &text).unwrap();
+    let words = |columns: &'static str| ["import", "all.csv", "--columns", columns, "--model-name", "m", "--json"];
+    let columns = "id=id,task=set,score=right,pair=original,target=gold";
+    let output = run_in(at, &words(columns));
+    assert_eq!((code(&output), stderr(&output).contains("warning")), (0, false), "{}", stderr(&output));
+    let runs = names(&document(&output));
+    assert_eq!(runs.len(), 2);
+    let store = store(at);
+    for (run, pairs) in [(&runs[0], false), (&runs[1], true)] {
+        for sample in store.samples(&store.run(run).unwrap(), Filter::default()) {
+            let sample = sample.unwrap();
+            let original = &sample.item[..2];
+            assert_eq!(sample.cluster, original);
+            assert_eq!(sample.covariates.get("pair"), pairs.then(|| original.into()).as_ref(), "{sample:?}");
+        }
+    }
+    // The same table with other columns is another log.
+    let without = document(&run_in(at, &words("id=id,task=set,score=right,target=gold")));
+    assert_eq!(names(&without).len(), 2);
+
+    // Originals that are elsewhere are counted, and a row that names itself is refused.
+    std::fs::write(at.join("all.csv"), text.replace(",q7,", ",p7,")).unwrap();
+    let output = run_in(at, &words(columns));
+    let said = "of 24 rows with an original in `original`, 3 name one that is no id of the table (the first: p7)";
+    assert!(code(&output) == 0 && stderr(&output).contains(said), "{}", stderr(&output));
+    std::fs::write(at.join("all.csv"), text.replace("q0,original,1,,", "q0,original,1,q0,")).unwrap();
+    let output = run_in(at, &words(columns));
+    let said = "line 2: the row names itself (q0) as its original in `original`";
+    assert!(code(&output) == 2 && stderr(&output).contains(said), "{}", stderr(&output));
+}
+
+#[test]
 fn a_question_without_a_label_is_its_own_cluster() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

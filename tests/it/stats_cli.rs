@@ -354,8 +354,19 @@ fn the_small_tests_answer() {
     let (_, text) = stats(&["holm", "0.01", "0.04", "0.03"]).unwrap();
     assert_eq!(
         text.lines().skip(1).collect::<Vec<_>>(),
-        ["1  0.0100  0.0300         yes", "2  0.0400  0.0600          no", "3  0.0300  0.0600          no"]
+        [
+            "1  0.0100  0.0300         yes  0.0300         yes",
+            "2  0.0400  0.0600          no  0.0400         yes",
+            "3  0.0300  0.0600          no  0.0400         yes",
+            "adjusted for 3 tests by Holm and by Benjamini and Hochberg (BH)",
+        ]
     );
+    let (_, text) = stats(&["holm", "0.01", "0.04", "0.03", "--json"]).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&value["family_size"], &value["family"][1]["family_size"]), (&3.into(), &3.into()));
+    let second = &value["family"][1];
+    assert_eq!((&second["significant"], &second["significant_benjamini_hochberg"]), (&false.into(), &true.into()));
+    near(&second["benjamini_hochberg"], 0.04, 1e-15);
     assert!(stats(&["holm", "1.5"]).unwrap_err().contains("p value 1.5 at position 1"));
 
     let folder = tempfile::tempdir().unwrap();
@@ -395,6 +406,69 @@ fn the_small_tests_answer() {
     let few: Value = serde_json::from_str(&few).unwrap();
     assert!(few["effect"].as_f64().unwrap() > 0.07, "{few}");
     assert!(stats(&["power", "paired", "--items", "10.5", "--discordance", "0.2"]).unwrap_err().contains("10.5"));
+}
+
+// Numbers as in crates/stats/src/power/clustered.rs.
+#[test]
+fn power_has_a_direction() {
+    let study = ["power", "clustered", "--accuracy", "0.02", "--intracluster", "0.1", "--second-size", "10"];
+    let power = |words: &[&str]| stats(&[&study, words].concat());
+    let json = |words: &[&str]| -> (i32, Value) {
+        let (code, text) = power(&[words, &["--json"]].concat()).unwrap();
+        (code, serde_json::from_str(&text).unwrap())
+    };
+    let none = "no drop from 0.02 is detected, not even one to 0, which needs 387 templates";
+    let (code, text) = power(&["--clusters", "100"]).unwrap();
+    assert_eq!(
+        (code, text.as_str()),
+        (
+            0,
+            "100 templates detect a rise in accuracy of 0.0439 (4.39 percentage points) with power 0.8 at level 0.05\n\
+             No drop from 0.02 is detected, not even one to 0, which needs 387 templates\n"
+        )
+    );
+    let (_, found) = json(&["--clusters", "100"]);
+    assert_eq!((&found["direction"], &found["directions"][0]["reason"]), (&"rise".into(), &none.into()));
+    assert_eq!((&found["directions"][0]["effect"], &found["reason"]), (&Value::Null, &Value::Null));
+    near(&found["effect"], 0.043_946, 2e-6);
+    // Asked about drops alone, there is no number.
+    let (code, found) = json(&["--clusters", "100", "--direction", "drop"]);
+    assert_eq!((code, &found["effect"], &found["size"]), (1, &Value::Null, &100.0.into()));
+    assert_eq!((&found["reason"], &found["direction"]), (&none.into(), &Value::Null));
+    let (_, text) = power(&["--clusters", "100", "--direction", "drop"]).unwrap();
+    assert!(
+        text.starts_with("100 templates detect no drop in accuracy with power 0.8 at level 0.05\nNo drop"),
+        "{text}"
+    );
+    // Both directions have numbers, or one alone has room.
+    let (_, text) = power(&["--clusters", "600"]).unwrap();
+    let beside = "A drop from 0.02 is detected if it is 0.0156 (1.56 percentage points), a rise if it is 0.0166 (1.66";
+    assert!(text.contains("an accuracy difference of 0.0166") && text.contains(beside), "{text}");
+    let (_, text) = power(&["--effect", "0.02"]).unwrap();
+    assert!(text.starts_with("423 templates") && text.ends_with("A drop from 0.02 needs 387 templates, a rise 423\n"));
+    let (_, text) = power(&["--effect", "0.05"]).unwrap();
+    assert!(text.contains("detect a rise in accuracy of 0.0500"), "{text}");
+    assert!(text.ends_with("A drop of 0.05 is impossible: no drop from an accuracy of 0.02 exceeds 0.02\n"), "{text}");
+    let (_, found) = json(&["--effect", "-0.01"]);
+    assert_eq!(
+        (&found["size"], &found["effect"], &found["direction"]),
+        (&1470.0.into(), &(-0.01).into(), &"drop".into())
+    );
+    assert!(power(&["--effect", "-0.05"]).unwrap_err().contains("a drop of 0.05 is impossible"));
+    assert!(power(&["--effect", "-0.01", "--direction", "rise"]).unwrap_err().contains("is a drop, and --direction"));
+
+    let paired = ["power", "paired", "--discordance", "0.2", "--accuracy", "0.02", "--effect", "0.05"];
+    let (_, text) = stats(&paired).unwrap();
+    assert_eq!(
+        text,
+        "626 questions detect a rise in accuracy of 0.0500 (5.00 percentage points) with power 0.8 at level 0.05\n\
+         No drop from 0.02 is possible where one alone is right on 0.2 of the questions\n"
+    );
+    assert!(stats(&[&paired[..], &["--direction", "drop"]].concat()).unwrap_err().contains("no drop from 0.02"));
+    let few = ["power", "paired", "--discordance", "0.2", "--items", "10", "--json"];
+    let (code, text) = stats(&few).unwrap();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, &found["effect"], found["reason"].is_string()), (1, &Value::Null, true), "{text}");
 }
 
 #[test]
@@ -618,9 +692,28 @@ fn a_design_is_chosen_from_random_effects() {
         "This design: 100 templates x 50 questions x 1 sample,",
         "Power 0.",
         "Smallest difference found with power 0.8",
+        "points, a rise\n",
     ] {
         assert!(text.contains(words), "{text}");
     }
+    // A drop has less room than a rise here, and 20 templates of one question find none.
+    let (_, text) = stats(&[
+        "power",
+        "design",
+        "--effect",
+        "-0.01",
+        "--accuracy",
+        "0.02",
+        "--templates",
+        "20",
+        "--questions",
+        "1",
+        "--json",
+    ])
+    .unwrap();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let reason = "no possible drop from an accuracy of 0.02 is found with power 0.8";
+    assert_eq!((&found["detectable"], &found["detectable_reason"]), (&Value::Null, &reason.into()), "{found}");
     let refused = |words: &[&str]| stats(&[&["power", "design"], words].concat()).unwrap_err();
     assert!(refused(&["--effect", "0.05"]).contains("--accuracy"));
     assert!(refused(&["--effect", "0.5", "--accuracy", "0.6"]).contains("accuracy plus effect is 1.1"));
@@ -667,6 +760,10 @@ fn a_design_is_chosen_from_a_pilot() {
     assert!(part("template") > 0.02 && part("question") > 0.0, "{found}");
     let text = stdout(&run_in(at, &pilot));
     assert!(text.contains("120 questions in 30 templates") && text.contains("The cheapest design: "), "{text}");
+    // A third is right: there is no drop by half.
+    near(&found["pilot"]["accuracy"], 1.0 / 3.0, 1e-12);
+    let beyond = run_in(at, &["stats", "power", "design", "--run", "earlier,later", "--effect", "-0.5"]);
+    assert!(stderr(&beyond).contains("a drop of 0.5 is impossible"), "{}", stderr(&beyond));
     let refused = |words: &[&str]| stderr(&run_in(at, words));
     assert!(refused(&[&pilot[..], &["--samples", "2"]].concat()).contains("asked every question once"));
     assert!(refused(&["stats", "power", "design", "--run", "earlier", "--effect", "0.1"]).contains("give --run A,B"));

@@ -67,6 +67,7 @@ fn json_has_every_number() {
     assert!(at(&ratio["low"]) < at(&ratio["odds_ratio"]) && at(&ratio["odds_ratio"]) < at(&ratio["high"]));
     let difference = &found["marginal"][0]["differences"][0];
     assert!(at(&difference["low"]) < at(&difference["difference"]) && at(&difference["p"]) <= at(&difference["holm"]));
+    assert_eq!((&difference["family_size"], &difference["benjamini_hochberg"]), (&1.into(), &difference["p"]));
     assert!(found["method"].as_str().unwrap().contains("Laplace"));
 }
 

@@ -101,6 +101,11 @@ fn the_example_of_the_page_is_asked_compared_and_reported() {
     }
     let smaller = if p(0, "p") <= p(1, "p") { 0 } else { 1 };
     assert!((p(smaller, "p_holm") - (2.0 * p(smaller, "p")).min(1.0)).abs() < 1e-12, "one family of two");
+    assert_eq!(results["comparisons"][0]["family_size"], 2);
+    let share = |place: usize| differences[place]["difference"]["p_bh"].as_f64().unwrap();
+    assert!((share(1 - smaller) - p(1 - smaller, "p")).abs() < 1e-12, "the largest stays as it is");
+    assert!((share(smaller) - (2.0 * p(smaller, "p")).min(p(1 - smaller, "p"))).abs() < 1e-12);
+    assert!(out.contains("Hochberg's (BH)"), "{out}");
     let fit = &results["mixed_models"][0]["fit"];
     assert_eq!((fit["rows"].as_u64(), fit["groups"].as_u64()), (Some(320), Some(8)));
     assert!(results["report"].as_str().unwrap().ends_with("decoding.html"));

@@ -27,6 +27,6 @@ pub use kolmogorov_smirnov::{KsError, KsMethod, KsTest, kolmogorov_smirnov};
 pub use mcnemar::{McNemar, PairedCounts, mcnemar};
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use paired_score::paired_score_interval;
-pub use power::{ClusteredDesign, PairedDesign, PowerError, Rates};
+pub use power::{ClusteredDesign, Direction, PairedDesign, PowerError, Rates};
 pub use sequential::{MarginTest, SequentialDifference, SequentialError, SequentialEstimate};
 pub use verdict::{Answers, PairedAnswers, PairedTest, PairedVerdict, TestReason, VerdictError, paired_verdict};

@@ -67,7 +67,7 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
     if !report.contrasts.is_empty() {
         writeln!(output, "\ncontrasts")?;
         let mut rows = vec![
-            ["", "estimate", "std. error", &interval_heading(report.level), "z", "p", "Holm"]
+            ["", "estimate", "std. error", &interval_heading(report.level), "z", "p", "Holm", "BH"]
                 .map(str::to_owned)
                 .to_vec(),
         ];
@@ -80,9 +80,11 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
                 format!("{:.2}", one.z),
                 p_value(Some(one.p)),
                 p_value(Some(one.holm)),
+                p_value(Some(one.benjamini_hochberg)),
             ]
         }));
         write!(output, "{}", table(rows))?;
+        adjusted_for(report.contrasts.len(), "contrasts", output)?;
     }
     writeln!(output, "\n{}", report.method)?;
     for diagnosis in &fitted.diagnoses {
@@ -222,7 +224,7 @@ fn marginal(found: &Marginal, family: Family, output: &mut dyn Write) -> anyhow:
         return Ok(());
     }
     let points = if family == Family::Binomial { "points" } else { "difference" };
-    let mut rows = vec![["", points, &heading, "z", "p", "Holm"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["", points, &heading, "z", "p", "Holm", "BH"].map(str::to_owned).to_vec()];
     rows.extend(found.differences.iter().map(|one| {
         vec![
             format!("{} - {}", one.level, one.against),
@@ -231,9 +233,18 @@ fn marginal(found: &Marginal, family: Family, output: &mut dyn Write) -> anyhow:
             format!("{:.2}", one.z),
             p_value(Some(one.p)),
             p_value(Some(one.holm)),
+            p_value(Some(one.benjamini_hochberg)),
         ]
     }));
     write!(output, "{}", table(rows))?;
+    adjusted_for(found.differences.len(), &format!("differences of {name}"), output)
+}
+
+/// A line that names the family of adjusted p values, where there are several.
+fn adjusted_for(size: usize, family: &str, output: &mut dyn Write) -> anyhow::Result<()> {
+    if size > 1 {
+        writeln!(output, "Holm and BH (Benjamini-Hochberg): p adjusted for the {size} {family}")?;
+    }
     Ok(())
 }
 

@@ -47,7 +47,7 @@ enum StatsCommand {
     Ks(KsArgs),
     /// Correlate two columns: Pearson's r and Spearman's rho, with intervals and p values
     Correlate(CorrelateArgs),
-    /// Adjust p values by Holm-Bonferroni
+    /// Adjust p values by Holm-Bonferroni and by Benjamini-Hochberg
     Holm(HolmArgs),
     /// Compare two columns of paired outcomes: cluster-robust difference and McNemar's test
     Compare(CompareArgs),

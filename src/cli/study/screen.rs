@@ -8,6 +8,7 @@ use earnest_eval::run::Shard;
 use earnest_eval::study::{
     Adjustment, Coordinates, Dimension, Estimate, Family, MixedModel, MixedModelResult, StudyResults,
 };
+use earnest_stats::PairedTest;
 use earnest_stats::glmm::Coefficient;
 
 /// The runs in their order with their cost; prose is wrapped at `width` columns.
@@ -192,7 +193,7 @@ fn differences(family: &Family, width: usize) -> String {
     let left = names.len();
     names.extend(["items", "A %", "B %", "change", "95 % interval", "p"]);
     let adjusted = family.adjust == Adjustment::Holm;
-    names.extend(adjusted.then_some("p Holm"));
+    names.extend(if adjusted { &["p Holm", "p BH"][..] } else { &[] });
     names.push("McNemar p");
     let mut table = Table::with_left(left, names);
     for one in &family.differences {
@@ -209,21 +210,35 @@ fn differences(family: &Family, width: usize) -> String {
             }),
             found.p.map_or_else(dash, p_text),
         ]);
-        cells.extend(adjusted.then(|| found.p_holm.map_or_else(dash, p_text)));
+        if adjusted {
+            cells.extend([found.p_holm, found.p_bh].map(|p| p.map_or_else(dash, p_text)));
+        }
         cells.push(found.mcnemar_p.map_or_else(dash, p_text));
         table.row(cells);
     }
     let between = dimension_name(family.between);
     let mut text = format!("\nPaired differences between {between}\n\n{}", table.render_within(width));
-    let tests = family.differences.iter().filter(|one| one.difference.p.is_some()).count();
-    let holm = match (adjusted, tests) {
-        (true, 2..) => format!(" Holm's method adjusts for the {tests} tests of this table."),
+    let holm = match family.family_size {
+        tests @ 2.. => format!(
+            " Holm's method adjusts for the {tests} tests of this table, and so does Benjamini and Hochberg's (BH), which bounds the \
+             share of false findings."
+        ),
         _ => String::new(),
+    };
+    let tested = || family.differences.iter().filter_map(|one| one.difference.test);
+    let exact = tested().filter(|test| *test != PairedTest::ClusterT).count();
+    let how = match tested().count() {
+        all if exact == 0 || all == 0 => "by the t test, robust to clusters of items".to_owned(),
+        all if exact == all => "exact, because few answers are right or wrong, or few clusters differ".to_owned(),
+        all => format!(
+            "by the t test, robust to clusters of items, and in {exact} of {all} rows exact, where few answers are right or wrong or few \
+             clusters differ"
+        ),
     };
     text.push_str(&wrap(
         &format!(
-            "Changes from A to B in points, paired by item; intervals and p are robust to clusters of items, McNemar's exact test takes \
-             items as independent.{holm}"
+            "Changes from A to B in points, paired by item; intervals and p are {how}. McNemar's exact test takes items as \
+             independent.{holm}"
         ),
         width,
         "* ",
@@ -286,13 +301,15 @@ fn maximal(model: &MixedModel, width: usize) -> String {
     let mut text = table.render_within(width);
     let differences: Vec<_> = marginal.iter().flat_map(|one| &one.differences).collect();
     if !differences.is_empty() {
-        let mut table = Table::with_left(1, ["averaged over the random effects", "points", "95 % interval", "p Holm"]);
+        let mut table =
+            Table::with_left(1, ["averaged over the random effects", "points", "95 % interval", "p Holm", "p BH"]);
         for one in differences {
             table.row(vec![
                 format!("{} - {}", one.level, one.against),
                 format!("{:+.1}", 100.0 * one.difference),
                 format!("[{}]", ends((100.0 * one.low, 100.0 * one.high), 0.0, 1, true).join(", ")),
                 p_text(one.holm),
+                p_text(one.benjamini_hochberg),
             ]);
         }
         text.push('\n');
@@ -304,6 +321,13 @@ fn maximal(model: &MixedModel, width: usize) -> String {
         let each = effect.terms.iter().zip(&effect.sd).map(|(term, sd)| format!("{term} {sd:.4}"));
         let each = each.collect::<Vec<_>>().join(", ");
         remarks.push(format!("SDs between {} groups of {}: {each}.", effect.groups, effect.group));
+    }
+    for found in marginal.iter().filter(|found| found.differences.len() > 1) {
+        let factor = found.factor.as_deref().unwrap_or("all rows");
+        let tests = found.differences.len();
+        remarks.push(format!(
+            "p Holm and p BH (Benjamini-Hochberg) are adjusted for the {tests} differences of {factor}."
+        ));
     }
     remarks.extend(choice.iter().skip(1).map(|step| format!("{step}.")));
     remarks.extend(references.iter().map(|(column, level)| format!("{column}: differences from {level}.")));
@@ -378,6 +402,7 @@ mod tests {
                 between: Dimension::Models,
                 baseline: baseline.map(str::to_owned),
                 adjust: Adjustment::Holm,
+                family_size: 0,
                 differences: Vec::new(),
             };
             let found = StudyResults {

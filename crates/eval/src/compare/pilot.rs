@@ -31,6 +31,8 @@ pub struct Pilot {
     pub runs: [String; 2],
     pub questions: usize,
     pub templates: usize,
+    /// Accuracy of the first run, the mean over its questions.
+    pub accuracy: f64,
     /// Difference of the second run.
     pub difference: f64,
     pub parts: VarianceParts,
@@ -68,9 +70,11 @@ pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String))
             .hint("take a pilot of other runs, or state --accuracy, --intercept-sd and --slope-sd"));
     }
     let share = |(right, all): (u32, u32)| f64::from(right) / f64::from(all);
-    let difference = items.iter().map(|item| share(item.second) - share(item.first)).sum::<f64>() / items.len() as f64;
+    let mean = |sum: f64| sum / items.len() as f64;
+    let accuracy = mean(items.iter().map(|item| share(item.first)).sum());
+    let difference = mean(items.iter().map(|item| share(item.second) - share(item.first)).sum());
     let templates = items.iter().map(|item| item.cluster).collect::<BTreeSet<u64>>().len();
     let (parts, repeated) = pilot_parts(&items)
         .map_err(|error| EvalError::setting(format!("{} and {} are no pilot: {error}", runs[0], runs[1])))?;
-    Ok(Pilot { runs, questions: items.len(), templates, difference, parts, repeated })
+    Ok(Pilot { runs, questions: items.len(), templates, accuracy, difference, parts, repeated })
 }

@@ -158,6 +158,8 @@ pub struct LogSample {
     pub epoch: u32,
     /// The document's own fields and metadata.
     pub document: Map<String, Value>,
+    /// Id of the document's original; its own for an original, and none where the log does not tell them apart.
+    pub original: Option<String>,
     /// The question as text, without few-shot examples where the log has it apart.
     pub question: Option<String>,
     /// The prompt that was sent.

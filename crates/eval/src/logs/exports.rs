@@ -108,6 +108,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
                 false => Box::new(move |row, _| sample(row, log.as_ref())),
             },
             count_repeats: false,
+            meanings: String::new(),
             first: place == 0,
         };
         logs.push(Log { card, source: Box::new(source), keep_going: options.keep_going });

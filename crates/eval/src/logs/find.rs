@@ -46,6 +46,8 @@ pub struct TableColumns {
     /// Repeat, from 0 or 1: any numbers in rising order.
     pub epoch: Option<String>,
     pub error: Option<String>,
+    /// Id of the original that a row is a variant of; empty for an original.
+    pub pair: Option<String>,
 }
 
 /// Logs found, and what could not be read.

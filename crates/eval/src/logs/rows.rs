@@ -69,6 +69,8 @@ pub(super) struct Source {
     pub read: Box<ReadRow>,
     /// True if a second row of the same id is a repeat of it.
     pub count_repeats: bool,
+    /// Meanings of columns that make the log another one, such as that of originals.
+    pub meanings: String,
     /// True for the first log of a file, which has the errors of rows that cannot be read.
     pub first: bool,
 }
@@ -110,6 +112,7 @@ impl Samples for Source {
         // Which rows are of the log.
         let rows: Vec<u8> = self.rows.iter().flat_map(|row| row.to_le_bytes()).collect();
         sum.push_str(&earnest_digest::hex(&earnest_digest::sha256(&rows)));
+        sum.push_str(&self.meanings);
         Ok(earnest_digest::hex(&earnest_digest::sha256(sum.as_bytes())))
     }
 }

@@ -1,8 +1,10 @@
 //! Plain tables, whose columns the user names.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use earnest_tasks::suite::registry::Row;
+use earnest_tasks::suite::task::usual;
+use earnest_tasks::{agreeing, counted};
 use serde_json::{Map, Value};
 
 use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
@@ -29,6 +31,7 @@ impl TableColumns {
             &self.task,
             &self.epoch,
             &self.error,
+            &self.pair,
         ];
         single.into_iter().flatten().chain(&self.scores).map(String::as_str)
     }
@@ -50,7 +53,8 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
             .hint("name one: `--columns id=...` or `--columns question=...`"));
     }
     let file = RowsFile::read(path, format, options)?;
-    let mut groups: BTreeMap<(String, String), Vec<u32>> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, String), Group> = BTreeMap::new();
+    let mut ids: HashSet<String> = HashSet::new();
     let mut first_epoch: Option<i64> = None;
     let mut names: Option<Vec<String>> = None;
     file.each(&mut |number, row| {
@@ -74,7 +78,12 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
             let reason = format!("it is of another model or task, and a table may have {MOST_LOGS} models and tasks");
             return Err(file.error(&row, reason));
         }
-        groups.entry(log).or_default().push(number);
+        let group = groups.entry(log).or_default();
+        group.rows.push(number);
+        if columns.pair.is_some() {
+            ids.extend(id(&row, columns));
+            group.originals.extend(original(&row, columns));
+        }
         if let Some(epoch) = cell(&row, columns.epoch.as_deref()) {
             let epoch =
                 epoch.parse::<i64>().map_err(|_| file.error(&row, format!("the repeat {epoch} is no whole number")))?;
@@ -82,24 +91,70 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         }
         Ok(())
     })?;
-    let log = |(place, ((model, task), rows)): (usize, ((String, String), Vec<u32>))| {
+    let log = |(place, ((model, task), group)): (usize, ((String, String), Group))| {
+        let Group { rows, originals } = group;
         let mut card = LogCard::new(Tool::Table, model, task, LogStatus::Unknown);
+        card.notes.extend(columns.pair.as_deref().and_then(|pair| not_there(pair, &originals, &ids)));
         card.files = vec![path.to_owned()];
         card.scorers.clone_from(&columns.scores);
         let columns = columns.clone();
         let read = move |row: &Row, _: &LogCard| sample(row, &columns, first_epoch.unwrap_or(0));
         let count_repeats = options.columns.as_ref().is_some_and(|columns| columns.epoch.is_none());
-        let source = Source { file: file.clone(), rows, read: Box::new(read), count_repeats, first: place == 0 };
+        let meanings = options.columns.as_ref().and_then(|columns| columns.pair.as_deref());
+        let meanings = meanings.map_or_else(String::new, |pair| format!("pair={pair}"));
+        let source =
+            Source { file: file.clone(), rows, read: Box::new(read), count_repeats, meanings, first: place == 0 };
         Log { card, source: Box::new(source), keep_going: options.keep_going }
     };
     Ok(groups.into_iter().enumerate().map(log).collect())
 }
 
+/// Rows of a model and task.
+#[derive(Default)]
+struct Group {
+    /// Indices of the rows.
+    rows: Vec<u32>,
+    /// Originals that they name, in their order.
+    originals: Vec<String>,
+}
+
+/// Id of a row: without one, its question.
+fn id(row: &Row, columns: &TableColumns) -> Option<String> {
+    cell(row, columns.id.as_deref()).or_else(|| cell(row, columns.question.as_deref()))
+}
+
+/// Id of the original that a row names; none for an original.
+fn original(row: &Row, columns: &TableColumns) -> Option<String> {
+    cell(row, columns.pair.as_deref()).filter(|name| !usual::is_missing(name))
+}
+
+/// Says how many rows name an original that the table does not have.
+fn not_there(column: &str, originals: &[String], ids: &HashSet<String>) -> Option<String> {
+    let missing: Vec<&String> = originals.iter().filter(|name| !ids.contains(*name)).collect();
+    let first = missing.first()?;
+    let count = missing.len();
+    Some(format!(
+        "of {} with an original in `{column}`, {count} {} one that is no id of the table (the first: {first}); they are compared where \
+         the other run has it",
+        counted(originals.len(), "row"),
+        agreeing(count, "names", "name")
+    ))
+}
+
 fn sample(row: &Row, columns: &TableColumns, first_epoch: i64) -> Result<LogSample, String> {
     let cell = |column: &Option<String>| cell(row, column.as_deref());
     let question = cell(&columns.question);
-    let Some(id) = cell(&columns.id).or_else(|| question.clone()) else {
+    let Some(id) = id(row, columns) else {
         return Err("the row has neither an id nor a question".to_owned());
+    };
+    let original = match (&columns.pair, original(row, columns)) {
+        (Some(column), Some(original)) if original == id => {
+            return Err(format!(
+                "the row names itself ({id}) as its original in `{column}`: leave that empty for an original"
+            ));
+        }
+        (Some(_), original) => Some(original.unwrap_or_else(|| id.clone())),
+        (None, _) => None,
     };
     let answer = cell(&columns.answer);
     let error = cell(&columns.error);
@@ -119,6 +174,7 @@ fn sample(row: &Row, columns: &TableColumns, first_epoch: i64) -> Result<LogSamp
     };
     Ok(LogSample {
         id,
+        original,
         epoch: u32::try_from(epoch).map_err(|_| format!("the repeat {epoch} is beyond those that are read"))?,
         document: row.values.iter().filter_map(own).collect::<Map<_, _>>(),
         question,
@@ -207,6 +263,30 @@ mod tests {
         assert_eq!(samples[0].document["topic"], "t");
         assert_eq!((samples[2].error.as_deref(), samples[2].completions.len()), (Some("broke"), 0));
         assert_eq!(logs[0].1[0].completions, [""]);
+    }
+
+    #[test]
+    fn rows_name_their_originals() {
+        let mut options = options();
+        let columns = options.columns.as_mut().unwrap();
+        (columns.scores, columns.error, columns.pair) = (vec!["right".into()], None, Some("of".into()));
+        let text = "q,model,text,right,of\n1,a,,1,\n1v,a,,0,1\n2v,a,,0,2\n3,a,,1,NA\n1,b,,1,\n1v,b,,1,1\n";
+        let logs = read(text, &options).unwrap();
+        let originals = |(_, samples): &(LogCard, Vec<LogSample>)| {
+            samples.iter().map(|sample| sample.original.clone().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(logs.iter().map(originals).collect::<Vec<_>>(), [vec!["1", "1", "2", "3"], vec!["1", "1"]]);
+        assert!(!logs[0].1[1].document.contains_key("of"));
+        assert_eq!(
+            logs[0].0.notes,
+            [
+                "of 2 rows with an original in `of`, 1 names one that is no id of the table (the first: 2); they are compared where the \
+              other run has it"
+            ]
+        );
+        assert!(logs[1].0.notes.is_empty());
+        let itself = read("q,model,text,right,of\n1,a,,1,\n2,a,,1,2\n", &options).unwrap_err();
+        assert!(itself.contains("line 3: the row names itself (2) as its original in `of`"), "{itself}");
     }
 
     #[test]

@@ -86,6 +86,8 @@ pub struct Family {
     pub between: Dimension,
     pub baseline: Option<String>,
     pub adjust: Adjustment,
+    /// Number of p values that are adjusted together: those of this comparison that exist. 0 without adjustment.
+    pub family_size: usize,
     pub differences: Vec<PairedDifference>,
 }
 
@@ -284,10 +286,13 @@ fn family(
     for one in &mut differences {
         (one.difference.p_holm, one.difference.p_bh, one.difference.family_of) = (None, None, None);
     }
+    let mut family_size = 0;
     if compare.adjust == Adjustment::Holm {
         adjust("differences", differences.iter_mut().map(|one| &mut one.difference).collect());
+        family_size = differences.iter().filter(|one| one.difference.p.is_some()).count();
     }
-    Ok(Family { between: compare.between, baseline: compare.baseline.clone(), adjust: compare.adjust, differences })
+    let (between, baseline) = (compare.between, compare.baseline.clone());
+    Ok(Family { between, baseline, adjust: compare.adjust, family_size, differences })
 }
 
 /// A reason for which a difference is not what it seems.

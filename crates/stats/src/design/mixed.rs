@@ -2,12 +2,15 @@
 use serde::Serialize;
 
 use super::{DesignSize, VarianceParts};
-use crate::power::{PowerError, Rates, require};
+use crate::power::{Direction, PowerError, Rates, require};
 
 /// Step and reach of the trapezoidal rule over a standard normal variable. For functions like these its error falls exponentially with
 /// the step: a hundredth of a hundredth of a point at a standard deviation of 4.
 const STEP: f64 = 0.4;
 const REACH: i32 = 16;
+
+/// Number of differences that are tried, evenly from 0 to the largest possible one.
+const STEPS: u32 = 32;
 
 /// Normal random effects of a group on the logit scale, in treatment coding as mixed models report them: the first condition has the
 /// intercept, the second the intercept and the slope.
@@ -125,20 +128,31 @@ impl MixedDesign {
         Ok(VarianceParts { template: template.max(0.0), question: question.max(0.0), sample })
     }
 
-    /// Smallest difference, upwards or downwards as the design's is, that is found with the power of the rates; none if not even
-    /// the largest possible one is.
+    /// Direction of the effect; a rise if there is none.
+    pub fn direction(&self) -> Direction {
+        Direction::of(self.effect)
+    }
+
+    /// Smallest difference, upwards or downwards as the design's is, that is found with the power of the rates; none if no possible
+    /// one is. It is looked for in steps of a 32nd of the largest, which is not always the easiest to find: where the second accuracy
+    /// comes close to 0 or 1, the templates' differences vary as their first accuracies do.
     pub fn detectable_effect(&self, size: DesignSize, rates: Rates) -> Result<Option<f64>, PowerError> {
         rates.check()?;
         let sign = if self.effect < 0.0 { -1.0 } else { 1.0 };
-        let room = if self.effect < 0.0 { self.accuracy } else { 1.0 - self.accuracy };
         let power = |effect: f64| -> Result<f64, PowerError> {
             let design = MixedDesign { effect: sign * effect, ..*self };
             design.parts()?.power(effect, size, rates.alpha)
         };
-        let (mut low, mut high) = (0.0, room * (1.0 - 1e-6));
-        if power(high)? < rates.power {
-            return Ok(None);
+        let tried =
+            |step: u32| self.direction().room(self.accuracy) * (1.0 - 1e-6) * f64::from(step) / f64::from(STEPS);
+        let mut step = 1;
+        while power(tried(step))? < rates.power {
+            if step == STEPS {
+                return Ok(None);
+            }
+            step += 1;
         }
+        let (mut low, mut high) = (tried(step - 1), tried(step));
         while high - low > 1e-6 {
             let middle = 0.5 * (low + high);
             if power(middle)? < rates.power { low = middle } else { high = middle }
@@ -226,6 +240,17 @@ mod tests {
         }
         let small = DesignSize { templates: 2, questions: 1, samples: 1 };
         assert_eq!(design(template, template, true).detectable_effect(small, Rates::default()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_drop_is_found_although_one_to_zero_is_not() {
+        let template = RandomEffects { intercept_sd: 4.0, ..RandomEffects::default() };
+        let design = MixedDesign { accuracy: 0.1, effect: -0.01, ..design(template, RandomEffects::default(), false) };
+        let size = DesignSize { templates: 40, questions: 50, samples: 1 };
+        let power =
+            |effect: f64| MixedDesign { effect: -effect, ..design }.parts().unwrap().power(effect, size, 0.05).unwrap();
+        let found = design.detectable_effect(size, Rates::default()).unwrap().unwrap();
+        assert!((power(found) - 0.8).abs() < 1e-3 && power(0.1 - 1e-7) < 0.79, "{found} {}", power(0.1 - 1e-7));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::formula::Formula;
 use super::frame::Frame;
 use super::result::MixedFit;
 use crate::distribution::chi_squared_upper;
-use crate::multiplicity::holm;
+use crate::multiplicity::{benjamini_hochberg, holm};
 
 /// A likelihood-ratio test of a term: the model against the one without it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -87,8 +87,11 @@ pub struct Contrast {
     pub high: f64,
     pub z: f64,
     pub p: f64,
-    /// p value adjusted for all contrasts asked for.
+    /// p value adjusted for all contrasts asked for, by Holm's method and by Benjamini and Hochberg's.
     pub holm: f64,
+    pub benjamini_hochberg: f64,
+    /// Number of contrasts asked for.
+    pub family_size: usize,
 }
 
 /// Wald tests of weighted sums of coefficients.
@@ -125,11 +128,25 @@ pub fn contrasts(
         let z = estimate / standard_error;
         let (low, high) = (estimate - reach * standard_error, estimate + reach * standard_error);
         let p = fit.two_sided(z);
-        found.push(Contrast { name: name.clone(), estimate, standard_error, low, high, z, p, holm: p });
+        let (name, family_size) = (name.clone(), wanted.len());
+        found.push(Contrast {
+            name,
+            estimate,
+            standard_error,
+            low,
+            high,
+            z,
+            p,
+            holm: p,
+            benjamini_hochberg: p,
+            family_size,
+        });
     }
     let p_values: Vec<f64> = found.iter().map(|one| one.p).collect();
-    if let Ok(adjusted) = holm(&p_values) {
-        found.iter_mut().zip(adjusted).for_each(|(one, adjusted)| one.holm = adjusted);
+    if let (Ok(by_holm), Ok(by_share)) = (holm(&p_values), benjamini_hochberg(&p_values)) {
+        for (one, (by_holm, by_share)) in found.iter_mut().zip(by_holm.into_iter().zip(by_share)) {
+            (one.holm, one.benjamini_hochberg) = (by_holm, by_share);
+        }
     }
     Ok(found)
 }

@@ -12,7 +12,7 @@ use super::result::MixedFit;
 use super::theta::Theta;
 use crate::glmm::quadrature::Rule;
 use crate::matrix::Matrix;
-use crate::multiplicity::holm;
+use crate::multiplicity::{benjamini_hochberg, holm};
 
 /// Nodes of the integral over the random effects' sum, and where rows are many different ones.
 const NODES: usize = 101;
@@ -54,8 +54,11 @@ pub struct MarginalDifference {
     pub log_odds_error: f64,
     pub z: f64,
     pub p: f64,
-    /// p value adjusted for all comparisons of the factor.
+    /// p value adjusted for all comparisons of the factor, by Holm's method and by Benjamini and Hochberg's.
     pub holm: f64,
+    pub benjamini_hochberg: f64,
+    /// Number of comparisons of the factor.
+    pub family_size: usize,
 }
 
 /// A level's mean and its derivatives.
@@ -150,13 +153,17 @@ pub fn marginal(
                 z: statistic,
                 p: fit.two_sided(statistic),
                 holm: f64::NAN,
+                benjamini_hochberg: f64::NAN,
+                family_size: averaged.len() * (averaged.len() - 1) / 2,
             });
         }
     }
     differences.sort_by_key(|one| levels.iter().position(|(name, _)| *name == one.against));
     let p_values: Vec<f64> = differences.iter().map(|one| one.p).collect();
-    if let Ok(adjusted) = holm(&p_values) {
-        differences.iter_mut().zip(adjusted).for_each(|(one, adjusted)| one.holm = adjusted);
+    if let (Ok(by_holm), Ok(by_share)) = (holm(&p_values), benjamini_hochberg(&p_values)) {
+        for (one, (by_holm, by_share)) in differences.iter_mut().zip(by_holm.into_iter().zip(by_share)) {
+            (one.holm, one.benjamini_hochberg) = (by_holm, by_share);
+        }
     }
     Ok(Marginal { factor: factor.map(str::to_owned), confidence, levels: found, differences })
 }

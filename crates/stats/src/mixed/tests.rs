@@ -251,6 +251,8 @@ fn marginal_intervals_are_those_of_the_delta_method() {
     assert_eq!((found.levels.len(), found.differences.len()), (4, 6));
     assert!(found.levels.iter().all(|level| 0.0 < level.low && level.low < level.mean && level.mean < level.high));
     assert!(found.differences.iter().all(|one| one.holm >= one.p && one.low < one.difference));
+    let size = found.differences.len();
+    assert!(found.differences.iter().all(|one| one.benjamini_hochberg <= one.holm && one.family_size == size));
     // The derivative by every parameter, by differences.
     let mean = |fit: &MixedFit| marginal(&data, fit, Some("variant"), 0.95).unwrap().differences[0].difference;
     let step = 1e-5;

@@ -77,6 +77,9 @@ fn contrasts_are_differences_of_coefficients() {
     );
     let one = fitted.coefficient("modelm1").unwrap();
     assert!((found[1].p - one.p.unwrap()).abs() < 1e-12 && found[1].holm >= found[1].p);
+    let p_values: Vec<f64> = found.iter().map(|one| one.p).collect();
+    let adjusted = crate::benjamini_hochberg(&p_values).unwrap();
+    assert!(found.iter().zip(adjusted).all(|(one, p)| one.benjamini_hochberg == p && one.family_size == found.len()));
     assert!(contrasts(&fitted, &[("x".to_owned(), vec![("x".to_owned(), 1.0)])], 0.95).is_err());
 }
 

@@ -14,11 +14,11 @@ use crate::cli::stats::columns::ColumnError;
 use earnest_eval::EvalError;
 use earnest_eval::compare::{Pilot, pilot};
 use earnest_eval::report::{Align, Table};
-use earnest_stats::Rates;
 use earnest_stats::design::{
     Costs, DesignSize, FoundDesign, Limits, MixedDesign, RandomEffects, VarianceParts, cheapest, paired_cluster_test,
     simulated_power,
 };
+use earnest_stats::{Direction, Rates};
 
 /// Options of `earnest stats power design`.
 #[derive(Debug, Clone, Args)]
@@ -213,6 +213,25 @@ impl DesignArgs {
 }
 
 impl Source {
+    /// Accuracy of the first condition.
+    fn accuracy(&self) -> f64 {
+        match self {
+            Source::Model(design) => design.accuracy,
+            Source::Pilot(pilot) => pilot.accuracy,
+        }
+    }
+
+    /// Smallest difference in the effect's direction that a design finds; none if no possible one is found.
+    fn detectable(&self, direction: Direction, size: DesignSize, rates: Rates) -> anyhow::Result<Option<f64>> {
+        Ok(match self {
+            Source::Model(design) => design.detectable_effect(size, rates)?,
+            Source::Pilot(pilot) => {
+                let effect = pilot.parts.detectable_effect(size, rates)?;
+                Some(effect).filter(|effect| *effect <= direction.room(pilot.accuracy))
+            }
+        })
+    }
+
     fn parts(&self) -> anyhow::Result<VarianceParts> {
         Ok(match self {
             Source::Model(design) => design.parts()?,
@@ -237,11 +256,12 @@ impl Source {
                 )
             }
             Source::Pilot(pilot) => format!(
-                "Pilot: {} against {}, {} in {}, difference {:+.1} points\n",
+                "Pilot: {} against {}, {} in {}, accuracy {:.1} %, difference {:+.1} points\n",
                 pilot.runs[1],
                 pilot.runs[0],
                 counted(pilot.questions, "question"),
                 counted(pilot.templates, "template"),
+                100.0 * pilot.accuracy,
                 100.0 * pilot.difference
             ),
         }
@@ -252,6 +272,8 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
     args.check()?;
     let mut notes = Vec::new();
     let source = args.source(&mut notes)?;
+    let direction = Direction::of(args.effect);
+    direction.check(source.accuracy(), args.effect.abs())?;
     let parts = source.parts()?;
     let rates = Rates { alpha: args.rates.alpha, power: args.rates.power };
     let mut most_samples = args.samples.unwrap_or(args.most_samples);
@@ -283,10 +305,9 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
             parts.power(args.effect, largest(limits), rates.alpha)?
         );
     };
-    let detectable = match &source {
-        Source::Model(design) => design.detectable_effect(size, rates)?,
-        Source::Pilot(pilot) => Some(pilot.parts.detectable_effect(size, rates)?),
-    };
+    let detectable = source.detectable(direction, size, rates)?;
+    let accuracy = (1e4 * source.accuracy()).round() / 1e4;
+    let undetected = format!("possible {direction} from an accuracy of {accuracy} is found with power {}", rates.power);
     args.check_simulation(size)?;
     let simulated = match (&source, args.simulate) {
         (Source::Model(design), Some(studies)) => {
@@ -297,7 +318,8 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
     if args.rates.json {
         let value = json!({
             "notes": notes, "effect": args.effect, "alpha": rates.alpha, "target_power": rates.power, "size": size, "answers": size.answers(),
-            "cost": cost, "power": power, "detectable": detectable, "variance": parts,
+            "cost": cost, "power": power, "direction": direction, "detectable": detectable,
+            "detectable_reason": detectable.is_none().then(|| format!("no {undetected}")), "variance": parts,
             "model": match &source { Source::Model(design) => Some(design), Source::Pilot(_) => None },
             "pilot": match &source { Source::Pilot(pilot) => Some(pilot), Source::Model(_) => None },
             "simulated": simulated.map(|(studies, (power, error))| json!({
@@ -329,10 +351,13 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
         rates.alpha
     )?;
     match detectable {
-        Some(effect) => {
-            writeln!(text, "Smallest difference found with power {}: {:.2} points", rates.power, 100.0 * effect)?
-        }
-        None => writeln!(text, "No possible difference is found with power {}", rates.power)?,
+        Some(effect) => writeln!(
+            text,
+            "Smallest difference found with power {}: {:.2} points, a {direction}",
+            rates.power,
+            100.0 * effect
+        )?,
+        None => writeln!(text, "No {undetected}")?,
     }
     if let Some((studies, (power, error))) = simulated {
         writeln!(

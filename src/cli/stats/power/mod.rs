@@ -1,14 +1,16 @@
 //! `earnest stats power`.
 
+mod answer;
 mod design;
 
 use std::io::Write;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::Exit;
+use answer::{Answer, Given, OneWay};
 use design::DesignArgs;
-use earnest_stats::power::{ClusteredDesign, PairedDesign, Rates};
+use earnest_stats::{ClusteredDesign, Direction, PairedDesign, PowerError, Rates};
 
 /// Options of `earnest stats power`.
 #[derive(Debug, Clone, Args)]
@@ -37,12 +39,18 @@ enum PowerCommand {
         /// Fraction of questions that exactly one of the two answers correctly
         #[arg(long, value_name = "FRACTION")]
         discordance: f64,
+        /// Expected accuracy of the first: no difference is named that it has no room for
+        #[arg(long, value_name = "FRACTION")]
+        accuracy: Option<f64>,
         /// Questions per cluster (template)
         #[arg(long, value_name = "N", default_value_t = 1.0)]
         cluster_size: f64,
         /// Correlation of the differences within a cluster
         #[arg(long, value_name = "R", default_value_t = 0.0)]
         intracluster: f64,
+        /// Direction of the difference; an effect below 0 is a drop
+        #[arg(long, value_enum, default_value = "both", hide_possible_values = true, value_name = "drop|rise|both")]
+        direction: Asked,
         #[command(flatten)]
         rates: RateArgs,
     },
@@ -62,7 +70,7 @@ enum PowerCommand {
         /// Number of templates; prints the smallest detectable difference
         #[arg(long, value_name = "N")]
         clusters: Option<f64>,
-        /// Expected accuracy
+        /// Expected accuracy in the first condition
         #[arg(long, value_name = "FRACTION")]
         accuracy: f64,
         /// Correlation of two answers within a template
@@ -74,6 +82,9 @@ enum PowerCommand {
         /// Questions per template in the second condition
         #[arg(long, value_name = "N", default_value_t = 50.0)]
         second_size: f64,
+        /// Direction of the difference; an effect below 0 is a drop
+        #[arg(long, value_enum, default_value = "both", hide_possible_values = true, value_name = "drop|rise|both")]
+        direction: Asked,
         #[command(flatten)]
         rates: RateArgs,
     },
@@ -93,74 +104,163 @@ struct RateArgs {
     json: bool,
 }
 
+impl RateArgs {
+    fn levels(&self) -> Rates {
+        Rates { alpha: self.alpha, power: self.power }
+    }
+}
+
+/// Direction of the differences that are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Asked {
+    /// The second accuracy is below the first
+    Drop,
+    /// The second accuracy is above the first
+    Rise,
+    /// Either
+    Both,
+}
+
+impl Asked {
+    /// The directions; an effect below 0 is a drop.
+    fn directions(self, given: Given) -> anyhow::Result<&'static [Direction]> {
+        match (self, given) {
+            (Asked::Rise, Given::Effect(effect)) if effect < 0.0 => anyhow::bail!(
+                "--effect {effect} is a drop, and --direction asks about rises: give the effect without its sign"
+            ),
+            (Asked::Drop, _) => Ok(&[Direction::Drop]),
+            (_, Given::Effect(effect)) if effect < 0.0 => Ok(&[Direction::Drop]),
+            (Asked::Rise, _) => Ok(&[Direction::Rise]),
+            (Asked::Both, _) => Ok(&Direction::BOTH),
+        }
+    }
+}
+
+/// The number that was given: clap allows one of the two.
+fn given(effect: Option<f64>, size: Option<f64>, option: &str) -> anyhow::Result<Given> {
+    match (effect, size) {
+        (Some(effect), _) => Ok(Given::Effect(effect)),
+        (None, Some(size)) => {
+            anyhow::ensure!(size.fract() == 0.0, "--{option} is {size}, expected a whole number");
+            Ok(Given::Size(size))
+        }
+        (None, None) => anyhow::bail!("give --effect or --{option}"),
+    }
+}
+
+/// Sizes and differences of two systems that answer the same questions, which are those of the test in both directions alike; a first
+/// accuracy bounds the differences.
+fn paired(
+    design: PairedDesign,
+    accuracy: Option<f64>,
+    given: Given,
+    asked: Asked,
+    rates: Rates,
+) -> anyhow::Result<Answer> {
+    let discordance = design.discordance;
+    let (size, effect, undetected) = match given {
+        Given::Effect(effect) => (Some(design.required_items(effect, rates)?), Some(effect.abs()), None),
+        Given::Size(items) => {
+            let effect = design.detectable_effect(items, rates)?;
+            // The discordance is the largest possible difference: reaching it may mean that none is detectable.
+            let needed = if effect < discordance { items } else { design.required_items(effect, rates)? };
+            let reason = format!(
+                "no difference is detected, not even that of all discordant questions, {discordance}, which needs {needed} questions"
+            );
+            let none = needed > items;
+            (Some(items), Some(effect).filter(|_| !none), none.then_some(reason))
+        }
+    };
+    let mut directions = Vec::new();
+    for &direction in asked.directions(given)? {
+        let mut reason = undetected.clone();
+        if let (None, Some(accuracy), Some(effect)) = (&reason, accuracy, effect) {
+            let room = design.room(accuracy, direction)?;
+            let disagree = format!("where one alone is right on {discordance} of the questions");
+            reason = match room {
+                room if room <= 0.0 => Some(format!("no {direction} from {accuracy} is possible {disagree}")),
+                room if effect > room + 1e-12 => {
+                    let room = (1e12 * room).round() / 1e12;
+                    let smallest = match given {
+                        Given::Size(_) => format!(", and the smallest that is detected would be {effect:.4}"),
+                        Given::Effect(_) => String::new(),
+                    };
+                    Some(format!("no {direction} from {accuracy} exceeds {room} {disagree}{smallest}"))
+                }
+                _ => None,
+            };
+        }
+        let found = |number: Option<f64>| number.filter(|_| reason.is_none());
+        directions.push(OneWay { direction, size: found(size), effect: found(effect), reason });
+    }
+    Ok(Answer { unit: "questions", given, accuracy, directions })
+}
+
+/// Sizes and differences of one system under two conditions.
+fn clustered(design: ClusteredDesign, given: Given, asked: Asked, rates: Rates) -> anyhow::Result<Answer> {
+    let accuracy = design.accuracy;
+    let of = |direction: Direction| -> anyhow::Result<OneWay> {
+        let none = |reason: String| OneWay { direction, size: None, effect: None, reason: Some(reason) };
+        Ok(match given {
+            Given::Effect(effect) => match design.required_clusters(effect.abs(), direction, rates) {
+                Ok(size) => OneWay { direction, size: Some(size), effect: Some(effect.abs()), reason: None },
+                Err(error @ PowerError::Room { .. }) => none(error.to_string()),
+                Err(error) => return Err(error.into()),
+            },
+            Given::Size(clusters) => match design.detectable_effect(clusters, direction, rates)? {
+                Some(effect) => OneWay { direction, size: Some(clusters), effect: Some(effect), reason: None },
+                None => {
+                    let needed = design.required_clusters(direction.room(accuracy), direction, rates)?;
+                    let end = direction.shifted(accuracy, 1.0);
+                    none(format!(
+                        "no {direction} from {accuracy} is detected, not even one to {end}, which needs {needed} templates"
+                    ))
+                }
+            },
+        })
+    };
+    let directions = asked.directions(given)?.iter().map(|direction| of(*direction)).collect::<anyhow::Result<_>>()?;
+    Ok(Answer { unit: "templates", given, accuracy: Some(accuracy), directions })
+}
+
 pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    let (rates, unit, size, effect) = match &args.command {
+    let (rates, answer) = match &args.command {
         PowerCommand::Design(args) => return design::run(args, output),
-        PowerCommand::Paired { effect, items, discordance, cluster_size, intracluster, rates } => {
+        PowerCommand::Paired { effect, items, discordance, accuracy, cluster_size, intracluster, direction, rates } => {
             let design =
                 PairedDesign { discordance: *discordance, cluster_size: *cluster_size, intracluster: *intracluster };
-            let levels = Rates { alpha: rates.alpha, power: rates.power };
-            let (size, effect) = match (effect, items) {
-                (Some(effect), _) => (design.required_items(*effect, levels)?, *effect),
-                (None, Some(items)) => {
-                    anyhow::ensure!(items.fract() == 0.0, "--items is {items}, expected a whole number");
-                    let effect = design.detectable_effect(*items, levels)?;
-                    // The discordance is the largest possible difference: reaching it means that none is detectable.
-                    if effect >= *discordance && design.required_items(effect, levels)? > *items {
-                        anyhow::bail!(
-                            "{items} questions are too few to detect any difference at a discordance of {discordance}: the largest \
-                             possible one, {discordance}, needs {}",
-                            design.required_items(effect, levels)?
-                        );
-                    }
-                    (*items, effect)
-                }
-                (None, None) => anyhow::bail!("give --effect or --items"),
-            };
-            (rates, "questions", size, effect)
+            let given = given(*effect, *items, "items")?;
+            (rates, paired(design, *accuracy, given, *direction, rates.levels())?)
         }
-        PowerCommand::Clustered { effect, clusters, accuracy, intracluster, first_size, second_size, rates } => {
+        PowerCommand::Clustered {
+            effect,
+            clusters,
+            accuracy,
+            intracluster,
+            first_size,
+            second_size,
+            direction,
+            rates,
+        } => {
             let design = ClusteredDesign {
                 accuracy: *accuracy,
                 intracluster: *intracluster,
                 first_size: *first_size,
                 second_size: *second_size,
             };
-            let levels = Rates { alpha: rates.alpha, power: rates.power };
-            let (size, effect) = match (effect, clusters) {
-                (Some(effect), _) => (design.required_clusters(*effect, levels)?, *effect),
-                (None, Some(clusters)) => {
-                    anyhow::ensure!(clusters.fract() == 0.0, "--clusters is {clusters}, expected a whole number");
-                    let effect = design.detectable_effect(*clusters, levels)?;
-                    // Largest possible difference from the accuracy, within 0 to 1.
-                    let room = accuracy.max(1.0 - accuracy);
-                    if effect > room {
-                        anyhow::bail!(
-                            "{clusters} templates are too few: the smallest detectable difference is {effect:.4}, and at an accuracy of \
-                             {accuracy} no difference exceeds {room:.4}"
-                        );
-                    }
-                    (*clusters, effect)
-                }
-                (None, None) => anyhow::bail!("give --effect or --clusters"),
-            };
-            (rates, "templates", size, effect)
+            let given = given(*effect, *clusters, "clusters")?;
+            (rates, clustered(design, given, *direction, rates.levels())?)
         }
     };
+    // A difference that cannot be is a slip; templates that detect none are an answer.
+    if let (Given::Effect(_), true) = (answer.given, answer.is_empty()) {
+        anyhow::bail!("{}", answer.reasons().join("; "));
+    }
     if rates.json {
-        let value = serde_json::json!({
-            "unit": unit, "size": size, "effect": effect, "alpha": rates.alpha, "power": rates.power,
-        });
-        serde_json::to_writer_pretty(&mut *output, &value)?;
+        serde_json::to_writer_pretty(&mut *output, &answer.json(rates.levels()))?;
         writeln!(output)?;
     } else {
-        writeln!(
-            output,
-            "{size} {unit} detect an accuracy difference of {effect:.4} ({:.2} percentage points) with power {} at level {}",
-            100.0 * effect,
-            rates.power,
-            rates.alpha
-        )?;
+        write!(output, "{}", answer.text(rates.levels()))?;
     }
-    Ok(Exit::Success)
+    Ok(if answer.is_empty() { Exit::FailedSamples } else { Exit::Success })
 }

@@ -49,7 +49,7 @@ pub(crate) struct Converted {
 impl Converter<'_> {
     /// Converts a sample.
     pub(crate) fn convert(&self, sample: LogSample) -> Converted {
-        let LogSample { id, epoch, mut document, question, prompt, mut choices, mut targets, .. } = sample;
+        let LogSample { id, epoch, original, mut document, question, prompt, mut choices, mut targets, .. } = sample;
         let prompt = prompt.map(prompt_text);
         for (name, value) in self.answers.and_then(|answers| answers.fields(&id)).into_iter().flatten() {
             if !document.contains_key(name) {
@@ -57,7 +57,11 @@ impl Converter<'_> {
             }
         }
         let field = field_of(&document, self.cluster.unwrap_or(usual::CLUSTER)).cloned();
-        let label = field.as_ref().and_then(usual::label);
+        let label = match (&field, self.cluster) {
+            // Variants and their original are not independent.
+            (None, None) => original.clone(),
+            _ => field.as_ref().and_then(usual::label),
+        };
         let question = question.or_else(|| text_of_question(&document)).or_else(|| prompt.clone()).unwrap_or_default();
         if targets.is_empty() {
             targets.extend(self.answers.and_then(|answers| answers.get(&id)).map(str::to_owned));
@@ -84,6 +88,8 @@ impl Converter<'_> {
             (Some(name), Some(_), Some(value)) => drop(covariates.insert(name.to_owned(), value.clone())),
             (Some(_), ..) => {}
         }
+        // Also where it is the answer.
+        covariates.extend(original.filter(|original| *original != id).map(|id| (usual::PAIR.to_owned(), id.into())));
         let labelled = label.is_some();
         let cluster = label.unwrap_or_else(|| match self.cluster.is_some() || field.is_some() {
             true => usual::own_cluster(&id),

@@ -4,17 +4,80 @@
 //! quantiles are those of the test that is made afterwards: Student's t with one degree of freedom less than there are
 //! clusters, or the normal distribution where every question is its own cluster. Effects are differences of accuracy, as
 //! fractions (0.05 is five percentage points).
+mod clustered;
+
 use serde::Serialize;
 use thiserror::Error;
 
+pub use self::clustered::ClusteredDesign;
 use super::distribution::{normal_quantile, student_quantile};
 
-/// A design is impossible.
+/// Reason that a design is impossible.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PowerError {
     /// A number is outside its range.
     #[error("{name} is {value}, expected {expected}")]
     Range { name: &'static str, value: f64, expected: &'static str },
+    /// A difference is larger than accuracies from 0 to 1 have room for.
+    #[error("a {direction} of {effect} is impossible: no {direction} from an accuracy of {accuracy} exceeds {room}")]
+    Room { direction: Direction, accuracy: f64, effect: f64, room: f64 },
+}
+
+/// Side on which the second accuracy lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Below the first.
+    Drop,
+    /// Above the first.
+    Rise,
+}
+
+impl Direction {
+    /// Both sides.
+    pub const BOTH: [Direction; 2] = [Direction::Drop, Direction::Rise];
+
+    /// Side of a signed difference; a rise if it is 0.
+    pub fn of(effect: f64) -> Direction {
+        if effect < 0.0 { Direction::Drop } else { Direction::Rise }
+    }
+
+    /// Accuracy that lies so far on this side of another, from 0 to 1.
+    pub fn shifted(self, accuracy: f64, effect: f64) -> f64 {
+        match self {
+            Direction::Drop => (accuracy - effect).max(0.0),
+            Direction::Rise => (accuracy + effect).min(1.0),
+        }
+    }
+
+    /// Largest difference on this side of an accuracy.
+    pub fn room(self, accuracy: f64) -> f64 {
+        match self {
+            Direction::Drop => accuracy,
+            Direction::Rise => 1.0 - accuracy,
+        }
+    }
+
+    /// Refuses a difference that is larger than the accuracy has room for.
+    pub fn check(self, accuracy: f64, effect: f64) -> Result<(), PowerError> {
+        let room = self.room(accuracy);
+        // A sum such as 0.9 + 0.1 may exceed 1 by rounding.
+        if effect <= room + 1e-12 {
+            return Ok(());
+        }
+        // Without the digits of rounding, such as those of 1 - 0.98, and of a pilot's accuracy.
+        let [accuracy, room] = [accuracy, room].map(|share| (1e4 * share).round() / 1e4);
+        Err(PowerError::Room { direction: self, accuracy, effect, room })
+    }
+}
+
+impl std::fmt::Display for Direction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Direction::Drop => "drop",
+            Direction::Rise => "rise",
+        })
+    }
 }
 
 pub(crate) fn require(name: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<(), PowerError> {
@@ -89,6 +152,14 @@ impl PairedDesign {
         Ok(self.check()? * (root / size).powi(2))
     }
 
+    /// Largest difference on one side of the first accuracy. Of the questions where just one of the two is right, no more can be lost
+    /// than the first has right, and no more won than it has wrong. Not above 0 where that leaves no difference on this side.
+    pub fn room(&self, accuracy: f64, direction: Direction) -> Result<f64, PowerError> {
+        self.check()?;
+        require("accuracy", accuracy, accuracy > 0.0 && accuracy < 1.0, "a number between 0 and 1")?;
+        Ok(self.discordance.min(2.0 * direction.room(accuracy) - self.discordance))
+    }
+
     /// Questions needed to detect an accuracy difference, rounded up.
     pub fn required_items(&self, effect: f64, rates: Rates) -> Result<f64, PowerError> {
         self.check()?;
@@ -124,81 +195,6 @@ impl PairedDesign {
     }
 }
 
-/// One system answers, for every template, some questions under each of two conditions (1 original and 50 variants in the
-/// GSM-Symbolic study).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct ClusteredDesign {
-    /// Accuracy to expect.
-    pub accuracy: f64,
-    /// Correlation of two answers of a template, over both conditions.
-    pub intracluster: f64,
-    /// Questions of a template in the first condition.
-    pub first_size: f64,
-    /// And in the second.
-    pub second_size: f64,
-}
-
-impl ClusteredDesign {
-    fn check(&self) -> Result<(), PowerError> {
-        let accuracy = self.accuracy;
-        require("accuracy", accuracy, accuracy > 0.0 && accuracy < 1.0, "a number between 0 and 1")?;
-        let correlation = self.intracluster;
-        require("intracluster correlation", correlation, (0.0..1.0).contains(&correlation), "from 0 to below 1")?;
-        require("first cluster size", self.first_size, self.first_size >= 1.0, "at least 1")?;
-        require("second cluster size", self.second_size, self.second_size >= 1.0, "at least 1")
-    }
-
-    /// Variance of a template's own difference, if the second condition's accuracy lies `effect` from the first's towards one
-    /// half, where answers vary most. What the template adds to both conditions cancels but for their different spread.
-    fn variance(&self, effect: f64) -> f64 {
-        let first = self.accuracy;
-        let second = if first > 0.5 { first - effect } else { first + effect }.clamp(0.0, 1.0);
-        let (first, second) = (first * (1.0 - first), second * (1.0 - second));
-        let own = (1.0 - self.intracluster) * (first / self.first_size + second / self.second_size);
-        own + self.intracluster * (first.sqrt() - second.sqrt()).powi(2)
-    }
-
-    /// Decides if so many templates detect the effect.
-    fn detects(&self, effect: f64, clusters: f64, rates: Rates) -> Result<bool, PowerError> {
-        let (level, power) = rates.quantiles(Some(clusters))?;
-        Ok(effect >= (level + power) * (self.variance(effect) / clusters).sqrt())
-    }
-
-    /// Smallest accuracy difference between the conditions that this many templates detect; above what accuracies have room
-    /// for if they detect none.
-    pub fn detectable_effect(&self, clusters: f64, rates: Rates) -> Result<f64, PowerError> {
-        self.check()?;
-        rates.quantiles(None)?;
-        require("clusters", clusters, clusters >= 2.0 && clusters.is_finite(), "at least 2")?;
-        let (mut low, mut high) = (0.0, 1.0);
-        while !self.detects(high, clusters, rates)? {
-            (low, high) = (high, 2.0 * high);
-        }
-        for _ in 0..200 {
-            let middle = 0.5 * (low + high);
-            if self.detects(middle, clusters, rates)? { high = middle } else { low = middle }
-        }
-        Ok(high)
-    }
-
-    /// Templates needed to detect an accuracy difference, a whole number.
-    pub fn required_clusters(&self, effect: f64, rates: Rates) -> Result<f64, PowerError> {
-        self.check()?;
-        rates.quantiles(None)?;
-        let size = effect.abs();
-        require("effect", effect, size > 0.0 && size < 1.0, "not 0, between -1 and 1")?;
-        let (mut low, mut high) = (1.0, 2.0);
-        while !self.detects(size, high, rates)? {
-            (low, high) = (high, 2.0 * high);
-        }
-        while high - low > 1.0 {
-            let middle = (0.5 * (low + high)).floor();
-            if self.detects(size, middle, rates)? { high = middle } else { low = middle }
-        }
-        Ok(high)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,9 +206,6 @@ mod tests {
         let effect = design.detectable_effect(5000.0, rates).unwrap();
         let items = design.required_items(effect, rates).unwrap();
         assert!((items - 5000.0).abs() <= 1.0, "{effect} {items}");
-        let design = ClusteredDesign { accuracy: 0.5, intracluster: 0.6, first_size: 1.0, second_size: 50.0 };
-        let effect = design.detectable_effect(100.0, rates).unwrap();
-        assert!((design.required_clusters(effect * (1.0 + 1e-12), rates).unwrap() - 100.0).abs() < 0.5);
     }
 
     // Connor (1987) in Python with scipy.stats.norm:
@@ -267,6 +260,24 @@ mod tests {
             }
             let power = found as f64 / f64::from(sets);
             assert!((power - 0.8).abs() < 0.03, "{clusters} clusters: {power} at {effect}");
+        }
+    }
+
+    /// Every split of discordant questions into lost and won ones that the first accuracy allows, in thousandths.
+    #[test]
+    fn the_room_of_a_paired_difference_is_that_of_the_counts() {
+        for (accuracy, discordance) in [(20_i32, 10_i32), (20, 30), (20, 200), (600, 200), (950, 80), (500, 1000)] {
+            let differences = (0..=discordance)
+                .map(|lost| (lost, discordance - lost))
+                .filter(|(lost, won)| *lost <= accuracy && *won <= 1000 - accuracy)
+                .map(|(lost, won)| won - lost);
+            let (drop, rise) = (-differences.clone().min().unwrap(), differences.max().unwrap());
+            let design =
+                PairedDesign { discordance: f64::from(discordance) / 1000.0, cluster_size: 1.0, intracluster: 0.0 };
+            for (direction, largest) in [(Direction::Drop, drop), (Direction::Rise, rise)] {
+                let room = design.room(f64::from(accuracy) / 1000.0, direction).unwrap();
+                assert!((room - f64::from(largest) / 1000.0).abs() < 1e-12, "{accuracy} {discordance}: {room}");
+            }
         }
     }
 
