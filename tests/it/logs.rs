@@ -751,6 +751,40 @@ fn a_table_names_the_originals_of_its_variants() {
             assert_eq!(sample.covariates.get("pair"), pairs.then(|| original.into()).as_ref(), "{sample:?}");
         }
     }
+    // Originals against the means of their variants: a right original loses a third, a wrong one nothing.
+    for (one, other, sign) in [(&runs[0], &runs[1], -1.0), (&runs[1], &runs[0], 1.0)] {
+        let output = run_in(at, &["compare", one, other, "--json"]);
+        let found = document(&output)[0].clone();
+        assert_eq!((code(&output), &found["items"], &found["by_pair"]), (0, &json!(8), &json!(8)), "{found}");
+        assert!(!stderr(&output).contains("an original in"), "{}", stderr(&output));
+        let overall = &found["overall"];
+        assert_eq!(overall["clusters"], 8);
+        assert!(close(&overall["difference"], sign / 6.0), "{overall}");
+        assert!(close(&overall["standard_error"], 1.0 / 6.0 / f64::sqrt(7.0)), "{overall}");
+    }
+    let shown = done(at, &["compare", &runs[0], &runs[1]]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains("Paired by the original that items name in `pair`: 8, with 8 items of A and 24 of B"),
+        "{shown}"
+    );
+    // Two models that answered everything are paired by id, a variant in the cluster of its original.
+    let both: String = text.lines().skip(1).flat_map(|row| [format!("{row},a\n"), format!("{row},b\n")]).collect();
+    std::fs::write(
+        at.join("both.csv"),
+        format!("id,set,right,original,gold,model\n{both}")
+            .replace("q1v0,variants,0,q1,q1,b", "q1v0,variants,1,q1,q1,b"),
+    )
+    .unwrap();
+    let words_of_both = ["both.csv", "--columns", "id=id,score=right,pair=original,model=model", "--json"];
+    let found = document(&run_in(at, &[&["compare"], &words_of_both[..]].concat()))[0].clone();
+    assert_eq!((&found["items"], &found["by_pair"], &found["overall"]["clusters"]), (&json!(32), &json!(0), &json!(8)));
+    // Variants of originals that the other run does not have.
+    std::fs::write(at.join("one.csv"), "id,right,of\nq0,1,\nq1,0,\n").unwrap();
+    std::fs::write(at.join("other.csv"), "id,right,of\nx0,1,p0\nx1,0,p1\n").unwrap();
+    let output = run_in(at, &["compare", "one.csv", "other.csv", "--columns", "id=id,score=right,pair=of"]);
+    let said = "2 items of other.csv name an original in `pair`, such as p0, and one.csv has none of them";
+    assert!(code(&output) == 2 && stderr(&output).contains(said), "{}", stderr(&output));
+
     // The same table with other columns is another log.
     let without = document(&run_in(at, &words("id=id,task=set,score=right,target=gold")));
     assert_eq!(names(&without).len(), 2);

@@ -3,7 +3,7 @@ use earnest_tasks::{agreeing, counted};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::{CompareSettings, check_clusters, check_common, check_numbers, warn_of_settings};
+use super::{CompareSettings, check_clusters, check_common, check_numbers, warn_of_originals, warn_of_settings};
 use crate::EvalError;
 use crate::import::{
     Answers, Chosen, Converted, Converter, log_manifest, no_answers, nothing_found, options, primary, settings,
@@ -73,6 +73,7 @@ pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Resu
     check_numbers(&names, &scores)?;
     check_clusters(&names, &scores, &settings.compare)?;
     let mut comparisons = compare(&names, &scores);
+    warn_of_originals(&comparisons, &scores, &mut warn);
     for (comparison, side) in comparisons.iter_mut().zip(&sides[1..]) {
         check_common(comparison, || {
             EvalError::setting(format!("the logs of {} and {} have no question in common", baseline.name, side.name))
@@ -240,7 +241,8 @@ fn read(
     warn: &mut impl FnMut(String),
 ) -> Result<(Scores, usize), EvalError> {
     let mut left_out = 0;
-    let mut scores = Scores::default().of_log().clustered_by(settings.cluster.clone());
+    let mut scores =
+        Scores::default().of_log(side.logs.first().map(|log| log.card.tool)).clustered_by(settings.cluster.clone());
     let wanted: Vec<&Log> =
         side.logs.iter().filter(|log| tasks.is_none_or(|tasks| tasks.contains(&log.card.task))).collect();
     for log in &wanted {

@@ -5,7 +5,7 @@ mod pilot;
 
 use earnest_tasks::{agreeing, counted};
 
-use crate::import::no_field;
+use crate::import::{card_of, no_field};
 use crate::report::compare::read_alike;
 use crate::report::{Comparison, Scores, compare};
 use crate::run::store::{Filter, RunRecord, Store};
@@ -73,6 +73,7 @@ pub(crate) fn paired(
     check_clusters(&names, &scores, settings)?;
     read_questions(store, &runs, &mut scores, &mut warn);
     let mut comparisons = compare(&names, &scores);
+    warn_of_originals(&comparisons, &scores, &mut warn);
     for (comparison, run) in comparisons.iter_mut().zip(others) {
         let is_of_other_questions = run.manifest.settings.suite != baseline.manifest.settings.suite;
         check_common(comparison, || nothing_in_common(baseline, run))?;
@@ -100,6 +101,25 @@ pub(crate) fn common_scorer(store: &Store, runs: &[&RunRecord]) -> Result<Option
     Ok(crate::report::compare::common_scorer(&own, all_have).map(str::to_owned))
 }
 
+/// Warns of comparisons in which items name originals, none of which the other run has.
+pub(crate) fn warn_of_originals(comparisons: &[Comparison], scores: &[Scores], warn: &mut impl FnMut(String)) {
+    let Some((first, others)) = scores.split_first() else { return };
+    // In runs that are no logs, items with other ids are other samples of the suite.
+    let is_without = |comparison: &Comparison| comparison.of_logs && comparison.by_pair == 0;
+    for (comparison, second) in comparisons.iter().zip(others).filter(|(comparison, _)| is_without(comparison)) {
+        let (one, other) = (&comparison.baseline, &comparison.run);
+        for (name, mine, without, theirs) in [(one, first, other, second), (other, second, one, first)] {
+            if let Some((count, original)) = mine.naming_originals(theirs) {
+                warn(format!(
+                    "{} of {name} {} an original in `pair`, such as {original}, and {without} has none of them",
+                    counted(count, "item"),
+                    agreeing(count, "names", "name")
+                ));
+            }
+        }
+    }
+}
+
 /// Refuses a comparison without a pair.
 pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> EvalError) -> Result<(), EvalError> {
     if comparison.items > 0 {
@@ -120,7 +140,10 @@ pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> Ev
         )),
     };
     Err(error.hint(match comparison.of_logs {
-        true => "items are paired by id and question, or by the question's text; `earnest samples` shows both",
+        true => {
+            "items are paired by id and question, by the id of the original (`pair`), or by the question's text; `earnest samples` \
+             shows them"
+        }
         false => "items are paired by id and question, or by the id of the original in a column `pair`",
     }))
 }
@@ -231,7 +254,8 @@ fn scores(
     scores.has_condition = run.manifest.settings.until.is_some();
     scores.ended_early = run.manifest.decision.as_ref().is_some_and(Decision::is_early);
     if is_log {
-        scores = scores.of_log().by_scorer(own.first().cloned());
+        let tool = card_of(&run.manifest.settings).map(|card| card.tool);
+        scores = scores.of_log(tool).by_scorer(own.first().cloned());
     }
     if let Some(wanted) = &settings.primary {
         let rules = match is_log {

@@ -125,38 +125,8 @@ impl<'a> Pairing<'a> {
                 matched.insert(item.as_str());
             }
         }
-        let mut mine = by_original(first, &matched);
-        let mut theirs = by_original(second, &matched);
-        // An item that is paired by id can be the original of others, but is in no group itself.
         let mut used = [HashSet::new(), HashSet::new()];
-        let mut by_pair: Vec<Pair<'a>> = Vec::new();
-        let originals: Vec<&str> = theirs.keys().copied().filter(|name| first.items.contains_key(*name)).collect();
-        for name in originals {
-            if let (Some((item, original)), Some(group)) = (first.items.get_key_value(name), theirs.remove(name)) {
-                used[0].insert(item.as_str());
-                used[1].extend(group.iter().map(|(id, _)| *id));
-                by_pair.push(Pair { item, first: vec![original], second: scores_of(&group), of_logs: false });
-            }
-        }
-        let originals: Vec<&str> = mine.keys().copied().filter(|name| second.items.contains_key(*name)).collect();
-        for name in originals {
-            if let (Some((item, original)), Some(group)) = (second.items.get_key_value(name), mine.remove(name)) {
-                used[0].extend(group.iter().map(|(id, _)| *id));
-                used[1].insert(item.as_str());
-                by_pair.push(Pair { item, first: scores_of(&group), second: vec![original], of_logs: false });
-            }
-        }
-        for (name, group) in mine {
-            let Some(other) = theirs.remove(name) else { continue };
-            let left: Vec<_> = group.into_iter().filter(|(id, _)| !used[0].contains(id)).collect();
-            let left_there: Vec<_> = other.into_iter().filter(|(id, _)| !used[1].contains(id)).collect();
-            if left.is_empty() || left_there.is_empty() {
-                continue;
-            }
-            used[0].extend(left.iter().map(|(id, _)| *id));
-            used[1].extend(left_there.iter().map(|(id, _)| *id));
-            by_pair.push(Pair { item: name, first: scores_of(&left), second: scores_of(&left_there), of_logs: false });
-        }
+        let by_pair = pairs_by_original([first, second], [&matched, &matched], &mut used);
         let items_by_pair = used.each_ref().map(HashSet::len);
         let number_by_pair = by_pair.len();
         let is_left = |item: &&str| !matched.contains(item) && !used.iter().any(|used| used.contains(item));
@@ -181,8 +151,8 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// Pairs items of logs: those with the same id and question, then those with the same question. Without questions, ids pair
-    /// items of one task. Expected answers are not compared: tools write them in their own forms.
+    /// Pairs items of logs: those with the same id and question, then those of which one names the other as its original or both name
+    /// one, then those with the same question. Without questions, ids pair items of one task. Expected answers are not compared: tools write them in their own forms.
     pub(super) fn of_logs(first: &'a Scores, second: &'a Scores) -> Self {
         let mut pairs = Vec::new();
         let mut used: [HashSet<&str>; 2] = [HashSet::new(), HashSet::new()];
@@ -195,6 +165,12 @@ impl<'a> Pairing<'a> {
                 used[1].insert(other_item);
             }
         }
+        let mut named = [HashSet::new(), HashSet::new()];
+        let by_original = pairs_by_original([first, second], [&used[0], &used[1]], &mut named);
+        let items_by_pair = named.each_ref().map(HashSet::len);
+        let by_pair = by_original.len();
+        pairs.extend(by_original.into_iter().map(|pair| Pair { of_logs: true, ..pair }));
+        used.iter_mut().zip(named).for_each(|(used, named)| used.extend(named));
         let [mine, theirs] = [(first, &used[0]), (second, &used[1])].map(|(scores, used)| by_question(scores, used));
         let (mut by_text, mut ambiguous) = (0, 0);
         for (question, items) in &mine {
@@ -215,8 +191,8 @@ impl<'a> Pairing<'a> {
         let different = first.items.keys().filter(|item| second.items.contains_key(*item)).filter(is_left).count();
         Pairing {
             pairs,
-            by_pair: 0,
-            items_by_pair: [0, 0],
+            by_pair,
+            items_by_pair,
             only_first: first.len() - used[0].len() - different,
             only_second: second.len() - used[1].len() - different,
             different_question: different,
@@ -253,6 +229,48 @@ fn by_question<'a>(scores: &'a Scores, used: &HashSet<&str>) -> HashMap<&'a str,
         }
     }
     groups
+}
+
+/// Pairs what is not matched yet with the item of the other run that it names as its original, and what is left of both with that of the
+/// other run that names the same original. Adds the items to `used`.
+fn pairs_by_original<'a>(
+    runs: [&'a Scores; 2],
+    matched: [&HashSet<&'a str>; 2],
+    used: &mut [HashSet<&'a str>; 2],
+) -> Vec<Pair<'a>> {
+    let [first, second] = runs;
+    let mut mine = by_original(first, matched[0]);
+    let mut theirs = by_original(second, matched[1]);
+    // An item that is paired by id can be the original of others, but is in no group itself.
+    let mut by_pair: Vec<Pair<'a>> = Vec::new();
+    let originals: Vec<&str> = theirs.keys().copied().filter(|name| first.items.contains_key(*name)).collect();
+    for name in originals {
+        if let (Some((item, original)), Some(group)) = (first.items.get_key_value(name), theirs.remove(name)) {
+            used[0].insert(item.as_str());
+            used[1].extend(group.iter().map(|(id, _)| *id));
+            by_pair.push(Pair { item, first: vec![original], second: scores_of(&group), of_logs: false });
+        }
+    }
+    let originals: Vec<&str> = mine.keys().copied().filter(|name| second.items.contains_key(*name)).collect();
+    for name in originals {
+        if let (Some((item, original)), Some(group)) = (second.items.get_key_value(name), mine.remove(name)) {
+            used[0].extend(group.iter().map(|(id, _)| *id));
+            used[1].insert(item.as_str());
+            by_pair.push(Pair { item, first: scores_of(&group), second: vec![original], of_logs: false });
+        }
+    }
+    for (name, group) in mine {
+        let Some(other) = theirs.remove(name) else { continue };
+        let left: Vec<_> = group.into_iter().filter(|(id, _)| !used[0].contains(id)).collect();
+        let left_there: Vec<_> = other.into_iter().filter(|(id, _)| !used[1].contains(id)).collect();
+        if left.is_empty() || left_there.is_empty() {
+            continue;
+        }
+        used[0].extend(left.iter().map(|(id, _)| *id));
+        used[1].extend(left_there.iter().map(|(id, _)| *id));
+        by_pair.push(Pair { item: name, first: scores_of(&left), second: scores_of(&left_there), of_logs: false });
+    }
+    by_pair
 }
 
 /// Items that are not paired by id, by the original that they name, each group by id.

@@ -1,6 +1,7 @@
 //! Scores of a run by item.
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use crate::logs::Tool;
 use crate::report::question::{Question, normalised};
 use crate::run::Sample;
 use earnest_tasks::suite::task::usual;
@@ -31,6 +32,8 @@ pub struct Scores {
     cluster: Option<String>,
     /// True for another tool's log, whose ids, prompts and expected answers have its own forms.
     pub(super) is_log: bool,
+    /// True for a log in which the field `pair` is the id of an original.
+    names_originals: bool,
     /// Begins the ids of the questions, where several tasks are compared together.
     prefix: String,
     /// First scored sample without the field that is the cluster.
@@ -98,9 +101,9 @@ impl Scores {
         Scores { cluster, ..self }
     }
 
-    /// Makes them scores of another tool's log.
-    pub fn of_log(self) -> Self {
-        Scores { is_log: true, ..self }
+    /// Makes them scores of a log. Tables and runs of earnest name originals; what another tool's documents call `pair` may be anything.
+    pub fn of_log(self, tool: Option<Tool>) -> Self {
+        Scores { is_log: true, names_originals: matches!(tool, Some(Tool::Table | Tool::Earnest)), ..self }
     }
 
     /// Begins the ids of the samples that are added from now on, so that those of several tasks are apart; the scorer is that of the
@@ -158,7 +161,9 @@ impl Scores {
             task: sample.task.clone(),
             cluster: if is_own_cluster { format!("{}{cluster}", self.prefix) } else { cluster },
             gold: sample.gold.clone(),
-            pair: label(sample, usual::PAIR),
+            pair: label(sample, usual::PAIR)
+                .filter(|_| !self.is_log || self.names_originals)
+                .map(|original| format!("{}{original}", self.prefix)),
             perturbation: label(sample, usual::PERTURBATION),
             // In a log, columns `a` and `b` need not be operands.
             question: if self.is_log { None } else { Question::of_operands(&sample.covariates) },
@@ -281,6 +286,13 @@ impl Scores {
         self.items
             .values()
             .all(|score| score.sum.fract() == 0.0 && (0.0..=f64::from(score.samples)).contains(&score.sum))
+    }
+
+    /// Number of items that another run does not have and that name an original, with the first name; none without such items.
+    pub fn naming_originals(&self, other: &Scores) -> Option<(usize, &str)> {
+        let own = self.items.iter().filter(|(item, _)| !other.items.contains_key(*item));
+        let names: Vec<&str> = own.filter_map(|(_, score)| score.pair.as_deref()).collect();
+        Some((names.len(), *names.iter().min()?))
     }
 
     /// Number of items with a score.

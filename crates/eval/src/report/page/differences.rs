@@ -2,6 +2,7 @@
 use rayon::prelude::*;
 
 use super::ReportRun;
+use crate::import::card_of;
 use crate::report::compare::read_alike;
 use crate::report::{Comparison, Difference, Scores, compare};
 use crate::run::Decision;
@@ -38,7 +39,7 @@ fn scores(run: &ReportRun) -> Scores {
     scores.has_condition = settings.until.is_some();
     scores.ended_early = run.document.manifest.decision.as_ref().is_some_and(Decision::is_early);
     if settings.is_log() {
-        scores = scores.of_log().by_scorer(primary.into_iter().next());
+        scores = scores.of_log(card_of(settings).map(|card| card.tool)).by_scorer(primary.into_iter().next());
     }
     run.samples.iter().for_each(|sample| scores.add(sample));
     scores.read_texts(|item| run.questions.content(item));
