@@ -5,6 +5,7 @@ use earnest_stats::analysis::default_model;
 use earnest_stats::mixed::{Column, Errors, Frame, Terms, marginal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
 /// Templates with questions that every run answers; the first question of a template is the original, the others are variants.
 struct Design {
@@ -113,36 +114,58 @@ fn draw(design: &Design, random: &mut ChaCha8Rng) -> Frame {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let sets: usize = arguments.first().map_or(60, |text| text.parse().expect("SETS is a whole number"));
+    let sets: u64 = arguments.first().map_or(60, |text| text.parse().expect("SETS is a whole number"));
     let seed: u64 = arguments.get(1).map_or(1, |text| text.parse().expect("SEED is a whole number"));
     for design in &DESIGNS {
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let (mut fitted, mut robust, mut found, mut farthest, mut right) = (0, 0, [0, 0], 0.0_f64, 0.0);
-        for _ in 0..sets {
-            let frame = draw(design, &mut random);
-            let Ok(Column::Number(values)) = frame.column("correct") else { unreachable!() };
-            let observed = values.iter().sum::<f64>() / values.len() as f64;
-            right += observed / sets as f64;
-            let fixed = Terms::intercept().with("run").with("variant");
-            let Ok(chosen) = default_model(&frame, "correct", &fixed, &["cluster", "item"]) else { continue };
-            let p = |name: &str| chosen.fit.coefficient(name).and_then(|one| one.p);
-            let Ok(averaged) = marginal(&chosen.data, &chosen.fit, None, 0.95) else { continue };
-            let log_odds = |share: f64| (share / (1.0 - share)).ln();
-            farthest = farthest.max((log_odds(averaged.levels[0].mean) - log_odds(observed)).abs());
-            fitted += 1;
-            robust += usize::from(chosen.fit.errors == Errors::Robust);
-            for (found, name) in found.iter_mut().zip(["runr1", "variantvariant"]) {
-                *found += usize::from(p(name).is_some_and(|p| p < 0.05));
-            }
-        }
-        let share = |count: usize| 100.0 * count as f64 / fitted.max(1) as f64;
+        let found: Vec<Found> = (0..sets).into_par_iter().map(|set| analysed(design, 1000 * seed + set)).collect();
+        let fitted: Vec<&Fitted> = found.iter().filter_map(|one| one.fitted.as_ref()).collect();
+        let share = |is: &dyn Fn(&Fitted) -> bool| {
+            100.0 * fitted.iter().filter(|one| is(one)).count() as f64 / fitted.len().max(1) as f64
+        };
         println!(
-            "{}: {:.2} % right; {fitted} of {sets} sets fitted, {robust} with robust errors; p < .05 for a run in {:.1} %, for variants in \
-             {:.1} %; the mean is off by at most {farthest:.2} log odds",
+            "{}: {:.2} % right; {} of {sets} sets fitted, {:.0} % with robust errors; p < .05 for a run in {:.1} %, for variants in {:.1} %; the \
+             mean is off by at most {:.2} log odds",
             design.name,
-            100.0 * right,
-            share(found[0]),
-            share(found[1])
+            100.0 * found.iter().map(|one| one.observed).sum::<f64>() / sets as f64,
+            fitted.len(),
+            share(&|one| one.robust),
+            share(&|one| one.run < 0.05),
+            share(&|one| one.variant < 0.05),
+            fitted.iter().fold(0.0_f64, |most, one| most.max(one.off))
         );
     }
+}
+
+/// What the default model says of a set.
+struct Found {
+    observed: f64,
+    fitted: Option<Fitted>,
+}
+
+struct Fitted {
+    robust: bool,
+    /// p values of a run and of the variants.
+    run: f64,
+    variant: f64,
+    /// Distance of the model's mean from the observed share, in log odds.
+    off: f64,
+}
+
+fn analysed(design: &Design, seed: u64) -> Found {
+    let frame = draw(design, &mut ChaCha8Rng::seed_from_u64(seed));
+    let Ok(Column::Number(values)) = frame.column("correct") else { unreachable!() };
+    let observed = values.iter().sum::<f64>() / values.len() as f64;
+    let fixed = Terms::intercept().with("run").with("variant");
+    let fitted = default_model(&frame, "correct", &fixed, &["cluster", "item"]).ok().and_then(|chosen| {
+        let p = |name: &str| chosen.fit.coefficient(name)?.p;
+        let mean = marginal(&chosen.data, &chosen.fit, None, 0.95).ok()?.levels[0].mean;
+        let log_odds = |share: f64| (share / (1.0 - share)).ln();
+        Some(Fitted {
+            robust: chosen.fit.errors == Errors::Robust,
+            run: p("runr1")?,
+            variant: p("variantvariant")?,
+            off: (log_odds(mean) - log_odds(observed)).abs(),
+        })
+    });
+    Found { observed, fitted }
 }

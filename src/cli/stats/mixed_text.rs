@@ -36,11 +36,7 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
         return without_numbers(report, output);
     }
     if let Some(robust) = &fitted.robust {
-        writeln!(
-            output,
-            "robust errors over {} clusters of {}, t with {} degrees of freedom: {}",
-            robust.clusters, robust.group, robust.degrees_of_freedom, robust.reason
-        )?;
+        writeln!(output, "{robust}")?;
     }
     writeln!(output)?;
     coefficients(report, output)?;

@@ -285,6 +285,12 @@ fn maximal(model: &MixedModel, width: usize) -> String {
     let MixedModel::Mixed { fit, intervals, references, rows, dropped, marginal, choice } = model else {
         return String::new();
     };
+    if let Some(reason) = fit.refusal() {
+        let steps = choice.iter().skip(1).map(|step| format!("{step}."));
+        return std::iter::once(format!("It cannot be fitted: {reason}."))
+            .chain(steps)
+            .fold(String::new(), |text, remark| text + &wrap(&remark, width, "* "));
+    }
     let mut table = Table::with_left(1, ["", "log odds", "std. error", "z", "p", "odds ratio", "95 % interval"]);
     for (one, found) in fit.coefficients.iter().zip(intervals) {
         let decimal = |value: Option<f64>| value.map_or_else(dash, |value| format!("{value:.4}"));
@@ -317,6 +323,7 @@ fn maximal(model: &MixedModel, width: usize) -> String {
     }
     let without = if *dropped > 0 { format!("; {dropped} without a value in some column") } else { String::new() };
     let mut remarks = vec![format!("{}{without}. Intervals are in log odds.", counted(*rows, "row"))];
+    remarks.extend(fit.robust.as_ref().map(|robust| format!("Intervals and p have {robust}.")));
     for effect in &fit.random {
         let each = effect.terms.iter().zip(&effect.sd).map(|(term, sd)| format!("{term} {sd:.4}"));
         let each = each.collect::<Vec<_>>().join(", ");

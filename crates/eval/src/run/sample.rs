@@ -225,4 +225,22 @@ mod tests {
         assert_eq!(sample.likelihoods(), None);
         assert!(sample.completion_text().starts_with("[{"));
     }
+
+    #[test]
+    fn a_question_under_several_prompts_is_one() {
+        let of = |suite: &str, task: &str, item: &str| -> Sample {
+            serde_json::from_value(serde_json::json!({
+                "format": 1, "run": "r", "suite": suite, "item": item, "sample": 0, "task": task, "cluster": "c",
+                "covariates": {}, "gold": "1", "prompt_sha256": "", "prompt_tokens": 1, "budget": 0, "max_tokens": 0,
+                "verdict": null, "failure": null, "completion": null,
+            }))
+            .unwrap()
+        };
+        let [one, other] = ["gsm", "simple-nl"].map(|prompt| of("gsm-symbolic", prompt, &format!("{prompt}/main/7/3")));
+        assert_eq!((one.question(), other.question()), ("main/7/3", "main/7/3"));
+        assert_eq!((one.prompt(), other.prompt()), (Some("gsm"), Some("simple-nl")));
+        // An item of another suite that begins with its task has no prompt.
+        let sums = of("arithmetic-bench", "add", "add/3/1");
+        assert_eq!((sums.question(), sums.prompt()), ("add/3/1", None));
+    }
 }

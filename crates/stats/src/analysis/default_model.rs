@@ -22,17 +22,6 @@ pub struct DefaultModel {
     pub left_out: Vec<String>,
 }
 
-impl DefaultModel {
-    /// The reason for a fit without numbers.
-    pub fn refusal(&self) -> Option<String> {
-        if self.fit.is_usable() {
-            return None;
-        }
-        let reasons = self.fit.diagnoses.iter().filter(|one| one.is_fatal()).map(ToString::to_string);
-        Some(reasons.collect::<Vec<_>>().join("; "))
-    }
-}
-
 /// Chooses and fits the default model of outcomes 0 and 1. `groups` are the candidate grouping columns, the widest first.
 ///
 /// The standard errors are robust, over the widest groups, where the model leaves out variation that the data have (questions that all runs

@@ -1,13 +1,17 @@
 //! Simpler models where a fit is singular or refused.
 use crate::mixed::{
-    Family, Formula, Frame, INTERCEPT, MixedData, MixedDiagnosis, MixedError, MixedFit, MixedOptions, RandomEffect,
-    RandomTerm, Terms, refusals, refused, unrefused,
+    Column, Family, Formula, Frame, INTERCEPT, MixedData, MixedDiagnosis, MixedError, MixedFit, MixedOptions,
+    RandomEffect, RandomTerm, Terms, refusals, refused, unrefused,
 };
 
 /// Standard deviation of intercepts, in log odds, beyond which groups are nearly all right or all wrong, and the mean number of
 /// answers a group below which such a deviation cannot be estimated.
 const ALL_OR_NOTHING: f64 = 3.5;
 const FEW_ANSWERS: usize = 4;
+
+/// Outcomes of the rarer kind that each variance and correlation of the random effects needs: the rule of ten events a variable (Peduzzi et al.
+/// 1996). Below it searches end, after minutes, at infinite variances.
+const EVENTS: usize = 10;
 
 /// Steps down from the maximal model.
 const MOST_STEPS: usize = 12;
@@ -42,6 +46,10 @@ impl std::fmt::Display for Step {
 pub fn fit_stepping_down(formula: &Formula, frame: &Frame, family: Family) -> Result<ChosenModel, MixedError> {
     let mut formula = formula.clone();
     let mut steps = Vec::new();
+    if let Some(step) = without_detail(&formula, frame, family)? {
+        formula = step.formula.clone();
+        steps.push(step);
+    }
     loop {
         let data = MixedData::new(&formula, frame, family)?;
         let fitted = unrefused(&data, &MixedOptions::default())?;
@@ -63,6 +71,29 @@ pub fn fit_stepping_down(formula: &Formula, frame: &Frame, family: Family) -> Re
             }
         }
     }
+}
+
+/// The formula with random intercepts of the widest groups only, where outcomes of one kind are too few for more.
+fn without_detail(formula: &Formula, frame: &Frame, family: Family) -> Result<Option<Step>, MixedError> {
+    let (Family::Binomial, Column::Number(outcomes)) = (family, frame.column(&formula.response)?) else {
+        return Ok(None);
+    };
+    let right = outcomes.iter().filter(|outcome| **outcome == 1.0).count();
+    let wrong = outcomes.len() - right;
+    let (events, kind) = if right <= wrong { (right, "right") } else { (wrong, "wrong") };
+    let parameters = MixedData::new(formula, frame, family)?.covariances();
+    let is_intercept = |term: &&RandomTerm| term.effects.intercept && term.group.len() == 1;
+    let Some(widest) = formula.random.iter().find(is_intercept).filter(|_| events < EVENTS * parameters) else {
+        return Ok(None);
+    };
+    let only = RandomTerm { effects: Terms::intercept(), group: widest.group.clone(), independent: false };
+    let next = Formula { random: vec![only], ..formula.clone() };
+    let why = format!(
+        "{events} {kind} answers are fewer than ten for each of {parameters} variances and correlations, so only the groups of {} are \
+         let vary",
+        widest.group_name()
+    );
+    Ok((next != *formula).then_some(Step { why, formula: next, varies: true }))
 }
 
 /// The next simpler formula and the reason.

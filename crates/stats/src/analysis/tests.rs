@@ -63,7 +63,7 @@ fn the_default_model_of_rare_answers_is_near_the_observed_shares_or_refused() {
         assert!((0.002..0.03).contains(&share), "{share}");
         let fixed = Terms::intercept().with("run").with("variant");
         let chosen = default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap();
-        if let Some(refusal) = chosen.refusal() {
+        if let Some(refusal) = chosen.fit.refusal() {
             assert!(refusal.contains("test the paired difference") || refusal.starts_with("separated"), "{refusal}");
             assert!(chosen.fit.diagnoses[0].is_fatal(), "{:?}", chosen.fit.diagnoses);
             continue;
@@ -90,8 +90,21 @@ fn questions_that_all_runs_answer_alike_get_robust_errors() {
     assert!((1.2..2.0).contains(&ratio), "{ratio}");
     // Fewer than ten clusters carry no robust error, and without one there are no numbers.
     let refused = default_model(&kept(&frame, 8), "correct", &fixed, &["cluster", "item"]).unwrap();
-    assert!(refused.left_out.iter().any(|why| why.contains("all right or all wrong")), "{:?}", refused.left_out);
-    assert!(refused.refusal().unwrap().contains("8 groups of cluster are too few"), "{:?}", refused.refusal());
+    assert!(!refused.left_out.is_empty(), "{:?}", refused.choice);
+    assert!(refused.fit.refusal().unwrap().contains("8 groups of cluster are too few"), "{:?}", refused.fit.refusal());
+}
+
+#[test]
+fn few_right_answers_have_one_random_intercept_by_quadrature() {
+    let frame = rare(3, -9.5, (1.5, 3.5), 1);
+    let right = (observed(&frame) * frame.rows() as f64).round();
+    assert!(right < 110.0, "{right}");
+    let fixed = Terms::intercept().with("run").with("variant");
+    let chosen = default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap();
+    assert_eq!(chosen.formula.to_string(), "correct ~ run + variant + (1 | cluster)", "{:?}", chosen.choice);
+    let why = format!("{right} right answers are fewer than ten for each of 11 variances and correlations");
+    assert!(chosen.left_out[0].starts_with(&why), "{:?}", chosen.left_out);
+    assert_eq!(chosen.fit.errors, Errors::Robust);
 }
 
 /// The rows of the first clusters.

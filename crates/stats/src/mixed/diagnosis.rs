@@ -163,5 +163,5 @@ impl std::fmt::Display for MixedDiagnosis {
 /// A share in percent with two digits that count.
 fn percent(share: f64) -> String {
     let value = 100.0 * share;
-    format!("{value:.*} %", if value < 1.0 || value > 99.0 { 2 } else { 1 })
+    format!("{value:.*} %", if (1.0..=99.0).contains(&value) { 1 } else { 2 })
 }

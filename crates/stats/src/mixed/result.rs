@@ -152,6 +152,15 @@ impl MixedFit {
         self.coefficients.iter().any(|one| one.estimate.is_some())
     }
 
+    /// The reason for a fit without numbers.
+    pub fn refusal(&self) -> Option<String> {
+        if self.is_usable() {
+            return None;
+        }
+        let reasons = self.diagnoses.iter().filter(|one| one.is_fatal()).map(ToString::to_string);
+        Some(reasons.collect::<Vec<_>>().join("; "))
+    }
+
     /// Half the length of an interval in standard errors: a quantile of the normal distribution, of Student's t for robust errors.
     pub fn reach(&self, confidence: f64) -> f64 {
         let probability = 0.5 + 0.5 * confidence;
@@ -179,5 +188,15 @@ impl MixedFit {
     /// Estimates; none if the model has none.
     pub fn estimates(&self) -> Option<Vec<f64>> {
         self.coefficients.iter().map(|one| one.estimate).collect()
+    }
+}
+
+impl std::fmt::Display for RobustBasis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let RobustBasis { group, clusters, degrees_of_freedom, reason } = self;
+        write!(
+            f,
+            "robust errors over {clusters} clusters of {group}, t with {degrees_of_freedom} degrees of freedom: {reason}"
+        )
     }
 }

@@ -238,7 +238,16 @@ impl Summary<'_> {
                         .then(|| if row == column { 1.0 } else { (covariance[row][column] / whole).clamp(-1.0, 1.0) })
                 };
                 let terms: Vec<String> = block.columns.iter().map(|column| column.name.clone()).collect();
-                self.border(grouping, block, &at, &sd, &terms, largest, diagnoses);
+                self.border(grouping, block, &at, &sd, &terms, diagnoses);
+                if self.data.family == super::data::Family::Binomial {
+                    let whole = |row: usize| (0..=row).map(|inner| at(row, inner).powi(2)).sum::<f64>().sqrt();
+                    let large = (0..size).filter(|&row| whole(row) > largest);
+                    diagnoses.extend(large.map(|row| MixedDiagnosis::LargeVariance {
+                        group: grouping.name.clone(),
+                        term: terms[row].clone(),
+                        sd: sd[row],
+                    }));
+                }
                 let correlation = (size > 1 && !block.independent)
                     .then(|| (0..size).map(|row| (0..size).map(|column| entry(row, column)).collect()).collect());
                 let (group, groups) = (grouping.name.clone(), grouping.levels.len());
@@ -255,7 +264,6 @@ impl Summary<'_> {
         at: &impl Fn(usize, usize) -> f64,
         sd: &[f64],
         terms: &[String],
-        largest: f64,
         diagnoses: &mut Vec<MixedDiagnosis>,
     ) {
         let group = grouping.name.clone();
@@ -273,9 +281,6 @@ impl Summary<'_> {
             } else if pivot < NEAR * whole {
                 let detail = format!("{term} is nearly determined by the effects before it");
                 diagnoses.push(MixedDiagnosis::NearBorder { group: group.clone(), detail });
-            }
-            if self.data.family == super::data::Family::Binomial && whole > largest {
-                diagnoses.push(MixedDiagnosis::LargeVariance { group: group.clone(), term: term.clone(), sd: sd[row] });
             }
         }
         if dependent && !block.independent {

@@ -163,7 +163,7 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
     }
     let frame = frame(pairs)?;
     let model = default_model(&frame, "correct", &Terms::intercept().with(RUN), &GROUPS)?;
-    if let Some(reason) = model.refusal() {
+    if let Some(reason) = model.fit.refusal() {
         return Ok(PairedModel::NotFitted { reason });
     }
     let (data, fit) = (&model.data, &model.fit);
