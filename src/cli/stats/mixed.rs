@@ -55,6 +55,9 @@ pub struct FormulaArgs {
     /// With --family gaussian: REML, the default
     #[arg(long, requires = "formula")]
     reml: bool,
+    /// With --formula: standard errors by the scatter between groups where the model's are too small
+    #[arg(long, requires = "formula")]
+    robust: bool,
     /// With --formula: terms to test by likelihood ratio, e.g. model:variant; `all` tests every term that no interaction holds
     #[arg(long, value_name = "TERM,...", value_delimiter = ',', requires = "formula")]
     drop: Vec<String>,
@@ -76,6 +79,7 @@ impl FormulaArgs {
             ("--family", self.family != FamilyChoice::Binomial),
             ("--ml", self.ml),
             ("--reml", self.reml),
+            ("--robust", self.robust),
             ("--drop", !self.drop.is_empty()),
             ("--contrast", !self.contrast.is_empty()),
         ];
@@ -201,7 +205,18 @@ pub(super) fn run(
         ));
     }
     let fit = fit(&data, &MixedOptions { restricted: !args.ml, integral, ..MixedOptions::default() })?;
-    let fit = with_robust_errors(&data, fit);
+    let robust = with_robust_errors(&data, fit.clone());
+    let mut survey = survey;
+    let fit = match &robust.robust {
+        Some(basis) if !args.robust => {
+            let why = &basis.reason;
+            survey.notes.push(format!(
+                "the standard errors are the model's, and some are too small: {why}; --robust prints the larger ones"
+            ));
+            fit
+        }
+        _ => robust,
+    };
     report(args, common, Fitted { frame, survey, data, fit, choice: Vec::new() }, runs, output)
 }
 

@@ -150,6 +150,21 @@ pub(crate) fn with_errors_over(
     if (0..fit.coefficients.len()).any(|index| !(error(index) > 0.0 && error(index).is_finite())) {
         return fit;
     }
+    // By chance the scatter of few clusters can be small. The model's error is then the larger one, and stays.
+    let scale: Vec<f64> = (0..found.joint.len())
+        .map(|row| {
+            row.checked_sub(count).map_or(1.0, |index| {
+                fit.coefficients[index].standard_error.map_or(1.0, |model| (model / error(index)).max(1.0))
+            })
+        })
+        .collect();
+    let joint: Vec<Vec<f64>> = found
+        .joint
+        .iter()
+        .zip(&scale)
+        .map(|(row, own)| row.iter().zip(&scale).map(|(value, other)| value * own * other).collect())
+        .collect();
+    let error = |index: usize| joint[count + index][count + index].max(0.0).sqrt();
     fit.errors = Errors::Robust;
     let degrees_of_freedom = found.clusters as f64 - 1.0;
     fit.robust = Some(RobustBasis { group: name.to_owned(), clusters: found.clusters, degrees_of_freedom, reason });
@@ -160,7 +175,7 @@ pub(crate) fn with_errors_over(
         one.standard_error_model = one.standard_error.replace(error(index));
         (one.z, one.p) = (z, p);
     }
-    fit.covariance = found.joint[count..].iter().map(|row| row[count..].to_vec()).collect();
-    fit.joint = found.joint;
+    fit.covariance = joint[count..].iter().map(|row| row[count..].to_vec()).collect();
+    fit.joint = joint;
     fit
 }
