@@ -214,6 +214,13 @@ impl PairedVerdict {
         }
     }
 
+    /// Standard error of the difference for a plan: where the test is by exchange, at least that of no difference, which does not vanish when
+    /// one side has no right answer.
+    pub fn planning_error(&self) -> f64 {
+        let of_none = self.score.as_ref().map_or(0.0, ScoreInterval::error_of_none);
+        self.robust.standard_error.max(of_none)
+    }
+
     /// False for a t test whose standard error is 0 while the difference is not.
     pub fn has_p(&self) -> bool {
         self.is_exchange() || self.robust.standard_error > 0.0 || self.difference == 0.0

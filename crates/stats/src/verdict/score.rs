@@ -96,6 +96,11 @@ impl ScoreInterval {
         ScoreInterval { shares, difference: robust.mean, inflation, freedom: robust.degrees_of_freedom, found }
     }
 
+    /// Standard error if there is no difference.
+    pub(super) fn error_of_none(&self) -> f64 {
+        (self.inflation * self.shares.variance(0.0)).sqrt()
+    }
+
     /// Distance of the estimate from a difference, in standard errors.
     fn score(&self, difference: f64) -> f64 {
         let distance = (self.difference - difference).abs();

@@ -21,16 +21,23 @@ impl Comparison {
         if let Some(sequential) = &self.sequential {
             return self.other_rules().unwrap_or_else(|| self.sequential_conclusion(sequential));
         }
+        if self.gained + self.lost == 0 {
+            let (all, do_not) = match self.items {
+                1 => ("the only item".to_owned(), "this item does not"),
+                count => (format!("all {count} items"), "these items do not"),
+            };
+            let interval = overall.simultaneous_interval.map_or_else(String::new, |(low, high)| {
+                let unit = if overall.shares { " points" } else { "" };
+                let factor = if overall.shares { 100.0 } else { 1.0 };
+                let digits = if overall.shares { 1 } else { 3 };
+                let span = ends((factor * low, factor * high), 0.0, digits, true).join(" to ");
+                format!(" The 95 % interval of the true difference is {span}{unit}.")
+            });
+            return format!(
+                "The runs agree on {all}. This does not show that the models are equal, only that {do_not} distinguish them.{interval}"
+            );
+        }
         let (Some(p), Some((low, high))) = (overall.p_holm, overall.simultaneous_interval) else {
-            if self.gained + self.lost == 0 {
-                let (all, do_not) = match self.items {
-                    1 => ("the only item".to_owned(), "this item does not"),
-                    count => (format!("all {count} items"), "these items do not"),
-                };
-                return format!(
-                    "The runs agree on {all}. This does not show that the models are equal, only that {do_not} distinguish them."
-                );
-            }
             let exact = overall.mcnemar_p.map_or_else(String::new, |p| {
                 format!(" McNemar's exact test, which assumes independent items, gives {}.", p_sentence(p))
             });
