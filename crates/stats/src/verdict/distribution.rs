@@ -72,7 +72,9 @@ impl Distribution {
                 equal += probability;
             }
         }
-        ExchangeP { p: (beyond + equal).min(1.0), mid: (beyond + 0.5 * equal).min(1.0), error: None }
+        // A sum of all probabilities is 1 but for rounding.
+        let whole = |p: f64| if p > 1.0 - 1e-12 { 1.0 } else { p };
+        ExchangeP { p: whole(beyond + equal), mid: whole(beyond + 0.5 * equal), error: None }
     }
 }
 
