@@ -117,6 +117,8 @@ pub enum PairedTest {
     SignFlips,
     /// Exact or seeded test by permuting which question of a pair is the original.
     Permutation,
+    /// The larger p value of permutation and t test: clusters hold several originals.
+    PermutationAndClusterT,
     /// The larger p value of the two: the sides answered one question, but not as often.
     SignFlipsAndPermutation,
 }
@@ -128,6 +130,9 @@ impl PairedTest {
             PairedTest::ClusterT => "the t test robust to clusters",
             PairedTest::SignFlips => "sign flips of clusters",
             PairedTest::Permutation => "permutation of originals and variants",
+            PairedTest::PermutationAndClusterT => {
+                "permutation of originals and variants and the t test robust to clusters, the larger one"
+            }
             PairedTest::SignFlipsAndPermutation => "sign flips of clusters and permutation of answers, the larger one",
         }
     }
@@ -278,11 +283,14 @@ pub fn paired_verdict(pairs: &[PairedAnswers]) -> Result<PairedVerdict, VerdictE
     let (test, found) = if pairs.iter().all(PairedAnswers::is_balanced) {
         (PairedTest::SignFlips, sign_flips::test(&clusters))
     } else if pairs.iter().all(PairedAnswers::is_single) {
-        let (flips, permutation) = (sign_flips::test(&clusters), permutation::test(pairs));
-        let larger = if flips.p >= permutation.p { flips } else { permutation };
-        (PairedTest::SignFlipsAndPermutation, larger)
+        let (flips, permutation) = (sign_flips::test(&clusters), permutation::test(pairs, true));
+        (PairedTest::SignFlipsAndPermutation, larger(flips, permutation))
+    } else if clusters.len() == pairs.len() {
+        (PairedTest::Permutation, permutation::test(pairs, false))
     } else {
-        (PairedTest::Permutation, permutation::test(pairs))
+        // Originals of one cluster may share their fate, which a permutation within each does not see.
+        let t = ExchangeP { p: robust.p(), mid: robust.p(), error: None };
+        (PairedTest::PermutationAndClusterT, larger(permutation::test(pairs, false), t))
     };
     Ok(PairedVerdict {
         difference: robust.mean,
@@ -295,6 +303,11 @@ pub fn paired_verdict(pairs: &[PairedAnswers]) -> Result<PairedVerdict, VerdictE
         score: Some(ScoreInterval::new(pairs, &robust, found)),
         robust,
     })
+}
+
+/// The larger p value of two tests.
+fn larger(one: ExchangeP, other: ExchangeP) -> ExchangeP {
+    if one.p >= other.p { one } else { other }
 }
 
 /// Difference of a cluster below which it is rounding.

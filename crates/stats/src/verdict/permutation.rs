@@ -17,11 +17,10 @@ struct Stratum {
 }
 
 impl Stratum {
-    fn new(pair: &PairedAnswers) -> Self {
-        // One question, not as often answered: the answers themselves change sides.
+    fn new(pair: &PairedAnswers, by_answer: bool) -> Self {
         let units = |side: &[Answers]| -> Vec<f64> {
             match side {
-                [one] if pair.is_single() && one.sum.fract() == 0.0 => {
+                [one] if by_answer && one.sum.fract() == 0.0 => {
                     (0..one.count).map(|number| f64::from(u8::from(f64::from(number) < one.sum))).collect()
                 }
                 several => several.iter().map(Answers::mean).collect(),
@@ -56,9 +55,10 @@ impl Stratum {
     }
 }
 
-/// p value of the mean difference if the questions of every pair are dealt to the sides at random.
-pub(super) fn test(pairs: &[PairedAnswers]) -> ExchangeP {
-    let strata: Vec<Stratum> = pairs.iter().map(Stratum::new).filter(|stratum| !stratum.is_constant()).collect();
+/// p value of the mean difference if the questions of every pair, or their single answers, are dealt to the sides at random.
+pub(super) fn test(pairs: &[PairedAnswers], by_answer: bool) -> ExchangeP {
+    let strata: Vec<Stratum> =
+        pairs.iter().map(|pair| Stratum::new(pair, by_answer)).filter(|stratum| !stratum.is_constant()).collect();
     if strata.is_empty() {
         return ExchangeP { p: 1.0, mid: 1.0, error: None };
     }

@@ -116,12 +116,8 @@ impl ScoreInterval {
         let reach = student_quantile(1.0 - 0.5 * alpha, self.freedom);
         // An exact test that knows more than the score, as which questions belong together, moves the end towards 0.
         let at_none = self.score(0.0);
-        let towards = if self.found.p < alpha && at_none <= reach {
-            let exact = student_quantile(1.0 - 0.5 * self.found.mid, self.freedom);
-            reach * at_none / exact
-        } else {
-            reach
-        };
+        let exact = if self.found.mid < 1.0 { student_quantile(1.0 - 0.5 * self.found.mid, self.freedom) } else { 0.0 };
+        let towards = if at_none < exact { reach * at_none / exact } else { reach };
         let bound = |end: f64| {
             let critical = if (end > 0.0) == (self.difference < 0.0) { towards } else { reach };
             let (mut inside, mut outside) = (self.difference, end);
@@ -149,7 +145,7 @@ impl PairedTest {
         match self {
             PairedTest::ClusterT => "t interval",
             PairedTest::SignFlips | PairedTest::SignFlipsAndPermutation => "Tango's score interval",
-            PairedTest::Permutation => "Miettinen and Nurminen's score interval",
+            PairedTest::Permutation | PairedTest::PermutationAndClusterT => "Miettinen and Nurminen's score interval",
         }
     }
 }

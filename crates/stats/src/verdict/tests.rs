@@ -127,7 +127,7 @@ fn permutations_count_all_deals() {
         original(3, true, &[1, 0, 0]),
     ];
     for pairs in [&equal[..], &unequal[..]] {
-        let found = permutation::test(pairs);
+        let found = permutation::test(pairs, false);
         assert!((found.p - by_force(pairs)).abs() < 1e-12 && found.error.is_none(), "{found:?} {}", by_force(pairs));
     }
     // Questions keep their answers together: 3 of 4 right is one question's.
@@ -139,7 +139,7 @@ fn permutations_count_all_deals() {
         })
         .collect();
     // Every original is the right one of five: 1 of 5^5 deals. No deal is as far on the other side.
-    assert!((permutation::test(&several).p - 0.2_f64.powi(5)).abs() < 1e-15);
+    assert!((permutation::test(&several, false).p - 0.2_f64.powi(5)).abs() < 1e-15);
 }
 
 // Python, apart from this code: convolution of the templates' distributions with numpy. 100 templates of an original and ten variants;
@@ -293,4 +293,50 @@ fn a_hundred_thousand_rows_take_seconds() {
     assert_eq!(flipped.test, PairedTest::SignFlips);
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     println!("{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_question_keeps_its_answers_together() {
+    // Two originals with one variant and one with two, eight answers each, all alike: 2 * 2 * 3 deals.
+    let alike = |right: bool| Answers { sum: if right { 8.0 } else { 0.0 }, count: 8 };
+    let pairs = [
+        PairedAnswers { cluster: 0, first: vec![alike(true)], second: vec![alike(false)] },
+        PairedAnswers { cluster: 1, first: vec![alike(true)], second: vec![alike(false)] },
+        PairedAnswers { cluster: 2, first: vec![alike(true)], second: vec![alike(false); 2] },
+    ];
+    // The deal in which all three are right is 1 + 1 + 1 from what is expected, the opposite one 1 + 1 + 1/2: one of twelve is as far.
+    let found = paired_verdict(&pairs).unwrap();
+    assert_eq!(found.test, PairedTest::Permutation);
+    assert!((found.p - 1.0 / 12.0).abs() < 1e-12, "{found:?}");
+}
+
+#[test]
+fn originals_of_one_cluster_share_their_fate() {
+    // Six texts with five questions each: where a text's original is right, all its originals are.
+    let pairs: Vec<PairedAnswers> = (0..30).map(|index| original(index / 5, index < 10, &[0, 0, 0])).collect();
+    let found = paired_verdict(&pairs).unwrap();
+    assert_eq!(found.test, PairedTest::PermutationAndClusterT);
+    assert!(found.p >= found.robust.p() && found.p > 0.1, "{found:?}");
+}
+
+#[test]
+fn intervals_of_higher_levels_contain_those_of_lower_ones() {
+    let sets = [
+        questions(0, 0, 10, 0),
+        questions(0, 0, 6, 40),
+        questions(2, 1, 9, 30),
+        (0..60).map(|index| single(index / 10, 0.0, 1.0)).collect(),
+        (0..40).map(|cluster| original(cluster, cluster < 6, &[u8::from(cluster == 9), 0, 0, 0])).collect(),
+    ];
+    for pairs in sets {
+        let found = paired_verdict(&pairs).unwrap();
+        let mut before = (found.difference, found.difference);
+        for step in 50..1000 {
+            let level = f64::from(step) / 1000.0;
+            let (low, high) = found.interval(level).unwrap();
+            assert!(low <= before.0 + 1e-9 && high >= before.1 - 1e-9, "{level}: {low} {high} after {before:?}");
+            assert_eq!(low > 0.0 || high < 0.0, found.p < 1.0 - level, "{level}: {low} {high} {}", found.p);
+            before = (low, high);
+        }
+    }
 }

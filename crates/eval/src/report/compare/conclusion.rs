@@ -127,6 +127,7 @@ impl Comparison {
         };
         let clusters = format!("{} of items{own}", counted(overall.clusters, "cluster"));
         let mut text = match overall.verdict.as_ref().filter(|verdict| verdict.is_exchange()) {
+            None if overall.clusters < 2 => "All items are one cluster, and a test needs at least two.".to_owned(),
             None => format!("Intervals and p values are by the t test, robust to {clusters}."),
             Some(verdict) => {
                 let how = match verdict.p_error {

@@ -112,7 +112,7 @@ impl Difference {
 
     /// True if fewer pairs differ than the exact test needs to find a difference at 5 % at all.
     pub fn has_few_differing(&self) -> bool {
-        self.differing < FEWEST_DIFFERING
+        self.differing < FEWEST_DIFFERING && (self.differing == 0 || self.reached(Rates::default()).is_some())
     }
 
     /// Returns the interval at a confidence level, clipped to -1 and 1.

@@ -150,8 +150,9 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         .collect();
     flips.sort_by(|a, b| (b.run - b.baseline).total_cmp(&(a.run - a.baseline)).then_with(|| a.item.cmp(&b.item)));
     let sequential = Sequential::of([baseline, run], [first, second], pairs);
+    let overall = difference("all", &pairs.iter().collect::<Vec<_>>());
     Comparison {
-        model: if sequential.is_none() { PairedModel::of(pairs) } else { None },
+        model: if sequential.is_none() { PairedModel::of(pairs, &overall) } else { None },
         baseline: baseline.to_owned(),
         run: run.to_owned(),
         items: pairs.len(),
@@ -169,7 +170,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         settings: Vec::new(),
         asked_differently: None,
         sequential,
-        overall: difference("all", &pairs.iter().collect::<Vec<_>>()),
+        overall,
         tasks: by_task,
         perturbations: by_kind.collect(),
         primary: [first.primary.clone(), second.primary.clone()],
@@ -551,7 +552,8 @@ mod tests {
             let overall = &found.overall;
             assert_eq!((overall.clusters, overall.family), (6, 2));
             // scipy, apart from this code: what has 80 % power with 5 degrees of freedom, at 5 % and 2.5 %.
-            let error = overall.robust.unwrap().standard_error;
+            let robust = overall.verdict.as_ref().unwrap().robust;
+            let error = robust.standard_error;
             for (level, size, reach) in
                 [(0.95, overall.detectable, 3.513_902_729), (0.975, overall.detectable_in_family, 4.176_996_974)]
             {
@@ -559,7 +561,7 @@ mod tests {
                 assert_eq!(size.is_some(), expected.is_some(), "{overall:?}");
                 let Some(size) = size else { continue };
                 assert!((size / expected.unwrap() - 1.0).abs() < 1e-6, "{overall:?}");
-                let (low, high) = overall.robust.unwrap().interval(level);
+                let (low, high) = robust.interval(level);
                 assert!(size > 0.5 * (high - low), "a difference inside the interval is not found 4 times of 5");
             }
             assert!(overall.detectable.is_some());

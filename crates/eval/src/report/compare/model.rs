@@ -4,17 +4,21 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::p_sentence;
 use super::pairing::Pair;
 use super::scores::ItemScore;
+use super::{Difference, p_sentence};
+use earnest_stats::TestReason;
 use earnest_stats::analysis::default_model;
-use earnest_stats::mixed::{Errors, Frame, Method, MixedError, Terms, marginal};
+use earnest_stats::mixed::{Errors, Frame, MarginalDifference, Method, MixedError, Terms, marginal};
 
 /// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
 const MOST_ANSWERS: usize = 200_000;
 
 /// Clusters below which the model's intervals are too short.
 const FEWEST_CLUSTERS: usize = 10;
+
+/// Ratio of an interval's ends from which an odds ratio says nothing.
+const VAST: f64 = 1e4;
 
 /// Column of the runs; the baseline is the reference level.
 const RUN: &str = "run";
@@ -63,8 +67,9 @@ pub struct FittedModel {
 }
 
 impl PairedModel {
-    /// Fits the model to the answers of these pairs; none without pairs, or if scores are not just right and wrong.
-    pub(super) fn of(pairs: &[Pair<'_>]) -> Option<Self> {
+    /// Fits the model to the answers of these pairs, whose paired difference is known; none without pairs, or if scores are not just right and
+    /// wrong.
+    pub(super) fn of(pairs: &[Pair<'_>], overall: &Difference) -> Option<Self> {
         let answers = || pairs.iter().flat_map(|pair| [&pair.first, &pair.second]).flatten();
         if pairs.is_empty() || !answers().all(|score| score.is_binary) {
             return None;
@@ -76,7 +81,7 @@ impl PairedModel {
             );
             return Some(PairedModel::NotFitted { reason });
         }
-        Some(fitted(pairs).unwrap_or_else(|error| PairedModel::NotFitted { reason: error.to_string() }))
+        Some(fitted(pairs, overall).unwrap_or_else(|error| PairedModel::NotFitted { reason: error.to_string() }))
     }
 
     /// Returns the model in words.
@@ -155,11 +160,32 @@ fn frame(pairs: &[Pair<'_>]) -> Result<Frame, MixedError> {
     Ok(frame)
 }
 
-fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
+/// The reason for not showing a model that contradicts the answers themselves.
+fn contradiction(found: &MarginalDifference, ratio: (f64, f64), overall: &Difference) -> Option<String> {
+    let points = |share: f64| format!("{:+.1}", 100.0 * share);
+    if let Some((low, high)) = overall.interval.filter(|(low, high)| !(*low..=*high).contains(&found.difference)) {
+        return Some(format!(
+            "averaged over its random effects it says {} points, outside the interval of the paired difference, {} to {}",
+            points(found.difference),
+            points(low),
+            points(high)
+        ));
+    }
+    let is_vast = ratio.1 / ratio.0 > VAST || !(ratio.1 / ratio.0).is_finite();
+    is_vast.then(|| "the interval of its odds ratio is so wide that it says nothing".to_owned())
+}
+
+fn fitted(pairs: &[Pair<'_>], overall: &Difference) -> Result<PairedModel, MixedError> {
     let clusters = pairs.iter().map(|pair| pair.cluster()).collect::<HashSet<&str>>().len();
     if clusters < FEWEST_CLUSTERS {
         let counted = if clusters == 1 { "1 cluster is".to_owned() } else { format!("{clusters} clusters are") };
         return Ok(PairedModel::NotFitted { reason: format!("{counted} too few for one") });
+    }
+    // One large cluster and many small ones are worth as few as equal ones with the same degrees of freedom.
+    let worth = overall.verdict.as_ref().map_or(0.0, |verdict| verdict.robust.degrees_of_freedom + 1.0);
+    if worth < FEWEST_CLUSTERS as f64 - 1e-6 {
+        let reason = format!("{clusters} clusters of unequal size are worth {worth:.1} equal ones, too few for one");
+        return Ok(PairedModel::NotFitted { reason });
     }
     let frame = frame(pairs)?;
     let model = default_model(&frame, "correct", &Terms::intercept().with(RUN), &GROUPS)?;
@@ -167,12 +193,24 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
         return Ok(PairedModel::NotFitted { reason });
     }
     let (data, fit) = (&model.data, &model.fit);
+    let few = overall
+        .verdict
+        .as_ref()
+        .map(|verdict| verdict.reason)
+        .filter(|reason| matches!(reason, TestReason::FewAnswers { .. }));
+    if let Some(reason) = few.filter(|_| fit.method == Method::Laplace) {
+        let reason = format!("{}, and Laplace's approximation is not to be trusted then", reason.clause(["A", "B"]));
+        return Ok(PairedModel::NotFitted { reason });
+    }
     let averaged = marginal(data, fit, Some(RUN), LEVEL)?;
     let effect = fit.coefficients.iter().find(|one| one.name == format!("{RUN}B"));
     let numbers = effect.and_then(|one| Some((one.estimate?, fit.wald_interval(one, LEVEL)?, one.p?)));
     let ([found], Some((estimate, (low, high), p))) = (&averaged.differences[..], numbers) else {
         return Err(MixedError::NotEstimated { reason: "the runs have no difference to estimate".to_owned() });
     };
+    if let Some(reason) = contradiction(found, (low.exp(), high.exp()), overall) {
+        return Ok(PairedModel::NotFitted { reason });
+    }
     let random = fit.random.iter().flat_map(|effect| {
         effect.terms.iter().zip(&effect.sd).map(|(term, sd)| (format!("{term} by {}", effect.group), *sd))
     });
@@ -186,7 +224,7 @@ fn fitted(pairs: &[Pair<'_>]) -> Result<PairedModel, MixedError> {
         errors: fit.errors,
         errors_reason: fit.robust.as_ref().map(|robust| robust.reason.clone()),
         difference: found.difference,
-        interval: (found.low, found.high),
+        interval: (found.low.max(-1.0), found.high.min(1.0)),
         random: random.collect(),
         warnings: fit.diagnoses.iter().map(ToString::to_string).collect(),
         choice: model.choice.clone(),
