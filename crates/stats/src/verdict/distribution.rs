@@ -63,18 +63,15 @@ impl Distribution {
     pub(super) fn two_sided(&self, centre: f64, observed: i64) -> ExchangeP {
         let distance = (observed as f64 - centre).abs();
         let near = 1e-9 * distance.max(1.0);
-        let (mut beyond, mut equal) = (0.0, 0.0);
+        let mut sum = 0.0;
         for (index, probability) in self.probabilities.iter().enumerate() {
             let other = ((self.least + index as i64) as f64 - centre).abs();
-            if other > distance + near {
-                beyond += probability;
-            } else if other >= distance - near {
-                equal += probability;
+            if other >= distance - near {
+                sum += probability;
             }
         }
         // A sum of all probabilities is 1 but for rounding.
-        let whole = |p: f64| if p > 1.0 - 1e-12 { 1.0 } else { p };
-        ExchangeP { p: whole(beyond + equal), mid: whole(beyond + 0.5 * equal), error: None }
+        ExchangeP { p: if sum > 1.0 - 1e-12 { 1.0 } else { sum }, error: None }
     }
 }
 

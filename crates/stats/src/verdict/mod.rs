@@ -182,8 +182,6 @@ impl TestReason {
 struct ExchangeP {
     /// Probability of a difference at least as far from what is expected without one.
     p: f64,
-    /// The same with half the probability of those that are just as far.
-    mid: f64,
     /// Standard error of `p` by Monte Carlo; none if it is exact.
     error: Option<f64>,
 }
@@ -289,7 +287,7 @@ pub fn paired_verdict(pairs: &[PairedAnswers]) -> Result<PairedVerdict, VerdictE
         (PairedTest::Permutation, permutation::test(pairs, false))
     } else {
         // Originals of one cluster may share their fate, which a permutation within each does not see.
-        let t = ExchangeP { p: robust.p(), mid: robust.p(), error: None };
+        let t = ExchangeP { p: robust.p(), error: None };
         (PairedTest::PermutationAndClusterT, larger(permutation::test(pairs, false), t))
     };
     Ok(PairedVerdict {
@@ -300,7 +298,7 @@ pub fn paired_verdict(pairs: &[PairedAnswers]) -> Result<PairedVerdict, VerdictE
         reason,
         clusters: clusters.len(),
         differing_clusters: differing,
-        score: Some(ScoreInterval::new(pairs, &robust, found)),
+        score: Some(ScoreInterval::new(pairs, &robust, found.p)),
         robust,
     })
 }

@@ -60,7 +60,7 @@ pub(super) fn test(pairs: &[PairedAnswers], by_answer: bool) -> ExchangeP {
     let strata: Vec<Stratum> =
         pairs.iter().map(|pair| Stratum::new(pair, by_answer)).filter(|stratum| !stratum.is_constant()).collect();
     if strata.is_empty() {
-        return ExchangeP { p: 1.0, mid: 1.0, error: None };
+        return ExchangeP { p: 1.0, error: None };
     }
     if let Some(found) = exact(pairs, &strata) {
         return found;

@@ -22,16 +22,7 @@ pub(super) fn monte_carlo(observed: f64, steps: usize, mut draw: impl FnMut(&mut
     let draws = (STEPS / steps.max(1)).clamp(FEWEST_DRAWS, DRAWS);
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
     let near = 1e-9 * observed.abs().max(1e-9);
-    let (mut beyond, mut equal) = (0_usize, 0_usize);
-    for _ in 0..draws {
-        let distance = draw(&mut random);
-        if distance > observed + near {
-            beyond += 1;
-        } else if distance >= observed - near {
-            equal += 1;
-        }
-    }
-    let of = |hits: f64| (hits + 1.0) / (draws as f64 + 1.0);
-    let p = of((beyond + equal) as f64);
-    ExchangeP { p, mid: of(beyond as f64 + 0.5 * equal as f64), error: Some((p * (1.0 - p) / draws as f64).sqrt()) }
+    let hits = (0..draws).filter(|_| draw(&mut random) >= observed - near).count();
+    let p = (hits as f64 + 1.0) / (draws as f64 + 1.0);
+    ExchangeP { p, error: Some((p * (1.0 - p) / draws as f64).sqrt()) }
 }

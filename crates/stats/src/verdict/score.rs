@@ -1,5 +1,5 @@
 //! Score interval of a difference of shares that agrees with an exact test.
-use super::{ExchangeP, PairedAnswers, PairedTest};
+use super::{PairedAnswers, PairedTest};
 use crate::clustered::ClusteredMean;
 use crate::distribution::student_quantile;
 
@@ -16,8 +16,12 @@ pub(super) struct ScoreInterval {
     /// Design effect.
     inflation: f64,
     freedom: f64,
-    found: ExchangeP,
+    /// p value of the exact test.
+    p: f64,
 }
+
+/// Part of the difference to which an end comes near 0, if the exact test excludes that and the score test does not.
+const NEAREST: f64 = 0.01;
 
 /// Variance of the difference under any difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,12 +92,12 @@ fn restricted(first: f64, second: f64, counts: [f64; 2], difference: f64) -> f64
 }
 
 impl ScoreInterval {
-    pub(super) fn new(pairs: &[PairedAnswers], robust: &ClusteredMean, found: ExchangeP) -> Self {
+    pub(super) fn new(pairs: &[PairedAnswers], robust: &ClusteredMean, p: f64) -> Self {
         let shares = Shares::of(pairs);
         let independent = shares.variance(robust.mean);
         let own = robust.standard_error * robust.standard_error;
         let inflation = if independent > 0.0 { (own / independent).max(1.0) } else { 1.0 };
-        ScoreInterval { shares, difference: robust.mean, inflation, freedom: robust.degrees_of_freedom, found }
+        ScoreInterval { shares, difference: robust.mean, inflation, freedom: robust.degrees_of_freedom, p }
     }
 
     /// Standard error if there is no difference.
@@ -114,26 +118,25 @@ impl ScoreInterval {
     pub(super) fn interval(&self, level: f64) -> (f64, f64) {
         let alpha = 1.0 - level;
         let reach = student_quantile(1.0 - 0.5 * alpha, self.freedom);
-        // An exact test that knows more than the score, as which questions belong together, moves the end towards 0.
-        let at_none = self.score(0.0);
-        let exact = if self.found.mid < 1.0 { student_quantile(1.0 - 0.5 * self.found.mid, self.freedom) } else { 0.0 };
-        let towards = if at_none < exact { reach * at_none / exact } else { reach };
         let bound = |end: f64| {
-            let critical = if (end > 0.0) == (self.difference < 0.0) { towards } else { reach };
             let (mut inside, mut outside) = (self.difference, end);
-            if self.score(end) <= critical {
+            if self.score(end) <= reach {
                 return end;
             }
             for _ in 0..100 {
                 let middle = 0.5 * (inside + outside);
-                if self.score(middle) > critical { outside = middle } else { inside = middle }
+                if self.score(middle) > reach { outside = middle } else { inside = middle }
             }
             inside
         };
         let (mut low, mut high) = (bound(-1.0), bound(1.0));
-        // A weaker one leaves 0 inside.
-        if self.found.p >= alpha {
+        // What the exact test says of 0 counts.
+        if self.p >= alpha {
             (low, high) = (low.min(0.0), high.max(0.0));
+        } else if self.difference > 0.0 {
+            low = low.max(NEAREST * self.difference);
+        } else {
+            high = high.min(NEAREST * self.difference);
         }
         (low, high)
     }
