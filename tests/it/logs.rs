@@ -454,13 +454,17 @@ fn tasks_that_ask_the_same_share_their_clusters() {
         let overall = document(&output)[0]["overall"].clone();
         assert_eq!((&overall["items"], &overall["clusters"]), (&json!(80), &json!(clusters)));
         assert!((overall["standard_error"].as_f64().unwrap() - error).abs() < 1e-8, "{overall}");
-        assert!((overall["p"].as_f64().unwrap() - p).abs() < 1e-8, "{overall}");
+        assert!((overall["cluster_t_p"].as_f64().unwrap() - p).abs() < 1e-8, "{overall}");
     }
-    // Two clusters with equal differences have no error, however they were added up.
+    // Two clusters with equal differences have no error, however they were added up: an exact test takes the place of the t test.
     let words = ["compare", &one, &other, "--task", "arith_a", "--cluster", "variant"];
     let found = document(&run_in(folder.path(), &[&words[..], &["--json"]].concat()))[0]["overall"].clone();
-    assert_eq!((&found["interval"], &found["p"], &found["standard_error"]), (&Value::Null, &Value::Null, &json!(0.0)));
-    assert!(done(folder.path(), &words).contains("no standard error can be estimated"));
+    assert_eq!(
+        (&found["p"], &found["test"], &found["standard_error"]),
+        (&json!(0.5), &json!("sign_flips"), &json!(0.0))
+    );
+    assert!(found["interval"][0].as_f64() < Some(0.0) && found["interval"][1].as_f64() > Some(0.0), "{found}");
+    assert!(done(folder.path(), &words).contains("The p value is by sign flips of clusters, exact"));
     // A side that is named twice is no comparison.
     let output = run_in(folder.path(), &["compare", &one, &one]);
     assert_eq!(code(&output), 2);
@@ -844,7 +848,7 @@ fn a_question_without_a_label_is_its_own_cluster() {
         assert_eq!((&found["items"], &found["clusters"], &found["without_label"]), (&json!(8), &json!(5), &json!(3)));
         let screen = done(at, &words);
         let joined = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(joined.contains("robust to 5 clusters of items (3 items have no label, each is its own)"), "{screen}");
+        assert!(joined.contains("5 clusters of items (3 items have no label, each is its own)"), "{screen}");
     }
     // A field that no question has is a slip.
     let output = run_in(at, &[&["import", "a.csv", "--model-name", "c", "--cluster", "tmplate"][..], &table].concat());

@@ -2,8 +2,8 @@
 //!
 //! Questions made from one template are not independent; treating them so makes errors too small. The cluster-robust
 //! variance of a mean sums residuals within clusters before squaring, so any dependence inside a cluster is covered. With few
-//! clusters, or a few large ones, residuals are too small, and there are fewer degrees of freedom than clusters: the variance is
-//! CR2 of R. M. Bell and D. F. McCaffrey (Survey Methodology 28, 2002, 169-181) with their degrees of freedom after
+//! clusters, or a few large ones, residuals are too small, and there are fewer degrees of freedom than clusters: intervals and
+//! tests have CR2 of R. M. Bell and D. F. McCaffrey (Survey Methodology 28, 2002, 169-181) with their degrees of freedom after
 //! Satterthwaite, as clubSandwich has them. With clusters of one size both are the plain ones: a factor `G / (G - 1)` and `G - 1`.
 use std::collections::HashMap;
 
@@ -31,8 +31,10 @@ pub enum ClusterError {
 pub struct ClusteredMean {
     /// Plain mean over observations.
     pub mean: f64,
-    /// Cluster-robust standard error (CR2).
+    /// Cluster-robust standard error with the factor `G / (G - 1)` (CR1).
     pub standard_error: f64,
+    /// Cluster-robust standard error behind interval and p (CR2); the same with clusters of one size.
+    pub corrected_error: f64,
     /// Degrees of freedom of the t distribution; the number of clusters less 1 if they have one size.
     pub degrees_of_freedom: f64,
     /// Standard error under independence of the observations.
@@ -46,9 +48,9 @@ pub struct ClusteredMean {
 }
 
 impl ClusteredMean {
-    /// `mean +- t * standard_error`.
+    /// `mean +- t * corrected_error`.
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        let reach = student_quantile(0.5 + 0.5 * level, self.degrees_of_freedom) * self.standard_error;
+        let reach = student_quantile(0.5 + 0.5 * level, self.degrees_of_freedom) * self.corrected_error;
         (self.mean - reach, self.mean + reach)
     }
 
@@ -57,7 +59,7 @@ impl ClusteredMean {
         if self.mean == 0.0 && self.standard_error == 0.0 {
             return 1.0;
         }
-        student_two_sided(self.mean / self.standard_error, self.degrees_of_freedom)
+        student_two_sided(self.mean / self.corrected_error, self.degrees_of_freedom)
     }
 }
 
@@ -101,11 +103,14 @@ pub fn clustered_mean(values: &[f64], clusters: &[u64]) -> Result<ClusteredMean,
         return Err(ClusterError::TooFewClusters { clusters: sums.len() });
     }
     let parts: Vec<f64> = sizes.iter().map(|size| size / count).collect();
-    let variance = sums.iter().zip(&parts).map(|(sum, part)| sum * sum / (1.0 - part)).sum::<f64>() / (count * count);
+    let groups = sums.len() as f64;
+    let variance = sums.iter().map(|sum| sum * sum).sum::<f64>() / (count * count) * groups / (groups - 1.0);
+    let corrected = sums.iter().zip(&parts).map(|(sum, part)| sum * sum / (1.0 - part)).sum::<f64>() / (count * count);
     let naive = squares / (count - 1.0) / count;
     Ok(ClusteredMean {
         mean,
         standard_error: variance.sqrt(),
+        corrected_error: corrected.sqrt(),
         degrees_of_freedom: satterthwaite(&parts),
         naive_error: naive.sqrt(),
         design_effect: if naive > 0.0 { variance / naive } else { 1.0 },
@@ -271,6 +276,18 @@ mod tests {
         assert!((found.p() / 1.43584209e-05 - 1.0).abs() < 1e-7, "{}", found.p());
         let (low, high) = found.interval(0.95);
         assert!((low - 0.35427505).abs() < 1e-8 && (high - 0.48382019).abs() < 1e-8);
+    }
+
+    // numpy, from Bell and McCaffrey's matrices, apart from this code: A = (I - H)^(-1/2) of each cluster, the trace of G squared over that
+    // of G G, with G the products of the clusters' vectors.
+    #[test]
+    fn unequal_clusters_have_fewer_degrees_of_freedom() {
+        let values = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0];
+        let clusters = [1, 1, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4];
+        let found = clustered_mean(&values, &clusters).unwrap();
+        assert!((found.corrected_error - 0.144_337_567_297_406_43).abs() < 1e-12, "{found:?}");
+        assert!((found.degrees_of_freedom - 2.272_727_272_727_272_5).abs() < 1e-10, "{found:?}");
+        assert!(found.standard_error != found.corrected_error && found.degrees_of_freedom < 3.0);
     }
 
     #[test]

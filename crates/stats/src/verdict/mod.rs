@@ -221,7 +221,7 @@ impl PairedVerdict {
     /// one side has no right answer.
     pub fn planning_error(&self) -> f64 {
         let of_none = self.score.as_ref().map_or(0.0, ScoreInterval::error_of_none);
-        self.robust.standard_error.max(of_none)
+        self.robust.corrected_error.max(of_none)
     }
 
     /// False for a t test whose standard error is 0 while the difference is not.

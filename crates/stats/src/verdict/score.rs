@@ -95,7 +95,7 @@ impl ScoreInterval {
     pub(super) fn new(pairs: &[PairedAnswers], robust: &ClusteredMean, p: f64) -> Self {
         let shares = Shares::of(pairs);
         let independent = shares.variance(robust.mean);
-        let own = robust.standard_error * robust.standard_error;
+        let own = robust.corrected_error * robust.corrected_error;
         let inflation = if independent > 0.0 { (own / independent).max(1.0) } else { 1.0 };
         ScoreInterval { shares, difference: robust.mean, inflation, freedom: robust.degrees_of_freedom, p }
     }

@@ -71,7 +71,7 @@ pub struct Difference {
     pub detectable_before_alike: Option<f64>,
     /// True if every number is a share from 0 to 1; others are shown as they are.
     pub shares: bool,
-    /// Standard error of the difference that is robust to clusters (CR2).
+    /// Standard error of the difference that is robust to clusters, with the factor `G / (G - 1)`.
     pub standard_error: Option<f64>,
     /// Standard error of the difference of independent items.
     pub naive_error: Option<f64>,
