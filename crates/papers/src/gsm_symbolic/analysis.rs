@@ -190,7 +190,8 @@ fn accuracies(rows: &[Observation]) -> Accuracies {
         p: paired.as_ref().map(|found| found.p),
         test: paired.as_ref().map(|found| found.test),
         detectable: paired
-            .filter(|found| found.planning_error() > 0.0)
+            // Where all originals or all variants are alike, nothing says how they vary.
+            .filter(|_| [base, variants].iter().all(|share| share.is_some_and(|share| share > 0.0 && share < 100.0)))
             .map(|found| 100.0 * t_reach(found.clusters as f64, 0.05, 0.8) * found.planning_error()),
         instance_sd,
     }
