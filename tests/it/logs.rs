@@ -920,6 +920,11 @@ fn the_page_runs() {
     std::fs::copy(logs("openai-batch").join("data/arith_a.jsonl"), at.join("answers.jsonl")).unwrap();
     std::fs::write(at.join("scores.csv"), "question_id,text,right\n1,Capital of France?,1\n2,Capital of Italy?,0\n")
         .unwrap();
+    std::fs::write(
+        at.join("variants.csv"),
+        "id,right,kind,original\nq1,1,originals,\nq2,0,originals,\nq1a,0,variants,q1\nq1b,1,variants,q1\nq2a,0,variants,q2\n",
+    )
+    .unwrap();
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/logs.md")).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_earnest")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
