@@ -104,6 +104,9 @@ fn log_odds(share: f64, deviation: f64) -> f64 {
     0.5 * (low + high)
 }
 
+/// A set's verdict: significant, containing the truth, width of its interval, by exchange, significant by the t test.
+type Found = (bool, bool, f64, bool, bool);
+
 impl Cell {
     fn set(&self, seed: u64, centres: [f64; 2]) -> Vec<PairedAnswers> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -151,7 +154,7 @@ fn main() {
         let deviation = (between * between + own * own + 0.5 * slope * slope).sqrt();
         let centres = cell.shares.map(|share| log_odds(share, deviation));
         let truth = cell.shares[1] - cell.shares[0];
-        let found: Vec<(bool, bool, f64, bool, bool)> = (0..sets)
+        let found: Vec<Found> = (0..sets)
             .into_par_iter()
             .filter_map(|set| {
                 let verdict = paired_verdict(&cell.set(set, centres)).ok()?;
@@ -162,9 +165,7 @@ fn main() {
             })
             .collect();
         let count = found.len() as f64;
-        let share = |of: &dyn Fn(&(bool, bool, f64, bool, bool)) -> bool| {
-            found.iter().filter(|one| of(one)).count() as f64 / count
-        };
+        let share = |of: &dyn Fn(&Found) -> bool| found.iter().filter(|one| of(one)).count() as f64 / count;
         let width = found.iter().map(|one| one.2).sum::<f64>() / count;
         println!(
             "{{\"cell\": \"{}\", \"sets\": {sets}, \"verdicts\": {}, \"p_below_5\": {:.4}, \"coverage\": {:.4}, \"mean_width\": {:.4}, \"by_exchange\": {:.4}, \"t_below_5\": {:.4}}}",
