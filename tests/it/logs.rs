@@ -922,7 +922,7 @@ fn the_page_runs() {
         .unwrap();
     std::fs::write(
         at.join("variants.csv"),
-        "id,right,kind,original\nq1,1,originals,\nq2,0,originals,\nq1a,0,variants,q1\nq1b,1,variants,q1\nq2a,0,variants,q2\n",
+        "id,right,kind,original\nq1,1,original,\nq2,0,original,\nq1a,0,variants,q1\nq1b,1,variants,q1\nq2a,0,variants,q2\n",
     )
     .unwrap();
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/logs.md")).unwrap();
