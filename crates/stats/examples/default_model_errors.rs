@@ -136,7 +136,7 @@ fn main() {
     }
 }
 
-/// What the default model says of a set.
+/// Verdict of the default model on a set.
 struct Found {
     observed: f64,
     fitted: Option<Fitted>,

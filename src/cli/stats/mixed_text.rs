@@ -92,7 +92,7 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
     Ok(())
 }
 
-/// How a fit was made, and whether it is one.
+/// Heading of a fit: the method, and convergence.
 fn heading(fitted: &MixedFit) -> &'static str {
     match fitted.method {
         _ if !fitted.is_usable() => "no fit",
