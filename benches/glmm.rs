@@ -4,12 +4,11 @@
 use std::path::Path;
 
 use divan::Bencher;
-use earnest_stats::glmm::{GlmmData, GlmmOptions, fit};
-use earnest_stats::mixed::{Family, Frame, MixedData, MixedOptions};
+use earnest_stats::mixed::{Family, Frame, IntegralChoice, MixedData, MixedOptions, fit};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-fn typical() -> GlmmData {
+fn typical() -> MixedData {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm/01_typical.csv");
     let (mut correct, mut variant, mut gamma, mut id) = (vec![], vec![], vec![], vec![]);
     for record in csv::Reader::from_path(path).expect("the golden set is part of the repository").records() {
@@ -20,19 +19,22 @@ fn typical() -> GlmmData {
         gamma.push(number(2));
         correct.push(number(3));
     }
-    GlmmData::bernoulli(&correct, &[("variant", &variant), ("gamma_c", &gamma)], &id).expect("a golden set is valid")
+    MixedData::of_columns(&correct, &[("variant", &variant), ("gamma_c", &gamma)], &id).expect("a golden set is valid")
+}
+
+fn of_one_intercept(bencher: Bencher, integral: IntegralChoice) {
+    let data = typical();
+    bencher.bench(|| fit(&data, &MixedOptions { integral, ..MixedOptions::default() }));
 }
 
 #[divan::bench(sample_count = 20)]
 fn laplace(bencher: Bencher) {
-    let data = typical();
-    bencher.bench(|| fit(&data, &GlmmOptions::default()));
+    of_one_intercept(bencher, IntegralChoice::Laplace);
 }
 
 #[divan::bench(sample_count = 20)]
 fn agq25(bencher: Bencher) {
-    let data = typical();
-    bencher.bench(|| fit(&data, &GlmmOptions::quadrature(25)));
+    of_one_intercept(bencher, IntegralChoice::QUADRATURE);
 }
 
 /// Answers to items of 100 templates under two variants, with a slope; one numeric covariate a row if wanted.
@@ -68,7 +70,7 @@ fn from_formula(bencher: Bencher, formula: &str, frame: &Frame) {
     let formula = formula.parse().expect("the formula is valid");
     bencher.bench(|| {
         let data = MixedData::new(&formula, frame, Family::Binomial)?;
-        earnest_stats::mixed::fit(&data, &MixedOptions::default())
+        fit(&data, &MixedOptions::default())
     });
 }
 

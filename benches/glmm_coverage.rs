@@ -4,7 +4,9 @@
 //! `cargo bench --bench glmm_coverage -- [data sets] [seed]` prints JSON; `benches/results/glmm_coverage.json` is the result
 //! of the defaults. Laplace, one thread.
 use earnest_stats::distribution::normal_quantile;
-use earnest_stats::glmm::{GlmmData, GlmmOptions, Parameter, fit, profile_interval, wald_interval};
+use earnest_stats::mixed::{
+    IntegralChoice, MixedData, MixedDiagnosis, MixedOptions, fit, limit, profile_interval, profile_separated,
+};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
@@ -19,7 +21,7 @@ fn uniform(random: &mut ChaCha8Rng) -> f64 {
     ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
 
-fn simulate(random: &mut ChaCha8Rng, intercept: f64, effect: f64, sd: f64) -> GlmmData {
+fn simulate(random: &mut ChaCha8Rng, intercept: f64, effect: f64, sd: f64) -> MixedData {
     let (mut correct, mut variant, mut id) = (Vec::new(), Vec::new(), Vec::new());
     for template in 0..TEMPLATES {
         let level = intercept + sd * normal_quantile(uniform(random));
@@ -31,7 +33,7 @@ fn simulate(random: &mut ChaCha8Rng, intercept: f64, effect: f64, sd: f64) -> Gl
             id.push(template);
         }
     }
-    GlmmData::bernoulli(&correct, &[("variant", &variant)], &id).expect("simulated columns are valid")
+    MixedData::of_columns(&correct, &[("variant", &variant)], &id).expect("simulated columns are valid")
 }
 
 fn main() {
@@ -48,10 +50,20 @@ fn main() {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
             random.set_stream(set);
             let data = simulate(&mut random, intercept, effect, sd);
-            let fitted = fit(&data, &GlmmOptions::default()).expect("the options are valid");
+            let options = MixedOptions { integral: IntegralChoice::Laplace, ..MixedOptions::default() };
+            let fitted = fit(&data, &options).expect("the options are valid");
             diagnosed += u64::from(!fitted.diagnoses.is_empty());
             // A separated coefficient has no Wald interval, but a one-sided profile interval.
-            if let Ok(found) = profile_interval(&data, &fitted, Parameter::Coefficient("variant"), 0.95) {
+            let found = match fitted.diagnoses.first() {
+                Some(MixedDiagnosis::Separation { unbounded, .. }) => {
+                    let limit = limit(&data, &options).expect("the options are valid");
+                    let variant =
+                        unbounded.iter().find(|one| one.name == "variant").expect("the only effect separates");
+                    profile_separated(&data, limit.as_ref().map(|limit| &limit.fit), variant, 0.95)
+                }
+                _ => profile_interval(&data, &fitted, "variant", 0.95),
+            };
+            if let Ok(found) = found {
                 profiled += 1;
                 let above = found.low.is_none_or(|low| low <= effect);
                 profile += u64::from(above && found.high.is_none_or(|high| effect <= high));
@@ -62,7 +74,7 @@ fn main() {
             sum += estimate;
             squares += estimate * estimate;
             errors += error;
-            let (low, high) = wald_interval(estimate, error, 0.95).expect("the level is valid");
+            let (low, high) = fitted.wald_interval(variant, 0.95).expect("there is an estimate");
             wald += u64::from(low <= effect && effect <= high);
         }
         let share = |count: u64, of: u64| count as f64 / of as f64;

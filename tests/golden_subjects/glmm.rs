@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use earnest_stats::glmm::lme4::{DEFAULT_TOLERANCE, Lme4Objective, finite_differences};
-use earnest_stats::glmm::{GlmmData, GlmmOptions, INTERCEPT, Objective, fit, minus_two_log_likelihood};
+use earnest_stats::mixed::lme4::{self, DEFAULT_TOLERANCE, Lme4Objective, Lme4Options, finite_differences};
+use earnest_stats::mixed::{
+    INTERCEPT, IntegralChoice, MixedData, MixedError, MixedFit, MixedOptions, limit, minus_two_log_likelihood,
+    unrefused,
+};
 use serde_json::Value;
 
 use super::report::FileReport;
@@ -146,7 +149,12 @@ impl Table {
     }
 
     /// `correct ~ fixed + (1 | id)`, without the rows where a fixed effect is missing.
-    fn model(&self, fixed: &[String]) -> Result<GlmmData, String> {
+    fn model(&self, fixed: &[String]) -> Result<MixedData, String> {
+        self.data(fixed)?.map_err(|error| error.to_string())
+    }
+
+    /// The same; the inner result says whether the rows are a model.
+    fn data(&self, fixed: &[String]) -> Result<Result<MixedData, MixedError>, String> {
         let columns = fixed.iter().map(|name| self.column(name)).collect::<Result<Vec<_>, _>>()?;
         let response = self.column("correct")?;
         let kept: Vec<usize> =
@@ -156,8 +164,20 @@ impl Table {
         let named: Vec<(&str, &[f64])> =
             fixed.iter().map(String::as_str).zip(picked.iter().map(Vec::as_slice)).collect();
         let group: Vec<u64> = pick(self.column("id")?).iter().map(|id| id.to_bits()).collect();
-        GlmmData::bernoulli(&pick(response), &named, &group).map_err(|error| error.to_string())
+        Ok(MixedData::of_columns(&pick(response), &named, &group))
     }
+}
+
+/// The fit by so many points, refused or not; of separated rows what the others determine.
+fn fitted(data: &MixedData, points: usize) -> Result<MixedFit, String> {
+    let integral = if points == 1 { IntegralChoice::Laplace } else { IntegralChoice::Quadrature { points } };
+    let options = MixedOptions { integral, ..MixedOptions::default() };
+    let found = unrefused(data, &options).map_err(|error| error.to_string())?;
+    let limit = limit(data, &options).map_err(|error| error.to_string())?;
+    Ok(match &limit {
+        Some(limit) => found.with_limit(limit),
+        None => found,
+    })
 }
 
 fn number(value: &Value, path: &str) -> Result<f64, String> {
@@ -212,7 +232,7 @@ fn exact_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, Stri
 fn exact_row(table: &Table, entry: &Value, points: usize) -> Row {
     let golden = coefficients(entry)?;
     let data = table.model(&fixed_names(&golden))?;
-    let fitted = fit(&data, &GlmmOptions::quadrature(points)).map_err(|error| error.to_string())?;
+    let fitted = fitted(&data, points)?;
     let undefined = |error: Option<f64>| error.is_none_or(|error| error > HUGE_ERROR);
     let separated = golden.iter().any(|(_, _, error)| undefined(*error));
     if separated != fitted.is("separation") {
@@ -240,7 +260,7 @@ fn exact_row(table: &Table, entry: &Value, points: usize) -> Row {
         close(&format!("{name} z"), computed.z, z, 1e-3 * z.abs().max(1.0))?;
         close(&format!("{name} p"), computed.p, p, 1e-3)?;
     }
-    close("random SD", fitted.random_sd, theta, 1e-3)?;
+    close("random SD", fitted.deviation(), theta, 1e-3)?;
     // Separated sets are given where the optimiser stopped, which is only near the supremum.
     let tolerance = if separated { 1e-4 } else { 1e-6 };
     close("-2 log L", fitted.minus_two_log_likelihood, number(entry, "minus2logLik")?, tolerance)
@@ -286,12 +306,19 @@ fn probe_row(table: &Table, point: &Value, objective: &mut Option<Lme4Objective>
         let computed = minus_two_log_likelihood(&data, theta, &beta, points).map_err(|error| error.to_string())?;
         close(key, Some(computed), number(point, key)?, 1e-6)?;
     }
-    let objective = objective.get_or_insert_with(|| Lme4Objective::new(&data, DEFAULT_TOLERANCE, None));
+    let objective = match objective {
+        Some(known) => known,
+        None => objective.insert(lme4_objective(&data)?),
+    };
     let mut parameters = vec![theta];
     parameters.extend(beta);
     // The frozen predictor comes from our own first stage here, whose last digits are not lme4's.
     let golden = number(point, "lme4_default_objective")?;
     close("lme4's objective", Some(objective.value(&parameters)), golden, 1e-3)
+}
+
+fn lme4_objective(data: &MixedData) -> Result<Lme4Objective, String> {
+    Lme4Objective::new(data, DEFAULT_TOLERANCE, None).map_err(|error| error.to_string())
 }
 
 fn degenerate_rows(folder: &Path, probe: &Value, rows: &mut Vec<Row>) -> Result<(), String> {
@@ -305,7 +332,7 @@ fn degenerate_rows(folder: &Path, probe: &Value, rows: &mut Vec<Row>) -> Result<
     let fixed: Vec<String> =
         ["variant", "gamma_c"].iter().take(optimum.len() - 2).map(|name| (*name).to_owned()).collect();
     let data = table.model(&fixed)?;
-    let mut objective = Lme4Objective::new(&data, DEFAULT_TOLERANCE, None);
+    let mut objective = lme4_objective(&data)?;
     let first = objective.first_stage()[0];
     rows.push(close("random SD of the first stage", Some(first), number(probe, "theta_nAGQ0")?, 1e-4));
 
@@ -366,17 +393,17 @@ fn cbpp_rows(_: &Path, _: &str, value: &Value) -> Result<Vec<Row>, String> {
     let levels: Vec<(String, Vec<f64>)> = (2..=4)
         .map(|level| (format!("period{level}"), period.iter().map(|p| f64::from(u8::from(*p == level))).collect()))
         .collect();
-    let fixed: Vec<(&str, &[f64])> = levels.iter().map(|(name, column)| (name.as_str(), column.as_slice())).collect();
-    let binomial = GlmmData::binomial(&incidence, &size, &fixed, &herd).map_err(|error| error.to_string())?;
-    let bernoulli = expand(&incidence, &size, &fixed, &herd)?;
+    let data = expand(&incidence, &size, &levels, &herd)?;
+    let counts: Vec<(f64, f64)> = incidence.into_iter().zip(size).collect();
     let mut rows = Vec::new();
     for (name, entry) in value.get("fits").and_then(Value::as_object).ok_or("`fits` is no object")? {
-        rows.push(cbpp_row(&binomial, &bernoulli, name, entry).map_err(|error| format!("{name}: {error}")));
+        rows.push(cbpp_row(&data, &counts, name, entry).map_err(|error| format!("{name}: {error}")));
     }
     Ok(rows)
 }
 
-fn expand(successes: &[f64], trials: &[f64], fixed: &[(&str, &[f64])], group: &[u64]) -> Result<GlmmData, String> {
+/// A row for every animal.
+fn expand(successes: &[f64], trials: &[f64], fixed: &[(String, Vec<f64>)], group: &[u64]) -> Result<MixedData, String> {
     let (mut response, mut groups) = (Vec::new(), Vec::new());
     let mut columns = vec![Vec::new(); fixed.len()];
     for row in 0..successes.len() {
@@ -387,17 +414,16 @@ fn expand(successes: &[f64], trials: &[f64], fixed: &[(&str, &[f64])], group: &[
         }
     }
     let named: Vec<(&str, &[f64])> =
-        fixed.iter().map(|(name, _)| *name).zip(columns.iter().map(Vec::as_slice)).collect();
-    GlmmData::bernoulli(&response, &named, &groups).map_err(|error| error.to_string())
+        fixed.iter().map(|(name, _)| name.as_str()).zip(columns.iter().map(Vec::as_slice)).collect();
+    MixedData::of_columns(&response, &named, &groups).map_err(|error| error.to_string())
 }
 
-fn cbpp_row(binomial: &GlmmData, bernoulli: &GlmmData, name: &str, entry: &Value) -> Row {
+fn cbpp_row(data: &MixedData, counts: &[(f64, f64)], name: &str, entry: &Value) -> Row {
     let expanded = name.starts_with("bernoulli_");
     let points = name.trim_start_matches("bernoulli_").trim_start_matches("nAGQ").trim_end_matches("_tight");
     let points: usize = points.parse().map_err(|_| "unknown name")?;
-    let data = if expanded { bernoulli } else { binomial };
     if points == 0 {
-        let objective = Lme4Objective::new(bernoulli, DEFAULT_TOLERANCE, None);
+        let objective = lme4_objective(data)?;
         for (index, golden) in cbpp_coefficients(entry)?.iter().enumerate() {
             close("first stage estimate", objective.first_stage().get(index + 1).copied(), golden.0, 1e-3)?;
         }
@@ -406,32 +432,34 @@ fn cbpp_row(binomial: &GlmmData, bernoulli: &GlmmData, name: &str, entry: &Value
     // Laplace is compared with lme4's default results, which lag (README): errors of 2 %. An even number of points has no
     // fit of ours; with 9 or more, one more point moves nothing above these tolerances.
     let (odd, error_tolerance) = if points == 1 { (1, 0.02) } else { (points + 1 - points % 2, 1e-3) };
-    let fitted = fit(data, &GlmmOptions::quadrature(odd)).map_err(|error| error.to_string())?;
+    let fitted = fitted(data, odd)?;
     for ((golden, error), computed) in cbpp_coefficients(entry)?.iter().zip(&fitted.coefficients) {
         close(&format!("{} estimate", computed.name), computed.estimate, *golden, 1e-3)?;
         let what = format!("{} standard error", computed.name);
         close(&what, computed.standard_error, *error, error_tolerance * error)?;
     }
-    close("random SD", fitted.random_sd, number(entry, "ranef_sd")?, 1e-3)?;
-    // lme4's log-likelihood leaves out the binomial coefficients of counts when it uses quadrature (README).
+    close("random SD", fitted.deviation(), number(entry, "ranef_sd")?, 1e-3)?;
     let mut golden = -2.0 * number(entry, "logLik")?;
-    let mut computed = fitted.minus_two_log_likelihood;
-    if !expanded && points > 1 {
-        // What lme4 keeps there is relative to the saturated model.
-        let laplace = fit(data, &GlmmOptions::default()).map_err(|error| error.to_string())?;
-        let kernel = fit(bernoulli, &GlmmOptions::default()).map_err(|error| error.to_string())?;
-        let constant = kernel.minus_two_log_likelihood.zip(laplace.minus_two_log_likelihood);
-        let constant = constant.map(|(kernel, whole)| kernel - whole).ok_or("no likelihood")?;
-        computed = computed.map(|whole| whole + constant);
-        golden += saturated(binomial);
+    // Of counts lme4's Laplace has the binomial coefficients; with quadrature what it keeps is relative to the saturated model (README).
+    if !expanded {
+        golden += if points == 1 { binomial_coefficients(counts) } else { saturated(counts) };
     }
-    close("-2 log L", computed, golden, 1e-2)
+    close("-2 log L", fitted.minus_two_log_likelihood, golden, 1e-2)
+}
+
+/// Twice the sum of the logarithms of the binomial coefficients.
+fn binomial_coefficients(counts: &[(f64, f64)]) -> f64 {
+    let of = |&(successes, trials): &(f64, f64)| {
+        (0..successes as usize).map(|index| ((trials - index as f64) / (index as f64 + 1.0)).ln()).sum::<f64>()
+    };
+    2.0 * counts.iter().map(of).sum::<f64>()
 }
 
 /// Minus twice the log-likelihood of a model with a parameter for every row, without binomial coefficients.
-fn saturated(data: &GlmmData) -> f64 {
-    data.outcomes()
-        .map(|(successes, trials)| {
+fn saturated(counts: &[(f64, f64)]) -> f64 {
+    counts
+        .iter()
+        .map(|&(successes, trials)| {
             let term = |count: f64| if count > 0.0 { count * (count / trials).ln() } else { 0.0 };
             -2.0 * (term(successes) + term(trials - successes))
         })
@@ -455,8 +483,14 @@ fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, Strin
         let Some(entry) = value.get(model) else { continue };
         let fixed: Vec<String> = fixed.into_iter().map(str::to_owned).collect();
         let check = || -> Row {
-            let data = table.model(&fixed)?;
             let default = entry.get("default").ok_or("`default` is missing")?;
+            let said = default.get("error").and_then(Value::as_str);
+            let data = match table.data(&fixed)? {
+                Err(MixedError::OneGroup { .. }) if said == Some("grouping factors must have > 1 sampled level") => {
+                    return Ok(());
+                }
+                data => data.map_err(|error| error.to_string())?,
+            };
             let Some(exact) = exact.as_ref().and_then(|exact| exact.get(model)) else {
                 // Undefined, or its exact result is not part of this copy: either the diagnosis or lme4's numbers. An
                 // error of lme4's leaves the diagnosis only.
@@ -482,14 +516,13 @@ fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, Strin
 }
 
 /// A set without finite estimates: the diagnosis that lme4's error names, else separation of some kind.
-fn undefined_row(data: &GlmmData, default: &Value) -> Row {
-    let fitted = fit(data, &GlmmOptions::default()).map_err(|error| error.to_string())?;
+fn undefined_row(data: &MixedData, default: &Value) -> Row {
+    let fitted = fitted(data, 1)?;
     let has = |word: &str| {
         if fitted.is(word) { Ok(()) } else { Err(format!("no diagnosis `{word}`: {:?}", fitted.diagnoses)) }
     };
     match default.get("error").and_then(Value::as_str) {
         Some("Response is constant") => has("constant-response")?,
-        Some("grouping factors must have > 1 sampled level") => has("single-group")?,
         _ => has("separation").or_else(|_| has("group-separation"))?,
     }
     match fitted.coefficient("variant") {
@@ -500,9 +533,9 @@ fn undefined_row(data: &GlmmData, default: &Value) -> Row {
 
 /// A user's call must give lme4's numbers. Where it does not, the first stage must end where lme4's does, up to the width within
 /// which rounding decides, and lme4's own end of it must lead to lme4's numbers.
-fn lme4_row(data: &GlmmData, entry: &Value) -> Row {
+fn lme4_row(data: &MixedData, entry: &Value) -> Row {
     let default = entry.get("default").ok_or("`default` is missing")?;
-    let first = Lme4Objective::new(data, DEFAULT_TOLERANCE, None).first_stage()[0];
+    let first = lme4_objective(data)?.first_stage()[0];
     let recorded = entry.get("nAGQ0").and_then(|fit| fit.get("theta")).and_then(Value::as_f64);
     if let Some(recorded) = recorded {
         close("random SD of the first stage", Some(first), recorded, 3e-6 * recorded.max(1.0))?;
@@ -514,10 +547,10 @@ fn lme4_row(data: &GlmmData, entry: &Value) -> Row {
     })
 }
 
-fn lme4_end(data: &GlmmData, default: &Value, first_stage: Option<f64>) -> Row {
+fn lme4_end(data: &MixedData, default: &Value, first_stage: Option<f64>) -> Row {
     let golden = coefficients(default)?;
-    let objective = Objective::Lme4 { tolerance: DEFAULT_TOLERANCE, first_stage };
-    let fitted = fit(data, &GlmmOptions { objective, ..GlmmOptions::lme4() }).map_err(|error| error.to_string())?;
+    let options = Lme4Options { first_stage, ..Lme4Options::default() };
+    let fitted = lme4::fit(data, options).map_err(|error| error.to_string())?;
     for (name, estimate, error) in &golden {
         let computed = fitted.coefficient(name).ok_or_else(|| format!("no coefficient `{name}`"))?;
         let error = error.ok_or("no standard error")?;

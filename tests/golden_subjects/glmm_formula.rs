@@ -135,7 +135,7 @@ fn check_fit(frame: &Frame, response: &str, entry: &Value) -> Row {
         return Err(format!("unknown kind of fit: {} with nAGQ {}", entry["family"], entry["nAGQ"]));
     }
     // Quadrature with enough points is one number, however many there are.
-    let integral = if points == 1.0 { IntegralChoice::Laplace } else { IntegralChoice::Quadrature };
+    let integral = if points == 1.0 { IntegralChoice::Laplace } else { IntegralChoice::QUADRATURE };
     let formula: Formula = text(entry, "formula")?.parse().map_err(|error| format!("{error}"))?;
     same("response", formula.response.as_str(), response)?;
     for (name, levels) in entry.get("levels").and_then(Value::as_object).ok_or("`levels` is no object")? {

@@ -132,7 +132,8 @@ fn an_absent_folder_is_absent() {
 /// Fits as a user calls them, on data sets where lme4 collapses: lme4's numbers without its recorded first stage.
 #[test]
 fn a_users_call_gives_what_lme4_gives_where_it_collapses() {
-    use earnest_stats::glmm::{GlmmData, GlmmOptions, fit};
+    use earnest_stats::mixed::MixedData;
+    use earnest_stats::mixed::lme4::{Lme4Options, fit};
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm");
     for (set, with_gamma) in [
         ("30_degenerate_both_seed1141", false),
@@ -161,8 +162,8 @@ fn a_users_call_gives_what_lme4_gives_where_it_collapses() {
         if with_gamma {
             fixed.push(("gamma_c", &gamma));
         }
-        let data = GlmmData::bernoulli(&response, &fixed, &groups).unwrap();
-        let fitted = fit(&data, &GlmmOptions::lme4()).unwrap();
+        let data = MixedData::of_columns(&response, &fixed, &groups).unwrap();
+        let fitted = fit(&data, Lme4Options::default()).unwrap();
         let ours = fitted.coefficient("variant").unwrap();
         let recorded = std::fs::read_to_string(folder.join(format!("results/{set}.json"))).unwrap();
         let recorded: serde_json::Value = serde_json::from_str(&recorded).unwrap();

@@ -120,7 +120,7 @@ fn separated_data_get_a_penalised_fit_beside_the_refused_one() {
 fn an_intercept_only_model_that_misses_a_slope_is_warned_of() {
     let data = golden("s01_variant_slope.csv");
     let (_, text, _) = glmm(&[&data, "--response", "correct", "--fixed", "variant", "--group", "template"]);
-    assert!(text.contains("0.0440 by the model and 0.0762 by the scatter of the groups"), "{text}");
+    assert!(text.contains("0.0440 by the model and 0.0762 by the scatter between groups of template"), "{text}");
     assert!(text.contains("(1+variant|group)"), "{text}");
     let (_, text, _) = glmm(&[&data, "--formula", "correct ~ variant + (1|template)"]);
     // A formula has the model's error, as lme4 does, with a warning, unless the larger one is asked for.

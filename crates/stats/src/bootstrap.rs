@@ -6,7 +6,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::distribution::{normal_cdf, normal_quantile};
-use super::glmm::{Diagnosis, GlmmData, GlmmError, GlmmOptions, fit};
+use super::mixed::{MixedData, MixedError, MixedFit, MixedOptions, fit, limit};
 
 /// Most resamples: beyond, an interval gains no digit that is shown.
 pub const MOST_RESAMPLES: usize = 10_000_000;
@@ -34,7 +34,7 @@ pub enum BootstrapError {
     Confidence { level: f64 },
     /// A model option is unusable.
     #[error(transparent)]
-    Glmm(#[from] GlmmError),
+    Model(#[from] MixedError),
 }
 
 /// Result of a resample.
@@ -193,11 +193,11 @@ fn bca(sorted: &[f64], estimate: f64, jackknife: &[f64], tail: f64) -> Option<(f
     Some((end(tail)?, end(1.0 - tail)?))
 }
 
-/// Bootstraps a coefficient of a mixed model: every copy of a template is a group of its own and the model is refitted
+/// Bootstraps a coefficient of a mixed model with one grouping factor: every copy of a group is a group of its own and the model is refitted
 /// (specification, section 7).
-pub fn bootstrap_glmm(
-    data: &GlmmData,
-    options: &GlmmOptions,
+pub fn bootstrap_model(
+    data: &MixedData,
+    options: &MixedOptions,
     coefficient: &str,
     resamples: usize,
     seed: u64,
@@ -205,15 +205,24 @@ pub fn bootstrap_glmm(
 ) -> Result<Bootstrap, BootstrapError> {
     // Options are checked once here, so that a failure below can only be the data's.
     fit(data, options)?;
-    cluster_bootstrap(data.groups(), resamples, seed, level, |groups| {
-        let Ok(found) = fit(&data.resampled(groups), options) else { return Outcome::Failed };
-        let estimate = found.coefficient(coefficient).and_then(|coefficient| coefficient.estimate);
-        let not_converged =
-            |diagnosis: &Diagnosis| matches!(diagnosis, Diagnosis::NotConverged { .. } | Diagnosis::IndefiniteHessian);
-        match estimate {
+    cluster_bootstrap(data.first_groups(), resamples, seed, level, |groups| {
+        let Ok(drawn) = data.resampled(groups) else { return Outcome::Failed };
+        // A column that does not vary in a resample leaves the others with another meaning.
+        if drawn.columns() != data.columns() {
+            return Outcome::Failed;
+        }
+        let refitted = || -> Result<MixedFit, MixedError> {
+            let found = fit(&drawn, options)?;
+            Ok(match limit(&drawn, options)? {
+                Some(limit) => found.with_limit(&limit),
+                None => found,
+            })
+        };
+        let Ok(found) = refitted() else { return Outcome::Failed };
+        match found.coefficient(coefficient).and_then(|coefficient| coefficient.estimate) {
             None => Outcome::Failed,
-            Some(_) if found.diagnoses.iter().any(not_converged) => Outcome::NotConverged,
-            Some(value) if found.diagnoses.contains(&Diagnosis::Singular) => Outcome::Singular(value),
+            Some(_) if found.is("not-converged") || found.is("indefinite-hessian") => Outcome::NotConverged,
+            Some(value) if found.singular => Outcome::Singular(value),
             Some(value) => Outcome::Value(value),
         }
     })
@@ -287,10 +296,10 @@ mod tests {
                 group.push(template);
             }
         }
-        let data = GlmmData::bernoulli(&response, &[("variant", &variant)], &group).unwrap();
-        let options = GlmmOptions::default();
+        let data = MixedData::of_columns(&response, &[("variant", &variant)], &group).unwrap();
+        let options = MixedOptions::default();
         let single = fit(&data, &options).unwrap();
-        let found = bootstrap_glmm(&data, &options, "variant", 200, 1, 0.95).unwrap();
+        let found = bootstrap_model(&data, &options, "variant", 200, 1, 0.95).unwrap();
         let wald = single.coefficient("variant").unwrap().standard_error.unwrap();
         assert!((found.standard_error / wald - 1.0).abs() < 0.3, "{found:?} {wald}");
         assert_eq!(Some(found.estimate), single.coefficient("variant").unwrap().estimate);

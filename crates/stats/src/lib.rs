@@ -6,7 +6,6 @@ pub mod clustered;
 pub mod correlation;
 pub mod design;
 pub mod distribution;
-pub mod glmm;
 mod interval;
 pub mod kolmogorov_smirnov;
 pub mod mcnemar;
@@ -19,7 +18,7 @@ pub mod sequential;
 mod matrix;
 pub mod verdict;
 
-pub use bootstrap::{Bootstrap, BootstrapError, bootstrap_glmm, cluster_bootstrap};
+pub use bootstrap::{Bootstrap, BootstrapError, bootstrap_model, cluster_bootstrap};
 pub use clustered::{ClusterError, ClusteredMean, clustered_mean, paired_difference, t_reach};
 pub use correlation::{Coefficient, Correlation, CorrelationError, correlation};
 pub use interval::{Estimate, Stratum, Z95, cluster_robust_se, clustered_wilson, mean, stratified, wilson};

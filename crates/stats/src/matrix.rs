@@ -81,18 +81,6 @@ impl Matrix {
         result
     }
 
-    /// The matrix without a row and the column of the same index.
-    pub(crate) fn without(&self, index: usize) -> Matrix {
-        let kept: Vec<usize> = (0..self.size).filter(|&other| other != index).collect();
-        let mut result = Matrix::zeros(kept.len());
-        for (row, &from_row) in kept.iter().enumerate() {
-            for (column, &from_column) in kept.iter().enumerate() {
-                result.set(row, column, self.get(from_row, from_column));
-            }
-        }
-        result
-    }
-
     /// The lower Cholesky factor of a symmetric matrix; none unless it is positive definite. The matrix is scaled to a
     /// unit diagonal first, so that the test does not depend on the units of the parameters.
     pub(crate) fn cholesky(&self) -> Option<Cholesky> {

@@ -2,10 +2,11 @@
 use super::columns::{Kind, Survey};
 use super::frame::{self, ColumnOptions};
 use super::mixed::{Common, Fitted};
+use super::one_intercept::CrossCheck;
 use super::source::Source;
 use anyhow::Context;
-use earnest_stats::analysis::{DefaultModel, default_model, maximal_formula};
-use earnest_stats::mixed::{Column, Errors, Family, Formula, Frame, Method, MixedError, RandomTerm, Terms};
+use earnest_stats::analysis::{DefaultModel, default_model};
+use earnest_stats::mixed::{Column, Family, Frame, Terms};
 
 /// Columns that are conditions where they vary, in this order, if no fixed effects are named.
 const CONDITIONS: [&str; 4] = ["model", "prompt", RUN, "variant"];
@@ -19,28 +20,13 @@ const RUN: &str = "run";
 /// Grouping columns of stored runs, the widest first.
 const GROUPS: [&str; 2] = ["cluster", "item"];
 
-/// A model that was chosen.
-pub(super) enum Chosen {
-    /// One random intercept by Laplace's approximation.
-    Simple(Simple),
-    Mixed(Box<Fitted>),
-}
-
-/// A model with one random intercept.
-pub(super) struct Simple {
-    pub(super) fixed: Vec<String>,
-    /// Column of groups.
-    pub(super) group: String,
-    pub(super) choice: Vec<String>,
-}
-
 /// Chooses and fits the model of stored runs.
 pub(super) fn choose(
     source: &Source<'_>,
     response: &str,
     fixed: &[String],
     common: Common<'_>,
-) -> anyhow::Result<Chosen> {
+) -> anyhow::Result<Fitted> {
     let mut named: Vec<String> = if fixed.is_empty() { conditions(source)? } else { fixed.to_vec() };
     let mut columns: Vec<(&str, Kind)> = Vec::new();
     for name in &named {
@@ -57,30 +43,15 @@ pub(super) fn choose(
         named.retain(|name| name != RUN);
     }
     let terms = effects(&frame, &named, fixed.is_empty());
-    let fixed: Vec<String> = terms.variables.clone();
-    let groups: Vec<&str> = GROUPS.into_iter().filter(|group| !fixed.iter().any(|name| name == group)).collect();
-    if let Err(MixedError::NotEstimated { .. }) = maximal_formula(&frame, response, &terms, &groups) {
-        // Nothing repeats within a group.
-        return Ok(Chosen::Simple(Simple { fixed, group: GROUPS[0].to_owned(), choice: Vec::new() }));
-    }
+    let groups: Vec<&str> =
+        GROUPS.into_iter().filter(|group| !terms.variables.iter().any(|name| name == group)).collect();
     let model = default_model(&frame, response, &terms, &groups)
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
-    // Where Laplace's approximation and the model's errors stand, the engine of one intercept has the same numbers and tells more.
-    let stands = model.fit.is_usable() && model.fit.method == Method::Laplace && model.fit.errors == Errors::Model;
-    if let Some(group) = simple(&model.formula).filter(|_| stands) {
-        return Ok(Chosen::Simple(Simple { fixed, group, choice: model.choice }));
-    }
     let survey = Survey { labels: Vec::new(), ..survey };
     let DefaultModel { data, fit, choice, .. } = model;
-    Ok(Chosen::Mixed(Box::new(Fitted { frame, survey, data, fit, choice })))
-}
-
-/// The group of a formula with one random intercept.
-fn simple(formula: &Formula) -> Option<String> {
-    match &formula.random[..] {
-        [RandomTerm { effects, group, .. }] if effects.terms.is_empty() && group.len() == 1 => Some(group[0].clone()),
-        _ => None,
-    }
+    let compared = data.has_one_effect() && fit.is_usable();
+    let cross_check = if compared { CrossCheck::Done } else { CrossCheck::NotApplicable };
+    Ok(Fitted { frame, survey, data, fit, choice, cross_check })
 }
 
 /// Conditions that the source has.

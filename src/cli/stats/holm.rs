@@ -2,17 +2,19 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 
 use super::columns::{self, Kind, Missing};
-use super::model::Formula;
+use super::frame::{self, ColumnOptions};
+use super::model;
 use super::number_format::table;
 use super::source::{Origin, Pair, Source};
 use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
 use crate::cli::values::counted;
 use earnest_eval::StoredRun;
-use earnest_stats::glmm::{GlmmOptions, fit};
+use earnest_stats::mixed::{MixedData, MixedOptions, fit};
 use earnest_stats::multiplicity::{benjamini_hochberg, holm};
 
 /// Options of `earnest stats holm`: p values, a column of them, or those of an effect in stored runs.
@@ -44,7 +46,7 @@ pub struct HolmArgs {
     /// Stored runs to fit a model to, instead of given p values
     #[arg(long = "run", value_name = "RUN,...", value_delimiter = ',')]
     runs: Vec<String>,
-    /// With --run: fixed effects, numbers only; the p values are the first one's
+    /// With --run: fixed effects; the p values are those of the first one's
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', default_value = "variant", requires = "runs")]
     fixed: Vec<String>,
     /// With --run: column of outcomes
@@ -110,16 +112,20 @@ impl HolmArgs {
             anyhow::ensure!(!seen.contains(&name), "--run names {name} twice");
             seen.push(name);
             let origin = Origin::Runs { names: std::slice::from_ref(run), folder: &self.results.folder };
-            let model = Formula::of_runs(&self.response, &self.fixed).read(&Source { origin, only: &self.only })?;
-            let fitted = fit(&model.data, &GlmmOptions::default())?;
+            let formula = model::of_runs(&self.response, &self.fixed)?;
+            let source = Source { origin, only: &self.only };
+            let options = ColumnOptions { family: earnest_stats::mixed::Family::Binomial, factor: &[], reference: &[] };
+            let (frame, survey) = frame::read(&source, &formula.response, &frame::kinds(&formula, &[]), options)?;
+            let data = MixedData::new(&formula, &frame, options.family)
+                .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
+            let fitted = fit(&data, &MixedOptions::default())?;
             let p = fitted.coefficients.get(1).and_then(|coefficient| coefficient.p);
-            if p.is_none() {
-                let reasons: Vec<String> = fitted.diagnoses.iter().map(ToString::to_string).collect();
-                family.notes.push(format!("{run} has no estimate: {}", reasons.join("; ")));
+            if let Some(reasons) = fitted.refusal() {
+                family.notes.push(format!("{run} has no estimate: {reasons}"));
             }
             family.labels.push(run.clone());
             family.p_values.push(p);
-            family.notes.extend(model.survey.notes);
+            family.notes.extend(survey.notes);
         }
         Ok(family)
     }

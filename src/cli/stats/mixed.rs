@@ -1,4 +1,4 @@
-//! `earnest stats glmm --formula`.
+//! Fit and report of a mixed model.
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use super::columns::Survey;
 use super::frame::{self, ColumnOptions};
 use super::glmm::IntervalMethod;
 use super::mixed_text;
+use super::one_intercept::{self, CrossCheck, OneIntercept};
 use super::source::{Pair, Source};
 use crate::cli::Exit;
 use crate::cli::figures::{figure_file, write_figure};
@@ -19,9 +20,10 @@ use crate::cli::printer::Printer;
 use earnest_eval::report::ReportError;
 use earnest_eval::report::plot::{Forest, ForestRow, forest};
 use earnest_stats::mixed::{
-    Contrast, Errors, Family, Formula, Frame, INTERCEPT, IntegralChoice, Marginal, MixedCoefficient, MixedData,
-    MixedDiagnosis, MixedError, MixedFit, MixedInterval, MixedOptions, Prediction, TermTest, contrasts, factors, fit,
-    marginal, method_paragraph, predictions, profile_interval, profile_p, term_tests, with_robust_errors,
+    Contrast, Errors, Family, Formula, Frame, INTERCEPT, IntegralChoice, Limit, Marginal, MixedCoefficient, MixedData,
+    MixedDiagnosis, MixedError, MixedFit, MixedInterval, MixedOptions, OpenEnd, Prediction, TermTest, contrasts,
+    disagreement, factors, fit, limit, lme4, marginal, method_paragraph, predictions, profile_interval, profile_p,
+    term_tests, with_robust_errors,
 };
 
 /// Variances and correlations of the random effects from which a fit is announced.
@@ -46,23 +48,23 @@ pub struct FormulaArgs {
     /// (1|item)'; instead of --response, --fixed and --group
     #[arg(long, value_name = "FORMULA", conflicts_with_all = ["response", "fixed", "group"])]
     pub(super) formula: Option<String>,
-    /// With --formula: distribution of the response
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = FamilyChoice::Binomial, requires = "formula")]
+    /// Distribution of the response
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = FamilyChoice::Binomial)]
     family: FamilyChoice,
     /// With --family gaussian: maximum likelihood instead of REML
-    #[arg(long, requires = "formula", conflicts_with = "reml")]
+    #[arg(long, conflicts_with = "reml")]
     ml: bool,
     /// With --family gaussian: REML, the default
-    #[arg(long, requires = "formula")]
+    #[arg(long)]
     reml: bool,
-    /// With --formula: standard errors by the scatter between groups where the model's are too small
-    #[arg(long, requires = "formula")]
+    /// Standard errors by the scatter between groups where the model's are too small
+    #[arg(long)]
     robust: bool,
-    /// With --formula: terms to test by likelihood ratio, e.g. model:variant; `all` tests every term that no interaction holds
-    #[arg(long, value_name = "TERM,...", value_delimiter = ',', requires = "formula")]
+    /// Terms to test by likelihood ratio, e.g. model:variant; `all` tests every term that no interaction holds
+    #[arg(long, value_name = "TERM,...", value_delimiter = ',')]
     drop: Vec<String>,
-    /// With --formula: weighted sum of coefficients to test, e.g. 'modelb=1,modelc=-1'; may be repeated
-    #[arg(long, value_name = "NAME=WEIGHT,...", requires = "formula")]
+    /// Weighted sum of coefficients to test, e.g. 'modelb=1,modelc=-1'; may be repeated
+    #[arg(long, value_name = "NAME=WEIGHT,...")]
     contrast: Vec<String>,
     /// File for predictions of every different row, as CSV; `-` is standard output
     #[arg(long, value_name = "FILE", value_parser = output_file())]
@@ -73,15 +75,13 @@ pub struct FormulaArgs {
 }
 
 impl FormulaArgs {
-    /// Options that were given although only a formula uses them.
+    /// Options that were given although the default model of stored runs has no use for them.
     pub(super) fn unused(&self) -> Vec<&'static str> {
         let given = [
             ("--family", self.family != FamilyChoice::Binomial),
             ("--ml", self.ml),
             ("--reml", self.reml),
             ("--robust", self.robust),
-            ("--drop", !self.drop.is_empty()),
-            ("--contrast", !self.contrast.is_empty()),
         ];
         given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }
@@ -95,6 +95,26 @@ pub(super) struct Common<'a> {
     pub(super) ci: IntervalMethod,
     pub(super) level: f64,
     pub(super) json: bool,
+    /// Resamples of the groups, and their seed.
+    pub(super) bootstrap: Option<usize>,
+    pub(super) seed: u64,
+    /// True for the numbers of the rows that are not predicted perfectly, where outcomes are separated.
+    pub(super) limit: bool,
+}
+
+/// Integral over the random effects of a binomial model, as asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Integral {
+    Automatic,
+    /// Laplace's approximation; compared with quadrature if there is one random effect.
+    Laplace {
+        compared: bool,
+    },
+    Quadrature {
+        points: usize,
+    },
+    /// lme4's default objective.
+    Lme4,
 }
 
 /// A fixed effect's interval, in log odds or the response's unit; an absent end is infinite.
@@ -103,6 +123,21 @@ pub(super) struct Interval {
     pub(super) method: IntervalMethod,
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
+    /// Reason for an infinite end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) low_open: Option<OpenEnd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) high_open: Option<OpenEnd>,
+    /// Quadrature points of a profile, if different from the fit's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) points: Option<usize>,
+}
+
+impl Interval {
+    pub(super) fn profile(found: MixedInterval, points: Option<usize>) -> Self {
+        let MixedInterval { low, high, low_open, high_open, .. } = found;
+        Interval { method: IntervalMethod::Profile, low, high, low_open, high_open, points }
+    }
 }
 
 /// A ratio of odds with its interval.
@@ -125,6 +160,7 @@ pub(super) struct MixedReport<'a> {
     pub(super) missing: &'a BTreeMap<String, usize>,
     pub(super) references: Vec<(String, String)>,
     pub(super) level: f64,
+    #[serde(serialize_with = "one_intercept::with_its_numbers")]
     pub(super) fit: &'a MixedFit,
     pub(super) intervals: Vec<Option<Interval>>,
     odds_ratios: Vec<OddsRatio>,
@@ -144,6 +180,8 @@ pub(super) struct MixedReport<'a> {
     pub(super) choice: &'a [String],
     pub(super) method: String,
     pub(super) notes: &'a [String],
+    #[serde(flatten)]
+    pub(super) one_intercept: Option<OneIntercept>,
 }
 
 /// A model that was fitted to rows.
@@ -154,13 +192,14 @@ pub(super) struct Fitted {
     pub(super) fit: MixedFit,
     /// Reasons for the formula, if none was given.
     pub(super) choice: Vec<String>,
+    pub(super) cross_check: CrossCheck,
 }
 
 /// Reads the rows and fits the formula.
 pub(super) fn run(
     args: &FormulaArgs,
-    text: &str,
-    points: Option<usize>,
+    formula: &Formula,
+    integral: Integral,
     common: Common<'_>,
     source: &Source<'_>,
     runs: &[String],
@@ -170,7 +209,6 @@ pub(super) fn run(
         !(common.json && args.predictions.as_deref().is_some_and(|path| path.as_os_str() == "-")),
         "--json and --predictions - both write to standard output; name a file for the predictions"
     );
-    let formula: Formula = text.parse()?;
     let family = match args.family {
         FamilyChoice::Binomial => Family::Binomial,
         FamilyChoice::Gaussian => Family::Gaussian,
@@ -179,22 +217,17 @@ pub(super) fn run(
         family == Family::Gaussian || !(args.ml || args.reml),
         "--ml and --reml are for --family gaussian; a binomial model is always fitted by maximum likelihood"
     );
-    let kinds = frame::kinds(&formula, common.factor);
+    let kinds = frame::kinds(formula, common.factor);
     let options = ColumnOptions { family, factor: common.factor, reference: common.reference };
-    let (frame, survey) = frame::read(source, &formula.response, &kinds, options)?;
-    let data = MixedData::new(&formula, &frame, family)
+    let (frame, mut survey) = frame::read(source, &formula.response, &kinds, options)?;
+    let data = MixedData::new(formula, &frame, family)
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
-    let integral = match points {
-        None => IntegralChoice::Automatic,
-        Some(1) => IntegralChoice::Laplace,
-        Some(25) if data.has_one_effect() => IntegralChoice::Quadrature,
-        Some(25) => anyhow::bail!(
-            "--nagq 25 needs a formula with one random intercept, like (1|group), and no other random effect"
-        ),
-        Some(other) => anyhow::bail!(
-            "a formula is fitted with --nagq 1 or 25, not {other}; --group instead of --formula takes any odd number"
-        ),
-    };
+    if let Integral::Quadrature { .. } = integral {
+        anyhow::ensure!(
+            data.has_one_effect() && family == Family::Binomial,
+            "--nagq needs a binomial model with one random intercept, like (1|group), and no other random effect"
+        );
+    }
     let parameters = data.covariances() + data.columns();
     if data.covariances() > MANY_COVARIANCES || data.cells().saturating_mul(parameters) > MUCH_WORK {
         Printer::new().message(&format!(
@@ -204,20 +237,36 @@ pub(super) fn run(
             data.cells()
         ));
     }
-    let fit = fit(&data, &MixedOptions { restricted: !args.ml, integral, ..MixedOptions::default() })?;
-    let robust = with_robust_errors(&data, fit.clone());
-    let mut survey = survey;
+    let with = |integral| fit(&data, &MixedOptions { restricted: !args.ml, integral, ..MixedOptions::default() });
+    let fitted = match integral {
+        Integral::Automatic => with(IntegralChoice::Automatic)?,
+        Integral::Laplace { .. } => with(IntegralChoice::Laplace)?,
+        Integral::Quadrature { points } => with(IntegralChoice::Quadrature { points })?,
+        Integral::Lme4 => lme4::fit(&data, lme4::Lme4Options::default())?,
+    };
+    let cross_check = match integral {
+        _ if !fitted.is_usable() || !data.has_one_effect() || family == Family::Gaussian => CrossCheck::NotApplicable,
+        Integral::Automatic | Integral::Laplace { compared: true } => CrossCheck::Done,
+        Integral::Laplace { compared: false } => CrossCheck::SkippedAsAsked,
+        Integral::Quadrature { .. } | Integral::Lme4 => CrossCheck::NotApplicable,
+    };
+    let mut fitted = fitted;
+    if let (Integral::Laplace { .. }, CrossCheck::Done) = (integral, cross_check) {
+        fitted.diagnoses.extend(disagreement(&fitted, &with(IntegralChoice::QUADRATURE)?));
+    }
+    let robust = if integral == Integral::Lme4 { fitted.clone() } else { with_robust_errors(&data, fitted.clone()) };
     let fit = match &robust.robust {
         Some(basis) if !args.robust => {
             let why = &basis.reason;
             survey.notes.push(format!(
-                "the standard errors are the model's, and some are too small: {why}; --robust prints the larger ones"
+                "the standard errors are the model's, and some are too small: {why}; --robust prints the larger ones, and an effect that \
+                 varies between groups needs a slope, such as (1+variant|group)"
             ));
-            fit
+            fitted
         }
         _ => robust,
     };
-    report(args, common, Fitted { frame, survey, data, fit, choice: Vec::new() }, runs, output)
+    report(args, common, Fitted { frame, survey, data, fit, choice: Vec::new(), cross_check }, runs, output)
 }
 
 /// Prints a fit and writes the files asked for.
@@ -228,9 +277,25 @@ pub(super) fn report(
     runs: &[String],
     output: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let Fitted { frame, survey, data, fit, choice } = fitted;
+    let Fitted { frame, survey, data, fit, choice, cross_check } = fitted;
     let family = data.family();
-    let intervals = intervals(&data, &fit, common)?;
+    let mut notes = survey.notes.clone();
+    let limit = if common.limit { limit(&data, &MixedOptions::default())? } else { None };
+    let separated = matches!(fit.diagnoses.first(), Some(MixedDiagnosis::Separation { .. }));
+    let fit = match &limit {
+        Some(limit) if separated => {
+            notes.push(format!(
+                "every number but those of the separated effects is of the {} other rows in {} groups, which are not predicted",
+                limit.fit.rows,
+                limit.data.first_groups()
+            ));
+            fit.with_limit(limit)
+        }
+        _ => fit,
+    };
+    let mut missing = Vec::new();
+    let intervals = intervals(&data, &fit, limit.as_ref(), common, &mut missing)?;
+    let one_intercept = one_intercept::of(&data, &frame, &fit, limit.as_ref(), common, missing, cross_check)?;
     let (mut averaged, mut no_marginal) = (Vec::new(), None);
     let names = factors(&data);
     let wanted = if names.is_empty() { vec![None] } else { names.iter().map(|name| Some(name.as_str())).collect() };
@@ -250,9 +315,7 @@ pub(super) fn report(
             contrasts(&fit, &wanted, common.level)?
         }
     };
-    let separated = fit.diagnoses.iter().any(|one| matches!(one, MixedDiagnosis::Separation { .. }));
     let (penalised, penalised_intervals) = if separated { penalised(&data, common.level)? } else { (None, Vec::new()) };
-    let mut notes = survey.notes.clone();
     if fit.errors == Errors::Robust {
         let trusting = [
             ("profile intervals", common.ci == IntervalMethod::Profile),
@@ -285,6 +348,7 @@ pub(super) fn report(
         penalised: penalised.clone(),
         penalised_intervals,
         fit: &fit,
+        one_intercept,
     };
     if let Some(path) = &args.predictions {
         let names = data.formula().variables().into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -319,8 +383,7 @@ fn penalised(data: &MixedData, level: f64) -> anyhow::Result<(Option<MixedFit>, 
             intervals.push(wald(&found, one, level));
             continue;
         }
-        let MixedInterval { low, high, .. } = profile_interval(data, &found, &one.name, level)?;
-        intervals.push(Some(Interval { method: IntervalMethod::Profile, low, high }));
+        intervals.push(Some(Interval::profile(profile_interval(data, &found, &one.name, level)?, None)));
         let p = profile_p(data, &found, &one.name)?;
         let one = &mut found.coefficients[index];
         (one.z, one.p) = (None, Some(p));
@@ -331,18 +394,30 @@ fn penalised(data: &MixedData, level: f64) -> anyhow::Result<(Option<MixedFit>, 
 /// The Wald interval of a coefficient.
 fn wald(fit: &MixedFit, one: &MixedCoefficient, level: f64) -> Option<Interval> {
     let (low, high) = fit.wald_interval(one, level)?;
-    Some(Interval { method: IntervalMethod::Wald, low: Some(low), high: Some(high) })
+    let (low, high) = (Some(low), Some(high));
+    Some(Interval { method: IntervalMethod::Wald, low, high, low_open: None, high_open: None, points: None })
 }
 
-fn intervals(data: &MixedData, fit: &MixedFit, common: Common<'_>) -> anyhow::Result<Vec<Option<Interval>>> {
-    let interval = |one: &MixedCoefficient| -> anyhow::Result<Option<Interval>> {
-        if common.ci == IntervalMethod::Profile && one.standard_error.is_some() && fit.errors == Errors::Model {
-            let MixedInterval { low, high, .. } = profile_interval(data, fit, &one.name, common.level)?;
-            return Ok(Some(Interval { method: IntervalMethod::Profile, low, high }));
+/// The intervals of the coefficients; those that do not exist are named with their reasons.
+fn intervals(
+    data: &MixedData,
+    fit: &MixedFit,
+    limit: Option<&Limit>,
+    common: Common<'_>,
+    missing: &mut Vec<one_intercept::MissingInterval>,
+) -> anyhow::Result<Vec<Option<Interval>>> {
+    let mut interval = |one: &MixedCoefficient| -> anyhow::Result<Option<Interval>> {
+        let by_profile =
+            one.standard_error.is_none() || common.ci == IntervalMethod::Profile && fit.errors == Errors::Model;
+        if by_profile && one_intercept::is_one(data) {
+            return Ok(one_intercept::profile(data, fit, limit, &one.name, common.level, missing));
+        }
+        if by_profile && one.standard_error.is_some() {
+            return Ok(Some(Interval::profile(profile_interval(data, fit, &one.name, common.level)?, None)));
         }
         Ok(wald(fit, one, common.level))
     };
-    fit.coefficients.iter().map(interval).collect()
+    fit.coefficients.iter().map(&mut interval).collect()
 }
 
 fn odds_ratios(fit: &MixedFit, intervals: &[Option<Interval>]) -> Vec<OddsRatio> {

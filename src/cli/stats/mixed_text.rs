@@ -5,6 +5,7 @@ use std::io::Write;
 use super::glmm::IntervalMethod;
 use super::mixed::MixedReport;
 use super::number_format::{decimal, end, p_value, table};
+use super::one_intercept::{CrossCheck, OneIntercept, RANDOM_SD};
 use earnest_stats::mixed::{Errors, Family, Marginal, Method, MixedFit};
 
 /// Prints a fit as tables.
@@ -41,6 +42,9 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
     writeln!(output)?;
     coefficients(report, output)?;
     random(fitted, output)?;
+    if let Some(one) = &report.one_intercept {
+        one_intercept(one, fitted, output)?;
+    }
     if let (Some(value), Some(aic), Some(bic)) = (fitted.minus_two_log_likelihood, fitted.aic, fitted.bic) {
         let name = if fitted.method == Method::Restricted { "REML criterion" } else { "-2 log L" };
         writeln!(output, "{name} {value:.4}, AIC {aic:.2}, BIC {bic:.2}")?;
@@ -82,7 +86,11 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
         write!(output, "{}", table(rows))?;
         adjusted_for(report.contrasts.len(), "contrasts", output)?;
     }
+    if let Some(found) = &report.penalised {
+        penalised(found, report, output)?;
+    }
     writeln!(output, "\n{}", report.method)?;
+    intervals_missing(report, output)?;
     for diagnosis in &fitted.diagnoses {
         writeln!(output, "warning: {diagnosis}")?;
     }
@@ -93,15 +101,17 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
 }
 
 /// Heading of a fit: the method, and convergence.
-fn heading(fitted: &MixedFit) -> &'static str {
+fn heading(fitted: &MixedFit) -> String {
+    let converged = if fitted.converged { "fully converged" } else { "not converged" };
     match fitted.method {
-        _ if !fitted.is_usable() => "no fit",
-        Method::Laplace if fitted.converged => "Laplace approximation, fully converged",
-        Method::Laplace => "Laplace approximation, not converged",
-        Method::Quadrature if fitted.converged => "25-point adaptive quadrature, fully converged",
-        Method::Quadrature => "25-point adaptive quadrature, not converged",
-        Method::MaximumLikelihood => "maximum likelihood",
-        Method::Restricted => "REML",
+        _ if !fitted.is_usable() => "no fit".to_owned(),
+        Method::Laplace => format!("Laplace approximation, {converged}"),
+        Method::Quadrature => format!("{}-point adaptive quadrature, {converged}", fitted.points),
+        Method::Lme4 => "lme4's default objective and optimiser, for comparison only; where the objective jumps, rounding decides where the \
+                         search ends, here as in lme4"
+            .to_owned(),
+        Method::MaximumLikelihood => "maximum likelihood".to_owned(),
+        Method::Restricted => "REML".to_owned(),
     }
 }
 
@@ -111,15 +121,89 @@ fn without_numbers(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::
     for diagnosis in report.fit.diagnoses.iter().filter(|one| one.is_fatal()) {
         writeln!(output, "{diagnosis}")?;
     }
+    if report.intervals.iter().any(Option::is_some) {
+        writeln!(output)?;
+        coefficients(report, output)?;
+    }
     if let Some(penalised) = &report.penalised {
         self::penalised(penalised, report, output)?;
         writeln!(output, "\n{}", report.method)?;
     }
+    intervals_missing(report, output)?;
     for diagnosis in report.fit.diagnoses.iter().filter(|one| !one.is_fatal()) {
         writeln!(output, "warning: {diagnosis}")?;
     }
     for note in report.notes {
         writeln!(output, "warning: {note}")?;
+    }
+    Ok(())
+}
+
+/// What is known of the only random effect.
+fn one_intercept(one: &OneIntercept, fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {
+    let mut known: Vec<String> = Vec::new();
+    known.extend(fitted.deviation_error().map(|error| format!("std. error {error:.4}")));
+    known.extend(
+        one.random_sd_interval
+            .as_ref()
+            .map(|found| format!("profile [{}, {}]", end(found.low, "0"), end(found.high, "inf"))),
+    );
+    if !known.is_empty() {
+        writeln!(output, "SD between {}: {}", one.group, known.join(", "))?;
+    }
+    if let Some(test) = &one.variance_test {
+        let p = p_value(Some(test.p));
+        writeln!(
+            output,
+            "variance between {}: likelihood ratio {:.2}, p {p} (boundary mixture)",
+            one.group, test.statistic
+        )?;
+    }
+    if let Some(found) = &one.bootstrap {
+        let counts = found.counts;
+        writeln!(
+            output,
+            "bootstrap of {} over {}: std. error {:.4}, bias {:.4}, percentile [{:.4}, {:.4}]{}",
+            fitted.coefficients.get(1).map_or("", |coefficient| coefficient.name.as_str()),
+            one.group,
+            found.standard_error,
+            found.bias,
+            found.percentile.0,
+            found.percentile.1,
+            found.bca.map(|(low, high)| format!(", BCa [{low:.4}, {high:.4}]")).unwrap_or_default()
+        )?;
+        writeln!(
+            output,
+            "  resamples: {} clean, {} singular, {} not converged, {} without an estimate",
+            counts.clean, counts.singular, counts.not_converged, counts.failed
+        )?;
+    }
+    Ok(())
+}
+
+/// Intervals that are open, by another method, or missing, with the reasons.
+fn intervals_missing(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+    let Some(one) = &report.one_intercept else { return Ok(()) };
+    let names = report.fit.coefficients.iter().map(|coefficient| coefficient.name.as_str());
+    for (name, interval) in names.zip(&report.intervals).chain([(RANDOM_SD, &one.random_sd_interval)]) {
+        let Some(interval) = interval else { continue };
+        if let Some(points) = interval.points {
+            writeln!(
+                output,
+                "{name}: interval by {points}-point quadrature, because the Laplace approximation overrates values far from the fit"
+            )?;
+        }
+        for (end, open) in [("lower", interval.low_open), ("upper", interval.high_open)] {
+            if let Some(open) = open {
+                writeln!(output, "{name}: the {end} end is infinite: {open}")?;
+            }
+        }
+    }
+    for missing in &one.no_interval {
+        writeln!(output, "{}: no interval: {}", missing.parameter, missing.reason)?;
+    }
+    if one.cross_check == CrossCheck::SkippedAsAsked {
+        writeln!(output, "not compared with 25-point quadrature (--cross-check never)")?;
     }
     Ok(())
 }

@@ -9,7 +9,6 @@ use earnest_eval::study::{
     Adjustment, Coordinates, Dimension, Estimate, Family, MixedModel, MixedModelResult, StudyResults,
 };
 use earnest_stats::PairedTest;
-use earnest_stats::glmm::Coefficient;
 
 /// The runs in their order with their cost; prose is wrapped at `width` columns.
 pub fn plan(estimate: &Estimate, width: usize) -> String {
@@ -249,40 +248,18 @@ fn differences(family: &Family, width: usize) -> String {
 fn mixed_model(model: &MixedModelResult, width: usize) -> String {
     let tasks = if model.tasks.is_empty() { String::new() } else { format!(", tasks {}", model.tasks.join(", ")) };
     let mut text = format!("\nMixed model: logit P {}{tasks}\n\n", model.formula);
-    let (fit, intervals, references) = match &model.outcome {
+    match &model.outcome {
         MixedModel::Impossible { problem } => {
             text.push_str(&wrap(&format!("It cannot be fitted: {problem}."), width, "* "));
-            return text;
         }
-        MixedModel::Mixed { .. } => {
-            text.push_str(&maximal(&model.outcome, width));
-            return text;
-        }
-        MixedModel::Fitted { fit, intervals, references, .. } => (fit, intervals, references),
-    };
-    let mut table = Table::with_left(1, ["", "log odds", "std. error", "z", "p", "odds ratio", "95 % interval"]);
-    for (one, found) in fit.coefficients.iter().zip(intervals) {
-        table.row(coefficient(one, *found));
+        MixedModel::Mixed { .. } => text.push_str(&fitted(&model.outcome, width)),
     }
-    text.push_str(&table.render_within(width));
-    let mut remarks = Vec::new();
-    if let MixedModel::Fitted { rows, dropped, variance_p, .. } = &model.outcome {
-        let without = if *dropped > 0 { format!("; {dropped} without a value in some column") } else { String::new() };
-        remarks.push(format!("{} in {}{without}.", counted(*rows, "row"), counted(fit.groups, "group")));
-        if let Some(sd) = fit.random_sd {
-            let p = variance_p.map_or_else(String::new, |p| format!(", {} (likelihood ratio)", p_sentence(p)));
-            remarks.push(format!("Random intercepts: SD {sd:.4}{p}."));
-        }
-    }
-    remarks.extend(references.iter().map(|(column, level)| format!("{column}: differences from {level}.")));
-    remarks.extend(fit.diagnoses.iter().map(|diagnosis| format!("Warning: {diagnosis}.")));
-    remarks.iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));
     text
 }
 
-/// Coefficients and averaged differences of a model with slopes or several random effects.
-fn maximal(model: &MixedModel, width: usize) -> String {
-    let MixedModel::Mixed { fit, intervals, references, rows, dropped, marginal, choice } = model else {
+/// Coefficients and averaged differences of a model.
+fn fitted(model: &MixedModel, width: usize) -> String {
+    let MixedModel::Mixed { fit, intervals, references, rows, dropped, variance_p, marginal, choice } = model else {
         return String::new();
     };
     if let Some(reason) = fit.refusal() {
@@ -327,7 +304,8 @@ fn maximal(model: &MixedModel, width: usize) -> String {
     for effect in &fit.random {
         let each = effect.terms.iter().zip(&effect.sd).map(|(term, sd)| format!("{term} {sd:.4}"));
         let each = each.collect::<Vec<_>>().join(", ");
-        remarks.push(format!("SDs between {} groups of {}: {each}.", effect.groups, effect.group));
+        let p = variance_p.map_or_else(String::new, |p| format!(", {} (likelihood ratio)", p_sentence(p)));
+        remarks.push(format!("SDs between {} groups of {}: {each}{p}.", effect.groups, effect.group));
     }
     for found in marginal.iter().filter(|found| found.differences.len() > 1) {
         let factor = found.factor.as_deref().unwrap_or("all rows");
@@ -341,19 +319,6 @@ fn maximal(model: &MixedModel, width: usize) -> String {
     remarks.extend(fit.diagnoses.iter().map(|diagnosis| format!("Warning: {diagnosis}.")));
     remarks.iter().for_each(|remark| text.push_str(&wrap(remark, width, "* ")));
     text
-}
-
-fn coefficient(one: &Coefficient, found: Option<(f64, f64)>) -> Vec<String> {
-    let decimal = |value: Option<f64>| value.map_or_else(dash, |value| format!("{value:.4}"));
-    vec![
-        one.name.clone(),
-        decimal(one.estimate),
-        decimal(one.standard_error),
-        one.z.map_or_else(dash, |z| format!("{z:.2}")),
-        one.p.map_or_else(dash, p_text),
-        decimal(one.estimate.map(f64::exp)),
-        found.map_or_else(dash, |(low, high)| format!("[{}]", ends((low, high), 0.0, 4, false).join(", "))),
-    ]
 }
 
 fn dash() -> String {

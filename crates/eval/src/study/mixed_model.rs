@@ -5,9 +5,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use earnest_stats::analysis::default_model;
-use earnest_stats::glmm::{
-    Diagnosis, GlmmFit, GlmmOptions, GlmmRows, Term, disagreement, fit, variance_ratio, wald_interval,
-};
 use earnest_stats::mixed::{self, Family, Formula, Frame, Marginal, MixedData, MixedFit, MixedOptions, Terms};
 
 use super::analysis::Scorers;
@@ -16,9 +13,6 @@ use super::{PlannedRun, StudyPlan};
 use crate::EvalError;
 use crate::run::Sample;
 use crate::run::store::{Filter, RunRecord, Store};
-
-/// Number of different rows up to which a Laplace fit is compared with quadrature.
-const CROSS_CHECKED_ROWS: usize = 100_000;
 
 /// Most labels of a fixed effect; more usually mean a wrong column.
 const MOST_LEVELS: usize = 64;
@@ -37,8 +31,8 @@ pub struct MixedModelResult {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum MixedModel {
-    Fitted {
-        fit: Box<GlmmFit>,
+    Mixed {
+        fit: Box<MixedFit>,
         /// Wald 95 % intervals of the coefficients, in log odds.
         intervals: Vec<Option<(f64, f64)>>,
         /// Reference level of every column of labels.
@@ -46,17 +40,8 @@ pub enum MixedModel {
         rows: usize,
         /// Rows without a value in some column.
         dropped: usize,
-        /// p value of the variance between groups.
+        /// p value of the variance between groups, in models with one random effect.
         variance_p: Option<f64>,
-    },
-    /// A model with slopes or several random effects.
-    Mixed {
-        fit: Box<MixedFit>,
-        /// Wald 95 % intervals of the coefficients, in log odds.
-        intervals: Vec<Option<(f64, f64)>>,
-        references: Vec<(String, String)>,
-        rows: usize,
-        dropped: usize,
         /// Accuracies by factor and their differences, averaged over the random effects.
         marginal: Vec<Marginal>,
         /// Reasons for the random effects, if no formula was given.
@@ -71,7 +56,6 @@ impl MixedModel {
     /// True if some coefficient has an estimate.
     pub fn has_estimate(&self) -> bool {
         match self {
-            MixedModel::Fitted { fit, .. } => fit.coefficients.iter().any(|one| one.estimate.is_some()),
             MixedModel::Mixed { fit, .. } => fit.is_usable(),
             MixedModel::Impossible { .. } => false,
         }
@@ -89,11 +73,9 @@ pub(super) fn fit_runs(
     store: &Store,
 ) -> Result<MixedModelResult, EvalError> {
     let given = definition.formula.as_ref();
-    let simple = given.and_then(Simple::of);
-    let columns: Vec<&str> = match (&simple, given) {
-        (Some(simple), _) => [simple.response, simple.group].into_iter().chain(simple.fixed.iter().copied()).collect(),
-        (None, Some(formula)) => [formula.response.as_str()].into_iter().chain(formula.variables()).collect(),
-        (None, None) => ["correct"].into_iter().chain(CONDITIONS).chain(GROUPS).collect(),
+    let columns: Vec<&str> = match given {
+        Some(formula) => [formula.response.as_str()].into_iter().chain(formula.variables()).collect(),
+        None => ["correct"].into_iter().chain(CONDITIONS).chain(GROUPS).collect(),
     };
     let mut codes: Vec<Column> = columns.iter().map(|_| Column::default()).collect();
     let (mut rows, mut dropped) = (0, 0);
@@ -134,30 +116,18 @@ pub(super) fn fit_runs(
             }
         }
     }
-    let interval = |estimate: Option<f64>, error: Option<f64>| wald_interval(estimate?, error?, 0.95).ok();
-    if simple.is_none() {
-        let (outcome, formula) = match maximal(definition, &columns, &codes) {
-            Ok((fit, references, marginal, choice)) => {
-                let intervals = fit.coefficients.iter().map(|one| fit.wald_interval(one, 0.95)).collect();
-                let formula = fit.formula.clone();
-                let fit = Box::new(fit);
-                (MixedModel::Mixed { fit, intervals, references, rows, dropped, marginal, choice }, formula)
-            }
-            Err(problem) => {
-                let formula = given.map_or_else(|| "the maximal model".to_owned(), ToString::to_string);
-                (MixedModel::Impossible { problem }, formula)
-            }
-        };
-        return Ok(MixedModelResult { formula, tasks: definition.tasks.clone(), outcome });
-    }
-    let outcome = match model(definition, &columns, &codes) {
-        Ok((fit, references, variance_p)) => {
-            let intervals = fit.coefficients.iter().map(|one| interval(one.estimate, one.standard_error)).collect();
-            MixedModel::Fitted { fit: Box::new(fit), intervals, references, rows, dropped, variance_p }
+    let (outcome, formula) = match fitted(definition, &columns, &codes) {
+        Ok(Fitted { fit, references, marginal, choice, variance_p }) => {
+            let intervals = fit.coefficients.iter().map(|one| fit.wald_interval(one, 0.95)).collect();
+            let formula = fit.formula.clone();
+            let fit = Box::new(fit);
+            (MixedModel::Mixed { fit, intervals, references, rows, dropped, variance_p, marginal, choice }, formula)
         }
-        Err(problem) => MixedModel::Impossible { problem },
+        Err(problem) => {
+            let formula = given.map_or_else(|| "the maximal model".to_owned(), ToString::to_string);
+            (MixedModel::Impossible { problem }, formula)
+        }
     };
-    let formula = given.map_or_else(String::new, ToString::to_string);
     Ok(MixedModelResult { formula, tasks: definition.tasks.clone(), outcome })
 }
 
@@ -194,31 +164,17 @@ const GROUPS: [&str; 2] = ["cluster", "item"];
 /// Level of rows that do not have a condition.
 const NO_CONDITION: &str = "none";
 
-/// A formula with main effects and one random intercept, which quadrature can check.
-struct Simple<'f> {
-    response: &'f str,
-    group: &'f str,
-    fixed: Vec<&'f str>,
+/// A fit with what is said beside it.
+struct Fitted {
+    fit: MixedFit,
+    references: Vec<(String, String)>,
+    marginal: Vec<Marginal>,
+    choice: Vec<String>,
+    variance_p: Option<f64>,
 }
-
-impl<'f> Simple<'f> {
-    fn of(formula: &'f Formula) -> Option<Self> {
-        let fixed = &formula.fixed;
-        let [random] = &formula.random[..] else { return None };
-        let [group] = &random.group[..] else { return None };
-        let is_simple = fixed.intercept
-            && fixed.terms.iter().all(|term| term.len() == 1)
-            && random.effects.intercept
-            && random.effects.terms.is_empty();
-        let names = || fixed.variables.iter().map(String::as_str).collect();
-        is_simple.then(|| Simple { response: &formula.response, group, fixed: names() })
-    }
-}
-
-type Maximal = (MixedFit, Vec<(String, String)>, Vec<Marginal>, Vec<String>);
 
 /// Fits the columns (response, then those of the formula, or conditions and groups) by a formula, or by the maximal one.
-fn maximal(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]) -> Result<Maximal, String> {
+fn fitted(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]) -> Result<Fitted, String> {
     let text = |error: mixed::MixedError| error.to_string();
     let known: Vec<(&str, &Column)> = names.iter().copied().zip(columns).filter(|(_, column)| column.seen).collect();
     if definition.formula.is_some() && known.len() < names.len() {
@@ -242,6 +198,11 @@ fn maximal(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]
         let is_factor = definition.factors.iter().any(|factor| factor == name);
         let effect = is_effect(name);
         match column.numbers().filter(|_| effect && !is_factor && definition.formula.is_some()) {
+            Some(_) if definition.references.iter().any(|(column, _)| column == name) => {
+                return Err(format!(
+                    "`{name}` holds numbers, which have no reference level; factors = [\"{name}\"] takes them as labels"
+                ));
+            }
             Some(values) => {
                 frame.number(name, column.codes.iter().map(|code| values[*code as usize]).collect()).map_err(text)?;
             }
@@ -276,9 +237,10 @@ fn maximal(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]
         }
     };
     // What has no marginal effects still has its coefficients.
-    let averaged =
+    let marginal =
         mixed::factors(&data).iter().filter_map(|name| mixed::marginal(&data, &fit, Some(name), 0.95).ok()).collect();
-    Ok((fit, references, averaged, choice))
+    let variance_p = mixed::variance_test(&data, &fit).ok().map(|test| test.p);
+    Ok(Fitted { fit, references, marginal, choice, variance_p })
 }
 
 fn no_column(name: &str) -> String {
@@ -286,61 +248,6 @@ fn no_column(name: &str) -> String {
         "no row has a column `{name}`; there are model, task, prompt, run, item, item_task, cluster, sample, correct, the \
          suites' rules and metrics, and their covariates"
     )
-}
-
-type Fitted = (GlmmFit, Vec<(String, String)>, Option<f64>);
-
-/// Fits the columns: response, group, then the fixed effects.
-fn model(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]) -> Result<Fitted, String> {
-    if let Some((name, _)) = names.iter().zip(columns).find(|(_, column)| !column.seen) {
-        return Err(no_column(name));
-    }
-    let [response, group, fixed @ ..] = columns else { return Err("the formula has no columns".to_owned()) };
-    let outcomes = response.numbers().filter(|values| values.iter().all(|value| [0.0, 1.0].contains(value)));
-    let outcomes = outcomes.ok_or_else(|| format!("`{}` is not 0 or 1 in every row", names[0]))?;
-    let (mut terms, mut values, mut references) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, column) in names[2..].iter().zip(fixed) {
-        let is_factor = definition.factors.iter().any(|factor| factor == name);
-        let reference =
-            definition.references.iter().find(|(column, _)| column == name).map(|(_, level)| level.as_str());
-        match column.numbers().filter(|_| !is_factor) {
-            Some(_) if reference.is_some() => {
-                return Err(format!(
-                    "`{name}` holds numbers, which have no reference level; factors = [\"{name}\"] takes them as labels"
-                ));
-            }
-            Some(numbers) => {
-                terms.push(Term::Number((*name).to_owned()));
-                values.push(numbers);
-            }
-            None if column.texts.len() > MOST_LEVELS => {
-                return Err(format!("`{name}` has more than {MOST_LEVELS} different labels; a fixed effect has few"));
-            }
-            None => {
-                let term = Term::factor(name, column.texts.clone(), reference).map_err(|error| error.to_string())?;
-                if let Term::Factor(factor) = &term {
-                    references.push(((*name).to_owned(), factor.reference().to_owned()));
-                }
-                terms.push(term);
-                values.push((0..column.texts.len()).map(|code| code as f64).collect());
-            }
-        }
-    }
-    let mut rows = GlmmRows::new(terms.len());
-    let mut effects = Vec::with_capacity(terms.len());
-    for (row, (outcome, cluster)) in response.codes.iter().zip(&group.codes).enumerate() {
-        effects.clear();
-        effects.extend(fixed.iter().zip(&values).map(|(column, values)| values[column.codes[row] as usize]));
-        rows.push(outcomes[*outcome as usize], 1.0, &effects, *cluster);
-    }
-    let data = rows.finish(&terms).map_err(|error| error.to_string())?;
-    let mut fitted = fit(&data, &GlmmOptions::quadrature(1)).map_err(|error| error.to_string())?;
-    if !fitted.diagnoses.iter().any(Diagnosis::is_fatal) && data.cells() <= CROSS_CHECKED_ROWS {
-        let quadrature = fit(&data, &GlmmOptions::quadrature(25)).map_err(|error| error.to_string())?;
-        fitted.diagnoses.extend(disagreement(&fitted, &quadrature).map(Diagnosis::ApproximationsDisagree));
-    }
-    let variance_p = variance_ratio(&data, &fitted).ok().map(|ratio| ratio.p);
-    Ok((fitted, references, variance_p))
 }
 
 /// A column of a sample, as `earnest stats glmm --run` has them; the task of the question is `item_task`, and `correct` is by `scorer`

@@ -1,12 +1,13 @@
 //! A mixed model's fit as the study reports it, with the rule for artefacts.
 use serde::Serialize;
 
-use earnest_stats::glmm::{Coefficient, Diagnosis, GlmmData, GlmmFit, GlmmOptions, disagreement, fit};
+use earnest_stats::mixed::{
+    IntegralChoice, MixedCoefficient, MixedData, MixedDiagnosis, MixedError, MixedFit, MixedOptions, disagreement, fit,
+    lme4,
+};
 
 /// The multiple of the standard error in the study's intervals.
 const WALD: f64 = 1.96;
-/// Points of the cross-check by quadrature.
-const POINTS: usize = 25;
 
 /// A coefficient, in log odds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -23,7 +24,7 @@ pub struct Effect {
 
 impl Effect {
     /// Effect of a coefficient; `None` without an estimate or a standard error.
-    pub(super) fn of(coefficient: Option<&Coefficient>) -> Option<Self> {
+    pub(super) fn of(coefficient: Option<&MixedCoefficient>) -> Option<Self> {
         let coefficient = coefficient?;
         let (estimate, standard_error) = (coefficient.estimate?, coefficient.standard_error?);
         let (z, p) = (coefficient.z?, coefficient.p?);
@@ -110,50 +111,49 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn data(&self) -> Result<GlmmData, earnest_stats::glmm::GlmmError> {
+    pub(super) fn data(&self) -> Result<MixedData, MixedError> {
         let mut fixed: Vec<(&str, &[f64])> = vec![("variant", &self.variant)];
         fixed.extend(self.gamma.as_ref().map(|gamma| ("gamma_c", gamma.as_slice())));
-        GlmmData::bernoulli(&self.response, &fixed, &self.group)
+        MixedData::of_columns(&self.response, &fixed, &self.group)
     }
 }
 
 /// Fits a model: converged Laplace, quadrature as a cross-check, and lme4's default settings.
 pub(super) fn fit_columns(columns: &Columns) -> ModelFit {
-    let data = match columns.data() {
-        Ok(data) => data,
-        Err(error) => {
-            let rows = columns.response.len();
-            return ModelFit::not_fitted(rows, columns.dropped, "no-model", error.to_string());
-        }
-    };
-    let fitted = |options: &GlmmOptions| fit(&data, options).expect("1 and 25 points are allowed numbers of points");
-    let laplace = fitted(&GlmmOptions::default());
-    let fatal = laplace.diagnoses.iter().any(Diagnosis::is_fatal);
-    let quadrature = (!fatal).then(|| fitted(&GlmmOptions::quadrature(POINTS)));
-    let lme4 = (!fatal).then(|| fitted(&GlmmOptions::lme4()));
+    fitted(columns).unwrap_or_else(|error| {
+        ModelFit::not_fitted(columns.response.len(), columns.dropped, "no-model", error.to_string())
+    })
+}
+
+fn fitted(columns: &Columns) -> Result<ModelFit, MixedError> {
+    let data = columns.data()?;
+    let by = |integral| fit(&data, &MixedOptions { integral, ..MixedOptions::default() });
+    let laplace = by(IntegralChoice::Laplace)?;
+    let usable = laplace.is_usable();
+    let quadrature = if usable { Some(by(IntegralChoice::QUADRATURE)?) } else { None };
+    let lme4 = if usable { Some(lme4::fit(&data, lme4::Lme4Options::default())?) } else { None };
     let mut diagnoses = laplace.diagnoses.clone();
-    let differ = quadrature.as_ref().and_then(|quadrature| disagreement(&laplace, quadrature));
-    diagnoses.extend(differ.map(Diagnosis::ApproximationsDisagree));
-    let variant = |fit: &GlmmFit| Effect::of(fit.coefficient("variant"));
-    let gamma = |fit: &GlmmFit| Effect::of(fit.coefficient("gamma_c"));
-    ModelFit {
+    diagnoses.extend(quadrature.as_ref().and_then(|quadrature| disagreement(&laplace, quadrature)));
+    let variant = |fit: &MixedFit| Effect::of(fit.coefficient("variant"));
+    let gamma = |fit: &MixedFit| Effect::of(fit.coefficient("gamma_c"));
+    Ok(ModelFit {
         rows: laplace.rows,
-        groups: laplace.groups,
+        groups: data.first_groups(),
         dropped: columns.dropped,
         intercept: Effect::of(laplace.coefficients.first()),
         variant: variant(&laplace),
         gamma: gamma(&laplace),
-        random_variance: laplace.random_variance(),
+        random_variance: laplace.deviation().map(|sd| sd * sd),
         quadrature: quadrature.as_ref().and_then(|fit| fit.coefficient("variant")?.estimate),
         degenerate: is_degenerate(&laplace),
         lme4: lme4.map(|fit| Lme4Fit { variant: variant(&fit), gamma: gamma(&fit), degenerate: is_degenerate(&fit) }),
-        diagnoses: diagnoses.iter().map(Diagnosis::word).collect(),
-        explanations: diagnoses.iter().map(Diagnosis::to_string).collect(),
-    }
+        diagnoses: diagnoses.iter().map(MixedDiagnosis::word).collect(),
+        explanations: diagnoses.iter().map(MixedDiagnosis::to_string).collect(),
+    })
 }
 
 /// Rule for artefacts: a standard error below 0.01, or equal ones across coefficients.
-fn is_degenerate(fit: &GlmmFit) -> bool {
+fn is_degenerate(fit: &MixedFit) -> bool {
     let errors: Vec<f64> = fit.coefficients.iter().filter_map(|coefficient| coefficient.standard_error).collect();
     let (low, high) = errors.iter().fold((f64::INFINITY, 0.0f64), |(low, high), e| (low.min(*e), high.max(*e)));
     low < 0.01 || (errors.len() > 1 && high - low < 1e-3 * high)

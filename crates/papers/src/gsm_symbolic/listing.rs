@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use super::analysis::{Analysis, columns};
-use earnest_stats::glmm::{OptimiserEnd, across_optimisers};
+use earnest_stats::mixed::lme4::{OptimiserEnd, across_optimisers};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::suite::gsm_symbolic::published::{OptimiserEstimate, listing_6};
 
@@ -34,7 +34,7 @@ pub(super) fn study(analyses: &[Analysis]) -> OptimiserStudy {
     let degenerate = |ours: &&Analysis| ours.glmm1.lme4.as_ref().is_some_and(|lme4| lme4.degenerate);
     let shown = analyses.iter().filter(|ours| ours.model == MODEL || degenerate(ours));
     let row = |ours: &Analysis| {
-        let ends = across_optimisers(&columns(&ours.columns, None).data().ok()?);
+        let ends = across_optimisers(&columns(&ours.columns, None).data().ok()?).ok()?;
         let spread = |objective: &str| {
             let found = ends.iter().filter(|end| end.objective == objective).filter_map(|end| end.coefficients.get(1));
             let (low, high) = found.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));

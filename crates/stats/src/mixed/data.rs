@@ -3,7 +3,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::MixedError;
 use super::design::{self, DesignColumn, Values};
-use super::formula::Formula;
+use super::formula::{Formula, RandomTerm, Terms};
 use super::frame::{Column, Frame, Labels};
 use super::orthogonal::{Orthogonal, orthogonalise};
 
@@ -108,6 +108,10 @@ impl MixedData {
         if !formula.fixed.intercept && formula.fixed.terms.is_empty() {
             return Err(MixedError::NoFixed { response: formula.response.clone() });
         }
+        let effects = formula.random.iter().flat_map(|term| &term.effects.variables);
+        for name in formula.fixed.variables.iter().chain(effects) {
+            design::check_varies(name, frame.column(name)?)?;
+        }
         let (cell_of, first) = cells(formula, frame)?;
         let cells = first.len();
         let (mut weight, mut total) = (vec![0.0; cells], vec![0.0; cells]);
@@ -117,7 +121,34 @@ impl MixedData {
         }
         let mean = |cell: u32| total[cell as usize] / weight[cell as usize];
         let within = cell_of.iter().zip(response).map(|(&cell, value)| (value - mean(cell)).powi(2)).sum();
-        let frame = frame.picked(&first);
+        MixedData::of_cells(formula, family, frame.picked(&first), (weight, total, within))
+    }
+
+    /// The data of a binomial model of numbers with a random intercept for each group: `response ~ fixed + (1 | group)`.
+    pub fn of_columns(response: &[f64], fixed: &[(&str, &[f64])], group: &[u64]) -> Result<Self, MixedError> {
+        let mut frame = Frame::new();
+        frame.number("response", response.to_vec())?;
+        for (name, values) in fixed {
+            frame.number(name, values.to_vec())?;
+        }
+        let group: Vec<String> = group.iter().map(u64::to_string).collect();
+        frame.texts("group", group.iter().map(String::as_str))?;
+        let formula = Formula {
+            response: "response".to_owned(),
+            fixed: fixed.iter().fold(Terms::intercept(), |terms, (name, _)| terms.with(name)),
+            random: vec![RandomTerm::intercept(&["group"])],
+        };
+        MixedData::new(&formula, &frame, Family::Binomial)
+    }
+
+    /// The data of these cells: columns of the formula, rows and sums of responses by cell, the sum of squares within cells.
+    fn of_cells(
+        formula: &Formula,
+        family: Family,
+        frame: Frame,
+        (weight, total, within): (Vec<f64>, Vec<f64>, f64),
+    ) -> Result<Self, MixedError> {
+        let rows = weight.iter().sum::<f64>() as usize;
         let values = Values::of(&frame, &formula.fixed)?;
         let mut columns = design::columns(&formula.fixed, &frame)?;
         if columns.len() > rows {
@@ -152,6 +183,38 @@ impl MixedData {
         })
     }
 
+    /// The data of these cells of a binomial model. Columns that no longer vary are left out as aliased ones.
+    pub(super) fn restricted(&self, cells: &[usize]) -> Result<MixedData, MixedError> {
+        self.picked(cells, |frame| frame)
+    }
+
+    /// The data of these groups of a model with one grouping factor, by their indices; a group that comes twice is two groups.
+    pub(crate) fn resampled(&self, groups: &[usize]) -> Result<MixedData, MixedError> {
+        let [grouping] = &self.groupings[..] else {
+            return Err(MixedError::NotEstimated { reason: "a resample of groups needs one grouping factor".into() });
+        };
+        let mut cells_of: Vec<Vec<usize>> = vec![Vec::new(); grouping.levels.len()];
+        grouping.of_cell.iter().enumerate().for_each(|(cell, group)| cells_of[*group as usize].push(cell));
+        let (mut cells, mut copies) = (Vec::new(), Vec::new());
+        for (copy, &group) in groups.iter().enumerate() {
+            cells.extend(&cells_of[group]);
+            copies.resize(cells.len(), copy as u32);
+        }
+        let names = || (0..groups.len()).map(|copy| copy.to_string()).collect();
+        let columns = self.formula.random.iter().flat_map(|term| &term.group);
+        self.picked(&cells, |frame| columns.fold(frame, |frame, name| frame.relabelled(name, copies.clone(), names())))
+    }
+
+    fn picked(&self, cells: &[usize], relabel: impl FnOnce(Frame) -> Frame) -> Result<MixedData, MixedError> {
+        let groups = self.formula.random.iter().flat_map(|term| &term.group);
+        let frame = relabel(groups.fold(self.frame.picked(cells), |frame, name| frame.compacted(name)));
+        let pick = |values: &[f64]| cells.iter().map(|&cell| values[cell]).collect::<Vec<f64>>();
+        // Of outcomes 0 and 1 the squares within a cell follow from its sums.
+        let (weight, total) = (pick(&self.weight), pick(&self.total));
+        let within = weight.iter().zip(&total).map(|(weight, total)| total * (1.0 - total / weight)).sum();
+        MixedData::of_cells(&self.formula, self.family, frame, (weight, total, within))
+    }
+
     /// The same data with the random effects' columns of every block in another order.
     pub(super) fn reordered(&self, orders: &[Vec<usize>]) -> MixedData {
         let mut data = self.clone();
@@ -170,6 +233,11 @@ impl MixedData {
             }
         }
         data
+    }
+
+    /// Number of groups of the grouping factor with the most groups.
+    pub fn first_groups(&self) -> usize {
+        self.groupings[0].levels.len()
     }
 
     /// Number of rows.

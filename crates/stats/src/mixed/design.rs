@@ -68,7 +68,6 @@ pub(super) fn columns(terms: &Terms, frame: &Frame) -> Result<Vec<DesignColumn>,
         Column::Labels(labels) => Some(&labels.levels),
     };
     for (variable, name) in terms.variables.iter().enumerate() {
-        check_varies(name, values.columns[variable])?;
         if let Some(levels) = levels(variable).filter(|levels| levels.len() > MOST_COLUMNS) {
             return Err(MixedError::ManyLevels { column: name.clone(), levels: levels.len() });
         }
@@ -127,7 +126,8 @@ fn needs_all(terms: &Terms, index: usize, variable: usize) -> bool {
     !rest.is_empty() && !terms.terms[..index].iter().any(|earlier| rest.iter().all(|other| earlier.contains(other)))
 }
 
-fn check_varies(name: &str, column: &Column) -> Result<(), MixedError> {
+/// Refuses a column that has one value.
+pub(super) fn check_varies(name: &str, column: &Column) -> Result<(), MixedError> {
     let constant = match column {
         Column::Number(values) => match values.first() {
             Some(first) if values.iter().all(|value| value == first) => Some(first.to_string()),

@@ -1,14 +1,35 @@
 //! Reasons for caution about a fit.
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+/// A coefficient without a finite estimate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unbounded {
+    pub name: String,
+    /// True if the likelihood rises towards plus infinity, false if towards minus infinity.
+    pub increasing: bool,
+}
+
+/// Distance of Laplace's approximation from a quadrature of the same model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Disagreement {
+    /// The coefficient that moves most, in standard errors of the quadrature.
+    pub coefficient: String,
+    pub standard_errors: f64,
+    pub laplace_sd: f64,
+    pub quadrature_sd: f64,
+    pub points: usize,
+}
 
 /// A reason for caution, with a plain sentence as its text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(remote = "Self", tag = "kind", rename_all = "kebab-case")]
 pub enum MixedDiagnosis {
     /// All responses are equal.
     ConstantResponse { value: f64 },
-    /// Fixed effects predict outcomes perfectly.
-    Separation { columns: Vec<String>, complete: bool },
+    /// Fixed effects predict the outcomes of `rows` rows perfectly, all of them if complete.
+    Separation { columns: Vec<String>, complete: bool, unbounded: Vec<Unbounded>, rows: usize, rows_left: usize },
+    /// Groups are all right or all wrong but for too few, or those that are mixed are predicted perfectly.
+    GroupSeparation { group: String, constant_groups: usize, groups: usize },
     /// Aliased columns were left out.
     Aliased { columns: Vec<String> },
     /// Random effects that are 0 in every row were left out.
@@ -41,15 +62,62 @@ pub enum MixedDiagnosis {
     PoorLaplace { group: String, answers: f64 },
     /// Quadrature found no maximum, and Laplace's approximation is what is left.
     NoQuadrature,
+    /// Laplace's approximation was asked for, and quadrature differs by more than a tenth of a standard error or of the random deviation.
+    ApproximationsDisagree(Disagreement),
+    /// Standard errors below 0.01 or equal across coefficients: finite differences straddle a jump of lme4's objective, and the errors mean
+    /// nothing (specification of the GSM-Symbolic study, section 6.1).
+    DegenerateErrors { standard_error: f64, jump: f64 },
+}
+
+impl Serialize for MixedDiagnosis {
+    /// With `diagnosis`, the [`MixedDiagnosis::word`], beside the `kind`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Worded<'a> {
+            diagnosis: &'static str,
+            #[serde(flatten, serialize_with = "plain")]
+            found: &'a MixedDiagnosis,
+        }
+        fn plain<S: Serializer>(found: &&MixedDiagnosis, serializer: S) -> Result<S::Ok, S::Error> {
+            MixedDiagnosis::serialize(found, serializer)
+        }
+        Worded { diagnosis: self.word(), found: self }.serialize(serializer)
+    }
 }
 
 impl MixedDiagnosis {
+    /// A stable word for tables and JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            MixedDiagnosis::ConstantResponse { .. } => "constant-response",
+            MixedDiagnosis::Separation { .. } => "separation",
+            MixedDiagnosis::GroupSeparation { .. } => "group-separation",
+            MixedDiagnosis::Aliased { .. } => "aliased",
+            MixedDiagnosis::EmptyEffects { .. } => "empty-effects",
+            MixedDiagnosis::ZeroVariance { .. } | MixedDiagnosis::PerfectCorrelation { .. } => "singular",
+            MixedDiagnosis::NearBorder { .. } => "near-border",
+            MixedDiagnosis::LargeVariance { .. } => "large-variance",
+            MixedDiagnosis::MissedShare { .. } => "missed-share",
+            MixedDiagnosis::ConstantWithin { .. } => "constant-within",
+            MixedDiagnosis::FewClusters { .. } => "few-clusters",
+            MixedDiagnosis::FewGroups { .. } => "few-groups",
+            MixedDiagnosis::RareLevel { .. } => "rare-level",
+            MixedDiagnosis::NotIdentified => "indefinite-hessian",
+            MixedDiagnosis::NotConverged { .. } | MixedDiagnosis::Stopped { .. } => "not-converged",
+            MixedDiagnosis::PoorLaplace { .. } => "poor-laplace",
+            MixedDiagnosis::NoQuadrature => "no-quadrature",
+            MixedDiagnosis::ApproximationsDisagree(_) => "approximations-disagree",
+            MixedDiagnosis::DegenerateErrors { .. } => "degenerate-errors",
+        }
+    }
+
     /// True if there are no estimates.
     pub fn is_fatal(&self) -> bool {
         matches!(
             self,
             MixedDiagnosis::ConstantResponse { .. }
                 | MixedDiagnosis::Separation { .. }
+                | MixedDiagnosis::GroupSeparation { .. }
                 | MixedDiagnosis::LargeVariance { .. }
                 | MixedDiagnosis::MissedShare { .. }
                 | MixedDiagnosis::FewClusters { .. }
@@ -68,13 +136,18 @@ impl std::fmt::Display for MixedDiagnosis {
             MixedDiagnosis::ConstantResponse { value } => {
                 write!(f, "constant response: every outcome is {value}, so there is nothing to explain")
             }
-            MixedDiagnosis::Separation { columns, complete } => write!(
+            MixedDiagnosis::Separation { columns, complete, .. } => write!(
                 f,
                 "separated: {} predict{} {} outcomes perfectly, so estimates are infinite; the penalised fit is finite, or leave \
                  out the effect",
                 columns.join(", "),
                 if columns.len() == 1 { "s" } else { "" },
                 if *complete { "all" } else { "some" }
+            ),
+            MixedDiagnosis::GroupSeparation { group, constant_groups, groups } => write!(
+                f,
+                "groups are all or nothing: {constant_groups} of {groups} of {group} are all 0 or all 1, and what varies in the others is too \
+                 little or predicted perfectly, so the variance between them has no usable estimate; test the paired difference"
             ),
             MixedDiagnosis::Aliased { columns } => write!(
                 f,
@@ -156,7 +229,24 @@ impl std::fmt::Display for MixedDiagnosis {
             MixedDiagnosis::NoQuadrature => f.write_str(
                 "by Laplace's approximation, because quadrature found no maximum; with few answers a group effects come out too small",
             ),
+            MixedDiagnosis::ApproximationsDisagree(found) => write!(f, "{found}"),
+            MixedDiagnosis::DegenerateErrors { standard_error, jump } => write!(
+                f,
+                "degenerate standard errors ({standard_error:.2e}): the objective jumps by about {jump:.3} at the reported optimum, an \
+                 artefact of the unconverged inner loop; use the converged fit"
+            ),
         }
+    }
+}
+
+impl std::fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Disagreement { coefficient, standard_errors, laplace_sd, quadrature_sd, points } = self;
+        write!(
+            f,
+            "Laplace and {points}-point quadrature disagree: {coefficient} moves by {standard_errors:.2} standard errors, the random SD from \
+             {laplace_sd:.3} to {quadrature_sd:.3}; report the quadrature"
+        )
     }
 }
 

@@ -93,12 +93,18 @@ pub enum MixedError {
     /// A term that is not there.
     #[error("the formula has no term `{term}`; its terms are: {present}")]
     NoTerm { term: String, present: String },
+    /// The number of quadrature points is unusable.
+    #[error("{points} quadrature points, expected an odd number from 1 (Laplace) to {largest}")]
+    Points { points: usize, largest: usize },
     /// A confidence level is unusable.
     #[error("confidence level {level}, expected a number between 0 and 1, e.g. 0.95")]
     Confidence { level: f64 },
     /// A parameter that is not there.
     #[error("there is no estimate of `{name}`; there are: {present}")]
     NoParameter { name: String, present: String },
+    /// A search met a likelihood that is better than the fit's.
+    #[error("the search met a -2 log L that is {by:.2e} below the fit's, which is therefore not the best one")]
+    NotTheBest { by: f64 },
     /// The likelihood has no finite maximum, so the question has no answer.
     #[error("{reason}")]
     NotEstimated { reason: String },

@@ -1,15 +1,16 @@
 //! Fit of a mixed model.
 use super::MixedError;
 use super::data::{Family, MixedData};
-use super::diagnosis::MixedDiagnosis;
+use super::diagnosis::{Disagreement, MixedDiagnosis};
 use super::gaussian::Gaussian;
 use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
-use super::optimum::{best, by_pivots};
-use super::quadrature::Quadrature;
+use super::optimum::{best, by_pivots, without_effect};
+use super::quadrature::{POINTS, Quadrature};
 use super::refusal::refusals;
 use super::result::{Method, MixedCoefficient, MixedFit};
-use super::separated::{separated_units, separation};
+use super::rule::LARGEST_POINTS;
+use super::separated::{all_or_nothing, separation};
 use super::summary::{self, Summary};
 
 /// Options of a fit.
@@ -37,8 +38,14 @@ pub enum IntegralChoice {
     Automatic,
     /// Laplace's approximation, as lme4 by default. With few answers a group it is poor.
     Laplace,
-    /// Quadrature with 25 points where there is one random effect a group of one grouping factor, else Laplace's approximation.
-    Quadrature,
+    /// Quadrature with an odd number of points where there is one random effect a group of one grouping factor, else Laplace's
+    /// approximation.
+    Quadrature { points: usize },
+}
+
+impl IntegralChoice {
+    /// Quadrature with 25 points.
+    pub const QUADRATURE: IntegralChoice = IntegralChoice::Quadrature { points: POINTS };
 }
 
 /// Part of a standard error, and of the random effects' deviation, by which Laplace's approximation may differ from the quadrature and be
@@ -56,15 +63,21 @@ const MOST_COVARIANCES: usize = 40;
 /// Fits a model. A binomial fit that misses the data, or whose random effects ran away, has no numbers and says why.
 ///
 /// # Errors
-/// If there are more variances and correlations than a fit can find, or if the matrices would be too large; what is wrong with a fit itself is among its diagnoses.
+/// If the number of points is even, if there are more variances and correlations than a fit can find, or if the matrices would be too large;
+/// what is wrong with a fit itself is among its diagnoses.
 pub fn fit(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
     let found = unrefused(data, options)?;
     let refusals = refusals(data, &found);
     Ok(if refusals.is_empty() { found } else { summary::refused(data, &found, refusals) })
 }
 
-/// Fits a model, and keeps the numbers of a fit that is to be refused, for those who look for a simpler one.
-pub(crate) fn unrefused(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
+/// Fits a model, and keeps the numbers of a fit that is to be refused: for those who look for a simpler one, and for comparisons of engines.
+pub fn unrefused(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
+    if let IntegralChoice::Quadrature { points } = options.integral
+        && (points > LARGEST_POINTS || points % 2 == 0)
+    {
+        return Err(MixedError::Points { points, largest: LARGEST_POINTS });
+    }
     let parameters = data.covariances();
     if parameters > MOST_COVARIANCES {
         return Err(MixedError::ManyCovariances { parameters, most: MOST_COVARIANCES });
@@ -81,18 +94,20 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
         return Ok(summary::without_estimates(data, Method::Laplace, diagnosis));
     }
     let mut units = vec![0.0; data.columns()];
-    if let Some(diagnosis) = separation(data) {
+    if let Some(separated) = separation(data) {
         if !options.penalised {
-            return Ok(summary::without_estimates(data, Method::Laplace, diagnosis));
+            return Ok(summary::without_estimates(data, Method::Laplace, separated.diagnosis(data)));
         }
-        units = separated_units(data, &diagnosis);
+        units = separated.units(data);
+    } else if let Some(diagnosis) = all_or_nothing(data) {
+        return Ok(summary::without_estimates(data, Method::Laplace, diagnosis));
     }
-    let by = |method| by_integral(data, layout, &units, method);
+    let laplace = || by_integral(data, layout, &units, 1);
     match options.integral {
-        IntegralChoice::Quadrature if data.has_one_effect() => by(Method::Quadrature),
+        IntegralChoice::Quadrature { points } if data.has_one_effect() => by_integral(data, layout, &units, points),
         IntegralChoice::Automatic if data.has_one_effect() => {
-            let mut laplace = by(Method::Laplace)?;
-            match by(Method::Quadrature) {
+            let mut laplace = laplace()?;
+            match by_integral(data, layout, &units, POINTS) {
                 Ok(quadrature) if quadrature.converged => {
                     return Ok(if agree(&laplace, &quadrature) { laplace } else { quadrature });
                 }
@@ -100,13 +115,59 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
             }
             Ok(laplace)
         }
-        IntegralChoice::Laplace => by(Method::Laplace),
+        IntegralChoice::Laplace => laplace(),
         _ => {
-            let mut laplace = by(Method::Laplace)?;
+            let mut laplace = laplace()?;
             laplace.diagnoses.extend(poor_laplace(data));
             Ok(laplace)
         }
     }
+}
+
+/// Distance of Laplace's approximation from a quadrature of the same model, if it is more than a tenth of a standard error in a coefficient or
+/// a tenth of the random deviation.
+pub fn disagreement(laplace: &MixedFit, quadrature: &MixedFit) -> Option<MixedDiagnosis> {
+    let (laplace_sd, quadrature_sd) = (laplace.deviation()?, quadrature.deviation()?);
+    let shift = |(left, right): (&MixedCoefficient, &MixedCoefficient)| {
+        let shift = (left.estimate? - right.estimate?).abs() / right.standard_error?;
+        Some((right.name.clone(), shift))
+    };
+    let pairs = laplace.coefficients.iter().zip(&quadrature.coefficients);
+    let (coefficient, standard_errors) = pairs.filter_map(shift).max_by(|left, right| left.1.total_cmp(&right.1))?;
+    let differs = standard_errors > 0.1 || (laplace_sd - quadrature_sd).abs() > 0.1 * laplace_sd.max(quadrature_sd);
+    let points = quadrature.points;
+    differs.then_some(MixedDiagnosis::ApproximationsDisagree(Disagreement {
+        coefficient,
+        standard_errors,
+        laplace_sd,
+        quadrature_sd,
+        points,
+    }))
+}
+
+/// Minus twice the marginal log-likelihood of a model with one random effect at given parameters: its standard deviation and the
+/// coefficients, with any number of quadrature points.
+pub fn minus_two_log_likelihood(
+    data: &MixedData,
+    deviation: f64,
+    coefficients: &[f64],
+    points: usize,
+) -> Result<f64, MixedError> {
+    if points == 0 || points > LARGEST_POINTS {
+        return Err(MixedError::Points { points, largest: LARGEST_POINTS });
+    }
+    let missing = |reason: &str| MixedError::NotEstimated { reason: reason.to_owned() };
+    if !data.has_one_effect() || data.family != Family::Binomial || coefficients.len() != data.columns() {
+        return Err(missing("a likelihood at given parameters needs one random effect and a number for every column"));
+    }
+    let layout = Layout::new(data)?;
+    let mut at = vec![deviation * data.groupings[0].scale[0]];
+    at.extend(data.fixed.from_caller.times(coefficients));
+    let value = match points {
+        1 => Laplace::new(data, &layout).evaluate(&at, None),
+        _ => Quadrature::new(data, &layout, points).evaluate(&at, None),
+    };
+    value.ok_or_else(|| missing("the likelihood is no number there"))
 }
 
 /// The warning of models whose finest groups have too few answers for Laplace's approximation.
@@ -136,20 +197,35 @@ fn penalised<'d>(data: &'d MixedData, layout: &'d Layout, units: &[f64]) -> Lapl
     criterion
 }
 
-/// The fit by one of the integrals over the random effects.
-fn by_integral(data: &MixedData, layout: &Layout, units: &[f64], method: Method) -> Result<MixedFit, MixedError> {
+/// The fit by an integral over the random effects with so many points; 1 is Laplace's approximation.
+fn by_integral(data: &MixedData, layout: &Layout, units: &[f64], points: usize) -> Result<MixedFit, MixedError> {
+    let method = if points == 1 { Method::Laplace } else { Method::Quadrature };
     let mut criterion = penalised(data, layout, units);
     let minimum = if method == Method::Quadrature {
-        let mut criterion = Quadrature::new(data, layout);
+        let mut criterion = Quadrature::new(data, layout, points);
         criterion.laplace.units = units.to_vec();
         best(&mut criterion)
     } else {
         best(&mut criterion)
             .map(|minimum| by_pivots(&mut criterion, data, minimum, &|data| best(&mut penalised(data, layout, units))))
     };
-    let minimum = minimum.ok_or_else(|| MixedError::NotEstimated {
+    let mut minimum = minimum.ok_or_else(|| MixedError::NotEstimated {
         reason: "the likelihood cannot be computed; check the columns' units".into(),
     })?;
+    // With few outcomes of a kind Laplace's approximation can have a second, lower minimum at a large deviation that the likelihood itself
+    // does not have. Quadrature tells which of both it supports.
+    if method == Method::Laplace
+        && data.has_one_effect()
+        && minimum.at[0] != 0.0
+        && let Some(without) = without_effect(&mut criterion)
+    {
+        let mut quadrature = Quadrature::new(data, layout, POINTS);
+        quadrature.laplace.units = units.to_vec();
+        let values = quadrature.evaluate(&without.at, None).zip(quadrature.evaluate(&minimum.at, None));
+        if values.is_some_and(|(without, with)| without < with) {
+            minimum = without;
+        }
+    }
     let theta_map = criterion.theta.clone();
     let lambda = theta_map.factors(&minimum.at[..theta_map.len()]);
     criterion
@@ -159,7 +235,9 @@ fn by_integral(data: &MixedData, layout: &Layout, units: &[f64], method: Method)
     let modes = criterion.modes.clone();
     let summary =
         Summary { data, layout, theta: &theta_map, minimum: &minimum, information: &information, modes: &modes };
-    Ok(summary.binomial(method, units.to_vec(), criterion.conditional_deviance()))
+    let mut fit = summary.binomial(method, units.to_vec(), criterion.conditional_deviance());
+    fit.points = points;
+    Ok(fit)
 }
 
 fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<MixedFit, MixedError> {
@@ -187,7 +265,7 @@ fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<M
     Ok(summary.gaussian(method, variance, &criterion.beta))
 }
 
-fn constant_response(data: &MixedData) -> Option<MixedDiagnosis> {
+pub(super) fn constant_response(data: &MixedData) -> Option<MixedDiagnosis> {
     let first = data.total[0] / data.weight[0];
     let constant =
         data.within == 0.0 && data.total.iter().zip(&data.weight).all(|(total, weight)| total / weight == first);

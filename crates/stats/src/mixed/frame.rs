@@ -161,6 +161,38 @@ impl Frame {
     }
 }
 
+impl Frame {
+    /// The frame with other labels in a column.
+    pub(super) fn relabelled(mut self, name: &str, codes: Vec<u32>, levels: Vec<String>) -> Frame {
+        if let Some((_, column)) = self.columns.iter_mut().find(|(known, _)| known == name) {
+            *column = Column::Labels(Labels { codes, levels });
+        }
+        self
+    }
+
+    /// The frame without the labels of a column that no row has.
+    pub(super) fn compacted(self, name: &str) -> Frame {
+        let Ok(Column::Labels(Labels { codes, levels })) = self.column(name) else { return self };
+        let mut used = vec![false; levels.len()];
+        codes.iter().for_each(|&code| used[code as usize] = true);
+        let mut next = 0;
+        let new: Vec<u32> = used
+            .iter()
+            .map(|used| {
+                if *used {
+                    next += 1;
+                    next - 1
+                } else {
+                    u32::MAX
+                }
+            })
+            .collect();
+        let codes = codes.iter().map(|&code| new[code as usize]).collect();
+        let levels = levels.iter().zip(&used).filter(|(_, used)| **used).map(|(level, _)| level.clone()).collect();
+        self.relabelled(name, codes, levels)
+    }
+}
+
 /// Order of labels: numbers by size, then texts by their letters.
 fn by_label(left: &str, right: &str) -> std::cmp::Ordering {
     match (left.parse::<f64>(), right.parse::<f64>()) {

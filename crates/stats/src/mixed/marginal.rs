@@ -9,8 +9,8 @@ use super::design::Values;
 use super::frame::Column;
 use super::laplace::logistic;
 use super::result::MixedFit;
+use super::rule::Rule;
 use super::theta::Theta;
-use crate::glmm::quadrature::Rule;
 use crate::matrix::Matrix;
 use crate::multiplicity::{benjamini_hochberg, holm};
 

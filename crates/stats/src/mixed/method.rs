@@ -15,12 +15,16 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
         Family::Gaussian => "a linear mixed-effects model",
     };
     let how = match fit.method {
-        Method::Laplace => "by maximum likelihood, the random effects integrated out by Laplace's approximation",
-        Method::Quadrature => {
-            "by maximum likelihood, the random effects integrated out by adaptive Gauss-Hermite quadrature with 25 points"
+        Method::Laplace => {
+            "by maximum likelihood, the random effects integrated out by Laplace's approximation".to_owned()
         }
-        Method::MaximumLikelihood => "by maximum likelihood",
-        Method::Restricted => "by restricted maximum likelihood (REML)",
+        Method::Quadrature => format!(
+            "by maximum likelihood, the random effects integrated out by adaptive Gauss-Hermite quadrature with {} points",
+            fit.points
+        ),
+        Method::Lme4 => "by the default objective of lme4 1.1, whose inner loop is not converged".to_owned(),
+        Method::MaximumLikelihood => "by maximum likelihood".to_owned(),
+        Method::Restricted => "by restricted maximum likelihood (REML)".to_owned(),
     };
     let mut text = format!(
         "We fitted {kind} to {} {} ({}), {}, {how}, with analytic gradients until a further Newton step would lower \

@@ -169,6 +169,21 @@ fn best_within<C: Mixed>(criterion: &mut C, most: usize) -> Option<Minimum> {
     best
 }
 
+/// The minimum of a model with one random effect without it, where that is a local minimum of the criterion.
+pub(super) fn without_effect<C: Mixed>(criterion: &mut C) -> Option<Minimum> {
+    let (start, inverse) = criterion.start(0.0)?;
+    let mut free = vec![true; start.len()];
+    free[0] = false;
+    let mut found = minimise(criterion, &start, &free, &inverse)?;
+    polish(criterion, &mut found, &free)?;
+    // The criterion is even in the deviation: its slope at a small one has the sign of the curvature at 0.
+    let mut near = found.at.clone();
+    near[0] = STEP;
+    let mut slope = vec![0.0; near.len()];
+    criterion.evaluate(&near, Some(&mut slope))?;
+    (slope[0] > 0.0).then_some(found)
+}
+
 /// The minimum by another order of the random effects, if the search did not converge. Where a column of the factor shrinks to
 /// 0 while those below it do not, the criterion has a curved valley; with the largest variances first there is none.
 pub(super) fn by_pivots<C: Mixed>(

@@ -6,8 +6,8 @@ use super::data::{Family, MixedData};
 use super::frame::Column;
 use super::laplace::logistic;
 use super::result::MixedFit;
+use super::rule::Rule;
 use super::theta::Theta;
-use crate::glmm::quadrature::Rule;
 
 /// Nodes of the integral over the random effects.
 const NODES: usize = 61;

@@ -18,30 +18,73 @@ const MOST_STEPS: usize = 30;
 /// Accuracy of an end, in signed roots of the likelihood ratio.
 const CLOSE: f64 = 1e-5;
 
+/// The same for an end between two values, and the steps of that search.
+const EXACT: f64 = 1e-7;
+const MOST_HALVINGS: usize = 100;
+
+/// A -2 log L that is lower than the fit's by more than this is another minimum.
+pub(super) const BETTER: f64 = 1e-5;
+
 /// An end this many standard errors away is infinite.
 const FARTHEST: f64 = 50.0;
 
-/// An interval of a fixed effect; an absent end is infinite.
+/// An interval of a fixed effect or a standard deviation; an absent end is infinite, for the reason beside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MixedInterval {
     pub name: String,
     pub low: Option<f64>,
     pub high: Option<f64>,
+    pub low_open: Option<OpenEnd>,
+    pub high_open: Option<OpenEnd>,
+}
+
+/// Reason for an infinite end of a profile interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenEnd {
+    /// The coefficient is separated: the likelihood rises towards this end.
+    Separated,
+    /// The likelihood stays near its maximum as far as the search went: the data hardly limit this side.
+    Flat,
+}
+
+impl std::fmt::Display for OpenEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            OpenEnd::Separated => "separation, the likelihood rises towards it",
+            OpenEnd::Flat => "the likelihood does not fall enough within reach of the search",
+        })
+    }
+}
+
+impl MixedInterval {
+    /// The interval with these ends; absent ones are flat.
+    pub(super) fn of(name: &str, low: Option<f64>, high: Option<f64>) -> Self {
+        let open = |end: Option<f64>| end.is_none().then_some(OpenEnd::Flat);
+        MixedInterval { name: name.to_owned(), low, high, low_open: open(low), high_open: open(high) }
+    }
 }
 
 /// The criterion with one of the caller's coefficients held at a value, over theta and the other directions.
-struct Held<'c, C> {
-    inner: &'c mut C,
+pub(super) struct Held<'c, C> {
+    pub(super) inner: &'c mut C,
     /// The coefficient as a function of those of the orthonormal columns.
-    row: Vec<f64>,
+    pub(super) row: Vec<f64>,
     /// Orthonormal directions that leave it as it is.
-    others: Vec<Vec<f64>>,
-    value: f64,
+    pub(super) others: Vec<Vec<f64>>,
+    pub(super) value: f64,
     /// Slope of the criterion along the coefficient at the last evaluation.
-    slope: f64,
+    pub(super) slope: f64,
 }
 
-impl<C: Mixed> Held<'_, C> {
+impl<'c, C: Mixed> Held<'c, C> {
+    /// The criterion with the coefficient of a column held.
+    pub(super) fn new(inner: &'c mut C, data: &MixedData, column: usize, value: f64) -> Self {
+        let row: Vec<f64> = (0..data.columns()).map(|inner| data.fixed.to_caller.get(column, inner)).collect();
+        let others = orthogonal_to(&row);
+        Held { inner, row, others, value, slope: 0.0 }
+    }
+
     fn point(&self, at: &[f64]) -> Vec<f64> {
         let count = self.inner.theta().len();
         let scale = self.value / dot(&self.row, &self.row);
@@ -78,16 +121,24 @@ pub fn profile_interval(
     name: &str,
     confidence: f64,
 ) -> Result<MixedInterval, MixedError> {
-    if !(confidence > 0.0 && confidence < 1.0) {
-        return Err(MixedError::Confidence { level: confidence });
-    }
-    let goal = normal_quantile(0.5 + 0.5 * confidence);
+    let goal = goal(confidence)?;
     let layout = Layout::new(data)?;
     let [low, high] = match fit.method {
-        Method::Quadrature => Profile::new(&mut Quadrature::new(data, &layout), data, fit, name)?.ends(goal)?,
+        Method::Quadrature => {
+            Profile::new(&mut Quadrature::new(data, &layout, fit.points), data, fit, name)?.ends(goal)?
+        }
         _ => Profile::new(&mut Laplace::new(data, &layout), data, fit, name)?.ends(goal)?,
     };
-    Ok(MixedInterval { name: name.to_owned(), low, high })
+    Ok(MixedInterval::of(name, low, high))
+}
+
+/// The root of the likelihood ratio at the ends of an interval.
+pub(super) fn goal(confidence: f64) -> Result<f64, MixedError> {
+    if confidence > 0.0 && confidence < 1.0 {
+        Ok(normal_quantile(0.5 + 0.5 * confidence))
+    } else {
+        Err(MixedError::Confidence { level: confidence })
+    }
 }
 
 /// The p value of a fixed effect of a binomial model by the ratio of likelihoods, or of penalised ones: the best with the effect at 0 against
@@ -95,7 +146,9 @@ pub fn profile_interval(
 pub fn profile_p(data: &MixedData, fit: &MixedFit, name: &str) -> Result<f64, MixedError> {
     let layout = Layout::new(data)?;
     let ratio = match fit.method {
-        Method::Quadrature => Profile::new(&mut Quadrature::new(data, &layout), data, fit, name)?.ratio_at(0.0)?,
+        Method::Quadrature => {
+            Profile::new(&mut Quadrature::new(data, &layout, fit.points), data, fit, name)?.ratio_at(0.0)?
+        }
         _ => Profile::new(&mut Laplace::new(data, &layout), data, fit, name)?.ratio_at(0.0)?,
     };
     Ok(chi_squared_upper(ratio, 1.0))
@@ -113,7 +166,7 @@ struct Profile<'c, C> {
     lowest: f64,
 }
 
-fn missing(reason: &str) -> MixedError {
+pub(super) fn missing(reason: &str) -> MixedError {
     MixedError::NotEstimated { reason: reason.to_owned() }
 }
 
@@ -136,9 +189,8 @@ impl<'c, C: Mixed> Profile<'c, C> {
         criterion.set_units(&fit.units);
         let theta = criterion.theta().clone();
         let count = theta.len();
-        let columns = data.columns();
-        let row: Vec<f64> = (0..columns).map(|column| data.fixed.to_caller.get(index, column)).collect();
-        let others = orthogonal_to(&row);
+        let held = Held::new(criterion, data, index, estimate);
+        let others = &held.others;
         let beta = &fit.at[count..];
         let start: Vec<f64> = fit.at[..count].iter().copied().chain(others.iter().map(|one| dot(one, beta))).collect();
         // Standard errors are a good guess of the curvature.
@@ -155,7 +207,6 @@ impl<'c, C: Mixed> Profile<'c, C> {
         }
         let mut free: Vec<bool> = theta.on_border(&fit.at[..count]).iter().map(|border| !border).collect();
         free.resize(start.len(), true);
-        let held = Held { inner: criterion, row, others, value: estimate, slope: 0.0 };
         Ok(Profile { held, start, free, inverse, estimate, error, lowest })
     }
 
@@ -166,6 +217,9 @@ impl<'c, C: Mixed> Profile<'c, C> {
         let found = found.ok_or_else(|| missing("the profile cannot be computed"))?;
         at.clone_from(&found.at);
         self.held.evaluate(at, None);
+        if found.value < self.lowest - BETTER {
+            return Err(MixedError::NotTheBest { by: self.lowest - found.value });
+        }
         Ok((found.value - self.lowest).max(0.0))
     }
 
@@ -203,6 +257,24 @@ impl<'c, C: Mixed> Profile<'c, C> {
         }
         Ok(ends)
     }
+}
+
+/// The value between two, with roots of different signs, at which the root is 0: regula falsi, and every fourth time the middle.
+pub(super) fn between(
+    root_at: &mut impl FnMut(f64) -> Result<f64, MixedError>,
+    mut one: (f64, f64),
+    mut other: (f64, f64),
+) -> Result<f64, MixedError> {
+    for step in 0..MOST_HALVINGS {
+        let share = if step % 4 == 3 { 0.5 } else { one.1 / (one.1 - other.1) };
+        let at = one.0 + share * (other.0 - one.0);
+        let root = root_at(at)?;
+        if root.abs() < EXACT || (other.0 - one.0).abs() < 1e-12 * (1.0 + at.abs()) {
+            return Ok(at);
+        }
+        if (root < 0.0) == (one.1 < 0.0) { one = (at, root) } else { other = (at, root) }
+    }
+    Ok(0.5 * (one.0 + other.0))
 }
 
 /// Orthonormal vectors orthogonal to one, by a Householder reflection.

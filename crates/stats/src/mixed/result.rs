@@ -10,9 +10,12 @@ use crate::distribution::{normal_quantile, normal_two_sided, student_quantile, s
 pub enum Method {
     /// Maximum likelihood, the random effects integrated out by Laplace's approximation.
     Laplace,
-    /// Maximum likelihood, the random effects integrated out by adaptive Gauss-Hermite quadrature with 25 points.
+    /// Maximum likelihood, the random effects integrated out by adaptive Gauss-Hermite quadrature.
     #[serde(rename = "quadrature")]
     Quadrature,
+    /// The end of lme4's search on its default objective, which jumps: only to compare with published results.
+    #[serde(rename = "lme4")]
+    Lme4,
     /// Maximum likelihood of a linear model.
     #[serde(rename = "ML")]
     MaximumLikelihood,
@@ -88,6 +91,8 @@ pub struct MixedFit {
     pub formula: String,
     pub family: Family,
     pub method: Method,
+    /// Points of the integral over the random effects; 1 for Laplace's approximation and for linear models.
+    pub points: usize,
     /// Name of the prior of the fixed effects that separate the outcomes, if there is one.
     pub prior: Option<String>,
     pub rows: usize,
@@ -120,6 +125,8 @@ pub struct MixedFit {
     pub converged: bool,
     /// Decrease that a further Newton step would bring.
     pub expected_decrease: Option<f64>,
+    /// Largest component of the criterion's gradient at the end, over orthonormal columns.
+    pub gradient: Option<f64>,
     /// Evaluations of the criterion.
     pub evaluations: usize,
     pub diagnoses: Vec<MixedDiagnosis>,
@@ -145,6 +152,22 @@ impl MixedFit {
     /// The coefficient of a name.
     pub fn coefficient(&self, name: &str) -> Option<&MixedCoefficient> {
         self.coefficients.iter().find(|one| one.name == name)
+    }
+
+    /// The standard deviation of the first random effect; for a model with one random effect its only one.
+    pub fn deviation(&self) -> Option<f64> {
+        self.random.first()?.sd.first().copied()
+    }
+
+    /// Its Wald standard error in models with one random intercept; none on the border.
+    pub fn deviation_error(&self) -> Option<f64> {
+        let variance = *self.joint.first()?.first()?;
+        (variance > 0.0 && self.deviation()? > 0.0).then(|| variance.sqrt())
+    }
+
+    /// True if a diagnosis of this word ([`MixedDiagnosis::word`]) was made.
+    pub fn is(&self, word: &str) -> bool {
+        self.diagnoses.iter().any(|one| one.word() == word)
     }
 
     /// True if there are estimates.

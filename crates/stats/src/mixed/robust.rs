@@ -32,7 +32,7 @@ pub fn robust_errors(data: &MixedData, fit: &MixedFit, cluster: &[u32]) -> Resul
 
 fn sandwich(data: &MixedData, fit: &MixedFit, cluster: &[u32]) -> Result<Sandwich, MixedError> {
     let missing = |reason: &str| MixedError::NotEstimated { reason: reason.to_owned() };
-    if data.family != Family::Binomial || !fit.is_usable() {
+    if data.family != Family::Binomial || !fit.is_usable() || fit.estimates().is_none() {
         return Err(missing("robust errors are for binomial models with finite estimates"));
     }
     let layout = Layout::new(data)?;
@@ -81,7 +81,7 @@ fn by_group(data: &MixedData, fit: &MixedFit, cluster: &[u32], layout: &Layout) 
     let size = fit.at.len();
     let back = data.fixed.from_caller.transpose();
     let mut scores: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (cell, score) in Quadrature::new(data, layout).scores(&fit.at)? {
+    for (cell, score) in Quadrature::new(data, layout, fit.points).scores(&fit.at)? {
         let caller = back.times(&score[1..]);
         let sum = scores.entry(cluster[cell]).or_insert_with(|| vec![0.0; size]);
         sum.iter_mut().zip(score[..1].iter().chain(&caller)).for_each(|(sum, score)| *sum += score);

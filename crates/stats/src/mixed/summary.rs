@@ -9,7 +9,7 @@ use crate::distribution::normal_two_sided;
 use crate::matrix::Matrix;
 
 /// Diagonals of theta, over the scale of their columns, below which a model is singular: lme4's tolerance.
-const SINGULAR: f64 = 1e-4;
+pub(super) const SINGULAR: f64 = 1e-4;
 
 /// Diagonals, also over the whole deviation, below which a model is near the border.
 const NEAR: f64 = 0.05;
@@ -54,6 +54,7 @@ pub(super) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
         formula: data.formula.to_string(),
         family: data.family,
         method,
+        points: 1,
         prior: None,
         rows: data.rows,
         cells: data.cells(),
@@ -73,6 +74,7 @@ pub(super) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
         singular: false,
         converged: false,
         expected_decrease: None,
+        gradient: None,
         evaluations: 0,
         diagnoses,
         at: Vec::new(),
@@ -184,6 +186,7 @@ impl Summary<'_> {
             formula: data.formula.to_string(),
             family: data.family,
             method,
+            points: 1,
             prior: None,
             rows: data.rows,
             cells: data.cells(),
@@ -203,6 +206,7 @@ impl Summary<'_> {
             singular,
             converged: self.minimum.converged,
             expected_decrease: Some(decrease),
+            gradient: Some(self.minimum.gradient.iter().fold(0.0, |largest: f64, slope| largest.max(slope.abs()))),
             evaluations: self.minimum.evaluations,
             diagnoses,
             at: self.minimum.at.clone(),

@@ -192,7 +192,7 @@ fn separated_effects_have_no_estimate_but_a_penalised_one() {
     let data = data("solved ~ model + (1|template)", &frame, Family::Binomial).unwrap();
     let refused = fit(&data, &MixedOptions::default()).unwrap();
     assert!(!refused.is_usable() && refused.minus_two_log_likelihood.is_none());
-    let MixedDiagnosis::Separation { columns, complete } = &refused.diagnoses[0] else { panic!("{refused:?}") };
+    let MixedDiagnosis::Separation { columns, complete, .. } = &refused.diagnoses[0] else { panic!("{refused:?}") };
     assert_eq!((columns.as_slice(), *complete), (["modelm2".to_owned()].as_slice(), false));
     let penalised = fit(&data, &MixedOptions { penalised: true, ..MixedOptions::default() }).unwrap();
     let estimate = penalised.coefficient("modelm2").unwrap().estimate.unwrap();
@@ -225,7 +225,7 @@ fn a_separated_effect_has_the_profile_of_its_penalised_likelihood() {
     frame.number("flag", flag).unwrap();
     frame.number("correct", correct).unwrap();
     let data = data("correct ~ flag + (1|group)", &frame, Family::Binomial).unwrap();
-    let options = MixedOptions { penalised: true, integral: IntegralChoice::Quadrature, ..MixedOptions::default() };
+    let options = MixedOptions { penalised: true, integral: IntegralChoice::QUADRATURE, ..MixedOptions::default() };
     let fitted = fit(&data, &options).unwrap();
     let near =
         |found: f64, reference: f64, reach: f64| assert!((found - reference).abs() < reach, "{found} {reference}");

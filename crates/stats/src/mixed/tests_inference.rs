@@ -160,7 +160,7 @@ fn robust_errors_are_the_sandwich_of_the_groups_scores() {
     frame.number("x", x).unwrap();
     frame.number("correct", correct).unwrap();
     let data = data("correct ~ x + (1|group)", &frame, Family::Binomial).unwrap();
-    let options = MixedOptions { integral: IntegralChoice::Quadrature, ..MixedOptions::default() };
+    let options = MixedOptions { integral: IntegralChoice::QUADRATURE, ..MixedOptions::default() };
     let found = with_robust_errors(&data, fit(&data, &options).unwrap());
     let near =
         |found: f64, reference: f64, reach: f64| assert!((found - reference).abs() < reach, "{found} {reference}");

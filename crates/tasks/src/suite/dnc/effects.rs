@@ -3,7 +3,9 @@
 use super::kind::Kind;
 use super::pairs::Outcome;
 use super::suite::Cell;
-use earnest_stats::glmm::{GlmmData, GlmmOptions, fit};
+use earnest_stats::mixed::{
+    Family, Formula, Frame, IntegralChoice, MixedData, MixedError, MixedFit, MixedOptions, RandomTerm, Terms, fit,
+};
 
 /// Nodes of the quadrature.
 const POINTS: usize = 21;
@@ -60,15 +62,22 @@ pub(super) fn effects(outcomes: &[&Outcome]) -> Effects {
     for set in sets.iter().skip(1) {
         columns.push((format!("examples {}", set + 1), column(&|outcome| outcome.set == *set)));
     }
-    let response: Vec<f64> = used.iter().map(|outcome| outcome.correct()).collect();
-    let group: Vec<u64> = used
-        .iter()
-        .map(|outcome| questions.binary_search(&outcome.question.as_str()).unwrap_or_default() as u64)
-        .collect();
-    let fixed: Vec<(&str, &[f64])> = columns.iter().map(|(name, values)| (name.as_str(), values.as_slice())).collect();
-    let fitted =
-        GlmmData::bernoulli(&response, &fixed, &group).and_then(|data| fit(&data, &GlmmOptions::quadrature(POINTS)));
-    let found = match fitted {
+    let fitted = || -> Result<MixedFit, MixedError> {
+        let mut frame = Frame::new();
+        frame.number("right", used.iter().map(|outcome| outcome.correct()).collect())?;
+        frame.texts("question", used.iter().map(|outcome| outcome.question.as_str()))?;
+        for (name, values) in &columns {
+            frame.number(name, values.clone())?;
+        }
+        let formula = Formula {
+            response: "right".to_owned(),
+            fixed: columns.iter().fold(Terms::intercept(), |terms, (name, _)| terms.with(name)),
+            random: vec![RandomTerm::intercept(&["question"])],
+        };
+        let integral = IntegralChoice::Quadrature { points: POINTS };
+        fit(&MixedData::new(&formula, &frame, Family::Binomial)?, &MixedOptions { integral, ..MixedOptions::default() })
+    };
+    let found = match fitted() {
         Ok(found) => found,
         Err(error) => {
             return Effects { note: Some(format!("The mixed model has no estimate: {error}.")), ..Effects::default() };
@@ -83,7 +92,7 @@ pub(super) fn effects(outcomes: &[&Outcome]) -> Effects {
         .filter_map(|kind| {
             let coefficient = found.coefficient(kind.name())?;
             let log_odds = coefficient.estimate?;
-            let marginal = match (base, found.random_sd) {
+            let marginal = match (base, found.deviation()) {
                 (Some(base), Some(sd)) => {
                     mean_probability(base + sets_mean + log_odds, sd) - mean_probability(base + sets_mean, sd)
                 }

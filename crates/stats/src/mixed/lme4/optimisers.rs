@@ -3,11 +3,14 @@
 //! the digits that matter.
 use serde::Serialize;
 
-use super::data::GlmmData;
-use super::fit::precondition;
-use super::likelihood::Likelihood;
-use super::lme4::{DEFAULT_TOLERANCE, Lme4Objective};
-use super::{nelder_mead, optimiser, separation};
+use super::super::data::MixedData;
+use super::super::laplace::{Criterion, Laplace};
+use super::super::layout::Layout;
+use super::super::search;
+use super::super::separated::{all_or_nothing, separation};
+use super::super::{MixedError, fit::constant_response};
+use super::{DEFAULT_TOLERANCE, Lme4Objective, nelder_mead};
+use crate::matrix::Matrix;
 
 /// End of one optimiser's search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,7 +18,7 @@ pub struct OptimiserEnd {
     /// `lme4` (its default tolerance) or `converged` (Laplace).
     pub objective: &'static str,
     pub optimiser: &'static str,
-    /// In the order of [`GlmmData::names`].
+    /// In the order of the model's columns, the intercept first.
     pub coefficients: Vec<f64>,
     pub random_sd: f64,
     /// The objective there: minus twice the log-likelihood, as that objective has it.
@@ -23,27 +26,29 @@ pub struct OptimiserEnd {
 }
 
 /// Fits one data set with every optimiser on lme4's objective and on the converged one. Empty where the model has no
-/// estimate (a constant response, one group, separation).
-pub fn across_optimisers(data: &GlmmData) -> Vec<OptimiserEnd> {
-    let (all_wrong, all_right) = data.constant_groups();
-    let unusable = precondition(data).is_some()
-        || separation::by_fixed_effects(data).is_some()
-        || all_wrong + all_right == data.groups()
-        || separation::by_groups(data);
-    if unusable {
-        return Vec::new();
+/// estimate (a constant response, separation).
+///
+/// # Errors
+/// If the model is not binomial with one random intercept.
+pub fn across_optimisers(data: &MixedData) -> Result<Vec<OptimiserEnd>, MixedError> {
+    let lme4 = Lme4Objective::new(data, DEFAULT_TOLERANCE, None)?;
+    if constant_response(data).is_some() || separation(data).is_some() || all_or_nothing(data).is_some() {
+        return Ok(Vec::new());
     }
-    let lme4 = Lme4Objective::new(data, DEFAULT_TOLERANCE, None);
     let start = lme4.first_stage().to_vec();
     let steps = lme4.search_steps();
     let mut ends = Vec::new();
     let mut jumping = |at: &[f64]| lme4.value(&positive(at));
     ends.extend(every("lme4", &mut jumping, &start, &steps));
-    let mut likelihood = Likelihood::new(data, 1);
-    let mut unused = vec![0.0; start.len()];
-    let mut smooth = |at: &[f64]| likelihood.evaluate(&data.to_inner(&positive(at)), &mut unused);
+    let layout = Layout::new(data)?;
+    let mut laplace = Laplace::new(data, &layout);
+    let mut smooth = |at: &[f64]| {
+        let beta = data.fixed.from_caller.times(&at[1..]);
+        let inner: Vec<f64> = std::iter::once(at[0].abs()).chain(beta).collect();
+        laplace.evaluate(&inner, None).unwrap_or(f64::INFINITY)
+    };
     ends.extend(every("converged", &mut smooth, &start, &steps));
-    ends
+    Ok(ends)
 }
 
 /// The objectives are even in the random SD.
@@ -72,31 +77,43 @@ fn every(
     };
     let coarse = simplex(function, 5e-4);
     let fine = simplex(function, 1e-7);
-    let newton = quasi_newton(function, start);
+    let (newton, newton_value) = quasi_newton(function, start);
     let (compass, value) = compass(function, start, steps);
     vec![
         end("Nelder-Mead, lme4's tolerances", coarse.at, coarse.value),
         end("Nelder-Mead, tight", fine.at, fine.value),
-        end("quasi-Newton, numerical gradient", newton.at, newton.value),
+        end("quasi-Newton, numerical gradient", newton, newton_value),
         end("compass search", compass, value),
     ]
 }
 
-/// BFGS on central differences.
-fn quasi_newton(function: &mut dyn FnMut(&[f64]) -> f64, start: &[f64]) -> optimiser::Minimum {
-    const STEP: f64 = 1e-5;
-    let mut objective = |at: &[f64], gradient: &mut [f64]| {
+/// A function with its gradient by central differences.
+struct Numerical<'f>(&'f mut dyn FnMut(&[f64]) -> f64);
+
+impl Criterion for Numerical<'_> {
+    fn evaluate(&mut self, at: &[f64], gradient: Option<&mut [f64]>) -> Option<f64> {
+        const STEP: f64 = 1e-5;
         let mut point = at.to_vec();
-        for (index, slope) in gradient.iter_mut().enumerate() {
+        for (index, slope) in gradient.into_iter().flatten().enumerate() {
             point[index] = at[index] + STEP;
-            let above = function(&point);
+            let above = (self.0)(&point);
             point[index] = at[index] - STEP;
-            *slope = (above - function(&point)) / (2.0 * STEP);
+            *slope = (above - (self.0)(&point)) / (2.0 * STEP);
             point[index] = at[index];
         }
-        function(&point)
-    };
-    optimiser::minimise(&mut objective, start, optimiser::identity(start.len()))
+        Some((self.0)(&point)).filter(|value| value.is_finite())
+    }
+}
+
+/// BFGS on central differences.
+fn quasi_newton(function: &mut dyn FnMut(&[f64]) -> f64, start: &[f64]) -> (Vec<f64>, f64) {
+    let mut identity = Matrix::zeros(start.len());
+    (0..start.len()).for_each(|index| identity.set(index, index, 1.0));
+    let value = function(start);
+    match search::minimise(&mut Numerical(function), start, &vec![true; start.len()], &identity) {
+        Some(found) => (found.at, found.value),
+        None => (start.to_vec(), value),
+    }
 }
 
 /// Hooke and Jeeves's exploratory moves (1961): along each axis in turn, halving the steps when none helps.
@@ -145,8 +162,8 @@ mod tests {
                 group.push(template);
             }
         }
-        let data = GlmmData::bernoulli(&response, &[("variant", &variant)], &group).unwrap();
-        let ends = across_optimisers(&data);
+        let data = MixedData::of_columns(&response, &[("variant", &variant)], &group).unwrap();
+        let ends = across_optimisers(&data).unwrap();
         assert_eq!(ends.len(), 8);
         let smooth: Vec<&OptimiserEnd> = ends.iter().filter(|end| end.objective == "converged").collect();
         for end in &smooth[1..] {
@@ -157,7 +174,8 @@ mod tests {
 
     #[test]
     fn data_without_estimates_have_no_ends() {
-        let data = GlmmData::bernoulli(&[1.0, 1.0, 1.0, 1.0], &[("x", &[0.0, 1.0, 0.0, 1.0])], &[0, 0, 1, 1]).unwrap();
-        assert!(across_optimisers(&data).is_empty());
+        let data =
+            MixedData::of_columns(&[1.0, 1.0, 1.0, 1.0], &[("x", &[0.0, 1.0, 0.0, 1.0])], &[0, 0, 1, 1]).unwrap();
+        assert!(across_optimisers(&data).unwrap().is_empty());
     }
 }

@@ -5,7 +5,7 @@
 //! (Albert and Anderson 1984). It is found without tolerance games on a fit that runs away: the projection of the mean
 //! success-minus-failure row on the cone of such directions is zero exactly if there is none, and projecting on that
 //! cone is a non-negative least-squares problem (Moreau), solved by Lawson and Hanson's active sets.
-use super::data::GlmmData;
+use super::cells::Cells;
 use crate::matrix::dot;
 
 /// Relative size below which a projection counts as zero.
@@ -13,16 +13,16 @@ const ZERO: f64 = 1e-9;
 
 /// A separating direction.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Separation {
-    /// Independent directions, in standardised columns; along their sum every separated cell is predicted perfectly.
-    pub(crate) directions: Vec<Vec<f64>>,
+pub(super) struct Separation {
+    /// Independent directions, in the cells' columns; along their sum every separated cell is predicted perfectly.
+    pub(super) directions: Vec<Vec<f64>>,
     /// Cells that no direction predicts, i.e. that overlap.
-    pub(crate) overlapping: Vec<bool>,
+    pub(super) overlapping: Vec<bool>,
 }
 
 /// Separation by the fixed effects; none if every direction has overlap.
-pub(crate) fn by_fixed_effects(data: &GlmmData) -> Option<Separation> {
-    let mut overlapping = vec![true; data.cells()];
+pub(super) fn by_fixed_effects(data: &Cells) -> Option<Separation> {
+    let mut overlapping = vec![true; data.len()];
     let mut directions = Vec::new();
     // A direction may lie on a face of the cone and leave cells undecided that another one, orthogonal, separates.
     while let Some(direction) = separating_direction(data, &overlapping) {
@@ -42,13 +42,13 @@ pub(crate) fn by_fixed_effects(data: &GlmmData) -> Option<Separation> {
     (!directions.is_empty()).then_some(Separation { directions, overlapping })
 }
 
-fn separating_direction(data: &GlmmData, used: &[bool]) -> Option<Vec<f64>> {
-    let columns = data.columns();
-    let cells: Vec<usize> = (0..data.cells()).filter(|&cell| used[cell]).collect();
+fn separating_direction(data: &Cells, used: &[bool]) -> Option<Vec<f64>> {
+    let columns = data.columns;
+    let cells: Vec<usize> = (0..data.len()).filter(|&cell| used[cell]).collect();
     let mut mean = vec![0.0; columns];
     for &cell in &cells {
-        let successes = data.successes()[cell];
-        let failures = data.trials()[cell] - successes;
+        let successes = data.successes[cell];
+        let failures = data.trials[cell] - successes;
         let sign = f64::from(u8::from(successes > 0.0)) - f64::from(u8::from(failures > 0.0));
         mean.iter_mut().zip(data.cell(cell)).for_each(|(mean, x)| *mean += sign * x / cells.len() as f64);
     }
@@ -61,8 +61,8 @@ fn separating_direction(data: &GlmmData, used: &[bool]) -> Option<Vec<f64>> {
         let mut best: Option<(f64, Vec<f64>)> = None;
         for &cell in &cells {
             let along = dot(data.cell(cell), residual);
-            let successes = data.successes()[cell];
-            let failures = data.trials()[cell] - successes;
+            let successes = data.successes[cell];
+            let failures = data.trials[cell] - successes;
             for (present, sign) in [(successes > 0.0, 1.0), (failures > 0.0, -1.0)] {
                 let violation = -sign * along;
                 if present && best.as_ref().is_none_or(|(largest, _)| violation > *largest) {
@@ -77,7 +77,7 @@ fn separating_direction(data: &GlmmData, used: &[bool]) -> Option<Vec<f64>> {
 
 /// True when some fixed-effect direction, with a threshold of each group's own, predicts every outcome: then the
 /// likelihood has no maximum at a finite random-effect variance. Groups with constant responses always can be predicted.
-pub(super) fn by_groups(data: &GlmmData) -> bool {
+pub(super) fn by_groups(data: &Cells) -> bool {
     // The best pair of a mixed group: its lowest success minus its highest failure along a direction.
     let worst_pair = |direction: &[f64]| -> Option<(f64, Vec<f64>)> {
         let mut worst: Option<(f64, Vec<f64>)> = None;
@@ -85,12 +85,12 @@ pub(super) fn by_groups(data: &GlmmData) -> bool {
             // Position along the direction, and the cell.
             let mut lowest: Option<(f64, usize)> = None;
             let mut highest: Option<(f64, usize)> = None;
-            for cell in data.cells_of(group) {
+            for cell in data.of_group(group) {
                 let along = dot(data.cell(cell), direction);
-                if data.successes()[cell] > 0.0 && lowest.is_none_or(|(value, _)| along < value) {
+                if data.successes[cell] > 0.0 && lowest.is_none_or(|(value, _)| along < value) {
                     lowest = Some((along, cell));
                 }
-                if data.successes()[cell] < data.trials()[cell] && highest.is_none_or(|(value, _)| along > value) {
+                if data.successes[cell] < data.trials[cell] && highest.is_none_or(|(value, _)| along > value) {
                     highest = Some((along, cell));
                 }
             }
@@ -103,7 +103,7 @@ pub(super) fn by_groups(data: &GlmmData) -> bool {
         }
         worst
     };
-    let columns = data.columns();
+    let columns = data.columns;
     if worst_pair(&vec![0.0; columns]).is_none() {
         return true;
     }
@@ -211,10 +211,11 @@ fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::data::MixedData;
     use super::*;
 
-    fn data(response: &[f64], fixed: &[(&str, &[f64])], group: &[u64]) -> GlmmData {
-        GlmmData::bernoulli(response, fixed, group).unwrap()
+    fn data(response: &[f64], fixed: &[(&str, &[f64])], group: &[u64]) -> Cells {
+        Cells::by_group(&MixedData::of_columns(response, fixed, group).unwrap()).0
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The simplex search of Nelder and Mead (A simplex method for function minimization, The Computer Journal 7, 1965), in the
-//! variant that lme4's default optimiser has from NLopt, for [`super::lme4`].
+//! variant that lme4's default optimiser has from NLopt.
 //!
 //! A simplex of `n + 1` points walks downhill: its worst vertex is reflected through the centroid of the others, further if
 //! that is better than all (expansion), half-way if it is no improvement (contraction), and if nothing helps, all vertices move

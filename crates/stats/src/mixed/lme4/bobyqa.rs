@@ -1,6 +1,6 @@
 //! A bounded trust-region search by quadratic interpolation in one dimension: what Powell's BOBYQA (The BOBYQA algorithm for
 //! bound constrained optimization without derivatives, report DAMTP 2009/NA06) does with one variable. It is the first
-//! stage's search of [`super::lme4`].
+//! stage's search of lme4.
 //!
 //! With one variable the three interpolation points determine the quadratic, so Powell's update of least change is plain
 //! interpolation. What is left are the decisions: how far a step may go (`radius`), which point it replaces (the one whose

@@ -7,16 +7,16 @@ pub const LARGEST_POINTS: usize = 101;
 /// `sigma * sum_k weight_k * exp(-h(mode + sigma * node_k))`, with `sigma` the curvature's inverse square root at the
 /// mode. One point is the Laplace approximation.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rule {
+pub(super) struct Rule {
     /// `sqrt(2)` times the roots of the Hermite polynomial.
-    pub(crate) nodes: Vec<f64>,
+    pub(super) nodes: Vec<f64>,
     /// `w_k * exp(x_k^2) / sqrt(pi)`
-    pub(crate) weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
 }
 
 impl Rule {
     /// The rule with `points` points, 1 to [`LARGEST_POINTS`].
-    pub(crate) fn new(points: usize) -> Rule {
+    pub(super) fn new(points: usize) -> Rule {
         let mut roots = vec![0.0; points];
         let mut weights = vec![0.0; points];
         for index in 0..points.div_ceil(2) {
