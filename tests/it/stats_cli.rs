@@ -444,7 +444,7 @@ fn power_has_a_direction() {
     // Asked about drops alone, there is no number.
     let (code, found) = json(&["--clusters", "100", "--direction", "drop"]);
     assert_eq!((code, &found["effect"], &found["size"]), (1, &Value::Null, &100.0.into()));
-    assert_eq!((&found["reason"], &found["direction"]), (&none.into(), &Value::Null));
+    assert_eq!((&found["reason"], &found["direction"]), (&none.into(), &"drop".into()));
     let (_, text) = power(&["--clusters", "100", "--direction", "drop"]).unwrap();
     assert!(
         text.starts_with("100 templates detect no drop in accuracy with power 0.8 at level 0.05\nNo drop"),
@@ -648,6 +648,14 @@ fn the_cross_check_is_done_left_out_and_named() {
     assert_eq!(check(&["--cross-check", "always"]), ("done".to_owned(), false));
     assert_eq!(check(&["--cross-check", "never"]), ("skipped-as-asked".to_owned(), true));
     assert_eq!(check(&["--nagq", "25"]), ("not-applicable".to_owned(), false));
+    // More than 100,000 different rows in large groups: left out unasked, and said.
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..100_200_u64)
+        .map(|row| format!("{},{},{}\n", row % 60, row as f64 / 1e5, u8::from((row * 2_654_435_761) % 97 < 40)))
+        .collect();
+    let large = file(&folder, &format!("id,x,correct\n{rows}"));
+    let (_, text) = stats(&["glmm", &large, "--response", "correct", "--fixed", "x", "--group", "id"]).unwrap();
+    assert!(text.contains("more than 100000 different rows, in large groups; `--cross-check always`"), "{text}");
 }
 
 #[test]

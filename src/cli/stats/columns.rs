@@ -86,6 +86,8 @@ pub(super) enum Kind {
     Label,
     /// Labels of clusters; a row without one is a cluster of its own.
     Cluster,
+    /// Texts by which rows are told apart; rows without one are alike.
+    Key,
     /// Numbers or labels, decided by the first value; all others must be of the same kind.
     Either,
     /// Labels, at most [`MAX_LEVELS`] different ones.
@@ -236,7 +238,7 @@ fn decode(
         survey.rows += 1;
         let mut complete = true;
         for (index, (field, (name, _))) in fields.iter().zip(wanted).enumerate() {
-            if is_missing(field) {
+            if is_missing(field) && wanted[index].1 != Kind::Key {
                 complete &= wanted[index].1 == Kind::Cluster;
                 // A column may be wanted twice, as a group and as an effect.
                 if !wanted[..index].iter().any(|(known, _)| known == name) {
@@ -250,6 +252,7 @@ fn decode(
         }
         for ((value, field), decoder) in values.iter_mut().zip(fields).zip(&mut decoders) {
             *value = match is_missing(field) {
+                true if decoder.kind == Kind::Key => decoder.label("", place)?,
                 true => decoder.missing(),
                 false => decoder.value(field, place)?,
             };
@@ -277,7 +280,7 @@ impl<'w> Decoder<'w> {
     fn new(name: &'w str, kind: Kind) -> Self {
         let is_label = match kind {
             Kind::Number | Kind::Binary => Some(false),
-            Kind::Label | Kind::Cluster | Kind::Factor => Some(true),
+            Kind::Label | Kind::Cluster | Kind::Key | Kind::Factor => Some(true),
             Kind::Either => None,
         };
         Decoder { name, kind, is_label, index_of: HashMap::new(), labels: Vec::new() }
@@ -303,7 +306,7 @@ impl<'w> Decoder<'w> {
         match self.kind {
             Kind::Number => number().ok_or_else(|| wrong("a finite number".into())),
             Kind::Binary => binary(field).ok_or_else(|| wrong("0 or 1".into())),
-            Kind::Label | Kind::Cluster | Kind::Factor => self.label(field, place),
+            Kind::Label | Kind::Cluster | Kind::Key | Kind::Factor => self.label(field, place),
             Kind::Either => {
                 let numeric = field.parse::<f64>().is_ok();
                 let name = self.name;
@@ -328,7 +331,7 @@ impl<'w> Decoder<'w> {
             return Ok(index as f64);
         }
         let index = self.labels.len();
-        if !matches!(self.kind, Kind::Label | Kind::Cluster) && index == MAX_LEVELS {
+        if !matches!(self.kind, Kind::Label | Kind::Cluster | Kind::Key) && index == MAX_LEVELS {
             return Err(ColumnError::TooManyLevels {
                 place: place(),
                 column: self.name.to_owned(),

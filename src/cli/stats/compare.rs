@@ -95,7 +95,7 @@ impl CompareArgs {
             ("run", Kind::Label),
             ("item_id", Kind::Label),
             ("sample", Kind::Label),
-            ("gold", Kind::Label),
+            ("gold", Kind::Key),
             (self.response.as_str(), Kind::Binary),
             (self.group(), Kind::Cluster),
         ];

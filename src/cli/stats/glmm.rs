@@ -61,7 +61,8 @@ pub struct GlmmArgs {
     /// 25 where that differs]
     #[arg(long, value_name = "N")]
     nagq: Option<usize>,
-    /// Comparison of a Laplace fit with 25-point quadrature, in models with one random effect [default: always]
+    /// Comparison of a Laplace fit with 25-point quadrature, in models with one random effect [default: unless more than 100,000 different rows
+    /// are in groups with 50 or more answers of both kinds]
     #[arg(long, value_name = "WHEN", value_enum)]
     cross_check: Option<When>,
     /// Method of the intervals
@@ -99,7 +100,7 @@ impl GlmmArgs {
             (_, None, Some(When::Never)) | (_, Some(1), _) => {
                 Integral::Laplace { compared: self.cross_check != Some(When::Never) }
             }
-            (_, None, _) => Integral::Automatic,
+            (_, None, asked) => Integral::Automatic { always: asked.is_some() },
             (_, Some(points), _) => Integral::Quadrature { points },
         })
     }

@@ -115,7 +115,8 @@ impl HolmArgs {
             let formula = model::of_runs(&self.response, &self.fixed)?;
             let source = Source { origin, only: &self.only };
             let options = ColumnOptions { family: earnest_stats::mixed::Family::Binomial, factor: &[], reference: &[] };
-            let (frame, survey) = frame::read(&source, &formula.response, &frame::kinds(&formula, &[]), options)?;
+            let (frame, survey) =
+                frame::read_counts(&source, &formula.response, &frame::kinds(&formula, &[]), options)?;
             let data = MixedData::new(&formula, &frame, options.family)
                 .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
             let fitted = fit(&data, &MixedOptions::default())?;
@@ -165,7 +166,11 @@ pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     }
     let below = format!("below {}", args.alpha);
     let mut rows = vec![["", "p", "Holm", below.as_str(), "BH", below.as_str()].map(str::to_owned).to_vec()];
-    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"));
+    let number = |value: Option<f64>| match value {
+        Some(value) if value < 1e-4 => "< 0.0001".to_owned(),
+        Some(value) => format!("{value:.4}"),
+        None => "-".to_owned(),
+    };
     for ((label, p), (by_holm, by_share)) in tests {
         let verdict = |adjusted: Option<f64>| if is_below(adjusted) { "yes" } else { "no" }.to_owned();
         let (of_holm, of_share) = (verdict(*by_holm), verdict(*by_share));

@@ -105,7 +105,10 @@ pub(super) struct Common<'a> {
 /// Integral over the random effects of a binomial model, as asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Integral {
-    Automatic,
+    /// Quadrature where it differs from Laplace's approximation; `always` however many rows there are.
+    Automatic {
+        always: bool,
+    },
     /// Laplace's approximation; compared with quadrature if there is one random effect.
     Laplace {
         compared: bool,
@@ -219,7 +222,7 @@ pub(super) fn run(
     );
     let kinds = frame::kinds(formula, common.factor);
     let options = ColumnOptions { family, factor: common.factor, reference: common.reference };
-    let (frame, mut survey) = frame::read(source, &formula.response, &kinds, options)?;
+    let (frame, mut survey) = frame::read_counts(source, &formula.response, &kinds, options)?;
     let data = MixedData::new(formula, &frame, family)
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
     if let Integral::Quadrature { .. } = integral {
@@ -239,14 +242,16 @@ pub(super) fn run(
     }
     let with = |integral| fit(&data, &MixedOptions { restricted: !args.ml, integral, ..MixedOptions::default() });
     let fitted = match integral {
-        Integral::Automatic => with(IntegralChoice::Automatic)?,
+        Integral::Automatic { always: false } if one_intercept::is_large(&data) => with(IntegralChoice::Laplace)?,
+        Integral::Automatic { .. } => with(IntegralChoice::Automatic)?,
         Integral::Laplace { .. } => with(IntegralChoice::Laplace)?,
         Integral::Quadrature { points } => with(IntegralChoice::Quadrature { points })?,
         Integral::Lme4 => lme4::fit(&data, lme4::Lme4Options::default())?,
     };
     let cross_check = match integral {
         _ if !fitted.is_usable() || !data.has_one_effect() || family == Family::Gaussian => CrossCheck::NotApplicable,
-        Integral::Automatic | Integral::Laplace { compared: true } => CrossCheck::Done,
+        Integral::Automatic { always: false } if one_intercept::is_large(&data) => CrossCheck::SkippedForSize,
+        Integral::Automatic { .. } | Integral::Laplace { compared: true } => CrossCheck::Done,
         Integral::Laplace { compared: false } => CrossCheck::SkippedAsAsked,
         Integral::Quadrature { .. } | Integral::Lme4 => CrossCheck::NotApplicable,
     };

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::glmm::IntervalMethod;
 use super::mixed::MixedReport;
 use super::number_format::{decimal, end, p_value, table};
-use super::one_intercept::{CrossCheck, OneIntercept, RANDOM_SD};
+use super::one_intercept::{CrossCheck, MANY_ROWS, OneIntercept, RANDOM_SD};
 use earnest_stats::mixed::{Errors, Family, Marginal, Method, MixedFit};
 
 /// Prints a fit as tables.
@@ -202,8 +202,13 @@ fn intervals_missing(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow
     for missing in &one.no_interval {
         writeln!(output, "{}: no interval: {}", missing.parameter, missing.reason)?;
     }
-    if one.cross_check == CrossCheck::SkippedAsAsked {
-        writeln!(output, "not compared with 25-point quadrature (--cross-check never)")?;
+    match one.cross_check {
+        CrossCheck::Done | CrossCheck::NotApplicable => {}
+        CrossCheck::SkippedAsAsked => writeln!(output, "not compared with 25-point quadrature (--cross-check never)")?,
+        CrossCheck::SkippedForSize => writeln!(
+            output,
+            "not compared with 25-point quadrature: more than {MANY_ROWS} different rows, in large groups; `--cross-check always` compares anyway"
+        )?,
     }
     Ok(())
 }

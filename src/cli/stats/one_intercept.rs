@@ -32,8 +32,20 @@ pub(super) enum CrossCheck {
     Done,
     /// Skipped by `--cross-check never`.
     SkippedAsAsked,
+    /// Skipped for many different rows in groups with many answers of both kinds, where Laplace's approximation is good.
+    SkippedForSize,
     /// Not applicable: quadrature already, lme4's objective, several random effects, or no estimates.
     NotApplicable,
+}
+
+/// Number of different rows from which large groups are not compared with quadrature by default, and the answers of the rarer outcome that
+/// make a group large.
+pub(super) const MANY_ROWS: usize = 100_000;
+const LARGE_GROUP: f64 = 50.0;
+
+/// True where the comparison takes minutes and would tell nothing.
+pub(super) fn is_large(data: &MixedData) -> bool {
+    data.cells() > MANY_ROWS && data.rarer_outcomes() >= LARGE_GROUP
 }
 
 /// A parameter without an interval.

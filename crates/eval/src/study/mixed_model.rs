@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use earnest_stats::analysis::default_model;
-use earnest_stats::mixed::{self, Family, Formula, Frame, Marginal, MixedData, MixedFit, MixedOptions, Terms};
+use earnest_stats::mixed::{self, Family, Frame, Marginal, MixedData, MixedFit, MixedOptions, Terms};
 
 use super::analysis::Scorers;
 use super::definition::MixedModelDefinition;

@@ -92,8 +92,7 @@ impl MixedData {
 
     /// The data of a model.
     pub fn new(formula: &Formula, frame: &Frame, family: Family) -> Result<Self, MixedError> {
-        let rows = frame.rows();
-        if rows == 0 {
+        if frame.rows() == 0 {
             return Err(MixedError::NoRows);
         }
         let response = response(formula, frame, family)?;
@@ -115,12 +114,13 @@ impl MixedData {
         let (cell_of, first) = cells(formula, frame)?;
         let cells = first.len();
         let (mut weight, mut total) = (vec![0.0; cells], vec![0.0; cells]);
-        for (&cell, value) in cell_of.iter().zip(response) {
-            weight[cell as usize] += 1.0;
-            total[cell as usize] += value;
+        for (row, (&cell, value)) in cell_of.iter().zip(response).enumerate() {
+            weight[cell as usize] += frame.count(row);
+            total[cell as usize] += frame.count(row) * value;
         }
         let mean = |cell: u32| total[cell as usize] / weight[cell as usize];
-        let within = cell_of.iter().zip(response).map(|(&cell, value)| (value - mean(cell)).powi(2)).sum();
+        let squares = |(row, (&cell, value)): (usize, (&u32, &f64))| frame.count(row) * (value - mean(cell)).powi(2);
+        let within = cell_of.iter().zip(response).enumerate().map(squares).sum();
         MixedData::of_cells(formula, family, frame.picked(&first), (weight, total, within))
     }
 
@@ -233,6 +233,12 @@ impl MixedData {
             }
         }
         data
+    }
+
+    /// Answers of the rarer outcome for each group of the grouping factor with the most groups, of a binomial model.
+    pub fn rarer_outcomes(&self) -> f64 {
+        let right: f64 = self.total.iter().sum();
+        right.min(self.rows as f64 - right) / self.first_groups() as f64
     }
 
     /// Number of groups of the grouping factor with the most groups.

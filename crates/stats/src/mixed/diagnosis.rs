@@ -183,12 +183,12 @@ impl std::fmt::Display for MixedDiagnosis {
             MixedDiagnosis::LargeVariance { group, term, sd } => write!(
                 f,
                 "very large variance: the SD of {term} between {group} is {sd:.1} log odds; nearly every group is all right or \
-                 all wrong, so the fit has no usable estimate; leave this random effect out, or test the paired difference"
+                 all wrong, so the fit has no usable estimate; leave this random effect out if there are others, or test the paired difference"
             ),
             MixedDiagnosis::MissedShare { observed, mean } => write!(
                 f,
                 "the fit misses the data: averaged over the random effects, {} of the outcomes are 1 by the model and {} in the \
-                 data, so none of its numbers can be used; leave out random effects, or test the paired difference",
+                 data, so none of its numbers can be used; leave out a random effect if there are others, or test the paired difference",
                 percent(*mean),
                 percent(*observed)
             ),

@@ -24,6 +24,8 @@ pub struct Labels {
 pub struct Frame {
     rows: usize,
     columns: Vec<(String, Column)>,
+    /// Times that each row was there; empty for once each.
+    counts: Vec<f64>,
 }
 
 impl Frame {
@@ -35,6 +37,20 @@ impl Frame {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Says how often each row was there, in a frame whose equal rows were merged.
+    ///
+    /// # Panics
+    /// If there are more or fewer counts than rows.
+    pub fn counted(&mut self, counts: Vec<f64>) {
+        assert_eq!(counts.len(), self.rows, "a count for every row");
+        self.counts = counts;
+    }
+
+    /// Times that a row was there.
+    pub(super) fn count(&self, row: usize) -> f64 {
+        self.counts.get(row).copied().unwrap_or(1.0)
     }
 
     /// Names of the columns.
@@ -157,7 +173,7 @@ impl Frame {
             }),
         };
         let columns = self.columns.iter().map(|(name, column)| (name.clone(), pick(column))).collect();
-        Frame { rows: rows.len(), columns }
+        Frame { rows: rows.len(), columns, counts: Vec::new() }
     }
 }
 

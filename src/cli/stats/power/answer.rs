@@ -61,9 +61,12 @@ impl Answer {
         }
     }
 
-    /// The direction, of those asked for, that all numbers hold for; `both` for two; none without numbers.
+    /// The direction, of those asked for, that all numbers hold for; `both` for two. Without numbers, the one asked for.
     fn held(&self) -> Option<String> {
-        let names: Vec<String> = self.found().map(|one| one.direction.to_string()).collect();
+        let mut names: Vec<String> = self.found().map(|one| one.direction.to_string()).collect();
+        if names.is_empty() {
+            names.extend(self.directions.iter().map(|one| one.direction.to_string()));
+        }
         match names.as_slice() {
             [] => None,
             [one] => Some(one.clone()),

@@ -171,6 +171,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
     if last < rows.len() {
         findings.add("rows that were not looked at", || super::pass::not_looked_at(rows.len() - last));
     }
+    let mut pairs = Pairs::default();
     let mut unread_row = None;
     let each = |number: usize, found: Result<(&Row, Result<Taken, Problem>), String>| {
         let (row, taken) = match found {
@@ -223,6 +224,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
         if let Some(message) = unread(&task, said.as_ref(), row, &item) {
             findings.add("reference solutions that end with another answer, as the reader sees it", || message);
         }
+        pairs.add(row, &item);
         questions += 1;
         without_label += usize::from(lacks_label);
         clusters.insert(hash::of(&item.cluster));
@@ -240,6 +242,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
     if let Some(error) = unread_row {
         return Err(OptionError::usage(error));
     }
+    pairs.find(&mut findings);
     for (name, _) in columns.iter().filter(|(_, filled)| !**filled) {
         findings.add("columns that are empty in all rows", || name.clone());
     }
@@ -277,6 +280,42 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
         task: task.name,
         version: task.version,
     })
+}
+
+/// Questions and the originals that they name.
+#[derive(Default)]
+struct Pairs {
+    /// By hash of an id, true if the question names an original.
+    names_one: HashMap<u64, bool>,
+    /// Place, id and named original of each question that names one.
+    named: Vec<[String; 3]>,
+}
+
+impl Pairs {
+    fn add(&mut self, row: &Row, item: &Item) {
+        let original = item.covariates.get(usual::PAIR).and_then(Value::as_str);
+        self.names_one.insert(hash::of(&item.id), original.is_some());
+        self.named.extend(original.map(|original| [row.place.clone(), item.id.clone(), original.to_owned()]));
+    }
+
+    /// Originals of another file are none of this one's; where some are here, all should be.
+    fn find(self, findings: &mut Findings) {
+        if !self.named.iter().any(|[_, _, original]| self.names_one.contains_key(&hash::of(original))) {
+            return;
+        }
+        for [place, id, original] in &self.named {
+            match self.names_one.get(&hash::of(original)) {
+                Some(false) => {}
+                Some(true) => findings
+                    .add("originals that are variants themselves, so that nothing is compared with them", || {
+                        format!("{place}: {id} names {original}, which names another original")
+                    }),
+                None => findings.add("originals that are no question of the file", || {
+                    format!("{place}: {id} names {original}, which is no id")
+                }),
+            }
+        }
+    }
 }
 
 /// Hash of what is asked.
