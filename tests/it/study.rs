@@ -78,7 +78,7 @@ fn the_example_of_the_page_is_asked_compared_and_reported() {
         assert!(stdout(&shown).lines().any(|line| line.ends_with("McNemar")), "nothing is dropped: {}", stdout(&shown));
     }
     assert!(out.contains("Mixed model: logit P correct ~ model + task + (1 | length)"), "{out}");
-    assert!(out.contains("model[sampled]") && out.contains("* model: differences from greedy."), "{out}");
+    assert!(out.contains("modelsampled") && out.contains("* model: differences from greedy."), "{out}");
     // The plan comes before the first run, the report's path after the last.
     assert!(err.find("decoding: 4 runs").unwrap() < err.find("greedy on sums").unwrap(), "{err}");
     assert!(err.contains("decoding.html: 320 samples of 4 runs"), "{err}");
