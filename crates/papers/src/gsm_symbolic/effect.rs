@@ -55,7 +55,7 @@ pub struct ModelFit {
     pub groups: usize,
     /// Rows left out because the question has no number (GLMM 2).
     pub dropped: usize,
-    /// Fully converged Laplace estimates; absent if a diagnosis rules out an estimate.
+    /// Fully converged estimates, by quadrature where Laplace's approximation differs; absent if a diagnosis rules out an estimate.
     pub intercept: Option<Effect>,
     pub variant: Option<Effect>,
     /// Log odds for each unit of the centred metric (GLMM 2).
@@ -118,7 +118,7 @@ impl Columns {
     }
 }
 
-/// Fits a model: converged Laplace, quadrature as a cross-check, and lme4's default settings.
+/// Fits a model: converged, with quadrature as a cross-check, and with lme4's default settings.
 pub(super) fn fit_columns(columns: &Columns) -> ModelFit {
     fitted(columns).unwrap_or_else(|error| {
         ModelFit::not_fitted(columns.response.len(), columns.dropped, "no-model", error.to_string())
@@ -127,25 +127,31 @@ pub(super) fn fit_columns(columns: &Columns) -> ModelFit {
 
 fn fitted(columns: &Columns) -> Result<ModelFit, MixedError> {
     let data = columns.data()?;
-    let by = |integral| fit(&data, &MixedOptions { integral, ..MixedOptions::default() });
-    let laplace = by(IntegralChoice::Laplace)?;
-    let usable = laplace.is_usable();
-    let quadrature = if usable { Some(by(IntegralChoice::QUADRATURE)?) } else { None };
+    let options = |integral| MixedOptions { integral, ..MixedOptions::default() };
+    let shown = fit(&data, &options(IntegralChoice::Automatic))?;
+    let usable = shown.is_usable();
     let lme4 = if usable { Some(lme4::fit(&data, lme4::Lme4Options::default())?) } else { None };
-    let mut diagnoses = laplace.diagnoses.clone();
-    diagnoses.extend(quadrature.as_ref().and_then(|quadrature| disagreement(&laplace, quadrature)));
+    let quadrature = match shown.method {
+        _ if !usable => None,
+        Method::Quadrature => Some(shown.clone()),
+        _ => Some(fit(&data, &options(IntegralChoice::QUADRATURE))?),
+    };
+    let mut diagnoses = shown.diagnoses.clone();
+    if let Some(quadrature) = &quadrature {
+        diagnoses.extend(disagreement(&unrefused(&data, &options(IntegralChoice::Laplace))?, quadrature));
+    }
     let variant = |fit: &MixedFit| Effect::of(fit.coefficient("variant"));
     let gamma = |fit: &MixedFit| Effect::of(fit.coefficient("gamma_c"));
     Ok(ModelFit {
-        rows: laplace.rows,
+        rows: shown.rows,
         groups: data.first_groups(),
         dropped: columns.dropped,
-        intercept: Effect::of(laplace.coefficients.first()),
-        variant: variant(&laplace),
-        gamma: gamma(&laplace),
-        random_variance: laplace.deviation().map(|sd| sd * sd),
+        intercept: Effect::of(shown.coefficients.first()),
+        variant: variant(&shown),
+        gamma: gamma(&shown),
+        random_variance: shown.deviation().map(|sd| sd * sd),
         quadrature: quadrature.as_ref().and_then(|fit| fit.coefficient("variant")?.estimate),
-        degenerate: is_degenerate(&laplace),
+        degenerate: is_degenerate(&shown),
         lme4: lme4.map(|fit| Lme4Fit { variant: variant(&fit), gamma: gamma(&fit), degenerate: is_degenerate(&fit) }),
         diagnoses: diagnoses.iter().map(MixedDiagnosis::word).collect(),
         explanations: diagnoses.iter().map(MixedDiagnosis::to_string).collect(),
