@@ -102,3 +102,37 @@ fn commands_of_the_pages_print_what_the_pages_say() {
         }
     }
 }
+
+fn wilson(share: f64, sets: f64) -> earnest_stats::Estimate {
+    earnest_stats::wilson(share * sets, sets, 2.575_829_303_548_9).unwrap()
+}
+
+/// Share and its 99 % interval (Wilson) in per cent.
+fn with_interval(share: f64, sets: f64) -> String {
+    let found = wilson(share, sets);
+    format!("{:.1} [{:.1}, {:.1}]", 100.0 * share, 100.0 * found.low, 100.0 * found.high)
+}
+
+#[test]
+fn the_page_on_verdicts_has_the_simulated_counts_and_they_keep_their_bounds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
+    let page = fs::read_to_string(folder.join("verdicts.md")).unwrap();
+    let lines = fs::read_to_string(folder.join("verdicts.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), 36);
+    for line in lines.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let of = |name: &str| row[name].as_f64().unwrap();
+        let (name, sets) = (row["cell"].as_str().unwrap(), of("verdicts"));
+        let cells = format!(
+            "| {name} | {} | {:.1} | {} | {:.1} | {:.0} |",
+            with_interval(of("p_below_5"), sets),
+            100.0 * of("t_below_5"),
+            with_interval(of("coverage"), sets),
+            100.0 * of("mean_width"),
+            100.0 * of("by_exchange"),
+        );
+        assert!(page.contains(&cells), "{cells}");
+        assert!(name.contains(" to ") || wilson(of("p_below_5"), sets).low <= 0.065, "{name}");
+        assert!(wilson(of("coverage"), sets).high >= 0.935 && sets >= 0.7 * of("sets"), "{name}");
+    }
+}
