@@ -1,8 +1,8 @@
-//! Coverage and error rates of the default mixed model and of random intercepts alone, in six simulated designs.
+//! Coverage and error rates of the default mixed model and of random intercepts alone, in eight simulated designs.
 //!
-//! `cargo bench --bench glmm_designs -- [data sets] [seed]` prints Markdown; `benches/results/glmm_coverage.md` is the result of
-//! 400 data sets. Wald intervals and tests at 5 %, one thread.
-use earnest_stats::analysis::{fit_stepping_down, maximal_formula};
+//! `cargo bench --bench glmm_designs -- [data sets] [seed]` prints a line of JSON a design and model; `benches/results/glmm_designs.jsonl`
+//! is the result of 400 data sets. The intervals are those that `earnest stats glmm` prints (Wald, robust where it is), one thread.
+use earnest_stats::analysis::default_model;
 use earnest_stats::mixed::{Family, Formula, Frame, MixedData, MixedFit, MixedOptions, Terms, fit};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -20,7 +20,7 @@ struct Design {
     deviations: [f64; 3],
 }
 
-const DESIGNS: [Design; 6] = [
+const DESIGNS: [Design; 8] = [
     Design {
         name: "100 clusters x 50 + 50, slope SD 0.7, no effect",
         clusters: 100,
@@ -69,6 +69,22 @@ const DESIGNS: [Design; 6] = [
         effect: 0.0,
         deviations: [1.0, 1.0, 0.5],
     },
+    Design {
+        name: "8 clusters x 10 + 10, slope SD 0.7, no effect",
+        clusters: 8,
+        items: 1,
+        samples: [10, 10],
+        effect: 0.0,
+        deviations: [1.0, 0.7, 0.0],
+    },
+    Design {
+        name: "16 clusters x 10 + 10, slope SD 0.7, no effect",
+        clusters: 16,
+        items: 1,
+        samples: [10, 10],
+        effect: 0.0,
+        deviations: [1.0, 0.7, 0.0],
+    },
 ];
 
 fn simulate(random: &mut ChaCha8Rng, design: &Design) -> Frame {
@@ -114,25 +130,25 @@ impl Counts {
     fn add(&mut self, fitted: &MixedFit, effect: f64) {
         let one = &fitted.coefficients[1];
         let (Some(estimate), Some(error)) = (one.estimate, one.standard_error) else { return };
+        let Some((low, high)) = fitted.wald_interval(one, 0.95) else { return };
         self.used += 1;
-        self.covered += u32::from((estimate - effect).abs() <= 1.96 * error);
-        self.significant += u32::from(estimate.abs() > 1.96 * error);
+        self.covered += u32::from((low..=high).contains(&effect));
+        self.significant += u32::from(!(low..=high).contains(&0.0));
         self.sum += estimate;
         self.squares += estimate * estimate;
         self.errors += error;
     }
 
-    fn row(&self, name: &str) -> String {
+    fn row(&self, design: &str, model: &str, sets: u64) -> serde_json::Value {
         let used = f64::from(self.used);
         let mean = self.sum / used;
-        format!(
-            "| {name} | {} | {:.1} % | {:.1} % | {:.3} | {:.3} | {mean:.3} |",
-            self.used,
-            100.0 * f64::from(self.covered) / used,
-            100.0 * f64::from(self.significant) / used,
-            self.errors / used,
-            (self.squares / used - mean * mean).max(0.0).sqrt()
-        )
+        let rounded = |value: f64| (value * 1e4).round() / 1e4;
+        serde_json::json!({
+            "design": design, "model": model, "sets": sets, "fits": self.used,
+            "coverage": rounded(f64::from(self.covered) / used), "p_below_5": rounded(f64::from(self.significant) / used),
+            "mean_error": rounded(self.errors / used),
+            "sd_of_estimates": rounded((self.squares / used - mean * mean).max(0.0).sqrt()), "mean_estimate": rounded(mean),
+        })
     }
 }
 
@@ -141,10 +157,6 @@ fn main() {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
     let sets = numbers.first().copied().unwrap_or(400);
     let seed = numbers.get(1).copied().unwrap_or(20_261_123);
-    println!(
-        "| design and model | data sets | coverage | p < 0.05 | mean standard error | SD of estimates | mean estimate |"
-    );
-    println!("|---|---|---|---|---|---|---|");
     for design in &DESIGNS {
         let (mut chosen, mut intercept) = (Counts::default(), Counts::default());
         for set in 0..sets {
@@ -152,15 +164,13 @@ fn main() {
             random.set_stream(set);
             let frame = simulate(&mut random, design);
             let fixed = Terms::intercept().with("variant");
-            let (maximal, _) =
-                maximal_formula(&frame, "correct", &fixed, &["cluster", "item"]).expect("the design has repeats");
-            let found = fit_stepping_down(&maximal, &frame, Family::Binomial).expect("the model can be fitted");
+            let found = default_model(&frame, "correct", &fixed, &["cluster", "item"]).expect("the model can be fitted");
             chosen.add(&found.fit, design.effect);
             let simple: Formula = "correct ~ variant + (1|cluster)".parse().expect("the formula is valid");
             let data = MixedData::new(&simple, &frame, Family::Binomial).expect("the columns are there");
             intercept.add(&fit(&data, &MixedOptions::default()).expect("the model can be fitted"), design.effect);
         }
-        println!("{}", chosen.row(&format!("{}: default model", design.name)));
-        println!("{}", intercept.row("random intercept only"));
+        println!("{}", chosen.row(design.name, "default", sets));
+        println!("{}", intercept.row(design.name, "random intercept", sets));
     }
 }

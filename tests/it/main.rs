@@ -27,6 +27,7 @@ mod dnc_defence;
 mod dnc_properties;
 mod dnc_reference;
 mod dnc_screens;
+mod docs_pages;
 mod endpoint;
 mod exact_expression;
 mod experiment_cli;

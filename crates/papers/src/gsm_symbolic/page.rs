@@ -267,6 +267,10 @@ fn claims(study: &Study) -> String {
         if let Some((_, says)) = said.iter().find(|(known, _)| *known == conclusion) {
             write!(html, "<p class=\"says\"><b>These runs:</b> {}</p>", escape(says)).expect(WRITES);
         }
+        if place == 0 {
+            let says = study.pooled.published.says();
+            write!(html, "<p class=\"says\"><b>The paper's models:</b> {}</p>", escape(&says)).expect(WRITES);
+        }
     }
     let models = |models: &[String]| if models.is_empty() { "none".to_owned() } else { models.join(", ") };
     let selection = &study.selection;

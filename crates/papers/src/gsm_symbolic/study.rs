@@ -7,6 +7,7 @@ use super::formula::FormulaFit;
 use super::listing::OptimiserStudy;
 use super::models::{paper_order, paper_tables};
 use super::numbers::NumberDistribution;
+use super::pooled::{Pooled, pooled};
 use super::remarks::{Claim, claims, recommendations};
 use super::result_table::ResultTable;
 use super::{figures, formula, listing, variant_tables};
@@ -56,6 +57,8 @@ pub struct Study {
     pub selection: Selection,
     /// The paper's counts, with and without artefacts, and ours.
     pub claims: Vec<Claim>,
+    /// Effects pooled over prompts, and over the paper's models.
+    pub pooled: Pooled,
     /// Tables 2 to 15.
     pub tables: Vec<ResultTable>,
     /// Figures 1 to 11.
@@ -91,6 +94,7 @@ impl Study {
             runs,
             selection,
             claims,
+            pooled: pooled(&analyses),
             tables: variant_tables::tables(&analyses),
             figures: figures::figures(&analyses, numbers.as_ref()),
             listing_6: listing::study(&analyses),
@@ -108,6 +112,13 @@ impl Study {
             match found.iter_mut().find(|(conclusion, _)| *conclusion == claim.conclusion) {
                 Some((_, text)) => *text = format!("{text} {}", claim.says),
                 None => found.push((claim.conclusion, claim.says.clone())),
+            }
+        }
+        // The drop is what the first conclusion is about.
+        if let Some((_, text)) = found.first_mut() {
+            let over_prompts = self.pooled.says();
+            if !over_prompts.is_empty() {
+                *text = format!("{text} {over_prompts}");
             }
         }
         found

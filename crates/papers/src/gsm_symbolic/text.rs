@@ -325,6 +325,7 @@ fn claims(study: &Study, width: usize, spoken: bool) -> String {
     let mut text = format!("\nThe paper's claims\n{}", table.render_within(width));
     text.push_str(&left_out_text(&left_out, width));
     text.push_str(&wrap(&artefacts(study), width, ""));
+    text.push_str(&wrap(&study.pooled.published.says(), width, ""));
     for (conclusion, says) in study.said().into_iter().filter(|_| spoken) {
         text.push_str(&wrap(&format!("{conclusion}: {says}"), width, "* "));
     }
