@@ -164,7 +164,8 @@ fn main() {
             random.set_stream(set);
             let frame = simulate(&mut random, design);
             let fixed = Terms::intercept().with("variant");
-            let found = default_model(&frame, "correct", &fixed, &["cluster", "item"]).expect("the model can be fitted");
+            let found =
+                default_model(&frame, "correct", &fixed, &["cluster", "item"]).expect("the model can be fitted");
             chosen.add(&found.fit, design.effect);
             let simple: Formula = "correct ~ variant + (1|cluster)".parse().expect("the formula is valid");
             let data = MixedData::new(&simple, &frame, Family::Binomial).expect("the columns are there");

@@ -20,7 +20,12 @@ const LINES: [Line; 13] = [
         1,
         &["No drop from 0.02 is detected, not even one to 0"],
     ),
-    ("results.md", "earnest stats power paired --discordance 0.03 --items 2000 --accuracy 0.05", 0, &["1.08 percentage points"]),
+    (
+        "results.md",
+        "earnest stats power paired --discordance 0.03 --items 2000 --accuracy 0.05",
+        0,
+        &["1.08 percentage points"],
+    ),
     (
         "results.md",
         "earnest stats power design --effect 0.03 --accuracy 0.6 --intercept-sd 1.5 --slope-sd 0.7 --templates 100 --questions 50 --simulate 2000",
@@ -39,7 +44,12 @@ const LINES: [Line; 13] = [
         0,
         &["REML", "likelihood-ratio tests"],
     ),
-    ("dnc.md", "earnest perturb questions.jsonl --kinds language,verbosity,extra --seed 7 -o perturbed.jsonl", 0, &["3 questions"]),
+    (
+        "dnc.md",
+        "earnest perturb questions.jsonl --kinds language,verbosity,extra --seed 7 -o perturbed.jsonl",
+        0,
+        &["3 questions"],
+    ),
     ("training.md", "earnest train memory memory.json", 0, &["155 of 155 trainings"]),
     ("training/memorise.md", "earnest train memory docs/training/memory.json", 0, &["42.8 ±8.5", "47.8 ±9.0"]),
     (
@@ -66,7 +76,11 @@ fn answers() -> String {
         let hash = number.wrapping_mul(2_654_435_761) >> 16;
         let correct = u32::from(hash % 100 < 35 + 4 * template + 10 * model);
         let latency = f64::from(hash % 37) / 10.0 + f64::from(model);
-        text += &format!("{},{},t{template},i{item},{correct},{latency}\n", ["llama", "phi"][model as usize], ["base", "symbolic"][variant as usize]);
+        text += &format!(
+            "{},{},t{template},i{item},{correct},{latency}\n",
+            ["llama", "phi"][model as usize],
+            ["base", "symbolic"][variant as usize]
+        );
     }
     text
 }
@@ -90,7 +104,12 @@ fn commands_of_the_pages_print_what_the_pages_say() {
         let text = fs::read_to_string(root.join("docs").join(page)).unwrap();
         assert!(text.contains(line), "docs/{page} has no `{line}`");
         let mut command = Command::new("sh");
-        command.args(["-c", line]).current_dir(folder.path()).stdin(Stdio::null()).env("PATH", &path).env("COLUMNS", "160");
+        command
+            .args(["-c", line])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .env("PATH", &path)
+            .env("COLUMNS", "160");
         for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "EARNEST_DATA", "NO_COLOR"] {
             command.env_remove(name);
         }

@@ -102,6 +102,31 @@ fn data_without_estimates_get_a_diagnosis_and_an_exit_code() {
     );
 }
 
+/// A fit whose effects all run away has no other number either, in both spellings, and what cannot be made of it is said beside it.
+#[test]
+fn a_separated_fit_keeps_no_number_and_is_not_lost() {
+    let data = golden("11_base_all_correct.csv");
+    for model in [
+        &["--response", "correct", "--fixed", "variant", "--group", "id"][..],
+        &["--formula", "correct ~ variant + (1|id)"],
+    ] {
+        let asked = [&["glmm", data.as_str()], model, &["--drop", "all", "--contrast", "variant=1"]].concat();
+        let (code, text) = stats(&asked).unwrap();
+        assert_eq!(code, 1, "{text}");
+        assert!(text.contains("no likelihood-ratio tests: ") && text.contains("no contrasts: "), "{text}");
+        assert!(
+            text.contains("variant: the lower end is infinite: separation") && text.contains("penalised fit"),
+            "{text}"
+        );
+        let (_, json) = stats(&[&asked[..], &["--json"]].concat()).unwrap();
+        let report: Value = serde_json::from_str(&json).unwrap();
+        for name in ["random_sd", "random_sd_error", "minus_two_log_likelihood"] {
+            assert_eq!(report["fit"][name], Value::Null, "{name}");
+        }
+        assert!(report["variance_test"].is_null() && report["intervals"][1]["high"].is_number(), "{report}");
+    }
+}
+
 #[test]
 fn bad_files_get_errors_that_name_the_place() {
     let folder = tempfile::tempdir().unwrap();

@@ -157,5 +157,7 @@ fn mistakes_are_named_with_what_to_do() {
     assert!(refused(&["--formula", CROSSED, "--reference", "model=gemma"]).contains("its levels are: llama, phi"));
     assert!(refused(&["--formula", CROSSED, "--reference", "size=1"]).contains("not in the formula"));
     assert!(refused(&["--formula", CROSSED, "--level", "95"]).contains("--level is 95"));
-    assert!(refused(&["--response", "correct", "--group", "item", "--contrast", "phi=1"]).contains("no estimate of `phi`"));
+    assert!(
+        refused(&["--response", "correct", "--group", "item", "--contrast", "phi=1"]).contains("no estimate of `phi`")
+    );
 }

@@ -107,7 +107,7 @@ fn the_example_of_the_page_is_asked_compared_and_reported() {
     assert!((share(1 - smaller) - p(1 - smaller, "p")).abs() < 1e-12, "the largest stays as it is");
     assert!((share(smaller) - (2.0 * p(smaller, "p")).min(p(1 - smaller, "p"))).abs() < 1e-12);
     let fit = &results["mixed_models"][0]["fit"];
-    assert_eq!((fit["rows"].as_u64(), fit["groups"].as_u64()), (Some(320), Some(8)));
+    assert_eq!((fit["rows"].as_u64(), fit["random"][0]["groups"].as_u64()), (Some(320), Some(8)));
     assert!(results["report"].as_str().unwrap().ends_with("decoding.html"));
     // Without a formula the maximal model that the design supports, and with slopes any formula.
     for (formula, found) in [

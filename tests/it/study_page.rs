@@ -44,7 +44,10 @@ fn every_command_of_the_page_works_as_written() {
         assert_eq!(found.status.code(), Some(0), "{command}: {text}");
         // A model without an estimate is an outcome, which is named with its reason.
         if command.starts_with("earnest reproduce") {
-            assert!(text.contains("on simple-code has no odds ratio: constant response: every outcome is 0"), "{command}: {text}");
+            assert!(
+                text.contains("on simple-code has no odds ratio: constant response: every outcome is 0"),
+                "{command}: {text}"
+            );
         }
     }
     assert!(folder.path().join("study.html").is_file());

@@ -203,6 +203,29 @@ fn tasks_are_begun_and_checked() {
     );
 }
 
+/// An original leaves its `pair` empty; one that names itself, a variant, or no question of a file with originals is named.
+#[test]
+fn pairs_that_cannot_be_are_named() {
+    let folder = folder();
+    let at = folder.path();
+    let check = |rows: &str| {
+        std::fs::write(at.join("pairs.csv"), format!("id,question,answer,pair\n{rows}")).unwrap();
+        let found = earnest(at, &["tasks", "check", "pairs.csv"]);
+        (found.status.code(), stdout(&found))
+    };
+    let (code, said) = check("a,1 + 1?,2,\nb,1 + 2?,3,a\nc,1 + 3?,4,NA\n");
+    assert!(code == Some(0) && !said.contains("names"), "{said}");
+    let (code, said) = check("a,1 + 1?,2,\nb,1 + 2?,3,a\nc,1 + 3?,4,c\n");
+    assert!(code == Some(1) && said.contains("the row names itself (c) as its original"), "{said}");
+    let (code, said) = check("a,1 + 1?,2,\nb,1 + 2?,3,a\nc,1 + 3?,4,b\nd,1 + 4?,5,x\n");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("c names b, which names another original"), "{said}");
+    assert!(said.contains("d names x, which is no id"), "{said}");
+    // Originals of another file are none of this one's.
+    let (code, said) = check("b,1 + 2?,3,q1\nc,1 + 3?,4,q2\n");
+    assert!(code == Some(0) && !said.contains("names"), "{said}");
+}
+
 #[test]
 fn what_is_wrong_is_said_before_a_model_is_loaded() {
     let folder = folder();

@@ -26,7 +26,7 @@ pub enum BootstrapError {
     /// The statistic of the data themselves is not defined.
     #[error("the statistic has no value on the data themselves")]
     Undefined,
-    /// Nearly no resample has a value.
+    /// Less than half of the resamples have a value.
     #[error("only {usable} of {resamples} resamples have a value of the statistic")]
     NothingUsable { usable: usize, resamples: usize },
     /// The confidence level is unusable.
@@ -129,7 +129,7 @@ pub fn cluster_bootstrap(
         }
     }
     let mut values: Vec<f64> = outcomes.into_iter().filter_map(value).collect();
-    if values.len() < 2 {
+    if values.len() < 2 || 2 * values.len() < resamples {
         return Err(BootstrapError::NothingUsable { usable: values.len(), resamples });
     }
     values.sort_unstable_by(f64::total_cmp);

@@ -6,7 +6,7 @@ use super::one_intercept::CrossCheck;
 use super::source::Source;
 use anyhow::Context;
 use earnest_stats::analysis::{DefaultModel, default_model};
-use earnest_stats::mixed::{Column, Family, Frame, Terms};
+use earnest_stats::mixed::{Column, Family, Frame, IntegralChoice, Terms};
 
 /// Columns that are conditions where they vary, in this order, if no fixed effects are named.
 const CONDITIONS: [&str; 4] = ["model", "prompt", RUN, "variant"];
@@ -51,7 +51,7 @@ pub(super) fn choose(
     let DefaultModel { data, fit, choice, .. } = model;
     let compared = data.has_one_effect() && fit.is_usable();
     let cross_check = if compared { CrossCheck::Done } else { CrossCheck::NotApplicable };
-    Ok(Fitted { frame, survey, data, fit, choice, cross_check })
+    Ok(Fitted { frame, survey, data, fit, choice, integral: IntegralChoice::Automatic, cross_check })
 }
 
 /// Conditions that the source has.

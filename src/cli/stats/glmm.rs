@@ -97,9 +97,10 @@ impl GlmmArgs {
             (ObjectiveChoice::Lme4, ..) => {
                 anyhow::bail!("--objective lme4 reproduces lme4's default only; leave --nagq out")
             }
-            (_, None, Some(When::Never)) | (_, Some(1), _) => {
-                Integral::Laplace { compared: self.cross_check != Some(When::Never) }
-            }
+            (_, None, Some(When::Never)) | (_, Some(1), _) => Integral::Laplace {
+                compared: self.cross_check != Some(When::Never),
+                always: self.cross_check == Some(When::Always),
+            },
             (_, None, asked) => Integral::Automatic { always: asked.is_some() },
             (_, Some(points), _) => Integral::Quadrature { points },
         })
@@ -123,10 +124,12 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         bootstrap: args.bootstrap,
         seed: args.seed,
         limit: args.formula.formula.is_none(),
+        asked_to_check: args.cross_check.is_some(),
     };
     let given = args.formula.formula.is_some() || args.model.group.is_some();
     if !args.source.runs.is_empty() && !given && !args.needs_one_intercept() {
-        let unused = args.formula.unused();
+        let mut unused = args.formula.unused();
+        unused.extend(args.nagq.map(|_| "--nagq"));
         anyhow::ensure!(
             unused.is_empty(),
             "{} need{} a model; name it by --formula or --group",
@@ -137,6 +140,10 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         let fitted = default_model::choose(&source, args.model.response(), &args.model.fixed, common)?;
         return mixed::report(&args.formula, common, fitted, &args.source.runs, output);
     }
+    anyhow::ensure!(
+        given || !args.model.fixed.is_empty() || args.source.runs.is_empty(),
+        "--objective, --bootstrap and --cross-check need a model; name it, e.g. --group cluster --fixed model,variant"
+    );
     let formula: Formula = match &args.formula.formula {
         Some(text) => text.parse()?,
         None => args.model.formula()?,

@@ -100,6 +100,8 @@ pub(super) struct Common<'a> {
     pub(super) seed: u64,
     /// True for the numbers of the rows that are not predicted perfectly, where outcomes are separated.
     pub(super) limit: bool,
+    /// True if `--cross-check` was given.
+    pub(super) asked_to_check: bool,
 }
 
 /// Integral over the random effects of a binomial model, as asked for.
@@ -112,6 +114,7 @@ pub(super) enum Integral {
     /// Laplace's approximation; compared with quadrature if there is one random effect.
     Laplace {
         compared: bool,
+        always: bool,
     },
     Quadrature {
         points: usize,
@@ -195,6 +198,7 @@ pub(super) struct Fitted {
     pub(super) fit: MixedFit,
     /// Reasons for the formula, if none was given.
     pub(super) choice: Vec<String>,
+    pub(super) integral: IntegralChoice,
     pub(super) cross_check: CrossCheck,
 }
 
@@ -225,10 +229,18 @@ pub(super) fn run(
     let (frame, mut survey) = frame::read_counts(source, &formula.response, &kinds, options)?;
     let data = MixedData::new(formula, &frame, family)
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
+    anyhow::ensure!(
+        !(args.robust && integral == Integral::Lme4),
+        "--robust needs the scores of a smooth likelihood; leave it or --objective lme4 out"
+    );
+    anyhow::ensure!(
+        !common.asked_to_check || data.has_one_effect() && family == Family::Binomial,
+        "--cross-check compares binomial models with one random effect, like (1|group); leave it out"
+    );
     if let Integral::Quadrature { .. } = integral {
         anyhow::ensure!(
             data.has_one_effect() && family == Family::Binomial,
-            "--nagq needs a binomial model with one random intercept, like (1|group), and no other random effect"
+            "--nagq needs a binomial model with one random effect, like one random intercept (1|group)"
         );
     }
     let parameters = data.covariances() + data.columns();
@@ -241,21 +253,26 @@ pub(super) fn run(
         ));
     }
     let with = |integral| fit(&data, &MixedOptions { restricted: !args.ml, integral, ..MixedOptions::default() });
-    let fitted = match integral {
-        Integral::Automatic { always: false } if one_intercept::is_large(&data) => with(IntegralChoice::Laplace)?,
-        Integral::Automatic { .. } => with(IntegralChoice::Automatic)?,
-        Integral::Laplace { .. } => with(IntegralChoice::Laplace)?,
-        Integral::Quadrature { points } => with(IntegralChoice::Quadrature { points })?,
+    let large = one_intercept::is_large(&data);
+    let chosen = match integral {
+        Integral::Automatic { always: false } if large => IntegralChoice::Laplace,
+        Integral::Automatic { .. } | Integral::Lme4 => IntegralChoice::Automatic,
+        Integral::Laplace { .. } => IntegralChoice::Laplace,
+        Integral::Quadrature { points } => IntegralChoice::Quadrature { points },
+    };
+    let mut fitted = match integral {
         Integral::Lme4 => lme4::fit(&data, lme4::Lme4Options::default())?,
+        _ => with(chosen)?,
     };
     let cross_check = match integral {
         _ if !fitted.is_usable() || !data.has_one_effect() || family == Family::Gaussian => CrossCheck::NotApplicable,
-        Integral::Automatic { always: false } if one_intercept::is_large(&data) => CrossCheck::SkippedForSize,
-        Integral::Automatic { .. } | Integral::Laplace { compared: true } => CrossCheck::Done,
-        Integral::Laplace { compared: false } => CrossCheck::SkippedAsAsked,
+        Integral::Laplace { compared: false, .. } => CrossCheck::SkippedAsAsked,
+        Integral::Automatic { always: false } | Integral::Laplace { always: false, .. } if large => {
+            CrossCheck::SkippedForSize
+        }
+        Integral::Automatic { .. } | Integral::Laplace { .. } => CrossCheck::Done,
         Integral::Quadrature { .. } | Integral::Lme4 => CrossCheck::NotApplicable,
     };
-    let mut fitted = fitted;
     if let (Integral::Laplace { .. }, CrossCheck::Done) = (integral, cross_check) {
         fitted.diagnoses.extend(disagreement(&fitted, &with(IntegralChoice::QUADRATURE)?));
     }
@@ -271,7 +288,13 @@ pub(super) fn run(
         }
         _ => robust,
     };
-    report(args, common, Fitted { frame, survey, data, fit, choice: Vec::new(), cross_check }, runs, output)
+    report(
+        args,
+        common,
+        Fitted { frame, survey, data, fit, choice: Vec::new(), integral: chosen, cross_check },
+        runs,
+        output,
+    )
 }
 
 /// Prints a fit and writes the files asked for.
@@ -282,13 +305,24 @@ pub(super) fn report(
     runs: &[String],
     output: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let Fitted { frame, survey, data, fit, choice, cross_check } = fitted;
+    let Fitted { frame, survey, data, fit, choice, integral, cross_check } = fitted;
     let family = data.family();
     let mut notes = survey.notes.clone();
-    let limit = if common.limit { limit(&data, &MixedOptions::default())? } else { None };
-    let separated = matches!(fit.diagnoses.first(), Some(MixedDiagnosis::Separation { .. }));
-    let fit = match &limit {
-        Some(limit) if separated => {
+    let separated = match fit.diagnoses.first() {
+        Some(MixedDiagnosis::Separation { columns, .. }) => Some(columns.clone()),
+        _ => None,
+    };
+    let limit = match &separated {
+        Some(_) if one_intercept::is_one(&data) => limit(&data, &MixedOptions { integral, ..MixedOptions::default() })?,
+        _ => None,
+    };
+    // Numbers of the other rows, if they tell of anything that is not separated.
+    let tells = |limit: &Limit, columns: &[String]| {
+        let mut names = limit.fit.coefficients.iter().filter(|one| one.estimate.is_some()).map(|one| &one.name);
+        names.any(|name| !columns.contains(name))
+    };
+    let fit = match (&limit, &separated) {
+        (Some(limit), Some(columns)) if common.limit && tells(limit, columns) => {
             notes.push(format!(
                 "every number but those of the separated effects is of the {} other rows in {} groups, which are not predicted",
                 limit.fit.rows,
@@ -298,6 +332,9 @@ pub(super) fn report(
         }
         _ => fit,
     };
+    if family == Family::Gaussian && common.ci == IntervalMethod::Profile {
+        notes.push("profile intervals are for binomial models, so these are Wald's".to_owned());
+    }
     let mut missing = Vec::new();
     let intervals = intervals(&data, &fit, limit.as_ref(), common, &mut missing)?;
     let one_intercept = one_intercept::of(&data, &frame, &fit, limit.as_ref(), common, missing, cross_check)?;
@@ -312,15 +349,25 @@ pub(super) fn report(
         }
     }
     let drop: &[String] = if args.drop.iter().any(|name| name == "all") { &[] } else { &args.drop };
-    let tests = if args.drop.is_empty() { Vec::new() } else { term_tests(data.formula(), &frame, family, drop)? };
+    let tests = match args.drop.is_empty() {
+        true => Vec::new(),
+        false => or_note(term_tests(data.formula(), &frame, &fit, drop), "likelihood-ratio tests", &mut notes)?,
+    };
     let contrasts = match &args.contrast[..] {
         [] => Vec::new(),
         wanted => {
             let wanted = wanted.iter().map(|text| contrast(text)).collect::<anyhow::Result<Vec<_>>>()?;
-            contrasts(&fit, &wanted, common.level)?
+            or_note(contrasts(&fit, &wanted, common.level), "contrasts", &mut notes)?
         }
     };
-    let (penalised, penalised_intervals) = if separated { penalised(&data, common.level)? } else { (None, Vec::new()) };
+    let predicted = match &args.predictions {
+        None => None,
+        Some(path) => Some((path, or_note(predictions(&data, &fit), "predictions", &mut notes)?)),
+    };
+    let (penalised, penalised_intervals) = match &separated {
+        Some(columns) => penalised(&data, columns, integral, common.level)?,
+        None => (None, Vec::new()),
+    };
     if fit.errors == Errors::Robust {
         let trusting = [
             ("profile intervals", common.ci == IntervalMethod::Profile),
@@ -330,7 +377,7 @@ pub(super) fn report(
             format!("{name} trust the random effects, which the scatter between groups does not bear out; use the robust intervals and p values")
         }));
     }
-    let shown = penalised.as_ref().unwrap_or(&fit);
+    let shown = penalised.as_ref().filter(|_| !fit.is_usable()).unwrap_or(&fit);
     let report = MixedReport {
         formula: data.formula().to_string(),
         family,
@@ -355,9 +402,9 @@ pub(super) fn report(
         fit: &fit,
         one_intercept,
     };
-    if let Some(path) = &args.predictions {
+    if let Some((path, rows)) = predicted.filter(|(_, rows)| !rows.is_empty()) {
         let names = data.formula().variables().into_iter().map(str::to_owned).collect::<Vec<_>>();
-        write_predictions(path, &names, &predictions(&data, &fit)?)?;
+        write_predictions(path, &names, &rows)?;
     }
     if let Some(path) = &args.plot {
         anyhow::ensure!(family == Family::Binomial, "--plot draws odds ratios, which a gaussian model has not");
@@ -372,15 +419,28 @@ pub(super) fn report(
     Ok(if fit.is_usable() { Exit::Success } else { Exit::FailedSamples })
 }
 
-/// The fit of separated data with a prior on what separates them, and its intervals; none where that is refused too.
-fn penalised(data: &MixedData, level: f64) -> anyhow::Result<(Option<MixedFit>, Vec<Option<Interval>>)> {
-    let mut found = fit(data, &MixedOptions { penalised: true, ..MixedOptions::default() })?;
+/// What was made, or nothing and a note with the reason where the fit has no estimates for it.
+fn or_note<T>(made: Result<Vec<T>, MixedError>, what: &str, notes: &mut Vec<String>) -> anyhow::Result<Vec<T>> {
+    match made {
+        Err(error @ MixedError::NotEstimated { .. }) => {
+            notes.push(format!("no {what}: {error}"));
+            Ok(Vec::new())
+        }
+        made => Ok(made?),
+    }
+}
+
+/// The fit of separated data with a prior on the columns that separate them, and its intervals; none where that is refused too.
+fn penalised(
+    data: &MixedData,
+    columns: &[String],
+    integral: IntegralChoice,
+    level: f64,
+) -> anyhow::Result<(Option<MixedFit>, Vec<Option<Interval>>)> {
+    let mut found = fit(data, &MixedOptions { penalised: true, integral, ..MixedOptions::default() })?;
     if !found.is_usable() {
         return Ok((None, Vec::new()));
     }
-    let MixedDiagnosis::Separation { columns, .. } = fit(data, &MixedOptions::default())?.diagnoses.remove(0) else {
-        return Ok((None, Vec::new()));
-    };
     let mut intervals = Vec::new();
     for index in 0..found.coefficients.len() {
         let one = &found.coefficients[index];
@@ -412,8 +472,9 @@ fn intervals(
     missing: &mut Vec<one_intercept::MissingInterval>,
 ) -> anyhow::Result<Vec<Option<Interval>>> {
     let mut interval = |one: &MixedCoefficient| -> anyhow::Result<Option<Interval>> {
-        let by_profile =
-            one.standard_error.is_none() || common.ci == IntervalMethod::Profile && fit.errors == Errors::Model;
+        let binomial = data.family() == Family::Binomial;
+        let asked = binomial && common.ci == IntervalMethod::Profile && fit.errors == Errors::Model;
+        let by_profile = one.standard_error.is_none() || asked;
         if by_profile && one_intercept::is_one(data) {
             return Ok(one_intercept::profile(data, fit, limit, &one.name, common.level, missing));
         }
@@ -490,7 +551,10 @@ fn plot(report: &MixedReport<'_>) -> earnest_eval::report::plot::Figure {
             low,
             high,
             significant: low > 1.0 || high < 1.0,
-            problem: one.estimate.is_none().then(|| "separated".to_owned()),
+            problem: one
+                .estimate
+                .is_none()
+                .then(|| report.fit.diagnoses.first().map_or("no estimate", MixedDiagnosis::word).to_owned()),
             series: 0,
         }
     };

@@ -177,6 +177,10 @@ fn one_intercept(one: &OneIntercept, fitted: &MixedFit, output: &mut dyn Write) 
             "  resamples: {} clean, {} singular, {} not converged, {} without an estimate",
             counts.clean, counts.singular, counts.not_converged, counts.failed
         )?;
+        let lost = counts.not_converged + counts.failed;
+        if 20 * lost > lost + counts.clean + counts.singular {
+            writeln!(output, "  warning: resamples without a value are left out, which makes the error too small")?;
+        }
     }
     Ok(())
 }

@@ -145,7 +145,8 @@ pub(super) fn of(
         random_sd_interval,
         no_interval,
         cross_check,
-        variance_test: variance_test(of_rows, its_fit).ok(),
+        // A fit without numbers has no test either.
+        variance_test: found.is_usable().then(|| variance_test(of_rows, its_fit).ok()).flatten(),
         bootstrap,
     }))
 }

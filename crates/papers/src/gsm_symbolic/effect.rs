@@ -2,8 +2,8 @@
 use serde::Serialize;
 
 use earnest_stats::mixed::{
-    IntegralChoice, MixedCoefficient, MixedData, MixedDiagnosis, MixedError, MixedFit, MixedOptions, disagreement, fit,
-    lme4,
+    IntegralChoice, Method, MixedCoefficient, MixedData, MixedDiagnosis, MixedError, MixedFit, MixedOptions,
+    disagreement, fit, lme4, unrefused,
 };
 
 /// The multiple of the standard error in the study's intervals.

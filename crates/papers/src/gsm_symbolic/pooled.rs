@@ -148,7 +148,11 @@ impl Pooled {
                 _ if model.difference < 0.0 => "variants are right less often",
                 _ => "variants are right more often",
             };
-            let holm = if self.models.len() > 1 { format!(", after Holm {}", p_decimals(model.p_holm, 3)) } else { String::new() };
+            let holm = if self.models.len() > 1 {
+                format!(", after Holm {}", p_decimals(model.p_holm, 3))
+            } else {
+                String::new()
+            };
             format!(
                 "{}: {verdict} ({} of {} originals, {} of {} variants, p {}{holm})",
                 model.model,

@@ -1,6 +1,7 @@
 //! Cells of a binomial model, by group.
 use std::collections::HashMap;
 
+use super::MixedError;
 use super::data::MixedData;
 use super::design::Values;
 
@@ -41,7 +42,10 @@ impl Cells {
 
     /// The cells of a model with one grouping factor: groups in order of appearance, cells of a group by their values in the caller's
     /// columns. Columns but the intercept have their standard deviations as units, which are the second result.
-    pub(super) fn by_group(data: &MixedData) -> (Cells, Vec<f64>) {
+    ///
+    /// # Errors
+    /// If the data lack a column of their formula.
+    pub(super) fn by_group(data: &MixedData) -> Result<(Cells, Vec<f64>), MixedError> {
         let (columns, rows) = (data.columns(), data.rows as f64);
         let grouping = &data.groupings[0];
         let mut order: Vec<Option<usize>> = vec![None; grouping.levels.len()];
@@ -52,10 +56,8 @@ impl Cells {
                 next - 1
             });
         }
-        let values = Values::of(&data.frame, &data.formula.fixed).ok();
-        let of = |cell: usize, column: usize| {
-            values.as_ref().map_or(f64::NAN, |values| values.value(&data.columns[column], cell, None))
-        };
+        let values = Values::of(&data.frame, &data.formula.fixed)?;
+        let of = |cell: usize, column: usize| values.value(&data.columns[column], cell, None);
         let rank = |cell: usize| order[grouping.of_cell[cell] as usize];
         let mut cells: Vec<usize> = (0..data.cells()).collect();
         cells.sort_by(|&left, &right| {
@@ -84,7 +86,7 @@ impl Cells {
             successes: cells.iter().map(|&cell| data.total[cell]).collect(),
             trials: cells.iter().map(|&cell| data.weight[cell]).collect(),
         };
-        (found, units)
+        Ok((found, units))
     }
 
     pub(super) fn len(&self) -> usize {

@@ -3,10 +3,10 @@ use serde::Serialize;
 
 use super::MixedError;
 use super::data::{Family, MixedData};
-use super::fit::{MixedOptions, fit};
+use super::fit::{IntegralChoice, MixedOptions, fit};
 use super::formula::Formula;
 use super::frame::Frame;
-use super::result::MixedFit;
+use super::result::{Method, MixedFit};
 use crate::distribution::chi_squared_upper;
 use crate::multiplicity::{benjamini_hochberg, holm};
 
@@ -19,15 +19,23 @@ pub struct TermTest {
     pub p: f64,
 }
 
-/// Tests of fixed effects against the model without them, both by maximum likelihood. Without names, of every term that no
-/// interaction of the model contains.
+/// Tests of fixed effects against the model without them, both by maximum likelihood and by the integral of `fitted`, because likelihoods by
+/// different integrals cannot be compared. Without names, of every term that no interaction of the model contains.
 pub fn term_tests(
     formula: &Formula,
     frame: &Frame,
-    family: Family,
+    fitted: &MixedFit,
     names: &[String],
 ) -> Result<Vec<TermTest>, MixedError> {
-    let options = MixedOptions { restricted: false, ..MixedOptions::default() };
+    let integral = match fitted.method {
+        Method::Quadrature => IntegralChoice::Quadrature { points: fitted.points },
+        Method::Lme4 => {
+            let reason = "likelihood-ratio tests need a smooth likelihood; fit with the converged objective".to_owned();
+            return Err(MixedError::NotEstimated { reason });
+        }
+        _ => IntegralChoice::Laplace,
+    };
+    let (family, options) = (fitted.family, MixedOptions { restricted: false, integral, ..MixedOptions::default() });
     let terms = &formula.fixed.terms;
     let contained = |term: &Vec<usize>| {
         terms.iter().any(|other| other.len() > term.len() && term.iter().all(|index| other.contains(index)))
@@ -111,12 +119,12 @@ pub fn contrasts(
     for (name, weights) in wanted {
         let mut row = vec![0.0; beta.len()];
         for (coefficient, weight) in weights {
-            let place = fit.coefficients.iter().position(|one| one.name == *coefficient);
-            let place = place.ok_or_else(|| MixedError::NoParameter {
+            let slot = fit.coefficients.iter().position(|one| one.name == *coefficient);
+            let slot = slot.ok_or_else(|| MixedError::NoParameter {
                 name: coefficient.clone(),
                 present: fit.coefficients.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "),
             })?;
-            row[place] += weight;
+            row[slot] += weight;
         }
         if row.iter().all(|weight| *weight == 0.0) {
             return Err(MixedError::NotEstimated { reason: format!("the contrast {name} has no weight but 0") });

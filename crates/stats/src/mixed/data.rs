@@ -17,7 +17,7 @@ pub enum Family {
     Gaussian,
 }
 
-/// Beyond, squares of a column's values are no numbers.
+/// Largest value of a column: squares of larger ones are no numbers.
 const LARGEST_VALUE: f64 = 1e100;
 
 /// A model's data. Rows that agree in every column of the formula but the response are one cell, which does not change the
@@ -110,6 +110,7 @@ impl MixedData {
         let effects = formula.random.iter().flat_map(|term| &term.effects.variables);
         for name in formula.fixed.variables.iter().chain(effects) {
             design::check_varies(name, frame.column(name)?)?;
+            design::check_scale(name, frame.column(name)?)?;
         }
         let (cell_of, first) = cells(formula, frame)?;
         let cells = first.len();
@@ -223,8 +224,8 @@ impl MixedData {
             for (block, before) in grouping.blocks.iter_mut().zip(&old.blocks) {
                 let Some(order) = orders.next() else { continue };
                 block.columns = order.iter().map(|&column| before.columns[column].clone()).collect();
-                for (place, &column) in order.iter().enumerate() {
-                    let (new, from) = (block.start + place, block.start + column);
+                for (slot, &column) in order.iter().enumerate() {
+                    let (new, from) = (block.start + slot, block.start + column);
                     grouping.scale[new] = old.scale[from];
                     for cell in 0..self.weight.len() {
                         grouping.design[cell * old.width + new] = old.design[cell * old.width + from];
@@ -353,8 +354,8 @@ fn groupings(
     let mut empty = Vec::new();
     for (term, random) in formula.random.iter().enumerate() {
         let name = random.group_name();
-        let place = match found.iter().position(|grouping| grouping.name == name) {
-            Some(place) => place,
+        let slot = match found.iter().position(|grouping| grouping.name == name) {
+            Some(slot) => slot,
             None => {
                 let labels = group(frame, &random.group)?;
                 match labels.levels.len() {
@@ -374,16 +375,16 @@ fn groupings(
         columns.retain(|column| {
             let has_values = (0..frame.rows()).any(|row| values.value(column, row, None) != 0.0);
             if !has_values {
-                empty.push(format!("{} by {}", column.name, found[place].name));
+                empty.push(format!("{} by {}", column.name, found[slot].name));
             }
             has_values
         });
         if columns.is_empty() {
-            return Err(MixedError::EmptyEffect { group: found[place].name.clone() });
+            return Err(MixedError::EmptyEffect { group: found[slot].name.clone() });
         }
-        let start = found[place].width;
-        found[place].width += columns.len();
-        found[place].blocks.push(Block { term, columns, start, independent: random.independent });
+        let start = found[slot].width;
+        found[slot].width += columns.len();
+        found[slot].blocks.push(Block { term, columns, start, independent: random.independent });
     }
     found.sort_by_key(|grouping| std::cmp::Reverse(grouping.levels.len()));
     for grouping in &mut found {
@@ -393,14 +394,14 @@ fn groupings(
         for block in &grouping.blocks {
             let values = Values::of(frame, &formula.random[block.term].effects)?;
             for (index, column) in block.columns.iter().enumerate() {
-                let place = block.start + index;
+                let slot = block.start + index;
                 let of = |cell: usize| values.value(column, cell, None);
                 let squares: f64 = (0..cells).map(|cell| weight[cell] * of(cell).powi(2)).sum();
                 // Indicators keep their unit: only numbers have scales of their own.
                 let is_number = column.pieces.iter().any(|piece| matches!(piece, design::Piece::Number { .. }));
                 let scale = if is_number && squares > 0.0 { (squares / rows as f64).sqrt() } else { 1.0 };
-                grouping.scale[place] = scale;
-                (0..cells).for_each(|cell| grouping.design[cell * grouping.width + place] = of(cell) / scale);
+                grouping.scale[slot] = scale;
+                (0..cells).for_each(|cell| grouping.design[cell * grouping.width + slot] = of(cell) / scale);
             }
         }
     }

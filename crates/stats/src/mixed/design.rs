@@ -107,6 +107,10 @@ pub(super) fn columns(terms: &Terms, frame: &Frame) -> Result<Vec<DesignColumn>,
         }
         found.extend(parts.into_iter().map(|(name, pieces)| DesignColumn { name, pieces, term: Some(index) }));
     }
+    let mut names = std::collections::HashSet::new();
+    if let Some(twice) = found.iter().find(|column| !names.insert(&column.name)) {
+        return Err(MixedError::Twice { column: twice.name.clone() });
+    }
     if found.len() > MOST_COLUMNS {
         return Err(MixedError::ManyColumns { term: shortened(&terms.to_string()), most: MOST_COLUMNS });
     }
@@ -124,6 +128,31 @@ fn shortened(text: &str) -> String {
 fn needs_all(terms: &Terms, index: usize, variable: usize) -> bool {
     let rest: Vec<usize> = terms.terms[index].iter().copied().filter(|other| *other != variable).collect();
     !rest.is_empty() && !terms.terms[..index].iter().any(|earlier| rest.iter().all(|other| earlier.contains(other)))
+}
+
+/// Range of a column over that without its most extreme value beyond which the others are one value to the last digit.
+const FARTHEST: f64 = 1e7;
+
+/// Refuses a column of numbers of which one is so far from all others that these cannot be told apart.
+pub(super) fn check_scale(name: &str, column: &Column) -> Result<(), MixedError> {
+    let Column::Number(values) = column else { return Ok(()) };
+    let of = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+    };
+    let (low, high) = of(&mut values.iter().copied());
+    for extreme in [low, high] {
+        let (rest_low, rest_high) = of(&mut values.iter().copied().filter(|value| *value != extreme));
+        let rest = rest_high - rest_low;
+        if rest > 0.0 && high - low > FARTHEST * rest {
+            return Err(MixedError::FarValue {
+                column: name.to_owned(),
+                value: extreme,
+                low: rest_low,
+                high: rest_high,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a column that has one value.

@@ -64,6 +64,8 @@ pub enum MixedDiagnosis {
     NoQuadrature,
     /// Laplace's approximation was asked for, and quadrature differs by more than a tenth of a standard error or of the random deviation.
     ApproximationsDisagree(Disagreement),
+    /// Quadrature with so few points that more change -2 log L.
+    FewPoints { points: usize, change: f64 },
     /// Standard errors below 0.01 or equal across coefficients: finite differences straddle a jump of lme4's objective, and the errors mean
     /// nothing (specification of the GSM-Symbolic study, section 6.1).
     DegenerateErrors { standard_error: f64, jump: f64 },
@@ -107,6 +109,7 @@ impl MixedDiagnosis {
             MixedDiagnosis::PoorLaplace { .. } => "poor-laplace",
             MixedDiagnosis::NoQuadrature => "no-quadrature",
             MixedDiagnosis::ApproximationsDisagree(_) => "approximations-disagree",
+            MixedDiagnosis::FewPoints { .. } => "few-points",
             MixedDiagnosis::DegenerateErrors { .. } => "degenerate-errors",
         }
     }
@@ -230,6 +233,11 @@ impl std::fmt::Display for MixedDiagnosis {
                 "by Laplace's approximation, because quadrature found no maximum; with few answers a group effects come out too small",
             ),
             MixedDiagnosis::ApproximationsDisagree(found) => write!(f, "{found}"),
+            MixedDiagnosis::FewPoints { points, change } => write!(
+                f,
+                "too few points: the variance is so large that more than {points} points change -2 log L by {change:.2}; leave the number of \
+                 points out, which takes as many as are needed"
+            ),
             MixedDiagnosis::DegenerateErrors { standard_error, jump } => write!(
                 f,
                 "degenerate standard errors ({standard_error:.2e}): the objective jumps by about {jump:.3} at the reported optimum, an \

@@ -28,6 +28,12 @@ pub enum MixedError {
     /// A value's square is no number.
     #[error("column `{column}` holds {value:e}: values beyond 1e100 cannot be fitted; use another unit")]
     TooLarge { column: String, value: f64 },
+    /// One value is far from all others.
+    #[error(
+        "column `{column}` holds {value:e} beside values from {low} to {high}, which cannot be told apart at that scale; correct the value, or take a \
+         logarithm"
+    )]
+    FarValue { column: String, value: f64, low: f64, high: f64 },
     /// A response is neither 0 nor 1.
     #[error("row {row}: `{column}` is {value}, expected 0 or 1; for a measured response take --family gaussian")]
     NotBinary { column: String, row: usize, value: f64 },
@@ -53,7 +59,10 @@ pub enum MixedError {
     #[error("`{term}` makes more than {most} columns; leave out an interaction or merge levels")]
     ManyColumns { term: String, most: usize },
     /// A grouping factor with one group.
-    #[error("`{group}` is the same in every row, so nothing can vary between its groups; leave the term out")]
+    #[error(
+        "`{group}` is the same in every row, so nothing can vary between its groups; leave the term out if there are \
+             others, or test a difference without a model"
+    )]
     OneGroup { group: String },
     /// A grouping factor with a group for every row.
     #[error(

@@ -9,7 +9,7 @@ use super::optimum::{best, by_pivots, without_effect};
 use super::quadrature::{POINTS, Quadrature};
 use super::refusal::refusals;
 use super::result::{Method, MixedCoefficient, MixedFit};
-use super::rule::LARGEST_POINTS;
+use super::rule::{FINE_POINTS, LARGEST_POINTS};
 use super::separated::{all_or_nothing, separation};
 use super::summary::{self, Summary};
 
@@ -33,8 +33,8 @@ impl Default for MixedOptions {
 /// Integration over the random effects of a binomial model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegralChoice {
-    /// Laplace's approximation, as lme4 by default; quadrature instead where there is one random effect a group of one grouping factor and
-    /// both differ.
+    /// Laplace's approximation, as lme4 by default; quadrature instead, with 25 points or, where these are too few, by a trapezoidal rule of 401, where there is one random effect a
+    /// group of one grouping factor and both differ.
     Automatic,
     /// Laplace's approximation, as lme4 by default. With few answers a group it is poor.
     Laplace,
@@ -52,6 +52,9 @@ impl IntegralChoice {
 /// reported.
 const AGREES: f64 = 0.05;
 const DEVIATION_AGREES: f64 = 0.1;
+
+/// Change of -2 log L by the finest rule from which a quadrature has too few points.
+const SAME: f64 = 0.01;
 
 /// Answers of a group below which Laplace's approximation is poor.
 const FEW_ANSWERS: f64 = 4.0;
@@ -74,7 +77,7 @@ pub fn fit(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedEr
 /// Fits a model, and keeps the numbers of a fit that is to be refused: for those who look for a simpler one, and for comparisons of engines.
 pub fn unrefused(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
     if let IntegralChoice::Quadrature { points } = options.integral
-        && (points > LARGEST_POINTS || points % 2 == 0)
+        && (points > LARGEST_POINTS && points != FINE_POINTS || points % 2 == 0)
     {
         return Err(MixedError::Points { points, largest: LARGEST_POINTS });
     }
@@ -99,15 +102,22 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
             return Ok(summary::without_estimates(data, Method::Laplace, separated.diagnosis(data)));
         }
         units = separated.units(data);
-    } else if let Some(diagnosis) = all_or_nothing(data) {
+    } else if let Some(diagnosis) = all_or_nothing(data)? {
         return Ok(summary::without_estimates(data, Method::Laplace, diagnosis));
     }
     let laplace = || by_integral(data, layout, &units, 1);
     match options.integral {
-        IntegralChoice::Quadrature { points } if data.has_one_effect() => by_integral(data, layout, &units, points),
+        IntegralChoice::Quadrature { points } if data.has_one_effect() => {
+            let mut fit = by_integral(data, layout, &units, points)?;
+            let change = change_by_points(data, layout, &fit);
+            if points > 1 && change > SAME {
+                fit.diagnoses.push(MixedDiagnosis::FewPoints { points, change });
+            }
+            Ok(fit)
+        }
         IntegralChoice::Automatic if data.has_one_effect() => {
             let mut laplace = laplace()?;
-            match by_integral(data, layout, &units, POINTS) {
+            match by_enough_points(data, layout, &units) {
                 Ok(quadrature) if quadrature.converged => {
                     return Ok(if agree(&laplace, &quadrature) { laplace } else { quadrature });
                 }
@@ -122,6 +132,23 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
             Ok(laplace)
         }
     }
+}
+
+/// The fit by quadrature with 25 points, or by the finest rule where these are too few.
+fn by_enough_points(data: &MixedData, layout: &Layout, units: &[f64]) -> Result<MixedFit, MixedError> {
+    let fit = by_integral(data, layout, units, POINTS)?;
+    if change_by_points(data, layout, &fit) <= SAME {
+        return Ok(fit);
+    }
+    by_integral(data, layout, units, FINE_POINTS)
+}
+
+/// Change of -2 log L at a fit by the finest rule.
+fn change_by_points(data: &MixedData, layout: &Layout, fit: &MixedFit) -> f64 {
+    let mut finer = Quadrature::new(data, layout, FINE_POINTS);
+    finer.laplace.units = fit.units.clone();
+    let values = finer.evaluate(&fit.at, None).zip(fit.minus_two_log_likelihood);
+    values.map_or(f64::INFINITY, |(finer, value)| (finer - value).abs())
 }
 
 /// Distance of Laplace's approximation from a quadrature of the same model, if it is more than a tenth of a standard error in a coefficient or

@@ -88,6 +88,11 @@ pub fn marginal(
             reason: "the model has no finite estimates, so no marginal effects".into(),
         });
     };
+    if data.family == Family::Binomial && fit.joint.is_empty() {
+        return Err(MixedError::NotEstimated {
+            reason: "the fit has no covariance, so marginal effects have no errors".into(),
+        });
+    }
     let levels: Vec<(String, Option<u32>)> = match factor {
         None => vec![("(all rows)".to_owned(), None)],
         Some(name) => match data.frame.column(name)? {
@@ -174,7 +179,7 @@ fn inestimable(data: &MixedData, changed: Option<(&str, u32)>) -> Result<Option<
     let Some((name, level)) = changed.filter(|_| !data.aliased.is_empty()) else { return Ok(None) };
     let values = Values::of(&data.frame, &data.formula.fixed)?;
     let variables = &data.formula.fixed.variables;
-    let own = variables.iter().position(|known| known == name).map(|place| (place, level));
+    let own = variables.iter().position(|known| known == name).map(|slot| (slot, level));
     let row = |cell: usize, changed| -> Vec<f64> {
         data.columns.iter().map(|column| values.value(column, cell, changed)).collect()
     };
@@ -231,15 +236,15 @@ fn averaged(
     let count = theta.len();
     let factors = theta.factors(&fit.at[..count]);
     let fixed = Values::of(&data.frame, &data.formula.fixed)?;
-    let place = |variables: &[String]| {
+    let slot = |variables: &[String]| {
         changed.and_then(|(name, level)| Some((variables.iter().position(|known| known == name)?, level)))
     };
-    let own = place(&data.formula.fixed.variables);
+    let own = slot(&data.formula.fixed.variables);
     let mut random = Vec::new();
     for grouping in &data.groupings {
         for block in &grouping.blocks {
             let effects = &data.formula.random[block.term].effects;
-            random.push((grouping, block, Values::of(&data.frame, effects)?, place(&effects.variables)));
+            random.push((grouping, block, Values::of(&data.frame, effects)?, slot(&effects.variables)));
         }
     }
     // Rows of equal columns are one.
@@ -256,11 +261,11 @@ fn averaged(
             );
         }
         let key = x.iter().chain(&z).map(|value| value.to_bits()).collect();
-        let place = *index_of.entry(key).or_insert(different.len());
-        if place == different.len() {
+        let slot = *index_of.entry(key).or_insert(different.len());
+        if slot == different.len() {
             different.push((0.0, x, z));
         }
-        different[place].0 += data.weight[cell];
+        different[slot].0 += data.weight[cell];
     }
     let rule = Rule::new(if different.len() > MANY { FEWER_NODES } else { NODES });
     let weights: Vec<f64> =
@@ -275,7 +280,7 @@ fn averaged(
             found.slope[count..].iter_mut().zip(x).for_each(|(slope, x)| *slope += share * x);
             continue;
         }
-        // Lambda' z, by place of the random effects' columns.
+        // Lambda' z, by slot of the random effects' columns.
         let mut carried: Vec<(usize, usize, f64, f64)> = Vec::new();
         let mut at = 0;
         for (grouping, block, ..) in &random {
@@ -284,9 +289,9 @@ fn averaged(
             let own = &z[at..at + size];
             at += size;
             for (column, value) in own.iter().enumerate() {
-                let place = block.start + column;
-                let lambda = |row: usize| factors[factor][(block.start + row) * grouping.width + place];
-                carried.push((factor, place, own.iter().enumerate().map(|(row, z)| lambda(row) * z).sum(), *value));
+                let slot = block.start + column;
+                let lambda = |row: usize| factors[factor][(block.start + row) * grouping.width + slot];
+                carried.push((factor, slot, own.iter().enumerate().map(|(row, z)| lambda(row) * z).sum(), *value));
             }
         }
         let variance: f64 = carried.iter().map(|(_, _, carried, _)| carried * carried).sum();
@@ -303,7 +308,7 @@ fn averaged(
         found.mean += share * mean;
         found.slope[count..].iter_mut().zip(x).for_each(|(slope, x)| *slope += share * first * x);
         for (index, entry) in theta.entries.iter().enumerate() {
-            let of = |place: usize| carried.iter().find(|one| (one.0, one.1) == (entry.factor, place));
+            let of = |slot: usize| carried.iter().find(|one| (one.0, one.1) == (entry.factor, slot));
             if let (Some((.., z)), Some((_, _, carried, _))) = (of(entry.row), of(entry.column)) {
                 found.slope[index] += share * second * z * carried;
             }

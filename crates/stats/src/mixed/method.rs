@@ -1,9 +1,13 @@
 //! A paragraph on the model for a paper's method section.
 use super::data::{Family, MixedData};
 use super::result::{Method, MixedFit};
+use super::rule::FINE_POINTS;
 
 /// Sentences that say how a model was fitted, with its numbers.
 pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> String {
+    if let Some(reason) = fit.refusal() {
+        return format!("The model {} has no estimates: {reason}.", fit.formula);
+    }
     let level = (confidence * 1e4).round() / 1e2;
     let groups: Vec<String> = data
         .groupings
@@ -18,6 +22,9 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
         Method::Laplace => {
             "by maximum likelihood, the random effects integrated out by Laplace's approximation".to_owned()
         }
+        Method::Quadrature if fit.points == FINE_POINTS => format!(
+            "by maximum likelihood, the random effects integrated out by an adaptive trapezoidal rule of {FINE_POINTS} points"
+        ),
         Method::Quadrature => format!(
             "by maximum likelihood, the random effects integrated out by adaptive Gauss-Hermite quadrature with {} points",
             fit.points
@@ -26,9 +33,12 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
         Method::MaximumLikelihood => "by maximum likelihood".to_owned(),
         Method::Restricted => "by restricted maximum likelihood (REML)".to_owned(),
     };
+    let search = match fit.method {
+        Method::Lme4 => "",
+        _ => ", with analytic gradients until a further Newton step would lower the deviance by less than 1e-8",
+    };
     let mut text = format!(
-        "We fitted {kind} to {} {} ({}), {}, {how}, with analytic gradients until a further Newton step would lower \
-         the deviance by less than 1e-8 (earnest {}).",
+        "We fitted {kind} to {} {} ({}), {}, {how}{search} (earnest {}).",
         fit.rows,
         if data.family == Family::Binomial { "answers" } else { "values" },
         groups.join(", "),
@@ -52,6 +62,7 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
             " Marginal effects are probabilities averaged over the rows and over the random effects of new groups (Gauss-Hermite \
              quadrature), with delta-method intervals."
         }
+        Family::Binomial if fit.method == Method::Lme4 => " Standard errors come from finite differences of that objective.",
         Family::Binomial => {
             " Standard errors come from the Hessian of the deviance in all parameters; marginal effects are probabilities \
              averaged over the rows and over the random effects of new groups (Gauss-Hermite quadrature), with \
@@ -60,7 +71,7 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
         Family::Gaussian => " Standard errors are conditional on the estimated variances.",
     });
     text.push_str(&format!(" Intervals are {level} % Wald intervals unless profile likelihood is named; p values are two-sided, and those of \
-                            pairwise comparisons are adjusted by Holm's method."));
+                            pairwise comparisons are adjusted by Holm's method and by Benjamini and Hochberg's."));
     if fit.singular {
         text.push_str(" The estimated covariance of the random effects is singular.");
     }

@@ -1,4 +1,5 @@
-//! Mixed models from formulas: any number of random effects, binomial (Laplace) and linear (ML, REML).
+//! Mixed models from formulas: any number of random effects; binomial by Laplace's approximation, by quadrature or as lme4 does by default, and
+//! linear by ML or REML.
 //!
 //! ```
 //! use earnest_stats::mixed::{Family, Formula, Frame, MixedData, MixedOptions, fit};

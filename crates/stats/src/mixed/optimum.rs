@@ -292,14 +292,14 @@ fn escape<C: Mixed>(criterion: &mut C, theta: &Theta, found: &mut Minimum, free:
             })
             .collect();
         let mut curvature = Matrix::zeros(own.len());
-        for (row, &place) in own.iter().enumerate() {
+        for (row, &slot) in own.iter().enumerate() {
             let mut at = found.at.clone();
-            at[place] = STEP;
+            at[slot] = STEP;
             found.evaluations += 1;
             if criterion.evaluate(&at, Some(&mut gradient)).is_none() {
                 return false;
             }
-            own.iter().enumerate().for_each(|(other, &place)| curvature.set(row, other, gradient[place] / STEP));
+            own.iter().enumerate().for_each(|(other, &slot)| curvature.set(row, other, gradient[slot] / STEP));
         }
         curvature.symmetrise();
         let (values, vectors) = curvature.eigen();
@@ -310,7 +310,7 @@ fn escape<C: Mixed>(criterion: &mut C, theta: &Theta, found: &mut Minimum, free:
             continue;
         }
         let mut start = found.at.clone();
-        own.iter().enumerate().for_each(|(row, &place)| start[place] = 0.1 * vectors.get(row, lowest));
+        own.iter().enumerate().for_each(|(row, &slot)| start[slot] = 0.1 * vectors.get(row, lowest));
         let Some((_, inverse)) = criterion.start(STARTS[0]) else { continue };
         let Some(tried) = minimise(criterion, &start, &vec![true; start.len()], &inverse) else { continue };
         let evaluations = found.evaluations + tried.evaluations;

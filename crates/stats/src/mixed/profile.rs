@@ -22,6 +22,9 @@ const CLOSE: f64 = 1e-5;
 const EXACT: f64 = 1e-7;
 const MOST_HALVINGS: usize = 100;
 
+/// Deviation, and guess of its variance, from which a search leaves the border.
+const AWAY: f64 = 0.1;
+
 /// A -2 log L that is lower than the fit's by more than this is another minimum.
 pub(super) const BETTER: f64 = 1e-5;
 
@@ -205,14 +208,24 @@ impl<'c, C: Mixed> Profile<'c, C> {
                 fit.covariance.iter().zip(&caller).map(|(line, weight)| weight * dot(line, &caller)).sum();
             inverse.set(count + offset, count + offset, 0.5 * variance);
         }
-        let mut free: Vec<bool> = theta.on_border(&fit.at[..count]).iter().map(|border| !border).collect();
-        free.resize(start.len(), true);
+        // Where the fit has no variation, the best for another value of the coefficient may have some.
+        let free = vec![true; start.len()];
+        for index in
+            theta.on_border(&fit.at[..count]).iter().enumerate().filter_map(|(index, border)| border.then_some(index))
+        {
+            inverse.set(index, index, AWAY);
+        }
         Ok(Profile { held, start, free, inverse, estimate, error, lowest })
     }
 
     /// The criterion's best with the coefficient at a value, over the minimum; a search from a point, which it moves to the best.
     fn ratio_from(&mut self, at: &mut Vec<f64>, value: f64) -> Result<f64, MixedError> {
         self.held.value = value;
+        // The criterion is even in a deviation, so that a search that begins at 0 stays there.
+        let theta = self.held.inner.theta();
+        let small: Vec<usize> =
+            (0..theta.len()).filter(|&index| theta.is_diagonal(index) && at[index].abs() < AWAY).collect();
+        small.into_iter().for_each(|index| at[index] = AWAY);
         let found = minimise(&mut self.held, at, &self.free, &self.inverse);
         let found = found.ok_or_else(|| missing("the profile cannot be computed"))?;
         at.clone_from(&found.at);

@@ -94,7 +94,7 @@ impl<'d> Quadrature<'d> {
                 None => patterns.push(Pattern { groups: vec![first], cells, mode: 0.0 }),
             }
         }
-        Quadrature { laplace: Laplace::new(data, layout), rule: Rule::new(points), patterns }
+        Quadrature { laplace: Laplace::new(data, layout), rule: Rule::of(points), patterns }
     }
 }
 
@@ -328,6 +328,23 @@ mod tests {
         let laplace = MixedOptions { integral: IntegralChoice::Laplace, ..MixedOptions::default() };
         let laplace = fit(&data, &laplace).unwrap().coefficient("runb").unwrap().estimate.unwrap();
         assert!(laplace.exp() < 2.4, "{}", laplace.exp());
+    }
+
+    /// Questions that are nearly always both right or both wrong need more than 25 points. The saturated model's -2 log L bounds that of the
+    /// fit, and its odds ratio is that of the discordant pairs.
+    #[test]
+    fn large_deviations_get_the_points_that_they_need() {
+        for counts in [[300.0, 200.0, 9.0, 25.0], [150.0, 100.0, 5.0, 15.0]] {
+            let data = of("right ~ run + (1 | question)", &pairs(counts.map(|count: f64| count as usize)));
+            let fitted = fit(&data, &MixedOptions::default()).unwrap();
+            let questions: f64 = counts.iter().sum();
+            let bound: f64 = counts.iter().map(|count| -2.0 * count * (count / questions).ln()).sum();
+            let ratio = fitted.coefficient("runb").unwrap().estimate.unwrap().exp();
+            assert!((ratio / (counts[3] / counts[2]) - 1.0).abs() < 1e-3, "{ratio} {fitted:?}");
+            assert!((fitted.minus_two_log_likelihood.unwrap() - bound).abs() < 1e-3, "{bound} {fitted:?}");
+            let coarse = fit(&data, &by_quadrature()).unwrap();
+            assert!(coarse.is("few-points") && fitted.points > 25, "{coarse:?}");
+        }
     }
 
     #[test]

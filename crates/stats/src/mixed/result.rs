@@ -159,10 +159,12 @@ impl MixedFit {
         self.random.first()?.sd.first().copied()
     }
 
-    /// Its Wald standard error in models with one random intercept; none on the border.
+    /// Its Wald standard error in models with one random effect; none on the border.
     pub fn deviation_error(&self) -> Option<f64> {
-        let variance = *self.joint.first()?.first()?;
-        (variance > 0.0 && self.deviation()? > 0.0).then(|| variance.sqrt())
+        let (variance, deviation) = (*self.joint.first()?.first()?, self.deviation()?);
+        // The parameter is the deviation times the scale of its column.
+        let scale = self.at.first()?.abs() / deviation;
+        (variance > 0.0 && scale > 0.0 && scale.is_finite()).then(|| variance.sqrt() / scale)
     }
 
     /// True if a diagnosis of this word ([`MixedDiagnosis::word`]) was made.

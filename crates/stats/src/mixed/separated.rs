@@ -110,7 +110,10 @@ impl MixedFit {
         (self.minus_two_log_likelihood, self.evaluations) = (*minus_two_log_likelihood, *evaluations);
         (self.converged, self.singular) = (*converged, *singular);
         (self.joint, self.at) = (limit.fit.joint.clone(), limit.fit.at.clone());
-        let others = limit.fit.diagnoses.iter().filter(|one| !matches!(one, MixedDiagnosis::Aliased { .. }));
+        // What other rows lack is no property of these.
+        let of_rest =
+            |one: &&MixedDiagnosis| matches!(one, MixedDiagnosis::Aliased { .. } | MixedDiagnosis::RareLevel { .. });
+        let others = limit.fit.diagnoses.iter().filter(|one| !of_rest(one));
         let new: Vec<MixedDiagnosis> = others.filter(|one| !self.diagnoses.contains(one)).cloned().collect();
         self.diagnoses.extend(new);
         self
@@ -119,17 +122,14 @@ impl MixedFit {
 
 /// Groups of a random intercept that are all or nothing: with a threshold in each group the fixed effects predict every outcome, or fewer
 /// groups are mixed than there are parameters. The likelihood then has no maximum at a usable variance.
-pub(super) fn all_or_nothing(data: &MixedData) -> Option<MixedDiagnosis> {
+pub(super) fn all_or_nothing(data: &MixedData) -> Result<Option<MixedDiagnosis>, MixedError> {
     if !data.has_one_intercept() {
-        return None;
+        return Ok(None);
     }
-    let (cells, _) = Cells::by_group(data);
+    let (cells, _) = Cells::by_group(data)?;
     let (all_wrong, all_right) = cells.constant_groups();
     let (constant_groups, groups) = (all_wrong + all_right, cells.groups());
     let too_few_mixed = all_wrong > 0 && all_right > 0 && groups - constant_groups < data.columns() + 1;
-    (too_few_mixed || by_groups(&cells)).then(|| MixedDiagnosis::GroupSeparation {
-        group: data.groupings[0].name.clone(),
-        constant_groups,
-        groups,
-    })
+    let found = || MixedDiagnosis::GroupSeparation { group: data.groupings[0].name.clone(), constant_groups, groups };
+    Ok((too_few_mixed || by_groups(&cells)).then(found))
 }

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     fn data(response: &[f64], fixed: &[(&str, &[f64])], group: &[u64]) -> Cells {
-        Cells::by_group(&MixedData::of_columns(response, fixed, group).unwrap()).0
+        Cells::by_group(&MixedData::of_columns(response, fixed, group).unwrap()).unwrap().0
     }
 
     #[test]

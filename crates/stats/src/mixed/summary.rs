@@ -359,7 +359,7 @@ fn of_data(data: &MixedData) -> Vec<MixedDiagnosis> {
         if let Ok(super::frame::Column::Labels(labels)) = data.frame.column(name) {
             let mut rows = vec![0.0; labels.levels.len()];
             labels.codes.iter().zip(&data.weight).for_each(|(&code, weight)| rows[code as usize] += weight);
-            for (level, rows) in labels.levels.iter().zip(rows).filter(|(_, rows)| *rows < RARE) {
+            for (level, rows) in labels.levels.iter().zip(rows).filter(|(_, rows)| *rows > 0.0 && *rows < RARE) {
                 let (column, level) = (name.clone(), level.clone());
                 found.push(MixedDiagnosis::RareLevel { column, level, rows: rows as usize });
             }

@@ -18,7 +18,7 @@ fn profile_ends_are_where_the_likelihood_says() {
     }
     // An offset at the end of the interval leaves the other parameters to a fit of their own.
     let end = profile_interval(&data, &fitted, "gamma", 0.95).unwrap().high.unwrap();
-    let test = term_tests(data.formula(), &frame, Family::Binomial, &["gamma".to_owned()]).unwrap();
+    let test = term_tests(data.formula(), &frame, &fitted, &["gamma".to_owned()]).unwrap();
     assert!(end > 0.0 && test[0].statistic > 3.85, "{end} {test:?}");
     let error = profile_interval(&data, &fitted, "delta", 0.95).unwrap_err().to_string();
     assert!(error.contains("no estimate of `delta`; there are: (Intercept)"), "{error}");
@@ -30,28 +30,86 @@ fn a_profile_through_zero_is_the_likelihood_ratio() {
     let frame = simulated(20, 3, 12);
     let data = data("correct ~ model + gamma + (1|template)", &frame, Family::Binomial).unwrap();
     let fitted = fit(&data, &MixedOptions::default()).unwrap();
-    let test = term_tests(data.formula(), &frame, Family::Binomial, &["gamma".to_owned()]).unwrap();
+    let test = term_tests(data.formula(), &frame, &fitted, &["gamma".to_owned()]).unwrap();
     // The level at which the interval's lower end is 0 has the test's p value.
     let level = 1.0 - test[0].p;
     let found = profile_interval(&data, &fitted, "gamma", level).unwrap();
     assert!(found.low.unwrap().abs() < 1e-4, "{found:?} {test:?}");
 }
 
+/// Where the fit has no variation between groups, values far from the estimate have some.
+#[test]
+fn a_profile_of_a_singular_fit_is_the_likelihood_ratio() {
+    let (mut right, mut x, mut group) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, count) in [1, 2, 2, 3, 4, 4, 5, 6, 6, 7].into_iter().enumerate() {
+        for answer in 0..8 {
+            right.push(f64::from(u8::from(answer < count)));
+            x.push(index as f64);
+            group.push(format!("g{index}"));
+        }
+    }
+    let mut frame = Frame::new();
+    frame.number("right", right).unwrap();
+    frame.number("x", x).unwrap();
+    frame.texts("group", group.iter().map(String::as_str)).unwrap();
+    let data = data("right ~ x + (1|group)", &frame, Family::Binomial).unwrap();
+    let fitted = fit(&data, &MixedOptions::default()).unwrap();
+    assert!(fitted.singular, "{fitted:?}");
+    let test = term_tests(data.formula(), &frame, &fitted, &["x".to_owned()]).unwrap();
+    let without: Formula = "right ~ 1 + (1|group)".parse().unwrap();
+    let without = fit(&MixedData::new(&without, &frame, Family::Binomial).unwrap(), &MixedOptions::default()).unwrap();
+    assert!(without.deviation().unwrap() > 0.5, "{without:?}");
+    let found = profile_interval(&data, &fitted, "x", 1.0 - test[0].p).unwrap();
+    assert!(found.low.unwrap().abs() < 1e-3, "{found:?} {test:?}");
+}
+
+/// Terms are compared by the integral of the fit that is printed: likelihoods by two integrals differ by more than effects do.
+#[test]
+fn a_term_without_effect_is_not_found_by_another_integral() {
+    let (mut right, mut run, mut noise, mut group) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (question, outcome) in
+        [[1.0, 1.0]; 40].into_iter().chain([[0.0, 0.0]; 30]).chain([[1.0, 0.0]; 8]).chain([[0.0, 1.0]; 12]).enumerate()
+    {
+        for (index, value) in outcome.into_iter().enumerate() {
+            right.push(value);
+            run.push(["a", "b"][index]);
+            noise.push((question * 7 % 5) as f64);
+            group.push(format!("q{question}"));
+        }
+    }
+    let mut frame = Frame::new();
+    frame.number("right", right).unwrap();
+    frame.texts("run", run).unwrap();
+    frame.number("noise", noise).unwrap();
+    frame.texts("group", group.iter().map(String::as_str)).unwrap();
+    let data = data("right ~ run + noise + (1|group)", &frame, Family::Binomial).unwrap();
+    for integral in [IntegralChoice::Laplace, IntegralChoice::QUADRATURE] {
+        let fitted = fit(&data, &MixedOptions { integral, ..MixedOptions::default() }).unwrap();
+        let test = &term_tests(data.formula(), &frame, &fitted, &["noise".to_owned()]).unwrap()[0];
+        let wald = fitted.coefficient("noise").unwrap().z.unwrap().powi(2);
+        assert!((test.statistic - wald).abs() < 0.3 * wald.max(0.2), "{test:?} {wald}");
+    }
+}
+
 #[test]
 fn terms_are_tested_where_no_interaction_holds_them() {
     let frame = simulated(15, 3, 13);
     let formula: Formula = "correct ~ model*variant + gamma + (1|template)".parse().unwrap();
-    let all = term_tests(&formula, &frame, Family::Binomial, &[]).unwrap();
+    let of = |formula: &Formula, family| {
+        fit(&MixedData::new(formula, &frame, family).unwrap(), &MixedOptions::default()).unwrap()
+    };
+    let fitted = of(&formula, Family::Binomial);
+    let all = term_tests(&formula, &frame, &fitted, &[]).unwrap();
     let named: Vec<(&str, usize)> = all.iter().map(|test| (test.term.as_str(), test.degrees_of_freedom)).collect();
     assert_eq!(named, [("gamma", 1), ("model:variant", 3)]);
-    let one = term_tests(&formula, &frame, Family::Binomial, &["variant:model".to_owned()]).unwrap();
+    let one = term_tests(&formula, &frame, &fitted, &["variant:model".to_owned()]).unwrap();
     assert_eq!(one[0].statistic, all[1].statistic);
-    let error = term_tests(&formula, &frame, Family::Binomial, &["size".to_owned()]).unwrap_err().to_string();
+    let error = term_tests(&formula, &frame, &fitted, &["size".to_owned()]).unwrap_err().to_string();
     assert!(error.contains("no term `size`; its terms are: model, variant, gamma, model:variant"), "{error}");
-    let held = term_tests(&formula, &frame, Family::Binomial, &["model".to_owned()]).unwrap_err().to_string();
+    let held = term_tests(&formula, &frame, &fitted, &["model".to_owned()]).unwrap_err().to_string();
     assert!(held.contains("test the interaction instead"), "{held}");
     let linear: Formula = "latency ~ variant + (1|template)".parse().unwrap();
-    assert_eq!(term_tests(&linear, &frame, Family::Gaussian, &[]).unwrap()[0].degrees_of_freedom, 1);
+    assert_eq!(term_tests(&linear, &frame, &of(&linear, Family::Gaussian), &[]).unwrap()[0].degrees_of_freedom, 1);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_fit_that_misses_the_observed_share_has_no_numbers() {
         "{said:?}"
     );
     assert!(said.iter().all(|text| text.contains("test the paired difference")), "{said:?}");
-    assert!(term_tests(data.formula(), &frame, Family::Binomial, &[]).is_err());
+    assert!(term_tests(data.formula(), &frame, &refused, &[]).is_err());
 }
 
 #[test]

@@ -155,7 +155,7 @@ impl Theta {
             let own = self.entries[index];
             let diagonal =
                 |other: &Entry| (other.factor, other.row, other.column) == (own.factor, own.column, own.column);
-            self.entries.iter().position(diagonal).is_some_and(|place| theta[place] == 0.0)
+            self.entries.iter().position(diagonal).is_some_and(|slot| theta[slot] == 0.0)
         };
         (0..self.len()).map(is_zero).collect()
     }

@@ -198,7 +198,8 @@ fn fitted(pairs: &[Pair<'_>], overall: &Difference) -> Result<PairedModel, Mixed
         .as_ref()
         .map(|verdict| verdict.reason)
         .filter(|reason| matches!(reason, TestReason::FewAnswers { .. }));
-    if let Some(reason) = few.filter(|_| fit.method == Method::Laplace) {
+    // With one random effect quadrature has agreed.
+    if let Some(reason) = few.filter(|_| fit.method == Method::Laplace && !data.has_one_effect()) {
         let reason = format!("{}, and Laplace's approximation is not to be trusted then", reason.clause(["A", "B"]));
         return Ok(PairedModel::NotFitted { reason });
     }

@@ -78,7 +78,7 @@ impl Lme4Objective {
                 reason: "lme4's objective is for binomial models with one random intercept, like (1|group)".into(),
             });
         }
-        let (cells, units) = Cells::by_group(data);
+        let (cells, units) = Cells::by_group(data)?;
         let group_of = (0..cells.groups()).flat_map(|group| cells.of_group(group).map(move |_| group)).collect();
         let mut objective = Lme4Objective {
             cells,
@@ -338,7 +338,7 @@ pub fn fit(data: &MixedData, options: Lme4Options) -> Result<MixedFit, MixedErro
             let steps = factor.solve(&gradient);
             steps.iter().zip(&gradient).map(|(step, slope)| step.abs().min(slope.abs())).fold(0.0, f64::max)
         }
-        None => f64::INFINITY,
+        None => 0.0,
     };
     if !best.converged || scaled > 2e-3 {
         diagnoses.push(MixedDiagnosis::NotConverged { expected_decrease: scaled });

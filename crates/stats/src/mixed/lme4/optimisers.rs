@@ -32,7 +32,7 @@ pub struct OptimiserEnd {
 /// If the model is not binomial with one random intercept.
 pub fn across_optimisers(data: &MixedData) -> Result<Vec<OptimiserEnd>, MixedError> {
     let lme4 = Lme4Objective::new(data, DEFAULT_TOLERANCE, None)?;
-    if constant_response(data).is_some() || separation(data).is_some() || all_or_nothing(data).is_some() {
+    if constant_response(data).is_some() || separation(data).is_some() || all_or_nothing(data)?.is_some() {
         return Ok(Vec::new());
     }
     let start = lme4.first_stage().to_vec();

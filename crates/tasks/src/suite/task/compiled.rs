@@ -227,13 +227,14 @@ impl Task {
             Some(raw) if self.framed && raw.trim_end().ends_with(EQUALS) => vec!["\n".to_owned()],
             _ => Vec::new(),
         };
-        if let Some(original) = parts.pair.as_ref().filter(|original| **original == id) {
+        let original = parts.pair.map(|pair| pair.trim().to_owned()).filter(|pair| !usual::is_missing(pair));
+        if let Some(original) = original.as_ref().filter(|original| **original == id) {
             let message =
                 format!("the row names itself ({original}) as its original; leave that empty for an original");
             return Err(Problem { part: "pair", message });
         }
         let mut covariates = parts.covariates;
-        covariates.extend(parts.pair.map(|pair| (usual::PAIR.to_owned(), Value::from(pair))));
+        covariates.extend(original.map(|pair| (usual::PAIR.to_owned(), Value::from(pair))));
         if let Some(choices) = parts.choices.as_ref().filter(|_| self.needs_choices()) {
             covariates.insert(CHOICES.to_owned(), choices.texts.clone().into());
         }
