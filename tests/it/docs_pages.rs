@@ -155,3 +155,23 @@ fn the_page_on_verdicts_has_the_simulated_counts_and_they_keep_their_bounds() {
         assert!(wilson(of("coverage"), sets).high >= 0.935 && sets >= 0.7 * of("sets"), "{name}");
     }
 }
+
+#[test]
+fn the_page_on_coverage_has_the_simulated_counts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
+    let page = fs::read_to_string(folder.join("glmm_coverage.md")).unwrap();
+    let lines = fs::read_to_string(folder.join("glmm_designs.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), 16);
+    for line in lines.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let of = |name: &str| row[name].as_f64().unwrap();
+        let name = match row["model"].as_str() {
+            Some("default") => format!("{}: default model", row["design"].as_str().unwrap()),
+            _ => "random intercept only".to_owned(),
+        };
+        let shares = format!("{:.1} % | {:.1} %", 100.0 * of("coverage"), 100.0 * of("p_below_5"));
+        let rest = format!("{:.3} | {:.3} | {:.3}", of("mean_error"), of("sd_of_estimates"), of("mean_estimate"));
+        let cells = format!("| {name} | {} | {shares} | {rest} |", of("fits"));
+        assert!(page.contains(&cells), "{cells}");
+    }
+}

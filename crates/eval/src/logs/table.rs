@@ -55,6 +55,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
     let file = RowsFile::read(path, format, options)?;
     let mut groups: BTreeMap<(String, String), Group> = BTreeMap::new();
     let mut ids: HashSet<String> = HashSet::new();
+    let mut variants: HashSet<String> = HashSet::new();
     let mut first_epoch: Option<i64> = None;
     let mut names: Option<Vec<String>> = None;
     file.each(&mut |number, row| {
@@ -81,8 +82,10 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         let group = groups.entry(log).or_default();
         group.rows.push(number);
         if columns.pair.is_some() {
-            ids.extend(id(&row, columns));
-            group.originals.extend(original(&row, columns));
+            let (own, named) = (id(&row, columns), original(&row, columns));
+            variants.extend(own.clone().filter(|_| named.is_some()));
+            ids.extend(own);
+            group.originals.extend(named);
         }
         if let Some(epoch) = cell(&row, columns.epoch.as_deref()) {
             let epoch =
@@ -95,6 +98,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         let Group { rows, originals } = group;
         let mut card = LogCard::new(Tool::Table, model, task, LogStatus::Unknown);
         card.notes.extend(columns.pair.as_deref().and_then(|pair| not_there(pair, &originals, &ids)));
+        card.notes.extend(columns.pair.as_deref().and_then(|pair| variants_of_variants(pair, &originals, &variants)));
         card.files = vec![path.to_owned()];
         card.scorers.clone_from(&columns.scores);
         let columns = columns.clone();
@@ -138,6 +142,19 @@ fn not_there(column: &str, originals: &[String], ids: &HashSet<String>) -> Optio
          the other run has it",
         counted(originals.len(), "row"),
         agreeing(count, "names", "name")
+    ))
+}
+
+/// Says how many rows name an original that names another one.
+fn variants_of_variants(column: &str, originals: &[String], variants: &HashSet<String>) -> Option<String> {
+    let named: Vec<&String> = originals.iter().filter(|name| variants.contains(*name)).collect();
+    let first = named.first()?;
+    Some(format!(
+        "of {} with an original in `{column}`, {} {} one that is a variant itself (the first: {first}); nothing is compared with it: name the \
+         original of both",
+        counted(originals.len(), "row"),
+        named.len(),
+        agreeing(named.len(), "names", "name")
     ))
 }
 
@@ -285,6 +302,12 @@ mod tests {
             ]
         );
         assert!(logs[1].0.notes.is_empty());
+        let chain = read("q,model,text,right,of\n1,a,,1,\n1v,a,,0,1\n1vv,a,,0,1v\n", &options).unwrap();
+        assert!(
+            chain[0].0.notes[0].contains("1 names one that is a variant itself (the first: 1v)"),
+            "{:?}",
+            chain[0].0.notes
+        );
         let itself = read("q,model,text,right,of\n1,a,,1,\n2,a,,1,2\n", &options).unwrap_err();
         assert!(itself.contains("line 3: the row names itself (2) as its original in `of`"), "{itself}");
     }
