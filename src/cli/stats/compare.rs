@@ -11,7 +11,7 @@ use super::number_format::p_value;
 use super::source::SourceArgs;
 use crate::cli::Exit;
 use earnest_stats::mcnemar::{PairedCounts, mcnemar};
-use earnest_stats::verdict::{Answers, PairedAnswers, paired_verdict};
+use earnest_stats::verdict::{Answers, PairedAnswers, VerdictError, paired_verdict};
 
 /// Options of `earnest stats compare`: two columns of the same rows, or two stored runs on the same items.
 #[derive(Debug, Clone, Args)]
@@ -153,13 +153,20 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
     let outcomes = pairs.first.iter().zip(&pairs.second).zip(&pairs.clusters);
     let paired: Vec<PairedAnswers> =
         outcomes.map(|((first, second), cluster)| PairedAnswers::single(*cluster, one(first), one(second))).collect();
-    let verdict = paired_verdict(&paired)?;
-    let difference = verdict.robust;
     let [first, second] = &pairs.names;
-    let reason = verdict.reason.clause([first.as_str(), second.as_str()]);
     let outcomes = pairs.first.iter().zip(&pairs.second);
     let counts = PairedCounts::of(outcomes.map(|(first, second)| (*first == 1.0, *second == 1.0)));
     let test = mcnemar(&counts);
+    let verdict = paired_verdict(&paired).map_err(|error| match error {
+        VerdictError::OneCluster => anyhow::anyhow!(
+            "{error}: `{}` is the same in every row; name another --group. McNemar's exact test, which takes pairs as independent, has p {}",
+            args.group(),
+            p_value(Some(test.exact_p))
+        ),
+        error => error.into(),
+    })?;
+    let difference = verdict.robust;
+    let reason = verdict.reason.clause([first.as_str(), second.as_str()]);
     let interval = verdict.interval(args.level);
     let p = verdict.has_p().then_some(verdict.p);
     if args.json {

@@ -49,7 +49,7 @@ enum StatsCommand {
     Correlate(CorrelateArgs),
     /// Adjust p values by Holm-Bonferroni and by Benjamini-Hochberg
     Holm(HolmArgs),
-    /// Compare two columns of paired outcomes: cluster-robust difference and McNemar's test
+    /// Compare two columns of paired outcomes, exactly where few are right
     Compare(CompareArgs),
     /// Compute a minimum detectable effect, or the sample size for an effect
     Power(PowerArgs),

@@ -175,7 +175,7 @@ impl PooledOddsRatio {
         format!(
             "Pooled, the {models} models of the paper's Table 3 without artefacts have an odds ratio of {odds_ratio:.2} [{low:.2}, {high:.2}] on the GSM prompt, \
              {below_one} of {models} below 1 (random effects, I² {i_squared:.0} %; as if models were independent, though all answered the \
-             same templates). So the drop is general, whatever the count of significant models."
+             same templates). On average these models lose accuracy, whatever the number of significant ones."
         )
     }
 }
