@@ -638,6 +638,8 @@ fn what_has_no_profile_says_why() {
     assert_eq!(missing.len(), 4);
     assert_eq!(missing[3]["parameter"], "random SD");
     assert!(text.contains("variant: no interval: the fit has no likelihood, see its diagnoses"), "{text}");
+    let (_, text) = profiles("11_base_all_correct.csv", &["--objective", "lme4"]);
+    assert!(text.contains("the converged fit has no estimates: separated"), "{text}");
     let (_, text) = profiles("01_typical.csv", &["--objective", "lme4"]);
     assert!(text.contains("gamma_c: no interval: a profile needs a smooth likelihood"), "{text}");
     // Complete separation has intervals with one end, although it has no estimate.

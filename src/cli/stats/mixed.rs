@@ -264,6 +264,13 @@ pub(super) fn run(
         Integral::Lme4 => lme4::fit(&data, lme4::Lme4Options::default())?,
         _ => with(chosen)?,
     };
+    if integral == Integral::Lme4
+        && let Some(reason) = with(IntegralChoice::Automatic)?.refusal()
+    {
+        survey
+            .notes
+            .push(format!("these are where lme4's search stopped; the converged fit has no estimates: {reason}"));
+    }
     let cross_check = match integral {
         _ if !fitted.is_usable() || !data.has_one_effect() || family == Family::Gaussian => CrossCheck::NotApplicable,
         Integral::Laplace { compared: false, .. } => CrossCheck::SkippedAsAsked,
