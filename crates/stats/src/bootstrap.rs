@@ -17,7 +17,7 @@ pub enum BootstrapError {
     /// Clusters vary between resamples only if there are two.
     #[error("{clusters} clusters: a cluster bootstrap needs at least two")]
     TooFewClusters { clusters: usize },
-    /// Nothing to take quantiles of.
+    /// Too few resamples to take quantiles of.
     #[error("{resamples} resamples, expected at least 2")]
     TooFewResamples { resamples: usize },
     /// More resamples than memory or patience holds.

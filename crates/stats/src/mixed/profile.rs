@@ -18,7 +18,7 @@ const MOST_STEPS: usize = 30;
 /// Accuracy of an end, in signed roots of the likelihood ratio.
 const CLOSE: f64 = 1e-5;
 
-/// The same for an end between two values, and the steps of that search.
+/// Accuracy of an end between two values, in the same roots, and the steps of its search.
 const EXACT: f64 = 1e-7;
 const MOST_HALVINGS: usize = 100;
 

@@ -94,7 +94,7 @@ pub(super) fn minimise(mut function: impl FnMut(f64) -> f64, start: f64, lower: 
 
 impl<F: FnMut(f64) -> f64> Search<F> {
     /// Steps at one resolution until it has nothing more to give: then the step that was too short for it, if that is why.
-    /// Nothing if the search is over.
+    /// None if the search is over.
     fn exhaust(&mut self) -> Option<Option<f64>> {
         loop {
             if self.evaluations >= LARGEST_EVALUATIONS {

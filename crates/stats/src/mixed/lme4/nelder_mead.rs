@@ -18,7 +18,7 @@
 
 /// Reflection coefficient (the paper's alpha): distance of a reflected point beyond the centroid, relative to the worst vertex's.
 const REFLECTION: f64 = 1.0;
-/// The same for an expanded one (gamma).
+/// Expansion coefficient (gamma): distance of an expanded point beyond the centroid.
 const EXPANSION: f64 = 2.0;
 /// Contraction coefficient (beta): distance of a contracted point from the centroid.
 const CONTRACTION: f64 = 0.5;

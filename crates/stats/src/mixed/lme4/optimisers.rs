@@ -18,7 +18,7 @@ pub struct OptimiserEnd {
     /// `lme4` (its default tolerance) or `converged` (Laplace).
     pub objective: &'static str,
     pub optimiser: &'static str,
-    /// In the order of the model's columns, the intercept first.
+    /// Coefficients in the order of the model's columns, the intercept first.
     pub coefficients: Vec<f64>,
     pub random_sd: f64,
     /// The objective there: minus twice the log-likelihood, as that objective has it.
