@@ -426,7 +426,7 @@ pub(super) fn report(
     Ok(if fit.is_usable() { Exit::Success } else { Exit::FailedSamples })
 }
 
-/// What was made, or nothing and a note with the reason where the fit has no estimates for it.
+/// The rows that were made; none, and a note with the reason, if the fit has no estimates for them.
 fn or_note<T>(made: Result<Vec<T>, MixedError>, what: &str, notes: &mut Vec<String>) -> anyhow::Result<Vec<T>> {
     match made {
         Err(error @ MixedError::NotEstimated { .. }) => {

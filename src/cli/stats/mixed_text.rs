@@ -139,7 +139,7 @@ fn without_numbers(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::
     Ok(())
 }
 
-/// What is known of the only random effect.
+/// Lines on the only random effect: its error and intervals, the test of its variance, the bootstrap.
 fn one_intercept(one: &OneIntercept, fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut known: Vec<String> = Vec::new();
     known.extend(fitted.deviation_error().map(|error| format!("std. error {error:.4}")));

@@ -1,4 +1,4 @@
-//! What a report has for models with one random effect: profile intervals, the test of its variance, a bootstrap.
+//! Report on models with one random effect: profile intervals, the test of its variance, a bootstrap.
 use anyhow::Context;
 use clap::ValueEnum;
 use serde::{Serialize, Serializer};

@@ -51,7 +51,7 @@ struct Search<'d> {
     data: &'d MixedData,
     column: usize,
     lowest: f64,
-    /// Where the search of the random effect's deviation begins.
+    /// Start of the search of the random effect's deviation.
     deviation: f64,
     goal: f64,
     increasing: bool,

@@ -37,7 +37,7 @@ fn a_profile_through_zero_is_the_likelihood_ratio() {
     assert!(found.low.unwrap().abs() < 1e-4, "{found:?} {test:?}");
 }
 
-/// Where the fit has no variation between groups, values far from the estimate have some.
+/// A fit without variation between groups: values far from the estimate have some.
 #[test]
 fn a_profile_of_a_singular_fit_is_the_likelihood_ratio() {
     let (mut right, mut x, mut group) = (Vec::new(), Vec::new(), Vec::new());
