@@ -23,7 +23,8 @@ impl<'l> Factor<'l> {
         for node in 0..layout.sparse {
             let width = layout.size[node];
             let diagonal = layout.diagonal[node];
-            product += dense_factor(&mut self.values[diagonal..diagonal + width * width], width)?;
+            // Nodes that stand for several come first and are not updated: their blocks are those of every copy.
+            product += layout.copies[node] * dense_factor(&mut self.values[diagonal..diagonal + width * width], width)?;
             let (head, panel_and_rest) = self.values.split_at_mut(layout.panel[node]);
             let lower = &head[diagonal..];
             let rows = layout.below[node].iter().map(|&row| layout.size[row as usize]).sum::<usize>();
@@ -75,7 +76,8 @@ impl<'l> Factor<'l> {
         }
     }
 
-    /// Computes the inverse in the factor's pattern (Takahashi's recursion, from the last node to the first).
+    /// Computes the inverse in the factor's pattern (Takahashi's recursion, from the last node to the first). The block of a node that
+    /// stands for several is the sum over them.
     pub(super) fn invert(&mut self) {
         let layout = self.layout;
         self.inverse.resize(layout.length, 0.0);
@@ -100,6 +102,7 @@ impl<'l> Factor<'l> {
             tail[..rows * width].copy_from_slice(&found);
             let own = &mut head[layout.diagonal[node]..];
             dense_inverse(lower, own, width);
+            own[..width * width].iter_mut().for_each(|value| *value *= layout.copies[node]);
             for (row, weight) in found.chunks_exact(width).zip(weights.chunks_exact(width)) {
                 for one in 0..width {
                     for other in 0..width {

@@ -54,6 +54,8 @@ pub(super) struct Grouping {
     pub(super) name: String,
     /// Names of the groups.
     pub(super) levels: Vec<String>,
+    /// Groups that a group stands for: 1, but in data whose equal groups are merged.
+    pub(super) copies: Vec<f64>,
     /// Group of a cell.
     pub(super) of_cell: Vec<u32>,
     /// Number of random effects of a group.
@@ -364,9 +366,9 @@ fn groupings(
                     _ => {}
                 }
                 let (of_cell, levels) = (labels.codes, labels.levels);
-                let grouping =
-                    Grouping { name, levels, of_cell, width: 0, design: vec![], scale: vec![], blocks: vec![] };
-                found.push(grouping);
+                let copies = vec![1.0; levels.len()];
+                let (width, design, scale, blocks) = (0, vec![], vec![], vec![]);
+                found.push(Grouping { name, levels, copies, of_cell, width, design, scale, blocks });
                 found.len() - 1
             }
         };

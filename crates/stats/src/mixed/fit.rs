@@ -10,6 +10,7 @@ use super::quadrature::{POINTS, Quadrature};
 use super::refusal::refusals;
 use super::result::{Method, MixedCoefficient, MixedFit};
 use super::rule::{FINE_POINTS, LARGEST_POINTS};
+use super::search::Minimum;
 use super::separated::{all_or_nothing, separation};
 use super::summary::{self, Summary};
 
@@ -224,25 +225,17 @@ fn penalised<'d>(data: &'d MixedData, layout: &'d Layout, units: &[f64]) -> Lapl
     criterion
 }
 
-/// The fit by an integral over the random effects with so many points; 1 is Laplace's approximation.
-fn by_integral(data: &MixedData, layout: &Layout, units: &[f64], points: usize) -> Result<MixedFit, MixedError> {
-    let method = if points == 1 { Method::Laplace } else { Method::Quadrature };
-    let mut criterion = penalised(data, layout, units);
-    let minimum = if method == Method::Quadrature {
-        let mut criterion = Quadrature::new(data, layout, points);
-        criterion.laplace.units = units.to_vec();
-        best(&mut criterion)
-    } else {
-        best(&mut criterion)
-            .map(|minimum| by_pivots(&mut criterion, data, minimum, &|data| best(&mut penalised(data, layout, units))))
-    };
-    let mut minimum = minimum.ok_or_else(|| MixedError::NotEstimated {
-        reason: "the likelihood cannot be computed; check the columns' units".into(),
-    })?;
+/// The minimum of Laplace's criterion; none where it is no number.
+fn best_by_laplace(data: &MixedData, layout: &Layout, units: &[f64]) -> Result<Option<Minimum>, MixedError> {
+    let merged = data.merged();
+    let own = Layout::new(&merged)?;
+    let mut criterion = penalised(&merged, &own, units);
+    let Some(found) = best(&mut criterion) else { return Ok(None) };
+    let again = |data: &MixedData| best(&mut penalised(data, &own, units));
+    let minimum = by_pivots(&mut criterion, &merged, found, &again);
     // With few outcomes of a kind Laplace's approximation can have a second, lower minimum at a large deviation that the likelihood itself
     // does not have. Quadrature tells which of both it supports.
-    if method == Method::Laplace
-        && data.has_one_effect()
+    if data.has_one_effect()
         && minimum.at[0] != 0.0
         && let Some(without) = without_effect(&mut criterion)
     {
@@ -250,9 +243,26 @@ fn by_integral(data: &MixedData, layout: &Layout, units: &[f64], points: usize) 
         quadrature.laplace.units = units.to_vec();
         let values = quadrature.evaluate(&without.at, None).zip(quadrature.evaluate(&minimum.at, None));
         if values.is_some_and(|(without, with)| without < with) {
-            minimum = without;
+            return Ok(Some(without));
         }
     }
+    Ok(Some(minimum))
+}
+
+/// The fit by an integral over the random effects with so many points; 1 is Laplace's approximation.
+fn by_integral(data: &MixedData, layout: &Layout, units: &[f64], points: usize) -> Result<MixedFit, MixedError> {
+    let method = if points == 1 { Method::Laplace } else { Method::Quadrature };
+    let minimum = if method == Method::Quadrature {
+        let mut criterion = Quadrature::new(data, layout, points);
+        criterion.laplace.units = units.to_vec();
+        best(&mut criterion)
+    } else {
+        best_by_laplace(data, layout, units)?
+    };
+    let minimum = minimum.ok_or_else(|| MixedError::NotEstimated {
+        reason: "the likelihood cannot be computed; check the columns' units".into(),
+    })?;
+    let mut criterion = penalised(data, layout, units);
     let theta_map = criterion.theta.clone();
     let lambda = theta_map.factors(&minimum.at[..theta_map.len()]);
     criterion

@@ -22,6 +22,8 @@ pub(super) struct Layout {
     /// By node, in elimination order: grouping factor, group.
     pub(super) factor: Vec<u32>,
     pub(super) group: Vec<u32>,
+    /// Groups that a node stands for.
+    pub(super) copies: Vec<f64>,
     /// Random effects of a node, and the first one's place.
     pub(super) size: Vec<usize>,
     pub(super) start: Vec<usize>,
@@ -44,7 +46,7 @@ pub(super) struct Layout {
     pub(super) blocks: Vec<PatternBlock>,
     /// Numbers of those blocks.
     pub(super) gram_length: usize,
-    /// By cell and pair of factors (first <= second): index of the block.
+    /// By cell and pair of factors (first <= second): the block's first number in a compact list of the blocks.
     pub(super) slots: Vec<u32>,
     /// By cell and factor: node.
     pub(super) nodes: Vec<u32>,
@@ -113,6 +115,7 @@ impl Layout {
                 .map(|&node| first.partition_point(|first| *first <= node as usize) as u32 - 1)
                 .collect(),
             group: Vec::new(),
+            copies: Vec::new(),
             size,
             start,
             sparse,
@@ -131,6 +134,8 @@ impl Layout {
         };
         let group = |(place, &node): (usize, &u32)| node - first[layout.factor[place] as usize] as u32;
         layout.group = order.nodes.iter().enumerate().map(group).collect();
+        let copies = |(&factor, &group): (&u32, &u32)| data.groupings[factor as usize].copies[group as usize];
+        layout.copies = layout.factor.iter().zip(&layout.group).map(copies).collect();
         for rows in &mut layout.below {
             rows.iter_mut().for_each(|node| *node = position[*node as usize]);
             rows.sort_unstable();
@@ -217,15 +222,16 @@ impl Layout {
     fn place_blocks(&mut self, data: &MixedData, first: &[usize], position: &[u32]) {
         let factors = data.groupings.len();
         let cells = data.cells();
-        let mut index_of: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut first_of: HashMap<(u32, u32), u32> = HashMap::new();
         let mut blocks: Vec<PatternBlock> = Vec::new();
         let mut compact = 0;
         let mut block = |row: u32, column: u32| {
-            *index_of.entry((row, column)).or_insert_with(|| {
+            *first_of.entry((row, column)).or_insert_with(|| {
                 let (place, stride) = self.place(row as usize, column as usize);
                 blocks.push(PatternBlock { row, column, compact, place, stride });
+                let first = compact as u32;
                 compact += self.size[row as usize] * self.size[column as usize];
-                blocks.len() as u32 - 1
+                first
             })
         };
         // Every node has a diagonal block, also one that no cell is in.

@@ -30,6 +30,7 @@ mod laplace;
 mod layout;
 pub mod lme4;
 mod marginal;
+mod merged;
 mod method;
 mod optimum;
 mod orthogonal;

@@ -123,7 +123,7 @@ fn guess(data: &MixedData, theta: &Theta, beta: Option<&Matrix>) -> Matrix {
     let count = theta.len();
     let mut inverse = Matrix::zeros(count + beta.map_or(0, Matrix::size));
     for (index, entry) in theta.entries.iter().enumerate() {
-        inverse.set(index, index, 1.0 / data.groupings[entry.factor].levels.len() as f64);
+        inverse.set(index, index, 1.0 / data.groupings[entry.factor].copies.iter().sum::<f64>());
     }
     if let Some(beta) = beta {
         for row in 0..beta.size() {
@@ -151,6 +151,10 @@ fn best_within<C: Mixed>(criterion: &mut C, most: usize) -> Option<Minimum> {
         let Some((start, inverse)) = criterion.start(deviation) else { continue };
         let free = vec![true; start.len()];
         let Some(mut found) = minimise(criterion, &start, &free, &inverse) else { continue };
+        if best.as_ref().is_some_and(|best| found.is_same(best)) {
+            evaluations += found.evaluations;
+            break;
+        }
         let border = settle(criterion, &mut found);
         evaluations += found.evaluations;
         if best.as_ref().is_none_or(|best| found.value < best.value - SAME) {

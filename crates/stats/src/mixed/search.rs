@@ -47,6 +47,13 @@ pub(super) struct Minimum {
     pub(super) evaluations: usize,
 }
 
+impl Minimum {
+    /// True if a search ended as low as another one, as far as rounding allows to tell.
+    pub(super) fn is_same(&self, other: &Minimum) -> bool {
+        self.converged && (self.value - other.value).abs() <= GOOD_ENOUGH.max(ROUNDING * other.value.abs())
+    }
+}
+
 /// Minimises from a point over the free parameters. `inverse` is a first guess of the inverse Hessian. None if the criterion is
 /// no number at the start.
 pub(super) fn minimise<C: Criterion>(

@@ -1,7 +1,7 @@
 //! The random effects' normal equations: `Lambda' Z' W Z Lambda + I` and products with its parts.
 use super::cholesky::Factor;
 use super::data::MixedData;
-use super::layout::{Layout, PatternBlock};
+use super::layout::Layout;
 use super::theta::Theta;
 
 /// A model's sparse matrices. Vectors over random effects are in elimination order.
@@ -22,17 +22,19 @@ impl<'d> System<'d> {
         System { data, layout, factor: Factor::new(layout), gram, spread: Vec::new() }
     }
 
-    /// Calls `each` with the block, the row's and the column's random-effect columns, for every pair of factors of a cell.
-    fn pairs(&self, cell: usize, mut each: impl FnMut(&PatternBlock, &[f64], &[f64])) {
+    /// Calls `each` with the block's first number in a compact list, the row's and the column's random-effect columns, and whether they
+    /// are of one factor, for every pair of factors of a cell.
+    fn pairs(&self, cell: usize, mut each: impl FnMut(usize, &[f64], &[f64], bool)) {
         let factors = self.data.groupings.len();
         let nodes = &self.layout.nodes[cell * factors..(cell + 1) * factors];
         let mut slot = cell * factors * (factors + 1) / 2;
         for left in 0..factors {
             for right in left..factors {
-                let block = &self.layout.blocks[self.layout.slots[slot] as usize];
+                let place = self.layout.slots[slot] as usize;
                 slot += 1;
                 let (row, column) = if nodes[left] >= nodes[right] { (left, right) } else { (right, left) };
-                each(block, self.data.groupings[row].cell(cell), self.data.groupings[column].cell(cell));
+                let (row, column) = (&self.data.groupings[row], &self.data.groupings[column]);
+                each(place, row.cell(cell), column.cell(cell), left == right);
             }
         }
     }
@@ -42,8 +44,7 @@ impl<'d> System<'d> {
         let mut gram = std::mem::take(&mut self.gram);
         gram.fill(0.0);
         for (cell, &weight) in weight.iter().enumerate() {
-            self.pairs(cell, |block, row, column| {
-                let mut place = block.compact;
+            self.pairs(cell, |mut place, row, column, _| {
                 for left in row {
                     let left = weight * left;
                     for right in column {
@@ -67,9 +68,12 @@ impl<'d> System<'d> {
             let left = &lambda[layout.factor[row] as usize];
             let right = &lambda[layout.factor[column] as usize];
             let gram = &self.gram[block.compact..block.compact + height * width];
-            if height == 1 && width == 1 {
-                let unit = if row == column { 1.0 } else { 0.0 };
-                self.factor.values[block.place] = left[0] * gram[0] * right[0] + unit;
+            if width == 1 {
+                for line in 0..height {
+                    let sum: f64 = (line..height).map(|inner| left[inner * height + line] * gram[inner]).sum();
+                    let unit = if row == column { 1.0 } else { 0.0 };
+                    self.factor.values[block.place + line * block.stride] = sum * right[0] + unit;
+                }
                 continue;
             }
             // gram * Lambda of the column, then Lambda' of the row in front.
@@ -212,8 +216,7 @@ impl<'d> System<'d> {
     pub(super) fn variances(&self, into: &mut [f64]) {
         for (cell, value) in into.iter_mut().enumerate() {
             let mut sum = 0.0;
-            self.pairs(cell, |block, row, column| {
-                let mut place = block.compact;
+            self.pairs(cell, |mut place, row, column, same| {
                 let mut part = 0.0;
                 for left in row {
                     for right in column {
@@ -221,7 +224,7 @@ impl<'d> System<'d> {
                         place += 1;
                     }
                 }
-                sum += if block.row == block.column { part } else { 2.0 * part };
+                sum += if same { part } else { 2.0 * part };
             });
             *value = sum;
         }

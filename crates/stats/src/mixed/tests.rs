@@ -99,6 +99,47 @@ fn gradients_are_exact() {
     }
 }
 
+#[test]
+fn equal_groups_as_one_have_the_criterion_of_all() {
+    let frame = simulated(40, 3, 4);
+    // The item has two answers, one a model; slopes of the first factor too, and a number among the fixed effects.
+    let designs = [
+        "~ model + (1+model|template) + (1|template:item:variant)",
+        "~ model*variant + (1|template:item:variant) + (1|prompt)",
+        "~ model + variant + (1+variant|template:item:model) + (1|template)",
+        "~ variant + (1|template:item:variant)",
+    ];
+    for design in designs {
+        let whole = data(&format!("correct {design}"), &frame, Family::Binomial).unwrap();
+        let merged = whole.merged();
+        let groups = |data: &MixedData| data.groupings[0].levels.len();
+        assert!(2 * groups(&merged) < 3 * groups(&whole) && merged.cells() < whole.cells(), "{design}");
+        assert_eq!(merged.groupings[0].copies.iter().sum::<f64>() as usize, groups(&whole), "{design}");
+        let (layout, own) = (Layout::new(&whole).unwrap(), Layout::new(&merged).unwrap());
+        let (mut criterion, mut other) = (Laplace::new(&whole, &layout), Laplace::new(&merged, &own));
+        let count = criterion.theta.len();
+        for step in [0.1, 0.25] {
+            let at: Vec<f64> = (0..count + whole.columns()).map(|index| 0.7 - step * index as f64).collect();
+            let (mut one, mut two) = (vec![0.0; at.len()], vec![0.0; at.len()]);
+            let value = criterion.evaluate(&at, Some(&mut one)).unwrap();
+            let same = other.evaluate(&at, Some(&mut two)).unwrap();
+            assert!((value - same).abs() < 1e-10 * value, "{design}: {value} {same}");
+            for (one, two) in one.iter().zip(&two) {
+                assert!((one - two).abs() < 1e-8 * one.abs().max(1.0), "{design}: {one} {two}");
+            }
+            let lambda = criterion.theta.factors(&at[..count]);
+            let (one, two) = (criterion.information(&lambda).to_rows(), other.information(&lambda).to_rows());
+            for (one, two) in one.iter().flatten().zip(two.iter().flatten()) {
+                assert!((one - two).abs() < 1e-8 * one.abs().max(1.0), "{design}: {one} {two}");
+            }
+        }
+        compare_gradient(
+            &mut other,
+            &(0..count + whole.columns()).map(|index| 0.5 - 0.1 * index as f64).collect::<Vec<_>>(),
+        );
+    }
+}
+
 /// Yields of dyestuff, five of each of six batches (Davies and Goldsmith 1972), and lme4's results for them.
 #[test]
 fn dyestuff_is_fitted_as_by_lme4() {
