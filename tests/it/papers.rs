@@ -326,7 +326,7 @@ fn trained(task: &str, format: &str, parameters: usize) -> Value {
 fn compared(models: &[Value]) -> Section3 {
     let results =
         json!({"format": 1, "title": "", "seeds": [1], "questions": 10, "planned": models.len(), "models": models});
-    section_3(&serde_json::from_value::<ExperimentResults>(results).unwrap(), "a test")
+    section_3(&serde_json::from_value::<ExperimentResults>(results).unwrap(), &[], "a test")
 }
 
 #[test]

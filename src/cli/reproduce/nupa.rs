@@ -36,6 +36,7 @@ const SUITE: &str = "nupa";
   earnest reproduce nupa --plan --model model.gguf --rate 900
   earnest reproduce nupa --section 3 --figures figures        (trained models: our own run beside Tables 12 to 18)
   earnest reproduce nupa --section 3 --experiment DIR     (those of `earnest train experiment ... --out DIR`)
+  earnest reproduce nupa --section 3 --fine-tuned DIR --fine-tuned OTHER     (Table 18: folders of `earnest train lora --out`)
   earnest reproduce nupa --plan --model model.gguf RUN    (hours from what RUN measured)")]
 pub struct NupaArgs {
     #[command(flatten)]
@@ -56,6 +57,11 @@ pub struct NupaArgs {
     /// Folder of an experiment, or its --summary file [default: our own experiment, which is part of the program]
     #[arg(long, value_name = "PATH", requires = "section")]
     pub experiment: Option<PathBuf>,
+
+    /// Folder of a training of adapters (`earnest train lora --out`), for Table 18; several with several options [default, with our own
+    /// experiment: our own trainings]
+    #[arg(long, value_name = "DIR", requires = "section")]
+    pub fine_tuned: Vec<PathBuf>,
 
     /// Print a plan of the runs to make instead: prompts, tokens, hours, commands
     #[arg(long, conflicts_with = "figures")]
@@ -89,8 +95,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
         return show_plan(args, printer);
     }
     if args.section.is_some() {
-        let ComparedRuns { figures, json, .. } = &args.compared;
-        return super::nupa_section_3::execute(args.experiment.as_deref(), figures, args.published, *json, printer);
+        return super::nupa_section_3::execute(args, printer);
     }
     let reference = match &args.beside {
         None => ReferenceRow::default(),

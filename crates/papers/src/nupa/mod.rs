@@ -17,8 +17,9 @@ pub use figures::figures;
 pub use plan::{NupaPlan, NupaPlanRow, Rate, TokenCounter, plan};
 pub use run::EvaluatedRun;
 pub use section3::{
-    ClaimOutcome, Family, GATE, SECTION_3_FORMAT, Section3, Section3Cell, Section3Curve, Section3Figure,
-    Section3Finding, Section3Result, XAxis, drawings, render_section_3, section_3,
+    ClaimForm, ClaimOutcome, Family, FineTunedResult, GATE, LengthCount, MARGIN, SECTION_3_FORMAT, Section3,
+    Section3Cell, Section3Curve, Section3Figure, Section3Finding, Section3Result, XAxis, drawings, render_section_3,
+    section_3,
 };
 pub use text::{render, render_plan};
 

@@ -27,12 +27,12 @@ impl<'l> Factor<'l> {
             product += layout.copies[node] * dense_factor(&mut self.values[diagonal..diagonal + width * width], width)?;
             let (head, panel_and_rest) = self.values.split_at_mut(layout.panel[node]);
             let lower = &head[diagonal..];
-            let rows = layout.below[node].iter().map(|&row| layout.size[row as usize]).sum::<usize>();
-            let (panel, rest) = panel_and_rest.split_at_mut(rows * width);
+            let length = layout.panel_end(node) - layout.panel[node];
+            let (panel, rest) = panel_and_rest.split_at_mut(length);
             for row in panel.chunks_exact_mut(width) {
                 forward(lower, width, row);
             }
-            let shift = layout.panel[node] + rows * width;
+            let shift = layout.panel_end(node);
             update(layout, node, panel, shift, rest);
         }
         let width = layout.tail_width;
@@ -88,18 +88,18 @@ impl<'l> Factor<'l> {
         for node in (0..layout.sparse).rev() {
             let width = layout.size[node];
             let lower = &self.values[layout.diagonal[node]..layout.panel[node]];
-            let rows = layout.below[node].iter().map(|&row| layout.size[row as usize]).sum::<usize>();
+            let length = layout.panel_end(node) - layout.panel[node];
             // The panel times the inverse of the diagonal factor.
             weights.clear();
-            weights.extend_from_slice(&self.values[layout.panel[node]..layout.panel[node] + rows * width]);
+            weights.extend_from_slice(&self.values[layout.panel[node]..layout.panel_end(node)]);
             for row in weights.chunks_exact_mut(width) {
                 backward(lower, width, row);
             }
             found.clear();
-            found.resize(rows * width, 0.0);
+            found.resize(length, 0.0);
             multiply(layout, node, &self.inverse, &weights, &mut found);
             let (head, tail) = self.inverse.split_at_mut(layout.panel[node]);
-            tail[..rows * width].copy_from_slice(&found);
+            tail[..length].copy_from_slice(&found);
             let own = &mut head[layout.diagonal[node]..];
             dense_inverse(lower, own, width);
             own[..width * width].iter_mut().for_each(|value| *value *= layout.copies[node]);
@@ -245,6 +245,10 @@ fn dense_factor(values: &mut [f64], size: usize) -> Option<f64> {
 
 /// The inverse of a dense matrix from its lower factor, both triangles.
 fn dense_inverse(factor: &[f64], inverse: &mut [f64], size: usize) {
+    if size == 1 {
+        inverse[0] = (1.0 / factor[0]).powi(2);
+        return;
+    }
     // The inverse of the factor, row by row.
     let mut lower = vec![0.0; size * size];
     for row in 0..size {

@@ -62,6 +62,9 @@ pub(super) struct PatternBlock {
     /// Its first number in the factor, and the distance of its rows there.
     pub(super) place: usize,
     pub(super) stride: usize,
+    /// Random effects and grouping factors of its row and its column.
+    pub(super) sizes: [u32; 2],
+    pub(super) factors: [u32; 2],
 }
 
 impl Layout {
@@ -173,6 +176,11 @@ impl Layout {
         self.size.len()
     }
 
+    /// The place after the blocks below a sparse node's diagonal.
+    pub(super) fn panel_end(&self, node: usize) -> usize {
+        self.diagonal.get(node + 1).copied().unwrap_or(self.tail)
+    }
+
     /// Number of random effects.
     pub(super) fn width(&self) -> usize {
         self.start[self.nodes()]
@@ -228,9 +236,12 @@ impl Layout {
         let mut block = |row: u32, column: u32| {
             *first_of.entry((row, column)).or_insert_with(|| {
                 let (place, stride) = self.place(row as usize, column as usize);
-                blocks.push(PatternBlock { row, column, compact, place, stride });
+                let nodes = [row, column].map(|node| node as usize);
+                let sizes = nodes.map(|node| self.size[node] as u32);
+                let factors = nodes.map(|node| self.factor[node]);
+                blocks.push(PatternBlock { row, column, compact, place, stride, sizes, factors });
                 let first = compact as u32;
-                compact += self.size[row as usize] * self.size[column as usize];
+                compact += (sizes[0] * sizes[1]) as usize;
                 first
             })
         };

@@ -63,10 +63,9 @@ impl<'d> System<'d> {
         self.factor.values.fill(0.0);
         let mut middle = Vec::new();
         for block in &layout.blocks {
-            let (row, column) = (block.row as usize, block.column as usize);
-            let (height, width) = (layout.size[row], layout.size[column]);
-            let left = &lambda[layout.factor[row] as usize];
-            let right = &lambda[layout.factor[column] as usize];
+            let (row, column) = (block.row, block.column);
+            let [height, width] = block.sizes.map(|size| size as usize);
+            let [left, right] = block.factors.map(|factor| &lambda[factor as usize]);
             let gram = &self.gram[block.compact..block.compact + height * width];
             if width == 1 {
                 for line in 0..height {
@@ -160,9 +159,9 @@ impl<'d> System<'d> {
         let mut slopes: Vec<Vec<f64>> = lambda.iter().map(|factor| vec![0.0; factor.len()]).collect();
         let (mut right, mut left) = (Vec::new(), Vec::new());
         for block in &layout.blocks {
-            let (row, column) = (block.row as usize, block.column as usize);
-            let (height, width) = (layout.size[row], layout.size[column]);
-            let (row_factor, column_factor) = (layout.factor[row] as usize, layout.factor[column] as usize);
+            let (row, column) = (block.row, block.column);
+            let [height, width] = block.sizes.map(|size| size as usize);
+            let [row_factor, column_factor] = block.factors.map(|factor| factor as usize);
             let inverse = |line: usize, other: usize| self.factor.inverse[block.place + line * block.stride + other];
             let gram = &self.gram[block.compact..block.compact + height * width];
             // inverse * Lambda' of the column.

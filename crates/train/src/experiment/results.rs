@@ -128,12 +128,12 @@ impl SeedMean {
         Some(Interval { estimate: self.mean, low: self.mean - half, high: self.mean + half })
     }
 
-    /// Returns the two-sided p value of the difference from another mean (Welch's test); `None` if either has a single seed. If no seed
-    /// differs from another, the test has no scale: the p value is then the smallest one that a permutation of the seeds allows, or 1 without a
-    /// difference.
-    pub fn p_value(&self, other: &SeedMean) -> Option<f64> {
+    /// Returns the two-sided p value of the difference from another mean being `supposed` (Welch's test); `None` if either has a single seed. If
+    /// no seed differs from another, the test has no scale: the p value is then the smallest one that a permutation of the seeds allows, or 1
+    /// without a difference.
+    pub fn p_value(&self, other: &SeedMean, supposed: f64) -> Option<f64> {
         let (own, others) = (self.std_err?.powi(2), other.std_err?.powi(2));
-        let (difference, variance) = (self.mean - other.mean, own + others);
+        let (difference, variance) = (self.mean - other.mean - supposed, own + others);
         if variance == 0.0 {
             let permutations = choose(self.seeds + other.seeds, self.seeds);
             return Some(if difference == 0.0 { 1.0 } else { (2.0 / permutations).min(1.0) });
@@ -373,12 +373,12 @@ mod tests {
         assert!((difference.low + 0.147_613_273).abs() < 1e-8, "{difference:?}");
         assert!((difference.high - 0.947_613_273).abs() < 1e-8, "{difference:?}");
         // By numerical integration of the density of t.
-        assert!((one.p_value(&other).unwrap() - 0.110116).abs() < 1e-5, "{:?}", one.p_value(&other));
+        assert!((one.p_value(&other, 0.0).unwrap() - 0.110116).abs() < 1e-5, "{:?}", one.p_value(&other, 0.0));
         assert_eq!(one.minus(&SeedMean::of(&[0.5]).unwrap()), None);
         let floor = SeedMean::of(&[0.0, 0.0]).unwrap();
-        assert_eq!((floor.p_value(&floor), floor.p_value(&SeedMean::of(&[0.5]).unwrap())), (Some(1.0), None));
+        assert_eq!((floor.p_value(&floor, 0.0), floor.p_value(&SeedMean::of(&[0.5]).unwrap(), 0.0)), (Some(1.0), None));
         // Two of four seeds: six ways to choose them.
-        assert_eq!(floor.p_value(&SeedMean::of(&[1.0, 1.0]).unwrap()), Some(2.0 / 6.0));
+        assert_eq!(floor.p_value(&SeedMean::of(&[1.0, 1.0]).unwrap(), 0.0), Some(2.0 / 6.0));
         assert_eq!(floor.minus(&floor), Some(Interval { estimate: 0.0, low: 0.0, high: 0.0 }));
     }
 }

@@ -5,6 +5,7 @@ mod adapter_folder;
 mod base;
 mod config_keys;
 mod data;
+mod fine_tuned;
 mod merge;
 mod pairs;
 mod settings;
@@ -12,6 +13,7 @@ mod trainer;
 
 pub use adapter_folder::AdapterFolder;
 pub use base::{Base, Retrofit};
+pub use fine_tuned::FineTuned;
 pub use merge::{Merged, merge};
 pub use settings::{BaseRecord, LoraData, LoraSettings, PromptForm};
 pub use trainer::LoraTrainer;

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::fine_tuned::FineTunedResult;
 use crate::Reading;
 use earnest_eval::report::with_commas;
 use earnest_tasks::suite::Interval;
@@ -10,7 +11,7 @@ use earnest_tasks::suite::nupa::PublishedTraining;
 use earnest_train::experiment::{ExperimentResults, Metric, ModelResult, SeedMean};
 
 /// Version of [`Section3`]'s JSON form.
-pub const SECTION_3_FORMAT: u32 = 2;
+pub const SECTION_3_FORMAT: u32 = 3;
 
 /// Comparison of section 3 with an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,6 +36,8 @@ pub struct Section3 {
     pub cells: Vec<Section3Cell>,
     /// The paper's conclusions, tested on the experiment.
     pub findings: Vec<Section3Finding>,
+    /// Fine-tuned checkpoints by task.
+    pub fine_tuned: Vec<FineTunedResult>,
     /// Our data for the paper's figures, which it prints without numbers.
     pub figures: Vec<Section3Figure>,
     /// Lengths whose questions may all have been in training.
@@ -58,12 +61,35 @@ pub struct Section3Cell {
 /// Our result for a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Section3Result {
-    /// Encoding and size, such as `rope 0.3m`.
+    /// Encoding and size, such as `rope 0.3m`; of Table 18 the checkpoint.
     pub model: String,
-    /// Length in digits: as far beyond the training lengths as the paper's.
+    /// Length in digits: as far beyond the training lengths as the paper's; of Table 18 the longest one.
     pub length: usize,
     #[serde(flatten)]
     pub value: SeedMean,
+}
+
+/// Form of a claim about two variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimForm {
+    /// The first is better.
+    Better,
+    /// The first is at least as good (non-inferiority): it is behind by less than [`MARGIN`].
+    NoWorse,
+}
+
+/// Part of a score by which the first variant of a claim "no worse" may be behind. The paper states none; this one is ours.
+pub const MARGIN: f64 = 0.05;
+
+impl ClaimForm {
+    /// The difference that a contrast has to exceed.
+    pub fn least(self) -> f64 {
+        match self {
+            ClaimForm::Better => 0.0,
+            ClaimForm::NoWorse => -MARGIN,
+        }
+    }
 }
 
 /// Contrast of two variants that tests a claim of the paper.
@@ -71,6 +97,7 @@ pub struct Section3Result {
 pub struct Section3Finding {
     /// The paper's claim.
     pub claim: &'static str,
+    pub form: ClaimForm,
     /// Tables and figures of the paper behind the claim.
     pub rests_on: &'static str,
     pub task: String,
@@ -88,7 +115,8 @@ pub struct Section3Finding {
     pub difference: Option<Interval>,
     /// Contrasts that are adjusted together.
     pub family: Family,
-    /// Two-sided p value of the difference: Welch's, or the smallest one that a permutation of the seeds allows if no seed differs from another.
+    /// Two-sided p value of the difference against the one that the claim's form has to exceed: Welch's, or the smallest one that a permutation
+    /// of the seeds allows if no seed differs from another.
     pub p: Option<f64>,
     /// The same, adjusted for all contrasts of the family (Holm).
     pub adjusted_p: Option<f64>,
@@ -127,13 +155,15 @@ impl Family {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimOutcome {
-    /// The adjusted p value is below 0.05 and the difference above zero.
+    /// The adjusted p value is below 0.05 and the difference above the one that the claim's form has to exceed.
     Shown,
+    /// As [`ClaimOutcome::Shown`], of a claim "no worse".
+    NoWorse,
     /// It is, but the better variant has not learnt the task: its exact match at the training lengths is below one half.
     ShownNotLearnt,
     /// The adjusted p value is not below 0.05.
     NotShown,
-    /// It is, and the difference is below zero.
+    /// It is, and the difference is below.
     Opposite,
     /// It is, but the better variant has not learnt the task.
     OppositeNotLearnt,
@@ -150,6 +180,7 @@ impl ClaimOutcome {
     pub fn label(self) -> &'static str {
         match self {
             ClaimOutcome::Shown => "shown",
+            ClaimOutcome::NoWorse => "no worse",
             ClaimOutcome::ShownNotLearnt => "shown, but not learnt",
             ClaimOutcome::NotShown => "not shown",
             ClaimOutcome::Opposite => "the opposite",
@@ -267,12 +298,18 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
         "Table 16's reversed decimals (rev total, each, dec) are an artefact of the authors' scoring; ours restores their \
          order."
             .to_owned(),
-        "Table 18 and the fine-tuned rows are of LoRA on a loaded checkpoint: `earnest train lora`, not this experiment."
+        "Table 18 is of fine-tuning a loaded checkpoint, not of this experiment: ours is LoRA (`earnest train lora`; --fine-tuned names its folders), \
+         and its exact match is that of the training's last validation."
             .to_owned(),
         "Errors are standard errors over seeds; a seed determines both weights and questions. A difference has Welch's 95 % interval, \
          which is not adjusted. Readings follow p values that are adjusted (Holm) for all contrasts of a family: encodings, digits per token, random groups, \
          formats, hints."
             .to_owned(),
+        format!(
+            "Claims that something is at least as good, or does not help, are tested with a margin of {} points, which is ours: p values are of a difference that \
+             is just the margin, and \"no worse\" means that the difference is above it. How good both are does not matter there.",
+            100.0 * MARGIN
+        ),
         "\"Left open\" are contrasts beyond the training lengths whose two variants have not both an exact match of at least 95 % at every trained \
          length: what was not learnt cannot be generalised."
             .to_owned(),

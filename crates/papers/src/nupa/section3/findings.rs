@@ -1,5 +1,5 @@
 //! Conclusions of section 3, tested as contrasts between variants that differ in one setting.
-use super::document::{ClaimOutcome, Family, GATE, Section3Finding, tasks};
+use super::document::{ClaimForm, ClaimOutcome, Family, GATE, Section3Finding, tasks};
 use earnest_stats::holm;
 use earnest_train::experiment::{CellChoice, ExperimentResults, Metric};
 
@@ -42,6 +42,7 @@ impl Axis {
 struct Claim {
     text: &'static str,
     rests_on: &'static str,
+    form: ClaimForm,
     axis: Axis,
     family: Family,
     /// Pairs of the variant that is expected to be better and the other one.
@@ -54,6 +55,7 @@ const CLAIMS: [Claim; 6] = [
     Claim {
         text: "One-digit tokens are at least as good as longer ones, in domain and out of it",
         rests_on: "Figures 4 and 9 to 11",
+        form: ClaimForm::NoWorse,
         axis: Axis::Tokenizer,
         family: Family::Digits,
         pairs: &[("1", "2"), ("1", "3"), ("1", "2-random"), ("1", "3-random")],
@@ -62,6 +64,7 @@ const CLAIMS: [Claim; 6] = [
     Claim {
         text: "Random groups generalise further in length than fixed ones",
         rests_on: "Figure 12",
+        form: ClaimForm::Better,
         axis: Axis::Tokenizer,
         family: Family::Groups,
         pairs: &[("2-random", "2"), ("3-random", "3")],
@@ -70,6 +73,7 @@ const CLAIMS: [Claim; 6] = [
     Claim {
         text: "NoPE and ALiBi generalise further in length than RoPE",
         rests_on: "Figure 13, Table 12",
+        form: ClaimForm::Better,
         axis: Axis::Position,
         family: Family::Encodings,
         pairs: &[("nope", "rope"), ("alibi", "rope"), ("alibi-reversed", "rope")],
@@ -78,6 +82,7 @@ const CLAIMS: [Claim; 6] = [
     Claim {
         text: "In small models, RoPE does best on what was learnt",
         rests_on: "Tables 13 to 15",
+        form: ClaimForm::Better,
         axis: Axis::Position,
         family: Family::Encodings,
         pairs: &[("rope", "nope"), ("rope", "alibi"), ("rope", "alibi-reversed")],
@@ -86,6 +91,7 @@ const CLAIMS: [Claim; 6] = [
     Claim {
         text: "Reversed or padded numbers beat plain ones out of domain",
         rests_on: "Table 16, Figures 14 and 15",
+        form: ClaimForm::Better,
         axis: Axis::Format,
         family: Family::Formats,
         pairs: &[("reversed", "plain"), ("padded", "plain"), ("reversed+padded", "plain")],
@@ -94,6 +100,7 @@ const CLAIMS: [Claim; 6] = [
     Claim {
         text: "Index hints do not help",
         rests_on: "Table 17, Figures 16 to 18",
+        form: ClaimForm::NoWorse,
         axis: Axis::Format,
         family: Family::Hints,
         pairs: &[("plain", "hinted"), ("reversed", "reversed+hinted")],
@@ -148,8 +155,9 @@ fn outcome(finding: &Section3Finding, knows: [bool; 2]) -> ClaimOutcome {
         return ClaimOutcome::Floor;
     }
     let (Some(p), Some(difference)) = (finding.adjusted_p, finding.difference) else { return ClaimOutcome::OneSeed };
-    match (p < LEVEL, difference.estimate > 0.0) {
+    match (p < LEVEL, difference.estimate > finding.form.least()) {
         (false, _) => ClaimOutcome::NotShown,
+        (true, true) if finding.form == ClaimForm::NoWorse => ClaimOutcome::NoWorse,
         (true, true) if knows[0] => ClaimOutcome::Shown,
         (true, true) => ClaimOutcome::ShownNotLearnt,
         (true, false) if knows[1] => ClaimOutcome::Opposite,
@@ -169,7 +177,7 @@ fn contrast(
     let of_better = results.over(choice, task, learnt, measured)?;
     let of_other = results.over(other, task, learnt, measured)?;
     let difference = of_better.minus(&of_other);
-    let p = of_better.p_value(&of_other);
+    let p = of_better.p_value(&of_other, claim.form.least());
     let knows = |choice| results.over(choice, task, true, Metric::ExactMatch).is_none_or(|own| own.mean >= LEARNT);
     let lowest = |choice| {
         let model = results.seeds_of(choice).next()?;
@@ -189,6 +197,7 @@ fn contrast(
     ];
     let finding = Section3Finding {
         claim: claim.text,
+        form: claim.form,
         rests_on: claim.rests_on,
         task: task.to_owned(),
         better: claim.axis.of(choice).to_owned(),
@@ -218,6 +227,7 @@ mod tests {
         let (of_better, of_other) = (SeedMean::of(&[0.8, 0.9]).unwrap(), SeedMean::of(&[0.1, 0.2]).unwrap());
         Section3Finding {
             claim: "",
+            form: ClaimForm::Better,
             rests_on: "",
             task: String::new(),
             better: String::new(),
@@ -244,5 +254,23 @@ mod tests {
         assert_eq!(read(false, 0.95, Some(0.051)), ClaimOutcome::NotShown);
         assert_eq!(read(true, 0.2, Some(0.001)), ClaimOutcome::Shown, "the gate is for longer lengths only");
         assert_eq!(read(true, 0.2, None), ClaimOutcome::OneSeed);
+    }
+
+    #[test]
+    fn what_is_no_worse_is_above_the_margin() {
+        let read = |better: &[f64], other: &[f64]| {
+            let (of_better, of_other) = (SeedMean::of(better).unwrap(), SeedMean::of(other).unwrap());
+            let p = of_better.p_value(&of_other, ClaimForm::NoWorse.least());
+            let difference = of_better.minus(&of_other);
+            let form = ClaimForm::NoWorse;
+            let one = Section3Finding { form, of_better, of_other, difference, ..finding(true, 1.0, p) };
+            let found = outcome(&one, [true, true]);
+            let interval = one.difference.unwrap();
+            assert_eq!(found == ClaimOutcome::NoWorse, interval.low > -0.05, "{interval:?}");
+            found
+        };
+        assert_eq!(read(&[0.90, 0.91, 0.89], &[0.91, 0.90, 0.91]), ClaimOutcome::NoWorse, "a little worse");
+        assert_eq!(read(&[0.90, 0.80, 0.70], &[0.81, 0.82, 0.80]), ClaimOutcome::NotShown, "too few seeds to say");
+        assert_eq!(read(&[0.50, 0.51, 0.49], &[0.91, 0.90, 0.91]), ClaimOutcome::Opposite);
     }
 }

@@ -1,7 +1,9 @@
 //! Tables 12 to 18, cell by cell.
 use super::document::{Section3Cell, Section3Result, small};
+use super::fine_tuned::fine_tuned_cell;
 use crate::Reading;
 use earnest_tasks::suite::nupa::{PublishedTraining, published_trainings};
+use earnest_train::FineTuned;
 use earnest_train::experiment::{CellChoice, ExperimentResults, Metric, ModelResult};
 
 /// Longest training length of the paper's models.
@@ -28,12 +30,12 @@ enum Data {
     FewSamples,
 }
 
-/// Compares all cells of the tables with the experiment.
-pub(super) fn cells(results: &ExperimentResults) -> Vec<Section3Cell> {
-    published_trainings().iter().map(|published| cell(results, published)).collect()
+/// Compares all cells of the tables with the experiment and with fine-tuned checkpoints.
+pub(super) fn cells(results: &ExperimentResults, fine_tuned: &[FineTuned]) -> Vec<Section3Cell> {
+    published_trainings().iter().map(|published| cell(results, fine_tuned, published)).collect()
 }
 
-fn cell(results: &ExperimentResults, published: &PublishedTraining) -> Section3Cell {
+fn cell(results: &ExperimentResults, fine_tuned: &[FineTuned], published: &PublishedTraining) -> Section3Cell {
     let none = |reason: &str, reading| Section3Cell {
         published: published.clone(),
         ours: Vec::new(),
@@ -41,7 +43,13 @@ fn cell(results: &ExperimentResults, published: &PublishedTraining) -> Section3C
         reading,
     };
     let Some(counterpart) = counterpart(published) else {
-        return none("fine-tuning of a loaded checkpoint: `earnest train lora`", Reading::NotRun);
+        let ours = fine_tuned_cell(fine_tuned, published);
+        if ours.is_empty() {
+            let reason = "it is of fine-tuned checkpoints: `earnest train lora`, whose folders --fine-tuned names";
+            return none(reason, Reading::NotRun);
+        }
+        let reason = Some("other checkpoints, steps and questions".to_owned());
+        return Section3Cell { published: published.clone(), ours, reason, reading: Reading::NotComparable };
     };
     let measured = match published.metric {
         "digit match" => Metric::DigitMatch,

@@ -1,7 +1,8 @@
 //! The comparison as text.
 use std::fmt::Write;
 
-use super::document::{Section3, Section3Cell, Section3Figure, Section3Finding, XAxis};
+use super::document::{ClaimForm, MARGIN, Section3, Section3Cell, Section3Figure, Section3Finding, XAxis};
+use super::fine_tuned::FineTunedResult;
 use crate::text::{WRITES, indent, inside, points, reading};
 use earnest_eval::report::{Table, p_decimals, wrap, wrap_lines};
 use earnest_train::experiment::{Metric, SeedMean};
@@ -44,6 +45,7 @@ pub fn render_section_3(section: &Section3, published: bool, width: usize) -> St
     for (table, title) in TITLES {
         text.push_str(&one_table(section, table, title, published || section.models == 0, width));
     }
+    text.push_str(&fine_tuned(&section.fine_tuned, width));
     for figure in section.figures.iter().filter(|figure| figure.x == XAxis::Digits) {
         text.push_str(&by_length(figure, &section.in_train, width));
     }
@@ -68,7 +70,33 @@ fn mean(value: &SeedMean, measured: Metric) -> String {
 }
 
 fn findings(findings: &[Section3Finding], width: usize) -> String {
-    let mut text = String::from("\nConclusions of the paper, in per cent, ± standard error over seeds\n");
+    let mut text = String::new();
+    let heading = |form| match form {
+        ClaimForm::Better => {
+            "Conclusions of the paper that something is better, in per cent, ± standard error over seeds".to_owned()
+        }
+        ClaimForm::NoWorse => {
+            let margin = 100.0 * MARGIN;
+            format!("Conclusions of the paper that something is no worse, with a margin of {margin} points")
+        }
+    };
+    for form in [ClaimForm::Better, ClaimForm::NoWorse] {
+        let own: Vec<&Section3Finding> = findings.iter().filter(|finding| finding.form == form).collect();
+        if !own.is_empty() {
+            text.push('\n');
+            text.push_str(&wrap(&heading(form), width, ""));
+            text.push_str(&claims(&own, width));
+        }
+    }
+    if findings.is_empty() {
+        text.push_str("\nThe experiment has no two variants that the paper compares.\n");
+    }
+    text
+}
+
+/// The contrasts of some claims.
+fn claims(findings: &[&Section3Finding], width: usize) -> String {
+    let mut text = String::new();
     let mut claims: Vec<&str> = Vec::new();
     for finding in findings {
         if !claims.contains(&finding.claim) {
@@ -76,7 +104,7 @@ fn findings(findings: &[Section3Finding], width: usize) -> String {
         }
     }
     for claim in claims {
-        let own: Vec<&Section3Finding> = findings.iter().filter(|finding| finding.claim == claim).collect();
+        let own: Vec<&Section3Finding> = findings.iter().copied().filter(|finding| finding.claim == claim).collect();
         text.push('\n');
         text.push_str(&wrap(&format!("{claim} ({}).", own[0].rests_on), width, ""));
         let mut kinds: Vec<(&str, &str)> = Vec::new();
@@ -91,9 +119,6 @@ fn findings(findings: &[Section3Finding], width: usize) -> String {
             let rows = own.iter().filter(|finding| (finding.task.as_str(), finding.among.as_str()) == (task, among));
             text.push_str(&contrasts(rows.copied(), width));
         }
-    }
-    if findings.is_empty() {
-        text.push_str("  The experiment has no two variants that the paper compares.\n");
     }
     text
 }
@@ -200,6 +225,35 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
         let doubt = shown.iter().find_map(|cell| cell.published.doubt).unwrap_or_default();
         text.push_str(&wrap(&format!("* {doubt}"), width, "  "));
     }
+    text
+}
+
+/// Right answers of fine-tuned checkpoints, by length.
+fn fine_tuned(results: &[FineTunedResult], width: usize) -> String {
+    if results.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\n");
+    let title = "Ours beside Table 18: right answers by length, and of all trained lengths in per cent with Wilson's interval over questions";
+    text.push_str(&wrap(title, width, ""));
+    let mut lengths: Vec<usize> = results.iter().flat_map(|one| one.lengths.iter().map(|own| own.length)).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    let mut names = ["checkpoint", "variant", "task", "seed", "steps"].map(str::to_owned).to_vec();
+    names.extend(lengths.iter().map(|length| format!("{length} digits")));
+    names.push("learnt [95 %]".to_owned());
+    let mut table = Table::with_left(3, names);
+    for one in results {
+        let mut row =
+            vec![one.model.clone(), one.variant.clone(), one.task.clone(), one.seed.to_string(), one.steps.to_string()];
+        row.extend(lengths.iter().map(|length| {
+            let own = one.lengths.iter().find(|own| own.length == *length);
+            own.map_or_else(|| "-".to_owned(), |own| format!("{}/{}", own.exact, own.questions))
+        }));
+        row.push(one.learnt.as_ref().map_or_else(|| "-".to_owned(), points));
+        table.row(row);
+    }
+    text.push_str(&indent(&table.render_within(inside(width))));
     text
 }
 
