@@ -137,7 +137,7 @@ fn the_page_on_verdicts_has_the_simulated_counts_and_they_keep_their_bounds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
     let page = fs::read_to_string(folder.join("verdicts.md")).unwrap();
     let lines = fs::read_to_string(folder.join("verdicts.jsonl")).unwrap();
-    assert_eq!(lines.lines().count(), 47);
+    assert_eq!(lines.lines().count(), 51);
     for line in lines.lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         let of = |name: &str| row[name].as_f64().unwrap();

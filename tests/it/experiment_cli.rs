@@ -176,6 +176,14 @@ fn our_own_run_stands_beside_the_paper() {
     let (code, text, err) = output(place.path(), &["reproduce", "nupa", "--section", "3"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(text.contains("docs/training/section-3.md") && text.contains("Table 16"), "{text}");
+    for part in [
+        "something is no worse, with a margin of 5 points",
+        "Ours beside Table 18",
+        "RoPE + rev + pad",
+        "51.7 [39.3, 63.8]",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     let (_, published, _) = output(place.path(), &["reproduce", "nupa", "--section", "3", "--published"]);
     assert!(published.contains("NoPE + rev + pad + 1d") && published.len() > text.len(), "{published}");
 }

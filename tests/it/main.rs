@@ -89,6 +89,7 @@ mod study;
 mod study_page;
 mod support;
 mod task_page;
+mod tests_run;
 mod synthetic;
 mod task_files;
 mod task_hostile;

@@ -80,6 +80,28 @@ fn a_training_ends_with_adapters_and_a_merged_model() {
     assert!(stderr(&again).contains("another folder"), "{}", stderr(&again));
     let resumed = earnest(place.path(), &["train", "lora", "--out", "tuned", "--resume"]).output().unwrap();
     assert_eq!(resumed.status.code(), Some(4));
+    // Beside the paper's Table 18; a folder of another kind is named.
+    let beside = |folder: &str| {
+        let words = ["reproduce", "nupa", "--section", "3", "--json", "--fine-tuned", folder];
+        earnest(place.path(), &words).output().unwrap()
+    };
+    let found = beside("tuned");
+    assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
+    let found: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
+    let ours = &found["fine_tuned"][0];
+    assert_eq!((&ours["variant"], &ours["task"], &ours["seed"]), (&"FT".into(), &"length_Integer".into(), &1.into()));
+    let best = outcome["validation"]["cells"].as_array().unwrap();
+    for (length, cell) in ours["lengths"].as_array().unwrap().iter().zip(best) {
+        assert_eq!((&length["length"], &length["exact"]), (&cell["length"], &cell["exact"]));
+    }
+    assert_eq!(found["fine_tuned"].as_array().unwrap().len(), 1, "ours are not beside one's own");
+    let other = beside("merged");
+    assert_eq!(other.status.code(), Some(4));
+    assert!(
+        stderr(&other).contains("--fine-tuned merged") && stderr(&other).contains("train lora"),
+        "{}",
+        stderr(&other)
+    );
 }
 
 #[cfg(unix)]

@@ -227,12 +227,12 @@ fn penalised<'d>(data: &'d MixedData, layout: &'d Layout, units: &[f64]) -> Lapl
 
 /// The minimum of Laplace's criterion; none where it is no number.
 fn best_by_laplace(data: &MixedData, layout: &Layout, units: &[f64]) -> Result<Option<Minimum>, MixedError> {
-    let merged = data.merged();
-    let own = Layout::new(&merged)?;
-    let mut criterion = penalised(&merged, &own, units);
+    let merged = data.merged().map(|merged| Ok::<_, MixedError>((Layout::new(&merged)?, merged))).transpose()?;
+    let (own, smaller) = merged.as_ref().map_or((layout, data), |(own, smaller)| (own, smaller));
+    let mut criterion = penalised(smaller, own, units);
     let Some(found) = best(&mut criterion) else { return Ok(None) };
-    let again = |data: &MixedData| best(&mut penalised(data, &own, units));
-    let minimum = by_pivots(&mut criterion, &merged, found, &again);
+    let again = |data: &MixedData| best(&mut penalised(data, own, units));
+    let minimum = by_pivots(&mut criterion, smaller, found, &again);
     // With few outcomes of a kind Laplace's approximation can have a second, lower minimum at a large deviation that the likelihood itself
     // does not have. Quadrature tells which of both it supports.
     if data.has_one_effect()

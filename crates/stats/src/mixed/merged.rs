@@ -8,10 +8,14 @@ use std::collections::HashMap;
 
 use super::data::MixedData;
 
+/// Mean cells of a group from which no other one is looked for that has the same.
+const MANY_CELLS: usize = 16;
+
 impl MixedData {
-    /// The data with equal groups of the first grouping factor as one, for Laplace's criterion only.
-    pub(super) fn merged(&self) -> MixedData {
-        let Some(first) = self.groupings.first() else { return self.clone() };
+    /// The data with equal groups of the first grouping factor as one, for Laplace's criterion only. None where groups have many cells, and so are
+    /// hardly ever equal.
+    pub(super) fn merged(&self) -> Option<MixedData> {
+        let first = self.groupings.first().filter(|first| self.cells() < MANY_CELLS * first.levels.len())?;
         let mut cells_of: Vec<Vec<(u32, usize)>> = vec![Vec::new(); first.levels.len()];
         let mut index_of: HashMap<Vec<u64>, u32> = HashMap::new();
         for cell in 0..self.cells() {
@@ -30,7 +34,7 @@ impl MixedData {
                 None => kept.push((cells.into_iter().map(|(_, cell)| cell).collect(), 1.0)),
             }
         }
-        self.with_copies(&kept)
+        Some(self.with_copies(&kept))
     }
 
     /// What a cell is but for its group of the first grouping factor.

@@ -90,7 +90,8 @@ pub(crate) fn refused(data: &MixedData, fit: &MixedFit, mut reasons: Vec<MixedDi
     let empty = without_estimates(data, fit.method, first);
     let others = fit.diagnoses.iter().filter(|one| !one.is_fatal() && !empty.diagnoses.contains(one)).cloned();
     reasons.extend(others);
-    let mut refused = MixedFit { prior: fit.prior.clone(), evaluations: fit.evaluations, ..empty };
+    let (prior, points, evaluations) = (fit.prior.clone(), fit.points, fit.evaluations);
+    let mut refused = MixedFit { prior, points, evaluations, ..empty };
     refused.diagnoses.splice(1..1, reasons);
     refused
 }

@@ -111,7 +111,7 @@ fn equal_groups_as_one_have_the_criterion_of_all() {
     ];
     for design in designs {
         let whole = data(&format!("correct {design}"), &frame, Family::Binomial).unwrap();
-        let merged = whole.merged();
+        let merged = whole.merged().unwrap();
         let groups = |data: &MixedData| data.groupings[0].levels.len();
         assert!(2 * groups(&merged) < 3 * groups(&whole) && merged.cells() < whole.cells(), "{design}");
         assert_eq!(merged.groupings[0].copies.iter().sum::<f64>() as usize, groups(&whole), "{design}");

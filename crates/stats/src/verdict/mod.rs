@@ -325,13 +325,18 @@ fn cluster_sums(pairs: &[PairedAnswers]) -> Vec<f64> {
     sums
 }
 
+/// Right, and wrong, answers of a side with so many answers from which on the t test is the verdict.
+pub fn enough_answers(all: f64) -> f64 {
+    ENOUGH_ANSWERS.min(ENOUGH_OF_FEW.max(LEAST_SHARE * all)).ceil()
+}
+
 /// The reason for an exact test; none if there are enough answers and clusters for the t test.
 fn few(pairs: &[PairedAnswers], clusters: usize, differing: usize) -> Option<TestReason> {
     for second in [false, true] {
         let answers = || pairs.iter().flat_map(move |pair| if second { &pair.second } else { &pair.first });
         let all = answers().map(|answers| f64::from(answers.count)).sum::<f64>();
         let right = answers().map(|answers| answers.sum).sum::<f64>();
-        let enough = ENOUGH_ANSWERS.min(ENOUGH_OF_FEW.max(LEAST_SHARE * all)).ceil();
+        let enough = enough_answers(all);
         for (count, is_right) in [(right, true), (all - right, false)] {
             if count < enough {
                 return Some(TestReason::FewAnswers { second, right: is_right, count, enough });

@@ -4,10 +4,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{LoraData, LoraSettings, Retrofit};
+use crate::experiment::events;
 use crate::{CellScore, FormatSettings, TrainError, TrainEvent};
 use earnest_digest::input;
 
-/// Last validation of a training of adapters, with what the table varies: the checkpoint's retrofits and the format of numbers.
+/// Best validation of a training of adapters, that of the adapters it keeps, with what the table varies: the checkpoint's retrofits and the format of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FineTuned {
@@ -21,40 +22,36 @@ pub struct FineTuned {
     pub format: FormatSettings,
     /// Seed of the training.
     pub seed: u64,
-    /// Completed steps.
+    /// Completed steps of that validation.
     pub steps: u64,
     /// Scores by task and length.
     pub cells: Vec<CellScore>,
 }
 
 impl FineTuned {
-    /// Reads the folder of a training on questions: its settings, and the last validation of its log.
+    /// Reads the folder of a training on questions: its settings, and the best validation of its log after the first step.
     ///
     /// # Errors
     /// [`TrainError::Resume`] for a folder of another kind, or without a validation; [`TrainError::File`].
     pub fn read(folder: &Path) -> Result<Self, TrainError> {
-        let read = |name: &str, most: u64| {
-            let path = folder.join(name);
-            let text =
-                input::read_text(&path, most).map_err(|source| TrainError::File { path: path.clone(), source })?;
-            Ok::<_, TrainError>((path, text))
-        };
-        let (path, text) = read("training.json", input::MOST_SETTINGS)?;
+        let path = folder.join("training.json");
+        let text = input::read_text(&path, input::MOST_SETTINGS)
+            .map_err(|source| TrainError::File { path: path.clone(), source })?;
         let invalid = |path: &Path, problem: String| TrainError::Resume { path: path.to_owned(), problem };
         let settings: LoraSettings = serde_json::from_str(&text).map_err(|error| invalid(&path, error.to_string()))?;
         let LoraData::Questions { format, .. } = settings.data else {
             let problem = "it is a training on pairs of texts; Table 18 is of questions of the NUPA Test".to_owned();
             return Err(invalid(&path, problem));
         };
-        let (path, text) = read("log.jsonl", input::MOST_DOCUMENT)?;
-        // A line that a kill has cut off is the last one.
-        let events = text.lines().map_while(|line| serde_json::from_str::<TrainEvent>(line).ok());
-        let validations = events.filter_map(|event| match event {
-            TrainEvent::Validated(validation) => Some(validation),
+        let path = folder.join("log.jsonl");
+        let events = events(folder).map_err(|error| invalid(&path, error.to_string()))?;
+        let validations = events.into_iter().filter_map(|event| match event {
+            TrainEvent::Validated(validation) if validation.step > 0 => Some(validation),
             _ => None,
         });
-        let Some(validation) = validations.last() else {
-            return Err(invalid(&path, "it has no validation yet".to_owned()));
+        // Of equal ones the later, as the trainer keeps it.
+        let Some(validation) = validations.max_by(|one, other| one.exact().total_cmp(&other.exact())) else {
+            return Err(invalid(&path, "it has no validation of a trained model yet".to_owned()));
         };
         Ok(FineTuned {
             model: settings.base.model,

@@ -32,6 +32,8 @@ pub(super) struct Answer {
     pub(super) accuracy: Option<f64>,
     /// One or two, in the order of [`Direction::BOTH`].
     pub(super) directions: Vec<OneWay>,
+    /// What these numbers are not, as a sentence.
+    pub(super) note: Option<String>,
 }
 
 impl Answer {
@@ -89,7 +91,7 @@ impl Answer {
         let reason = self.is_empty().then(|| self.reasons().join("; "));
         json!({
             "unit": self.unit, "size": self.size(), "effect": self.effect(), "alpha": rates.alpha, "power": rates.power,
-            "direction": self.held(), "reason": reason, "directions": directions.collect::<Vec<_>>(),
+            "direction": self.held(), "reason": reason, "directions": directions.collect::<Vec<_>>(), "note": self.note,
         })
     }
 
@@ -119,6 +121,9 @@ impl Answer {
             let mut letters = reason.chars();
             let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
             writeln!(text, "{first}{}", letters.as_str()).expect("writing to a String cannot fail");
+        }
+        if let Some(note) = &self.note {
+            writeln!(text, "{note}").expect("writing to a String cannot fail");
         }
         text
     }

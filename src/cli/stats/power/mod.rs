@@ -10,6 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::cli::Exit;
 use answer::{Answer, Given, OneWay};
 use design::DesignArgs;
+use earnest_stats::verdict::enough_answers;
 use earnest_stats::{ClusteredDesign, Direction, PairedDesign, PowerError, Rates};
 
 /// Options of `earnest stats power`.
@@ -193,7 +194,7 @@ fn paired(
         let found = |number: Option<f64>| number.filter(|_| reason.is_none());
         directions.push(OneWay { direction, size: found(size), effect: found(effect), reason });
     }
-    Ok(Answer { unit: "questions", given, accuracy, directions })
+    Ok(Answer { unit: "questions", given, accuracy, directions, note: None })
 }
 
 /// Sizes and differences of one system under two conditions.
@@ -219,8 +220,27 @@ fn clustered(design: ClusteredDesign, given: Given, asked: Asked, rates: Rates) 
             },
         })
     };
-    let directions = asked.directions(given)?.iter().map(|direction| of(*direction)).collect::<anyhow::Result<_>>()?;
-    Ok(Answer { unit: "templates", given, accuracy: Some(accuracy), directions })
+    let directions: Vec<OneWay> =
+        asked.directions(given)?.iter().map(|direction| of(*direction)).collect::<anyhow::Result<_>>()?;
+    let templates = match given {
+        Given::Size(clusters) => clusters,
+        Given::Effect(_) => directions.iter().filter_map(|one| one.size).fold(0.0, f64::max),
+    };
+    let note = exact_instead(accuracy, templates * design.first_size);
+    Ok(Answer { unit: "templates", given, accuracy: Some(accuracy), directions, note })
+}
+
+/// The sentence that another test than the t test will judge, where few originals are expected to be right or wrong.
+fn exact_instead(accuracy: f64, originals: f64) -> Option<String> {
+    let (rarer, other) = if accuracy <= 0.5 { ("right", ["drop", "rise"]) } else { ("wrong", ["rise", "drop"]) };
+    let expected = accuracy.min(1.0 - accuracy) * originals;
+    let [more, less] = other;
+    (expected < enough_answers(originals)).then(|| {
+        format!(
+            "This is the power of the t test over templates. With {expected:.0} {rarer} originals, as expected, compare judges by an exact test, which \
+             finds a {more} more often than this says and a {less} less often (docs/statistics.md)"
+        )
+    })
 }
 
 pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {

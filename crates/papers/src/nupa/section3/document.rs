@@ -299,7 +299,7 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
          order."
             .to_owned(),
         "Table 18 is of fine-tuning a loaded checkpoint, not of this experiment: ours is LoRA (`earnest train lora`; --fine-tuned names its folders), \
-         and its exact match is that of the training's last validation."
+         and its exact match is that of the best validation, whose adapters are kept."
             .to_owned(),
         "Errors are standard errors over seeds; a seed determines both weights and questions. A difference has Welch's 95 % interval, \
          which is not adjusted. Readings follow p values that are adjusted (Holm) for all contrasts of a family: encodings, digits per token, random groups, \
@@ -307,7 +307,7 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
             .to_owned(),
         format!(
             "Claims that something is at least as good, or does not help, are tested with a margin of {} points, which is ours: p values are of a difference that \
-             is just the margin, and \"no worse\" means that the difference is above it. How good both are does not matter there.",
+             is just the margin, and \"no worse\" means that the difference is above it. It does not say that either has learnt the task.",
             100.0 * MARGIN
         ),
         "\"Left open\" are contrasts beyond the training lengths whose two variants have not both an exact match of at least 95 % at every trained \

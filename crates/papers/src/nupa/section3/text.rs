@@ -5,6 +5,7 @@ use super::document::{ClaimForm, MARGIN, Section3, Section3Cell, Section3Figure,
 use super::fine_tuned::FineTunedResult;
 use crate::text::{WRITES, indent, inside, points, reading};
 use earnest_eval::report::{Table, p_decimals, wrap, wrap_lines};
+use earnest_tasks::suite::Interval;
 use earnest_train::experiment::{Metric, SeedMean};
 
 /// Terminal width from which tables show all columns.
@@ -228,6 +229,11 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
     text
 }
 
+/// Formats a share and its interval in per cent.
+fn share(value: &Interval) -> String {
+    format!("{:.1} [{:.1}, {:.1}]", 100.0 * value.estimate, 100.0 * value.low, 100.0 * value.high)
+}
+
 /// Right answers of fine-tuned checkpoints, by length.
 fn fine_tuned(results: &[FineTunedResult], width: usize) -> String {
     if results.is_empty() {
@@ -250,7 +256,7 @@ fn fine_tuned(results: &[FineTunedResult], width: usize) -> String {
             let own = one.lengths.iter().find(|own| own.length == *length);
             own.map_or_else(|| "-".to_owned(), |own| format!("{}/{}", own.exact, own.questions))
         }));
-        row.push(one.learnt.as_ref().map_or_else(|| "-".to_owned(), points));
+        row.push(one.learnt.as_ref().map_or_else(|| "-".to_owned(), share));
         table.row(row);
     }
     text.push_str(&indent(&table.render_within(inside(width))));
