@@ -23,6 +23,11 @@ fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
 }
 
+/// A word of a shell without its quotes.
+fn unquoted(word: &str) -> &str {
+    word.trim_matches('\'')
+}
+
 /// A minute by itself: a dozen commands on the whole study, some with its mixed models.
 #[test]
 fn every_command_of_the_page_works_as_written() {
@@ -37,8 +42,11 @@ fn every_command_of_the_page_works_as_written() {
     assert!(commands.len() >= 10, "{commands:?}");
     for command in commands {
         let output = folder.path().join("study.html").display().to_string();
-        let words: Vec<&str> =
-            command.split_whitespace().skip(1).map(|word| if word == "study.html" { &output } else { word }).collect();
+        let words: Vec<&str> = command
+            .split_whitespace()
+            .skip(1)
+            .map(|word| if word == "study.html" { &output } else { unquoted(word) })
+            .collect();
         let found = earnest(&words, None);
         let text = said(&found);
         assert_eq!(found.status.code(), Some(0), "{command}: {text}");
