@@ -37,7 +37,7 @@ impl MixedData {
         Some(self.with_copies(&kept))
     }
 
-    /// What a cell is but for its group of the first grouping factor.
+    /// Values, answers and groups of a cell, without its group of the first grouping factor.
     fn key(&self, cell: usize) -> Vec<u64> {
         let groups = self.groupings.iter().skip(1).map(|grouping| u64::from(grouping.of_cell[cell]));
         let answers = [self.weight[cell], self.total[cell]];

@@ -1,4 +1,4 @@
-//! What a finished training of adapters answers, for Table 18 of the Number Cookbook.
+//! Exact match of a training of adapters, for Table 18 of the Number Cookbook.
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};

@@ -32,7 +32,7 @@ pub(super) struct Answer {
     pub(super) accuracy: Option<f64>,
     /// One or two, in the order of [`Direction::BOTH`].
     pub(super) directions: Vec<OneWay>,
-    /// What these numbers are not, as a sentence.
+    /// Caveat of these numbers, a sentence.
     pub(super) note: Option<String>,
 }
 
