@@ -73,7 +73,7 @@ pub fn fit_stepping_down(formula: &Formula, frame: &Frame, family: Family) -> Re
     }
 }
 
-/// The formula with random intercepts of the widest groups only, where outcomes of one kind are too few for more.
+/// The formula with random intercepts of the narrowest groups only, where outcomes of one kind are too few for more.
 fn without_detail(formula: &Formula, frame: &Frame, family: Family) -> Result<Option<Step>, MixedError> {
     let (Family::Binomial, Column::Number(outcomes)) = (family, frame.column(&formula.response)?) else {
         return Ok(None);
@@ -83,17 +83,23 @@ fn without_detail(formula: &Formula, frame: &Frame, family: Family) -> Result<Op
     let (events, kind) = if right <= wrong { (right, "right") } else { (wrong, "wrong") };
     let parameters = MixedData::new(formula, frame, family)?.covariances();
     let is_intercept = |term: &&RandomTerm| term.effects.intercept && term.group.len() == 1;
-    let Some(widest) = formula.random.iter().find(is_intercept).filter(|_| events < EVENTS * parameters) else {
+    let Some(narrowest) = formula.random.iter().rfind(is_intercept).filter(|_| events < EVENTS * parameters) else {
         return Ok(None);
     };
-    let only = RandomTerm { effects: Terms::intercept(), group: widest.group.clone(), independent: false };
-    let next = Formula { random: vec![only], ..formula.clone() };
     let why = format!(
         "{events} {kind} answers are fewer than ten for each of {parameters} variances and correlations, so only the groups of {} are \
          let vary",
-        widest.group_name()
+        narrowest.group_name()
     );
-    Ok((next != *formula).then_some(Step { why, formula: next, varies: true }))
+    let step = intercepts_only(formula, &narrowest.group, why);
+    Ok((step.formula != *formula).then_some(step))
+}
+
+/// The step to random intercepts of one factor's groups and nothing else. Such a model has a quadrature, and errors over wider groups show what it
+/// leaves out; Laplace's approximation of more than one factor is far off where few answers tell groups apart.
+fn intercepts_only(formula: &Formula, group: &[String], why: String) -> Step {
+    let only = RandomTerm { effects: Terms::intercept(), group: group.to_vec(), independent: false };
+    Step { why, formula: Formula { random: vec![only], ..formula.clone() }, varies: true }
 }
 
 /// The next simpler formula and the reason.
@@ -109,14 +115,12 @@ fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<Step> {
         && let Some(index) = index_of(&effect.group, &effect.terms)
         && formula.random[index].effects.terms.is_empty()
     {
-        let mut next = formula.clone();
-        next.random.remove(index);
-        let group = &effect.group;
         let why = format!(
-            "nearly all of {group} are all right or all wrong, so with so few answers each their variance has no usable estimate, \
-             and they are left out"
+            "nearly all groups of {} are all right or all wrong, which an approximation over several random effects misses, so only \
+             they are let vary",
+            effect.group
         );
-        return Some(Step { why, formula: next, varies: true });
+        return Some(intercepts_only(formula, &formula.random[index].group, why));
     }
     for diagnosis in fitted.diagnoses.iter().rev() {
         match diagnosis {

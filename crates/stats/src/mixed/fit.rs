@@ -55,7 +55,7 @@ const AGREES: f64 = 0.05;
 const DEVIATION_AGREES: f64 = 0.1;
 
 /// Change of -2 log L by the finest rule from which a quadrature has too few points.
-const SAME: f64 = 0.01;
+const SAME: f64 = 0.001;
 
 /// Answers of a group below which Laplace's approximation is poor.
 const FEW_ANSWERS: f64 = 4.0;

@@ -9,6 +9,11 @@ use crate::matrix::Matrix;
 /// Deviations from which a search starts.
 const STARTS: [f64; 2] = [0.7, 0.15];
 
+/// Deviation from which a second minimum is looked for, and the one from which a first minimum is far enough for that. Where groups nearly always
+/// agree, Laplace's criterion of several factors can have two, and the nearer one need not be the lower.
+const FAR_START: f64 = 8.0;
+const FAR: f64 = 2.5;
+
 /// Diagonals of theta that are tried as 0.
 const TRIED_AS_ZERO: f64 = 0.05;
 
@@ -66,6 +71,10 @@ impl<C: Mixed> Mixed for Counted<'_, C> {
     fn parameters(&self) -> usize {
         self.criterion.parameters()
     }
+
+    fn may_have_far_minimum(&self, at: &[f64]) -> bool {
+        self.criterion.may_have_far_minimum(at)
+    }
 }
 
 /// Criteria whose first parameters are theta.
@@ -75,6 +84,10 @@ pub(super) trait Mixed: Criterion {
     fn start(&mut self, deviation: f64) -> Option<(Vec<f64>, Matrix)>;
     /// Number of parameters of the search.
     fn parameters(&self) -> usize;
+    /// True if there may be another minimum at larger deviations than those of a minimum.
+    fn may_have_far_minimum(&self, _at: &[f64]) -> bool {
+        false
+    }
     /// Sets the units of the log-F priors, by coefficient; models without them have none to set.
     fn set_units(&mut self, _units: &[f64]) {}
 }
@@ -97,6 +110,11 @@ impl Mixed for Laplace<'_> {
 
     fn parameters(&self) -> usize {
         self.theta.len() + self.system.data.columns()
+    }
+
+    fn may_have_far_minimum(&self, at: &[f64]) -> bool {
+        self.system.data.groupings.len() > 1
+            && (0..self.theta.len()).any(|index| self.theta.is_diagonal(index) && at[index] > FAR)
     }
 
     fn set_units(&mut self, units: &[f64]) {
@@ -163,6 +181,16 @@ fn best_within<C: Mixed>(criterion: &mut C, most: usize) -> Option<Minimum> {
         if !border.contains(&true) {
             break;
         }
+    }
+    if let Some(near) = best.as_mut().filter(|near| criterion.may_have_far_minimum(&near.at))
+        && let Some((start, inverse)) = criterion.start(FAR_START)
+        && let Some(mut found) = minimise(criterion, &start, &vec![true; start.len()], &inverse)
+    {
+        if !found.is_same(near) && found.value < near.value - SAME {
+            settle(criterion, &mut found);
+            *near = Minimum { evaluations: 0, ..found.clone() };
+        }
+        evaluations += found.evaluations;
     }
     if let Some(best) = &mut best {
         best.evaluations = evaluations;
@@ -363,7 +391,7 @@ fn logistic_regression(data: &MixedData, units: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::layout::Layout;
-    use super::super::tests::{data, simulated};
+    use super::super::tests::{data, paired, simulated};
     use super::super::{Family, Frame, MixedDiagnosis, MixedOptions, fit};
     use super::*;
     use rand::{RngExt, SeedableRng};
@@ -394,6 +422,28 @@ mod tests {
         assert!(found.converged && found.evaluations < 200, "{found:?}");
         // It takes one or two; it took minutes.
         assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    }
+
+    /// Where most questions have both answers right or both wrong, the criterion has a minimum at a small and one at a large deviation.
+    #[test]
+    fn the_lower_of_two_minima_is_found() {
+        let mut far = 0;
+        for (counts, clusters) in [([120, 66, 9, 25], 40), ([300, 200, 9, 25], 30), ([150, 30, 6, 14], 20)] {
+            let data = data("correct ~ run + (1 | item) + (1 | cluster)", &paired(counts, clusters), Family::Binomial);
+            let data = data.unwrap();
+            let layout = Layout::new(&data).unwrap();
+            let found = best(&mut Laplace::new(&data, &layout)).unwrap();
+            for deviation in [0.15, 0.7, 2.0, 4.0, 8.0, 12.0] {
+                let mut criterion = Laplace::new(&data, &layout);
+                let (start, inverse) = criterion.start(deviation).unwrap();
+                let free = vec![true; start.len()];
+                let other = minimise(&mut criterion, &start, &free, &inverse).unwrap();
+                assert!(found.value < other.value + 1e-4, "{counts:?} from {deviation}: {found:?} {other:?}");
+                far += usize::from(deviation < 1.0 && other.value > found.value + 1.0);
+            }
+        }
+        // Without a second minimum in any of them the test would hold nothing.
+        assert!(far > 0);
     }
 
     #[test]

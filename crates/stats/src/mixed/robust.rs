@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::MixedError;
-use super::data::{Family, MixedData};
+use super::data::{Family, Grouping, MixedData};
 use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
 use super::quadrature::Quadrature;
@@ -98,11 +98,17 @@ fn by_group(data: &MixedData, fit: &MixedFit, cluster: &[u32], layout: &Layout) 
 }
 
 impl MixedData {
-    /// The cluster of every different row: the grouping factor with the fewest groups of at least twenty, whose groups hold
-    /// whole groups of others where they are nested. None if there is none.
+    /// The cluster of every different row: the grouping factor with the fewest groups of at least twenty. None if there is none, or if its groups
+    /// are within those of a factor with fewer groups: rows of different clusters are not independent then.
     pub fn clusters(&self) -> Option<(&str, &[u32])> {
-        let grouping = self.groupings.iter().rfind(|grouping| grouping.levels.len() >= FEW)?;
-        Some((&grouping.name, &grouping.of_cell))
+        let index = self.groupings.iter().rposition(|grouping| grouping.levels.len() >= FEW)?;
+        let grouping = &self.groupings[index];
+        let is_within = |wider: &Grouping| {
+            let mut of: HashMap<u32, u32> = HashMap::new();
+            let mut cells = grouping.of_cell.iter().zip(&wider.of_cell);
+            cells.all(|(group, wider)| of.entry(*group).or_insert(*wider) == wider)
+        };
+        (!self.groupings[index + 1..].iter().any(is_within)).then_some((&grouping.name, &grouping.of_cell))
     }
 }
 
@@ -114,7 +120,7 @@ pub(crate) struct Clusters<'c> {
 }
 
 /// The fit with robust errors, p values and covariances where the model's standard error of some fixed effect is too small: where the robust
-/// one exceeds it by more than [`ERROR_EXCESS`]. As it is without finite estimates, or with fewer than twenty clusters.
+/// one exceeds it by more than [`ERROR_EXCESS`]. As it is without finite estimates, or without [clusters](MixedData::clusters).
 pub fn with_robust_errors(data: &MixedData, fit: MixedFit) -> MixedFit {
     match data.clusters() {
         Some((name, of_cell)) => with_errors_over(data, fit, Clusters { name, of_cell }, None),

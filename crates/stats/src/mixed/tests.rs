@@ -47,6 +47,23 @@ pub(crate) fn simulated(templates: usize, items: usize, seed: u64) -> Frame {
     frame
 }
 
+/// Answers of runs `a` and `b` to every question once: how many questions both have right, neither, `a` alone and `b` alone. Questions go to clusters
+/// in turn.
+pub(crate) fn paired([both, neither, a_only, b_only]: [usize; 4], clusters: usize) -> Frame {
+    let outcomes = [(both, [1.0, 1.0]), (neither, [0.0, 0.0]), (a_only, [1.0, 0.0]), (b_only, [0.0, 1.0])];
+    let answers: Vec<[f64; 2]> =
+        outcomes.into_iter().flat_map(|(count, answers)| std::iter::repeat_n(answers, count)).collect();
+    let names = |of: &dyn Fn(usize) -> String| -> Vec<String> {
+        (0..answers.len()).flat_map(|index| [of(index), of(index)]).collect()
+    };
+    let mut frame = Frame::new();
+    frame.texts("item", names(&|index| format!("q{index}")).iter().map(String::as_str)).unwrap();
+    frame.texts("cluster", names(&|index| format!("c{}", index % clusters)).iter().map(String::as_str)).unwrap();
+    frame.texts("run", answers.iter().flat_map(|_| ["a", "b"])).unwrap();
+    frame.number("correct", answers.into_iter().flatten().collect()).unwrap();
+    frame
+}
+
 pub(super) fn data(formula: &str, frame: &Frame, family: Family) -> Result<MixedData, MixedError> {
     MixedData::new(&formula.parse().unwrap(), frame, family)
 }

@@ -193,6 +193,23 @@ fn predictions_are_calibrated() {
     assert!((base.population - levels[0].mean).abs() < 1e-9);
 }
 
+#[test]
+fn robust_errors_are_over_the_widest_groups_or_none() {
+    let clusters = |formula: &str, templates: usize| {
+        let data = data(formula, &simulated(templates, 10, 8), Family::Binomial).unwrap();
+        data.clusters().map(|(name, _)| name.to_owned())
+    };
+    let nested = "correct ~ model + variant + (1|template) + (1|template:item)";
+    assert_eq!(clusters(nested, 25).as_deref(), Some("template"));
+    // Questions of ten templates are not independent, and ten templates are too few.
+    assert_eq!(clusters(nested, 10), None);
+    // Groups that cross are no wider ones.
+    assert_eq!(
+        clusters("correct ~ model + variant + (1|template:item) + (1|prompt)", 25).as_deref(),
+        Some("template:item")
+    );
+}
+
 /// Reference: own Python (numpy, scipy), the likelihood of each group by 100 Gauss-Hermite points, its scores and Hessian in (intercept, effect,
 /// SD) by differences, sandwich with G / (G - 1), `scipy.stats.t` with G - 1 degrees of freedom.
 #[test]
