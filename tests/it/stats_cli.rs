@@ -423,6 +423,7 @@ fn the_small_tests_answer() {
     let (_, text) = stats(&["compare", &data, "--first", "one", "--second", "two", "--group", "id"]).unwrap();
     assert!(text.starts_with("two minus one: -0.1667") && text.contains("6 pairs in 3 clusters"), "{text}");
     assert!(text.contains("only one 2, only two 1"), "{text}");
+    assert!(!text.contains("NaN"), "{text}");
 
     let (_, text) = stats(&["power", "paired", "--effect", "0.05", "--discordance", "0.2"]).unwrap();
     assert!(text.starts_with("626 questions detect an accuracy difference of 0.0500"), "{text}");
@@ -665,6 +666,23 @@ fn what_has_no_profile_says_why() {
 }
 
 #[test]
+fn numbers_that_could_not_be_computed_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = file(&folder, "one,two,id,of\n1,0,a,x\n1,nan,a,\n0,0,b,nan\n1,0,b,y\nNaN,1,c,\n0,,c,z\n1,1,c,x\n");
+    let named = "1 value of `two` is NaN, no number: it counts as missing";
+    let words = ["compare", &data, "--first", "one", "--second", "two", "--group", "id"];
+    let (_, text) = stats(&words).unwrap();
+    assert!(text.contains("1 value of `one` is NaN") && text.contains(named) && !text.contains("`of`"), "{text}");
+    let (_, json) = stats(&[&words[..], &["--json"]].concat()).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json["notes"].to_string().contains(named) && json["rows_dropped"] == 3, "{json}");
+    // Labels are not numbers: one that is not there is missing, and no result of a computation.
+    let model = ["glmm", &data, "--response", "one", "--fixed", "of", "--group", "id"];
+    let said = stats(&model).map_or_else(|error| error, |(_, text)| text);
+    assert!(said.contains("1 value of `one` is NaN") && !said.contains("`of` is NaN"), "{said}");
+}
+
+#[test]
 fn the_cross_check_is_done_left_out_and_named() {
     let data = golden("01_typical.csv");
     let fixed = ["glmm", &data, "--response", "correct", "--fixed", "variant", "--group", "id"];
@@ -761,6 +779,8 @@ fn a_design_is_chosen_from_random_effects() {
     let reason = "no possible drop from an accuracy of 0.02 is found with power 0.8";
     assert_eq!((&found["detectable"], &found["detectable_reason"]), (&Value::Null, &reason.into()), "{found}");
     let refused = |words: &[&str]| stats(&[&["power", "design"], words].concat()).unwrap_err();
+    // A number may begin with its point.
+    assert!(refused(&["--effect", "-.03", "--accuracy", "0.02"]).contains("accuracy plus effect is -0.01, expected"));
     assert!(refused(&["--effect", "0.05"]).contains("--accuracy"));
     assert!(refused(&["--effect", "0.5", "--accuracy", "0.6"]).contains("accuracy plus effect is 1.1"));
     assert!(refused(&["--effect", "0.05", "--accuracy", "0.6", "--slope-sd", "-1"]).contains("slope SD is -1"));

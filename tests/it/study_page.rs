@@ -143,6 +143,14 @@ fn samples_without_texts_say_so() {
 }
 
 #[test]
+fn runs_without_texts_are_not_scored_again() {
+    let found = earnest(&["score", "nupa-gemma", "--results", "benches/results/study"], None);
+    let text = said(&found);
+    assert_eq!(found.status.code(), Some(2), "{text}");
+    assert!(text.contains("the samples of nupa-gemma hold no texts, so there is nothing to score again"), "{text}");
+}
+
+#[test]
 fn a_folder_that_is_not_there_is_an_error_of_every_paper() {
     for paper in ["gsm-symbolic", "nupa", "dnc", "arithmetic-bench"] {
         let found = earnest(&["reproduce", paper, "--results", "/no/such/folder"], None);

@@ -90,12 +90,22 @@ pub fn results_of(folder: &Path) -> Result<Cow<'_, Path>, EvalError> {
         names.push_str(&sha256);
     }
     let digest = earnest_digest::hex(&earnest_digest::sha256(names.as_bytes()));
-    let cache = earnest_digest::cache_folder().unwrap_or_else(std::env::temp_dir).join("outcomes");
+    let cache = cache();
     let made = cache.join(&digest[..16]);
     if !made.join(FILE_NAME).exists() {
         make(&files, &cache, &made)?;
     }
     Ok(Cow::Owned(made))
+}
+
+/// Folder of the results made of outcome files.
+fn cache() -> PathBuf {
+    earnest_digest::cache_folder().unwrap_or_else(std::env::temp_dir).join("outcomes")
+}
+
+/// True for results made of outcome files, whose samples have no texts.
+pub(crate) fn are_made_of_outcomes(results: &Path) -> bool {
+    results.starts_with(cache())
 }
 
 /// Files of a folder with the manifest of a run, by name.

@@ -9,10 +9,12 @@ use earnest_tasks::suite::registry::{ProgramsRecord, check_profile};
 use earnest_tasks::suite::{FINAL, Score, Suite};
 
 use crate::EvalError;
+use crate::outcomes::are_made_of_outcomes;
 
 use crate::results;
 use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
 use crate::run::{Manifest, Reporter, RunSettings, SIDE_BY_SIDE, Sample, Stored, score_completions};
+use crate::samples::no_texts;
 use crate::suites;
 
 /// Settings of a rescoring.
@@ -96,10 +98,13 @@ pub struct Flip {
 /// Scores the completions of a stored run again; the run itself stays as it is.
 ///
 /// # Errors
-/// If the run's suite cannot be built, lacks the profile, or no longer asks an item of the run.
+/// If the run is of an outcome file and so has no completions, if its suite cannot be built, lacks the profile, or no longer asks an item of the run.
 pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Result<Rescored, EvalError> {
     let store = results::open(&settings.results, reporter)?;
     let run = store.run(&settings.run)?;
+    if are_made_of_outcomes(store.results()) {
+        return Err(no_texts(&run.manifest.run, "there is nothing to score again"));
+    }
     store.check_seal(&run)?;
     let suite_then = results::suite_of(&store, &run)?;
     let run_settings = with_profile(&run.manifest.settings, suite_then.as_ref(), settings.profile.as_deref())?;

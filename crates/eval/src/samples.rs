@@ -67,11 +67,16 @@ pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Fi
     if let Some(therefore) = needs_texts
         && !store.has_completions(run)?
     {
-        return Err(EvalError::setting(format!("the samples of {name} hold no texts, so {therefore}")).hint(
-            "rows from an outcome file have scores alone; the results folder in which the run was made has the texts too",
-        ));
+        return Err(no_texts(name, therefore));
     }
     Ok(Filter { task, of_log: run.manifest.settings.is_log(), ..filter })
+}
+
+/// The refusal of what needs the texts of a run that has none.
+pub(crate) fn no_texts(run: &str, therefore: &str) -> EvalError {
+    EvalError::setting(format!("the samples of {run} hold no texts, so {therefore}")).hint(
+        "rows from an outcome file have scores alone; the results folder in which the run was made has the texts too",
+    )
 }
 
 /// A sample and what it was asked.

@@ -116,6 +116,8 @@ pub(super) struct Survey {
     pub(super) dropped: usize,
     /// Missing values by column name.
     pub(super) missing: BTreeMap<String, usize>,
+    /// Missing values that are NaN, by column name.
+    not_numbers: BTreeMap<String, usize>,
     /// Remarks on the source.
     pub(super) notes: Vec<String>,
 }
@@ -127,6 +129,17 @@ impl Survey {
         let verbs = if count == 1 { "has no `" } else { "have no `" };
         let each = if count == 1 { "it is" } else { "each is" };
         Some(format!("{} {verbs}{column}`; {each} a cluster of its own", counted(count, "row")))
+    }
+
+    /// Names the columns of numbers with NaN in them: a program that could not compute a number wrote it, and left nothing out by choice.
+    fn name_not_numbers(&mut self) {
+        for (name, count) in &self.not_numbers {
+            let (verb, it) = if *count == 1 { ("is", "it counts") } else { ("are", "they count") };
+            let values = counted(*count, "value");
+            self.notes.push(format!(
+                "{values} of `{name}` {verb} NaN, no number: {it} as missing; see what wrote NaN, and put the number there or leave the cell empty"
+            ));
+        }
     }
 
     /// Remarks for the message of a failed fit: those on the source, and the rows left out.
@@ -214,6 +227,7 @@ pub(super) fn scan(
     let mut notes = Vec::new();
     let mut survey = decode(wanted, &conditions, missing, each, |row| source.walk(&names, &mut notes, row))?;
     survey.notes = notes;
+    survey.name_not_numbers();
     let asked: Vec<String> = source.only.iter().map(|pair| format!("{}={}", pair.column, pair.value)).collect();
     survey.check(&source.name(), wanted, &asked.join(" and "))?;
     Ok(survey)
@@ -243,6 +257,9 @@ fn decode(
                 // A column may be wanted twice, as a group and as an effect.
                 if !wanted[..index].iter().any(|(known, _)| known == name) {
                     *survey.missing.entry((*name).to_owned()).or_default() += 1;
+                    if field.trim().eq_ignore_ascii_case("nan") {
+                        *survey.not_numbers.entry((*name).to_owned()).or_default() += 1;
+                    }
                 }
             }
         }
@@ -263,6 +280,10 @@ fn decode(
     for (index, decoder) in decoders.into_iter().enumerate() {
         survey.is_label[index] = decoder.is_label == Some(true);
         survey.labels[index] = decoder.labels;
+        // Among labels it is a missing label, as pandas writes it.
+        if decoder.is_label != Some(false) {
+            survey.not_numbers.remove(wanted[index].0);
+        }
     }
     Ok(survey)
 }

@@ -343,7 +343,14 @@ pub(super) fn report(
         notes.push("profile intervals are for binomial models, so these are Wald's".to_owned());
     }
     let mut missing = Vec::new();
-    let intervals = intervals(&data, &fit, limit.as_ref(), common, &mut missing)?;
+    let intervals = intervals(&data, &fit, limit.as_ref(), common, &mut missing);
+    let (penalised, penalised_intervals) = match &separated {
+        Some(columns) => penalised(&data, columns, integral, common.level, &mut notes)?,
+        None => (None, Vec::new()),
+    };
+    if !one_intercept::is_one(&data) {
+        notes.extend(missing.drain(..).map(|one| format!("no interval of {}: {}", one.parameter, one.reason)));
+    }
     let one_intercept = one_intercept::of(&data, &frame, &fit, limit.as_ref(), common, missing, cross_check)?;
     let (mut averaged, mut no_marginal) = (Vec::new(), None);
     let names = factors(&data);
@@ -370,10 +377,6 @@ pub(super) fn report(
     let predicted = match &args.predictions {
         None => None,
         Some(path) => Some((path, or_note(predictions(&data, &fit), "predictions", &mut notes)?)),
-    };
-    let (penalised, penalised_intervals) = match &separated {
-        Some(columns) => penalised(&data, columns, integral, common.level)?,
-        None => (None, Vec::new()),
     };
     if fit.errors == Errors::Robust {
         let trusting = [
@@ -443,6 +446,7 @@ fn penalised(
     columns: &[String],
     integral: IntegralChoice,
     level: f64,
+    notes: &mut Vec<String>,
 ) -> anyhow::Result<(Option<MixedFit>, Vec<Option<Interval>>)> {
     let mut found = fit(data, &MixedOptions { penalised: true, integral, ..MixedOptions::default() })?;
     if !found.is_usable() {
@@ -455,10 +459,13 @@ fn penalised(
             intervals.push(wald(&found, one, level));
             continue;
         }
-        intervals.push(Some(Interval::profile(profile_interval(data, &found, &one.name, level)?, None)));
-        let p = profile_p(data, &found, &one.name)?;
+        let mut note = |what: &str, error: MixedError| notes.push(format!("no {what} of {}: {error}", one.name));
+        let interval =
+            profile_interval(data, &found, &one.name, level).map_err(|error| note("profile interval", error));
+        intervals.push(interval.ok().map(|interval| Interval::profile(interval, None)));
+        let p = profile_p(data, &found, &one.name).map_err(|error| note("p value", error)).ok();
         let one = &mut found.coefficients[index];
-        (one.z, one.p) = (None, Some(p));
+        (one.z, one.p) = (None, p);
     }
     Ok((Some(found), intervals))
 }
@@ -477,18 +484,23 @@ fn intervals(
     limit: Option<&Limit>,
     common: Common<'_>,
     missing: &mut Vec<one_intercept::MissingInterval>,
-) -> anyhow::Result<Vec<Option<Interval>>> {
-    let mut interval = |one: &MixedCoefficient| -> anyhow::Result<Option<Interval>> {
+) -> Vec<Option<Interval>> {
+    let mut interval = |one: &MixedCoefficient| -> Option<Interval> {
         let binomial = data.family() == Family::Binomial;
         let asked = binomial && common.ci == IntervalMethod::Profile && fit.errors == Errors::Model;
         let by_profile = one.standard_error.is_none() || asked;
         if by_profile && one_intercept::is_one(data) {
-            return Ok(one_intercept::profile(data, fit, limit, &one.name, common.level, missing));
+            return one_intercept::profile(data, fit, limit, &one.name, common.level, missing);
         }
         if by_profile && one.standard_error.is_some() {
-            return Ok(Some(Interval::profile(profile_interval(data, fit, &one.name, common.level)?, None)));
+            let made = profile_interval(data, fit, &one.name, common.level);
+            let none = |error: MixedError| one_intercept::MissingInterval {
+                parameter: one.name.clone(),
+                reason: error.to_string(),
+            };
+            return made.map_err(|error| missing.push(none(error))).ok().map(|made| Interval::profile(made, None));
         }
-        Ok(wald(fit, one, common.level))
+        wald(fit, one, common.level)
     };
     fit.coefficients.iter().map(&mut interval).collect()
 }

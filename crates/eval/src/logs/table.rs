@@ -122,14 +122,19 @@ struct Group {
     originals: Vec<String>,
 }
 
-/// Id of a row: without one, its question.
+/// Id of a row, without spaces around it; without one, its question.
 fn id(row: &Row, columns: &TableColumns) -> Option<String> {
-    cell(row, columns.id.as_deref()).or_else(|| cell(row, columns.question.as_deref()))
+    trimmed(row, columns.id.as_deref()).or_else(|| cell(row, columns.question.as_deref()))
 }
 
 /// Id of the original that a row names; none for an original.
 fn original(row: &Row, columns: &TableColumns) -> Option<String> {
-    cell(row, columns.pair.as_deref()).filter(|name| !usual::is_missing(name))
+    trimmed(row, columns.pair.as_deref()).filter(|name| !usual::is_missing(name))
+}
+
+/// A cell without spaces around it, which tables of other programs pad their columns with.
+fn trimmed(row: &Row, column: Option<&str>) -> Option<String> {
+    cell(row, column).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// Says how many rows name an original that the table does not have.
@@ -302,6 +307,9 @@ mod tests {
             ]
         );
         assert!(logs[1].0.notes.is_empty());
+        // Columns that are padded to a width.
+        let padded = read("q,model,text,right,of\n1   ,a,,1,\n1v  ,a,,0,1  \n", &options).unwrap();
+        assert_eq!((originals(&padded[0]), padded[0].0.notes.len()), (vec!["1".to_owned(), "1".to_owned()], 0));
         let chain = read("q,model,text,right,of\n1,a,,1,\n1v,a,,0,1\n1vv,a,,0,1v\n", &options).unwrap();
         assert!(
             chain[0].0.notes[0].contains("1 names one that is a variant itself (the first: 1v)"),

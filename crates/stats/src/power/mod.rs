@@ -16,11 +16,17 @@ use super::distribution::{normal_quantile, student_quantile};
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PowerError {
     /// A number is outside its range.
-    #[error("{name} is {value}, expected {expected}")]
+    #[error("{name} is {}, expected {expected}", rounded(*value))]
     Range { name: &'static str, value: f64, expected: &'static str },
     /// A difference is larger than accuracies from 0 to 1 have room for.
     #[error("a {direction} of {effect} is impossible: no {direction} from an accuracy of {accuracy} exceeds {room}")]
     Room { direction: Direction, accuracy: f64, effect: f64, room: f64 },
+}
+
+/// A number without the digits of rounding, such as those of 0.02 - 0.03.
+fn rounded(value: f64) -> f64 {
+    let rounded = (1e12 * value).round() / 1e12;
+    if rounded == 0.0 || !rounded.is_finite() { value } else { rounded }
 }
 
 /// Side on which the second accuracy lies.

@@ -31,7 +31,7 @@ Numbers that are not given are chosen: the cheapest design that finds the effect
 which more templates, more questions of a template, and more samples of a question divide.")]
 pub struct DesignArgs {
     /// Accuracy difference to detect, e.g. 0.03
-    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
+    #[arg(long, value_name = "FRACTION", allow_hyphen_values = true)]
     effect: f64,
 
     /// Pilot, twice: two stored runs of the same questions, whose variances are taken

@@ -31,7 +31,7 @@ enum PowerCommand {
             value_name = "FRACTION",
             required_unless_present = "items",
             conflicts_with = "items",
-            allow_negative_numbers = true
+            allow_hyphen_values = true
         )]
         effect: Option<f64>,
         /// Number of questions; prints the smallest detectable difference
@@ -65,7 +65,7 @@ enum PowerCommand {
             value_name = "FRACTION",
             required_unless_present = "clusters",
             conflicts_with = "clusters",
-            allow_negative_numbers = true
+            allow_hyphen_values = true
         )]
         effect: Option<f64>,
         /// Number of templates; prints the smallest detectable difference

@@ -61,6 +61,8 @@ pub struct FittedModel {
     /// Difference of accuracies, averaged over the random effects, with its 95 % interval.
     pub difference: f64,
     pub interval: (f64, f64),
+    /// Wald test of the difference, which need not agree with that of the odds ratio.
+    pub difference_p: f64,
     /// Standard deviations of the random effects in log odds, by `effect by group`.
     pub random: Vec<(String, f64)>,
     pub warnings: Vec<String>,
@@ -92,14 +94,15 @@ impl PairedModel {
                 let (least, most) = model.interval;
                 let points = ends((100.0 * least, 100.0 * most), 0.0, 1, true).join(", ");
                 let mut text = format!(
-                    "Mixed model {}, {}: odds ratio {:.3} [{}], {}; {:+.1} points [{points}] averaged over the \
-                     random effects.",
+                    "Mixed model {}, {}: odds ratio {:.3} [{}], {}; {:+.1} points [{points}], {}, averaged \
+                     over the random effects.",
                     model.formula,
                     if model.method == Method::Laplace { "by Laplace's approximation" } else { "by quadrature" },
                     model.odds_ratio,
                     ends(model.odds_ratio_interval, 1.0, 3, false).join(", "),
                     p_sentence(model.p),
                     100.0 * model.difference,
+                    p_sentence(model.difference_p),
                 );
                 if let Some(reason) = &model.errors_reason {
                     text.push_str(&format!(" Errors are robust: {reason}."));
@@ -226,6 +229,7 @@ fn fitted(pairs: &[Pair<'_>], overall: &Difference) -> Result<PairedModel, Mixed
         errors_reason: fit.robust.as_ref().map(|robust| robust.reason.clone()),
         difference: found.difference,
         interval: (found.low.max(-1.0), found.high.min(1.0)),
+        difference_p: found.p,
         random: random.collect(),
         warnings: fit.diagnoses.iter().map(ToString::to_string).collect(),
         choice: model.choice.clone(),
