@@ -23,7 +23,8 @@ impl<'l> Factor<'l> {
         for node in 0..layout.sparse {
             let width = layout.size[node];
             let diagonal = layout.diagonal[node];
-            // Nodes that stand for several come first and are not updated: their blocks are those of every copy.
+            // Where nodes stand for several, the factors up to the widest with copies are nested: no two of its groups touch, and the blocks are
+            // those of every copy.
             product += layout.copies[node] * dense_factor(&mut self.values[diagonal..diagonal + width * width], width)?;
             let (head, panel_and_rest) = self.values.split_at_mut(layout.panel[node]);
             let lower = &head[diagonal..];
@@ -36,7 +37,11 @@ impl<'l> Factor<'l> {
             update(layout, node, panel, shift, rest);
         }
         let width = layout.tail_width;
-        Some(product + dense_factor(&mut self.values[layout.tail..], width)?)
+        let tail = &mut self.values[layout.tail..];
+        let own = dense_factor(tail, width)?;
+        // Groups in the dense rest that stand for several touch no other there.
+        let of_row = |(row, copies): (usize, &f64)| 2.0 * (copies - 1.0) * tail[row * width + row].ln();
+        Some(product + own + layout.tail_copies.iter().enumerate().map(of_row).sum::<f64>())
     }
 
     /// Solves in place for a vector over all random effects.
@@ -83,6 +88,10 @@ impl<'l> Factor<'l> {
         self.inverse.resize(layout.length, 0.0);
         let width = layout.tail_width;
         dense_inverse(&self.values[layout.tail..], &mut self.inverse[layout.tail..], width);
+        for (row, copies) in layout.tail_copies.iter().enumerate() {
+            let place = layout.tail + row * width;
+            self.inverse[place..place + width].iter_mut().for_each(|value| *value *= copies);
+        }
         let mut weights = Vec::new();
         let mut found = Vec::new();
         for node in (0..layout.sparse).rev() {

@@ -40,6 +40,8 @@ pub(super) struct Layout {
     /// The dense rest: place and width.
     pub(super) tail: usize,
     pub(super) tail_width: usize,
+    /// Groups that the node of each of its rows stands for; empty where all stand for themselves.
+    pub(super) tail_copies: Vec<f64>,
     /// Numbers of the factor.
     pub(super) length: usize,
     /// Blocks of the matrix itself.
@@ -129,6 +131,7 @@ impl Layout {
             dense: Vec::with_capacity(sparse),
             tail: 0,
             tail_width: 0,
+            tail_copies: Vec::new(),
             length: 0,
             blocks: Vec::new(),
             gram_length: 0,
@@ -153,6 +156,10 @@ impl Layout {
         }
         layout.tail = length;
         layout.tail_width = layout.start[count] - layout.start[sparse];
+        if layout.copies[sparse..].iter().any(|copies| *copies != 1.0) {
+            let of_node = |node: usize| std::iter::repeat_n(layout.copies[node], layout.size[node]);
+            layout.tail_copies = (sparse..count).flat_map(of_node).collect();
+        }
         length += layout.tail_width * layout.tail_width;
         if length > LARGEST_FACTOR {
             return Err(wide(length));

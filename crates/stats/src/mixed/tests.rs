@@ -132,29 +132,66 @@ fn equal_groups_as_one_have_the_criterion_of_all() {
         let groups = |data: &MixedData| data.groupings[0].levels.len();
         assert!(2 * groups(&merged) < 3 * groups(&whole) && merged.cells() < whole.cells(), "{design}");
         assert_eq!(merged.groupings[0].copies.iter().sum::<f64>() as usize, groups(&whole), "{design}");
-        let (layout, own) = (Layout::new(&whole).unwrap(), Layout::new(&merged).unwrap());
-        let (mut criterion, mut other) = (Laplace::new(&whole, &layout), Laplace::new(&merged, &own));
-        let count = criterion.theta.len();
-        for step in [0.1, 0.25] {
-            let at: Vec<f64> = (0..count + whole.columns()).map(|index| 0.7 - step * index as f64).collect();
-            let (mut one, mut two) = (vec![0.0; at.len()], vec![0.0; at.len()]);
-            let value = criterion.evaluate(&at, Some(&mut one)).unwrap();
-            let same = other.evaluate(&at, Some(&mut two)).unwrap();
-            assert!((value - same).abs() < 1e-10 * value, "{design}: {value} {same}");
-            for (one, two) in one.iter().zip(&two) {
-                assert!((one - two).abs() < 1e-8 * one.abs().max(1.0), "{design}: {one} {two}");
-            }
-            let lambda = criterion.theta.factors(&at[..count]);
-            let (one, two) = (criterion.information(&lambda).to_rows(), other.information(&lambda).to_rows());
-            for (one, two) in one.iter().flatten().zip(two.iter().flatten()) {
-                assert!((one - two).abs() < 1e-8 * one.abs().max(1.0), "{design}: {one} {two}");
-            }
-        }
-        compare_gradient(
-            &mut other,
-            &(0..count + whole.columns()).map(|index| 0.5 - 0.1 * index as f64).collect::<Vec<_>>(),
-        );
+        same_criterion(&whole, &merged);
     }
+}
+
+/// Value, gradient and information of Laplace's criterion of merged data against those of the whole.
+fn same_criterion(whole: &MixedData, merged: &MixedData) {
+    let (layout, own) = (Layout::new(whole).unwrap(), Layout::new(merged).unwrap());
+    let (mut criterion, mut other) = (Laplace::new(whole, &layout), Laplace::new(merged, &own));
+    let count = criterion.theta.len();
+    let formula = whole.formula();
+    for step in [0.1, 0.25] {
+        let at: Vec<f64> = (0..count + whole.columns()).map(|index| 0.7 - step * index as f64).collect();
+        let (mut one, mut two) = (vec![0.0; at.len()], vec![0.0; at.len()]);
+        let value = criterion.evaluate(&at, Some(&mut one)).unwrap();
+        let same = other.evaluate(&at, Some(&mut two)).unwrap();
+        assert!((value - same).abs() < 1e-10 * value, "{formula}: {value} {same}");
+        for (one, two) in one.iter().zip(&two) {
+            assert!((one - two).abs() < 1e-8 * one.abs().max(1.0), "{formula}: {one} {two}");
+        }
+        let lambda = criterion.theta.factors(&at[..count]);
+        let (one, two) = (criterion.information(&lambda).to_rows(), other.information(&lambda).to_rows());
+        for (one, two) in one.iter().flatten().zip(two.iter().flatten()) {
+            assert!((one - two).abs() < 1e-8 * one.abs().max(1.0), "{formula}: {one} {two}");
+        }
+    }
+    let at: Vec<f64> = (0..count + whole.columns()).map(|index| 0.5 - 0.1 * index as f64).collect();
+    compare_gradient(&mut other, &at);
+}
+
+#[test]
+fn equal_wider_groups_as_one_have_the_criterion_of_all() {
+    // Runs of four or five questions each: 300 clusters, of which many are alike; few enough kinds for the dense rest, or more.
+    for (counts, clusters) in [([900, 300, 60, 90], 300), ([40, 20, 9, 12], 40)] {
+        let frame = shuffled(counts, clusters);
+        for design in ["~ run + (1 + run | cluster) + (1 | item)", "~ run + (1 | cluster) + (1 | item)"] {
+            let whole = data(&format!("correct {design}"), &frame, Family::Binomial).unwrap();
+            let merged = whole.merged().unwrap();
+            let (own, groups) = (&merged.groupings[1], whole.groupings[1].levels.len());
+            assert!(own.levels.len() < groups, "{} of {groups}", own.levels.len());
+            assert_eq!(own.copies.iter().sum::<f64>() as usize, groups);
+            assert_eq!(merged.groupings[0].copies.iter().sum::<f64>() as usize, whole.groupings[0].levels.len());
+            same_criterion(&whole, &merged);
+        }
+    }
+}
+
+/// As [`paired`], with the questions in clusters at random.
+fn shuffled(counts: [usize; 4], clusters: usize) -> Frame {
+    let frame = paired(counts, clusters);
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let own: Vec<String> = (0..frame.rows() / 2).map(|_| format!("c{}", random.random_range(0..clusters))).collect();
+    let mut again = Frame::new();
+    again.texts("cluster", own.iter().flat_map(|name| [name.as_str(); 2])).unwrap();
+    for name in ["item", "run"] {
+        let Column::Labels(labels) = frame.column(name).unwrap() else { unreachable!() };
+        again.labels(name, labels.codes.clone(), labels.levels.clone()).unwrap();
+    }
+    let Column::Number(correct) = frame.column("correct").unwrap() else { unreachable!() };
+    again.number("correct", correct.clone()).unwrap();
+    again
 }
 
 /// Yields of dyestuff, five of each of six batches (Davies and Goldsmith 1972), and lme4's results for them.
