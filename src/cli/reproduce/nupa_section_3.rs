@@ -7,8 +7,8 @@ use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use earnest_digest::input;
 use earnest_papers::nupa::{drawings, render_section_3, section_3};
-use earnest_train::FineTuned;
 use earnest_train::experiment::{EXPERIMENT_FILE, Experiment, ExperimentResults};
+use earnest_train::{AnswerStyle, FineTuned};
 
 /// Our own experiment, from the repository.
 const OURS: &str = include_str!("../../../docs/training/section-3.json");
@@ -29,7 +29,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     let fine_tuned = if args.fine_tuned.is_empty() && args.experiment.is_none() {
         serde_json::from_str(FINE_TUNED).expect("a test parses it")
     } else {
-        args.fine_tuned.iter().map(|folder| read_fine_tuned(folder)).collect::<Result<Vec<_>, _>>()?
+        args.fine_tuned.iter().map(|folder| read_fine_tuned(folder, printer)).collect::<Result<Vec<_>, _>>()?
     };
     let section = section_3(&results, &fine_tuned, &source);
     let why_none = "the experiment has no pair of variants of a figure";
@@ -43,11 +43,18 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
 }
 
 /// Reads a folder of `earnest train lora`.
-fn read_fine_tuned(folder: &Path) -> Result<FineTuned, CliError> {
-    FineTuned::read(folder).map_err(|error| {
+fn read_fine_tuned(folder: &Path, printer: Printer) -> Result<FineTuned, CliError> {
+    let training = FineTuned::read(folder).map_err(|error| {
         CliError::new(Exit::Results, format!("--fine-tuned {}: {error}", folder.display()))
             .help("name the --out folder of `earnest train lora --tasks ...`")
-    })
+    })?;
+    if !training.cells.iter().any(|cell| cell.style == AnswerStyle::Question && cell.questions > 0) {
+        printer.warning(&format!(
+            "--fine-tuned {}: the training was validated on worked-out rules alone, so no row of Table 18, which is of plain answers, has numbers of it",
+            folder.display()
+        ));
+    }
+    Ok(training)
 }
 
 /// Reads a folder of `earnest train experiment`, or its summary file.

@@ -32,6 +32,13 @@ pub struct Accuracies {
     pub instance_sd: Option<f64>,
 }
 
+impl Accuracies {
+    /// The least drop that is detected, percentage points; none where the originals' accuracy has no room for it.
+    pub fn detectable_drop(&self) -> Option<f64> {
+        self.detectable.filter(|points| self.base.is_some_and(|base| *points <= base))
+    }
+}
+
 /// Analysis of one model on one prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Analysis {

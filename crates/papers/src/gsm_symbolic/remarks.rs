@@ -63,7 +63,8 @@ fn models(count: usize) -> String {
 
 /// Sentences on drops on the GSM prompt: the models that fall, what contradicts it, and the drops that the others could have shown.
 fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
-    let (mut falls, mut doubtful, mut finds, mut unfitted) = (Vec::new(), 0, Vec::new(), 0);
+    let (mut falls, mut doubtful, mut finds) = (Vec::new(), 0, Vec::new());
+    let (mut without_room, mut unknown, mut unfitted) = (0, 0, 0);
     for (ours, p) in family.iter().zip(p_values) {
         let accuracies = &ours.accuracies;
         match p {
@@ -71,7 +72,11 @@ fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
                 falls.push(format!("{} ({})", ours.model, p_text(*p)));
                 doubtful += usize::from(accuracies.p.is_some_and(|p| p >= LEVEL));
             }
-            Some(_) => finds.push(accuracies.detectable.unwrap_or(f64::NAN)),
+            Some(_) => match (accuracies.detectable_drop(), accuracies.detectable) {
+                (Some(points), _) => finds.push(points),
+                (None, None) if accuracies.base != Some(0.0) => unknown += 1,
+                (None, _) => without_room += 1,
+            },
             None => unfitted += 1,
         }
     }
@@ -86,12 +91,16 @@ fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
         ));
     }
     if !finds.is_empty() {
-        text.push_str(&format!("; not shown for {}", models(finds.len())));
         let (least, most) = finds.iter().fold((f64::INFINITY, 0.0f64), |(low, high), at| (low.min(*at), high.max(*at)));
-        if least <= most {
-            let points = if most - least < 0.05 { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") };
-            text.push_str(&format!(", whose designs find {points} points"));
-        }
+        let points = if most - least < 0.05 { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") };
+        text.push_str(&format!("; not shown for {}, whose designs find drops of {points} points", models(finds.len())));
+    }
+    if unknown > 0 {
+        text.push_str(&format!("; not shown for {}", models(unknown)));
+    }
+    if without_room > 0 {
+        let what = "whose originals are right too rarely for a drop that such designs find";
+        text.push_str(&format!("; not shown for {}, {what}", models(without_room)));
     }
     if unfitted > 0 {
         text.push_str(&format!("; no estimate for {}", models(unfitted)));

@@ -183,8 +183,16 @@ fn reach(study: &Study, width: usize) -> String {
     if high <= 0.0 {
         return String::new();
     }
+    let has_room = |analysis: &Analysis| {
+        analysis.accuracies.detectable.is_none() || analysis.accuracies.detectable_drop().is_some()
+    };
+    let drops = if study.analyses.iter().all(has_room) {
+        ""
+    } else {
+        " Where fewer originals than that are right, that is a rise: no drop is large enough."
+    };
     let text = format!(
-        "These designs find differences of {low:.1} to {high:.1} points with power 80 %; smaller ones they mostly miss."
+        "These designs find differences of {low:.1} to {high:.1} points with power 80 %; smaller ones they mostly miss.{drops}"
     );
     wrap(&text, width, "")
 }
