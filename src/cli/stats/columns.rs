@@ -117,7 +117,7 @@ pub(super) struct Survey {
     /// Missing values by column name.
     pub(super) missing: BTreeMap<String, usize>,
     /// Missing values that are NaN, by column name.
-    not_numbers: BTreeMap<String, usize>,
+    pub(super) not_numbers: BTreeMap<String, usize>,
     /// Remarks on the source.
     pub(super) notes: Vec<String>,
 }
