@@ -9,15 +9,10 @@ use super::design::Values;
 use super::frame::Column;
 use super::laplace::logistic;
 use super::result::MixedFit;
-use super::rule::Rule;
+use super::rule::of_normal;
 use super::theta::Theta;
 use crate::matrix::Matrix;
 use crate::multiplicity::{benjamini_hochberg, holm};
-
-/// Nodes of the integral over the random effects' sum, and where rows are many different ones.
-const NODES: usize = 101;
-const FEWER_NODES: usize = 41;
-const MANY: usize = 20_000;
 
 /// Levels of a factor, averaged over all rows as if they had each level, with their comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -72,8 +67,8 @@ struct Averaged {
 
 /// Marginal means of a factor's levels and all pairwise differences; without a factor, the mean over all rows.
 ///
-/// The integral over the random effects of new groups is one-dimensional, because their sum is normal, and done by
-/// Gauss-Hermite quadrature; standard errors are by the delta method.
+/// The integral over the random effects of new groups is one-dimensional, because their sum is normal, and done by the trapezoidal rule;
+/// standard errors are by the delta method.
 pub fn marginal(
     data: &MixedData,
     fit: &MixedFit,
@@ -267,9 +262,8 @@ fn averaged(
         }
         different[slot].0 += data.weight[cell];
     }
-    let rule = Rule::new(if different.len() > MANY { FEWER_NODES } else { NODES });
-    let weights: Vec<f64> =
-        rule.nodes.iter().zip(&rule.weights).map(|(node, one)| one * (-0.5 * node * node).exp()).collect();
+    // Nodes for the deviation of the last row: mostly all rows have one.
+    let mut rule = (f64::NAN, Vec::new());
     let mut found = Averaged { mean: 0.0, slope: vec![0.0; count + beta.len()], row: vec![0.0; beta.len()] };
     for (rows, x, z) in &different {
         let share = rows / data.rows as f64;
@@ -297,7 +291,10 @@ fn averaged(
         let variance: f64 = carried.iter().map(|(_, _, carried, _)| carried * carried).sum();
         let deviation = variance.sqrt();
         let (mut mean, mut first, mut second) = (0.0, 0.0, 0.0);
-        for (node, weight) in rule.nodes.iter().zip(&weights) {
+        if rule.0 != deviation {
+            rule = (deviation, of_normal(deviation));
+        }
+        for (node, weight) in &rule.1 {
             let (_, probability) = logistic(eta + deviation * node);
             let slope = probability * (1.0 - probability);
             mean += weight * probability;

@@ -6,11 +6,8 @@ use super::data::{Family, MixedData};
 use super::frame::Column;
 use super::laplace::logistic;
 use super::result::MixedFit;
-use super::rule::Rule;
+use super::rule::of_normal;
 use super::theta::Theta;
-
-/// Nodes of the integral over the random effects.
-const NODES: usize = 61;
 
 /// Predictions for a different row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,7 +32,6 @@ pub fn predictions(data: &MixedData, fit: &MixedFit) -> Result<Vec<Prediction>, 
     let theta = Theta::new(data);
     let lambda = theta.factors(&fit.at[..theta.len()]);
     let beta = data.fixed.from_caller.times(&beta);
-    let rule = Rule::new(NODES);
     let variables = data.formula.variables();
     let columns = variables.iter().map(|name| data.frame.column(name)).collect::<Result<Vec<_>, _>>()?;
     let of_cell = |cell: usize| {
@@ -59,10 +55,8 @@ pub fn predictions(data: &MixedData, fit: &MixedFit) -> Result<Vec<Prediction>, 
         let (conditional, population) = match data.family {
             Family::Gaussian => (fixed + shift, fixed),
             Family::Binomial => {
-                let mean = |(node, weight): (&f64, &f64)| {
-                    weight * (-0.5 * node * node).exp() * logistic(fixed + variance.sqrt() * node).1
-                };
-                (logistic(fixed + shift).1, rule.nodes.iter().zip(&rule.weights).map(mean).sum())
+                let mean = |(node, weight): (f64, f64)| weight * logistic(fixed + variance.sqrt() * node).1;
+                (logistic(fixed + shift).1, of_normal(variance.sqrt()).into_iter().map(mean).sum())
             }
         };
         let value = |column: &&Column| match column {

@@ -22,6 +22,17 @@ pub(super) struct Rule {
     pub(super) weights: Vec<f64>,
 }
 
+/// Nodes and weights, which sum to 1, of the mean of `f(deviation * u)` over a standard normal `u`, where `f` is the logistic function, its product or a
+/// derivative of it. The trapezoidal rule: its error falls exponentially with the distance of `f`'s poles over the nodes' distance, so that steps of 0.6 in
+/// log odds are exact to 1e-13; a Gauss rule's nodes are too far apart for a large deviation.
+pub(super) fn of_normal(deviation: f64) -> Vec<(f64, f64)> {
+    const END: f64 = 9.0;
+    let step = (0.6 / deviation).min(0.5);
+    let side = (END / step).ceil() as i64;
+    let nodes = (-side..=side).map(|index| index as f64 * step);
+    nodes.map(|node| (node, step / (2.0 * std::f64::consts::PI).sqrt() * (-0.5 * node * node).exp())).collect()
+}
+
 impl Rule {
     /// The rule with so many points: [`FINE_POINTS`] for the trapezoidal one, else Gauss's.
     pub(super) fn of(points: usize) -> Rule {
