@@ -347,7 +347,7 @@ fn task(scratch: &Scratch, data: &[u8]) {
 fn parquet(scratch: &Scratch, data: &[u8]) {
     let path = scratch.write("questions.parquet", data);
     let source = RowSource { paths: vec![path], skip_bad_rows: true, ..RowSource::default() };
-    let Ok(rows) = earnest_eval::questions::read(&source) else { return };
+    let Ok(rows) = earnest_rows::read(&source) else { return };
     for number in 0..rows.len().min(100) {
         let _ = rows.row(number);
     }

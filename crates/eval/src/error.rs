@@ -3,6 +3,7 @@ use std::io;
 use std::path::PathBuf;
 
 use earnest_models::hub::HubError;
+use earnest_rows::FileError;
 use earnest_tasks::suite::TooManySamples;
 use earnest_tasks::suite::registry::OptionError;
 
@@ -81,6 +82,15 @@ pub enum EvalError {
     /// More samples failed than the settings allow.
     #[error("{failed} of {planned} samples failed in this session, more than --fail-on-error allows")]
     TooManyFailures { run: String, failed: usize, planned: usize },
+}
+
+impl From<FileError> for EvalError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Input { path, source } => EvalError::input(path.display(), source),
+            FileError::Unread { path, message, help } => EvalError::log(path, message).hint(help),
+        }
+    }
 }
 
 impl From<TooManySamples> for EvalError {

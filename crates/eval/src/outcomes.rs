@@ -9,12 +9,12 @@ use earnest_engine::{FinishReason, Timings};
 use earnest_tasks::suite::{FailureClass, Score};
 use serde_json::{Map, Value};
 
-use crate::logs::ParquetFile;
 use crate::report::export::{Columns, MANIFEST, write_notes};
 use crate::report::{ReportError, WithoutTexts};
 use crate::run::store::{BULK_ROWS, FILE_NAME, RunRecord, Store};
 use crate::run::{Generated, Manifest, SAMPLE_FORMAT, Sample, Status};
 use crate::{EvalError, StoredRun};
+use earnest_rows::ParquetFile;
 
 /// Name under which a file has the run's summary.
 const SUMMARY: &str = "earnest.summary";
@@ -162,7 +162,7 @@ fn add(store: &Store, path: &Path) -> Result<(), EvalError> {
     let unfinished = Manifest { status: Status::Interrupted, ..manifest.clone() };
     let record = store.begin(&unfinished, file.len())?;
     let mut writer = store.writer(&record).batches_of(BULK_ROWS);
-    file.rows(path, &|_, _| true, &mut |number, row| {
+    file.rows::<EvalError>(path, &|_, _| true, &mut |number, row| {
         let sample = sample(&manifest, &row)
             .ok_or_else(|| EvalError::log_place(path, format!("row {number}"), "it is no outcome of a sample"))?;
         // The plan's order is the file's.

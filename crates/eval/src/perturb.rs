@@ -1,4 +1,4 @@
-//! Perturbation of any set of questions: JSON lines, a JSON array, and the other formats of [`questions`].
+//! Perturbation of any set of questions: JSON lines, a JSON array, and the other formats of `earnest_rows`.
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use earnest_tasks::suite::dnc::{
 };
 use earnest_tasks::suite::registry::{Row, RowSource};
 
+use crate::EvalError;
 use crate::run::{Reporter, RunEvent};
-use crate::{EvalError, questions};
 
 /// Largest set of questions in bytes, which is held in memory with what is made of it: 100,000 questions of 1 KiB.
 const MOST_SET: u64 = 100 << 20;
@@ -69,7 +69,7 @@ impl QuestionSource {
                     "give it the file under [questions], and name its columns with --question-field and --answer-field",
                 ))
             }
-            QuestionSource::File(path) if !questions::is_plain_json(path) => other_format(path, skip_bad_rows),
+            QuestionSource::File(path) if !earnest_rows::is_plain_json(path) => other_format(path, skip_bad_rows),
             QuestionSource::File(path) => Ok(Content::json(input::read(path, MOST_SET).map_err(failed)?)),
             QuestionSource::StandardInput => {
                 Ok(Content::json(input::read_stream(std::io::stdin().lock(), MOST_SET).map_err(failed)?))
@@ -96,7 +96,7 @@ impl Content {
 /// Reads CSV, TSV, Parquet and compressed files as JSON lines. Numbers stay as they are written.
 fn other_format(path: &Path, skip_bad_rows: bool) -> Result<Content, EvalError> {
     let source = RowSource { paths: vec![path.to_owned()], skip_bad_rows, ..RowSource::default() };
-    let rows = questions::read(&source)?;
+    let rows = earnest_rows::read(&source)?;
     let (mut bytes, mut places) = (Vec::new(), Vec::with_capacity(rows.len()));
     for number in 0..rows.len() {
         let row = rows.row(number).map_err(|error| EvalError::setting(error.to_string()))?;

@@ -2,12 +2,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use parquet::record::Field;
 use serde_json::{Map, Value};
 
 use crate::EvalError;
-use crate::parquet_file::{self, Unread};
 use crate::prompt::ModeRequest;
+use earnest_rows::{FileError, ParquetFile};
 
 use crate::run::{Reporter, RunEvent, RunSettings, SandboxRunner, by_cluster};
 use earnest_answer::{CodeOutcome, CodeRunner, Program};
@@ -117,28 +116,29 @@ impl Host for LocalHost {
     }
 
     fn parquet_rows(&self, path: &Path) -> Result<Vec<Map<String, Value>>, HostError> {
-        let file = input::open(path).map_err(HostError::failed)?;
-        let reader = parquet_file::open(file).map_err(|unread| match unread {
-            Unread::Broken(reason) => HostError::failed(reason),
-            Unread::Codec { message, .. } => HostError::failed(message),
-        })?;
-        let (mut rows, mut found, mut held) = (reader.rows(None), Vec::new(), 0_u64);
-        while let Some(row) = rows.next().map_err(HostError::failed)? {
-            let row: Map<String, Value> =
-                row.into_columns().into_iter().filter_map(|(name, field)| Some((name, json(field)?))).collect();
+        let unread = |error: FileError| match error {
+            FileError::Input { source, .. } => HostError::failed(source),
+            FileError::Unread { message, .. } => HostError::failed(message),
+        };
+        let file = ParquetFile::open(path).map_err(unread)?;
+        let (mut found, mut held) = (Vec::new(), 0_u64);
+        let mut each = |_: u64, mut row: Map<String, Value>| -> Result<(), FileError> {
+            row.retain(|_, value| value.is_string() || value.is_i64() || value.is_u64());
             let text = |value: &Value| value.as_str().map_or(0, str::len);
             held += 128 + row.iter().map(|(name, value)| 128 + (name.len() + text(value)) as u64).sum::<u64>();
             if held > MOST_ROWS {
                 let message = format!("its rows need more than {} MiB of memory, which is the limit", MOST_ROWS >> 20);
-                return Err(HostError::failed(message));
+                return Err(FileError::Unread { path: path.to_owned(), message, help: String::new() });
             }
             found.push(row);
-        }
+            Ok(())
+        };
+        file.rows(path, &|_, _| true, &mut each).map_err(unread)?;
         Ok(found)
     }
 
     fn rows(&self, source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {
-        crate::questions::read(source)
+        earnest_rows::read(source)
     }
 
     fn moved(&self) -> Option<PathBuf> {
@@ -163,22 +163,6 @@ impl Host for LocalHost {
     fn programs(&self, python: Option<&Path>) -> Arc<dyn Programs> {
         Arc::new(LazySandbox { python: python.map(Path::to_owned), pool: OnceLock::new() })
     }
-}
-
-/// Converts a text or an integer; none for other types.
-fn json(field: Field) -> Option<Value> {
-    Some(match field {
-        Field::Str(text) => text.into(),
-        Field::Byte(value) => value.into(),
-        Field::Short(value) => value.into(),
-        Field::Int(value) => value.into(),
-        Field::Long(value) => value.into(),
-        Field::UByte(value) => value.into(),
-        Field::UShort(value) => value.into(),
-        Field::UInt(value) => value.into(),
-        Field::ULong(value) => value.into(),
-        _ => return None,
-    })
 }
 
 /// Confinement of model-written programs, for the whole process.

@@ -6,7 +6,7 @@ use clap::{Command, Error};
 
 use super::command::{SUITES_HEADING, with_suites};
 use crate::cli::error::CliError;
-use earnest_eval::questions::{file_named, near_file};
+use earnest_rows::{file_named, near_file};
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
 use earnest_tasks::suite::task::nearest;
 

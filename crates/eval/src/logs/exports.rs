@@ -12,7 +12,6 @@ use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
 use super::find::{FindOptions, Log};
 use super::json::{add, count, number, plain};
 use super::limits::{MOST_LOGS, check_copies, check_name, check_scores};
-use super::parquet::ParquetFile;
 use super::rows::{RowsFile, Source};
 use super::secrets::without_secrets;
 use crate::EvalError;
@@ -20,6 +19,7 @@ use crate::import::CHOICES;
 use crate::report::LogNames;
 use crate::report::export::{MANIFEST, formula};
 use crate::run::{MANIFEST_FORMAT, Manifest, SAMPLE_FORMAT};
+use earnest_rows::ParquetFile;
 
 /// Columns that every export begins with.
 pub(super) const COLUMNS: [&str; 5] = ["run", "suite", "item", "sample", "task"];

@@ -13,9 +13,9 @@ use super::json::{Ordered, add, content, count, id_text, is_not_finite, messages
 use super::limits::{Scorers, check_copies, check_figures};
 use super::lm_eval::{question, stamp};
 use super::open::read_whole;
-use super::parquet::ParquetFile;
 use super::secrets::without_secrets;
 use crate::EvalError;
+use earnest_rows::ParquetFile;
 
 /// Columns of the details.
 const COLUMNS: [&str; 3] = ["doc", "metric", "model_response"];
@@ -251,7 +251,7 @@ impl Source {
         let wanted = |column: &str, member: Option<&str>| {
             column.trim_matches('_') == "doc" && member.is_none_or(|member| member == "specific")
         };
-        file.rows(&self.path, &wanted, &mut |_, mut row| {
+        file.rows::<EvalError>(&self.path, &wanted, &mut |_, mut row| {
             let id = take(&mut row, "doc").get("specific").and_then(|specific| specific.get("id")).and_then(id_text);
             own = own && id.is_some_and(|id| ids.insert(earnest_digest::sha256(id.as_bytes())));
             Ok(())
@@ -275,7 +275,7 @@ impl Samples for Source {
             (column, None) => COLUMNS.contains(&column),
             (_, Some(_)) => true,
         };
-        file.rows(&self.path, &wanted, &mut |number, row| {
+        file.rows::<EvalError>(&self.path, &wanted, &mut |number, row| {
             let sample = sample(row, card, own_ids);
             each(sample.map_err(|reason| EvalError::log_place(&self.path, format!("row {number}"), reason)))
         })

@@ -17,7 +17,6 @@ mod limits;
 mod lighteval;
 mod lm_eval;
 mod open;
-mod parquet;
 mod recognise;
 mod records;
 mod rows;
@@ -33,7 +32,6 @@ pub(crate) use card::memory_of;
 pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
 pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, find};
 pub(crate) use limits::{LONGEST_SAMPLE_TEXT, some_of};
-pub(crate) use parquet::ParquetFile;
 
 #[cfg(test)]
 mod layouts;

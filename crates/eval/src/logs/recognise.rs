@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::find::LONGEST_SAMPLE;
-use super::parquet::ParquetFile;
 use super::scan::Scanner;
 use super::unread::{Unread, is_write_out};
 use super::zip::Zip;
 use super::{exports, inspect, lighteval};
 use crate::EvalError;
+use earnest_rows::ParquetFile;
 
 /// Kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

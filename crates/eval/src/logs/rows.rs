@@ -31,7 +31,7 @@ impl RowsFile {
             skip_bad_rows: options.keep_going,
             columns: Vec::new(),
         };
-        let rows = crate::questions::read(&source).map_err(|mut error| {
+        let rows = earnest_rows::read(&source).map_err(|mut error| {
             // Its advice names the option of another command.
             error.help = error.help.map(|help| help.replace("--skip-bad-rows", "--keep-going"));
             EvalError::Suite(error)

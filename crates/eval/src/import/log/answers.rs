@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::EvalError;
-use crate::questions;
 use earnest_tasks::suite::registry::{RowSource, Rows};
 
 /// Names of the column of ids, in the order in which they are looked for.
@@ -30,7 +29,7 @@ impl Answers {
     pub fn read(path: &Path) -> Result<Self, EvalError> {
         let source =
             RowSource { paths: vec![path.to_owned()], format: None, skip_bad_rows: false, columns: Vec::new() };
-        let rows: Arc<dyn Rows> = questions::read(&source)?;
+        let rows: Arc<dyn Rows> = earnest_rows::read(&source)?;
         let mut by_id = HashMap::new();
         for number in 0..rows.len() {
             let row = rows.row(number).map_err(|error| EvalError::log(path, error))?;

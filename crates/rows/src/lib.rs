@@ -5,10 +5,13 @@
 
 mod cursor;
 mod delimited;
+mod error;
 mod json;
 mod json_array;
 mod json_lines;
 mod parquet;
+mod parquet_file;
+mod parquet_rows;
 mod paths;
 mod refusal;
 mod rows;
@@ -25,6 +28,8 @@ use std::sync::Arc;
 use earnest_digest::input;
 use earnest_tasks::suite::registry::{OptionError, RowFile, RowSource, Rows};
 
+pub use error::FileError;
+pub use parquet_rows::ParquetFile;
 pub use paths::{file_named, near_file};
 use refusal::{BadRows, Refusal};
 use rows::{Index, Kept, Output, Part, Questions, Spool, State, no_room, room, temporary};

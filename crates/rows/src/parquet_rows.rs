@@ -8,17 +8,20 @@ use parquet::record::{Field, Row};
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::{Map, Number, Value};
 
-use super::open::open;
-use crate::EvalError;
+use earnest_digest::input;
+
+use crate::FileError;
 use crate::parquet_file::{self, Reader, Unread};
 
 /// A Parquet file that was opened.
-pub(crate) struct ParquetFile {
+pub struct ParquetFile {
     reader: Reader,
 }
 
-fn broken(path: &Path, reason: &str) -> EvalError {
-    EvalError::log(path, format!("it cannot be read as Parquet: {reason}")).hint(
+fn broken(path: &Path, reason: &str) -> FileError {
+    FileError::unread(
+        path,
+        format!("it cannot be read as Parquet: {reason}"),
         "the file may be incomplete: copy it again; if it is as its tool wrote it, write it again with another codec",
     )
 }
@@ -28,11 +31,12 @@ impl ParquetFile {
     ///
     /// # Errors
     /// Files that are damaged or compressed in a way that is not read.
-    pub fn open(path: &Path) -> Result<Self, EvalError> {
-        match parquet_file::open(open(path)?) {
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let file = input::open(path).map_err(|source| FileError::Input { path: path.to_owned(), source })?;
+        match parquet_file::open(file) {
             Ok(reader) => Ok(ParquetFile { reader }),
             Err(Unread::Broken(reason)) => Err(broken(path, &reason)),
-            Err(Unread::Codec { message, help }) => Err(EvalError::log(path, message).hint(help)),
+            Err(Unread::Codec { message, help }) => Err(FileError::unread(path, message, help)),
         }
     }
 
@@ -43,6 +47,11 @@ impl ParquetFile {
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.reader.len()
+    }
+
+    /// True if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Names of the columns.
@@ -64,13 +73,16 @@ impl ParquetFile {
 
     /// Hands on each row from 1 with the columns for which `keep` is true; it is asked for columns, and for their members with the
     /// names of both.
-    pub fn rows(
+    ///
+    /// # Errors
+    /// Those of the file, which the caller's own errors wrap, and the caller's.
+    pub fn rows<E: From<FileError>>(
         &self,
         path: &Path,
         keep: &dyn Fn(&str, Option<&str>) -> bool,
-        each: &mut dyn FnMut(u64, Map<String, Value>) -> Result<(), EvalError>,
-    ) -> Result<(), EvalError> {
-        let failed = |reason: String| broken(path, &reason);
+        each: &mut dyn FnMut(u64, Map<String, Value>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let failed = |reason: String| E::from(broken(path, &reason));
         let projection = parquet_file::guarded(|| projection(self.root(), keep)).map_err(failed)?;
         let mut rows = self.reader.rows(Some(projection));
         let mut number = 0;
