@@ -45,6 +45,7 @@ mod gsm_symbolic;
 mod gsm_symbolic_cli;
 mod gsm_symbolic_study;
 mod holm_published;
+mod house;
 mod input_limits;
 mod integrity;
 mod interruptions;
