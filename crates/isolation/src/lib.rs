@@ -17,6 +17,7 @@
 //! * A job calls what may nest deeply [`on_thread`], and checks its templates with [`check_template`] and [`Output`].
 
 mod caught;
+mod job;
 mod limited;
 #[cfg(unix)]
 mod limits;
@@ -31,7 +32,8 @@ mod template;
 mod worker;
 
 pub use caught::{caught, on_thread};
-pub use limited::{Answerer, CpuTime, Ended, Job, Limited};
+pub use job::{Answerer, CpuTime, Ended, Job};
+pub use limited::Limited;
 pub use template::{Output, check_template};
 
 /// Serves as a worker and never returns, if the process was started as one for one of these jobs; otherwise records that this program

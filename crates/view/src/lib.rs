@@ -10,8 +10,10 @@
 //! and bars for templates).
 
 mod app;
+mod failed;
 mod limits;
 mod pages;
+mod routes;
 mod shape;
 mod text;
 mod work;
@@ -101,7 +103,7 @@ impl Viewer {
     pub fn run(self, stop: &Arc<AtomicBool>) -> Result<(), ViewError> {
         let stop = Arc::clone(stop);
         let connections = Arc::new(Connections::new(CONNECTIONS, CONNECTIONS));
-        let router = app::router(self.results, &self.token, Arc::clone(&connections));
+        let router = routes::router(self.results, &self.token, Arc::clone(&connections));
         let full =
             unavailable("text/plain; charset=utf-8", "Too many connections wait for pages. Reload in a moment.\n");
         let terms = Terms { connections, read_timeout: READ_TIMEOUT, refusal: full.into() };

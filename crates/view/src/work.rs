@@ -6,7 +6,7 @@ use std::time::Duration;
 use earnest_eval::run::store::{Interrupter, Store};
 use tokio::sync::Semaphore;
 
-use crate::app::Failed;
+use crate::failed::Failed;
 
 /// Pages of each kind that are made at once.
 const AT_ONCE: usize = 2;

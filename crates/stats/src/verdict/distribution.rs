@@ -1,5 +1,5 @@
 //! Exact distributions of sums of independent whole numbers.
-use super::ExchangeP;
+use super::paired_test::ExchangeP;
 
 /// Probabilities of `least`, `least + 1` and so on.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,9 @@
 //! - [`PairedTest::Permutation`]: one original stands against several variants. If nothing differs, any of the questions could be the
 //!   original (E. J. G. Pitman, Supplement to the Journal of the Royal Statistical Society 4, 1937, 119-130, within strata; with one
 //!   answer each it is the exact conditional test of a common odds ratio).
+mod answers;
 mod distribution;
+mod paired_test;
 mod permutation;
 mod random;
 mod score;
@@ -18,10 +20,13 @@ mod tests;
 
 use std::collections::HashMap;
 
-use serde::Serialize;
 use thiserror::Error;
 
 use crate::clustered::{ClusterError, ClusteredMean, paired_difference};
+use answers::mean;
+pub use answers::{Answers, PairedAnswers};
+pub use paired_test::PairedTest;
+use paired_test::{ExchangeP, ROUNDING};
 use score::ScoreInterval;
 
 /// Right and wrong answers of either side from which on the t test is the verdict.
@@ -33,62 +38,6 @@ const LEAST_SHARE: f64 = 0.2;
 
 /// Clusters that differ from which on it is, or three quarters of fewer clusters.
 const ENOUGH_CLUSTERS: usize = 25;
-
-/// Scores of the answers to one question.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Answers {
-    /// Sum of the scores; the number of right ones.
-    pub sum: f64,
-    /// Number of answers, at least 1.
-    pub count: u32,
-}
-
-impl Answers {
-    /// Mean score.
-    pub fn mean(&self) -> f64 {
-        self.sum / f64::from(self.count.max(1))
-    }
-}
-
-/// Questions that are compared with each other: one on each side, or an original and its variants.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PairedAnswers {
-    /// Cluster to which the pair belongs.
-    pub cluster: u64,
-    pub first: Vec<Answers>,
-    pub second: Vec<Answers>,
-}
-
-impl PairedAnswers {
-    /// One question, answered by both sides.
-    pub fn single(cluster: u64, first: Answers, second: Answers) -> Self {
-        PairedAnswers { cluster, first: vec![first], second: vec![second] }
-    }
-
-    /// Difference of the means over questions, second minus first.
-    fn change(&self) -> f64 {
-        mean(&self.second) - mean(&self.first)
-    }
-
-    /// True if the sides have as many questions and answers, so that they may be exchanged.
-    fn is_balanced(&self) -> bool {
-        let counts = |side: &[Answers]| {
-            let mut counts: Vec<u32> = side.iter().map(|answers| answers.count).collect();
-            counts.sort_unstable();
-            counts
-        };
-        counts(&self.first) == counts(&self.second)
-    }
-
-    /// True if both sides answered one question, perhaps not as often.
-    fn is_single(&self) -> bool {
-        self.first.len() == 1 && self.second.len() == 1
-    }
-}
-
-fn mean(side: &[Answers]) -> f64 {
-    side.iter().map(Answers::mean).sum::<f64>() / side.len().max(1) as f64
-}
 
 /// Reason for the absence of a verdict.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -105,37 +54,6 @@ pub enum VerdictError {
     /// A side of a pair has no question.
     #[error("pair {position} has no answer on one side; leave such pairs out")]
     Empty { position: usize },
-}
-
-/// Test behind a p value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PairedTest {
-    /// t test of the mean difference, robust to clusters (CR2 with Satterthwaite's degrees of freedom).
-    ClusterT,
-    /// Exact or seeded test by exchanging the sides of clusters.
-    SignFlips,
-    /// Exact or seeded test by permuting which question of a pair is the original.
-    Permutation,
-    /// The larger p value of permutation and t test: clusters hold several originals.
-    PermutationAndClusterT,
-    /// The larger p value of the two: the sides answered one question, but not as often.
-    SignFlipsAndPermutation,
-}
-
-impl PairedTest {
-    /// Name in a sentence: "p by ...".
-    pub fn name(self) -> &'static str {
-        match self {
-            PairedTest::ClusterT => "the t test robust to clusters",
-            PairedTest::SignFlips => "sign flips of clusters",
-            PairedTest::Permutation => "permutation of originals and variants",
-            PairedTest::PermutationAndClusterT => {
-                "permutation of originals and variants and the t test robust to clusters, the larger one"
-            }
-            PairedTest::SignFlipsAndPermutation => "sign flips of clusters and permutation of answers, the larger one",
-        }
-    }
 }
 
 /// Reason for the choice of a test.
@@ -175,15 +93,6 @@ impl TestReason {
             TestReason::AllAlike => "all clusters differ by the same amount".to_owned(),
         }
     }
-}
-
-/// p value of a test by exchange.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct ExchangeP {
-    /// Probability of a difference at least as far from what is expected without one.
-    p: f64,
-    /// Standard error of `p` by Monte Carlo; none if it is exact.
-    error: Option<f64>,
 }
 
 /// Verdict on a paired difference, `second - first`.
@@ -282,13 +191,13 @@ pub fn paired_verdict(pairs: &[PairedAnswers]) -> Result<PairedVerdict, VerdictE
         (PairedTest::SignFlips, sign_flips::test(&clusters))
     } else if pairs.iter().all(PairedAnswers::is_single) {
         let (flips, permutation) = (sign_flips::test(&clusters), permutation::test(pairs, true));
-        (PairedTest::SignFlipsAndPermutation, larger(flips, permutation))
+        (PairedTest::SignFlipsAndPermutation, flips.larger(permutation))
     } else if clusters.len() == pairs.len() {
         (PairedTest::Permutation, permutation::test(pairs, false))
     } else {
         // Originals of one cluster may share their fate, which a permutation within each does not see.
         let t = ExchangeP { p: robust.p(), error: None };
-        (PairedTest::PermutationAndClusterT, larger(permutation::test(pairs, false), t))
+        (PairedTest::PermutationAndClusterT, permutation::test(pairs, false).larger(t))
     };
     Ok(PairedVerdict {
         difference: robust.mean,
@@ -302,14 +211,6 @@ pub fn paired_verdict(pairs: &[PairedAnswers]) -> Result<PairedVerdict, VerdictE
         robust,
     })
 }
-
-/// The larger p value of two tests.
-fn larger(one: ExchangeP, other: ExchangeP) -> ExchangeP {
-    if one.p >= other.p { one } else { other }
-}
-
-/// Difference of a cluster below which it is rounding.
-const ROUNDING: f64 = 1e-9;
 
 /// Sums of the pairs' differences by cluster, in the order of their first appearance.
 fn cluster_sums(pairs: &[PairedAnswers]) -> Vec<f64> {

@@ -1,9 +1,10 @@
 //! Test by permuting which questions of a pair are the first side's.
 use std::collections::BTreeMap;
 
+use super::answers::{Answers, PairedAnswers};
 use super::distribution::{Distribution, common_multiple};
+use super::paired_test::ExchangeP;
 use super::random::monte_carlo;
-use super::{Answers, ExchangeP, PairedAnswers};
 use crate::bootstrap::below;
 
 /// Steps up to which the exact distribution is worth its time.

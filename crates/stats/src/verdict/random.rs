@@ -2,7 +2,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::ExchangeP;
+use super::paired_test::ExchangeP;
 
 /// Draws of a test by Monte Carlo, unless one takes long.
 const DRAWS: usize = 99_999;

@@ -1,5 +1,6 @@
 //! Score interval of a difference of shares that agrees with an exact test.
-use super::{PairedAnswers, PairedTest};
+use super::answers::{PairedAnswers, mean};
+use super::paired_test::PairedTest;
 use crate::clustered::ClusteredMean;
 use crate::distribution::student_quantile;
 
@@ -47,11 +48,7 @@ impl Shares {
         // The mean over pairs of means of so many questions.
         let counts =
             [count / over(&|pair| 1.0 / pair.first.len() as f64), count / over(&|pair| 1.0 / pair.second.len() as f64)];
-        Shares::Apart {
-            first: over(&|pair| super::mean(&pair.first)),
-            second: over(&|pair| super::mean(&pair.second)),
-            counts,
-        }
+        Shares::Apart { first: over(&|pair| mean(&pair.first)), second: over(&|pair| mean(&pair.second)), counts }
     }
 
     /// Variance of the difference's estimate, if this is the true one.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use rand::Rng;
 
 use super::distribution::Distribution;
+use super::paired_test::{ExchangeP, ROUNDING};
 use super::random::monte_carlo;
-use super::{ExchangeP, ROUNDING};
 
 /// Clusters up to which all exchanges of any numbers are counted: about a million.
 const COUNTED: usize = 20;

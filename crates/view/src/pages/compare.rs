@@ -62,7 +62,7 @@ pub(crate) async fn page(State(app): Shared, Asks(Two { a, b }): Asks<Two>) -> R
         let names = [a.clone(), b.clone()];
         let compared = compare_runs(store, &names, &CompareSettings::default(), &mut warnings)?;
         asked.check()?;
-        let found = compared.into_iter().next().ok_or_else(|| crate::app::Failed::not_found("there is nothing to compare"))?;
+        let found = compared.into_iter().next().ok_or_else(|| crate::failed::Failed::not_found("there is nothing to compare"))?;
         let mut rows = vec![Row::of(&found.overall, true)];
         const HOW: &str = "`earnest compare` prints all";
         let (of_tasks, more_rows) = limits::first(&found.tasks, ROWS, "tasks", HOW);

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{headline, record, status};
-use crate::app::{Asks, Failed, NUMBER, Page, Parameters, RUN, Shared};
+use crate::app::{Asks, NUMBER, Page, Parameters, RUN, Shared};
+use crate::failed::Failed;
 use crate::limits::{BESIDE, CELLS, RUNS};
 use crate::shape::Share;
 use crate::work::{Asked, Kind};

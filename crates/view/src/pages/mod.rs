@@ -10,7 +10,7 @@ use earnest_eval::results;
 use earnest_eval::run::Status;
 use earnest_eval::run::store::{RunLock, RunRecord, Store, did_you_mean};
 
-use crate::app::Failed;
+use crate::failed::Failed;
 use crate::shape::Share;
 
 /// Returns a run by its full name.

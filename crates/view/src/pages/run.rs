@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{headline, record, status};
-use crate::app::{Asks, Failed, NUMBER, Page, Parameters, Shared};
+use crate::app::{Asks, NUMBER, Page, Parameters, Shared};
+use crate::failed::Failed;
 use crate::limits::{self, DRAWN_POINTS, DRAWN_TASKS, NOTES, OPTIONS, ROWS};
 use crate::shape::Share;
 use crate::work::{Asked, Kind};

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::record;
-use crate::app::{Asks, Failed, ITEM, NUMBER, Page, Parameters, Shared, TRUTH};
+use crate::app::{Asks, ITEM, NUMBER, Page, Parameters, Shared, TRUTH};
+use crate::failed::Failed;
 use crate::limits::{self, MARKS, ROWS, SHORT_TEXT_BYTES, TEXT_BYTES, TOKENS};
 use crate::text::{Piece, pieces};
 use crate::work::Kind;

@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::record;
 use super::sample::{Outcome, class, outcome};
-use crate::app::{Asks, Failed, Page, Parameters, Shared, TEXT};
+use crate::app::{Asks, Page, Parameters, Shared, TEXT};
+use crate::failed::Failed;
 use crate::limits::{self, OPTIONS, SHORT_TEXT_BYTES};
 use crate::shape;
 use crate::work::Kind;

@@ -6,25 +6,15 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::options::{Lengths, NupaOptions};
+use super::options::{Lengths, NupaOptions, QuestionFile};
 use super::order::in_order;
 use super::suite::answerable;
 use super::{Question, TASKS, TaskId, prompt, reference_answer};
 use crate::suite::dnc::records;
 use crate::suite::registry::{DATA_VARIABLE, Host, OptionError};
-
-/// A file of questions. A run with another content is another run, wherever the file lies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QuestionFile {
-    /// Absolute path. Under this name it is no part of the settings' hash.
-    pub place: String,
-    /// Lower-case hexadecimal.
-    pub sha256: String,
-}
 
 /// A question of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -49,10 +49,9 @@ pub use cell::{Cell, GENERATOR_VERSION, LONGEST_SHARED, Question, Split, SplitVe
 pub use draw::DigitSource;
 pub use error::NupaError;
 pub use exact::{exact_answer, half_even_answer, reference_answer};
-pub use given::QuestionFile;
 pub use metrics::{DigitSet, Metrics, measure};
 pub use number_format::{IndexHints, NumberFormat, Reversal};
-pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, Profile, PromptStyle};
+pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, Profile, PromptStyle, QuestionFile};
 pub use pairs::{PairRules, RawPair, ShorterOperand, draw_number, draw_pair};
 pub use plan::TaskPlan;
 pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};

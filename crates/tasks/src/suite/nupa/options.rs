@@ -3,8 +3,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::pairs::PairRules;
-use super::{NupaError, QuestionFile, ShorterOperand, Split, TASKS, TaskId, Wording};
+use super::{NupaError, ShorterOperand, Split, TASKS, TaskId, Wording};
 use crate::suite::{ItemOrder, check_size};
+
+/// A file of questions. A run with another content is another run, wherever the file lies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuestionFile {
+    /// Absolute path. Under this name it is no part of the settings' hash.
+    pub place: String,
+    /// Lower-case hexadecimal.
+    pub sha256: String,
+}
 
 /// Lengths of the questions.
 #[derive(Debug, Clone, PartialEq, Eq)]

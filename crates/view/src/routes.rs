@@ -1,0 +1,131 @@
+//! Routes with their pages, the token, and the templates.
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn, map_response};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use earnest_eval::report::page::SHARED;
+use earnest_eval::report::plot::{DARK, LIGHT, RULES};
+use earnest_eval::report::{p_sentence, with_commas};
+use earnest_serve::http::{Connections, Place, hosts, is_loopback};
+use earnest_tasks::suite::registry::task_label;
+use minijinja::Environment;
+
+use crate::app::App;
+use crate::pages::{compare, leaderboard, run, sample, samples};
+use crate::shape;
+use crate::work::Threads;
+
+static STYLE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        ":root {{ {LIGHT} color-scheme: light; }}\n\
+         @media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {DARK} color-scheme: dark; }} }}\n\
+         :root[data-theme=dark] {{ {DARK} color-scheme: dark; }}\n{RULES}\n{}",
+        include_str!("../templates/view.css")
+    )
+});
+static SCRIPT: LazyLock<String> =
+    LazyLock::new(|| [SHARED, include_str!("../templates/copy.js"), include_str!("../templates/view.js")].concat());
+
+/// Makes the routes of a viewer. Everything is below the token; what is not says nothing about the results.
+pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections>) -> Router {
+    let base = format!("/{token}/");
+    let app = Arc::new(App {
+        results,
+        base: base.clone(),
+        environment: environment(),
+        threads: Threads::default(),
+        connections,
+    });
+    let at = |path: &str| format!("{base}{path}");
+    let fixed = |kind: &'static str, content: &'static str| {
+        get(async move || ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=600")], content))
+    };
+    Router::new()
+        .route(&at(""), get(leaderboard::page))
+        .route(&at("differences"), get(leaderboard::differences))
+        .route(&at("run/{run}"), get(run::page))
+        .route(&at("run/{run}/progress"), get(run::progress))
+        .route(&at("run/{run}/samples"), get(samples::page))
+        .route(&at("run/{run}/sample"), get(sample::page))
+        .route(&at("compare"), get(compare::page))
+        .route(&at("pair"), get(compare::pair))
+        .route(&at("view.css"), fixed("text/css; charset=utf-8", &STYLE))
+        .route(&at("view.js"), fixed("text/javascript; charset=utf-8", &SCRIPT))
+        .fallback(async || {
+            (StatusCode::NOT_FOUND, "There is no such page. `earnest view` printed the address of the first one.\n")
+        })
+        .layer(from_fn(check_host))
+        .layer(map_response(secure))
+        .with_state(app)
+}
+
+/// Refuses names that a page of somebody else could have pointed at this machine. While a page is made, its connection is not closed for
+/// another.
+async fn check_host(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match hosts(&head) {
+        Ok(hosts) if !hosts.is_empty() && hosts.iter().all(is_loopback) => {
+            let place: Option<Arc<Place>> = head.extensions.get().cloned();
+            if let Some(place) = &place {
+                place.answers();
+            }
+            let response = next.run(Request::from_parts(head, body)).await;
+            if let Some(place) = &place {
+                place.receives();
+            }
+            response
+        }
+        Ok(_) => (StatusCode::FORBIDDEN, "only localhost and 127.0.0.1 are served\n").into_response(),
+        Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
+    }
+}
+
+/// Forbids pages to load anything from elsewhere, to be framed, and to tell other sites their address, which has the token.
+async fn secure(mut response: Response) -> Response {
+    const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; img-src data:; connect-src 'self'; \
+                          form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    let templates = [
+        ("base.html", include_str!("../templates/base.html")),
+        ("error.html", include_str!("../templates/error.html")),
+        ("leaderboard.html", include_str!("../templates/leaderboard.html")),
+        ("differences.html", include_str!("../templates/differences.html")),
+        ("run.html", include_str!("../templates/run.html")),
+        ("samples.html", include_str!("../templates/samples.html")),
+        ("sample.html", include_str!("../templates/sample.html")),
+        ("sample_body.html", include_str!("../templates/sample_body.html")),
+        ("compare.html", include_str!("../templates/compare.html")),
+        ("pair.html", include_str!("../templates/pair.html")),
+        ("macros.html", include_str!("../templates/macros.html")),
+    ];
+    for (name, source) in templates {
+        environment.add_template(name, source).expect("the templates are part of the program and tested");
+    }
+    environment.add_filter("percent", shape::percent);
+    environment.add_filter("points", shape::points);
+    environment.add_filter("count", with_commas);
+    environment.add_filter("task", |text: &str| task_label(text).into_owned());
+    environment.add_filter("segment", |text: &str| shape::path_segment(text));
+    environment.add_filter("pair", |one: &str, other: &str| shape::pair(one, other));
+    environment.add_filter("class", |word: &str| sample::class(word));
+    environment.add_filter("p", shape::p_value);
+    environment.add_filter("p_sentence", p_sentence);
+    environment
+}
