@@ -124,11 +124,8 @@ pub fn run_parts(
         printer.warning(&part.sentence());
     }
     let help = first.help.as_ref().map_or(String::new(), |help| format!("{help}; "));
-    Err(CliError {
-        exit: first.exit(),
-        message: first.sentence(),
-        help: Some(format!("{help}what every device has done is stored, and the same command continues")),
-    })
+    let next = format!("{help}what every device has done is stored, and the same command continues");
+    Err(CliError::new(first.exit(), first.sentence()).help(next))
 }
 
 /// Arguments of a part: those of this process without the ones that are the whole run's.

@@ -6,10 +6,10 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::args::{self, Cli, Command};
+use super::confine::confine;
 use super::error::{CliError, with_causes};
 use super::interrupt::fail_writes_beyond_limit;
 use super::printer::Printer;
-use super::sandbox_args::ConfinementArgs;
 use earnest_tasks::suite::task::nearest;
 
 use super::{
@@ -43,7 +43,7 @@ pub fn main() -> ExitCode {
             },
         },
     };
-    ConfinementArgs::apply(&cli.command);
+    confine(&cli.command);
     if let Err(error) = earnest_eval::threads::prepare() {
         let error = CliError::from(error);
         printer.error(&error);
@@ -87,7 +87,7 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => {
-            let error = error.with_results();
+            let error = error.for_this_command();
             printer.error(&error);
             error.exit.into()
         }

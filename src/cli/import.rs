@@ -8,7 +8,7 @@ use super::log_args::ImportLogsArgs;
 use super::printer::Printer;
 use super::result_args::ImportArgs;
 use super::values::{agreeing, card, counted};
-use super::{Exit, catalogue, results};
+use super::{Exit, catalogue, results, results_folder};
 use earnest_eval::import::{ImportSettings, Imported, ImportedLogs, LogImportSettings, import, import_logs};
 use earnest_eval::report::{Align, Table, fixed, percent, wrap};
 use earnest_eval::run::store::Filter;
@@ -34,7 +34,7 @@ pub fn execute(args: &ImportArgs, quiet: bool, printer: Printer) -> Result<Exit,
     results::present(results::document(&store, &run)?, args.json, None, printer)?;
     if !args.json && !quiet {
         let wrong = results::has_wrong(&store, &run)?;
-        let (run, option) = (&run.manifest.run, results::option(&args.results.folder));
+        let (run, option) = (&run.manifest.run, results_folder::option(&args.results.folder));
         printer.message(&format!("page: `earnest report {run}{option}` writes it"));
         let wrong = wrong.then(|| results::wrong_samples(run, &option));
         let commands = wrong.into_iter().chain([results::compare_with(run, &option)]);
@@ -135,7 +135,7 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
         let mut others = outcome.imported[place + 1..].iter();
         Some((one, others.find(|other| is_pair(one, other))?))
     });
-    let option = results::option(&args.results.folder);
+    let option = results_folder::option(&args.results.folder);
     match (pair, outcome.imported.first()) {
         (Some((one, other)), _) => printer.message(&format!("next: earnest compare {} {}{option}", one.run, other.run)),
         (None, Some(one)) => printer.message(&format!("next: earnest runs show {}{option}", one.run)),

@@ -2,8 +2,10 @@
 
 mod args;
 mod bench;
+mod candidates;
 mod catalogue;
 mod compare;
+mod confine;
 mod data;
 mod devices;
 mod doctor;
@@ -30,6 +32,7 @@ mod report;
 mod reproduce;
 mod result_args;
 mod results;
+mod results_folder;
 mod rf_lengths;
 mod run;
 mod runs;

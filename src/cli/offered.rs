@@ -1,7 +1,7 @@
 //! Commands that texts offer: those that read stored runs name the results folder that this command was given.
 use std::path::Path;
 
-use super::results;
+use super::results_folder;
 
 /// Words of this command behind the program's name.
 pub fn words() -> impl Iterator<Item = String> {
@@ -23,7 +23,7 @@ fn option(words: impl Iterator<Item = String>) -> String {
             None => {}
         }
     }
-    folder.map_or_else(String::new, |folder| results::option(Path::new(&folder)))
+    folder.map_or_else(String::new, |folder| results_folder::option(Path::new(&folder)))
 }
 
 /// A text whose offered commands name the results folder of this command.

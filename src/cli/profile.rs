@@ -13,7 +13,7 @@ use super::models::{HubArgs, WeightArgs};
 use super::output::{output_file, write_file};
 use super::printer::Printer;
 use super::values::Prompts;
-use super::{Exit, catalogue, results};
+use super::{Exit, catalogue, results, results_folder};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
 use earnest_eval::profile::{
     LimitDifference, NumeracyProfile, comparison_text, differences, figures, page, profile, text,
@@ -179,7 +179,7 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     write(&[&found], &[], &output, &args.figures)?;
     if !quiet {
         printer.message(&format!("page: {}", output.display()));
-        for line in next(&found, &results::option(&args.results.folder)) {
+        for line in next(&found, &results_folder::option(&args.results.folder)) {
             printer.message(&line);
         }
     }

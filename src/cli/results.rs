@@ -1,11 +1,10 @@
 //! The results folder as the commands open it, and documents as they print them.
 use std::path::{Path, PathBuf};
 
-use super::args::default_results;
 use super::error::CliError;
 use super::offered;
 use super::printer::Printer;
-use earnest_eval::report::{self, Detail, Document, results_option};
+use earnest_eval::report::{self, Detail, Document};
 use earnest_eval::results;
 use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::run::{Reporter, RunEvent};
@@ -53,11 +52,6 @@ pub fn screen(mut document: Document, metric: Option<&str>, width: usize) -> Str
     }
     let detail = if metric.is_none() { Detail::Screen } else { Detail::Tables };
     report::render(&document, width, detail)
-}
-
-/// The option that names a results folder in a suggested command; nothing for the one that commands find without being told.
-pub fn option(folder: &Path) -> String {
-    if folder == default_results() { String::new() } else { results_option(folder) }
 }
 
 /// Path of the report that `earnest run` writes without being asked.

@@ -1,7 +1,7 @@
 //! `earnest run` and `earnest resume`.
 use std::path::Path;
 
-use super::args::{ResumeArgs, RunArgs, SessionArgs, default_results};
+use super::args::{ResumeArgs, RunArgs, SessionArgs};
 use super::catalogue::{self, SuiteCommand};
 use super::devices::{self, DeviceList};
 use super::error::CliError;
@@ -9,6 +9,7 @@ use super::events::Reporters;
 use super::interrupt::stop_flag;
 use super::models::HubArgs;
 use super::printer::Printer;
+use super::results_folder::{self, default_results};
 use super::{Exit, merge, report, results};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, ModelSession, Questions, RunChoice, evaluate};
 use earnest_eval::model::{DeviceChoice, ModelSource};
@@ -149,7 +150,7 @@ fn say_next(ending: &Ending, ended: &EndedRun<'_>, quiet: bool, printer: Printer
         return;
     }
     let output = results::new_page(folder, run);
-    let option = results::option(folder);
+    let option = results_folder::option(folder);
     let page = if recorded > PAGE {
         format!("page: `earnest report {run}{option}` writes it")
     } else {

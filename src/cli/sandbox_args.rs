@@ -4,11 +4,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Exit;
-use super::args::Command;
 use super::error::CliError;
-use super::result_args::RunsCommand;
-use super::tasks::TasksCommand;
-use earnest_eval::suites::{ProgramPolicy, set_program_policy};
 use earnest_sandbox::{Pool, SandboxCommand, SandboxError, Settings};
 
 /// Confinement of model-written Python.
@@ -22,31 +18,6 @@ pub struct ConfinementArgs {
     /// words (docs/sandbox.md)
     #[arg(long, value_name = "COMMAND", help_heading = "Model-written Python")]
     pub sandbox_command: Option<SandboxCommand>,
-}
-
-impl ConfinementArgs {
-    /// Applies the options of a command to the whole process.
-    pub fn apply(command: &Command) {
-        let args = match command {
-            Command::Run(args) => &args.session.confinement,
-            Command::Resume(args) => &args.session.confinement,
-            Command::Study(args) => &args.confinement,
-            Command::Score(args) => &args.confinement,
-            Command::Import(args) => &args.confinement,
-            Command::Merge(args) => &args.confinement,
-            Command::Doctor(args) => &args.sandbox.confinement,
-            Command::Runs(args) => match &args.command {
-                RunsCommand::Verify(args) => &args.confinement,
-                _ => return,
-            },
-            Command::Tasks(args) => match &args.command {
-                TasksCommand::Check(args) => &args.confinement,
-                TasksCommand::New(_) => return,
-            },
-            _ => return,
-        };
-        set_program_policy(ProgramPolicy { command: args.sandbox_command.clone(), unconfined: args.unconfined });
-    }
 }
 
 /// Interpreter of model-written Python.

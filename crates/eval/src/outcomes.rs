@@ -9,10 +9,10 @@ use earnest_engine::{FinishReason, Timings};
 use earnest_tasks::suite::{FailureClass, Score};
 use serde_json::{Map, Value};
 
-use crate::report::export::{Columns, MANIFEST, write_notes};
+use crate::report::export::{Columns, write_notes};
 use crate::report::{ReportError, WithoutTexts};
 use crate::run::store::{BULK_ROWS, FILE_NAME, RunRecord, Store};
-use crate::run::{Generated, Manifest, SAMPLE_FORMAT, Sample, Status};
+use crate::run::{Generated, MANIFEST, Manifest, SAMPLE_FORMAT, Sample, Status};
 use crate::{EvalError, StoredRun};
 use earnest_rows::ParquetFile;
 

@@ -7,9 +7,9 @@ use earnest_stats::Estimate;
 use earnest_tasks::suite::Suite;
 
 use crate::EvalError;
-use crate::import::card_of;
 use crate::report::Document;
 use crate::results;
+use crate::run::card_of;
 use crate::run::store::{RunLock, RunRecord, RunSeal, Store};
 use crate::run::{Manifest, Reporter, Status, labels};
 use crate::suites::start_programs;

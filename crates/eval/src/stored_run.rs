@@ -5,9 +5,9 @@ use earnest_tasks::suite::Item;
 
 use crate::outcomes::{facts, results_of};
 use crate::report::page::{QuestionTexts, ReportRun};
-use crate::report::{Document, LogNames, ReportError, Row, Rows, StoredRows};
+use crate::report::{Document, ReportError, Row, Rows, StoredRows};
 use crate::run::store::{RunRecord, Store};
-use crate::run::{Manifest, Sample};
+use crate::run::{LogNames, Manifest, Sample};
 use crate::{EvalError, results};
 
 /// A run of a results folder. The store is opened for each read, so that the run can be kept and shared.

@@ -16,9 +16,7 @@ use super::result_args::{
     CompareArgs, CompletionsArgs, ImportArgs, ManArgs, MergeArgs, RunsArgs, SamplesArgs, ScoreArgs,
 };
 
-pub use options::{
-    EngineArgs, GenerationArgs, ModelArgs, ResultsArgs, SeedArgs, TableArgs, default_results, thinking, threads,
-};
+pub use options::{EngineArgs, GenerationArgs, ModelArgs, ResultsArgs, SeedArgs, TableArgs, thinking, threads};
 pub use run::{ResumeArgs, RunArgs, SessionArgs};
 pub use target::{TargetArgs, TrafficArgs};
 

@@ -8,6 +8,7 @@ use crate::cli::catalogue;
 use crate::cli::devices::DeviceList;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
+use crate::cli::results_folder::DEFAULT_RESULTS;
 use crate::cli::values::{ByteSize, Prompts, one_of};
 use earnest_engine::cuda::Variants;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
@@ -222,15 +223,6 @@ pub struct ResultsArgs {
         help_heading = "Results"
     )]
     pub folder: PathBuf,
-}
-
-/// Default of `--results`.
-const DEFAULT_RESULTS: &str = "earnest-results";
-
-/// The results folder without `--results`: EARNEST_RESULTS, or the default.
-pub fn default_results() -> PathBuf {
-    let folder = std::env::var_os("EARNEST_RESULTS").filter(|value| !value.is_empty());
-    folder.map_or_else(|| DEFAULT_RESULTS.into(), PathBuf::from)
 }
 
 /// `--metric`.

@@ -27,7 +27,7 @@ impl From<OptionError> for CliError {
             ErrorKind::Unreadable | ErrorKind::Data => Exit::Results,
             ErrorKind::Programs => Exit::Engine,
         };
-        CliError { exit, message: error.message, help: error.help }
+        CliError::of(exit, error.message, error.help)
     }
 }
 

@@ -2,7 +2,8 @@
 use serde::Serialize;
 
 use super::args::ListArgs;
-use super::{estimate, files};
+use super::estimate;
+use super::opened::files;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};

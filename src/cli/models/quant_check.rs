@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::args::QuantCheckArgs;
-use super::{locate, open};
+use super::opened::{locate, open};
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};

@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use super::args::RemoveArgs;
-use super::files;
+use super::opened::files;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;

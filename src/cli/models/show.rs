@@ -6,8 +6,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::args::ShowArgs;
+use super::estimate;
 use super::list::{Memory, billions};
-use super::{estimate, files, open};
+use super::opened::{files, open};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ComparedRuns;
+use super::compared::ComparedRuns;
 use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::cli::Exit;
 use crate::cli::error::CliError;

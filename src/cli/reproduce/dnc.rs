@@ -3,7 +3,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ComparedRuns, dnc_defence};
+use super::compared::ComparedRuns;
+use super::dnc_defence;
 use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;

@@ -3,8 +3,9 @@ use crate::cli::values::the_first;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::gsm_symbolic::GsmSymbolicArgs;
-use super::gsm_symbolic_runs::{Executed, StudyModel};
+use super::gsm_symbolic_args::GsmSymbolicArgs;
+use super::gsm_symbolic_args::StudyModel;
+use super::gsm_symbolic_runs::Executed;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;

@@ -2,7 +2,7 @@
 //! missing.
 use std::path::Path;
 
-use super::gsm_symbolic::GsmSymbolicArgs;
+use super::gsm_symbolic_args::GsmSymbolicArgs;
 use super::gsm_symbolic_fetch::{Questions, questions};
 use crate::cli::data::LICENCE;
 use crate::cli::error::CliError;

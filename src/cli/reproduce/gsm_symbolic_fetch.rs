@@ -1,5 +1,5 @@
 //! `earnest reproduce gsm-symbolic --run --fetch`: what the study lacks, from the hub.
-use super::gsm_symbolic::GsmSymbolicArgs;
+use super::gsm_symbolic_args::GsmSymbolicArgs;
 use super::gsm_symbolic_runs::wanted;
 use crate::cli::data;
 use crate::cli::error::CliError;

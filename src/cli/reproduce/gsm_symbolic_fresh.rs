@@ -1,7 +1,7 @@
 //! `earnest reproduce gsm-symbolic --run --fresh`: questions drawn from templates, kept in the results folder.
 use std::path::{Path, PathBuf};
 
-use super::gsm_symbolic::GsmSymbolicArgs;
+use super::gsm_symbolic_args::GsmSymbolicArgs;
 use crate::cli::error::CliError;
 use crate::cli::output::write_file;
 use crate::cli::printer::Printer;

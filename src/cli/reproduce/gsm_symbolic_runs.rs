@@ -2,7 +2,7 @@
 //! command continues an interrupted study and reuses finished runs.
 use std::path::{Path, PathBuf};
 
-use super::gsm_symbolic::GsmSymbolicArgs;
+use super::gsm_symbolic_args::GsmSymbolicArgs;
 use super::gsm_symbolic_cost::{self, Missing, MissingModel, entry_of, say_left_out};
 use super::gsm_symbolic_fetch::{self, Questions, questions};
 use super::gsm_symbolic_fresh::fresh_questions;
@@ -15,7 +15,7 @@ use crate::cli::study::{Lines, ended};
 use crate::cli::values::Prompts;
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
-use earnest_eval::model::{LocatedModel, TrafficSettings, checked_name, without_word};
+use earnest_eval::model::{LocatedModel, TrafficSettings, checked_name};
 use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::study::{
     self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
@@ -24,29 +24,6 @@ use earnest_eval::study::{
 use earnest_models::checkpoint::WeightFormat;
 use earnest_papers::gsm_symbolic::{Evaluation, analyse, selected};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-
-/// A model of the study.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StudyModel {
-    /// Name in the tables.
-    pub name: String,
-    pub path: PathBuf,
-}
-
-/// `NAME=PATH`
-impl std::str::FromStr for StudyModel {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((name, path)) if !name.trim().is_empty() && !path.trim().is_empty() => {
-                let model = without_word(Path::new(path.trim()));
-                Ok(StudyModel { name: name.trim().to_owned(), path: model.to_owned() })
-            }
-            _ => Err(format!("'{text}' is not NAME=MODEL, e.g. phi-2=models/phi-2")),
-        }
-    }
-}
 
 /// Runs what is missing, model by model: the GSM prompt, then, for selected models, the other four. Selection considers one model at
 /// a time, so the order makes no difference; every model is loaded at most once, when its first unfinished run needs it.
@@ -307,16 +284,6 @@ fn select_by(evaluation: Evaluation) -> Decision {
 mod tests {
     use super::*;
     use earnest_papers::gsm_symbolic::{ErrorClass, Observation};
-
-    #[test]
-    fn models_are_names_and_paths() {
-        let model: StudyModel = "phi-2=/models/a=b".parse().unwrap();
-        assert_eq!((model.name.as_str(), model.path), ("phi-2", PathBuf::from("/models/a=b")));
-        assert_eq!("a=built-in".parse::<StudyModel>().unwrap().path, PathBuf::from(earnest_eval::model::BUILT_IN));
-        for wrong in ["phi-2", "=path", "phi-2=", ""] {
-            assert!(wrong.parse::<StudyModel>().is_err(), "{wrong}");
-        }
-    }
 
     /// Answers to 40 templates with ten variants each, the first `right` of every ten being right, and the original too in
     /// all templates but every fourth.

@@ -1,12 +1,14 @@
 //! `earnest reproduce`: a paper's tables beside stored runs, one module per paper.
 
 mod arithmetic_bench;
+mod compared;
 pub(super) mod device;
 mod dnc;
 mod dnc_defence;
 mod nupa;
 mod nupa_section_3;
 mod gsm_symbolic;
+mod gsm_symbolic_args;
 mod gsm_symbolic_collected;
 mod gsm_symbolic_cost;
 mod gsm_symbolic_fetch;
@@ -19,11 +21,8 @@ pub use gsm_symbolic_collected::numbers_of;
 use clap::{Args, Subcommand};
 
 use super::Exit;
-use super::args::{ResultsArgs, default_results};
 use super::error::CliError;
-use super::figures::FigureArgs;
 use super::printer::Printer;
-use earnest_eval::StoredRun;
 
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
@@ -40,7 +39,7 @@ pub enum Paper {
     /// NUPA Test: Tables 3, 7 to 10, 19, Figures 2, 5 to 8; --section 3: trained models, Tables 12 to 18
     Nupa(nupa::NupaArgs),
     /// The GSM-Symbolic re-evaluation: Tables 2 to 15, Figures 1 to 11; --run executes it
-    GsmSymbolic(Box<gsm_symbolic::GsmSymbolicArgs>),
+    GsmSymbolic(Box<gsm_symbolic_args::GsmSymbolicArgs>),
 }
 
 /// Compares runs with a paper.
@@ -50,82 +49,5 @@ pub fn execute(args: &ReproduceArgs, quiet: bool, printer: Printer) -> Result<Ex
         Paper::Dnc(args) => dnc::execute(args, quiet, printer),
         Paper::Nupa(args) => nupa::execute(args, printer),
         Paper::GsmSymbolic(args) => gsm_symbolic::execute(args, quiet, printer),
-    }
-}
-
-/// Options of every paper: the runs to compare and the form of the result.
-#[derive(Debug, Args)]
-pub struct ComparedRuns {
-    /// Runs, by name or unique prefix of a name [default: all of the suite]
-    #[arg(value_name = "RUN")]
-    pub runs: Vec<String>,
-
-    #[command(flatten)]
-    pub figures: FigureArgs,
-
-    #[command(flatten)]
-    pub results: ResultsArgs,
-
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// True for a run of the suite; another tool's task may have the same name.
-fn is_of(run: &StoredRun, suite: &str) -> bool {
-    let settings = &run.manifest.settings;
-    settings.suite == suite && !settings.is_log()
-}
-
-impl ComparedRuns {
-    /// Opens the runs to show. Results without any are no error but are named: the published tables are shown alone.
-    fn shown(&self, suite: &str, printer: Printer) -> Result<Vec<StoredRun>, CliError> {
-        let runs = self.open(suite)?;
-        if runs.is_empty() {
-            printer.message(&format!(
-                "{} has no run of {suite}; `earnest run {suite}` makes one, --results names another folder",
-                self.results.folder.display()
-            ));
-        }
-        Ok(runs)
-    }
-
-    /// Opens the named runs, or all of a suite; none without a results folder, unless the command line names one.
-    fn open(&self, suite: &str) -> Result<Vec<StoredRun>, CliError> {
-        let folder = &self.results.folder;
-        if self.runs.is_empty() {
-            let is_default = *folder == default_results();
-            // A folder that somebody named and that is not there is a typing error.
-            let all = match is_default && !earnest_eval::results::exist(folder)? {
-                true => Vec::new(),
-                false => StoredRun::all(folder)?,
-            };
-            let mut of_suite: Vec<StoredRun> = all.into_iter().filter(|run| is_of(run, suite)).collect();
-            // Of a run that was scored again, only the copy with the new scores counts.
-            let scored: Vec<bool> = of_suite
-                .iter()
-                .map(|run| {
-                    let copy = format!("{}-scored", run.manifest.run);
-                    of_suite.iter().any(|other| {
-                        other.manifest.run.starts_with(&copy) && other.manifest.started == run.manifest.started
-                    })
-                })
-                .collect();
-            let mut scored = scored.into_iter();
-            of_suite.retain(|_| !scored.next().unwrap_or(false));
-            return Ok(of_suite);
-        }
-        let open = |name: &String| {
-            let run = StoredRun::open(folder, name)?;
-            match &run.manifest.settings.suite {
-                _ if is_of(&run, suite) => Ok(run),
-                found if run.manifest.settings.is_log() => Err(CliError::usage(format!(
-                    "{} is another tool's log of {found}, not a run of {suite}",
-                    run.place
-                ))),
-                found => Err(CliError::usage(format!("{} is a run of {found}, not of {suite}", run.place))),
-            }
-        };
-        self.runs.iter().map(open).collect()
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::progress::Progress;
+use super::threads::choose_threads;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
@@ -69,7 +70,7 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
     keep_file(args, &out)?;
     let largest = experiment.cells.iter().max_by_key(|cell| cell.settings.size.parameters());
     if let Some(cell) = largest {
-        super::choose_threads(cell.settings.parts, cell.settings.size.parameters());
+        choose_threads(cell.settings.parts, cell.settings.size.parameters());
     }
     let stop = stop_on_signal()?;
     let total = experiment.cells.len();
@@ -175,7 +176,7 @@ fn measure(experiment: &Experiment, states: &[CellState]) -> Result<Vec<Option<f
     let open = |state: &CellState| matches!(state, CellState::Open | CellState::Begun(_));
     let largest = experiment.cells.iter().max_by_key(|cell| cell.settings.size.parameters());
     if let Some(cell) = largest {
-        super::choose_threads(cell.settings.parts, cell.settings.size.parameters());
+        choose_threads(cell.settings.parts, cell.settings.size.parameters());
     }
     let mut measured: Vec<Option<f64>> = Vec::new();
     for (at, (cell, state)) in experiment.cells.iter().zip(states).enumerate() {

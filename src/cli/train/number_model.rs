@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::next::{Learnt, next};
 use super::progress::{Progress, table};
 use super::rate::{RateArg, search};
+use super::threads::{choose_threads, warn_of_warm_up};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
@@ -422,7 +423,7 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
     let _lock = lock_folder(&args.out)?;
     // Another process may have finished it before the lock was acquired.
     let settings = args.settings(unsearched)?;
-    super::choose_threads(settings.parts, settings.size.parameters());
+    choose_threads(settings.parts, settings.size.parameters());
     let new = !args.resume && args.settings.is_none();
     let stop = stop_on_signal()?;
     let (settings, search) = if new && args.learning_rate == RateArg::Search {
@@ -450,7 +451,7 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
             );
         }
     }
-    super::warn_of_warm_up(printer, settings.warm_up, settings.learning_rate, settings.reached_rate());
+    warn_of_warm_up(printer, settings.warm_up, settings.learning_rate, settings.reached_rate());
     let started = Instant::now();
     let mut progress = Progress::new(printer, quiet, settings.total_steps());
     let ended = trainer.run(&stop, &mut |event| progress.event(event))?;

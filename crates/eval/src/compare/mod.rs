@@ -5,9 +5,10 @@ mod pilot;
 
 use earnest_tasks::{agreeing, counted};
 
-use crate::import::{card_of, no_field};
+use crate::import::no_field;
 use crate::report::compare::read_alike;
 use crate::report::{Comparison, Scores, compare};
+use crate::run::card_of;
 use crate::run::store::{Filter, RunRecord, Store};
 use crate::run::{Decision, FileRecord, Reporter, RunEvent};
 use crate::samples::check_filter;

@@ -14,10 +14,10 @@ use earnest_tasks::suite::registry::{Channel, OptionValues};
 use earnest_tasks::suite::{Score, Suite, check_size};
 
 use self::completions::CompletionLine;
-pub use self::log::{Answers, ImportedLog, ImportedLogs, LogImportSettings, card_of, import_logs};
+pub use self::log::{Answers, ImportedLog, ImportedLogs, LogImportSettings, import_logs};
 pub(crate) use self::log::{
-    CHOICES, Chosen, Converted, Converter, log_manifest, no_answers, no_field, nothing_found, options, primary,
-    settings, with_own_names,
+    Chosen, Converted, Converter, log_manifest, no_answers, no_field, nothing_found, options, primary, settings,
+    with_own_names,
 };
 use crate::EvalError;
 use crate::prompt::{Mode, ModeRequest, SystemPlace};

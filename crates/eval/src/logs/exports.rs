@@ -8,16 +8,15 @@ use earnest_tasks::suite::task::TARGETS;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
-use super::find::{FindOptions, Log};
 use super::json::{add, count, number, plain};
 use super::limits::{MOST_LOGS, check_copies, check_name, check_scores};
+use super::log::{FindOptions, Log};
 use super::rows::{RowsFile, Source};
+use super::sample::{CHOICES, LogPrompt, LogSample, LogScore};
 use super::secrets::without_secrets;
 use crate::EvalError;
-use crate::import::CHOICES;
-use crate::report::LogNames;
-use crate::report::export::{MANIFEST, formula};
+use crate::run::{LogCard, LogStatus, Tool};
+use crate::run::{LogNames, MANIFEST, formula};
 use crate::run::{MANIFEST_FORMAT, Manifest, SAMPLE_FORMAT};
 use earnest_rows::ParquetFile;
 

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
-use super::find::{Each, FindOptions, Log, Samples};
 use super::identity::short;
 use super::json::{Ordered, add, content, count, id_text, is_not_finite, messages, number, parse_facts, plain, texts};
 use super::limits::{Scorers, check_copies, check_figures};
 use super::lm_eval::{question, stamp};
+use super::log::{Each, FindOptions, Log, Samples};
 use super::open::read_whole;
+use super::sample::{LogLikelihood, LogPrompt, LogSample, LogScore};
 use super::secrets::without_secrets;
 use crate::EvalError;
+use crate::run::{LogCard, LogStatus, Reported, Tool};
 use earnest_rows::ParquetFile;
 
 /// Columns of the details.

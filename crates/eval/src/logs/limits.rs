@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::bounded::is_left_out;
-use super::card::{LogCard, LogSample, LogStatus, memory_of};
-use super::find::Log;
+use super::sample::{LogSample, memory_of};
 use crate::EvalError;
+use crate::run::{LogCard, LogStatus};
 
 /// Longest name of a model, a task, a scorer or a filter in bytes.
 pub(super) const LONGEST_NAME: usize = 1_000;
@@ -273,8 +273,7 @@ fn beyond(scorer: &str, number: f64) -> String {
 ///
 /// # Errors
 /// Names that are too long and too many scorers, with the log's file.
-pub(super) fn check_log(log: &mut Log, left: &mut usize) -> Result<(), EvalError> {
-    let card = &mut log.card;
+pub(super) fn check_log(card: &mut LogCard, left: &mut usize) -> Result<(), EvalError> {
     check_names(card).map_err(|reason| EvalError::log(card.files.first().cloned().unwrap_or_default(), reason))?;
     let most = MOST_DETAILS.min(*left);
     let mut left_out = Vec::new();
@@ -400,8 +399,8 @@ fn cut(text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::card::Tool;
     use super::*;
+    use crate::run::Tool;
 
     #[test]
     fn the_samples_of_a_log_are_bounded_together() {

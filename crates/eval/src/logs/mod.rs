@@ -6,9 +6,7 @@
 mod batch;
 mod batches;
 mod bounded;
-mod card;
 mod exports;
-mod find;
 mod folder;
 mod identity;
 mod inspect;
@@ -16,10 +14,12 @@ mod json;
 mod limits;
 mod lighteval;
 mod lm_eval;
+mod log;
 mod open;
 mod recognise;
 mod records;
 mod rows;
+mod sample;
 mod scan;
 mod search;
 mod secrets;
@@ -28,10 +28,12 @@ mod time;
 mod unread;
 mod zip;
 
-pub(crate) use card::memory_of;
-pub use card::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, LogStatus, Reported, Tool};
-pub use find::{FindOptions, Found, LONGEST_SAMPLE, Log, Refused, TableColumns, find};
+pub use crate::run::{LogCard, LogStatus, Reported, Tool};
 pub(crate) use limits::{LONGEST_SAMPLE_TEXT, some_of};
+pub use log::{FindOptions, LONGEST_SAMPLE, Log, Refused, TableColumns};
+pub(crate) use sample::{CHOICES, memory_of};
+pub use sample::{LogLikelihood, LogPrompt, LogSample, LogScore};
+pub use search::{Found, find};
 
 #[cfg(test)]
 mod layouts;

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::find::LONGEST_SAMPLE;
+use super::log::LONGEST_SAMPLE;
 use super::scan::Scanner;
 use super::unread::{Unread, is_write_out};
 use super::zip::Zip;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use earnest_tasks::suite::registry::{Row, RowSource, Rows};
 
-use super::card::{LogCard, LogSample};
-use super::find::{Each, FindOptions, Samples};
+use super::log::{Each, FindOptions, Samples};
+use super::sample::LogSample;
 use crate::EvalError;
+use crate::run::LogCard;
 
 /// Rows of a file that were read and checked.
 #[derive(Clone)]

@@ -2,20 +2,35 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::card::Tool;
-use super::find::{FindOptions, Found, Log};
 use super::lm_eval::{self, ResultsFile, stamp};
+use super::log::{FindOptions, Log};
 use super::open::NOT_REGULAR;
 use super::recognise::{Kind, kind};
 use super::{batch, exports, folder, inspect, lighteval, limits, table};
 use crate::EvalError;
+use crate::run::Tool;
 use earnest_digest::input::is_regular;
 
 /// Files by what they are.
 type Files = BTreeMap<Kind, BTreeSet<PathBuf>>;
 
-/// Finds logs; see [`super::find()`].
-pub(super) fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, EvalError> {
+/// Logs found, and what could not be read.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Logs in the order of their paths; one for each model and task.
+    pub logs: Vec<Log>,
+    /// Errors of logs that were left out; empty unless [`FindOptions::keep_going`].
+    pub refused: Vec<EvalError>,
+    /// Sentences about files that are no logs or have no samples.
+    pub notes: Vec<String>,
+}
+
+/// Finds the logs in files and folders, folders with all that is in them.
+///
+/// # Errors
+/// Paths that do not exist, files that are named and no log, and the first log that cannot be read; with
+/// [`FindOptions::keep_going`] the last are in [`Found::refused`].
+pub fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, EvalError> {
     let mut search = Search {
         options,
         files: Files::new(),
@@ -175,7 +190,7 @@ impl Search<'_> {
     }
 
     fn push(&mut self, log: Result<Log, EvalError>) -> Result<(), EvalError> {
-        let checked = log.and_then(|mut log| limits::check_log(&mut log, &mut self.details).map(|()| log));
+        let checked = log.and_then(|mut log| limits::check_log(&mut log.card, &mut self.details).map(|()| log));
         match checked {
             Ok(log) => self.found.logs.push(log),
             Err(error) => self.refuse(error)?,

@@ -7,12 +7,13 @@ use earnest_tasks::suite::task::usual;
 use earnest_tasks::{agreeing, counted};
 use serde_json::{Map, Value};
 
-use super::card::{LogCard, LogPrompt, LogSample, LogScore, LogStatus, Tool};
-use super::find::{FindOptions, Log, TableColumns};
 use super::json::is_not_finite;
 use super::limits::{MOST_LOGS, check_copies};
+use super::log::{FindOptions, Log, TableColumns};
 use super::rows::{RowsFile, Source};
+use super::sample::{LogPrompt, LogSample, LogScore};
 use crate::EvalError;
+use crate::run::{LogCard, LogStatus, Tool};
 
 /// The task of a table that names none.
 const TASK: &str = "table";

@@ -1,6 +1,7 @@
 //! Results of another tool's log, summed sample by sample: neither its items nor its rows are kept in memory.
 use super::document::{Counts, Document, REPORT_FORMAT};
-use crate::run::store::{Outcome, RunRecord, Store};
+use crate::run::Outcome;
+use crate::run::store::{RunRecord, Store};
 use crate::run::{Manifest, RunError, Sample};
 use earnest_tasks::suite::Readings;
 use earnest_tasks::suite::log::{LogSuite, Tally};

@@ -30,7 +30,7 @@ pub use grid::text as grid_text;
 pub(crate) use log_document::LogSums;
 pub use number::{ends, fixed, p_decimals, with_commas};
 pub use offered::{quoted, results_option};
-pub use rows::{LogNames, Row, Rows, StoredRows, WithoutTexts};
+pub use rows::{Row, Rows, StoredRows, WithoutTexts};
 pub use table::{Align, Table};
 pub use text::{Detail, percent, render, warnings};
 pub use wrap::{wrap, wrap_lines};

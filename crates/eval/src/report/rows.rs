@@ -1,13 +1,11 @@
 //! Rows of a run, from memory or from the store.
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ReportError;
-use crate::import::card_of;
 use crate::run::store::{Filter, RunRecord, Store, StoredQuestion};
-use crate::run::{Manifest, Sample};
+use crate::run::{LogNames, Manifest, Sample};
 
 /// A sample with its question and prompt.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,28 +48,6 @@ pub trait Rows {
     /// Returns the log that the rows are of; none for runs of earnest.
     fn log(&self) -> Option<LogNames> {
         None
-    }
-}
-
-/// Facts of an imported log that its rows do not have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogNames {
-    pub model: String,
-    /// Primary scorer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub primary: Option<String>,
-    /// Number of documents that were to be answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub planned: Option<usize>,
-}
-
-impl LogNames {
-    /// The names of a log; none for other runs.
-    pub fn of(manifest: &Manifest) -> Option<Self> {
-        let primary = manifest.settings.suite_options.get("profile").and_then(Value::as_str).map(str::to_owned);
-        let model = manifest.model.name.clone();
-        let planned = card_of(&manifest.settings).and_then(|card| card.planned);
-        manifest.settings.is_log().then_some(LogNames { model, primary, planned })
     }
 }
 

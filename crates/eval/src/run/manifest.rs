@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::store::{Outcome, check_name};
+use super::Outcome;
+use super::store::check_name;
 use super::{Decision, Generation, Plan, Sample, Shard, Until};
 use crate::prompt::{Mode, Rendered, SystemPlace};
 use earnest_engine::endpoint::Api;

@@ -6,13 +6,17 @@ mod code_runner;
 mod decision;
 mod error;
 mod event;
+mod exported;
 mod flights;
+pub mod formula;
 mod gathering;
 mod generation;
 mod host;
 mod jsonl;
 mod label;
+mod log_card;
 mod manifest;
+mod outcome;
 mod packing;
 mod plan;
 mod prompt_queue;
@@ -31,10 +35,12 @@ pub(crate) use decision::estimate_text;
 pub use decision::{Decider, Decision, Reason};
 pub use error::RunError;
 pub use event::{Budgets, Expected, Reporter, RunEvent, Stage};
+pub use exported::{MANIFEST, OWN};
 pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
 pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
 pub use label::labels;
+pub use log_card::{LogCard, LogNames, LogStatus, Reported, Tool, card_of};
 pub(crate) use manifest::collect_changes;
 pub use manifest::shown;
 pub use manifest::{
@@ -42,6 +48,7 @@ pub use manifest::{
     ModelRecord, Pinned, RunSettings, SettingChange, Status, Totals,
 };
 pub use of_items::{OfItems, by_cluster};
+pub use outcome::Outcome;
 pub use plan::{Plan, PlannedSample, Shard, ShardError};
 pub use rate::Rate;
 pub use runner::{Ended, Runner};

@@ -1,6 +1,8 @@
 //! Entries of `--allow-config`: keys of a configuration that are let through, and the name of a GGUF file's pre-tokenizer.
 use super::gguf_pretokenizer;
-use super::gguf_tokenizer::PRE_TOKENIZER_KEY;
+
+/// Key of the pre-tokenizer of a byte-level vocabulary.
+pub const PRE_TOKENIZER_KEY: &str = "tokenizer.ggml.pre";
 
 /// Mistakes in the entries of `--allow-config`, or of `allow-config` in a study file, which no checkpoint could mend.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

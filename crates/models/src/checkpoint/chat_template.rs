@@ -2,27 +2,10 @@
 use super::json_fields;
 use super::template_engine::{Conversation, Renderer, TemplateFailure, TemplateText};
 use super::tokenizer::special_text;
-use super::{CheckpointError, bounded_file};
-use serde::{Deserialize, Serialize};
+use super::{ChatMessage, CheckpointError, bounded_file};
 use serde_json::Map;
 use sha2::{Digest, Sha256};
 use std::path::Path;
-
-/// One message of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct ChatMessage {
-    /// `system`, `user` or `assistant`; templates may reject some.
-    pub role: String,
-    /// The text.
-    pub content: String,
-}
-
-impl ChatMessage {
-    /// Creates a message.
-    pub fn new(role: impl Into<String>, content: impl Into<String>) -> ChatMessage {
-        ChatMessage { role: role.into(), content: content.into() }
-    }
-}
 
 /// A Jinja template in the dialect of `transformers`: blocks trimmed, Python's string methods, `raise_exception`,
 /// `strftime_now` (a fixed date, 26 July 2024, so that prompts do not depend on the day) and Python's JSON.

@@ -1,43 +1,9 @@
-//! Checkpoints that the native engine cannot run: which other engine takes them, and what is read of them for it.
+//! What is read of checkpoints that the native engine cannot run, for another one.
 use super::hf_config::NamedIds;
 use super::json_fields::{self, Fields};
 use super::{CheckpointError, DecoderConfig};
 use serde_json::json;
 use std::path::Path;
-
-/// Text decoders of mistral.rs 0.8.1 that the native engine may lack, by architecture and `model_type`
-/// (`NormalLoaderType::from_causal_lm_name` in `pipeline/loaders/normal_loaders.rs`).
-const MISTRALRS: [(&str, &str); 11] = [
-    ("DeepseekV2ForCausalLM", "deepseek_v2"),
-    ("DeepseekV3ForCausalLM", "deepseek_v3"),
-    ("Glm4ForCausalLM", "glm4"),
-    ("Glm4MoeForCausalLM", "glm4_moe"),
-    ("Glm4MoeLiteForCausalLM", "glm4_moe_lite"),
-    ("GptOssForCausalLM", "gpt_oss"),
-    ("GraniteMoeHybridForCausalLM", "granitemoehybrid"),
-    ("PhiMoEForCausalLM", "phimoe"),
-    ("Qwen3MoeForCausalLM", "qwen3_moe"),
-    ("Qwen3NextForCausalLM", "qwen3_next"),
-    ("Starcoder2ForCausalLM", "starcoder2"),
-];
-
-/// True if mistral.rs loads this architecture (or `model_type`), whose answers nobody here compared with a reference.
-pub fn mistralrs_knows(architecture: &str) -> bool {
-    MISTRALRS.iter().any(|(name, kind)| [*name, *kind].contains(&architecture))
-}
-
-/// Returns the next step for a model that the native engine cannot run: the commands for other engines. `model` is what `--model`
-/// takes, `family` its architecture or `model_type`.
-pub(crate) fn next_step(model: &str, family: &str) -> String {
-    let endpoint =
-        "serve it with another program (vLLM, SGLang, llama.cpp) and run with `--engine openai --base-url URL`";
-    match mistralrs_knows(family) {
-        true => format!(
-            "`--engine mistralrs --model {model}` tries it with mistral.rs, which has this architecture (not verified by us); or {endpoint}"
-        ),
-        false => endpoint.to_owned(),
-    }
-}
 
 /// Reads what a prompt needs of a `config.json` of any architecture: its name, the sizes of vocabulary and context, and token ids.
 /// The rest of the decoder is that of the smallest Llama, without layers: nothing computes with it.

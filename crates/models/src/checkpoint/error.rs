@@ -100,7 +100,7 @@ impl CheckpointError {
                 // mistral.rs takes folders only.
                 let family = if path.ends_with("config.json") { found.as_str() } else { "" };
                 let folder = path.parent().unwrap_or(path).display().to_string();
-                Some(super::elsewhere::next_step(&folder, family))
+                Some(super::other_engines::next_step(&folder, family))
             }
             CheckpointError::PreTokenizer { example, .. } => Some(format!(
                 "name the one that the model was trained with, as its publisher's tokenizer or a newer GGUF file of it has it, e.g. \

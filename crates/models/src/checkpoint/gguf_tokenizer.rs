@@ -1,5 +1,5 @@
 //! Conversion of a GGUF file's tokenizer to one of the `tokenizers` crate.
-use super::allowed::{AllowError, named_pre_tokenizer};
+use super::allowed::{AllowError, PRE_TOKENIZER_KEY, named_pre_tokenizer};
 use super::gguf_file::{GgufFile, GgufValue};
 use super::gguf_missing_pre::{self, Merged};
 use super::gguf_pretokenizer::{self, NamedScheme};
@@ -27,9 +27,6 @@ pub(super) enum TokenKind {
     Unused,
     Byte,
 }
-
-/// Key of the pre-tokenizer of a byte-level vocabulary.
-pub const PRE_TOKENIZER_KEY: &str = "tokenizer.ggml.pre";
 
 /// A pre-tokenizer that a GGUF file does not name, or by a name that is not known here. Tokens depend on it.
 #[derive(Debug, Clone, PartialEq, Eq)]

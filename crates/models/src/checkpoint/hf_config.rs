@@ -10,12 +10,10 @@ use super::hf_keys;
 use super::hf_layers;
 use super::hf_quant::Quantisation;
 use super::hf_recent;
+use super::hf_sizes::{MAX_LAYERS, Sizes};
 use super::json_fields::{self, Fields, PassedKeys};
 use super::{Activation, BlockLayout, CheckpointError, DecoderConfig, Norm, QkNorm};
 use std::path::Path;
-
-/// Largest accepted number of layers or experts, so that a hostile count cannot exhaust memory.
-pub(super) const MAX_LAYERS: usize = 4096;
 
 /// A `config.json`, translated.
 pub(super) struct Read {
@@ -122,16 +120,6 @@ fn family(path: &Path, fields: &Fields, text: Option<&Fields>) -> Result<Family,
         found: found.to_string(),
         near: nearest(found, SUPPORTED.into_iter()),
     })
-}
-
-/// Sizes that the rest of a configuration depends on.
-pub(super) struct Sizes {
-    pub(super) hidden: usize,
-    pub(super) heads: usize,
-    pub(super) kv_heads: usize,
-    pub(super) head_dim: usize,
-    pub(super) layers: usize,
-    pub(super) max_positions: usize,
 }
 
 fn sizes(f: &Fields, family: Family) -> Result<Sizes, CheckpointError> {

@@ -1,6 +1,6 @@
 //! Feed-forward blocks of a `config.json`: their widths, and which layers have a mixture of experts.
-use super::hf_config::{MAX_LAYERS, Sizes};
 use super::hf_family::Family;
+use super::hf_sizes::{MAX_LAYERS, Sizes};
 use super::json_fields::Fields;
 use super::{CheckpointError, ExpertPlacement, Experts, Routing};
 

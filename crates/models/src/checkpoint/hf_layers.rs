@@ -1,8 +1,8 @@
 //! Layers of a `config.json`: windows, positions, and the heads of attention.
-use super::hf_config::Sizes;
 use super::hf_experts::Block;
 use super::hf_family::Family;
 use super::hf_rope::{self, Context, Parsed};
+use super::hf_sizes::Sizes;
 use super::json_fields::Fields;
 use super::{CheckpointError, KeysValues, LatentAttention, LayerConfig, Position, QueryGrowth, Rope};
 

@@ -1,32 +1,17 @@
-//! Tensors of `model.safetensors`, whole or in shards, read one at a time.
+//! Parameters of a folder's weights, read one at a time.
 //!
 //! Files are read, not mapped, because pages of a mapped file count as memory of the process.
 use super::hf_family::Family;
+use super::hf_files::{HfFiles, Stored};
 use super::hf_names::{self, Place};
 use super::hf_quant::{Matrix, Quantisation};
-use super::json_fields;
 use super::layout::{MXFP4_BLOCK, Mxfp4Rows, PairedRows, split_gates};
+use super::stored_values::read_values;
 use super::weight_format::FP8_GROUP;
 use super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use safetensors::Dtype;
-use safetensors::tensor::Metadata;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{Read, Seek, SeekFrom};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-
-/// Bytes converted at a time, so that a tensor is not held in memory twice.
-const CHUNK: usize = 1 << 20;
-/// The format's limit on the header, in bytes.
-const MAX_HEADER_BYTES: u64 = 100_000_000;
-
-/// A tensor as its file declares it; its bytes are checked to lie inside the file.
-#[derive(Debug, Clone)]
-pub(super) struct Stored {
-    file: usize,
-    pub(super) offset: u64,
-    pub(super) dtype: Dtype,
-    pub(super) shape: Vec<usize>,
-}
 
 /// Source of a parameter's values.
 enum Found<'a> {
@@ -39,9 +24,7 @@ enum Found<'a> {
 pub(super) struct HfWeights {
     family: Family,
     quantisation: Option<Quantisation>,
-    files: Vec<PathBuf>,
-    index: Option<PathBuf>,
-    tensors: HashMap<String, Stored>,
+    files: HfFiles,
 }
 
 impl HfWeights {
@@ -53,17 +36,7 @@ impl HfWeights {
         config: &mut DecoderConfig,
         quantisation: Option<Quantisation>,
     ) -> Result<HfWeights, CheckpointError> {
-        let single = folder.join("model.safetensors");
-        let index = folder.join("model.safetensors.index.json");
-        let mut weights = HfWeights { family, quantisation, files: Vec::new(), index: None, tensors: HashMap::new() };
-        if single.is_file() {
-            weights.add_file(&single)?;
-        } else if index.is_file() {
-            weights.add_shards(folder, &index)?;
-            weights.index = Some(index);
-        } else {
-            return Err(CheckpointError::FileMissing { path: single, advice: missing_weights_advice(folder) });
-        }
+        let weights = HfWeights { family, quantisation, files: HfFiles::open(folder)? };
         if config.tied_embeddings && weights.has_other_head(config)? {
             config.tied_embeddings = false;
         }
@@ -79,8 +52,9 @@ impl HfWeights {
                 Found::Quantised(matrix) => used.extend(matrix.names()),
             }
         }
-        let has = |name: &str| weights.tensors.contains_key(name);
+        let has = |name: &str| weights.files.tensors.contains_key(name);
         let mut extra: Vec<&String> = weights
+            .files
             .tensors
             .keys()
             .filter(|name| !used.contains(*name) && !hf_names::is_redundant(name, config, &has))
@@ -97,7 +71,7 @@ impl HfWeights {
                 config.architecture,
                 config.layers.len()
             );
-            let path = weights.tensors.get(name).map_or(folder, |stored| weights.file(stored)).to_path_buf();
+            let path = weights.files.stored(name).map_or(folder, |(_, path)| path).to_path_buf();
             return Err(CheckpointError::Malformed { path, what });
         }
         Ok(weights)
@@ -107,14 +81,14 @@ impl HfWeights {
     fn has_other_head(&self, config: &DecoderConfig) -> Result<bool, CheckpointError> {
         let shape = [config.vocab_size, config.hidden_size];
         let heads = hf_names::places(self.family, config, Parameter::Head, &shape);
-        let Some(head) = heads.iter().find_map(|place| self.tensors.get(&place.tensor)) else { return Ok(false) };
+        let Some(head) = heads.iter().find_map(|place| self.files.tensors.get(&place.tensor)) else { return Ok(false) };
         let (_, Found::Plain(embedding)) = self.place(config, Parameter::Embedding, &shape)? else { return Ok(true) };
         if head.shape != embedding.shape || head.dtype != embedding.dtype {
             return Ok(true);
         }
         let bytes = |stored: &Stored| {
             let count = stored.shape.iter().product::<usize>() * stored.dtype.bitsize() / 8;
-            read_values::<u8, 1>(self.file(stored), stored.offset, count, |[byte]| byte)
+            read_values::<u8, 1>(self.files.file(stored), stored.offset, count, |[byte]| byte)
         };
         Ok(bytes(head)? != bytes(embedding)?)
     }
@@ -125,96 +99,16 @@ impl HfWeights {
         Some(match found {
             Found::Plain(stored) if place.mxfp4 => {
                 let (scales, _) = self.mxfp4_scales(&place).ok()?;
-                format!("tensors {} and {scales} in {}", place.tensor, self.file(stored).display())
+                format!("tensors {} and {scales} in {}", place.tensor, self.files.file(stored).display())
             }
-            Found::Plain(stored) => format!("tensor {} in {}", place.tensor, self.file(stored).display()),
+            Found::Plain(stored) => format!("tensor {} in {}", place.tensor, self.files.file(stored).display()),
             Found::Quantised(matrix) => {
                 let names: Vec<String> = matrix.names().into_iter().collect();
-                let file = names.iter().find_map(|name| self.tensors.get(name)).map(|stored| self.file(stored));
+                let file =
+                    names.iter().find_map(|name| self.files.tensors.get(name)).map(|stored| self.files.file(stored));
                 format!("tensors {} in {}", names.join(", "), file?.display())
             }
         })
-    }
-
-    fn add_shards(&mut self, folder: &Path, index: &Path) -> Result<(), CheckpointError> {
-        let map = json_fields::read_object(index, "")?;
-        let malformed = |what: String| CheckpointError::Malformed { path: index.to_path_buf(), what };
-        let weight_map = map
-            .get("weight_map")
-            .and_then(|v| v.as_object())
-            .ok_or_else(|| malformed("it has no `weight_map` object".into()))?;
-        let mut shards: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for (tensor, file) in weight_map {
-            let file = file.as_str().ok_or_else(|| malformed(format!("the file of tensor {tensor} is not a name")))?;
-            // A path out of the folder could make a checkpoint read any file of the user.
-            if file.contains(['/', '\\']) || file == ".." {
-                return Err(malformed(format!("tensor {tensor} is in {file:?}, which is not a file of this folder")));
-            }
-            shards.entry(file).or_default().insert(tensor);
-        }
-        for (file, tensors) in shards {
-            let path = folder.join(file);
-            if !path.is_file() {
-                let advice = format!("{} lists it as a shard; fetch the checkpoint again", index.display());
-                return Err(CheckpointError::FileMissing { path, advice });
-            }
-            self.add_file(&path)?;
-            for tensor in tensors {
-                if !self.tensors.contains_key(tensor) {
-                    let parameter = format!("listed in {}", index.display());
-                    return Err(CheckpointError::TensorMissing { tensor: tensor.to_string(), parameter, path });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn add_file(&mut self, path: &Path) -> Result<(), CheckpointError> {
-        let io = |e| CheckpointError::io(path, "fetch the checkpoint again", e);
-        let truncated = |what: String| CheckpointError::Truncated { path: path.to_path_buf(), what };
-        let malformed = |what: String| CheckpointError::Malformed { path: path.to_path_buf(), what };
-        let mut file = earnest_digest::input::open(path).map_err(io)?;
-        let size = file.metadata().map_err(io)?.len();
-        let mut prefix = [0u8; 8];
-        if size < 8 {
-            return Err(truncated(format!("{size} bytes are too few for a safetensors header")));
-        }
-        file.read_exact(&mut prefix).map_err(io)?;
-        let header = u64::from_le_bytes(prefix);
-        if header > MAX_HEADER_BYTES {
-            return Err(malformed(format!("its header of {header} bytes exceeds the format's limit")));
-        }
-        if header > size - 8 {
-            return Err(truncated(format!("its header needs {header} bytes, but only {} are left", size - 8)));
-        }
-        let mut text = vec![0u8; header as usize];
-        file.read_exact(&mut text).map_err(io)?;
-        let metadata: Metadata =
-            serde_json::from_slice(&text).map_err(|e| malformed(format!("its safetensors header is invalid: {e}")))?;
-        let data = size - 8 - header;
-        let file = self.files.len();
-        for (name, info) in metadata.tensors() {
-            let (begin, end) = (info.data_offsets.0 as u64, info.data_offsets.1 as u64);
-            let bits = info.shape.iter().try_fold(info.dtype.bitsize() as u64, |n, &d| n.checked_mul(d as u64));
-            if end < begin || bits != (end - begin).checked_mul(8) {
-                let what =
-                    format!("the shape {:?} of tensor {name} does not match its bytes {begin}..{end}", info.shape);
-                return Err(malformed(what));
-            }
-            if end > data {
-                return Err(truncated(format!(
-                    "tensor {name} ends at byte {end} of the data, but there are only {data}"
-                )));
-            }
-            let stored = Stored { file, offset: 8 + header + begin, dtype: info.dtype, shape: info.shape.clone() };
-            if let Some(first) = self.tensors.insert(name.clone(), stored)
-                && let Some(other) = self.files.get(first.file)
-            {
-                return Err(malformed(format!("tensor {name} is also in {}", other.display())));
-            }
-        }
-        self.files.push(path.to_path_buf());
-        Ok(())
     }
 
     /// Returns the place of a parameter after checking the stored shape.
@@ -228,15 +122,15 @@ impl HfWeights {
         let usual = places.first().map(|p| p.tensor.clone()).unwrap_or_default();
         for place in places {
             if let Some(quantisation) = &self.quantisation
-                && let Some(matrix) = quantisation.find(self, &place.tensor, &place.whole)?
+                && let Some(matrix) = quantisation.find(&self.files, &place.tensor, &place.whole)?
             {
                 return Ok((place, Found::Quantised(Box::new(matrix))));
             }
-            let Some(stored) = self.tensors.get(&place.tensor) else { continue };
+            let Some(stored) = self.files.tensors.get(&place.tensor) else { continue };
             if stored.shape != place.whole {
                 return Err(CheckpointError::WrongShape {
                     tensor: place.tensor,
-                    path: self.file(stored).to_path_buf(),
+                    path: self.files.file(stored).to_path_buf(),
                     found: stored.shape.clone(),
                     expected: place.whole,
                 });
@@ -251,11 +145,7 @@ impl HfWeights {
             Some(quantisation) if shape.len() == 2 => quantisation.missing(&usual),
             _ => usual,
         };
-        Err(CheckpointError::TensorMissing {
-            tensor,
-            parameter: parameter.to_string(),
-            path: self.index.clone().or(self.files.first().cloned()).unwrap_or_default(),
-        })
+        Err(CheckpointError::TensorMissing { tensor, parameter: parameter.to_string(), path: self.files.main() })
     }
 
     /// Returns the error for a tensor that is neither plain floats nor part of the quantisation that `config.json` names.
@@ -268,23 +158,14 @@ impl HfWeights {
             None => "F32, BF16 and F16 are supported, others need a quantization_config in config.json; convert the checkpoint"
                 .into(),
         };
-        let (path, dtype) = (self.file(stored).to_path_buf(), format!("{:?}", stored.dtype));
+        let (path, dtype) = (self.files.file(stored).to_path_buf(), format!("{:?}", stored.dtype));
         CheckpointError::ElementType { tensor, path, dtype, advice }
     }
 
     /// True for a tensor without effect that formats of quantised weights bring along.
     fn is_beside_quantised(&self, name: &str) -> Result<bool, CheckpointError> {
         let Some(quantisation) = &self.quantisation else { return Ok(false) };
-        Ok(quantisation.is_of_activations(name) || quantisation.is_empty_bias(self, name)?)
-    }
-
-    /// Returns a tensor as its file declares it, with the file.
-    pub(super) fn stored(&self, name: &str) -> Option<(&Stored, &Path)> {
-        self.tensors.get(name).map(|stored| (stored, self.file(stored)))
-    }
-
-    fn file(&self, stored: &Stored) -> &Path {
-        self.files.get(stored.file).map_or(Path::new(""), PathBuf::as_path)
+        Ok(quantisation.is_of_activations(name) || quantisation.is_empty_bias(&self.files, name)?)
     }
 
     /// Returns the type of a parameter's values as read.
@@ -298,8 +179,9 @@ impl HfWeights {
         }
     }
 
+    /// Files of the weights.
     pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.index.iter().chain(&self.files)
+        self.files.paths()
     }
 
     pub(super) fn tensor(
@@ -346,7 +228,7 @@ impl HfWeights {
 
     /// Reads the values of a plain tensor's part, in the order of its rows and columns.
     fn plain(&self, place: &Place, stored: &Stored, rows: usize, columns: usize) -> Result<Values, CheckpointError> {
-        let path = self.file(stored);
+        let path = self.files.file(stored);
         let width = stored.dtype.bitsize() / 8;
         let count: usize = place.strides.map_or(place.part.iter().product(), |strides| strides.span(rows, columns));
         let offset = stored.offset + (place.start * width) as u64;
@@ -367,12 +249,12 @@ impl HfWeights {
     fn mxfp4_scales(&self, place: &Place) -> Result<(String, &Stored), CheckpointError> {
         let name = place.tensor.replace("_blocks", "_scales");
         let expected: Vec<usize> = place.whole.iter().take(3).copied().collect();
-        let Some(stored) = self.tensors.get(&name) else {
-            let path = self.index.clone().or(self.files.first().cloned()).unwrap_or_default();
+        let Some(stored) = self.files.tensors.get(&name) else {
+            let path = self.files.main();
             return Err(CheckpointError::TensorMissing { tensor: name, parameter: "scales of MXFP4".into(), path });
         };
         if stored.shape != expected {
-            let path = self.file(stored).to_path_buf();
+            let path = self.files.file(stored).to_path_buf();
             return Err(CheckpointError::WrongShape { tensor: name, path, found: stored.shape.clone(), expected });
         }
         Ok((name, stored))
@@ -384,7 +266,7 @@ impl HfWeights {
             if stored.dtype != Dtype::U8 {
                 return Err(CheckpointError::ElementType {
                     tensor: tensor.clone(),
-                    path: self.file(stored).to_path_buf(),
+                    path: self.files.file(stored).to_path_buf(),
                     dtype: format!("{:?}", stored.dtype),
                     advice: "blocks and scales of MXFP4 are U8; fetch the checkpoint again".into(),
                 });
@@ -392,8 +274,8 @@ impl HfWeights {
         }
         let (rows, columns) = (place.part.first().copied().unwrap_or(1), place.part.get(1).copied().unwrap_or(1));
         let rows = Mxfp4Rows {
-            blocks: (self.file(stored), stored.offset),
-            scales: (self.file(scales), scales.offset),
+            blocks: (self.files.file(stored), stored.offset),
+            scales: (self.files.file(scales), scales.offset),
             first: place.start,
             row_step: place.strides.map_or(columns / MXFP4_BLOCK, |strides| strides.row),
             rows,
@@ -401,52 +283,6 @@ impl HfWeights {
         };
         Ok(Tensor { values: Values::Bf16(rows.read()?), shape: place.part })
     }
-}
-
-fn missing_weights_advice(folder: &Path) -> String {
-    let other = |ending: &str| {
-        std::fs::read_dir(folder)
-            .ok()
-            .and_then(|mut d| d.find_map(|e| e.ok().filter(|e| e.file_name().to_string_lossy().ends_with(ending))))
-    };
-    if let Some(gguf) = other(".gguf") {
-        return format!("the folder has {}; name that file instead", gguf.path().display());
-    }
-    if other(".bin").is_some() || other(".pt").is_some() || other(".pth").is_some() {
-        return "only safetensors and GGUF weights can be read; fetch the checkpoint's safetensors revision".into();
-    }
-    "neither it nor model.safetensors.index.json is in the folder; fetch the checkpoint".into()
-}
-
-/// Reads `count` values from `offset` of a file, a chunk at a time.
-pub(super) fn read_values<T, const N: usize>(
-    path: &Path,
-    offset: u64,
-    count: usize,
-    convert: fn([u8; N]) -> T,
-) -> Result<Vec<T>, CheckpointError> {
-    let io = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => CheckpointError::Truncated {
-            path: path.to_path_buf(),
-            what: format!("the {count} values from byte {offset} are no longer complete"),
-        },
-        _ => CheckpointError::io(path, "it existed when the checkpoint was opened", e),
-    };
-    let mut file = earnest_digest::input::open(path).map_err(io)?;
-    file.seek(SeekFrom::Start(offset)).map_err(io)?;
-    let mut values = Vec::with_capacity(count);
-    let chunk = CHUNK / N * N;
-    let mut buffer = vec![0u8; chunk.min(count * N)];
-    let mut left = count * N;
-    while left > 0 {
-        let take = left.min(chunk);
-        let Some(bytes) = buffer.get_mut(..take) else { break };
-        file.read_exact(bytes).map_err(io)?;
-        let (whole, _) = bytes.as_chunks::<N>();
-        values.extend(whole.iter().map(|b| convert(*b)));
-        left -= take;
-    }
-    Ok(values)
 }
 
 fn is_norm(parameter: Parameter) -> bool {

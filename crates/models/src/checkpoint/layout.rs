@@ -1,5 +1,5 @@
 //! Orders of stored elements that differ from the engine's: transposed and interleaved matrices, rows of rotary pairs, MXFP4 blocks.
-use super::hf_weights::read_values;
+use super::stored_values::read_values;
 use super::{CheckpointError, DecoderConfig, LayerParameter, Parameter, Position, Values};
 use std::path::Path;
 

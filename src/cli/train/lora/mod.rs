@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::merge::merged_line;
 use super::next::{Learnt, next};
 use super::progress::{Progress, overall, table};
+use super::threads::{choose_threads, warn_of_warm_up};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
@@ -49,7 +50,7 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
         settings = args.settings(printer)?;
     }
     // The base is read later; LoRA is for models that people use, which are large in the sense of this choice.
-    super::choose_threads(settings.parts, usize::MAX);
+    choose_threads(settings.parts, usize::MAX);
     if !quiet {
         printer.message("loading the weights");
     }
@@ -67,7 +68,7 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
     }
     let Schedule { peak, warm_up, steps, .. } = settings.schedule();
     let reached = (warm_up > steps).then(|| peak * steps as f64 / warm_up as f64);
-    super::warn_of_warm_up(printer, warm_up, peak, reached);
+    warn_of_warm_up(printer, warm_up, peak, reached);
     let stop = stop_on_signal()?;
     let started = Instant::now();
     let mut progress = Progress::new(printer, quiet, settings.steps);

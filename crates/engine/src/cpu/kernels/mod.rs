@@ -16,6 +16,7 @@ mod packed;
 mod peak;
 mod rotary;
 mod shared;
+mod target;
 mod tile;
 
 #[cfg(test)]
@@ -27,9 +28,10 @@ pub(crate) use elementwise::{activate, add_scaled, cut_gates, exponentials, gate
 pub(crate) use int8::Int8Isa;
 pub use lanes::Isa;
 pub(crate) use largest::largest;
-pub use matmul::{MatmulScratch, PackedMatrix, Target, matmul};
+pub use matmul::{MatmulScratch, PackedMatrix, matmul};
 pub(crate) use norm::{layer_norm, rms_norm, rms_norm_row, rms_norm_row_plain};
 pub(crate) use packed::Part;
 pub use peak::Peaks;
 pub(crate) use rotary::{Angles, rotate};
 pub(crate) use shared::SharedMut;
+pub use target::Target;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::Answers;
 use super::settings::own_name;
 use crate::EvalError;
-use crate::logs::{LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, Tool};
+use crate::logs::{CHOICES, LogCard, LogLikelihood, LogPrompt, LogSample, LogScore, Tool};
 use crate::run::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure};
 use earnest_engine::{FinishReason, Timings};
 use earnest_tasks::suite::log::{decide, set_value};
@@ -235,9 +235,6 @@ fn field_of<'a>(document: &'a Map<String, Value>, field: &str) -> Option<&'a Val
     let inner = || document.get(COVARIATES)?.as_object()?.get(field);
     document.get(field).or_else(inner)
 }
-
-/// Covariate with the choices of a question.
-pub(crate) const CHOICES: &str = "choices";
 
 fn texts(list: &[Value]) -> Vec<String> {
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 pub use answers::Answers;
-pub(crate) use convert::{CHOICES, Converted, Converter, no_field};
+pub(crate) use convert::{Converted, Converter, no_field};
 pub use settings::card_of;
 pub(crate) use settings::{Chosen, log_manifest, options, primary, settings, with_own_names};
 

@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 
 use super::{Answers, Converter};
 use crate::EvalError;
-use crate::logs::{Log, LogCard, LogStatus, Tool};
+use crate::logs::Log;
 use crate::prompt::{Mode, SystemPlace};
 use crate::run::{
-    Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, Status, timestamp,
+    Generation, Host, IMPORT_ENGINE, LogCard, LogStatus, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings, Status,
+    Tool, timestamp,
 };
 use crate::scorer_name::{Parts, named};
 use earnest_engine::Sampling;
@@ -23,20 +24,6 @@ const PRIMARY: &str = "profile";
 const CLUSTER: &str = "cluster";
 /// Key of the digest of the user's answers.
 const ANSWERS: &str = "answers";
-
-impl Tool {
-    /// Name for people.
-    pub fn title(self) -> &'static str {
-        match self {
-            Tool::LmEval => "lm-evaluation-harness",
-            Tool::Inspect => "Inspect",
-            Tool::Lighteval => "lighteval",
-            Tool::OpenaiBatch => "an OpenAI batch file",
-            Tool::Earnest => "earnest",
-            Tool::Table => "a table",
-        }
-    }
-}
 
 /// Marks of rules and metrics in the columns of exports.
 const RULE: &str = "matcher_";
@@ -116,12 +103,6 @@ pub(crate) fn options(card: &LogCard, sha256: String, primary: Option<&str>, cho
         options.extend(value.map(|value| (key.to_owned(), value.into())));
     }
     Value::Object(options)
-}
-
-/// Returns the card of an imported log; none for other runs.
-pub fn card_of(settings: &RunSettings) -> Option<LogCard> {
-    let card = settings.suite_options.get(STORED_KEY).filter(|_| settings.is_log())?;
-    serde_json::from_value(card.clone()).ok()
 }
 
 /// Identity of an imported log, whichever version of earnest imported it: the content of its samples, task and model, and the

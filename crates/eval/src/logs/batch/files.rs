@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::super::find::FindOptions;
 use super::super::json::parse;
+use super::super::log::FindOptions;
 use super::super::records::{Place, Records};
 use super::{Batch, places};
 use crate::EvalError;

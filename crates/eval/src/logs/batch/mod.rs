@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::card::{LogCard, LogStatus, Tool};
-use super::find::{Each, FindOptions, Log, Samples};
 use super::json::{id_text, parse};
+use super::log::{Each, FindOptions, Log, Samples};
 use super::records::{Place, Records};
 use super::secrets::without_secrets;
 use crate::EvalError;
+use crate::run::{LogCard, LogStatus, Tool};
 pub(super) use files::{batches, shared_name};
 use record::{Request, Response};
 

@@ -2,8 +2,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::card::{LogPrompt, LogSample};
 use super::super::json::{content, count, id_text, messages, plain};
+use super::super::sample::{LogPrompt, LogSample};
 
 /// A line of a file of requests.
 #[derive(Debug, Default, Deserialize)]

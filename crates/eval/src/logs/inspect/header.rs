@@ -5,11 +5,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::card::{LogCard, LogStatus, Reported, Tool};
 use super::super::json::{Ordered, add, count, plain};
 use super::super::limits::{Scorers, check_figures, check_name, some_of};
 use super::super::secrets::{clean, without_secrets};
 use crate::EvalError;
+use crate::run::{LogCard, LogStatus, Reported, Tool};
 
 /// A log without its samples.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -10,14 +10,15 @@ use serde_json::{Map, Value};
 
 use super::batches::in_order;
 use super::bounded::Memory;
-use super::card::{LogCard, LogSample};
-use super::find::{Each, FindOptions, Log, Samples};
 use super::json::{parse, parse_facts, parse_within};
 use super::limits::Scorers;
+use super::log::{Each, FindOptions, Log, Samples};
 use super::records::{too_large, too_long};
+use super::sample::LogSample;
 use super::scan::{Scanner, Taken};
 use super::zip::{Entry, Zip, leads_out, shown, unpack};
 use crate::EvalError;
+use crate::run::LogCard;
 use header::{Declared, Header, check_results};
 use sample::Record;
 

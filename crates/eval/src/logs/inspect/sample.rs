@@ -6,10 +6,11 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::super::card::{LogCard, LogPrompt, LogSample, LogScore};
 use super::super::json::{Ordered, content, count, is_not_finite, messages, plain, texts};
 use super::super::limits::check_scores;
+use super::super::sample::{LogPrompt, LogSample, LogScore};
 use super::header::kind_of;
+use crate::run::LogCard;
 
 /// The parts of a record that are used; events, stores and the like are passed over.
 #[derive(Debug, Default, Deserialize)]
@@ -330,8 +331,8 @@ fn prompt(list: &Value, input: &Value) -> Option<LogPrompt> {
 mod tests {
     use serde_json::json;
 
-    use super::super::super::card::{LogStatus, Tool};
     use super::*;
+    use crate::run::{LogStatus, Tool};
 
     fn sample(record: Value) -> LogSample {
         let record: Record = serde_json::from_value(record).unwrap();

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::super::find::Each;
 use super::super::json::{id_text, parse};
 use super::super::limits::check_name;
+use super::super::log::Each;
 use super::super::records::{Place, Records};
 use super::line::Key;
 use crate::EvalError;

@@ -6,8 +6,8 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::super::card::{LogLikelihood, LogPrompt, LogSample};
 use super::super::json::{IdOf, messages, number, plain, texts};
+use super::super::sample::{LogLikelihood, LogPrompt, LogSample};
 
 /// Identity of a line.
 #[derive(Debug, Default, Deserialize)]

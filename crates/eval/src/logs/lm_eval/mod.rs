@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::batches::in_order;
-use super::card::{LogCard, LogSample, LogScore, LogStatus, Tool};
-use super::find::{Each, FindOptions, Log, Samples};
 use super::json::{is_not_finite, parse, parse_facts};
 use super::limits::{Scorers, check_copies, check_scores, some_of};
+use super::log::{Each, FindOptions, Log, Samples};
 use super::open::read_whole;
 use super::records::{self, Place, Records};
+use super::sample::{LogSample, LogScore};
 use crate::EvalError;
+use crate::run::{LogCard, LogStatus, Tool};
 
 use index::Index;
 pub(super) use line::question;

@@ -3,12 +3,13 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::super::card::{LogCard, LogSample, LogScore};
 use super::super::json::{id_text, parse, plain};
 use super::super::limits::{check_copies, check_scores};
 use super::super::records::Place;
+use super::super::sample::{LogSample, LogScore};
 use super::line::Line;
-use crate::report::export::OWN;
+use crate::run::LogCard;
+use crate::run::OWN;
 
 /// Ending of the metric that has the score of every sample.
 const REPEATS: &str = "_repeats";

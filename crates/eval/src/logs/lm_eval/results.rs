@@ -4,7 +4,6 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::card::{LogCard, LogStatus, Reported, Tool};
 use super::super::identity::{arguments, model_name};
 use super::super::json::{Ordered, add, count, plain};
 use super::super::limits::{MOST_SCORERS, Scorers, check_figures, check_scores};
@@ -12,6 +11,7 @@ use super::super::secrets::{clean, without_secrets};
 use super::super::time::rfc_3339;
 use super::unnamed::Filters;
 use crate::EvalError;
+use crate::run::{LogCard, LogStatus, Reported, Tool};
 
 /// A results document, of which the parts that are used.
 #[derive(Debug, Clone, Default, Deserialize)]

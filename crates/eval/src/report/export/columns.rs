@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use earnest_tasks::suite::FailureClass;
 use serde_json::Value;
 
-use crate::report::{LogNames, ReportError, Row, Rows};
+use crate::report::{ReportError, Row, Rows};
+use crate::run::LogNames;
 use crate::run::Sample;
 
 /// Type of a column.

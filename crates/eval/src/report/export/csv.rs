@@ -1,8 +1,9 @@
 //! Comma-separated values (RFC 4180): one row per sample, a header line, UTF-8.
 use std::io::Write;
 
-use super::{Cell, Columns, formula};
+use super::{Cell, Columns};
 use crate::report::{ReportError, Rows};
+use crate::run::formula;
 
 /// Form of texts in CSV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

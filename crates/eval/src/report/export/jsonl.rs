@@ -3,7 +3,8 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use crate::report::{LogNames, ReportError, Rows};
+use crate::report::{ReportError, Rows};
+use crate::run::LogNames;
 use crate::run::Sample;
 
 /// A sample with question and prompt.

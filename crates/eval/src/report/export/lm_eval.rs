@@ -7,14 +7,9 @@ use serde_json::{Map, Value, json};
 use super::super::rows::without_texts;
 use super::super::{ReportError, Row, Rows};
 use super::scores::{Column, Scorer, columns, reading, scorers_of};
-use crate::import::card_of;
-use crate::run::{Manifest, Sample};
+use crate::run::{Manifest, OWN, Sample, card_of};
 use earnest_digest::{hex, sha256};
 use earnest_tasks::suite::{ContinuationScore, Likelihoods};
-
-/// Member of a line, and of the results, with what only earnest reads: the members of a line are `samples` (numbers of the repeats),
-/// `errors`, `explanations` and `readings` (answers that scorers read besides the first one of a filter).
-pub(crate) const OWN: &str = "earnest";
 
 /// A run in this format.
 #[derive(Debug, Clone, PartialEq)]

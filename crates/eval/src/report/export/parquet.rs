@@ -12,13 +12,10 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::{Cell, Column, Columns, Kind};
 use crate::report::{ReportError, Row, Rows};
-use crate::run::Manifest;
+use crate::run::{MANIFEST, Manifest};
 
 /// Rows per row group.
 const GROUP: usize = 16_384;
-
-/// Name under which a file has the run's manifest.
-pub(crate) const MANIFEST: &str = "earnest.manifest";
 
 /// Writes the rows and returns their number. All columns are nullable; token ids are lists of 32-bit integers; the file's metadata
 /// has the manifest under `earnest.manifest`.

@@ -3,8 +3,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::import::card_of;
-use crate::run::{Manifest, Sample};
+use crate::run::{Manifest, OWN, Sample, card_of};
 use earnest_tasks::suite::Score;
 
 /// Fields of a line that are no metrics.
@@ -20,7 +19,7 @@ const FIELDS: [&str; 12] = [
     "doc_hash",
     "prompt_hash",
     "target_hash",
-    super::lm_eval::OWN,
+    OWN,
 ];
 
 /// A scorer: the filter and the metric that stand for it, and its name in the run.

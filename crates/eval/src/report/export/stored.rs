@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::LmEval;
 use super::lm_eval::NO_FRACTION;
-use crate::import::card_of;
 use crate::output::write_file;
 use crate::prompt::{ModeRequest, Prompter, Remote};
 use crate::rendered_again::PromptRenderer;
 use crate::report::{ReportError, Row, Rows};
+use crate::run::card_of;
 use crate::run::store::StoredQuestion;
 use crate::run::{Reporter, RunEvent, Sample};
 use crate::{EvalError, StoredRun, suites};

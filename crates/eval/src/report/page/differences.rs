@@ -2,10 +2,10 @@
 use rayon::prelude::*;
 
 use super::ReportRun;
-use crate::import::card_of;
 use crate::report::compare::read_alike;
 use crate::report::{Comparison, Difference, Scores, compare};
 use crate::run::Decision;
+use crate::run::card_of;
 
 /// Compares the other runs with the first one, as `compare` does, under their labels; tasks are in the first run's order. Runs of other
 /// suites and runs without a common item are left out, except that logs are paired by their questions.

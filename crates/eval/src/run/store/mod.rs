@@ -58,7 +58,6 @@ pub use interrupter::Interrupter;
 pub use legacy::legacy_folders;
 pub use lock::RunLock;
 pub use names::{LONGEST_NAME, check_name, did_you_mean};
-pub use outcome::Outcome;
 pub use pack::Pack;
 pub(crate) use pack::{Entry, PACK_ITEMS};
 pub use questions::{StoredItems, StoredQuestion, StoredQuestions};

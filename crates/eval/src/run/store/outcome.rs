@@ -1,4 +1,4 @@
-//! Outcomes of samples, without their texts, for summaries.
+//! Outcomes of samples as they are read.
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,40 +7,9 @@ use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
 
 use super::database::{RunRecord, Store, key};
 use super::row::{self, Word};
-use crate::run::{RunError, SampleFailure};
+use crate::run::{Outcome, RunError};
 use earnest_engine::FinishReason;
 use earnest_tasks::suite::{FailureClass, Score, rename_rules};
-
-/// Outcome of a sample, without prompt, completion and token ids.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// Place in the run's plan.
-    pub place: usize,
-    pub item: String,
-    pub sample: u32,
-    pub task: String,
-    pub cluster: String,
-    pub prompt_tokens: usize,
-    /// Token budget.
-    pub budget: usize,
-    /// The budget clipped to the context.
-    pub max_tokens: usize,
-    /// Finish reason; none if the sample failed.
-    pub finish: Option<FinishReason>,
-    /// Number of completion tokens.
-    pub tokens: usize,
-    pub cached_tokens: usize,
-    /// Score without its answer. Equal scores are shared, so that those of a million samples take little memory.
-    pub score: Option<Arc<Score>>,
-    pub failure: Option<SampleFailure>,
-}
-
-impl Outcome {
-    /// True if the token budget ended the completion.
-    pub fn truncated(&self) -> bool {
-        self.finish == Some(FinishReason::Length)
-    }
-}
 
 /// Cache of shared scores by correctness, failure class, rules and metrics as stored.
 #[derive(Default)]

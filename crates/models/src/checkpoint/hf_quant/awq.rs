@@ -2,7 +2,7 @@
 //!
 //! A word holds eight outputs of an input, zero points likewise; their order in the word is the one that its kernel unpacks fastest.
 use super::super::CheckpointError;
-use super::super::hf_weights::HfWeights;
+use super::super::hf_files::HfFiles;
 use super::gptq::TILE;
 use super::part::{FLOATS, Part};
 use rayon::prelude::*;
@@ -27,7 +27,7 @@ pub(in super::super) struct AwqMatrix<'a> {
 impl<'a> AwqMatrix<'a> {
     /// Finds the matrix `{module}.qweight`.
     pub(super) fn find(
-        files: &'a HfWeights,
+        files: &'a HfFiles,
         module: &str,
         size: [usize; 2],
         group: Option<usize>,

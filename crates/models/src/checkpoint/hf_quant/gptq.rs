@@ -3,7 +3,7 @@
 //! Words hold `32 / bits` inputs of an output, the first in the lowest bits; zero points are packed in the same way along the
 //! outputs. `g_idx` has the group of each input: with act order, inputs of a group are not neighbours.
 use super::super::CheckpointError;
-use super::super::hf_weights::HfWeights;
+use super::super::hf_files::HfFiles;
 use super::packed::group_indices;
 use super::part::{FLOATS, Part};
 use super::settings::StoredZero;
@@ -30,7 +30,7 @@ pub(in super::super) struct GptqMatrix<'a> {
 impl<'a> GptqMatrix<'a> {
     /// Finds the matrix `{module}.qweight`.
     pub(super) fn find(
-        files: &'a HfWeights,
+        files: &'a HfFiles,
         module: &str,
         size: [usize; 2],
         bits: u32,

@@ -12,7 +12,7 @@ mod awq;
 mod nf4_stored;
 
 use super::CheckpointError;
-use super::hf_weights::HfWeights;
+use super::hf_files::HfFiles;
 use awq::AwqMatrix;
 use gptq::GptqMatrix;
 use nf4_stored::Nf4Matrix;
@@ -53,7 +53,7 @@ impl Quantisation {
     /// A part is missing, or has another shape or type than the format says.
     pub(super) fn find<'a>(
         &self,
-        files: &'a HfWeights,
+        files: &'a HfFiles,
         tensor: &str,
         shape: &[usize],
     ) -> Result<Option<Matrix<'a>>, CheckpointError> {
@@ -94,7 +94,7 @@ impl Quantisation {
     ///
     /// # Errors
     /// Those of reading the file.
-    pub(super) fn is_empty_bias(&self, files: &HfWeights, tensor: &str) -> Result<bool, CheckpointError> {
+    pub(super) fn is_empty_bias(&self, files: &HfFiles, tensor: &str) -> Result<bool, CheckpointError> {
         let Some(module) = tensor.strip_suffix(".bias") else { return Ok(false) };
         let quantised = matches!(self.method, Method::Gptq { .. } | Method::Awq { .. })
             && files.stored(&format!("{module}.qweight")).is_some();

@@ -3,7 +3,7 @@
 //! A byte holds two weights in row-major order, the first in its high bits. Each block of weights has a scale, which with double
 //! quantisation is the code of a value, times the scale of a block of scales, plus their mean. All tables are stored.
 use super::super::CheckpointError;
-use super::super::hf_weights::HfWeights;
+use super::super::hf_files::HfFiles;
 use super::part::Part;
 use rayon::prelude::*;
 use safetensors::Dtype;
@@ -38,7 +38,7 @@ impl<'a> Nf4Matrix<'a> {
     /// Finds the matrix with `{module}.weight.quant_state.bitsandbytes__nf4`. Sizes of blocks are in that tensor's bytes, so
     /// [`Nf4Matrix::rows`] checks the number of scales.
     pub(super) fn find(
-        files: &'a HfWeights,
+        files: &'a HfFiles,
         module: &str,
         size: [usize; 2],
         double: bool,

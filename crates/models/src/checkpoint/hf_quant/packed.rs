@@ -1,7 +1,7 @@
 //! `pack-quantized` of compressed-tensors: integers in words of 32 bits along the inputs, the first in the lowest bits, each with
 //! half of its range added so that it is not negative. A word holds `32 / bits` of them, rounded down.
 use super::super::CheckpointError;
-use super::super::hf_weights::HfWeights;
+use super::super::hf_files::HfFiles;
 use super::part::{FLOATS, Part};
 use super::scaled::{Grid, shaped};
 use super::settings::Scales;
@@ -26,7 +26,7 @@ pub(in super::super) struct PackedMatrix<'a> {
 impl<'a> PackedMatrix<'a> {
     /// Finds the matrix `{module}.weight_packed`.
     pub(super) fn find(
-        files: &'a HfWeights,
+        files: &'a HfFiles,
         module: &str,
         size: [usize; 2],
         bits: u32,

@@ -1,6 +1,7 @@
 //! Stored tensors that together are a quantised matrix, with checks that name the tensor and its file.
 use super::super::CheckpointError;
-use super::super::hf_weights::{HfWeights, Stored, read_values};
+use super::super::hf_files::{HfFiles, Stored};
+use super::super::stored_values::read_values;
 use safetensors::Dtype;
 use std::path::Path;
 
@@ -13,14 +14,14 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    pub(super) fn find(files: &'a HfWeights, name: String) -> Option<Part<'a>> {
+    pub(super) fn find(files: &'a HfFiles, name: String) -> Option<Part<'a>> {
         let (stored, path) = files.stored(&name)?;
         Some(Part { name, stored, path })
     }
 
     /// Finds the part `role` of the matrix `of`, which must exist.
     pub(super) fn require(
-        files: &'a HfWeights,
+        files: &'a HfFiles,
         name: String,
         role: &str,
         of: &Part,

@@ -1,6 +1,6 @@
 //! 8-bit floats or integers beside scales: `fp8`, `fbgemm_fp8`, and compressed-tensors without packing.
 use super::super::CheckpointError;
-use super::super::hf_weights::HfWeights;
+use super::super::hf_files::HfFiles;
 use super::part::{FLOATS, Part};
 use super::settings::{Scaled, Scales};
 use rayon::prelude::*;
@@ -60,7 +60,7 @@ pub(in super::super) struct ScaledMatrix<'a> {
 impl<'a> ScaledMatrix<'a> {
     /// Finds the matrix `{module}.weight`; none if its numbers are not of 8 bits.
     pub(super) fn find(
-        files: &'a HfWeights,
+        files: &'a HfFiles,
         module: &str,
         shape: [usize; 2],
         method: Scaled,

@@ -6,7 +6,12 @@
 //! and panels tell; the few other tiles flush.
 
 use super::super::lanes::{Lanes, Portable, for_each_isa};
-use super::{BLOCK, COLUMNS, LANES, Operands, PAIRS, Scratch, SharedMut, Team, exponent, finish_rows, round, tiles};
+use super::numbers::{BLOCK, COLUMNS, PAIRS, exponent, round};
+use super::operands::{Operands, Scratch, finish_rows};
+use crate::cpu::kernels::lanes::LANES;
+use crate::cpu::kernels::shared::SharedMut;
+use crate::cpu::kernels::tile::tiles;
+use crate::cpu::team::Team;
 
 /// Least sum of the biased exponents of an activation and a weight whose product's last bit is a normal number: both are
 /// `2^(e - 127 - 7)` times an integer, and `2^-126` is the smallest normal number.

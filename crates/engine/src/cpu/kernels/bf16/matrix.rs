@@ -3,7 +3,9 @@
 use half::f16;
 use rayon::prelude::*;
 
-use super::{BLOCK, COLUMNS, LANES, Line, PAIRS, TileUnit, exponent, round};
+use super::numbers::{BLOCK, COLUMNS, Line, PAIRS, exponent, round};
+use super::unit::TileUnit;
+use crate::cpu::kernels::lanes::LANES;
 use earnest_models::checkpoint::{Tensor, Values};
 
 /// A weight matrix `[n, k]` in bf16, two bytes a weight: panels of 32 output columns, each `[k / 32][2][16 pairs of

@@ -11,13 +11,16 @@
 //! the unit. [`lanes`] computes the same bits with vectors as `tiles` does with AMX.
 
 use super::lanes::{LANES, Lanes, for_each_isa};
-use super::matmul::{Target, finish};
 use super::shared::SharedMut;
+use super::target::Target;
 use super::tile::tiles;
 use crate::cpu::team::Team;
 
+mod ask;
 mod lanes;
 mod matrix;
+mod numbers;
+mod operands;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod probe;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -30,65 +33,10 @@ mod emulator;
 mod tests;
 
 pub(crate) use matrix::TileMatrix;
+use numbers::{BLOCK, COLUMNS, Line, TILE_ROWS, round};
+use operands::Operands;
+pub(crate) use operands::Scratch;
 pub use unit::TileUnit;
-
-/// Inputs of a block: a row of a tile.
-const BLOCK: usize = 32;
-
-/// Pairs of inputs in a block: rows of a tile of weights.
-const PAIRS: usize = BLOCK / 2;
-
-/// Output columns of a panel: two tiles side by side.
-const COLUMNS: usize = 2 * LANES;
-
-/// Rows of a tile of activations.
-const TILE_ROWS: usize = 16;
-
-/// A row of a tile: 32 activations, or a pair of weights for each of sixteen columns.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u16; BLOCK]);
-
-/// Buffers that products reuse.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    /// For AMX: `[m / 16][k / 32][16]`
-    lines: Vec<Line>,
-    /// For vectors: tiles of rows, each `[k / 32][32][rows]`, widened.
-    wide: Vec<f32>,
-    /// Least exponent of each of those tiles.
-    least: Vec<u8>,
-}
-
-/// Rounds to bf16: to nearest, ties to even; a subnormal result is a zero, and what is not a number stays so.
-#[inline(always)]
-fn round(x: f32) -> u16 {
-    let bits = x.to_bits();
-    let nearest = (bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16) as u16;
-    let kept = if nearest & EXPONENT == 0 { nearest & 0x8000 } else { nearest };
-    if bits & 0x7FFF_FFFF > 0x7F80_0000 { (bits >> 16) as u16 | 0x40 } else { kept }
-}
-
-/// The exponent's bits of a bf16.
-const EXPONENT: u16 = 0x7F80;
-
-/// Biased exponent of a rounded value; the largest of all for zero, which makes no product small.
-#[inline(always)]
-fn exponent(x: u16) -> u8 {
-    if x & 0x7FFF == 0 { u8::MAX } else { ((x & EXPONENT) >> 7) as u8 }
-}
-
-/// Operands of a product, and the panels of this piece.
-struct Operands<'a> {
-    m: usize,
-    n: usize,
-    scratch: &'a Scratch,
-    matrix: &'a TileMatrix,
-    panels: std::ops::Range<usize>,
-    bias: Option<&'a [f32]>,
-    into: Target,
-    y: *mut f32,
-}
 
 /// `y[m, n] = x[m, k] W^T (+ bias)`, or added to y, in bf16.
 ///
@@ -161,23 +109,6 @@ unsafe fn round_tile_body<L: Lanes>(x: &[f32], k: usize, lines: &mut [Line]) {
             match values.as_array::<BLOCK>() {
                 Some(values) => *line = values.map(round),
                 None => *line = std::array::from_fn(|i| values.get(i).map_or(0, |&v| round(v))),
-            }
-        }
-    }
-}
-
-/// Adds bias and previous values to `rows` rows of products with a panel, `[rows][32]` from `sums` on, and stores what exists.
-///
-/// # Safety
-/// The CPU has the instructions; `sums` has the rows; `first` and those after it are rows of y.
-#[inline(always)]
-unsafe fn finish_rows<L: Lanes>(o: &Operands<'_>, panel: usize, first: usize, rows: usize, sums: *const f32) {
-    for half in (2 * panel..2 * panel + 2).take_while(|half| half * LANES < o.n) {
-        for r in 0..rows {
-            // SAFETY: the caller's rows, and a half of the panel that has columns.
-            unsafe {
-                let acc = L::load(sums.add(r * COLUMNS + half % 2 * LANES));
-                finish(acc, o.n, half, o.bias, o.into, o.y.add((first + r) * o.n));
             }
         }
     }

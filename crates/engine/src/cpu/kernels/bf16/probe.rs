@@ -5,9 +5,10 @@ use std::io;
 
 use super::super::lanes::Isa;
 use super::matrix::TileMatrix;
+use super::numbers::{BLOCK, COLUMNS, Line, TILE_ROWS};
 use super::tiles::Trial;
-use super::{BLOCK, COLUMNS, Line, Scratch, TILE_ROWS, TileUnit, matmul, round_lines};
-use crate::cpu::kernels::matmul::Target;
+use super::{Scratch, TileUnit, matmul, round_lines};
+use crate::cpu::kernels::target::Target;
 use crate::cpu::team::Team;
 use earnest_models::checkpoint::{Tensor, Values};
 

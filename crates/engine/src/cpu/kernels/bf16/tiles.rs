@@ -11,7 +11,8 @@
 use std::arch::asm;
 
 use super::super::lanes::{Lanes, for_each_isa};
-use super::{COLUMNS, Line, Operands, TILE_ROWS, finish_rows};
+use super::numbers::{COLUMNS, Line, TILE_ROWS};
+use super::operands::{Operands, finish_rows};
 
 /// Bytes from one row of a tile in memory to the next.
 const LINE_BYTES: usize = size_of::<Line>();

@@ -1,56 +1,18 @@
 //! The unit that computes products of bf16.
 
-use super::super::lanes::Isa;
-
 /// Unit that computes products of bf16: matrix tiles (AMX), or vectors where there are none. Both give the same bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileUnit {
     /// Only true after the system was asked and a product tried.
-    amx: bool,
+    pub(super) amx: bool,
 }
 
 impl TileUnit {
     /// Vectors, which every CPU has.
     pub const VECTORS: TileUnit = TileUnit { amx: false };
 
-    /// Asks the system for AMX, once a process: the flags of the CPU, the permission of the kernel, and a product tried in a child
-    /// process. The environment variable `EARNEST_AMX=off` answers for it.
-    ///
-    /// # Errors
-    /// The reason why there is no AMX, to be read after "without AMX: ".
-    pub fn amx() -> Result<TileUnit, &'static str> {
-        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        {
-            use std::sync::OnceLock;
-            static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
-            ANSWER.get_or_init(super::probe::ask).as_ref().map(|()| TileUnit { amx: true }).map_err(String::as_str)
-        }
-        #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-        Err("it is used on Linux on x86-64 only")
-    }
-
-    /// AMX where the system has it, else vectors.
-    pub fn best() -> TileUnit {
-        TileUnit::amx().unwrap_or(TileUnit::VECTORS)
-    }
-
     /// True if products are computed by AMX.
     pub fn has_amx(self) -> bool {
         self.amx
-    }
-
-    /// Its name for people, of kernels on `isa`.
-    pub(crate) fn describe(self, isa: Isa) -> String {
-        match (self.amx, TileUnit::amx()) {
-            (true, _) => "AMX bf16".to_owned(),
-            (false, Err(reason)) => format!("{} bf16 (without AMX: {reason})", isa.name()),
-            (false, Ok(_)) => format!("{} bf16", isa.name()),
-        }
-    }
-
-    /// AMX whose instructions the emulator executes.
-    #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
-    pub(super) fn emulated(_: &super::emulator::Emulated) -> TileUnit {
-        TileUnit { amx: true }
     }
 }

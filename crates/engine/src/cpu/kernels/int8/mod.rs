@@ -7,8 +7,8 @@
 //! mode is the rounding of the operands, once each, to 8 bits.
 
 use super::lanes::{LANES, Lanes};
-use super::matmul::{Target, finish};
 use super::shared::SharedMut;
+use super::target::{Target, finish};
 use super::tile::{tiles, with_few_rows};
 use crate::cpu::team::Team;
 

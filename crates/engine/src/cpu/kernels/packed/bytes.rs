@@ -8,12 +8,12 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use super::codes::{Bits8, QUADS, Width, with_width};
+use super::operands::{Output, Rows, STRETCH, sums};
 use super::part::{Panel, Part};
 use super::words::Words;
-use super::{Output, Rows, STRETCH, sums};
 use crate::cpu::kernels::int8::{GROUP, Int8Isa, Int8Unit, QUAD, ROW_WORDS, TILE_ROWS, for_each_unit, words};
 use crate::cpu::kernels::lanes::{LANES, Lanes};
-use crate::cpu::kernels::matmul::finish;
+use crate::cpu::kernels::target::finish;
 use crate::cpu::kernels::tile::{tiles, with_few_rows};
 
 /// A group of inputs of sixteen columns, its codes in bytes.

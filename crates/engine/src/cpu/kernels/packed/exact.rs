@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use super::codes::{GROUP, QUADS, Width, with_width};
+use super::operands::{Output, Rows, STRETCH, sums};
 use super::part::{Panel, Part};
 use super::words::Words;
-use super::{Output, Rows, STRETCH, sums};
 use crate::cpu::kernels::lanes::{Isa, LANES, for_each_isa};
-use crate::cpu::kernels::matmul::finish;
+use crate::cpu::kernels::target::finish;
 use crate::cpu::kernels::tile::{self, tile, tiles, with_rows};
 
 /// Two panels' widened weights, and the sums of all rows.

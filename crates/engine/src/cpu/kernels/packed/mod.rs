@@ -10,6 +10,7 @@
 mod bytes;
 mod codes;
 mod exact;
+mod operands;
 mod part;
 mod words;
 
@@ -20,12 +21,9 @@ use std::ops::Range;
 
 use super::int8::{self, Int8Isa};
 use super::lanes::{Isa, LANES};
-use super::matmul::Target;
 use crate::cpu::team::Team;
+pub(crate) use operands::{Output, Rows};
 pub(crate) use part::Part;
-
-/// Inputs that are widened at a time: two panels of them and the rows' part fit a first-level cache.
-const STRETCH: usize = 128;
 
 /// Parts on top of each other.
 pub(crate) struct Packed {
@@ -33,26 +31,6 @@ pub(crate) struct Packed {
     n: usize,
     /// Activations are rounded to 8 bits.
     rounds: bool,
-}
-
-/// Activations as products with packed weights read them.
-pub(crate) struct Rows<'a> {
-    pub(crate) m: usize,
-    /// In f32: in tiles of [`super::matmul::tile_rows`] rows, each tile `[k][rows]`.
-    pub(crate) floats: &'a [f32],
-    /// In 8 bits: of [`int8::quantise`].
-    pub(crate) words: &'a [i32],
-    /// Sums of half groups, of [`half_sums`]; empty if no part has halves.
-    pub(crate) halves: &'a [f32],
-}
-
-/// Destination of a product: what is added to it, and its rows of `stride` columns.
-#[derive(Clone, Copy)]
-pub(crate) struct Output<'a> {
-    pub(crate) bias: Option<&'a [f32]>,
-    pub(crate) into: Target,
-    pub(crate) y: *mut f32,
-    pub(crate) stride: usize,
 }
 
 impl Packed {
@@ -160,10 +138,4 @@ pub(crate) fn half_sums(team: &Team, words: &[i32], m: usize, k: usize, out: &mu
         }
     };
     if m * k < 20_000 { (0..split.len()).for_each(one) } else { team.run(split.len(), &one) }
-}
-
-/// Room for the sums that a pair of panels goes on with, `[m][32]`.
-fn sums(m: usize, buffer: &mut Vec<f32>) -> *mut f32 {
-    buffer.resize(buffer.len().max(m * 2 * LANES), 0.0);
-    buffer.as_mut_ptr()
 }

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use super::WRITES;
 use super::format::percent;
-use crate::import::card_of;
 use crate::report::page::ReportRun;
 use crate::report::plot::{STYLES, escape, number};
 use crate::report::text::{sampling, tool, warnings};
 use crate::report::{Comparison, Document};
 use crate::run::Status;
+use crate::run::card_of;
 use crate::runs::started;
 use earnest_tasks::suite::Interval;
 

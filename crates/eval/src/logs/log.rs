@@ -1,14 +1,13 @@
-//! Search of files and folders for logs, which are recognised by their content.
-use std::path::PathBuf;
-
-use super::card::LogCard;
-use super::{LogSample, limits};
+//! A log with its samples, and how logs are to be read.
+use super::limits;
+use super::sample::LogSample;
 use crate::EvalError;
+use crate::run::LogCard;
 
 /// Longest record of a sample (a line, a zip entry, an element of a list) in bytes, unless [`FindOptions::longest`] says otherwise.
 pub const LONGEST_SAMPLE: u64 = 256 << 20;
 
-/// Settings of [`find`].
+/// Settings of [`super::find`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindOptions {
     /// Columns of plain tables; without them a plain table is no log.
@@ -48,17 +47,6 @@ pub struct TableColumns {
     pub error: Option<String>,
     /// Id of the original that a row is a variant of; empty for an original.
     pub pair: Option<String>,
-}
-
-/// Logs found, and what could not be read.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// Logs in the order of their paths; one for each model and task.
-    pub logs: Vec<Log>,
-    /// Errors of logs that were left out; empty unless [`FindOptions::keep_going`].
-    pub refused: Vec<EvalError>,
-    /// Sentences about files that are no logs or have no samples.
-    pub notes: Vec<String>,
 }
 
 /// A log: its card, and its samples in its files.
@@ -143,13 +131,4 @@ impl Log {
     pub fn sha256(&self) -> Result<String, EvalError> {
         self.source.sha256()
     }
-}
-
-/// Finds the logs in files and folders, folders with all that is in them.
-///
-/// # Errors
-/// Paths that do not exist, files that are named and no log, and the first log that cannot be read; with
-/// [`FindOptions::keep_going`] the last are in [`Found::refused`].
-pub fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, EvalError> {
-    super::search::find(paths, options)
 }
