@@ -138,7 +138,7 @@ impl std::fmt::Display for MixedDiagnosis {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             MixedDiagnosis::ConstantResponse { value } => {
-                write!(f, "constant response: every outcome is {value}, so there is nothing to explain")
+                write!(f, "constant response: every outcome is {value}, so there is nothing to explain; answers of both kinds are needed")
             }
             MixedDiagnosis::Separation { columns, complete, .. } => write!(
                 f,
