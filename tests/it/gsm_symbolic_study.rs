@@ -158,7 +158,8 @@ fn what_runs_say_of_a_claim_names_models_and_doubts() {
     let (conclusion, text) = &said[0];
     assert!(conclusion.contains("cost some models accuracy"), "{conclusion}");
     assert!(
-        text.starts_with("Falls: falls (p ") && text.contains("not shown for 1 model, whose designs find "),
+        text.starts_with("Falls: falls (p ")
+            && text.contains("not shown for 1 model, where the t test over templates finds differences of "),
         "{text}"
     );
     assert!(said[2].1.contains("falls on gsm (p "), "{said:?}");

@@ -676,6 +676,10 @@ fn numbers_that_could_not_be_computed_are_named() {
     let (_, json) = stats(&[&words[..], &["--json"]].concat()).unwrap();
     let json: Value = serde_json::from_str(&json).unwrap();
     assert!(json["notes"].to_string().contains(named) && json["rows_dropped"] == 3, "{json}");
+    let none = folder.path().join("none.csv").to_string_lossy().into_owned();
+    fs::write(&none, "one,two,id\n1,nan,a\n0,NaN,b\n").unwrap();
+    let said = stats(&["compare", &none, "--first", "one", "--second", "two", "--group", "id"]).unwrap_err();
+    assert!(said.contains("column `two`") && said.contains("in 2 rows, where all are NaN"), "{said}");
     // Labels are not numbers: one that is not there is missing, and no result of a computation.
     let model = ["glmm", &data, "--response", "one", "--fixed", "of", "--group", "id"];
     let said = stats(&model).map_or_else(|error| error, |(_, text)| text);

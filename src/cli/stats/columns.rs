@@ -175,6 +175,8 @@ impl Survey {
             }
         }
         if !empty.is_empty() {
+            let is_nan = |name: &String| self.not_numbers.get(name).is_some_and(|count| *count == self.rows);
+            let rows = if empty.iter().all(is_nan) { format!("{rows}, where all are NaN") } else { rows };
             return Err(ColumnError::NoValues { from, columns: empty, rows });
         }
         if self.dropped == self.rows {

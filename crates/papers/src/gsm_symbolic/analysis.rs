@@ -26,17 +26,11 @@ pub struct Accuracies {
     pub p: Option<f64>,
     /// Test within templates: exact where few answers are right or wrong.
     pub test: Option<PairedTest>,
-    /// Least difference that as many templates detect with power 80 % at the 5 % level, given how these ones vary; percentage points.
+    /// Least difference that the t test over as many templates detects with power 80 % at the 5 % level, given how these ones vary; percentage
+    /// points. Where `test` is another one it finds others.
     pub detectable: Option<f64>,
     /// Standard deviation (n - 1) of the accuracies by instance (Table 4); absent with fewer than two instances.
     pub instance_sd: Option<f64>,
-}
-
-impl Accuracies {
-    /// The least drop that is detected, percentage points; none where the originals' accuracy has no room for it.
-    pub fn detectable_drop(&self) -> Option<f64> {
-        self.detectable.filter(|points| self.base.is_some_and(|base| *points <= base))
-    }
 }
 
 /// Analysis of one model on one prompt.

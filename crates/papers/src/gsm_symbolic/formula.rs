@@ -66,8 +66,8 @@ fn scarce(right: usize, wrong: usize) -> Option<String> {
     let (few, kind) = if right <= wrong { (right, "right") } else { (wrong, "wrong") };
     (few < FEW).then(|| {
         format!(
-            "only {} {} {kind}: with fewer than {FEW}, Laplace's approximation and its intervals are not to be trusted, \
-             whereas the paired difference in accuracy is",
+            "only {} {} {kind}: with fewer than {FEW}, a model's intervals are rough, and the exact test of the \
+             paired difference is what to trust",
             counted(few, "answer"),
             agreeing(few, "is", "are")
         )

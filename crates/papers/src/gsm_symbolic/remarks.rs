@@ -61,10 +61,15 @@ fn models(count: usize) -> String {
     format!("{count} model{}", if count == 1 { "" } else { "s" })
 }
 
+/// Points from the least to the most, as a text; none where there are none.
+pub(super) fn range(points: impl Iterator<Item = f64>) -> Option<String> {
+    let (least, most) = points.fold((f64::INFINITY, 0.0f64), |(low, high), at| (low.min(at), high.max(at)));
+    (least <= most).then(|| if most - least < 0.05 { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") })
+}
+
 /// Sentences on drops on the GSM prompt: the models that fall, what contradicts it, and the drops that the others could have shown.
 fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
-    let (mut falls, mut doubtful, mut finds) = (Vec::new(), 0, Vec::new());
-    let (mut without_room, mut unknown, mut unfitted) = (0, 0, 0);
+    let (mut falls, mut doubtful, mut finds, mut unfitted) = (Vec::new(), 0, Vec::new(), 0);
     for (ours, p) in family.iter().zip(p_values) {
         let accuracies = &ours.accuracies;
         match p {
@@ -72,11 +77,7 @@ fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
                 falls.push(format!("{} ({})", ours.model, p_text(*p)));
                 doubtful += usize::from(accuracies.p.is_some_and(|p| p >= LEVEL));
             }
-            Some(_) => match (accuracies.detectable_drop(), accuracies.detectable) {
-                (Some(points), _) => finds.push(points),
-                (None, None) if accuracies.base != Some(0.0) => unknown += 1,
-                (None, _) => without_room += 1,
-            },
+            Some(_) => finds.push(accuracies.detectable.unwrap_or(f64::NAN)),
             None => unfitted += 1,
         }
     }
@@ -91,16 +92,10 @@ fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
         ));
     }
     if !finds.is_empty() {
-        let (least, most) = finds.iter().fold((f64::INFINITY, 0.0f64), |(low, high), at| (low.min(*at), high.max(*at)));
-        let points = if most - least < 0.05 { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") };
-        text.push_str(&format!("; not shown for {}, whose designs find drops of {points} points", models(finds.len())));
-    }
-    if unknown > 0 {
-        text.push_str(&format!("; not shown for {}", models(unknown)));
-    }
-    if without_room > 0 {
-        let what = "whose originals are right too rarely for a drop that such designs find";
-        text.push_str(&format!("; not shown for {}, {what}", models(without_room)));
+        text.push_str(&format!("; not shown for {}", models(finds.len())));
+        if let Some(points) = range(finds.into_iter()) {
+            text.push_str(&format!(", where the t test over templates finds differences of {points} points"));
+        }
     }
     if unfitted > 0 {
         text.push_str(&format!("; no estimate for {}", models(unfitted)));

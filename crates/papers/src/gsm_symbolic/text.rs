@@ -5,10 +5,12 @@ use std::fmt::Write;
 use super::analysis::Analysis;
 use super::effect::Effect;
 use super::plan::StudyPlan;
+use super::remarks::range;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
 use crate::text::WRITES;
 use earnest_eval::report::{Align, Table, ends, p_decimals, wrap, wrap_lines};
+use earnest_stats::PairedTest;
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::gsm_symbolic::published::{Printed, odds_ratios};
 
@@ -178,21 +180,18 @@ fn left_out_text(columns: &[&str], width: usize) -> String {
 
 /// Renders what the designs could have found.
 fn reach(study: &Study, width: usize) -> String {
-    let reach = study.analyses.iter().filter_map(|analysis| analysis.accuracies.detectable);
-    let (low, high) = reach.fold((f64::INFINITY, 0.0f64), |(low, high), at| (low.min(at), high.max(at)));
-    if high <= 0.0 {
+    let Some(points) = range(study.analyses.iter().filter_map(|analysis| analysis.accuracies.detectable)) else {
         return String::new();
-    }
-    let has_room = |analysis: &Analysis| {
-        analysis.accuracies.detectable.is_none() || analysis.accuracies.detectable_drop().is_some()
     };
-    let drops = if study.analyses.iter().all(has_room) {
-        ""
-    } else {
-        " Where fewer originals than that are right, that is a rise: no drop is large enough."
+    let is_exact = |analysis: &Analysis| analysis.accuracies.test.is_some_and(|test| test != PairedTest::ClusterT);
+    let exact = match study.analyses.iter().any(is_exact) {
+        true => {
+            " Where few answers are right an exact test judges instead: benches/results/verdicts.md has what it finds, by simulation."
+        }
+        false => "",
     };
     let text = format!(
-        "These designs find differences of {low:.1} to {high:.1} points with power 80 %; smaller ones they mostly miss.{drops}"
+        "With power 80 % the t test over templates finds differences of {points} points in these designs; smaller ones it mostly misses.{exact}"
     );
     wrap(&text, width, "")
 }

@@ -25,7 +25,8 @@ pub struct DefaultModel {
 /// Chooses and fits the default model of outcomes 0 and 1. `groups` are the candidate grouping columns, the widest first.
 ///
 /// The standard errors are robust, over the widest groups, where the model leaves out variation that the data have (questions that all runs
-/// answer alike have no variance that could be estimated), and where they exceed the model's by more than a fifth.
+/// answer alike have no variance that could be estimated), and where they exceed the model's by more than a fifth; with fewer than twenty of the
+/// widest groups, over those of a model with one random effect.
 ///
 /// # Errors
 /// If nothing repeats, or a column cannot be used; what is wrong with the fit is among its diagnoses.
@@ -53,6 +54,10 @@ fn with_errors(frame: &Frame, groups: &[&str], data: &MixedData, fit: MixedFit, 
     if count >= if varies { FEWEST } else { FEW } {
         let reason = varies.then_some("answers vary in what the model leaves out");
         return with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, reason);
+    }
+    // The model's only groups, whose answers it may not describe, are within or across the wider ones.
+    if !varies && let Some((name, of_cell)) = data.clusters().filter(|_| data.has_one_effect()) {
+        return with_errors_over(data, fit, Clusters { name, of_cell }, None);
     }
     if varies {
         let few = MixedDiagnosis::FewClusters { group: name.to_owned(), clusters: count };

@@ -156,7 +156,25 @@ fn simpler(formula: &Formula, fitted: &MixedFit) -> Option<Step> {
             _ => {}
         }
     }
-    None
+    by_quadrature(formula, fitted)
+}
+
+/// The step to the narrowest groups' intercepts alone, where these alone show that Laplace's approximation moves an effect.
+fn by_quadrature(formula: &Formula, fitted: &MixedFit) -> Option<Step> {
+    let poor = |one: &MixedDiagnosis| match one {
+        MixedDiagnosis::PoorLaplace { group, alone: Some(found), .. } => Some((group.clone(), found.clone())),
+        _ => None,
+    };
+    let (group, found) = fitted.diagnoses.iter().find_map(poor)?;
+    let of_group = |term: &&RandomTerm| term.group_name() == group && term.group.len() == 1 && term.effects.intercept;
+    let narrowest = formula.random.iter().find(of_group)?;
+    let why = format!(
+        "with so few answers for each {group} Laplace's approximation is off ({} moves by {:.1} standard errors by quadrature), so only the groups of \
+         {group} are let vary",
+        found.coefficient, found.standard_errors
+    );
+    let step = intercepts_only(formula, &narrowest.group, why);
+    (step.formula != *formula).then_some(step)
 }
 
 /// The formula without a random effect of a fit that is refused: the slope that ran away; else the slope with the largest deviation;

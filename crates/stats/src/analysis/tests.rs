@@ -1,6 +1,6 @@
 //! Tests of the default model.
 use super::*;
-use crate::mixed::tests::{paired, simulated};
+use crate::mixed::tests::{paired, paired_in, simulated};
 use crate::mixed::tests_refusal::{averaged, observed, rare};
 use crate::mixed::{Column, Errors, Family, Formula, Frame, Method, Terms, method_paragraph};
 
@@ -124,6 +124,51 @@ fn two_answers_a_question_have_the_odds_ratio_of_the_likelihood_whatever_the_clu
         );
         assert_eq!(chosen.formula.to_string(), "correct ~ run + (1 | item)", "{:?}", chosen.choice);
     }
+}
+
+#[test]
+fn two_answers_a_question_have_that_odds_ratio_where_clusters_vary_too() {
+    let fixed = Terms::intercept().with("run");
+    for (counts, clusters) in [([200, 200, 18, 50], 40), ([500, 500, 100, 130], 25), ([300, 100, 20, 40], 60)] {
+        // Some clusters are mostly right and others mostly wrong.
+        let frame = paired_in(counts, |kind, index| match kind {
+            0 => index * index % clusters,
+            1 => index % (clusters / 2),
+            _ => index % clusters,
+        });
+        let chosen = default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap();
+        let found = chosen.fit.coefficient("runb").and_then(|one| one.estimate).map(f64::exp);
+        let ratio = counts[3] as f64 / counts[2] as f64;
+        assert!(
+            found.is_some_and(|found| (found / ratio - 1.0).abs() < 1e-3),
+            "{counts:?}: {found:?} {:?}",
+            chosen.choice
+        );
+        assert!(
+            chosen.left_out.iter().any(|why| why.contains("Laplace's approximation is off")),
+            "{:?}",
+            chosen.left_out
+        );
+        assert_eq!((chosen.fit.errors, chosen.fit.robust.unwrap().group.as_str()), (Errors::Robust, "cluster"));
+        // Of the formula itself the warning says so, with the numbers that are off.
+        let formula: Formula = "correct ~ run + (1 | item) + (1 | cluster)".parse().unwrap();
+        let data = crate::mixed::MixedData::new(&formula, &frame, Family::Binomial).unwrap();
+        let fitted = crate::mixed::fit(&data, &Default::default()).unwrap();
+        let said: Vec<String> = fitted.diagnoses.iter().map(ToString::to_string).collect();
+        assert!(said.iter().any(|text| text.contains("(1 | item) alone quadrature moves runb by")), "{said:?}");
+    }
+}
+
+/// Pairs that mostly differ, in a dozen clusters: nothing is said of the difference by the model's errors, which take pairs for independent answers.
+#[test]
+fn few_clusters_have_the_errors_of_the_questions() {
+    let frame = paired([3, 3, 24, 30], 12);
+    let fixed = Terms::intercept().with("run");
+    let with = default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap().fit;
+    let without = default_model(&frame, "correct", &fixed, &["item"]).unwrap().fit;
+    let error = |fit: &crate::mixed::MixedFit| fit.coefficient("runb").unwrap().standard_error.unwrap();
+    assert_eq!((with.errors, without.errors), (Errors::Robust, Errors::Robust));
+    assert!((error(&with) - error(&without)).abs() < 1e-9, "{with:?}");
 }
 
 /// The rows of the first clusters.

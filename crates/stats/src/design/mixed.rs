@@ -84,7 +84,7 @@ impl MixedDesign {
     pub fn check(&self) -> Result<(), PowerError> {
         let (first, second) = (self.accuracy, self.accuracy + self.effect);
         require("accuracy", first, first > 0.0 && first < 1.0, "a number between 0 and 1")?;
-        require("accuracy plus effect", second, second > 0.0 && second < 1.0, "a number between 0 and 1")?;
+        require("accuracy plus effect", second, second > 0.0 && second < 1.0, "more than 0 and less than 1")?;
         self.template.check(["intercept SD", "slope SD", "correlation"])?;
         self.question.check(["question SD", "question slope SD", "question correlation"])
     }

@@ -186,6 +186,13 @@ impl MixedData {
         })
     }
 
+    /// The same data with other random effects.
+    pub(super) fn with_random(&self, random: Vec<RandomTerm>) -> Result<Self, MixedError> {
+        let formula = Formula { random, ..self.formula.clone() };
+        let cells = (self.weight.clone(), self.total.clone(), self.within);
+        MixedData::of_cells(&formula, self.family, self.frame.clone(), cells)
+    }
+
     /// The data of these cells of a binomial model. Columns that no longer vary are left out as aliased ones.
     pub(super) fn restricted(&self, cells: &[usize]) -> Result<MixedData, MixedError> {
         self.picked(cells, |frame| frame)

@@ -58,8 +58,9 @@ pub enum MixedDiagnosis {
     NotConverged { expected_decrease: f64 },
     /// The search ended at its limit of evaluations.
     Stopped { evaluations: usize },
-    /// Laplace's approximation with few answers a group, where quadrature cannot be used.
-    PoorLaplace { group: String, answers: f64 },
+    /// Laplace's approximation with few answers a group, where quadrature cannot be used; and how far it is from quadrature in the effect that moves
+    /// most where these groups alone vary, if that is far.
+    PoorLaplace { group: String, answers: f64, alone: Option<Disagreement> },
     /// Quadrature found no maximum, and Laplace's approximation is what is left.
     NoQuadrature,
     /// Laplace's approximation was asked for, and quadrature differs by more than a tenth of a standard error or of the random deviation.
@@ -137,7 +138,7 @@ impl std::fmt::Display for MixedDiagnosis {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             MixedDiagnosis::ConstantResponse { value } => {
-                write!(f, "constant response: every outcome is {value}, so there is nothing to explain")
+                write!(f, "constant response: every outcome is {value}, so there is nothing to explain; answers of both kinds are needed")
             }
             MixedDiagnosis::Separation { columns, complete, .. } => write!(
                 f,
@@ -186,7 +187,7 @@ impl std::fmt::Display for MixedDiagnosis {
             MixedDiagnosis::LargeVariance { group, term, sd } => write!(
                 f,
                 "very large variance: the SD of {term} between {group} is {sd:.1} log odds; nearly every group is all right or \
-                 all wrong, so the fit has no usable estimate; leave this random effect out if there are others, or test the paired difference"
+                 all wrong, so the fit has no usable estimate; fit these groups alone, by quadrature, or test the paired difference"
             ),
             MixedDiagnosis::MissedShare { observed, mean } => write!(
                 f,
@@ -224,11 +225,17 @@ impl std::fmt::Display for MixedDiagnosis {
                 "not converged: the search ended at its limit of {evaluations} evaluations of the likelihood; do not use the numbers, \
                  leave out random effects"
             ),
-            MixedDiagnosis::PoorLaplace { group, answers } => write!(
-                f,
-                "by Laplace's approximation, which is poor with {answers:.1} answers for each {group}: effects come out too small; \
-                 the formula with (1 | {group}) alone is fitted by quadrature"
-            ),
+            MixedDiagnosis::PoorLaplace { group, answers, alone } => {
+                write!(f, "by Laplace's approximation, which is poor with {answers:.1} answers for each {group}: effects come out too small; ")?;
+                match alone {
+                    None => write!(f, "the formula with (1 | {group}) alone is fitted by quadrature"),
+                    Some(Disagreement { coefficient, standard_errors, .. }) => write!(
+                        f,
+                        "with (1 | {group}) alone quadrature moves {coefficient} by {standard_errors:.1} standard errors, so fit that, and errors that are \
+                         robust over wider groups"
+                    ),
+                }
+            }
             MixedDiagnosis::NoQuadrature => f.write_str(
                 "by Laplace's approximation, because quadrature found no maximum; with few answers a group effects come out too small",
             ),

@@ -1,7 +1,9 @@
 //! Fit of a mixed model.
 use super::MixedError;
 use super::data::{Family, MixedData};
+use super::design::INTERCEPT;
 use super::diagnosis::{Disagreement, MixedDiagnosis};
+use super::formula::{RandomTerm, Terms};
 use super::gaussian::Gaussian;
 use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
@@ -56,6 +58,9 @@ const DEVIATION_AGREES: f64 = 0.1;
 
 /// Change of -2 log L by the finest rule from which a quadrature has too few points.
 const SAME: f64 = 0.001;
+
+/// Standard errors by which a coefficient may move from Laplace's approximation to quadrature and be called the same.
+const SHIFT: f64 = 0.1;
 
 /// Answers of a group below which Laplace's approximation is poor.
 const FEW_ANSWERS: f64 = 4.0;
@@ -156,13 +161,8 @@ fn change_by_points(data: &MixedData, layout: &Layout, fit: &MixedFit) -> f64 {
 /// a tenth of the random deviation.
 pub fn disagreement(laplace: &MixedFit, quadrature: &MixedFit) -> Option<MixedDiagnosis> {
     let (laplace_sd, quadrature_sd) = (laplace.deviation()?, quadrature.deviation()?);
-    let shift = |(left, right): (&MixedCoefficient, &MixedCoefficient)| {
-        let shift = (left.estimate? - right.estimate?).abs() / right.standard_error?;
-        Some((right.name.clone(), shift))
-    };
-    let pairs = laplace.coefficients.iter().zip(&quadrature.coefficients);
-    let (coefficient, standard_errors) = pairs.filter_map(shift).max_by(|left, right| left.1.total_cmp(&right.1))?;
-    let differs = standard_errors > 0.1 || (laplace_sd - quadrature_sd).abs() > 0.1 * laplace_sd.max(quadrature_sd);
+    let (coefficient, standard_errors) = largest_shift(laplace, quadrature, |_| true)?;
+    let differs = standard_errors > SHIFT || (laplace_sd - quadrature_sd).abs() > 0.1 * laplace_sd.max(quadrature_sd);
     let points = quadrature.points;
     differs.then_some(MixedDiagnosis::ApproximationsDisagree(Disagreement {
         coefficient,
@@ -202,7 +202,44 @@ pub fn minus_two_log_likelihood(
 fn poor_laplace(data: &MixedData) -> Option<MixedDiagnosis> {
     let grouping = data.groupings.first()?;
     let answers = data.rows as f64 / grouping.levels.len() as f64;
-    (answers < FEW_ANSWERS).then(|| MixedDiagnosis::PoorLaplace { group: grouping.name.clone(), answers })
+    let alone = || shift_alone(data, &grouping.name);
+    (answers < FEW_ANSWERS).then(|| MixedDiagnosis::PoorLaplace {
+        group: grouping.name.clone(),
+        answers,
+        alone: alone(),
+    })
+}
+
+/// Distance of Laplace's approximation from quadrature in the effect that moves most, where only the intercepts of one factor's groups vary; none
+/// if it is at most a tenth of a standard error, or if one of both has no estimates.
+fn shift_alone(data: &MixedData, group: &str) -> Option<Disagreement> {
+    let of_group = |term: &&RandomTerm| term.group_name() == group && term.effects.intercept;
+    let term = data.formula.random.iter().find(of_group)?;
+    let only = RandomTerm { effects: Terms::intercept(), group: term.group.clone(), independent: false };
+    let only = data.with_random(vec![only]).ok()?;
+    let by = |integral: IntegralChoice| {
+        let fitted = unrefused(&only, &MixedOptions { integral, ..MixedOptions::default() });
+        fitted.ok().filter(|fitted| fitted.is_usable() && fitted.converged)
+    };
+    let (laplace, quadrature) = (by(IntegralChoice::Laplace)?, by(IntegralChoice::Automatic)?);
+    let (coefficient, standard_errors) = largest_shift(&laplace, &quadrature, |name| name != INTERCEPT)?;
+    (standard_errors > SHIFT).then_some(Disagreement {
+        coefficient,
+        standard_errors,
+        laplace_sd: laplace.deviation()?,
+        quadrature_sd: quadrature.deviation()?,
+        points: quadrature.points,
+    })
+}
+
+/// The coefficient among some that differs most between two fits, and by how many standard errors of the first.
+fn largest_shift(one: &MixedFit, other: &MixedFit, among: impl Fn(&str) -> bool) -> Option<(String, f64)> {
+    let shift = |(left, right): (&MixedCoefficient, &MixedCoefficient)| {
+        let shift = (left.estimate? - right.estimate?).abs() / left.standard_error?;
+        Some((left.name.clone(), shift))
+    };
+    let pairs = one.coefficients.iter().zip(&other.coefficients).filter(|(one, _)| among(&one.name));
+    pairs.filter_map(shift).max_by(|left, right| left.1.total_cmp(&right.1))
 }
 
 /// True if Laplace's approximation is as good as the quadrature.

@@ -49,18 +49,28 @@ pub(crate) fn simulated(templates: usize, items: usize, seed: u64) -> Frame {
 
 /// Answers of runs `a` and `b` to every question once: how many questions both have right, neither, `a` alone and `b` alone. Questions go to clusters
 /// in turn.
-pub(crate) fn paired([both, neither, a_only, b_only]: [usize; 4], clusters: usize) -> Frame {
-    let outcomes = [(both, [1.0, 1.0]), (neither, [0.0, 0.0]), (a_only, [1.0, 0.0]), (b_only, [0.0, 1.0])];
-    let answers: Vec<[f64; 2]> =
-        outcomes.into_iter().flat_map(|(count, answers)| std::iter::repeat_n(answers, count)).collect();
-    let names = |of: &dyn Fn(usize) -> String| -> Vec<String> {
-        (0..answers.len()).flat_map(|index| [of(index), of(index)]).collect()
-    };
+pub(crate) fn paired(counts: [usize; 4], clusters: usize) -> Frame {
+    let mut number = 0..;
+    paired_in(counts, |_, _| number.next().unwrap_or(0) % clusters)
+}
+
+/// As [`paired`], with the cluster of each question by the index of its kind and its own.
+pub(crate) fn paired_in(counts: [usize; 4], mut cluster: impl FnMut(usize, usize) -> usize) -> Frame {
+    let outcomes = [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]];
     let mut frame = Frame::new();
-    frame.texts("item", names(&|index| format!("q{index}")).iter().map(String::as_str)).unwrap();
-    frame.texts("cluster", names(&|index| format!("c{}", index % clusters)).iter().map(String::as_str)).unwrap();
-    frame.texts("run", answers.iter().flat_map(|_| ["a", "b"])).unwrap();
-    frame.number("correct", answers.into_iter().flatten().collect()).unwrap();
+    let (mut items, mut clusters, mut correct) = (Vec::new(), Vec::new(), Vec::new());
+    for (kind, (count, answers)) in counts.into_iter().zip(outcomes).enumerate() {
+        for index in 0..count {
+            items.extend([format!("k{kind}q{index}"), format!("k{kind}q{index}")]);
+            let own = format!("c{}", cluster(kind, index));
+            clusters.extend([own.clone(), own]);
+            correct.extend(answers);
+        }
+    }
+    frame.texts("item", items.iter().map(String::as_str)).unwrap();
+    frame.texts("cluster", clusters.iter().map(String::as_str)).unwrap();
+    frame.texts("run", (0..items.len()).map(|row| ["a", "b"][row % 2])).unwrap();
+    frame.number("correct", correct).unwrap();
     frame
 }
 
@@ -180,18 +190,8 @@ fn equal_wider_groups_as_one_have_the_criterion_of_all() {
 
 /// As [`paired`], with the questions in clusters at random.
 fn shuffled(counts: [usize; 4], clusters: usize) -> Frame {
-    let frame = paired(counts, clusters);
     let mut random = ChaCha8Rng::seed_from_u64(3);
-    let own: Vec<String> = (0..frame.rows() / 2).map(|_| format!("c{}", random.random_range(0..clusters))).collect();
-    let mut again = Frame::new();
-    again.texts("cluster", own.iter().flat_map(|name| [name.as_str(); 2])).unwrap();
-    for name in ["item", "run"] {
-        let Column::Labels(labels) = frame.column(name).unwrap() else { unreachable!() };
-        again.labels(name, labels.codes.clone(), labels.levels.clone()).unwrap();
-    }
-    let Column::Number(correct) = frame.column("correct").unwrap() else { unreachable!() };
-    again.number("correct", correct.clone()).unwrap();
-    again
+    paired_in(counts, |_, _| random.random_range(0..clusters))
 }
 
 /// Yields of dyestuff, five of each of six batches (Davies and Goldsmith 1972), and lme4's results for them.

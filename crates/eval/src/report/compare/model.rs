@@ -187,7 +187,9 @@ fn fitted(pairs: &[Pair<'_>], overall: &Difference) -> Result<PairedModel, Mixed
     // One large cluster and many small ones are worth as few as equal ones with the same degrees of freedom.
     let worth = overall.verdict.as_ref().map_or(0.0, |verdict| verdict.robust.degrees_of_freedom + 1.0);
     if worth < FEWEST_CLUSTERS as f64 - 1e-6 {
-        let reason = format!("{clusters} clusters of unequal size are worth {worth:.1} equal ones, too few for one");
+        let reason = format!(
+            "{clusters} clusters of unequal size tell as much as {worth:.1} equal ones, fewer than {FEWEST_CLUSTERS}"
+        );
         return Ok(PairedModel::NotFitted { reason });
     }
     let frame = frame(pairs)?;

@@ -306,7 +306,7 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
          formats, hints."
             .to_owned(),
         format!(
-            "Claims that something is at least as good, or does not help, are tested with a margin of {} points, which is ours: p values are of a difference that \
+            "Claims that something is at least as good, or does not help, are tested with a margin of {} points, which is ours: p values are two-sided, of a difference that \
              is just the margin, and \"no worse\" means that the difference is above it. It does not say that either has learnt the task.",
             100.0 * MARGIN
         ),
