@@ -1,6 +1,6 @@
 //! `earnest reproduce gsm-symbolic --run`: the matrix of models and prompts. Runs are named after their settings, so the same
 //! command continues an interrupted study and reuses finished runs.
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::gsm_symbolic_args::GsmSymbolicArgs;
 use super::gsm_symbolic_cost::{self, Missing, MissingModel, entry_of, say_left_out};

@@ -7,7 +7,7 @@ const LARGE: usize = 20_000_000;
 /// Chooses the threads of every part of a batch, unless `RAYON_NUM_THREADS` does: one for small models, all cores' share for large
 /// ones. candle splits each operation among its threads and spins while it waits, which takes small models most of their time and is worse on a
 /// busy machine. Results are the same.
-pub(super) fn choose_threads(parts: usize, parameters: usize) {
+pub fn choose_threads(parts: usize, parameters: usize) {
     keep_freed_memory();
     const VARIABLE: &str = "RAYON_NUM_THREADS";
     if std::env::var_os(VARIABLE).is_none() {
@@ -32,7 +32,7 @@ fn keep_freed_memory() {
 }
 
 /// Warns of a peak learning rate that is never reached.
-pub(super) fn warn_of_warm_up(printer: Printer, warm_up: u64, peak: f64, reached: Option<f64>) {
+pub fn warn_of_warm_up(printer: Printer, warm_up: u64, peak: f64, reached: Option<f64>) {
     if let Some(reached) = reached {
         printer.warning(&format!(
             "the warm-up of {warm_up} steps is longer than the training: the learning rate ends at {reached:.2e} instead of reaching \

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::ReportError;
 use crate::run::store::{Filter, RunRecord, Store, StoredQuestion};
-use crate::run::{LogNames, Manifest, Sample};
+use crate::run::{LogNames, Sample};
 
 /// A sample with its question and prompt.
 #[derive(Debug, Clone, PartialEq)]

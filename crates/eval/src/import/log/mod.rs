@@ -15,7 +15,6 @@ use serde_json::Value;
 
 pub use answers::Answers;
 pub(crate) use convert::{Converted, Converter, no_field};
-pub use settings::card_of;
 pub(crate) use settings::{Chosen, log_manifest, options, primary, settings, with_own_names};
 
 use crate::EvalError;

@@ -7,8 +7,7 @@ use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
 
 use super::database::{RunRecord, Store, key};
 use super::row::{self, Word};
-use crate::run::{Outcome, RunError};
-use earnest_engine::FinishReason;
+use crate::run::{Outcome, RunError, SampleFailure};
 use earnest_tasks::suite::{FailureClass, Score, rename_rules};
 
 /// Cache of shared scores by correctness, failure class, rules and metrics as stored.

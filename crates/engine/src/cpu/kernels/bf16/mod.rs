@@ -13,7 +13,6 @@
 use super::lanes::{LANES, Lanes, for_each_isa};
 use super::shared::SharedMut;
 use super::target::Target;
-use super::tile::tiles;
 use crate::cpu::team::Team;
 
 mod ask;

@@ -20,7 +20,7 @@ mod tests;
 use std::ops::Range;
 
 use super::int8::{self, Int8Isa};
-use super::lanes::{Isa, LANES};
+use super::lanes::Isa;
 use crate::cpu::team::Team;
 pub(crate) use operands::{Output, Rows};
 pub(crate) use part::Part;
