@@ -7,8 +7,8 @@ use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 
 use super::*;
 use crate::cpu::kernels::lanes::{Isa, LANES};
-use crate::cpu::kernels::target::Target;
 use crate::cpu::kernels::matmul::{MatmulScratch, PackedMatrix, matmul};
+use crate::cpu::kernels::target::Target;
 use crate::cpu::kernels::testing::noise;
 use earnest_models::checkpoint::{BlockType, Tensor, Values};
 
