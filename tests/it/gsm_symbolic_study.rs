@@ -159,7 +159,7 @@ fn what_runs_say_of_a_claim_names_models_and_doubts() {
     assert!(conclusion.contains("cost some models accuracy"), "{conclusion}");
     assert!(
         text.starts_with("Falls: falls (p ")
-            && text.contains("not shown for 1 model, where the t test over templates finds differences of "),
+            && text.contains("not shown for 1 model, where the t test over templates finds "),
         "{text}"
     );
     assert!(said[2].1.contains("falls on gsm (p "), "{said:?}");

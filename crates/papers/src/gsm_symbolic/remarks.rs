@@ -94,7 +94,7 @@ fn says_of_drops(family: &[&Analysis], p_values: &[Option<f64>]) -> String {
     if !finds.is_empty() {
         text.push_str(&format!("; not shown for {}", models(finds.len())));
         if let Some(points) = range(finds.into_iter()) {
-            text.push_str(&format!(", where the t test over templates finds differences of {points} points"));
+            text.push_str(&format!(", where the t test over templates finds {points} points"));
         }
     }
     if unfitted > 0 {

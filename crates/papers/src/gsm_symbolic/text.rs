@@ -185,14 +185,10 @@ fn reach(study: &Study, width: usize) -> String {
     };
     let is_exact = |analysis: &Analysis| analysis.accuracies.test.is_some_and(|test| test != PairedTest::ClusterT);
     let exact = match study.analyses.iter().any(is_exact) {
-        true => {
-            " Where few answers are right an exact test judges instead: benches/results/verdicts.md has what it finds, by simulation."
-        }
+        true => " Few right answers are judged exactly instead; benches/results/verdicts.md has what that finds.",
         false => "",
     };
-    let text = format!(
-        "With power 80 % the t test over templates finds differences of {points} points in these designs; smaller ones it mostly misses.{exact}"
-    );
+    let text = format!("The t test over templates finds differences of {points} points here with power 80 %.{exact}");
     wrap(&text, width, "")
 }
 
