@@ -28,7 +28,7 @@ fn write(path: &Path) -> usize {
 fn a_large_file_is_not_kept_in_memory() {
     // Other tests take memory in the same process, so this one starts itself again.
     if std::env::var_os(ALONE).is_none() {
-        let name = "questions::tests::large::a_large_file_is_not_kept_in_memory";
+        let name = "tests::large::a_large_file_is_not_kept_in_memory";
         let child = Command::new(std::env::current_exe().unwrap()).args([name, "--exact"]).env(ALONE, "1").output();
         let child = child.unwrap();
         let said = String::from_utf8_lossy(&child.stdout);
