@@ -1,4 +1,4 @@
-//! What all pages share: the results, the parameters of addresses, and how a page is made.
+//! State of the viewer that all pages share, the parameters of their addresses, and the making of a page.
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a run of an imported log knows of it: its card, in the settings, and the names of its rows.
+//! Facts of an imported log in its run: the card, in the settings, and the names that its rows lack.
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};

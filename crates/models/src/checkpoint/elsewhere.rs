@@ -1,4 +1,4 @@
-//! What is read of checkpoints that the native engine cannot run, for another one.
+//! Configuration of checkpoints that the native engine cannot run, as a prompt for another one needs it.
 use super::hf_config::NamedIds;
 use super::json_fields::{self, Fields};
 use super::{CheckpointError, DecoderConfig};

@@ -12,7 +12,7 @@ pub struct Unbounded {
 /// Distance of Laplace's approximation from a quadrature of the same model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Disagreement {
-    /// The coefficient that moves most, in standard errors of the quadrature.
+    /// The coefficient that moves most, in standard errors of Laplace's approximation.
     pub coefficient: String,
     pub standard_errors: f64,
     pub laplace_sd: f64,

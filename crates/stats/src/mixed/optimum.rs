@@ -424,7 +424,7 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
     }
 
-    /// Where most questions have both answers right or both wrong, the criterion has a minimum at a small and one at a large deviation.
+    /// Two minima, at a small and at a large deviation: the criterion of questions that mostly have both answers right or both wrong.
     #[test]
     fn the_lower_of_two_minima_is_found() {
         let mut far = 0;

@@ -174,7 +174,7 @@ fn a_missing_slope_shows_in_the_robust_error() {
     assert_eq!((with_slope.errors, &with_slope.robust), (Errors::Model, &None));
 }
 
-/// Where questions nearly always agree a Gauss rule made 0.61 points of the 0.81 that are there, with an error twenty times too large.
+/// Questions that nearly always agree: a Gauss rule made 0.61 points of the 0.81 that are there, with an error twenty times too large.
 #[test]
 fn averages_over_large_deviations_are_those_of_the_answers() {
     for counts in [[2000, 1500, 80, 110], [300, 200, 9, 25], [120, 66, 9, 25]] {

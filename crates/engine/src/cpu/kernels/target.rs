@@ -1,4 +1,4 @@
-//! Where a product goes: into its outputs, or added to them.
+//! Destination of a product: its outputs, overwritten or added to.
 use super::lanes::{LANES, Lanes};
 
 /// Destination of a product.
