@@ -342,6 +342,9 @@ pub(super) fn report(
     if family == Family::Gaussian && common.ci == IntervalMethod::Profile {
         notes.push("profile intervals are for binomial models, so these are Wald's".to_owned());
     }
+    if fit.is("missed-effect") {
+        notes.push("--nagq 1 prints Laplace's approximation, as lme4 makes it".to_owned());
+    }
     let mut missing = Vec::new();
     let intervals = intervals(&data, &fit, limit.as_ref(), common, &mut missing);
     let (penalised, penalised_intervals) = match &separated {

@@ -26,7 +26,7 @@ pub struct DefaultModel {
 ///
 /// The standard errors are robust, over the widest groups, where the model leaves out variation that the data have (questions that all runs
 /// answer alike have no variance that could be estimated), and where they exceed the model's by more than a fifth; with fewer than twenty of the
-/// widest groups, over those of a model with one random effect.
+/// widest groups, over those of a model with one random effect if these are many.
 ///
 /// # Errors
 /// If nothing repeats, or a column cannot be used; what is wrong with the fit is among its diagnoses.
@@ -55,13 +55,15 @@ fn with_errors(frame: &Frame, groups: &[&str], data: &MixedData, fit: MixedFit, 
         let reason = varies.then_some("answers vary in what the model leaves out");
         return with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, reason);
     }
-    // The model's only groups, whose answers it may not describe, are within or across the wider ones.
-    if !varies && let Some((name, of_cell)) = data.clusters().filter(|_| data.has_one_effect()) {
-        return with_errors_over(data, fit, Clusters { name, of_cell }, None);
-    }
     if varies {
         let few = MixedDiagnosis::FewClusters { group: name.to_owned(), clusters: count };
         return refused(data, &fit, vec![few]);
     }
-    fit
+    // The model's only groups, whose answers it may not describe, are within or across the wider ones. Other models have errors over the wider ones, however
+    // few: the larger of two errors is noisy then, but never too small by it, and answers of a question that exclude each other show in no variance.
+    let clusters = match data.clusters().filter(|_| data.has_one_effect()) {
+        Some((name, of_cell)) => Clusters { name, of_cell },
+        None => Clusters { name, of_cell: &of_cell },
+    };
+    with_errors_over(data, fit, clusters, None)
 }

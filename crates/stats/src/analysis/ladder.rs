@@ -52,8 +52,9 @@ pub fn fit_stepping_down(formula: &Formula, frame: &Frame, family: Family) -> Re
     }
     loop {
         let data = MixedData::new(&formula, frame, family)?;
-        let fitted = unrefused(&data, &MixedOptions::default())?;
-        let reasons = refusals(&data, &fitted);
+        let options = MixedOptions::default();
+        let fitted = unrefused(&data, &options)?;
+        let reasons = refusals(&data, &fitted, &options);
         let next = if !fitted.is_usable() || steps.len() >= MOST_STEPS {
             None
         } else {

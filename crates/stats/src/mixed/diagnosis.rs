@@ -1,6 +1,9 @@
 //! Reasons for caution about a fit.
 use serde::{Serialize, Serializer};
 
+/// Expected decrease of -2 log L up to which a search that ended early is near enough: no number moves by a tenth of a standard error.
+const NEAR_ENOUGH: f64 = 0.01;
+
 /// A coefficient without a finite estimate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unbounded {
@@ -12,7 +15,7 @@ pub struct Unbounded {
 /// Distance of Laplace's approximation from a quadrature of the same model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Disagreement {
-    /// The coefficient that moves most, in standard errors of Laplace's approximation.
+    /// The coefficient that moves most, in standard errors of the quadrature.
     pub coefficient: String,
     pub standard_errors: f64,
     pub laplace_sd: f64,
@@ -54,13 +57,17 @@ pub enum MixedDiagnosis {
     RareLevel { column: String, level: String, rows: usize },
     /// The Hessian has directions without curvature.
     NotIdentified,
-    /// The search ended early.
+    /// The search ended early; the fit is refused where a further step would lower -2 log L by more than a hundredth.
     NotConverged { expected_decrease: f64 },
-    /// The search ended at its limit of evaluations.
+    /// lme4's own test of convergence failed: the gradient scaled by the Hessian is too large.
+    Lme4NotConverged { scaled_gradient: f64 },
+    /// The search ended at its limit of evaluations; the fit is refused.
     Stopped { evaluations: usize },
     /// Laplace's approximation with few answers a group, where quadrature cannot be used; and how far it is from quadrature in the effect that moves
     /// most where these groups alone vary, if that is far.
     PoorLaplace { group: String, answers: f64, alone: Option<Disagreement> },
+    /// Laplace's approximation misses an effect by so much that a verdict can turn, as [`MixedDiagnosis::PoorLaplace`] measures it; the fit is refused.
+    MissedEffect { group: String, answers: f64, alone: Disagreement },
     /// Quadrature found no maximum, and Laplace's approximation is what is left.
     NoQuadrature,
     /// Laplace's approximation was asked for, and quadrature differs by more than a tenth of a standard error or of the random deviation.
@@ -106,8 +113,11 @@ impl MixedDiagnosis {
             MixedDiagnosis::FewGroups { .. } => "few-groups",
             MixedDiagnosis::RareLevel { .. } => "rare-level",
             MixedDiagnosis::NotIdentified => "indefinite-hessian",
-            MixedDiagnosis::NotConverged { .. } | MixedDiagnosis::Stopped { .. } => "not-converged",
+            MixedDiagnosis::NotConverged { .. }
+            | MixedDiagnosis::Lme4NotConverged { .. }
+            | MixedDiagnosis::Stopped { .. } => "not-converged",
             MixedDiagnosis::PoorLaplace { .. } => "poor-laplace",
+            MixedDiagnosis::MissedEffect { .. } => "missed-effect",
             MixedDiagnosis::NoQuadrature => "no-quadrature",
             MixedDiagnosis::ApproximationsDisagree(_) => "approximations-disagree",
             MixedDiagnosis::FewPoints { .. } => "few-points",
@@ -117,15 +127,20 @@ impl MixedDiagnosis {
 
     /// True if there are no estimates.
     pub fn is_fatal(&self) -> bool {
-        matches!(
-            self,
+        match self {
             MixedDiagnosis::ConstantResponse { .. }
-                | MixedDiagnosis::Separation { .. }
-                | MixedDiagnosis::GroupSeparation { .. }
-                | MixedDiagnosis::LargeVariance { .. }
-                | MixedDiagnosis::MissedShare { .. }
-                | MixedDiagnosis::FewClusters { .. }
-        )
+            | MixedDiagnosis::Separation { .. }
+            | MixedDiagnosis::GroupSeparation { .. }
+            | MixedDiagnosis::LargeVariance { .. }
+            | MixedDiagnosis::MissedShare { .. }
+            | MixedDiagnosis::MissedEffect { .. }
+            | MixedDiagnosis::FewClusters { .. }
+            | MixedDiagnosis::Stopped { .. } => true,
+            MixedDiagnosis::NotConverged { expected_decrease } => {
+                expected_decrease.is_nan() || *expected_decrease > NEAR_ENOUGH
+            }
+            _ => false,
+        }
     }
 
     /// True if the random effects are on the border of what they can be.
@@ -218,12 +233,15 @@ impl std::fmt::Display for MixedDiagnosis {
             ),
             MixedDiagnosis::NotConverged { expected_decrease } => write!(
                 f,
-                "not converged: a further step would lower -2 log L by {expected_decrease:.1e}; do not use the numbers"
+                "not converged: a further step would lower -2 log L by {expected_decrease:.1e}; {}",
+                if self.is_fatal() { "leave out random effects, or use another unit" } else { "the numbers hold to fewer digits" }
             ),
+            MixedDiagnosis::Lme4NotConverged { scaled_gradient } => {
+                write!(f, "not converged by lme4's own test: its scaled gradient is {scaled_gradient:.1e}")
+            }
             MixedDiagnosis::Stopped { evaluations } => write!(
                 f,
-                "not converged: the search ended at its limit of {evaluations} evaluations of the likelihood; do not use the numbers, \
-                 leave out random effects"
+                "not converged: the search ended at its limit of {evaluations} evaluations of the likelihood; leave out random effects"
             ),
             MixedDiagnosis::PoorLaplace { group, answers, alone } => {
                 write!(f, "by Laplace's approximation, which is poor with {answers:.1} answers for each {group}: effects come out too small; ")?;
@@ -236,6 +254,13 @@ impl std::fmt::Display for MixedDiagnosis {
                     ),
                 }
             }
+            MixedDiagnosis::MissedEffect { group, answers, alone } => write!(
+                f,
+                "Laplace's approximation misses {}: with {answers:.1} answers for each {group}, and (1 | {group}) alone, quadrature moves it by {:.1} standard \
+                 errors, so none of its numbers can be used; fit (1 | {group}) alone, with errors that are robust over wider groups, or ask for Laplace's \
+                 approximation by name",
+                alone.coefficient, alone.standard_errors
+            ),
             MixedDiagnosis::NoQuadrature => f.write_str(
                 "by Laplace's approximation, because quadrature found no maximum; with few answers a group effects come out too small",
             ),

@@ -69,14 +69,14 @@ const FEW_ANSWERS: f64 = 4.0;
 /// square.
 const MOST_COVARIANCES: usize = 40;
 
-/// Fits a model. A binomial fit that misses the data, or whose random effects ran away, has no numbers and says why.
+/// Fits a model. A fit that did not converge, a binomial one that misses the data or an effect, or whose random effects ran away, has no numbers and says why.
 ///
 /// # Errors
 /// If the number of points is even, if there are more variances and correlations than a fit can find, or if the matrices would be too large;
 /// what is wrong with a fit itself is among its diagnoses.
 pub fn fit(data: &MixedData, options: &MixedOptions) -> Result<MixedFit, MixedError> {
     let found = unrefused(data, options)?;
-    let refusals = refusals(data, &found);
+    let refusals = refusals(data, &found, options);
     Ok(if refusals.is_empty() { found } else { summary::refused(data, &found, refusals) })
 }
 
@@ -131,7 +131,7 @@ fn fit_binomial(data: &MixedData, layout: &Layout, options: &MixedOptions) -> Re
             }
             Ok(laplace)
         }
-        IntegralChoice::Laplace => laplace(),
+        _ if data.has_one_effect() => laplace(),
         _ => {
             let mut laplace = laplace()?;
             laplace.diagnoses.extend(poor_laplace(data));
@@ -232,10 +232,10 @@ fn shift_alone(data: &MixedData, group: &str) -> Option<Disagreement> {
     })
 }
 
-/// The coefficient among some that differs most between two fits, and by how many standard errors of the first.
+/// The coefficient among some that differs most between two fits, and by how many standard errors of the second.
 fn largest_shift(one: &MixedFit, other: &MixedFit, among: impl Fn(&str) -> bool) -> Option<(String, f64)> {
     let shift = |(left, right): (&MixedCoefficient, &MixedCoefficient)| {
-        let shift = (left.estimate? - right.estimate?).abs() / left.standard_error?;
+        let shift = (left.estimate? - right.estimate?).abs() / right.standard_error?;
         Some((left.name.clone(), shift))
     };
     let pairs = one.coefficients.iter().zip(&other.coefficients).filter(|(one, _)| among(&one.name));

@@ -1,23 +1,42 @@
-//! Refusal of binomial fits whose numbers are the approximation's and not the data's.
+//! Refusal of fits whose numbers are the search's or the approximation's and not the data's.
 use super::data::{Family, Grouping, MixedData};
 use super::diagnosis::MixedDiagnosis;
+use super::fit::{IntegralChoice, MixedOptions};
 use super::marginal::marginal;
 use super::result::MixedFit;
 
 /// Distance of the model's mean outcome from the observed shares, in log odds, from which a fit misses them: odds that are wrong by half.
 const FAR: f64 = 0.405;
 
-/// Reasons why a binomial fit has no usable numbers: a random effect whose deviation ran away, or a mean outcome, averaged over the random
-/// effects, that is not the observed share. Maximum likelihood puts that mean near the share; Laplace's approximation does not where few
-/// outcomes are right and groups nearly always agree (Breslow and Lin 1995; Joe 2008).
-pub(crate) fn refusals(data: &MixedData, fit: &MixedFit) -> Vec<MixedDiagnosis> {
-    if data.family != Family::Binomial || !fit.is_usable() {
+/// Standard errors of an effect by which Laplace's approximation may miss it: a p value of .05 is then between .01 and .15 by quadrature.
+const MISSED: f64 = 0.5;
+
+/// Reasons why a fit has no usable numbers: a search that ended early; of binomial fits a random effect whose deviation ran away, a mean outcome,
+/// averaged over the random effects, that is not the observed share, or an effect that Laplace's approximation, if it was not asked for by name, misses.
+/// Maximum likelihood puts that mean near the share; Laplace's approximation does not where few outcomes are right and groups nearly always agree
+/// (Breslow and Lin 1995; Joe 2008).
+pub(crate) fn refusals(data: &MixedData, fit: &MixedFit, options: &MixedOptions) -> Vec<MixedDiagnosis> {
+    if !fit.is_usable() {
         return Vec::new();
     }
-    let large = |one: &&MixedDiagnosis| matches!(one, MixedDiagnosis::LargeVariance { .. });
-    let mut found: Vec<MixedDiagnosis> = fit.diagnoses.iter().filter(large).cloned().collect();
+    let mut found: Vec<MixedDiagnosis> = fit.diagnoses.iter().filter(|one| one.is_fatal()).cloned().collect();
+    if data.family == Family::Gaussian {
+        return found;
+    }
     found.extend(missed_share(data, fit));
+    if options.integral != IntegralChoice::Laplace {
+        found.extend(fit.diagnoses.iter().find_map(missed_effect));
+    }
     found
+}
+
+fn missed_effect(found: &MixedDiagnosis) -> Option<MixedDiagnosis> {
+    match found {
+        MixedDiagnosis::PoorLaplace { group, answers, alone: Some(alone) } if alone.standard_errors > MISSED => {
+            Some(MixedDiagnosis::MissedEffect { group: group.clone(), answers: *answers, alone: alone.clone() })
+        }
+        _ => None,
+    }
 }
 
 /// The mean outcome of the model where it is far from the share of the rows and from that of the groups. Where large groups have other outcomes

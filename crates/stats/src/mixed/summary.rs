@@ -88,7 +88,11 @@ pub(super) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
 pub(crate) fn refused(data: &MixedData, fit: &MixedFit, mut reasons: Vec<MixedDiagnosis>) -> MixedFit {
     let first = reasons.remove(0);
     let empty = without_estimates(data, fit.method, first);
-    let others = fit.diagnoses.iter().filter(|one| !one.is_fatal() && !empty.diagnoses.contains(one)).cloned();
+    // How good an approximation is says nothing of a fit without numbers.
+    let is_other = |one: &&MixedDiagnosis| {
+        !one.is_fatal() && !matches!(one, MixedDiagnosis::PoorLaplace { .. }) && !empty.diagnoses.contains(one)
+    };
+    let others = fit.diagnoses.iter().filter(is_other).cloned();
     reasons.extend(others);
     let (prior, points, evaluations) = (fit.prior.clone(), fit.points, fit.evaluations);
     let mut refused = MixedFit { prior, points, evaluations, ..empty };

@@ -341,7 +341,7 @@ pub fn fit(data: &MixedData, options: Lme4Options) -> Result<MixedFit, MixedErro
         None => 0.0,
     };
     if !best.converged || scaled > 2e-3 {
-        diagnoses.push(MixedDiagnosis::NotConverged { expected_decrease: scaled });
+        diagnoses.push(MixedDiagnosis::Lme4NotConverged { scaled_gradient: scaled });
     }
     let errors: Vec<Option<f64>> = (1..size).map(error).collect();
     diagnoses.extend(degenerate(&errors, &hessian));
