@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use earnest_eval::logs::{FindOptions, find};
+use earnest_logs::{FindOptions, find};
 
 const HEAD: &str = "log                         s   CPU s      MB     MB/s  records   records/s  peak MB";
 

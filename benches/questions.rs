@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use earnest_eval::suites::LocalHost;
+use earnest_results::suites::LocalHost;
 use earnest_tasks::suite::registry::{Host, RowSource, Rows};
 
 fn main() {

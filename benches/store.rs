@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use earnest_engine::{FinishReason, Sampling, Timings};
-use earnest_eval::prompt::Mode;
-use earnest_eval::report::Document;
-use earnest_eval::run::store::{BULK_ROWS, Filter, RunRecord, Store};
-use earnest_eval::run::{
-    FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, RunError, RunSettings,
-    SAMPLE_FORMAT, Sample, Status,
+use earnest_results::store::{BULK_ROWS, Filter, RunRecord, Store};
+use earnest_results::{
+    Document, FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, Mode, ModelRecord, RunError,
+    RunSettings, SAMPLE_FORMAT, Sample, Status,
 };
 use earnest_tasks::suite::{Answered, Budget, FailureClass, Item, Score, Scored, Segments, Suite, Summary, SummaryRow};
 
@@ -210,7 +208,7 @@ fn manifest(name: &str, suite: &Questions) -> Manifest {
         weights: None,
         pre_tokenizer: None,
         prompt_mode: Mode::Raw,
-        system: earnest_eval::prompt::SystemPlace::Own,
+        system: earnest_results::SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
             seed: 1,

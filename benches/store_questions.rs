@@ -11,10 +11,11 @@ use earnest_engine::{
     Card, Completion, Engine, EngineError, Event, FinishReason, Input, Rejected, Request, RequestId, Statistics,
     Timings,
 };
-use earnest_eval::prompt::{ModeRequest, PromptError, PromptSource, Prompter};
-use earnest_eval::run::store::{FILE_NAME, Store};
-use earnest_eval::run::{Generation, Runner};
+use earnest_eval::prompt::{PromptError, PromptSource, Prompter};
+use earnest_eval::run::Runner;
 use earnest_models::checkpoint::ChatMessage;
+use earnest_results::store::{FILE_NAME, Store};
+use earnest_results::{Generation, ModeRequest};
 use earnest_tasks::suite::nupa::{Adapter, NupaOptions, NupaSuite};
 
 #[allow(dead_code)]

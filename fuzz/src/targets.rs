@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use earnest_answer::reader::{Asked, Form, read};
-use earnest_eval::logs::{FindOptions, TableColumns, find};
-use earnest_eval::run::store::{FILE_NAME, Filter, RunLock, Store, check_name};
-use earnest_eval::run::{Manifest, RunError, Sample, read_jsonl};
-use earnest_eval::suites::LocalHost;
+use earnest_logs::{FindOptions, TableColumns, find};
 use earnest_models::checkpoint::{ChatMessage, ChatTemplate, Checkpoint};
+use earnest_results::store::{FILE_NAME, Filter, RunLock, Store, check_name};
+use earnest_results::suites::LocalHost;
+use earnest_results::{Manifest, RunError, Sample, read_jsonl};
 use earnest_serve::Checker;
 use earnest_stats::mixed::Formula;
 use earnest_tasks::suite::registry::{OptionValues, RowSource};

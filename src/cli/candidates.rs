@@ -1,7 +1,7 @@
 //! Commands for the runs that a name could mean.
 use super::error::{Ambiguous, CliError};
 use super::{args, offered};
-use earnest_eval::report::quoted;
+use earnest_results::quoted;
 
 impl CliError {
     /// The error as it is printed: a name of several runs is answered with this command for each of them, and commands that it offers name the

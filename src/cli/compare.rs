@@ -11,13 +11,13 @@ use super::figures::write_figure;
 use super::printer::{Printer, harmless, one_line};
 use super::result_args::CompareArgs;
 use super::{Exit, offered, results};
-use earnest_eval::compare::{
-    AskedOfBoth, CompareLogs, CompareSettings, LogComparisons, asked_of_both, compare_logs, compare_runs,
+use earnest_logs::FindOptions;
+use earnest_report::compare::{AskedOfBoth, CompareLogs, LogComparisons, asked_of_both, compare_logs, compare_runs};
+use earnest_report::{
+    Align, Comparison, Difference, Flip, PairedModel, Sequential, Table, comparison_figure, p_text, wrap,
 };
-use earnest_eval::logs::FindOptions;
-use earnest_eval::report::{
-    Align, Comparison, Difference, Flip, PairedModel, Sequential, Table, comparison_figure, ends, p_text, wrap,
-};
+use earnest_results::ends;
+use earnest_results::scores::CompareSettings;
 use earnest_tasks::suite::registry::task_label;
 
 /// Largest number of tasks of which those without a difference are shown too.

@@ -2,7 +2,7 @@
 use super::args::Command;
 use super::result_args::RunsCommand;
 use super::tasks::TasksCommand;
-use earnest_eval::suites::{ProgramPolicy, set_program_policy};
+use earnest_results::suites::{ProgramPolicy, set_program_policy};
 
 /// Applies a command's options on model-written Python to the whole process.
 pub fn confine(command: &Command) {

@@ -167,7 +167,7 @@ fn identity(commit: &str) -> Result<Vec<String>, CliError> {
     let options = OptionValues::new(1, Vec::new()).with("revision", commit);
     let chosen =
         catalogue::choose("gsm-symbolic", &options, 1, &Prompts { mode: None, names: vec!["gsm".to_owned()] })?;
-    let suite = chosen.suite(catalogue::Channel::local(earnest_eval::prompt::Mode::Raw))?;
+    let suite = chosen.suite(catalogue::Channel::local(earnest_results::Mode::Raw))?;
     let notes = suite.summarise(&[]).notes;
     Ok(notes.into_iter().filter(|note| describes_questions(note)).collect())
 }

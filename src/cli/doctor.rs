@@ -12,9 +12,9 @@ use super::printer::Printer;
 use super::sandbox_args::SandboxArgs;
 use super::values::named;
 use earnest_engine::cuda::{self, VARIANTS, VariantCard};
-use earnest_eval::run::{Host, available_memory};
 use earnest_models::hub::Environment;
 use earnest_models::memory::human_bytes;
+use earnest_results::{Host, available_memory};
 use earnest_sandbox as sandbox;
 
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use super::confine::confine;
 use super::error::{CliError, with_causes};
 use super::interrupt::fail_writes_beyond_limit;
 use super::printer::Printer;
-use earnest_tasks::suite::task::nearest;
+use earnest_tasks::nearest;
 
 use super::{
     bench, catalogue, compare, data, doctor, export, generate, import, merge, models, offered, perturb, profile,

@@ -4,10 +4,11 @@ use std::io::ErrorKind;
 use super::Exit;
 use earnest_eval::EvalError;
 use earnest_eval::prompt::PromptError;
-use earnest_eval::report::ReportError;
-use earnest_eval::run::RunError;
 use earnest_eval::study::StudyError;
+use earnest_logs::LogError;
 use earnest_models::hub::HubError;
+use earnest_report::plot::DrawingError;
+use earnest_results::{ResultsError, RowsError, RunError};
 
 /// An error with its exit code and, if there is one, the next step.
 #[derive(Debug)]
@@ -114,15 +115,33 @@ impl From<PromptError> for CliError {
     }
 }
 
-impl From<ReportError> for CliError {
-    fn from(error: ReportError) -> Self {
+impl From<RowsError> for CliError {
+    fn from(error: RowsError) -> Self {
         match error {
-            ReportError::Run(error) => error.into(),
-            ReportError::Write { ref source, .. } if source.kind() == ErrorKind::InvalidInput => {
+            RowsError::Run(error) => error.into(),
+            RowsError::Write { ref source, .. } if source.kind() == ErrorKind::InvalidInput => {
                 CliError::usage(error.to_string()).help("name another file")
             }
             error => CliError::of(Exit::Results, error.to_string(), error.help()),
         }
+    }
+}
+
+impl From<DrawingError> for CliError {
+    fn from(error: DrawingError) -> Self {
+        CliError::new(Exit::Results, error.to_string()).help("write it as SVG, which has no limit")
+    }
+}
+
+impl From<ResultsError> for CliError {
+    fn from(error: ResultsError) -> Self {
+        EvalError::from(error).into()
+    }
+}
+
+impl From<LogError> for CliError {
+    fn from(error: LogError) -> Self {
+        EvalError::from(error).into()
     }
 }
 
@@ -132,13 +151,9 @@ impl From<EvalError> for CliError {
             EvalError::Hub(error) => return error.into(),
             EvalError::Prompt(error) => return error.into(),
             EvalError::Run(error) => return error.into(),
-            EvalError::Report(error) => return error.into(),
+            EvalError::Rows(error) => return error.into(),
             EvalError::Suite(error) => return error.into(),
-            EvalError::Setting(_)
-            | EvalError::Input { .. }
-            | EvalError::Line { .. }
-            | EvalError::Log { .. }
-            | EvalError::PartsNotMerged { .. } => Exit::Usage,
+            EvalError::Setting(_) | EvalError::File(_) | EvalError::PartsNotMerged { .. } => Exit::Usage,
             EvalError::Model(_) => Exit::Model,
             EvalError::Engine(_) => Exit::Engine,
             EvalError::Results(_) | EvalError::SettingsChanged { .. } | EvalError::PartsMissing { .. } => Exit::Results,

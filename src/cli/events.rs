@@ -13,7 +13,7 @@ use super::offered;
 use super::output;
 use super::printer::Printer;
 use super::progress::Progress;
-use earnest_eval::run::{Ended, Expected, Reporter, RunEvent, Stage, timestamp};
+use earnest_results::{Ended, Expected, Reporter, RunEvent, Stage, timestamp};
 
 /// Version of the line format.
 const EVENT_FORMAT: u32 = 1;

@@ -9,10 +9,8 @@ use super::output::{output_file, write_file};
 use super::printer::Printer;
 use super::reproduce::numbers_of;
 use super::{Exit, results};
-use earnest_eval::StoredRun;
-use earnest_eval::outcomes::Outcomes;
-use earnest_eval::report::export::{CsvTexts, write_csv, write_jsonl, write_parquet};
-use earnest_eval::report::{Rows, WithoutTexts};
+use earnest_report::export::{CsvTexts, LmEval, Outcomes, write_csv, write_jsonl, write_parquet};
+use earnest_results::{Rows, StoredRun, WithoutTexts};
 
 /// `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -141,7 +139,7 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
 }
 
 fn lm_eval(args: &ExportArgs, output: &Path, run: &StoredRun, printer: Printer) -> Result<Exit, CliError> {
-    let mut document = run.lm_eval(!args.without_texts, &mut results::Messages(printer))?;
+    let mut document = LmEval::of(run, !args.without_texts, &mut results::Messages(printer))?;
     let folder = document.write(output)?;
     printer.message(&format!(
         "{}: {} and {} of samples",

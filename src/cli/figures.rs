@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 
 use super::error::CliError;
 use super::output::{self, write_file};
-use earnest_eval::report::ReportError;
-use earnest_eval::report::plot::{Figure, Format};
+use earnest_report::plot::{Figure, Format};
+use earnest_results::RowsError;
 
 /// File format of figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,7 +47,7 @@ impl FigureArgs {
         folder: &Path,
         figures: impl IntoIterator<Item = &'a Figure>,
     ) -> Result<Vec<Vec<PathBuf>>, CliError> {
-        std::fs::create_dir_all(folder).map_err(|source| ReportError::Write { path: folder.to_owned(), source })?;
+        std::fs::create_dir_all(folder).map_err(|source| RowsError::Write { path: folder.to_owned(), source })?;
         let mut taken = HashSet::new();
         let one = |figure: &Figure| {
             let name = free_name(&figure.name, &mut taken);
@@ -91,9 +91,9 @@ pub fn write_figure(path: &Path, figure: &Figure) -> Result<(), CliError> {
 }
 
 fn put(path: &Path, figure: &Figure, format: Format) -> Result<(), CliError> {
-    let content = format.draw(figure).map_err(ReportError::from)?;
+    let content = format.draw(figure)?;
     write_file(path, |out| {
-        out.write_all(&content).map_err(|source| ReportError::Write { path: path.to_owned(), source })
+        out.write_all(&content).map_err(|source| RowsError::Write { path: path.to_owned(), source })
     })?;
     Ok(())
 }

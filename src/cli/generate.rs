@@ -12,7 +12,7 @@ use super::interrupt::stop_on_signal;
 use super::output::{output_file, write_file};
 use super::printer::Printer;
 use super::values::Prompts;
-use earnest_eval::report::ReportError;
+use earnest_results::RowsError;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -58,7 +58,7 @@ fn write(path: &Path, lines: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> R
     let stop = stop_on_signal()?;
     write_file(path, |out| {
         let mut out = Stoppable { out, stop: &stop };
-        lines(&mut out).map_err(|source| ReportError::Write { path: path.to_owned(), source })
+        lines(&mut out).map_err(|source| RowsError::Write { path: path.to_owned(), source })
     })
     .map_err(|error| {
         if stop.load(Ordering::Relaxed) {

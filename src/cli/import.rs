@@ -9,9 +9,11 @@ use super::printer::Printer;
 use super::result_args::ImportArgs;
 use super::values::{agreeing, card, counted};
 use super::{Exit, catalogue, results, results_folder};
-use earnest_eval::import::{ImportSettings, Imported, ImportedLogs, LogImportSettings, import, import_logs};
-use earnest_eval::report::{Align, Table, fixed, percent, wrap};
-use earnest_eval::run::store::Filter;
+use earnest_eval::import::{ImportSettings, Imported, import};
+use earnest_logs::import::{ImportedLogs, LogImportSettings, import_logs};
+use earnest_report::{Align, Table, percent, wrap};
+use earnest_results::fixed;
+use earnest_results::store::Filter;
 use earnest_tasks::suite::{Interval, SummaryRow};
 
 impl ImportArgs {

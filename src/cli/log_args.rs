@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::args::ResultsArgs;
-use earnest_eval::logs::{FindOptions, TableColumns};
+use earnest_logs::{FindOptions, TableColumns};
 
 /// `earnest import PATH…`, which the command line turns into `import-logs`.
 #[derive(Debug, Args)]

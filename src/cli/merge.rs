@@ -7,7 +7,7 @@ use super::printer::Printer;
 use super::result_args::MergeArgs;
 use super::{Exit, results};
 use earnest_eval::merge::{MergeEvent, MergeSettings, merge};
-use earnest_eval::run::Reporter;
+use earnest_results::Reporter;
 
 /// Merges results and prints each step.
 pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
-use earnest_eval::output;
-use earnest_eval::report::ReportError;
+use earnest_results::{RowsError, output};
 
 use super::error::CliError;
 use super::printer::Screen;
@@ -76,8 +75,8 @@ fn is_standard_input(_: &Path) -> bool {
 /// Writes a file as [`output::write_file`] does; `-` is standard output.
 pub fn write_file(
     path: &Path,
-    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ReportError>,
-) -> Result<(), ReportError> {
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), RowsError>,
+) -> Result<(), RowsError> {
     if path != Path::new("-") {
         // `/dev/stdout` and `/dev/tty` may be a terminal too.
         let is_terminal = std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
@@ -85,13 +84,13 @@ pub fn write_file(
         return output::write_file(path, |out| {
             let mut screen = Screen::new(out, is_terminal);
             write(&mut screen)?;
-            screen.flush().map_err(|source| ReportError::Write { path: path.to_owned(), source })
+            screen.flush().map_err(|source| RowsError::Write { path: path.to_owned(), source })
         });
     }
     let is_terminal = io::stdout().is_terminal();
     let mut out = BufWriter::new(Screen::new(StandardOutput { reader_left: false }, is_terminal));
     write(&mut out)?;
-    out.flush().map_err(|source| ReportError::Write { path: path.to_owned(), source })
+    out.flush().map_err(|source| RowsError::Write { path: path.to_owned(), source })
 }
 
 /// Standard output that discards everything once its reader is gone (`| head`).
@@ -130,7 +129,7 @@ impl Write for StandardOutput {
 /// Writes a text as [`write_file`] does.
 pub fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
     write_file(path, |out| {
-        out.write_all(text.as_bytes()).map_err(|source| ReportError::Write { path: path.to_owned(), source })
+        out.write_all(text.as_bytes()).map_err(|source| RowsError::Write { path: path.to_owned(), source })
     })?;
     Ok(())
 }

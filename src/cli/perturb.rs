@@ -9,7 +9,7 @@ use super::printer::Printer;
 use super::values::counted;
 use super::{Exit, results};
 use earnest_eval::perturb::{PerturbSettings, PerturbedSet, QuestionSource, perturb};
-use earnest_eval::report::ReportError;
+use earnest_results::RowsError;
 use earnest_tasks::suite::dnc::{Fields, Kind, Mode, kinds};
 
 #[derive(Debug, Args)]
@@ -153,7 +153,7 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
     let complete = match &args.output {
         None => printer.stream(|out| set.write(out))?,
         Some(path) => {
-            write_file(path, |out| set.write(out).map_err(|source| ReportError::Write { path: path.clone(), source }))?;
+            write_file(path, |out| set.write(out).map_err(|source| RowsError::Write { path: path.clone(), source }))?;
             true
         }
     };

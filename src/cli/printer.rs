@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::error::CliError;
-use earnest_eval::report::wrap_lines;
+use earnest_report::wrap_lines;
 
 /// Printer of results and messages.
 #[derive(Debug, Clone, Copy)]

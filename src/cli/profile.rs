@@ -15,11 +15,10 @@ use super::printer::Printer;
 use super::values::Prompts;
 use super::{Exit, catalogue, results, results_folder};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
-use earnest_eval::profile::{
+use earnest_report::profile::{
     LimitDifference, NumeracyProfile, comparison_text, differences, figures, page, profile, text,
 };
-use earnest_eval::report::ReportError;
-use earnest_eval::run::Plan;
+use earnest_results::{Plan, RowsError};
 use earnest_tasks::anatomy::ErrorClass;
 use earnest_tasks::suite::profile::{BUDGET, NAME, WIDTH};
 use earnest_tasks::suite::registry::OptionValues;
@@ -236,7 +235,7 @@ fn write(
 ) -> Result<(), CliError> {
     let html = page(profiles, found);
     write_file(output, |out| {
-        out.write_all(html.as_bytes()).map_err(|source| ReportError::Write { path: output.to_owned(), source })
+        out.write_all(html.as_bytes()).map_err(|source| RowsError::Write { path: output.to_owned(), source })
     })?;
     if let Some(folder) = &drawn.figures {
         drawn.write(folder, &figures(profiles, found))?;

@@ -7,8 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::printer::Printer;
 use super::tally::Tally;
 use super::values::agreeing;
-use earnest_eval::report::with_commas;
-use earnest_eval::run::{Expected, Reporter, RunEvent, Sample, Stage};
+use earnest_results::{Expected, Reporter, RunEvent, Sample, Stage, with_commas};
 
 /// Interval of plain lines.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);

@@ -10,11 +10,10 @@ use super::figures::FigureArgs;
 use super::output::{output_file, write_file};
 use super::printer::Printer;
 use earnest_eval::EvalError;
-use earnest_eval::StoredRun;
-use earnest_eval::report::ReportError;
-use earnest_eval::report::page::{ReportRun, comparisons, figures, page};
 use earnest_models::memory::human_bytes;
 use earnest_papers::gsm_symbolic::chapters;
+use earnest_report::page::{ReportRun, comparisons, figures, page};
+use earnest_results::{RowsError, StoredRun};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -69,7 +68,7 @@ pub fn write(
     output: &Path,
     drawn: Option<(&FigureArgs, bool)>,
 ) -> Result<Vec<String>, CliError> {
-    let report = |name: &String| StoredRun::open(results, name)?.report();
+    let report = |name: &String| ReportRun::of(&StoredRun::open(results, name)?);
     write_runs(names.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?, output, drawn)
 }
 
@@ -84,7 +83,7 @@ pub fn write_runs(
     let compared = comparisons(&runs);
     let html = page(&runs, &compared, &chapters);
     write_file(output, |out| {
-        out.write_all(html.as_bytes()).map_err(|source| ReportError::Write { path: output.to_owned(), source })
+        out.write_all(html.as_bytes()).map_err(|source| RowsError::Write { path: output.to_owned(), source })
     })?;
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
     let mut lines = vec![format!(

@@ -1,19 +1,19 @@
 //! The results folder as the commands open it, and documents as they print them.
+use earnest_results::{Document, Origin, Reporter, RunEvent, folder};
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::offered;
 use super::printer::Printer;
-use earnest_eval::report::{self, Detail, Document};
-use earnest_eval::results;
-use earnest_eval::run::store::{Filter, RunRecord, Store};
-use earnest_eval::run::{Reporter, RunEvent};
+use earnest_report as report;
+use earnest_report::Detail;
+use earnest_results::store::{Filter, RunRecord, Store};
 
-pub use earnest_eval::results::{document, find_run, primary_rules};
+pub use earnest_results::folder::{document, find_run, primary_rules};
 
 /// Opens existing results.
 pub fn open(folder: &Path, printer: Printer) -> Result<Store, CliError> {
-    let mut store = results::open(folder, &mut Messages(printer))?;
+    let mut store = folder::open(folder, &mut Messages(printer))?;
     store.listen(Box::new(move |text| printer.message(&offered::here(text))));
     Ok(store)
 }
@@ -72,7 +72,7 @@ pub fn new_page(folder: &Path, run: &str) -> PathBuf {
 
 /// True if `earnest samples RUN --wrong` shows something of a run: a wrong answer, or a sample without one.
 pub fn has_wrong(store: &Store, run: &RunRecord) -> Result<bool, CliError> {
-    let wrong = Filter { failed: true, of_log: run.manifest.settings.is_log(), ..Filter::default() };
+    let wrong = Filter { failed: true, of_log: run.manifest.settings.origin() == Origin::Log, ..Filter::default() };
     Ok(store.samples(run, wrong).next().transpose()?.is_some())
 }
 

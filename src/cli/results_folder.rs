@@ -1,7 +1,7 @@
 //! The results folder that commands find without being told, and the option that names another.
 use std::path::{Path, PathBuf};
 
-use earnest_eval::report::results_option;
+use earnest_results::results_option;
 
 /// Default of `--results`.
 pub(super) const DEFAULT_RESULTS: &str = "earnest-results";

@@ -12,8 +12,11 @@ use super::catalogue::suite_error;
 use super::error::CliError;
 use super::models::{HubArgs, locate, open};
 use super::printer::Printer;
-use earnest_eval::report::{Align, Table};
-use earnest_tasks::suite::nupa::{self, RuleReach, TASKS, TaskId, rule, rule_reach, ruled_tasks};
+use earnest_papers::nupa::published_rule_length;
+use earnest_report::{Align, Table};
+use earnest_tasks::suite::nupa::{
+    self, NupaError, RuleReach, TASKS, TaskId, TokenLength, rule, rule_reach, ruled_tasks,
+};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -55,7 +58,20 @@ struct Reaches {
     context: usize,
     questions: u32,
     seed: u64,
-    tasks: Vec<RuleReach>,
+    tasks: Vec<TaskReach>,
+}
+
+/// Lengths of a task, ours and the paper's.
+#[derive(Debug, Serialize)]
+struct TaskReach {
+    /// The task id.
+    task: String,
+    every: Option<usize>,
+    some: Option<usize>,
+    longest: usize,
+    /// Table 19, a window of 2,000 tokens, where the paper has the task.
+    published: Option<usize>,
+    measured: Vec<TokenLength>,
 }
 
 /// Token count of a text that the tokenizer rejects: larger than any context, small enough to be summed.
@@ -76,13 +92,17 @@ pub fn execute(args: &RfLengthsArgs, printer: Printer) -> Result<Exit, CliError>
     let chosen = locate(&args.model, &args.hub, Default::default(), printer)?;
     let checkpoint = open(&chosen, printer)?;
     let count = |text: &str| checkpoint.tokenizer.encode(text, false).map_or(UNREADABLE, |ids| ids.len());
-    let measure = |task: TaskId| rule_reach(task, args.context, args.questions as usize, args.seed, &count);
+    let measure = |task: TaskId| {
+        let reach = rule_reach(task, args.context, args.questions as usize, args.seed, &count)?;
+        let RuleReach { task: name, every, some, longest, measured } = reach;
+        Ok(TaskReach { task: name, every, some, longest, published: published_rule_length(task), measured })
+    };
     let reaches = Reaches {
         model: model::record(&chosen, &checkpoint).name,
         context: args.context,
         questions: args.questions,
         seed: args.seed,
-        tasks: tasks.into_iter().map(measure).collect::<Result<_, _>>().map_err(suite_error)?,
+        tasks: tasks.into_iter().map(measure).collect::<Result<_, NupaError>>().map_err(suite_error)?,
     };
     if args.json {
         printer.json(&reaches)?;

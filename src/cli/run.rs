@@ -1,4 +1,5 @@
 //! `earnest run` and `earnest resume`.
+use earnest_results::{Origin, Plan, Reporter, RunEvent, Stage, Status};
 use std::path::Path;
 
 use super::args::{ResumeArgs, RunArgs, SessionArgs};
@@ -13,8 +14,7 @@ use super::results_folder::{self, default_results};
 use super::{Exit, merge, report, results};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, ModelSession, Questions, RunChoice, evaluate};
 use earnest_eval::model::{DeviceChoice, ModelSource};
-use earnest_eval::run::store::{RunLock, RunRecord, Store};
-use earnest_eval::run::{Plan, Reporter, RunEvent, Stage, Status};
+use earnest_results::store::{RunLock, RunRecord, Store};
 
 /// Message of a run that evaluates the built-in model because no other was named.
 const NOTICE: &str = "no --model given: evaluating earnest-abacus-1.4m, the model inside this program. It learnt most NUPA tasks on \
@@ -99,7 +99,7 @@ fn evaluate_on_devices(
     settings.check()?;
     let mut reporters = Reporters::on_terminal(printer, quiet);
     let mut model = ModelSession::open(settings)?;
-    let store = earnest_eval::results::create(&settings.results, &mut reporters)?;
+    let store = earnest_results::folder::create(&settings.results, &mut reporters)?;
     let survey = model.survey(settings, Some(&store), &mut reporters)?;
     // The file of results is the parts' while they run.
     drop((store, model, reporters));
@@ -220,7 +220,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
             }
         },
     };
-    if run.manifest.settings.imported() {
+    if run.manifest.settings.origin() != Origin::Evaluated {
         return Err(CliError::usage(format!("{} was imported and has nothing to resume", run.manifest.run)));
     }
     let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
@@ -232,7 +232,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
 fn newest_unfinished(store: &Store) -> Result<Option<RunRecord>, CliError> {
     let mut newest = None;
     for run in store.runs()? {
-        let open = run.manifest.status != Status::Finished && !run.manifest.settings.imported();
+        let open = run.manifest.status != Status::Finished && run.manifest.settings.origin() == Origin::Evaluated;
         if open && !RunLock::is_taken(store.results(), &run.manifest.run)? {
             newest = Some(run);
         }

@@ -8,12 +8,10 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::{DeleteArgs, ListArgs, RunsArgs, RunsCommand, ShowRunArgs, VerifyArgs};
 use super::{Exit, catalogue, offered, results};
-use earnest_eval::logs::LogCard;
-use earnest_eval::report::{Align, Table, percent, wrap};
-use earnest_eval::run::Manifest;
-use earnest_eval::run::card_of;
-use earnest_eval::run::store::RunRecord;
-use earnest_eval::runs::{self, RunEntry, Verification, device_seconds};
+use earnest_report::{Align, Table, percent, wrap};
+use earnest_results::runs::{RunEntry, Verification, device_seconds};
+use earnest_results::store::RunRecord;
+use earnest_results::{LogCard, Manifest, card_of, runs};
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::registry::task_label;
 
@@ -383,7 +381,7 @@ fn of_log(card: &LogCard, manifest: &Manifest, row: &mut impl FnMut(&str, String
     };
     let version = card.tool_version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     row("tool", format!("{}{version}", card.tool.title()));
-    row("primary", text("profile").map_or_else(|| "none".to_owned(), str::to_owned));
+    row("primary", manifest.settings.chosen_scorer().unwrap_or("none").to_owned());
     row("scorers", if card.scorers.is_empty() { "none".to_owned() } else { card.scorers.join("; ") });
     row(
         "cluster",

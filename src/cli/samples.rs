@@ -1,5 +1,6 @@
 //! `earnest samples`.
 use super::values::{counted, the_first};
+use earnest_results::{Origin, Sample, check_filter, write_jsonl};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -8,9 +9,8 @@ use super::printer::{Printer, harmless};
 use super::result_args::SamplesArgs;
 use super::{Exit, results};
 use earnest_engine::FinishReason;
-use earnest_eval::run::store::{Filter, StoredQuestion};
-use earnest_eval::run::{Sample, write_jsonl};
-use earnest_eval::samples::{AskedSample, check_filter, each_asked};
+use earnest_eval::samples::{AskedSample, each_asked};
+use earnest_results::store::{Filter, StoredQuestion};
 use earnest_tasks::suite::log::value;
 use earnest_tasks::suite::{FailureClass, metric_words};
 
@@ -54,7 +54,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
     let limit = args.limit.unwrap_or(CARDS);
     let (shown, more) = each_asked(&store, &run, filter, limit, |AskedSample { sample, question, .. }| {
         let first = args.disagree.as_ref().map(|rules| side_by_side(&sample, rules, &primary));
-        let (opened, of_log) = (run.manifest.opened_thinking(), run.manifest.settings.is_log());
+        let (opened, of_log) = (run.manifest.opened_thinking(), run.manifest.settings.origin() == Origin::Log);
         let primary = primary.first().map(String::as_str).filter(|_| of_log);
         printer.result(&card(&sample, question.as_ref(), opened, first, of_log.then_some(primary), whole))
     })?;
@@ -269,7 +269,7 @@ mod tests {
     fn cards_show_prompts_as_far_as_they_are_known_and_no_control_characters() {
         let suite = ArithmeticBench::new(Default::default()).unwrap();
         let item = suite.items().next().unwrap();
-        let completion = earnest_eval::run::Generated {
+        let completion = earnest_results::Generated {
             text: "\u{1b}]0;title\u{7}one\r\ntwo\0".into(),
             ids: vec![1],
             counted_tokens: 0,

@@ -6,8 +6,8 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ScoreArgs;
 use super::{Exit, results};
-use earnest_eval::report::wrap_lines;
 use earnest_eval::rescore::{NewRule, RescoreSettings, Rescored, rescore};
+use earnest_report::wrap_lines;
 use earnest_tasks::suite::FINAL;
 
 /// Scores a run again and prints what changed.

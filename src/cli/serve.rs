@@ -1,5 +1,6 @@
 //! `earnest serve`: the native engine behind OpenAI's HTTP API.
-use earnest_eval::model::{self, LISTENING, LoadedEngine};
+use earnest_eval::model;
+use earnest_eval::model::{LISTENING, LoadedEngine};
 use std::path::PathBuf;
 
 use clap::Args;

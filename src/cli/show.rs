@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::{Exit, catalogue};
 use earnest_eval::preview::{ItemChoice, Preview, PreviewSettings, Token, preview};
-use earnest_eval::run::ThinkingRequest;
+use earnest_results::ThinkingRequest;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -6,7 +6,7 @@ use clap::Args;
 use super::error::CliError;
 use super::printer::Printer;
 use super::{Exit, catalogue};
-use earnest_eval::report::wrap;
+use earnest_report::wrap;
 
 #[derive(Debug, Args)]
 pub struct SuitesArgs {

@@ -2,9 +2,8 @@
 use std::time::Instant;
 
 use earnest_engine::Statistics;
-use earnest_eval::report::with_commas;
-use earnest_eval::run::store::RunProgress;
-use earnest_eval::run::{Budgets, Sample};
+use earnest_results::store::RunProgress;
+use earnest_results::{Budgets, Sample, with_commas};
 use earnest_stats::{Z95, wilson};
 
 /// Seconds of generation after which its speed says when the first answer may be there.

@@ -13,8 +13,8 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::sandbox_args::ConfinementArgs;
 use super::values::Prompts;
-use earnest_eval::report::wrap;
-use earnest_eval::suites::LocalHost;
+use earnest_report::wrap;
+use earnest_results::suites::LocalHost;
 use earnest_tasks::suite::registry::{OptionValues, find};
 use earnest_tasks::suite::task::{Check, Covariate, check, example, is_name};
 

@@ -1,7 +1,7 @@
 //! Types and parsers of option values.
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use earnest_eval::report::wrap;
+use earnest_report::wrap;
 
 pub use earnest_eval::prompt::Prompts;
 pub use earnest_models::memory::ByteSize;

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 
 use earnest_answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind};
-use earnest_eval::run::SandboxRunner;
+use earnest_results::SandboxRunner;
 use earnest_sandbox::{Pool, Settings};
 use earnest_tasks::suite::gsm_symbolic::answer::{Label, code, text as study};
 use serde_json::{Map, Value};

@@ -298,7 +298,7 @@ fn folders_of_an_earlier_version_are_taken_over_and_continued() {
     let run = only_run(folder.path());
     let rows = timeless(folder.path(), &run);
     let mut manifest = run.manifest.clone();
-    manifest.status = earnest_eval::run::Status::Interrupted;
+    manifest.status = earnest_results::Status::Interrupted;
     let results = folder.path().join("earnest-results");
     std::fs::remove_dir_all(&results).unwrap();
     // The last line is torn, as after a kill; the rows are not in the plan's order.

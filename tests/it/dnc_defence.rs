@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use earnest_eval::suites;
 use earnest_papers::dnc::defence::{DefenceExperiment, DefenceResults, DefenceTables, letter};
+use earnest_results::suites;
 use earnest_tasks::suite::Answered;
 use earnest_tasks::suite::registry::{Channel, Mode, OptionValues};
 use serde_json::{Value, json};

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use earnest_eval::run::store::{Filter, Store};
-use earnest_eval::run::{Sample, Status};
+use earnest_results::store::{Filter, Store};
+use earnest_results::{Sample, Status};
 
 use serde_json::json;
 
@@ -325,7 +325,8 @@ fn a_killed_run_continues() {
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!(samples(&results), expected);
     let asked = proxy.seen.load(Ordering::SeqCst) - asked_before;
-    assert!(asked <= expected.len() - some, "{asked} asked again, {some} were there");
+    // One request may have been on its way when the process died, and be counted late.
+    assert!(asked <= expected.len() - some + 1, "{asked} asked again, {some} were there");
     let run = &Store::open(&results).unwrap().runs().unwrap()[0];
     assert_eq!((run.manifest.sessions, run.manifest.status), (2, Status::Finished));
     // Another endpoint, or another name there, is another run.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use earnest_eval::run::Status;
-use earnest_eval::run::store::Store;
+use earnest_results::Status;
+use earnest_results::store::Store;
 use serde_json::Value;
 
 fn checkpoint(name: &str) -> String {

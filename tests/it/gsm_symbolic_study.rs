@@ -122,7 +122,7 @@ fn simulated_answers_fill_every_table_and_figure() {
 /// A minute by itself: as many mixed models as the paper has, for the screen must hold them all.
 #[test]
 fn the_summary_of_all_models_and_prompts_is_a_screen() {
-    let models = earnest_tasks::suite::gsm_symbolic::published::odds_ratios(Prompt::Gsm).iter();
+    let models = earnest_papers::gsm_symbolic::published::odds_ratios(Prompt::Gsm).iter();
     let names: Vec<&str> = models.map(|row| row.model.as_str()).collect();
     let mut evaluations = Vec::new();
     for (place, name) in names.iter().enumerate() {

@@ -3,11 +3,11 @@
 //!
 //! Printed values are rounded to three decimals, or `< 0.001`, so every raw value is an interval; Holm's adjustment is
 //! monotone in each raw value, so every adjusted value is one too, and the printed one must meet it.
-use earnest_stats::holm;
-use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::{
+use earnest_papers::gsm_symbolic::published::{
     NumberEffectRow, Printed, number_effects, residual_effects, variant_effects,
 };
+use earnest_stats::holm;
+use earnest_tasks::suite::gsm_symbolic::Prompt;
 
 type Cell = (Printed, Printed);
 

@@ -8,8 +8,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::program::*;
-use earnest_eval::report::with_commas;
-use earnest_eval::run::store::Store;
+use earnest_results::store::Store;
+use earnest_results::with_commas;
 
 #[cfg(target_os = "linux")]
 #[test]

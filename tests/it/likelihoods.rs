@@ -8,12 +8,13 @@ use earnest_engine::endpoint::{Address, Api};
 use earnest_engine::{Engine, FinishReason, Input, Logprobs, Request, RequestId, Sampling, Statistics};
 use earnest_eval::evaluate::{EvaluationSettings, ModelSession};
 use earnest_eval::model::{Device, EndpointSource, LocatedModel, ModelSource};
-use earnest_eval::prompt::{ModeRequest, PromptSource, Prompter};
-use earnest_eval::run::store::{Filter, Store};
-use earnest_eval::run::{Ended, FailureKind, Generation, Plan, Runner, Sample, Stored, score_completions};
+use earnest_eval::prompt::{PromptSource, Prompter};
+use earnest_eval::run::Runner;
 use earnest_eval::{EvalError, prompt};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_models::hub::HubSettings;
+use earnest_results::store::{Filter, Store};
+use earnest_results::{Ended, FailureKind, Generation, ModeRequest, Plan, Sample, Stored, score_completions};
 use earnest_tasks::suite::{ContinuationScore, Item, Likelihoods, Segments, Suite};
 
 use crate::endpoint::unknown_server;

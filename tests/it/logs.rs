@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::program::{code, document, golden, only_run, run_in, stderr, stdout, store};
-use earnest_eval::run::store::Filter;
+use earnest_results::store::Filter;
 use earnest_tasks::suite::log::value;
 
 fn logs(tool: &str) -> PathBuf {

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use earnest_eval::run::store::Store;
 use earnest_models::hub::Registry;
+use earnest_results::store::Store;
 use serde_json::Value;
 
 use crate::fake_hub::{FakeHub, Faults, HubFile, git_sha1, sha256};

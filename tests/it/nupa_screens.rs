@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use earnest_eval::run::store::{Filter, Store};
 use earnest_papers::nupa::{EvaluatedRun, ReferenceRow, compare, plan, render, render_plan};
+use earnest_results::store::{Filter, Store};
 use earnest_tasks::suite::nupa::{Adapter, Lengths, NupaOptions, NupaSuite};
 use earnest_tasks::suite::{Item, Suite};
 use insta::{Settings, assert_snapshot};

@@ -1,4 +1,5 @@
 //! Comparisons with the papers without stored runs: published tables and figures, plans, counts and names.
+use earnest_papers::gsm_symbolic::published::{Printed, code_errors, models, residual_effects};
 use earnest_papers::gsm_symbolic::{
     Assumptions, Cell, ErrorClass, Evaluation, NumberDistribution, Observation, PromptSize, ResultRow, Study, analyse,
     paper_name, paper_order,
@@ -6,7 +7,6 @@ use earnest_papers::gsm_symbolic::{
 use earnest_papers::nupa::{Rate, ReferenceRow, Section3, TokenCounter, section_3};
 use earnest_papers::{Plan, PlanRow, Published, arithmetic_bench, difference, gsm_symbolic, model_key, nupa};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::{Printed, code_errors, models, residual_effects};
 use earnest_tasks::suite::nupa::Adapter;
 use earnest_tasks::suite::{FailureClass, Item};
 use earnest_train::experiment::{ExperimentResults, NumberStyle};

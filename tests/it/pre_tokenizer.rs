@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use candle_core::quantized::GgmlDType;
 use candle_core::quantized::gguf_file::Value;
-use earnest_eval::run::store::Store;
+use earnest_results::store::Store;
 
 use crate::checkpoint_gguf::add_merged;
 use crate::gguf_files::convert;

@@ -10,11 +10,11 @@ use crate::program::{code, document, earnest, run_in, stderr, stdout, store, tin
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, Questions};
 use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource};
-use earnest_eval::profile::{differences, page, profile, text};
-use earnest_eval::run::store::{Filter, RunRecord, Store};
-use earnest_eval::run::{Plan, Reporter, RunEvent, Status};
-use earnest_eval::runs::verify;
 use earnest_models::hub::HubSettings;
+use earnest_report::profile::{differences, page, profile, text};
+use earnest_results::runs::verify;
+use earnest_results::store::{Filter, RunRecord, Store};
+use earnest_results::{Plan, Reporter, RunEvent, Status};
 use earnest_tasks::anatomy::ErrorClass;
 use earnest_tasks::suite::profile::{
     PAIRS, ProfileOptions, ProfileSuite, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::program::*;
-use earnest_eval::run::store::FILE_NAME;
+use earnest_results::store::FILE_NAME;
 use serde_json::{Value, json};
 
 /// Answers of a chat model to 744 + 543: thinking before the right one, the right one, and a wrong one.

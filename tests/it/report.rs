@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use earnest_answer::{CodeOutcome, CodeRunner, Program};
 use earnest_engine::{FinishReason, Timings};
-use earnest_eval::report::page::{Chapter, ReportRun, comparisons, figures};
-use earnest_eval::run::{Generated, SAMPLE_FORMAT, Sample};
 use earnest_papers::gsm_symbolic::chapters;
+use earnest_report::page::{Chapter, ReportRun, comparisons, figures};
+use earnest_results::{Generated, SAMPLE_FORMAT, Sample};
 use earnest_tasks::suite::arithmetic_bench::Task;
 use earnest_tasks::suite::gsm_symbolic::{GsmSymbolic, Options, Prompt, Source};
 use earnest_tasks::suite::registry::{OptionError, Programs};
@@ -68,7 +68,7 @@ fn browse(file: &Path, name: &str) {
 
 /// The page of runs with their differences.
 fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
-    earnest_eval::report::page::page(runs, &comparisons(runs), chapters)
+    earnest_report::page::page(runs, &comparisons(runs), chapters)
 }
 
 /// Folder for the browser's screenshots of a page, if requested.
@@ -204,7 +204,7 @@ fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
     });
     let samples: Vec<Sample> = samples.collect();
     let mut manifest = synthetic::manifest(name, name, &suite);
-    manifest.settings.prompt_mode = earnest_eval::prompt::Mode::Raw;
+    manifest.settings.prompt_mode = earnest_results::Mode::Raw;
     ReportRun::new(name, manifest, &suite, samples)
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::program::*;
-use earnest_eval::run::store::{FILE_NAME, Store};
+use earnest_results::store::{FILE_NAME, Store};
 use serde_json::Value;
 
 /// Options of a small run.
@@ -237,7 +237,7 @@ fn a_merge_that_is_repeated_changes_nothing() {
         stdout(&output) + &stderr(&output)
     };
     let runs = |results: &str| {
-        let store = earnest_eval::run::store::Store::open(&at.join(results)).unwrap();
+        let store = earnest_results::store::Store::open(&at.join(results)).unwrap();
         let runs = store.runs().unwrap();
         runs.iter().map(|run| (run.manifest.run.clone(), store.count(run).unwrap())).collect::<Vec<_>>()
     };
@@ -291,7 +291,7 @@ fn a_run_is_repeated_into_another_folder() {
         assert_eq!(code(&output), 0, "{from}: {}", stderr(&output));
     }
     let rows = |results: &str| {
-        let store = earnest_eval::run::store::Store::open(&at.join(results)).unwrap();
+        let store = earnest_results::store::Store::open(&at.join(results)).unwrap();
         store.runs().unwrap().iter().map(|run| store.count(run).unwrap()).collect::<Vec<_>>()
     };
     assert_eq!((rows("earnest-results"), rows("new"), rows("newer")), (vec![32], vec![32, 32], vec![32]));

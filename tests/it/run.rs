@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Fate, Letters, Scripted, Sums, manifest};
 use earnest_engine::{FinishReason, Sampling};
-use earnest_eval::prompt::{ModeRequest, Prompter};
-use earnest_eval::run::store::{Filter, Store};
-use earnest_eval::run::{
-    Ended, FailureKind, Generation, Plan, Reporter, RunError, RunEvent, Runner, Sample, Shard, write_jsonl,
+use earnest_eval::prompt::Prompter;
+use earnest_eval::run::Runner;
+use earnest_results::store::{Filter, Store};
+use earnest_results::{
+    Ended, FailureKind, Generation, ModeRequest, Plan, Reporter, RunError, RunEvent, Sample, Shard, write_jsonl,
 };
 use earnest_tasks::suite::{Answered, Item, Score, Scored, Suite, Summary};
 

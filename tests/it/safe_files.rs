@@ -3,7 +3,7 @@ use std::path::Path;
 use std::process::Output;
 
 use crate::program::*;
-use earnest_eval::run::store::FILE_NAME;
+use earnest_results::store::FILE_NAME;
 
 const SMALL: [&str; 7] = ["--lengths", "1..2", "--per-length", "1", "--max-tokens", "6", "--quiet"];
 

@@ -3,8 +3,8 @@ use std::path::Path;
 
 use crate::program::*;
 use crate::support::sums::{Sums, manifest};
-use earnest_eval::run::store::{FILE_NAME, SCHEMA_VERSION, Store};
-use earnest_eval::run::{Plan, RunSettings, Status};
+use earnest_results::store::{FILE_NAME, SCHEMA_VERSION, Store};
+use earnest_results::{Plan, RunSettings, Status};
 use earnest_tasks::suite::arithmetic_bench::QUESTIONS_VERSION;
 use serde_json::{Value, json};
 

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use crate::support::sums::{Sums, manifest};
 use earnest_engine::{FinishReason, Timings};
-use earnest_eval::report::Document;
-use earnest_eval::run::store::{FILE_NAME, Filter, RunRecord, SCHEMA_VERSION, Store};
-use earnest_eval::run::{
-    FailureKind, Generated, Plan, RunError, SAMPLE_FORMAT, Sample, SampleFailure, score_completion,
+use earnest_results::store::{FILE_NAME, Filter, RunRecord, SCHEMA_VERSION, Store};
+use earnest_results::{
+    Document, FailureKind, Generated, Plan, RunError, SAMPLE_FORMAT, Sample, SampleFailure, score_completion,
 };
 use earnest_tasks::suite::{Evidence, FailureClass, Score};
 
@@ -138,7 +137,7 @@ fn sums_equal_those_of_the_rows() {
     let (store, run) = filled(results.path(), "run");
     let found = store.aggregate(&run).unwrap();
     let samples: Vec<Sample> = (0..40).map(sample).collect();
-    let mut totals = earnest_eval::run::Totals { planned: 40, ..Default::default() };
+    let mut totals = earnest_results::Totals { planned: 40, ..Default::default() };
     samples.iter().for_each(|sample| totals.add(sample));
     assert_eq!(found.totals, totals);
     let scored: Vec<_> = samples.iter().filter_map(|s| Some((s, s.score.as_ref()?))).collect();
@@ -406,7 +405,7 @@ fn rows_that_do_not_belong_are_found() {
     drop(writer);
     assert_eq!(store.examine(&run, Some(&suite())).unwrap(), Vec::<String>::new());
     let mut edited = run.clone();
-    edited.manifest.status = earnest_eval::run::Status::Finished;
+    edited.manifest.status = earnest_results::Status::Finished;
     edited.manifest.settings.samples = 2;
     let faults = store.examine(&edited, Some(&suite())).unwrap();
     assert!(faults.iter().any(|fault| fault.contains("edited")), "{faults:?}");
@@ -424,7 +423,7 @@ fn rows_that_do_not_belong_are_found() {
 
 #[test]
 fn a_document_from_the_file_equals_that_of_the_rows() {
-    for shard in [None, Some(earnest_eval::run::Shard { part: 2, of: 3 })] {
+    for shard in [None, Some(earnest_results::Shard { part: 2, of: 3 })] {
         let results = tempfile::tempdir().unwrap();
         let plan = Plan { limit: Some(36), samples: 1, shard };
         let store = Store::create(results.path()).unwrap();

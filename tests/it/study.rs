@@ -3,8 +3,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use earnest_eval::run::Status;
-use earnest_eval::run::store::Store;
+use earnest_results::Status;
+use earnest_results::store::Store;
 use serde_json::Value;
 
 use crate::program::{code, copy_of_tiny, document, earnest, edit_json, run_in, stderr, stdout, store};

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::program::{code, document, earnest, run_in, stderr, stdout};
 use earnest_eval::EvalError;
-use earnest_eval::compare::{CompareSettings, compare_runs};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, RunChoice};
 use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource};
-use earnest_eval::run::store::{FILE_NAME, Filter, RunRecord, Store};
-use earnest_eval::run::{Plan, Reason, Reporter, RunEvent, Shard, Status};
-use earnest_eval::runs::verify;
 use earnest_models::hub::HubSettings;
+use earnest_report::compare::compare_runs;
+use earnest_results::runs::verify;
+use earnest_results::scores::CompareSettings;
+use earnest_results::store::{FILE_NAME, Filter, RunRecord, Store};
+use earnest_results::{Plan, Reason, Reporter, RunEvent, Shard, Status};
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
 const SAMPLES: u32 = 2;

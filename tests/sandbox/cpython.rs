@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use earnest_eval::run::SandboxRunner;
+use earnest_results::SandboxRunner;
 use earnest_sandbox::{Number, Outcome, Pool, Settings};
 use serde_json::Value;
 

@@ -4,10 +4,10 @@
 
 use earnest_eval::evaluate::{EvaluationSettings, evaluate};
 use earnest_eval::model::{BUILT_IN, Device, LocatedModel, ModelSource};
-use earnest_eval::run::Plan;
-use earnest_eval::run::store::Filter;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_models::hub::HubSettings;
+use earnest_results::Plan;
+use earnest_results::store::Filter;
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

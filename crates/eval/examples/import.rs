@@ -5,8 +5,7 @@
 //! COMPLETIONS has JSON lines such as `{"item": "arithmetic-bench/1/add/001/000", "completion": "7"}`.
 
 use earnest_eval::import::{ImportSettings, import};
-use earnest_eval::prompt::ModeRequest;
-use earnest_eval::results;
+use earnest_results::{ModeRequest, folder};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let imported = import(&settings, &mut ())?;
     println!("{}: {} of {} samples", imported.run.manifest.run, imported.recorded, imported.planned);
-    for row in results::document(&imported.store, &imported.run)?.summary.rows {
+    for row in folder::document(&imported.store, &imported.run)?.summary.rows {
         if let Some((name, value)) = row.values.first() {
             println!("{}: {name} {:.3} of {} samples", row.name, value.estimate, row.n);
         }

@@ -2,27 +2,14 @@
 use std::io;
 use std::path::PathBuf;
 
+use earnest_logs::LogError;
 use earnest_models::hub::HubError;
-use earnest_rows::FileError;
+use earnest_rows::{FileError, Problem};
 use earnest_tasks::suite::TooManySamples;
 use earnest_tasks::suite::registry::OptionError;
 
 use crate::prompt::PromptError;
-use crate::report::ReportError;
-use crate::run::RunError;
-
-/// A problem in one sentence, with an optional next step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    pub message: String,
-    pub hint: Option<String>,
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
+use earnest_results::{ResultsError, RowsError, RunError};
 
 /// Failure of an evaluation.
 #[derive(Debug, thiserror::Error)]
@@ -51,9 +38,9 @@ pub enum EvalError {
     /// Invalid options of a suite, or missing data.
     #[error(transparent)]
     Suite(#[from] OptionError),
-    /// A report that could not be made.
+    /// Rows that could not be handed on.
     #[error(transparent)]
-    Report(#[from] ReportError),
+    Rows(#[from] RowsError),
     /// The settings differ from those of the run to resume.
     #[error("{run} cannot be continued, because its settings have changed: {}", differences.join(", "))]
     SettingsChanged { run: String, differences: Vec<String> },
@@ -67,15 +54,9 @@ pub enum EvalError {
     /// The user stopped the session.
     #[error("interrupted: {settled} of {planned} samples are in {}", store.display())]
     Interrupted { run: String, settled: usize, planned: usize, store: PathBuf },
-    /// An input file that cannot be read.
-    #[error("cannot read {name}: {source}")]
-    Input { name: String, source: io::Error },
-    /// A line of an input file that cannot be used.
-    #[error("{} line {line}: {problem}", path.display())]
-    Line { path: PathBuf, line: usize, problem: Problem },
-    /// A log of another tool that cannot be used, or a place in it: a sample, an entry, a column.
-    #[error("{}{}: {problem}", path.display(), place.as_ref().map_or_else(String::new, |place| format!(", {place}")))]
-    Log { path: PathBuf, place: Option<String>, problem: Problem },
+    /// An input file that cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Sharded runs that could not be joined, because parts are missing or unfinished.
     #[error("{} not joined, because parts are missing", if *runs == 1 { "1 run is".to_owned() } else { format!("{runs} runs are") })]
     PartsMissing { runs: usize },
@@ -84,11 +65,27 @@ pub enum EvalError {
     TooManyFailures { run: String, failed: usize, planned: usize },
 }
 
-impl From<FileError> for EvalError {
-    fn from(error: FileError) -> Self {
+impl From<ResultsError> for EvalError {
+    fn from(error: ResultsError) -> Self {
         match error {
-            FileError::Input { path, source } => EvalError::input(path.display(), source),
-            FileError::Unread { path, message, help } => EvalError::log(path, message).hint(help),
+            ResultsError::Setting(problem) => EvalError::Setting(problem),
+            ResultsError::Results(problem) => EvalError::Results(problem),
+            ResultsError::Run(error) => EvalError::Run(error),
+            ResultsError::Suite(error) => EvalError::Suite(error),
+            ResultsError::Rows(error) => EvalError::Rows(error),
+            ResultsError::File(error) => EvalError::File(error),
+        }
+    }
+}
+
+impl From<LogError> for EvalError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Setting(problem) => EvalError::Setting(problem),
+            LogError::File(error) => EvalError::File(error),
+            LogError::Results(error) => error.into(),
+            LogError::Thread { work, source } => EvalError::thread(work, source),
+            LogError::Gone => EvalError::results(error.to_string()),
         }
     }
 }
@@ -102,22 +99,22 @@ impl From<TooManySamples> for EvalError {
 impl EvalError {
     /// Returns the error of an invalid setting.
     pub fn setting(message: impl Into<String>) -> Self {
-        EvalError::Setting(Problem { message: message.into(), hint: None })
+        EvalError::Setting(Problem::new(message))
     }
 
     /// Returns the error of an unusable checkpoint.
     pub fn model(message: impl Into<String>) -> Self {
-        EvalError::Model(Problem { message: message.into(), hint: None })
+        EvalError::Model(Problem::new(message))
     }
 
     /// Returns the error of an engine that did not start or cannot be reached.
     pub fn engine(message: impl Into<String>) -> Self {
-        EvalError::Engine(Problem { message: message.into(), hint: None })
+        EvalError::Engine(Problem::new(message))
     }
 
     /// Returns the error of results that could not be read or written.
     pub fn results(message: impl Into<String>) -> Self {
-        EvalError::Results(Problem { message: message.into(), hint: None })
+        EvalError::Results(Problem::new(message))
     }
 
     /// The error of a thread that the system did not start, for want of memory or of processes.
@@ -128,38 +125,24 @@ impl EvalError {
 
     /// An input file that cannot be read.
     pub fn input(name: impl std::fmt::Display, source: io::Error) -> Self {
-        EvalError::Input { name: name.to_string(), source }
+        FileError::input(name, source).into()
     }
 
     /// A line of an input file that cannot be used.
     pub fn line(path: impl Into<PathBuf>, line: usize, reason: impl std::fmt::Display) -> Self {
-        EvalError::Line { path: path.into(), line, problem: Problem { message: reason.to_string(), hint: None } }
-    }
-
-    /// A log that cannot be used.
-    pub fn log(path: impl Into<PathBuf>, reason: impl std::fmt::Display) -> Self {
-        let problem = Problem { message: reason.to_string(), hint: None };
-        EvalError::Log { path: path.into(), place: None, problem }
-    }
-
-    /// A place of a log that cannot be used.
-    pub fn log_place(path: impl Into<PathBuf>, place: impl std::fmt::Display, reason: impl std::fmt::Display) -> Self {
-        let problem = Problem { message: reason.to_string(), hint: None };
-        EvalError::Log { path: path.into(), place: Some(place.to_string()), problem }
+        FileError::line(path, line, reason).into()
     }
 
     /// Adds a next step to a [`Problem`]; other errors have their own.
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        if let EvalError::Setting(problem)
-        | EvalError::Model(problem)
-        | EvalError::Engine(problem)
-        | EvalError::Results(problem)
-        | EvalError::Line { problem, .. }
-        | EvalError::Log { problem, .. } = &mut self
-        {
-            problem.hint = Some(hint.into());
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        match self {
+            EvalError::Setting(problem) => EvalError::Setting(problem.hint(hint)),
+            EvalError::Model(problem) => EvalError::Model(problem.hint(hint)),
+            EvalError::Engine(problem) => EvalError::Engine(problem.hint(hint)),
+            EvalError::Results(problem) => EvalError::Results(problem.hint(hint)),
+            EvalError::File(error) => EvalError::File(error.hint(hint)),
+            other => other,
         }
-        self
     }
 
     /// The next step, if there is one.
@@ -168,10 +151,8 @@ impl EvalError {
             EvalError::Setting(problem)
             | EvalError::Model(problem)
             | EvalError::Engine(problem)
-            | EvalError::Results(problem)
-            | EvalError::Line { problem, .. }
-            | EvalError::Log { problem, .. } => problem.hint.clone(),
-            EvalError::Input { .. } => None,
+            | EvalError::Results(problem) => problem.hint.clone(),
+            EvalError::File(error) => error.help(),
             EvalError::PartsMissing { .. } => {
                 Some("finish the parts (`earnest resume`) or name the folders that have them".to_owned())
             }
@@ -179,7 +160,7 @@ impl EvalError {
             EvalError::Prompt(error) => Some(error.help().to_owned()),
             EvalError::Run(error) => error.help(),
             EvalError::Suite(error) => error.help.clone(),
-            EvalError::Report(error) => error.help(),
+            EvalError::Rows(error) => error.help(),
             EvalError::SettingsChanged { run, .. } => {
                 Some(format!("`earnest run --from {run}` starts a new run with the current settings"))
             }

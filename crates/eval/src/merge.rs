@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::EvalError;
 
-use crate::results;
-use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
-use crate::run::{Manifest, Reporter, RunError, RunEvent, Sample, Status};
-use crate::suites::{self, start_programs};
+use earnest_results::store::{BULK_ROWS, Filter, RunRecord, Store};
+use earnest_results::suites::start_programs;
+use earnest_results::{Manifest, Reporter, RunError, RunEvent, Sample, Status, folder, suites};
 
 /// Number of differing samples that an error names.
 const SHOWN: usize = 3;
@@ -67,7 +66,7 @@ impl Reporter for StoreEvents<'_, '_> {
 /// [`EvalError::PartsMissing`] if a run could not be joined; every other run is joined then. Other errors end the merge at once;
 /// nothing is copied from a run that is damaged or contradicts the rows that are here.
 pub fn merge(settings: &MergeSettings, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
-    let store = results::create(&settings.results, &mut StoreEvents(on_event))?;
+    let store = folder::create(&settings.results, &mut StoreEvents(on_event))?;
     for folder in &settings.folders {
         copy_folder(folder, &store, on_event)?;
     }
@@ -96,7 +95,7 @@ pub fn merge(settings: &MergeSettings, on_event: &mut OnMerge<'_>) -> Result<(),
 /// # Errors
 /// [`EvalError::PartsMissing`] if a part is missing or unfinished.
 pub fn join_run(folder: &Path, settings_sha256: &str, of: usize, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
-    let store = results::create(folder, &mut StoreEvents(on_event))?;
+    let store = folder::create(folder, &mut StoreEvents(on_event))?;
     let is_part = |run: &RunRecord| run.manifest.shard.is_some_and(|shard| shard.of == of);
     let parts: Vec<RunRecord> = store.with_settings(settings_sha256)?.into_iter().filter(is_part).collect();
     match !parts.is_empty() && join(&store, of, &parts, on_event)? {
@@ -113,7 +112,7 @@ fn copy_folder(folder: &Path, store: &Store, on_event: &mut OnMerge<'_>) -> Resu
             .hint("name the other folders; parts in the results folder are joined without being named"));
     }
     for run in other.runs()? {
-        let suite = results::suite(&other, &run, &mut StoreEvents(on_event))?;
+        let suite = folder::suite(&other, &run, &mut StoreEvents(on_event))?;
         if let Some(suite) = &suite {
             start_programs(suite.as_ref(), &mut StoreEvents(on_event))?;
         }
@@ -171,7 +170,7 @@ fn copy(from: &Store, run: &RunRecord, to: &Store, on_event: &mut OnMerge<'_>) -
                 Some(equal) => (to.lock(&equal.manifest.run)?, equal),
                 None if to.exactly(&manifest.run)?.is_none() => (lock, to.begin(manifest, planned)?),
                 None => {
-                    let (lock, name) = results::free_name(to, &manifest.run)?;
+                    let (lock, name) = folder::free_name(to, &manifest.run)?;
                     (lock, to.begin(&Manifest { run: name, ..manifest.clone() }, planned)?)
                 }
             }
@@ -305,9 +304,9 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], on_event: &mut OnMerge<'_
         None => chosen.iter().map(|part| part.planned.unwrap_or_default()).sum(),
     };
     // An unfinished whole run takes the parts' rows in.
-    let (_lock, target) = match results::claim(store, &base, &first.manifest.settings_sha256, None)? {
-        results::Claimed::Equal(lock, run) => (lock, *run),
-        results::Claimed::New(lock, name) => {
+    let (_lock, target) = match folder::claim(store, &base, &first.manifest.settings_sha256, None)? {
+        folder::Claimed::Equal(lock, run) => (lock, *run),
+        folder::Claimed::New(lock, name) => {
             let manifest = Manifest {
                 run: name,
                 status: Status::Running,
@@ -336,7 +335,7 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], on_event: &mut OnMerge<'_
     let manifest = Manifest { status: Status::Finished, ..target.manifest.clone() };
     store.update(target.id, &manifest, planned)?;
     if let Some(suite) = suite {
-        results::keep_document(store, &RunRecord { manifest, ..target.clone() }, suite.as_ref())?;
+        folder::keep_document(store, &RunRecord { manifest, ..target.clone() }, suite.as_ref())?;
     }
     for run in &chosen {
         store.delete(run)?;

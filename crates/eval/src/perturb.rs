@@ -13,7 +13,7 @@ use earnest_tasks::suite::dnc::{
 use earnest_tasks::suite::registry::{Row, RowSource};
 
 use crate::EvalError;
-use crate::run::{Reporter, RunEvent};
+use earnest_results::{Reporter, RunEvent};
 
 /// Largest set of questions in bytes, which is held in memory with what is made of it: 100,000 questions of 1 KiB.
 const MOST_SET: u64 = 100 << 20;

@@ -8,10 +8,11 @@ use earnest_models::hub::HubSettings;
 use earnest_tasks::suite::registry::{Channel, OptionValues};
 use earnest_tasks::suite::{Budget, Item, Suite};
 
-use crate::EvalError;
-use crate::model::{self, LocatedModel};
-use crate::prompt::{Mode, ModeRequest, Prompter, WithThinking};
-use crate::suites::configure;
+use crate::model::LocatedModel;
+use crate::prompt::{Prompter, WithThinking};
+use crate::{EvalError, model};
+use earnest_results::suites::configure;
+use earnest_results::{Mode, ModeRequest};
 
 /// Settings of a preview.
 #[derive(Debug, Clone)]

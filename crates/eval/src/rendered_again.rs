@@ -1,13 +1,14 @@
 //! Prompts and their tokens, rendered again from the run's own checkpoint.
+use earnest_results::{Manifest, Mode, Origin, Sample};
 use std::path::Path;
 
 use earnest_models::checkpoint::Checkpoint;
 use earnest_models::hub::HubSettings;
 use earnest_tasks::suite::Item;
 
-use crate::model::{self, LocatedModel};
-use crate::prompt::{Mode, Prompter, Rendered, WithThinking};
-use crate::run::{Manifest, Sample};
+use crate::model;
+use crate::model::LocatedModel;
+use crate::prompt::{Prompter, Rendered, WithThinking};
 
 /// A token: its id, and the text that it completes, control tokens included. Bytes of a character are shown with its last token.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -37,7 +38,7 @@ pub fn tokens(manifest: &Manifest, item: &Item, sample: &Sample) -> Option<Sampl
 }
 
 /// Checkpoint of a run of an earlier version, for its prompts.
-pub(crate) struct PromptRenderer {
+pub struct PromptRenderer {
     checkpoint: Checkpoint,
     enable_thinking: Option<bool>,
     mode: Mode,
@@ -45,9 +46,9 @@ pub(crate) struct PromptRenderer {
 
 impl PromptRenderer {
     /// Opens the run's checkpoint without weights; none for endpoints, imported runs and checkpoints that are gone.
-    pub(crate) fn open(manifest: &Manifest) -> Option<Self> {
+    pub fn open(manifest: &Manifest) -> Option<Self> {
         let settings = &manifest.settings;
-        if settings.endpoint.is_some() || settings.imported() {
+        if settings.endpoint.is_some() || settings.origin() != Origin::Evaluated {
             return None;
         }
         let allow_config = manifest.model.allowed_config.clone();
@@ -58,12 +59,12 @@ impl PromptRenderer {
     }
 
     /// Returns the prompt of a sample; none unless its ids have the digest of the row, so that it is the one that was asked.
-    pub(crate) fn prompt(&self, item: &Item, sample: &Sample) -> Option<String> {
+    pub fn prompt(&self, item: &Item, sample: &Sample) -> Option<String> {
         self.rendered(item, sample).map(|rendered| rendered.text)
     }
 
     /// Returns the bytes of the tokens of a sample's prompt, as [`PromptRenderer::prompt`]; control tokens have none.
-    pub(crate) fn prompt_tokens(&self, item: &Item, sample: &Sample) -> Option<Vec<Vec<u8>>> {
+    pub fn prompt_tokens(&self, item: &Item, sample: &Sample) -> Option<Vec<Vec<u8>>> {
         let rendered = self.rendered(item, sample)?;
         let tokenizer = &self.checkpoint.tokenizer;
         Some(rendered.ids.iter().map(|&id| tokenizer.token_bytes(id).to_vec()).collect())

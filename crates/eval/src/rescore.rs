@@ -1,4 +1,7 @@
 //! Scoring of stored completions by today's rules.
+use earnest_results::{
+    Manifest, Origin, Reporter, RunSettings, SIDE_BY_SIDE, Sample, Stored, folder, no_texts, score_completions, suites,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -9,13 +12,9 @@ use earnest_tasks::suite::registry::{ProgramsRecord, check_profile};
 use earnest_tasks::suite::{FINAL, Score, Suite};
 
 use crate::EvalError;
-use crate::outcomes::are_made_of_outcomes;
+use earnest_results::outcomes::are_made_of_outcomes;
 
-use crate::results;
-use crate::run::store::{BULK_ROWS, Filter, RunRecord, Store};
-use crate::run::{Manifest, Reporter, RunSettings, SIDE_BY_SIDE, Sample, Stored, score_completions};
-use crate::samples::no_texts;
-use crate::suites;
+use earnest_results::store::{BULK_ROWS, Filter, RunRecord, Store};
 
 /// Settings of a rescoring.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,19 +99,19 @@ pub struct Flip {
 /// # Errors
 /// If the run is of an outcome file and so has no completions, if its suite cannot be built, lacks the profile, or no longer asks an item of the run.
 pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Result<Rescored, EvalError> {
-    let store = results::open(&settings.results, reporter)?;
+    let store = folder::open(&settings.results, reporter)?;
     let run = store.run(&settings.run)?;
     if are_made_of_outcomes(store.results()) {
-        return Err(no_texts(&run.manifest.run, "there is nothing to score again"));
+        return Err(no_texts(&run.manifest.run, "there is nothing to score again").into());
     }
     store.check_seal(&run)?;
-    let suite_then = results::suite_of(&store, &run)?;
+    let suite_then = folder::suite_of(&store, &run)?;
     let run_settings = with_profile(&run.manifest.settings, suite_then.as_ref(), settings.profile.as_deref())?;
     let primary = suite_then.primary().join(" and ");
     let suite = match settings.profile {
         Some(_) => {
             let manifest = Manifest { settings: run_settings.clone(), ..run.manifest.clone() };
-            results::suite_of(&store, &RunRecord { manifest, ..run.clone() })?
+            folder::suite_of(&store, &RunRecord { manifest, ..run.clone() })?
         }
         None => suite_then,
     };
@@ -129,7 +128,8 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
         rescored.add(before, &after, settings.flips);
         Ok(())
     })?;
-    if run.manifest.settings.is_log() && settings.profile.as_deref() == Some(FINAL) && rescored.read == 0 {
+    if run.manifest.settings.origin() == Origin::Log && settings.profile.as_deref() == Some(FINAL) && rescored.read == 0
+    {
         let message = format!(
             "no completion of {} can be read: there is none, they are log-likelihoods, or they have no expected answer",
             run.manifest.run
@@ -207,7 +207,7 @@ fn is_changed(old: &Score, new: &Score, same_rule: bool) -> bool {
 fn with_profile(settings: &RunSettings, suite: &dyn Suite, name: Option<&str>) -> Result<RunSettings, EvalError> {
     let mut settings = settings.clone();
     let Some(name) = name else { return Ok(settings) };
-    let name = match settings.is_log() {
+    let name = match settings.origin() == Origin::Log {
         true => scorer(name, &suite.profiles()).unwrap_or(name),
         false => name,
     };
@@ -233,7 +233,7 @@ fn each_rescored(
     mut each: impl FnMut(&Sample, usize, Sample) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
     let manifest = &run.manifest;
-    let (of_log, primary) = (manifest.settings.is_log(), suite.primary().into_iter().next());
+    let (of_log, primary) = (manifest.settings.origin() == Origin::Log, suite.primary().into_iter().next());
     let mut plan = manifest.plan().walk(suite);
     let mut samples = store.samples(run, Filter::default()).placed();
     loop {
@@ -294,7 +294,7 @@ fn save(
     settings.suite_version = suite.version().to_owned();
     settings.earnest = env!("CARGO_PKG_VERSION").to_owned();
     let base = format!("{}-scored", run.manifest.run);
-    let (_lock, name) = results::free_name(store, &base)?;
+    let (_lock, name) = folder::free_name(store, &base)?;
     let settings_sha256 = settings.sha256();
     let manifest = Manifest { run: name.clone(), settings, settings_sha256, sandbox, ..run.manifest.clone() };
     let planned = manifest.plan().len(suite);
@@ -306,7 +306,7 @@ fn save(
     let mut writer = store.writer(&target).batches_of(BULK_ROWS);
     each_rescored(store, run, suite, |_, place, after| Ok(writer.push(place, Sample { run: name.clone(), ..after })?))?;
     writer.write()?;
-    results::keep_document(store, &target, suite)?;
+    folder::keep_document(store, &target, suite)?;
     Ok(name)
 }
 

@@ -1,83 +1,11 @@
 //! Selection of stored samples, with the questions they answer.
-use earnest_tasks::suite::{Item, Suite, registry};
+use earnest_tasks::suite::{Item, Suite};
 
+use crate::EvalError;
 use crate::rendered_again::PromptRenderer;
 pub use crate::rendered_again::{SampleTokens, Token, tokens};
-use crate::run::store::{Filter, Named, RunRecord, Store, StoredQuestion};
-use crate::run::{RunError, Sample};
-use crate::{EvalError, suites};
-
-/// Number of names that an error lists.
-const SHOWN: usize = 12;
-
-/// Returns the filter with the task's full name. A task, item, reason or rule that no sample of the run has is an error, because a
-/// typing error would select nothing without a word; so is a condition on texts if the samples have none.
-pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Filter, EvalError> {
-    let name = &run.manifest.run;
-    let suite = &run.manifest.settings.suite;
-    let full_name = |task: &String| -> Result<String, RunError> {
-        if store.has(run, Named::Task, task)? {
-            return Ok(task.clone());
-        }
-        let full = registry::find(suite).and_then(|suite| suite.task(task).ok());
-        Ok(full.unwrap_or_else(|| task.clone()))
-    };
-    let task = filter.task.as_ref().map(full_name).transpose()?;
-    let named = [
-        (Named::Task, "task", task.as_ref()),
-        (Named::Item, "item", filter.item.as_ref()),
-        (Named::Reason, "reason", filter.reason.as_ref()),
-    ];
-    for (column, word, value) in named {
-        let Some(value) = value else { continue };
-        if store.has(run, column, value)? {
-            continue;
-        }
-        let hint = match column {
-            Named::Item => "`earnest samples` shows the ids".to_owned(),
-            _ => {
-                let mut all = store.all(run, column)?;
-                if column == Named::Task {
-                    all = all.iter().map(|task| registry::task_label(task).into_owned()).collect();
-                }
-                let more = if all.len() > SHOWN { format!(", and {} more", all.len() - SHOWN) } else { String::new() };
-                match all.is_empty() {
-                    true => format!("no sample of it has a {word}"),
-                    false => format!("it has {}{more}", all[..all.len().min(SHOWN)].join(", ")),
-                }
-            }
-        };
-        return Err(EvalError::setting(format!("no sample of {name} has the {word} {value}")).hint(hint));
-    }
-    for rule in filter.disagree.iter().flatten() {
-        if !store.has_rule(run, rule)? {
-            let rules = store.rules(run)?;
-            let hint = match rules.is_empty() {
-                true => "no sample of it has a score".to_owned(),
-                false => format!("it has {}; `earnest score {name} --save` makes a run with today's", rules.join(", ")),
-            };
-            return Err(EvalError::setting(format!("no sample of {name} was scored by the rule {rule}")).hint(hint));
-        }
-    }
-    let needs_texts = match (filter.error, &filter.contains) {
-        (Some(_), _) => Some("classes of errors cannot be read from them"),
-        (None, Some(_)) => Some("no text can be found in them"),
-        (None, None) => None,
-    };
-    if let Some(therefore) = needs_texts
-        && !store.has_completions(run)?
-    {
-        return Err(no_texts(name, therefore));
-    }
-    Ok(Filter { task, of_log: run.manifest.settings.is_log(), ..filter })
-}
-
-/// The refusal of what needs the texts of a run that has none.
-pub(crate) fn no_texts(run: &str, therefore: &str) -> EvalError {
-    EvalError::setting(format!("the samples of {run} hold no texts, so {therefore}")).hint(
-        "rows from an outcome file have scores alone; the results folder in which the run was made has the texts too",
-    )
-}
+use earnest_results::store::{Filter, RunRecord, Store, StoredQuestion};
+use earnest_results::{Sample, suites};
 
 /// A sample and what it was asked.
 pub struct AskedSample {

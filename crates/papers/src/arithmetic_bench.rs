@@ -1,8 +1,10 @@
 //! Arithmetic-Bench: Tables 4 to 6 and Figure 1.
+use earnest_results::{Manifest, Origin, Sample, Status};
 use earnest_tasks::{agreeing, counted, the_first};
 use std::collections::BTreeMap;
 
 mod correlations;
+pub mod published;
 mod verification;
 
 use super::comparison::{
@@ -10,9 +12,8 @@ use super::comparison::{
     PublishedTable, Reading, RunUsed, difference, model_key,
 };
 use super::plan::{Plan, PlanRow};
-use earnest_eval::run::{Manifest, Sample, Status};
+use crate::arithmetic_bench::published::{CLOSED, doubt, items_per_length, tables, thinks};
 use earnest_stats::{Estimate, Stratum, Z95, stratified, wilson};
-use earnest_tasks::suite::arithmetic_bench::published::{CLOSED, doubt, items_per_length, tables, thinks};
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
 use earnest_tasks::suite::{Interval, Suite};
 
@@ -128,7 +129,7 @@ impl EvaluatedRun {
     /// Undetected errors by task; none for greedy decoding, whose samples are copies of each other.
     fn verification(&self) -> Vec<Verification> {
         let settings = &self.manifest.settings;
-        if settings.generation.sampling.temperature == 0.0 && !settings.imported() {
+        if settings.generation.sampling.temperature == 0.0 && settings.origin() == Origin::Evaluated {
             return Vec::new();
         }
         let run = &self.manifest.run;

@@ -3,7 +3,8 @@ use std::fmt::Write;
 
 use super::arithmetic_bench::{PublishedCorrelation, Verification};
 use super::{ComparedTable, Comparison, Plan, PublishedTable, Reading};
-use earnest_eval::report::{Table, ends, p_decimals, percent, wrap, wrap_lines};
+use earnest_report::{Table, percent, wrap, wrap_lines};
+use earnest_results::{ends, p_decimals};
 use earnest_tasks::suite::Interval;
 
 pub(crate) const WRITES: &str = "writing to a String cannot fail";

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use earnest_digest::input;
 use earnest_tasks::suite::registry::{OptionError, RowFile, RowSource, Rows};
 
-pub use error::FileError;
+pub use error::{FileError, Problem};
 pub use parquet_rows::ParquetFile;
 pub use paths::{file_named, near_file};
 use refusal::{BadRows, Refusal};

@@ -19,9 +19,7 @@ pub struct ParquetFile {
 }
 
 fn broken(path: &Path, reason: &str) -> FileError {
-    FileError::unread(
-        path,
-        format!("it cannot be read as Parquet: {reason}"),
+    FileError::unread(path, format!("it cannot be read as Parquet: {reason}")).hint(
         "the file may be incomplete: copy it again; if it is as its tool wrote it, write it again with another codec",
     )
 }
@@ -32,11 +30,11 @@ impl ParquetFile {
     /// # Errors
     /// Files that are damaged or compressed in a way that is not read.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let file = input::open(path).map_err(|source| FileError::Input { path: path.to_owned(), source })?;
+        let file = input::open(path).map_err(|source| FileError::input(path.display(), source))?;
         match parquet_file::open(file) {
             Ok(reader) => Ok(ParquetFile { reader }),
             Err(Unread::Broken(reason)) => Err(broken(path, &reason)),
-            Err(Unread::Codec { message, help }) => Err(FileError::unread(path, message, help)),
+            Err(Unread::Codec { message, help }) => Err(FileError::unread(path, message).hint(help)),
         }
     }
 

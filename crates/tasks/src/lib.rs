@@ -4,6 +4,8 @@
 
 pub mod anatomy;
 mod counted;
+mod nearest;
 pub mod suite;
 
 pub use counted::{agreeing, counted, the_first};
+pub use nearest::nearest;

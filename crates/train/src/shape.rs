@@ -2,10 +2,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
-use earnest_eval::run::available_memory;
 use earnest_models::checkpoint::{
     Activation, BlockLayout, DecoderConfig, LayerConfig, Norm, Position, QkNorm, Rope, RopeScaling,
 };
+use earnest_results::available_memory;
 
 /// Positional encoding (Number Cookbook, A.4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::http::request::Parts;
 use axum::response::{Html, IntoResponse, Response};
-use earnest_eval::run::store::Store;
+use earnest_results::store::Store;
 use earnest_serve::http::Connections;
 use minijinja::{Environment, Value};
 use serde::Serialize;

@@ -2,7 +2,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use earnest_eval::EvalError;
-use earnest_eval::run::RunError;
+use earnest_results::{ResultsError, RunError};
 
 /// A request that has no page.
 #[derive(Debug)]
@@ -15,6 +15,12 @@ pub(crate) struct Failed {
 impl From<EvalError> for Failed {
     fn from(error: EvalError) -> Self {
         Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint: error.help() }
+    }
+}
+
+impl From<ResultsError> for Failed {
+    fn from(error: ResultsError) -> Self {
+        EvalError::from(error).into()
     }
 }
 

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use earnest_eval::EvalError;
-use earnest_eval::run::store::Store;
+use earnest_results::store::Store;
 use earnest_serve::http::{Connections, Stage, Terms, runtime, serve, unavailable};
 use tokio::sync::watch;
 

@@ -1,5 +1,5 @@
 //! What a page shows at most. A page is a browser's and a reader's: what is beyond a limit is counted in a sentence, with the way to it.
-use earnest_eval::report::with_commas;
+use earnest_results::with_commas;
 
 /// Largest page, in bytes; a browser is slow far below.
 pub(crate) const PAGE_BYTES: usize = 16 << 20;

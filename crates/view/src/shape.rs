@@ -1,5 +1,6 @@
 //! Numbers, bars and addresses for templates.
-use earnest_eval::report::{fixed, p_text};
+use earnest_report::p_text;
+use earnest_results::fixed;
 use serde::Serialize;
 
 /// An estimate with its interval, as shares; bounds that are not known are the whole range.

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use earnest_eval::run::store::{Interrupter, Store};
+use earnest_results::store::{Interrupter, Store};
 use tokio::sync::Semaphore;
 
 use crate::failed::Failed;

@@ -1,6 +1,6 @@
 // Tables as texts for other programs: what a cell holds stays a text there.
 const formats = (() => {
-  // As the export (crates/eval/src/report/export/formula.rs): a spreadsheet computes what begins so, unless it is a number.
+  // As the export (crates/results/src/formula.rs): a spreadsheet computes what begins so, unless it is a number.
   const begins = /^[=+\-@\t\r\n＝＋－＠]/;
   const isNumber = (text) => /^[0-9+\-.eE]+$/.test(text) && text.trim() !== "" && Number.isFinite(Number(text));
   const neutral = (text) => ((begins.test(text) && !isNumber(text)) || (text.startsWith("'") && begins.test(text.replace(/^'+/, ""))) ? `'${text}` : text);

@@ -13,7 +13,7 @@ use crate::cli::values::{ByteSize, Prompts, one_of};
 use earnest_engine::cuda::Variants;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
 use earnest_eval::model::{BUILT_IN, DeviceChoice, EngineSettings, LARGER_THAN_A_GPU};
-use earnest_eval::run::ThinkingRequest;
+use earnest_results::ThinkingRequest;
 use earnest_tasks::suite::ThinkingText;
 
 /// `--seed`.

@@ -10,7 +10,7 @@ use crate::cli::catalogue::SuiteCommand;
 use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::sandbox_args::ConfinementArgs;
 use crate::cli::values::Prompts;
-use earnest_eval::run::{Shard, Until};
+use earnest_results::{Shard, Until};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

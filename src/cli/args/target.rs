@@ -11,8 +11,8 @@ use earnest_engine::endpoint::Api;
 use earnest_eval::model::{
     BUILT_IN, Device, EndpointRequest, EndpointSource, LocatedModel, ModelSource, TrafficSettings,
 };
-use earnest_eval::prompt::ModeRequest;
 use earnest_models::checkpoint::WeightFormat;
+use earnest_results::ModeRequest;
 
 /// `--engine`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -8,9 +8,8 @@ mod usage_error;
 use super::Exit;
 use super::error::CliError;
 use super::values::Prompts;
-use earnest_eval::prompt::ModeRequest;
-use earnest_eval::run::RunSettings;
-use earnest_eval::suites::{self, ConfiguredSuite, LocalHost};
+use earnest_results::suites::{ConfiguredSuite, LocalHost};
+use earnest_results::{ModeRequest, RunSettings, suites};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{self, ErrorKind, Mode, OptionError, OptionValues};
 

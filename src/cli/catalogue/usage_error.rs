@@ -7,8 +7,8 @@ use clap::{Command, Error};
 use super::command::{SUITES_HEADING, with_suites};
 use crate::cli::error::CliError;
 use earnest_rows::{file_named, near_file};
+use earnest_tasks::nearest;
 use earnest_tasks::suite::registry::{self, BUILT_IN, BuiltIn};
-use earnest_tasks::suite::task::nearest;
 
 /// The command that a command line leads to, and its suite.
 fn at(mut command: Command, words: impl Iterator<Item = String>) -> (Command, Option<&'static str>) {

@@ -7,10 +7,10 @@ use super::opened::files;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};
-use earnest_eval::report::{Align, Table, wrap};
 use earnest_models::checkpoint::ElementType;
 use earnest_models::hub::{Cache, CachedCommit, Entry, Environment, Registry, RepoId};
 use earnest_models::memory::human_bytes;
+use earnest_report::{Align, Table, wrap};
 
 /// A row of the list.
 #[derive(Debug, Serialize)]

@@ -1,7 +1,8 @@
 //! Models that a command locates and opens, with what is said of them.
 use std::path::Path;
 
-use earnest_eval::model::{self, LocatedModel};
+use earnest_eval::model;
+use earnest_eval::model::LocatedModel;
 use earnest_models::checkpoint::{Checkpoint, ElementType, WeightFormat};
 use earnest_models::hub::Entry;
 

@@ -1,5 +1,6 @@
 //! `earnest models quant-check`.
-use earnest_eval::model::{self, LoadedEngine, LocatedModel};
+use earnest_eval::model;
+use earnest_eval::model::{LoadedEngine, LocatedModel};
 use std::fmt::Write;
 
 use serde::Serialize;

@@ -12,10 +12,10 @@ use crate::cli::models::{HubArgs, locate, open};
 use crate::cli::printer::Printer;
 use crate::cli::values::Prompts;
 use earnest_eval::prompt::Prompter;
-use earnest_eval::report::Rows;
-use earnest_eval::report::plot::{Curve, CurvePlot, Measure, curves};
 use earnest_papers::arithmetic_bench::{EvaluatedRun, compare, plan};
 use earnest_papers::{Comparison, render, render_plan};
+use earnest_report::plot::{Curve, CurvePlot, Measure, curves};
+use earnest_results::Rows;
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
 const SUITE: &str = "arithmetic-bench";

@@ -1,12 +1,12 @@
 //! The runs that a paper is compared with.
 use clap::Args;
+use earnest_results::{Origin, StoredRun};
 
 use crate::cli::args::ResultsArgs;
 use crate::cli::error::CliError;
 use crate::cli::figures::FigureArgs;
 use crate::cli::printer::Printer;
 use crate::cli::results_folder::default_results;
-use earnest_eval::StoredRun;
 
 /// Options of every paper: the runs to compare and the form of the result.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub struct ComparedRuns {
 /// True for a run of the suite; another tool's task may have the same name.
 fn is_of(run: &StoredRun, suite: &str) -> bool {
     let settings = &run.manifest.settings;
-    settings.suite == suite && !settings.is_log()
+    settings.suite == suite && settings.origin() != Origin::Log
 }
 
 impl ComparedRuns {
@@ -51,7 +51,7 @@ impl ComparedRuns {
         if self.runs.is_empty() {
             let is_default = *folder == default_results();
             // A folder that somebody named and that is not there is a typing error.
-            let all = match is_default && !earnest_eval::results::exist(folder)? {
+            let all = match is_default && !earnest_results::folder::has_results(folder)? {
                 true => Vec::new(),
                 false => StoredRun::all(folder)?,
             };
@@ -74,7 +74,7 @@ impl ComparedRuns {
             let run = StoredRun::open(folder, name)?;
             match &run.manifest.settings.suite {
                 _ if is_of(&run, suite) => Ok(run),
-                found if run.manifest.settings.is_log() => Err(CliError::usage(format!(
+                found if run.manifest.settings.origin() == Origin::Log => Err(CliError::usage(format!(
                     "{} is another tool's log of {found}, not a run of {suite}",
                     run.place
                 ))),

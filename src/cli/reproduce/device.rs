@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use earnest_eval::report::quoted;
+use earnest_results::quoted;
 
 use crate::cli::Exit;
 use crate::cli::error::CliError;
@@ -16,7 +16,8 @@ use earnest_engine::bench::{
     Asked, BenchError, Load, LoadMeasurement, Space, TokenCost, Worked, measure_load, work_through,
 };
 use earnest_engine::{Card, Engine};
-use earnest_eval::model::{self, DeviceChoice, EngineSettings, LoadedEngine};
+use earnest_eval::model;
+use earnest_eval::model::{DeviceChoice, EngineSettings, LoadedEngine};
 use earnest_eval::prompt::Prompter;
 use earnest_models::checkpoint::{Checkpoint, DecoderConfig, WeightFormat};
 use earnest_papers::gsm_symbolic::Assumptions;

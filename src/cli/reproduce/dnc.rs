@@ -10,8 +10,8 @@ use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
-use earnest_eval::report::Rows;
 use earnest_papers::dnc::{EvaluatedRun, compare, render};
+use earnest_results::Rows;
 
 const SUITE: &str = "dnc";
 

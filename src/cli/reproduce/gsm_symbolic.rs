@@ -1,5 +1,6 @@
 //! `earnest reproduce gsm-symbolic`.
-use earnest_eval::model::{self, LocatedModel};
+use earnest_eval::model;
+use earnest_eval::model::LocatedModel;
 use std::path::Path;
 
 use super::device::MeasureArgs;
@@ -12,14 +13,14 @@ use crate::cli::output::write_file;
 use crate::cli::pdf::Browser;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};
-use earnest_eval::prompt::{Mode, ModeRequest, Prompter};
-use earnest_eval::report::ReportError;
+use earnest_eval::prompt::Prompter;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_models::memory::human_bytes;
 use earnest_papers::gsm_symbolic::{
     Analysis, Assumptions, PromptSize, Study, TableModels, drawings, page, plan, render_plan, render_summary,
     render_tables,
 };
+use earnest_results::{Mode, ModeRequest, RowsError};
 use earnest_tasks::suite::gsm_symbolic::{CHOOSING, Prompt};
 
 /// Number of questions of the study.
@@ -74,7 +75,7 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
             None => html.into_bytes(),
         };
         write_file(output, |out| {
-            out.write_all(&bytes).map_err(|source| ReportError::Write { path: output.clone(), source })
+            out.write_all(&bytes).map_err(|source| RowsError::Write { path: output.clone(), source })
         })?;
         printer.message(&format!("{}: {}", output.display(), human_bytes(bytes.len() as u64)));
     }

@@ -11,8 +11,8 @@ use crate::cli::models::{HubArgs, WeightArgs};
 use crate::cli::output::output_file;
 use crate::cli::values::Prompts;
 use earnest_eval::model::without_word;
-use earnest_eval::run::Shard;
-use earnest_eval::suites::ConfiguredSuite;
+use earnest_results::Shard;
+use earnest_results::suites::ConfiguredSuite;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::suite::registry::OptionValues;
 

@@ -9,12 +9,9 @@ use super::gsm_symbolic_runs::Executed;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
-use earnest_eval::StoredRun;
 use earnest_eval::model;
-use earnest_eval::prompt::Mode;
-use earnest_eval::report::Rows;
-use earnest_eval::run::{ModelRecord, Status};
 use earnest_papers::gsm_symbolic::{Evaluation, NumberDistribution, StudyRun, paper_name};
+use earnest_results::{Mode, ModelRecord, ResultsError, Rows, RunError, Status, StoredRun};
 use earnest_tasks::suite::gsm_symbolic::{Prompt, describes_questions};
 
 /// The rows to analyse.
@@ -147,14 +144,14 @@ fn joined_run(args: &GsmSymbolicArgs, model: &StudyModel, runs: &[StoredRun]) ->
     let name = model.path.display().to_string();
     match model.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         // A results folder; the path of a checkpoint is none.
-        Some(parent) if earnest_eval::results::exist(parent)? && !model.path.exists() => {
+        Some(parent) if earnest_results::folder::has_results(parent)? && !model.path.exists() => {
             let name = model.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             Ok(Some(StoredRun::open(parent, &name)?))
         }
         Some(_) => Ok(None),
-        None if model.path.exists() || !earnest_eval::results::exist(folder)? => Ok(None),
+        None if model.path.exists() || !earnest_results::folder::has_results(folder)? => Ok(None),
         None => Ok(StoredRun::open(folder, &name).map(Some).or_else(|error| match error {
-            earnest_eval::EvalError::Run(earnest_eval::run::RunError::NoRun { .. }) => Ok(None),
+            ResultsError::Run(RunError::NoRun { .. }) => Ok(None),
             error => Err(error),
         })?),
     }

@@ -10,12 +10,11 @@ use crate::cli::events::Reporters;
 use crate::cli::models::download_bytes;
 use crate::cli::printer::Printer;
 use crate::cli::study::{cost_table, measure_missing};
-use earnest_eval::EvalError;
-use earnest_eval::model;
-use earnest_eval::report::{Align, Table, wrap};
 use earnest_eval::study::{Estimate, Sessions, StudyPlan};
+use earnest_eval::{EvalError, model};
 use earnest_models::hub::{Entry, Gate, HubError};
 use earnest_models::memory::human_bytes;
+use earnest_report::{Align, Table, wrap};
 
 /// A model that is not on this machine.
 pub(super) struct MissingModel {

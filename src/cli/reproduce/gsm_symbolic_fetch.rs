@@ -1,10 +1,9 @@
 //! `earnest reproduce gsm-symbolic --run --fetch`: what the study lacks, from the hub.
 use super::gsm_symbolic_args::GsmSymbolicArgs;
 use super::gsm_symbolic_runs::wanted;
-use crate::cli::data;
 use crate::cli::error::CliError;
-use crate::cli::models;
 use crate::cli::printer::Printer;
+use crate::cli::{data, models};
 use earnest_eval::model::LocatedModel;
 use earnest_eval::study::ModelReference;
 use earnest_models::checkpoint::WeightFormat;

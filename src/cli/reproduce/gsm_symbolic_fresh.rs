@@ -5,8 +5,8 @@ use super::gsm_symbolic_args::GsmSymbolicArgs;
 use crate::cli::error::CliError;
 use crate::cli::output::write_file;
 use crate::cli::printer::Printer;
-use earnest_eval::report::ReportError;
-use earnest_eval::suites::LocalHost;
+use earnest_results::RowsError;
+use earnest_results::suites::LocalHost;
 use earnest_tasks::suite::registry::{OptionValues, find};
 
 /// Draws the questions and returns their file, whose name has the digest of its content: other templates, seeds or numbers make
@@ -42,9 +42,9 @@ pub(super) fn fresh_questions(
     let folder = args.compared.results.folder.join("questions");
     let file = folder.join(format!("gsm-symbolic-fresh-{}.jsonl", &digest[..8]));
     if !file.exists() {
-        std::fs::create_dir_all(&folder).map_err(|source| ReportError::Write { path: folder.clone(), source })?;
+        std::fs::create_dir_all(&folder).map_err(|source| RowsError::Write { path: folder.clone(), source })?;
         write_file(&file, |out| {
-            out.write_all(&content).map_err(|source| ReportError::Write { path: file.clone(), source })
+            out.write_all(&content).map_err(|source| RowsError::Write { path: file.clone(), source })
         })?;
     }
     if !quiet {

@@ -13,16 +13,16 @@ use crate::cli::models::of_paper;
 use crate::cli::printer::Printer;
 use crate::cli::study::{Lines, ended};
 use crate::cli::values::Prompts;
-use earnest_eval::EvalError;
 use earnest_eval::evaluate::{EndOfSequence, GenerationSettings};
 use earnest_eval::model::{LocatedModel, TrafficSettings, checked_name};
-use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::study::{
-    self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
+    Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
     StudySettings, TaskDefinition,
 };
+use earnest_eval::{EvalError, study};
 use earnest_models::checkpoint::WeightFormat;
 use earnest_papers::gsm_symbolic::{Evaluation, analyse, selected};
+use earnest_results::store::{Filter, RunRecord, Store};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
 /// Runs what is missing, model by model: the GSM prompt, then, for selected models, the other four. Selection considers one model at

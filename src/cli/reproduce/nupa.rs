@@ -6,22 +6,19 @@ use clap::Args;
 
 use super::compared::ComparedRuns;
 use super::device::{self, MeasureArgs, MeasureOnArgs};
-use crate::cli::Exit;
-use crate::cli::catalogue;
 use crate::cli::error::CliError;
 use crate::cli::figures::FigureArgs;
 use crate::cli::models::{HubArgs, locate, open};
 use crate::cli::printer::Printer;
 use crate::cli::values::Prompts;
-use earnest_eval::StoredRun;
-use earnest_eval::prompt::{ModeRequest, PromptError, Prompter};
-use earnest_eval::report::Rows;
-use earnest_eval::report::plot::Figure;
-use earnest_eval::run::{Host, Manifest, Totals};
+use crate::cli::{Exit, catalogue};
+use earnest_eval::prompt::{PromptError, Prompter};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_papers::nupa::{
     EvaluatedRun, NupaComparison, Rate, ReferenceRow, TokenCounter, compare, figures, plan, render, render_plan,
 };
+use earnest_report::plot::Figure;
+use earnest_results::{Host, Manifest, ModeRequest, Rows, StoredRun, Totals};
 use earnest_tasks::suite::Item;
 use earnest_tasks::suite::nupa::{Adapter, NupaOptions, NupaSuite, adapter as adapter_of};
 

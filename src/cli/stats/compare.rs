@@ -1,6 +1,6 @@
 //! `earnest stats compare`.
 use crate::cli::values::counted;
-use earnest_eval::report::ends;
+use earnest_results::ends;
 use std::collections::HashMap;
 use std::io::Write;
 

@@ -9,11 +9,11 @@ use super::columns::{self, Kind, Missing};
 use super::frame::{self, ColumnOptions};
 use super::model;
 use super::number_format::table;
-use super::source::{Origin, Pair, Source};
+use super::source::{Input, Pair, Source};
 use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
 use crate::cli::values::counted;
-use earnest_eval::StoredRun;
+use earnest_results::StoredRun;
 use earnest_stats::mixed::{MixedData, MixedOptions, fit};
 use earnest_stats::multiplicity::{benjamini_hochberg, holm};
 
@@ -83,7 +83,7 @@ impl HolmArgs {
         };
         let mut wanted = vec![(p.as_str(), Kind::Number)];
         wanted.extend(self.label.iter().map(|label| (label.as_str(), Kind::Label)));
-        let found = columns::read(&Source { origin: Origin::File(file), only: &[] }, &wanted, Missing::DropRow)?;
+        let found = columns::read(&Source { input: Input::File(file), only: &[] }, &wanted, Missing::DropRow)?;
         let mut notes = found.survey.notes;
         if found.survey.dropped > 0 {
             notes.push(format!(
@@ -111,9 +111,9 @@ impl HolmArgs {
             let name = found.manifest.run;
             anyhow::ensure!(!seen.contains(&name), "--run names {name} twice");
             seen.push(name);
-            let origin = Origin::Runs { names: std::slice::from_ref(run), folder: &self.results.folder };
+            let input = Input::Runs { names: std::slice::from_ref(run), folder: &self.results.folder };
             let formula = model::of_runs(&self.response, &self.fixed)?;
-            let source = Source { origin, only: &self.only };
+            let source = Source { input, only: &self.only };
             let options = ColumnOptions { family: earnest_stats::mixed::Family::Binomial, factor: &[], reference: &[] };
             let (frame, survey) =
                 frame::read_counts(&source, &formula.response, &frame::kinds(&formula, &[]), options)?;

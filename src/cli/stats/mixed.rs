@@ -17,8 +17,8 @@ use crate::cli::Exit;
 use crate::cli::figures::{figure_file, write_figure};
 use crate::cli::output::{output_file, write_file};
 use crate::cli::printer::Printer;
-use earnest_eval::report::ReportError;
-use earnest_eval::report::plot::{Forest, ForestRow, forest};
+use earnest_report::plot::{Forest, ForestRow, forest};
+use earnest_results::RowsError;
 use earnest_stats::mixed::{
     Contrast, Errors, Family, Formula, Frame, INTERCEPT, IntegralChoice, Limit, Marginal, MixedCoefficient, MixedData,
     MixedDiagnosis, MixedError, MixedFit, MixedInterval, MixedOptions, OpenEnd, Prediction, TermTest, contrasts,
@@ -555,13 +555,13 @@ fn write_predictions(path: &std::path::Path, names: &[String], rows: &[Predictio
             writer.flush()?;
             Ok(())
         };
-        write().map_err(|error| ReportError::Write { path: path.to_owned(), source: std::io::Error::other(error) })
+        write().map_err(|error| RowsError::Write { path: path.to_owned(), source: std::io::Error::other(error) })
     })?;
     Ok(())
 }
 
 /// Odds ratios of all effects but the intercept.
-fn plot(report: &MixedReport<'_>) -> earnest_eval::report::plot::Figure {
+fn plot(report: &MixedReport<'_>) -> earnest_report::plot::Figure {
     let pairs = report.fit.coefficients.iter().zip(&report.intervals);
     let row = |(one, interval): (&MixedCoefficient, &Option<Interval>)| {
         let end = |value: Option<f64>, infinite: f64| value.map_or(infinite, f64::exp);

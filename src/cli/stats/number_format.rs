@@ -1,5 +1,6 @@
 //! Numbers in tables.
-use earnest_eval::report::{Table, p_decimals};
+use earnest_report::Table;
+use earnest_results::p_decimals;
 
 /// A number with four decimals, or `-`.
 pub(super) fn decimal(value: Option<f64>) -> String {

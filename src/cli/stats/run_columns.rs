@@ -1,10 +1,10 @@
 //! Columns of stored runs by name: a sample's fields as text.
+use earnest_results::{Generated, Manifest, Origin, Sample};
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::columns::ColumnError;
-use earnest_eval::run::{Generated, Manifest, Sample};
 use earnest_tasks::suite::log::value;
 
 /// Columns that every sample has.
@@ -104,8 +104,8 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
         "cluster" => sample.cluster.clone(),
         "gold" => sample.gold.clone(),
         // A tool's number as it is: a fraction is neither right nor wrong.
-        "correct" if manifest.settings.is_log() => {
-            let primary = manifest.settings.suite_options.get("profile").and_then(Value::as_str);
+        "correct" if manifest.settings.origin() == Origin::Log => {
+            let primary = manifest.settings.chosen_scorer();
             score
                 .zip(primary)
                 .and_then(|(score, primary)| value(score, primary))
@@ -119,11 +119,11 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
             .unwrap_or_default(),
         "truncated" => completion.map(|_| truth(sample.truncated())).unwrap_or_default(),
         // Unknown in most logs.
-        "prompt_tokens" if manifest.settings.is_log() && sample.prompt_tokens == 0 => String::new(),
+        "prompt_tokens" if manifest.settings.origin() == Origin::Log && sample.prompt_tokens == 0 => String::new(),
         "prompt_tokens" => sample.prompt_tokens.to_string(),
         "completion_tokens" => completion
             .map(Generated::tokens)
-            .filter(|tokens| *tokens > 0 || !manifest.settings.is_log())
+            .filter(|tokens| *tokens > 0 || manifest.settings.origin() != Origin::Log)
             .map(|tokens| tokens.to_string())
             .unwrap_or_default(),
         _ => return None,

@@ -9,9 +9,7 @@ use super::run_columns::RunColumns;
 use crate::cli::args::ResultsArgs;
 use crate::cli::offered;
 use earnest_digest::input;
-use earnest_eval::StoredRun;
-use earnest_eval::report::Rows;
-use earnest_eval::run::Status;
+use earnest_results::{Rows, Status, StoredRun};
 
 /// A column and a value, as `--where` and `--reference` take them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,24 +54,24 @@ pub(super) type EachRow<'r> = dyn FnMut(&[&str], &dyn Fn() -> String) -> Result<
 impl SourceArgs {
     /// The source that the options name.
     pub(super) fn source(&self) -> Source<'_> {
-        let origin = match &self.file {
-            Some(file) => Origin::File(file),
-            None => Origin::Runs { names: &self.runs, folder: &self.results.folder },
+        let input = match &self.file {
+            Some(file) => Input::File(file),
+            None => Input::Runs { names: &self.runs, folder: &self.results.folder },
         };
-        Source { origin, only: &self.only }
+        Source { input, only: &self.only }
     }
 }
 
 /// Rows of a file or of stored runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
-    pub(super) origin: Origin<'a>,
+    pub(super) input: Input<'a>,
     /// Columns and values that rows must have.
     pub(super) only: &'a [Pair],
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Origin<'a> {
+pub(super) enum Input<'a> {
     File(&'a Path),
     Runs { names: &'a [String], folder: &'a Path },
 }
@@ -81,7 +79,7 @@ pub(super) enum Origin<'a> {
 impl Source<'_> {
     /// True if the stored runs have different suites, suite options or seeds.
     pub(super) fn differ_in_questions(&self) -> Result<bool, ColumnError> {
-        let Origin::Runs { names, folder } = self.origin else { return Ok(false) };
+        let Input::Runs { names, folder } = self.input else { return Ok(false) };
         let runs = open_runs(names, folder)?;
         let asked = |run: &StoredRun| {
             let settings = &run.manifest.settings;
@@ -92,9 +90,9 @@ impl Source<'_> {
 
     /// The file or the runs, for messages.
     pub(super) fn name(&self) -> String {
-        match self.origin {
-            Origin::File(file) => file.display().to_string(),
-            Origin::Runs { names, .. } => names.join(", "),
+        match self.input {
+            Input::File(file) => file.display().to_string(),
+            Input::Runs { names, .. } => names.join(", "),
         }
     }
 
@@ -105,13 +103,13 @@ impl Source<'_> {
         notes: &mut Vec<String>,
         each: &mut EachRow<'_>,
     ) -> Result<(), ColumnError> {
-        match self.origin {
-            Origin::File(path) if path == Path::new("-") => walk_csv(io::stdin(), path, names, each),
-            Origin::File(path) => {
+        match self.input {
+            Input::File(path) if path == Path::new("-") => walk_csv(io::stdin(), path, names, each),
+            Input::File(path) => {
                 let file = input::open(path).map_err(|source| ColumnError::Open { path: path.to_owned(), source })?;
                 walk_csv(file, path, names, each)
             }
-            Origin::Runs { names: runs, folder } => {
+            Input::Runs { names: runs, folder } => {
                 let mut columns = RunColumns::new(names);
                 walk_runs(&open_runs(runs, folder)?, &mut columns, notes, each)?;
                 columns.check(&self.name())

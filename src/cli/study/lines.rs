@@ -4,8 +4,8 @@ use crate::cli::events::Reporters;
 use crate::cli::printer::Printer;
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::Evaluated;
-use earnest_eval::run::{Reporter, RunEvent};
 use earnest_eval::study::{PlannedRun, StudyPlan, Watcher};
+use earnest_results::{Reporter, RunEvent};
 
 /// Name of a run for people.
 type Label = Box<dyn Fn(&StudyPlan, PlannedRun) -> String>;

@@ -10,9 +10,9 @@ use crate::cli::progress::{columns, stage_text};
 use crate::cli::tally::Tally;
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::Evaluated;
-use earnest_eval::report::Table;
-use earnest_eval::run::{Reporter, RunEvent};
 use earnest_eval::study::{PlannedRun, StudyPlan, Watcher};
+use earnest_report::Table;
+use earnest_results::{Reporter, RunEvent};
 
 /// Interval of redraws.
 const DRAW_PERIOD: Duration = Duration::from_millis(200);

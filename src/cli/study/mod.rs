@@ -23,16 +23,15 @@ use super::reproduce::device::measured_rate;
 use super::sandbox_args::ConfinementArgs;
 use super::values::counted;
 use super::{Exit, report, results};
-use earnest_eval::StoredRun;
 use earnest_eval::evaluate::Questions;
-use earnest_eval::model;
 use earnest_eval::prompt::Prompter;
-use earnest_eval::report::page::ReportRun;
-use earnest_eval::run::{Rate, Shard};
 use earnest_eval::study::{
-    self, Decision, Estimate, MixedModel, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyOutcome, StudyPlan,
-    StudyResults, StudySettings, Watcher,
+    Decision, Estimate, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyOutcome, StudyPlan, StudySettings, Watcher,
 };
+use earnest_eval::{model, study};
+use earnest_report::page::ReportRun;
+use earnest_report::study::{MixedModel, StudyResults};
+use earnest_results::{Rate, Shard, StoredRun};
 use earnest_tasks::suite::registry::Channel;
 
 pub(super) use lines::Lines;
@@ -273,7 +272,7 @@ fn failure(plan: &StudyPlan, outcome: StudyOutcome, printer: Printer) -> Option<
 fn write_report(plan: &StudyPlan, outcome: &StudyOutcome, output: &Path) -> Result<Vec<String>, CliError> {
     let mut runs: Vec<ReportRun> = Vec::new();
     for (planned, record) in outcome.finished() {
-        let run = StoredRun::open(&plan.settings.results, &record.manifest.run)?.report()?;
+        let run = ReportRun::of(&StoredRun::open(&plan.settings.results, &record.manifest.run)?)?;
         runs.push(ReportRun { label: plan.label(planned), ..run });
     }
     report::write_runs(runs, output, None)

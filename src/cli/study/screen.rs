@@ -3,11 +3,10 @@ use super::reasons::by_text;
 use crate::cli::offered;
 use crate::cli::tally::clock;
 use crate::cli::values::counted;
-use earnest_eval::report::{Table, ends, p_sentence, p_text, wrap, wrap_lines};
-use earnest_eval::run::Shard;
-use earnest_eval::study::{
-    Adjustment, Coordinates, Dimension, Estimate, Family, MixedModel, MixedModelResult, StudyResults,
-};
+use earnest_eval::study::{Adjustment, Dimension, Estimate};
+use earnest_report::study::{Coordinates, Family, MixedModel, MixedModelResult, StudyResults};
+use earnest_report::{Table, p_sentence, p_text, wrap, wrap_lines};
+use earnest_results::{Shard, ends};
 use earnest_stats::PairedTest;
 
 /// The runs in their order with their cost; prose is wrapped at `width` columns.
@@ -346,8 +345,8 @@ fn several<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use earnest_eval::run::Totals;
-    use earnest_eval::study::RunResult;
+    use earnest_report::study::RunResult;
+    use earnest_results::Totals;
 
     #[test]
     fn counts_have_three_digits() {

@@ -10,8 +10,8 @@ use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::output::{output_file, write_text};
 use crate::cli::printer::Printer;
-use earnest_eval::output::are_same;
-use earnest_eval::report::{Align, Table};
+use earnest_report::{Align, Table};
+use earnest_results::output::are_same;
 use earnest_train::experiment::{
     CellEvent, CellState, EXPERIMENT_FILE, Experiment, ExperimentError, ExperimentOutcome, ExperimentResults, GridCell,
     Memorisation, SeedMean, cell_state, memorisation, run, seconds_per_step,

@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::output::{output_file, write_text};
 use crate::cli::printer::Printer;
-use earnest_eval::report::{Table, wrap};
+use earnest_report::{Table, wrap};
 use earnest_train::experiment::SeedMean;
 use earnest_train::memory::{
     Ending, KindResults, MemoryEvent, MemoryFile, MemoryFileError, MemoryResults, Source, gather, run,

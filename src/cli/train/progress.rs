@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::cli::printer::Printer;
-use earnest_eval::report::Table;
+use earnest_report::Table;
 use earnest_stats::{Z95, wilson};
 use earnest_train::{TrainEvent, Validation};
 

@@ -1,7 +1,7 @@
 //! OpenAI batches: a run is a batch. It has no scores; the rule that its note states reads the completions.
 use std::collections::HashMap;
 
-use earnest_eval::logs::LogSample;
+use earnest_logs::LogSample;
 use serde_json::Value;
 
 use super::{Checked, Kind, Read, Row, close, field, same, text};

@@ -1,7 +1,8 @@
 //! Inspect: a run is a log.
 use std::collections::BTreeSet;
 
-use earnest_eval::logs::{LogCard, LogSample, LogScore, LogStatus};
+use earnest_logs::{LogSample, LogScore};
+use earnest_results::{LogCard, LogStatus};
 use serde_json::Value;
 
 use super::{Checked, Kind, Read, Row, close, field, mean, same, same_answer, same_document, same_target, text};

@@ -1,5 +1,5 @@
 //! lighteval: a run is a metric of a file of details.
-use earnest_eval::logs::LogSample;
+use earnest_logs::LogSample;
 use serde_json::Value;
 
 use super::{Checked, Kind, Read, Row, field, mean, same, same_document, same_target, text};
@@ -10,7 +10,7 @@ fn paths(run: &Row) -> Result<Vec<String>, String> {
     Ok(vec![text(run, "details_file")?.to_owned()])
 }
 
-fn score<'s>(run: &Row, sample: &'s LogSample) -> Option<&'s earnest_eval::logs::LogScore> {
+fn score<'s>(run: &Row, sample: &'s LogSample) -> Option<&'s earnest_logs::LogScore> {
     let metric = field(run, "metric").as_str()?;
     sample.scores.iter().find(|score| score.scorer == metric)
 }

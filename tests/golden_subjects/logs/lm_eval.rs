@@ -1,5 +1,6 @@
 //! lm-evaluation-harness: a run is a filter and a metric of a file of samples.
-use earnest_eval::logs::{LogPrompt, LogSample, LogScore, Reported};
+use earnest_logs::{LogPrompt, LogSample, LogScore};
+use earnest_results::Reported;
 use serde_json::Value;
 
 use super::{Checked, Kind, Read, Row, close, field, mean, same, same_answer, same_document, same_target, text};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use earnest_eval::logs::{FindOptions, Log, LogSample, find};
+use earnest_logs::{FindOptions, Log, LogSample, find};
 use serde_json::{Map, Value};
 
 use super::report::FileReport;

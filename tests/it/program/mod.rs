@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use earnest_engine::Timings;
-use earnest_eval::run::store::{Filter, RunRecord, Store};
-use earnest_eval::run::write_jsonl;
+use earnest_results::store::{Filter, RunRecord, Store};
+use earnest_results::write_jsonl;
 use serde_json::Value;
 
 pub fn golden() -> PathBuf {

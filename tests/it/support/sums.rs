@@ -2,9 +2,8 @@
 use std::collections::BTreeMap;
 
 use earnest_engine::Sampling;
-use earnest_eval::prompt::Mode;
-use earnest_eval::run::{
-    FileRecord, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, Plan, RunSettings, Status,
+use earnest_results::{
+    FileRecord, Generation, Host, MANIFEST_FORMAT, Manifest, Mode, ModelRecord, Plan, RunSettings, Status,
 };
 use earnest_tasks::suite::{Answered, Budget, FailureClass, Item, Score, Scored, Segments, Suite, Summary, SummaryRow};
 
@@ -78,7 +77,7 @@ pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
         weights: None,
         pre_tokenizer: None,
         prompt_mode: Mode::Raw,
-        system: earnest_eval::prompt::SystemPlace::Own,
+        system: earnest_results::SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
             seed: 1,

@@ -4,10 +4,9 @@
 use std::path::Path;
 
 use earnest_engine::{FinishReason, Sampling, Timings};
-use earnest_eval::prompt::Mode;
-use earnest_eval::run::store::{BULK_ROWS, Store};
-use earnest_eval::run::{
-    FailureKind, FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, ModelRecord, RunSettings,
+use earnest_results::store::{BULK_ROWS, Store};
+use earnest_results::{
+    FailureKind, FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, Mode, ModelRecord, RunSettings,
     SAMPLE_FORMAT, Sample, SampleFailure, Status,
 };
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
@@ -48,7 +47,7 @@ pub fn manifest(name: &str, model: &str, suite: &dyn Suite) -> Manifest {
         weights: None,
         pre_tokenizer: None,
         prompt_mode: Mode::Raw,
-        system: earnest_eval::prompt::SystemPlace::Own,
+        system: earnest_results::SystemPlace::Own,
         generation: Generation {
             sampling: Sampling::GREEDY,
             seed: 1,

@@ -3,9 +3,8 @@ use std::collections::BTreeSet;
 
 use super::{EvaluationSettings, RunChoice};
 use crate::EvalError;
-use crate::results;
-use crate::run::store::{RunLock, RunRecord, Store};
-use crate::run::{Reporter, RunEvent, RunSettings, Status};
+use earnest_results::store::{RunLock, RunRecord, Store};
+use earnest_results::{Reporter, RunEvent, RunSettings, Status, folder};
 
 /// A locked run.
 pub(super) struct Claimed {
@@ -47,11 +46,11 @@ pub(super) fn claim(
                 let equal = store.with_settings(&sha256)?;
                 check_parts(&equal, matches!(evaluation.run, RunChoice::Continue), reporter)?;
             }
-            return Ok(match results::claim(store, &base, &sha256, shard)? {
-                results::Claimed::Equal(lock, run) => {
+            return Ok(match folder::claim(store, &base, &sha256, shard)? {
+                folder::Claimed::Equal(lock, run) => {
                     Claimed { lock, name: run.manifest.run.clone(), earlier: Some(*run) }
                 }
-                results::Claimed::New(lock, name) => Claimed { lock, name, earlier: None },
+                folder::Claimed::New(lock, name) => Claimed { lock, name, earlier: None },
             });
         }
         RunChoice::Repeat(manifest) => {
@@ -65,7 +64,7 @@ pub(super) fn claim(
         }
         RunChoice::New => {}
     }
-    let (lock, name) = results::free_name(store, &base)?;
+    let (lock, name) = folder::free_name(store, &base)?;
     Ok(Claimed { lock, name, earlier: None })
 }
 

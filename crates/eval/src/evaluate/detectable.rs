@@ -6,7 +6,7 @@ use earnest_stats::{PairedDesign, Rates};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::task::usual;
 
-use crate::run::Plan;
+use earnest_results::Plan;
 
 /// Assumed share of items on which two models disagree.
 const DISCORDANCE: f64 = 0.2;

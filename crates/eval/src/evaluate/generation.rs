@@ -3,8 +3,7 @@ use earnest_engine::Sampling;
 
 use crate::EvalError;
 use crate::model::CheckpointDefaults;
-use crate::prompt::Mode;
-use crate::run::{Generation, ThinkingRequest};
+use earnest_results::{Generation, Mode, ThinkingRequest};
 
 /// Tokens that end a completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

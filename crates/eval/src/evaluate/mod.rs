@@ -1,7 +1,7 @@
 //! Entry point of evaluations: settings in, a finished run in the store out.
 //!
 //! [`evaluate`] opens a model, finds or starts the run of its settings, generates the missing samples and stores them. It
-//! prints nothing; a [`Reporter`](crate::run::Reporter) receives events. [`ModelSession`] keeps a model loaded for several runs.
+//! prints nothing; a [`Reporter`](earnest_results::Reporter) receives events. [`ModelSession`] keeps a model loaded for several runs.
 
 mod begin;
 mod detectable;

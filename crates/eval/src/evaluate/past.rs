@@ -3,8 +3,8 @@ use std::collections::HashMap;
 
 use super::survey::SampleTokens;
 use crate::EvalError;
-use crate::run::store::{RunRecord, Store};
-use crate::run::{Expected, Host, Rate, RunSettings, Status, Totals};
+use earnest_results::store::{RunRecord, Store};
+use earnest_results::{Expected, Host, Rate, RunSettings, Status, Totals};
 
 /// Answers from which on an unfinished run says something: its time is also that of the answers which were dropped at its end, and its
 /// answers are the shortest.

@@ -5,8 +5,9 @@ use earnest_engine::Engine;
 use earnest_tasks::suite::{Chooser, Item, RoundAnswer};
 
 use crate::EvalError;
-use crate::run::store::{RunRecord, SampleWriter, Store};
-use crate::run::{Ended, OfItems, Reporter, RunEvent, Runner};
+use crate::run::Runner;
+use earnest_results::store::{RunRecord, SampleWriter, Store};
+use earnest_results::{Ended, OfItems, Reporter, RunEvent};
 
 /// A run in rounds. A round begins once every item of those before it has a row, and its items depend on these rows alone: an interrupted
 /// run chooses the same again, and so does one with other threads.

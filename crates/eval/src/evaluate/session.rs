@@ -14,14 +14,14 @@ use super::until::{decider, resolved};
 use super::{Decoding, EvaluationSettings, Questions, RunChoice};
 use crate::EvalError;
 use crate::model::{LoadedEngine, OpenModel};
-use crate::prompt::{Mode, ModeRequest, PromptError, Prompter, SystemPlace};
-use crate::results;
-use crate::run::store::{RunProgress, RunRecord, Store};
-use crate::run::{
-    Decider, Ended, Expected, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Plan, Reporter, RunEvent,
-    RunSettings, Runner, Stage, Status, Until, by_cluster, timestamp,
+use crate::prompt::{PromptError, Prompter};
+use crate::run::{Decider, Runner};
+use earnest_results::store::{RunProgress, RunRecord, Store};
+use earnest_results::suites::start_programs;
+use earnest_results::{
+    Ended, Expected, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, Plan, Reporter,
+    RunEvent, RunSettings, Stage, Status, SystemPlace, Until, by_cluster, folder, timestamp,
 };
-use crate::suites::start_programs;
 
 /// A finished run and its store.
 pub struct Evaluated {
@@ -114,7 +114,7 @@ impl ModelSession {
             settings: run_settings,
         };
         // Created last, so that a refused command leaves nothing behind.
-        let store = results::create(&settings.results, reporter)?;
+        let store = folder::create(&settings.results, reporter)?;
         let model_name = session.model.record().name;
         let claimed = claim(settings, &session.settings, &model_name, &store, reporter)?;
         let run = session.work(engine, &store, claimed, reporter)?;
@@ -194,8 +194,8 @@ impl Session<'_> {
     /// Stores the summary of a finished run.
     fn keep_document(&self, store: &Store, run: &RunRecord) -> Result<(), EvalError> {
         match self.chooses {
-            true => results::keep_document(store, run, results::suite_of(store, run)?.as_ref()),
-            false => results::keep_document(store, run, self.suite),
+            true => Ok(folder::keep_document(store, run, folder::suite_of(store, run)?.as_ref())?),
+            false => Ok(folder::keep_document(store, run, self.suite)?),
         }
     }
 
@@ -331,7 +331,14 @@ impl Session<'_> {
         // Rendered before the weights are loaded, so that a broken template fails at once.
         let first = self.suite.items().next();
         let first_prompt = first
-            .map(|item| self.prompter.render(&item.segments).map(|rendered| FirstPrompt::new(&item.id, rendered)))
+            .map(|item| {
+                self.prompter.render(&item.segments).map(|rendered| FirstPrompt {
+                    item: item.id.clone(),
+                    text: rendered.text,
+                    ids: rendered.ids,
+                    bos: rendered.bos,
+                })
+            })
             .transpose()?;
         let fresh = || Manifest {
             format: MANIFEST_FORMAT,

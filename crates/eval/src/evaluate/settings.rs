@@ -9,9 +9,8 @@ use earnest_tasks::suite::{Suite, ThinkingText};
 use super::GenerationSettings;
 use crate::EvalError;
 use crate::model::{EngineSettings, ModelSource, TrafficSettings};
-use crate::prompt::ModeRequest;
-use crate::run::store::RunRecord;
-use crate::run::{Generation, Manifest, Plan, Until};
+use earnest_results::store::RunRecord;
+use earnest_results::{Generation, Manifest, ModeRequest, Plan, Until};
 
 /// Settings of an evaluation.
 pub struct EvaluationSettings {

@@ -3,8 +3,8 @@ use super::session::{ModelSession, resolve_settings, suite};
 use super::{Decoding, EvaluationSettings};
 use crate::EvalError;
 use crate::prompt::{PromptError, Prompter};
-use crate::run::store::Store;
-use crate::run::{Generation, Plan, Reporter, RunSettings};
+use earnest_results::store::Store;
+use earnest_results::{Generation, Plan, Reporter, RunSettings};
 use earnest_tasks::suite::Suite;
 
 /// Items whose prompts are counted. The first ones of a suite are a small picture of all, so they are like the others.
@@ -80,7 +80,7 @@ impl ModelSession {
 
 /// Mean tokens of a sample.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct SampleTokens {
+pub struct SampleTokens {
     /// Tokens of its prompt.
     pub(super) prompt: f64,
     /// Limit of its new tokens.

@@ -5,10 +5,10 @@ use std::path::Path;
 use earnest_tasks::suite::Suite;
 
 use crate::EvalError;
-use crate::compare::answers;
-use crate::results;
-use crate::run::store::{RunProgress, RunRecord, Store};
-use crate::run::{Decider, Plan, Reporter, RunEvent, RunSettings, Status, Until};
+use crate::run::Decider;
+use earnest_results::scores::answers;
+use earnest_results::store::{RunProgress, RunRecord, Store};
+use earnest_results::{Plan, Reporter, RunEvent, RunSettings, Status, Until, folder};
 
 /// Checks that the run of a condition can be compared with, and returns the condition with its whole name.
 ///
@@ -20,7 +20,7 @@ pub(super) fn resolved(
     folder: &Path,
     reporter: &mut dyn Reporter,
 ) -> Result<Until, EvalError> {
-    let store = results::open(folder, reporter)?;
+    let store = folder::open(folder, reporter)?;
     let run = store.run(&until.difference_to)?;
     let name = run.manifest.run.clone();
     let refused = |why: &str, hint: String| Err(EvalError::setting(format!("--until: {name} {why}")).hint(hint));
@@ -37,7 +37,7 @@ pub(super) fn resolved(
         return refused(&why, "`earnest runs list` lists the runs".to_owned());
     }
     let mine: Vec<String> = suite.primary().into_iter().map(str::to_owned).collect();
-    let theirs = results::primary_rules(&store, &run)?;
+    let theirs = folder::primary_rules(&store, &run)?;
     if !mine.is_empty() && !theirs.is_empty() && mine != theirs {
         let why = format!(
             "is scored by {}, this run would be by {}: their difference says nothing about the models",

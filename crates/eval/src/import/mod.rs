@@ -1,7 +1,6 @@
-//! Import of completions that another engine generated, matched with a suite's items and scored, and of other tools' logs.
+//! Import of completions that another engine generated, matched with a suite's items and scored.
 
 mod completions;
-mod log;
 mod placement;
 
 use earnest_tasks::{agreeing, counted};
@@ -14,21 +13,14 @@ use earnest_tasks::suite::registry::{Channel, OptionValues};
 use earnest_tasks::suite::{Score, Suite, check_size};
 
 use self::completions::CompletionLine;
-pub use self::log::{Answers, ImportedLog, ImportedLogs, LogImportSettings, import_logs};
-pub(crate) use self::log::{
-    Chosen, Converted, Converter, log_manifest, no_answers, no_field, nothing_found, options, primary, settings,
-    with_own_names,
-};
 use crate::EvalError;
-use crate::prompt::{Mode, ModeRequest, SystemPlace};
-use crate::results;
-use crate::run::store::{BULK_ROWS, RunRecord, Store};
-use crate::run::{
-    FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, ModelRecord, Plan,
-    PlannedSample, Reporter, RunEvent, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
-    score_completions, timestamp,
+use earnest_results::store::{BULK_ROWS, RunRecord, Store};
+use earnest_results::suites::{ConfiguredSuite, configure, start_programs};
+use earnest_results::{
+    FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, ModelRecord,
+    Plan, PlannedSample, Reporter, RunEvent, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
+    SystemPlace, folder, score_completions, timestamp,
 };
-use crate::suites::{ConfiguredSuite, configure, start_programs};
 
 /// Settings of an import.
 #[derive(Debug, Clone)]
@@ -93,7 +85,7 @@ pub struct Imported {
 /// Imports completions as a new run.
 ///
 /// # Errors
-/// [`EvalError`]; [`EvalError::Line`] names the first line that cannot be used. Nothing is stored unless every line is matched.
+/// [`EvalError`]; [`FileError::Line`](earnest_rows::FileError::Line) names the first line that cannot be used. Nothing is stored unless every line is matched.
 pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<Imported, EvalError> {
     if settings.model.trim().is_empty() {
         return Err(EvalError::setting("--name is empty")
@@ -143,7 +135,7 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let (planned, recorded) = (plan.len(suite), lines.len());
     let sandbox = start_programs(suite, reporter)?;
     let manifest = Manifest { sandbox, ..manifest(settings, suite, mode, plan)? };
-    let store = results::create(&settings.results, reporter)?;
+    let store = folder::create(&settings.results, reporter)?;
     let run = write(&store, manifest, suite, plan, &lines)?;
     if recorded < planned {
         reporter.event(&RunEvent::Warning(format!(
@@ -228,7 +220,7 @@ fn write(
     plan: Plan,
     lines: &BTreeMap<usize, CompletionLine>,
 ) -> Result<RunRecord, EvalError> {
-    let (_lock, name) = results::free_name(store, &manifest.run)?;
+    let (_lock, name) = folder::free_name(store, &manifest.run)?;
     manifest.run.clone_from(&name);
     let planned = plan.len(suite);
     let run = store.begin(&manifest, planned)?;
@@ -259,7 +251,7 @@ fn write(
     }
     store.update(run.id, &manifest, planned)?;
     let run = RunRecord { manifest, ..run };
-    results::keep_document(store, &run, suite)?;
+    folder::keep_document(store, &run, suite)?;
     Ok(run)
 }
 
@@ -296,6 +288,7 @@ fn sample(run: &str, suite: &dyn Suite, planned: &PlannedSample, line: &Completi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use earnest_rows::FileError;
 
     fn settings(folder: &std::path::Path, lines: &str) -> ImportSettings {
         let completions = folder.join("completions.jsonl");
@@ -325,7 +318,7 @@ mod tests {
         for line in [r#"{"completion": "1"}"#, r#"{"item": "no such", "completion": "1"}"#, "{}"] {
             let settings = settings(folder.path(), &format!("\n{line}\n"));
             let error = import(&settings, &mut ()).map(|_| ()).unwrap_err();
-            assert!(matches!(error, EvalError::Line { line: 2, .. }), "{error}");
+            assert!(matches!(error, EvalError::File(FileError::Line { line: 2, .. })), "{error}");
             assert!(!settings.results.exists());
         }
     }

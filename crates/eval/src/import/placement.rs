@@ -7,7 +7,7 @@ use earnest_tasks::suite::{Item, Suite};
 
 use super::completions::CompletionLine;
 use crate::EvalError;
-use crate::run::Plan;
+use earnest_results::Plan;
 
 /// Returns a suite of the file's own questions if its lines name operands, not items, and the suite's own questions lack some of
 /// them, as with a published data set; none otherwise, and where the suite cannot take other questions.

@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn one_word_names_it_and_paths_of_its_names_are_written_as_paths() {
         let hub = HubSettings::default();
-        let located = super::super::LocatedModel::find(Path::new(BUILT_IN_WORD), &hub, Default::default()).unwrap();
-        let named = super::super::LocatedModel::find(Path::new(BUILT_IN), &hub, Default::default()).unwrap();
+        let located = crate::model::LocatedModel::find(Path::new(BUILT_IN_WORD), &hub, Default::default()).unwrap();
+        let named = crate::model::LocatedModel::find(Path::new(BUILT_IN), &hub, Default::default()).unwrap();
         assert_eq!(located.path(), named.path());
         for (path, shown) in [
             (BUILT_IN, "./earnest-abacus-1.4m"),

@@ -9,7 +9,7 @@ use earnest_models::hub::Expected;
 
 use super::LocatedModel;
 use crate::EvalError;
-use crate::run::{FileRecord, ModelRecord, Pinned};
+use earnest_results::{FileRecord, ModelRecord, Pinned};
 
 /// Opens a checkpoint: headers, tokenizer and template, no weights.
 pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {

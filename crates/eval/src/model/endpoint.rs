@@ -10,7 +10,7 @@ use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
 use crate::EvalError;
 use crate::prompt::{PromptError, PromptSource, Remote, WithThinking};
-use crate::run::{EndpointSettings, FileRecord, ModelRecord};
+use earnest_results::{EndpointSettings, FileRecord, ModelRecord};
 
 /// Environment variables for the key, by precedence.
 const KEY_VARIABLES: [&str; 2] = ["EARNEST_API_KEY", "OPENAI_API_KEY"];

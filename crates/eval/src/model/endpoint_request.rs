@@ -6,7 +6,7 @@ use earnest_models::hub::HubSettings;
 
 use super::{EndpointSource, LocatedModel, address};
 use crate::EvalError;
-use crate::prompt::ModeRequest;
+use earnest_results::ModeRequest;
 
 /// An endpoint as named by the user; its API follows from the prompt if none is named.
 #[derive(Debug, Clone, PartialEq, Eq)]

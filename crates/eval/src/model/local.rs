@@ -11,7 +11,7 @@ use super::device::{Device, DeviceChoice, DeviceNote, device_error};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
 use crate::EvalError;
 use crate::prompt::{PromptSource, WithThinking};
-use crate::run::{FileRecord, Host, ModelRecord};
+use earnest_results::{FileRecord, Host, ModelRecord};
 
 /// Default batch size on a CPU.
 pub const DEFAULT_BATCH: usize = 128;

@@ -7,7 +7,7 @@ use earnest_models::hub::{CommitReference, Decoding, HubSettings, beside};
 use super::built_in::{BUILT_IN, built_in_folder, without_word};
 use super::shared::Opened;
 use crate::EvalError;
-use crate::run::Pinned;
+use earnest_results::Pinned;
 
 /// A model reference and its location.
 #[derive(Debug, Clone)]

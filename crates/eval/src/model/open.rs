@@ -14,7 +14,7 @@ use super::process::{MISTRALRS, ProcessModel};
 use super::{CheckpointDefaults, Device, DeviceNote, EndpointSource, EngineSettings, LocatedModel, TrafficSettings};
 use crate::EvalError;
 use crate::prompt::PromptSource;
-use crate::run::{EndpointSettings, EngineRecord, FileRecord, ModelRecord, RunSettings, Stage};
+use earnest_results::{EndpointSettings, EngineRecord, FileRecord, ModelRecord, RunSettings, Stage};
 
 /// Source of completions.
 #[derive(Debug, Clone)]

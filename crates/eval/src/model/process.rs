@@ -16,7 +16,7 @@ use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, TrafficSettings, checkpoint_defaults};
 use crate::EvalError;
 use crate::prompt::{PromptSource, WithThinking};
-use crate::run::{FileRecord, ModelRecord};
+use earnest_results::{FileRecord, ModelRecord};
 
 /// The engine's name in a run's settings.
 pub(super) const MISTRALRS: &str = "mistralrs";

@@ -1,7 +1,8 @@
 //! Given continuations of a prompt, tokenised at the border as lm-evaluation-harness does.
 use super::prompter::tokenise;
-use super::{Mode, PromptError, PromptSource, Prompter, Rendered};
+use super::{PromptError, PromptSource, Prompter, Rendered};
 use earnest_engine::Input;
+use earnest_results::Mode;
 use earnest_tasks::suite::Item;
 
 /// A context and a continuation whose log-likelihood is wanted.
@@ -91,8 +92,9 @@ fn after(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{ModeRequest, Remote};
+    use crate::prompt::Remote;
     use earnest_models::checkpoint::ChatMessage;
+    use earnest_results::ModeRequest;
     use earnest_tasks::suite::Segments;
 
     /// One id a word with the spaces before it; spaces at the end are a word. BOS is 1, end of text 2.

@@ -2,7 +2,6 @@
 
 mod checkpoint;
 mod continuation;
-mod mode;
 mod prompter;
 mod prompts;
 mod remote;
@@ -10,7 +9,6 @@ mod source;
 mod thinking;
 
 pub use continuation::Continuation;
-pub use mode::{Mode, ModeRequest, SystemPlace};
 pub use prompter::{PromptError, Prompter, Rendered, Wire, tokenise};
 pub use prompts::Prompts;
 pub use remote::Remote;

@@ -1,9 +1,10 @@
 //! Prompts as text and token ids.
 use sha2::{Digest, Sha256};
 
-use super::{Mode, ModeRequest, PromptSource, SystemPlace};
+use super::PromptSource;
 use earnest_answer::opened_by;
 use earnest_models::checkpoint::{ChatMessage, PromptIdsError, with_one_bos};
+use earnest_results::{Mode, ModeRequest, SystemPlace};
 use earnest_tasks::suite::Segments;
 use earnest_tasks::suite::registry::TemplateThinking;
 

@@ -1,5 +1,5 @@
 //! Prompts as `--prompt` and study files name them.
-use super::ModeRequest;
+use earnest_results::ModeRequest;
 
 /// Prompt format (`auto`, `chat`, `raw`) and, for suites with several prompts, their names: one list of both.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -39,7 +39,8 @@ impl PromptSource for Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{ModeRequest, Prompter, Wire};
+    use crate::prompt::{Prompter, Wire};
+    use earnest_results::ModeRequest;
     use earnest_tasks::suite::Segments;
 
     #[test]

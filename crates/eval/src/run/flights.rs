@@ -2,8 +2,8 @@
 use std::collections::HashMap;
 
 use super::gathering::{Gathering, Outcome};
-use super::{FailureKind, PlannedSample, Room, RunError, SampleFailure};
 use earnest_engine::{Completion, Engine, Event, Rejected, Request, RequestId};
+use earnest_results::{FailureKind, PlannedSample, Room, RunError, SampleFailure};
 
 /// A sample in the engine.
 pub(super) struct InFlight {

@@ -1,6 +1,6 @@
 //! Answers to the requests of a sample: one where text is generated, else one for each continuation to score.
-use super::{FailureKind, SampleFailure};
 use earnest_engine::{Completion, FinishReason, RequestId, Timings};
+use earnest_results::{FailureKind, SampleFailure};
 use earnest_tasks::suite::{ContinuationScore, Likelihoods};
 
 /// Completion of a request, or the reason why there is none.

@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::Scope;
 
 use super::scorers::spawn_named;
-use super::store::{Entry, PACK_ITEMS, Pack, RunProgress, SampleWriter};
-use super::{Plan, RunError, Sample};
 use crate::prompt::Prompter;
+use earnest_results::store::{Entry, PACK_ITEMS, Pack, RunProgress, SampleWriter};
+use earnest_results::{Plan, RunError, Sample};
 use earnest_tasks::suite::{Item, Suite};
 
 /// Capacity of the queue of packs.

@@ -8,9 +8,9 @@ use std::thread::Scope;
 use std::time::Duration;
 
 use super::scorers::spawn_named;
-use super::store::RunProgress;
-use super::{Plan, PlannedSample, RunError};
 use crate::prompt::{Continuation, PromptError, Prompter, Rendered};
+use earnest_results::store::RunProgress;
+use earnest_results::{Plan, PlannedSample, RunError};
 use earnest_tasks::suite::Suite;
 
 /// Capacity of the queue: enough for a step's new sequences, with memory independent of the plan.

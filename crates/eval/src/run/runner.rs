@@ -2,19 +2,20 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::Decider;
 use super::flights::{Flights, InFlight, Landed};
 use super::gathering::Gathering;
 use super::packing::Rows;
 use super::prompt_queue::{Next, PendingSample, PromptQueue};
 use super::scorers::{ScoredSample, Scorers, Unscored};
-use super::store::{RunProgress, SampleWriter};
-use super::{
-    Budgets, Decider, FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent,
-    SAMPLE_FORMAT, Sample, SampleFailure,
-};
 use crate::prompt::{Continuation, Prompter, Rendered, Wire};
 use earnest_answer::opened_by;
 use earnest_engine::{Card, Completion, Engine, Event, Input, Logprobs, Request, RequestId};
+use earnest_results::store::{RunProgress, SampleWriter};
+use earnest_results::{
+    Budgets, Ended, FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent,
+    SAMPLE_FORMAT, Sample, SampleFailure,
+};
 use earnest_tasks::suite::{Item, Suite};
 
 /// Requests in flight, as a multiple of the engine's capacity: enough that it never waits for a prompt, with memory
@@ -34,19 +35,6 @@ pub struct Runner<'a> {
     pub fail_on_error: Option<f64>,
     /// Set when the user stops the session.
     pub stop: &'a AtomicBool,
-}
-
-/// End of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// Every sample of the plan has a row.
-    Finished,
-    /// The rows decide the run's condition; rows of later clusters may be written too.
-    Decided,
-    /// The user stopped it; requests in flight were dropped.
-    Stopped,
-    /// More samples failed in this session than [`Runner::fail_on_error`] allows; the rows are written.
-    TooManyFailures { failed: usize },
 }
 
 /// A failed row and its place in the plan.

@@ -5,9 +5,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Builder, Scope};
 
-use super::scoring::threads;
-use super::{RunError, Sample, score_completion};
 use earnest_engine::EngineError;
+use earnest_results::{RunError, Sample, score_completion, scoring_threads};
 use earnest_tasks::suite::{Item, Suite};
 
 /// Limit of unscored completions, beyond which the engine waits; a stopped run still scores them.
@@ -42,7 +41,7 @@ impl Scorers {
         let (work, todo) = channel::<Unscored>();
         let todo = Arc::new(Mutex::new(todo));
         let (done, scored) = channel();
-        for _ in 0..threads() {
+        for _ in 0..scoring_threads() {
             let (todo, done) = (Arc::clone(&todo), done.clone());
             spawn_named("score", scope, move || {
                 // The lock is held only while waiting.

@@ -5,8 +5,7 @@ use super::definition::ModelReference;
 use super::execute::Sessions;
 use super::{PlannedRun, StudyPlan};
 use crate::EvalError;
-use crate::prompt::{Mode, ModeRequest};
-use crate::run::Reporter;
+use earnest_results::{Mode, ModeRequest, Reporter};
 
 impl StudyPlan {
     /// Asks all models of a task in one form where neither study nor suite names one: raw, which every model has, if some have a

@@ -7,8 +7,8 @@ use super::outcome::{RunEnd, Scope, StudyOutcome};
 use super::{PlannedRun, StudyPlan};
 use crate::EvalError;
 use crate::evaluate::{Evaluated, EvaluationSettings, ModelSession};
-use crate::run::store::{RunRecord, Store};
-use crate::run::{Reporter, RunEvent};
+use earnest_results::store::{RunRecord, Store};
+use earnest_results::{Reporter, RunEvent};
 
 /// Receiver of a study's events; those of a run come between its begin and its end.
 pub trait Watcher: Reporter {

@@ -21,7 +21,7 @@ use super::toml_table::{Notes, Table, unknown};
 use crate::evaluate::{EndOfSequence, GenerationSettings};
 use crate::model::{BUILT_IN, EndpointRequest, EngineSettings, TrafficSettings, without_word};
 use crate::prompt::Prompts;
-use crate::run::ThinkingRequest;
+use earnest_results::ThinkingRequest;
 
 impl StudyDefinition {
     /// Reads a study file. `engine` has the limits of models that do not set their own. Paths are relative to the file.

@@ -1,7 +1,8 @@
 //! Mistakes in a study, all of them at once.
 use std::path::{Path, PathBuf};
 
-use crate::{EvalError, Problem};
+use crate::EvalError;
+use earnest_rows::Problem;
 
 /// A place in a study: the key, and the line if the study was read from a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,22 +1,19 @@
-//! Studies: models x tasks x prompts, executed in an order that loads every model once, and analysed together.
+//! Studies: models x tasks x prompts, executed in an order that loads every model once.
 //!
 //! A [`StudyDefinition`] is read from a file or made in code. [`StudyPlan::new`] checks all of it and orders its runs,
-//! [`Estimate::new`] counts what they cost, [`execute`] makes those that are missing, and [`StudyResults::new`] compares them.
+//! [`Estimate::new`] counts what they cost, and [`execute`] makes those that are missing.
 
 mod alike;
-mod analysis;
 mod definition;
 mod estimate;
 mod execute;
 mod file;
 mod mistake;
-mod mixed_model;
 mod options;
 mod outcome;
 mod plan;
 mod toml_table;
 
-pub use analysis::{Coordinates, Family, PairedDifference, RunResult, StudyResults};
 pub use definition::{
     Adjustment, CompareDefinition, Dimension, MixedModelDefinition, ModelDefinition, ModelReference, StudyDefinition,
     TaskDefinition,
@@ -25,6 +22,5 @@ pub use earnest_stats::mixed::Formula;
 pub use estimate::{Estimate, RunEstimate};
 pub use execute::{Condition, Decision, Sessions, Watcher, execute};
 pub use mistake::{Mistake, Place, StudyError};
-pub use mixed_model::{MixedModel, MixedModelResult};
 pub use outcome::{RunEnd, StudyOutcome};
 pub use plan::{PlannedRun, StudyPlan, StudySettings, hub_of};

@@ -1,7 +1,7 @@
 //! Outcome of a study's runs.
 use crate::EvalError;
-use crate::run::RunError;
-use crate::run::store::RunRecord;
+use earnest_results::RunError;
+use earnest_results::store::RunRecord;
 
 use super::PlannedRun;
 
@@ -77,7 +77,7 @@ pub(super) enum Scope {
 impl Scope {
     pub(super) fn of(error: &EvalError) -> Scope {
         match error {
-            EvalError::Interrupted { .. } | EvalError::Results(_) | EvalError::Report(_) => Scope::Study,
+            EvalError::Interrupted { .. } | EvalError::Results(_) | EvalError::Rows(_) => Scope::Study,
             EvalError::Run(error) => match error {
                 RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => Scope::Model,
                 RunError::Locked { .. } | RunError::RepeatedItem { .. } | RunError::OtherSettings { .. } => Scope::Run,

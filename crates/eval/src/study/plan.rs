@@ -12,9 +12,9 @@ use super::mistake::{Mistake, Place, StudyError};
 use crate::EvalError;
 use crate::evaluate::{Decoding, EvaluationSettings, GenerationSettings, Questions, RunChoice};
 use crate::model::{Device, LocatedModel, ModelSource};
-use crate::prompt::{ModeRequest, Prompts};
-use crate::run::{Plan, Shard};
-use crate::suites::{self, ConfiguredSuite};
+use crate::prompt::Prompts;
+use earnest_results::suites::ConfiguredSuite;
+use earnest_results::{ModeRequest, Plan, Shard, suites};
 
 /// Most models, and most tasks, of a study.
 pub(super) const MOST_MODELS: usize = 500;
@@ -206,7 +206,7 @@ fn configure(task: &TaskDefinition, prompts: &Prompts) -> Result<ConfiguredSuite
     let mut options: OptionValues = task.options.clone();
     options.seed = task.seed;
     options.prompts.clone_from(&prompts.names);
-    suites::configure(&task.suite, &options)
+    Ok(suites::configure(&task.suite, &options)?)
 }
 
 /// Returns the settings for a model of a study: what it allows itself, and what the command allows for all models.

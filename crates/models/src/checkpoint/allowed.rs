@@ -1,5 +1,5 @@
 //! Entries of `--allow-config`: keys of a configuration that are let through, and the name of a GGUF file's pre-tokenizer.
-use super::gguf_pretokenizer;
+use super::gguf;
 
 /// Key of the pre-tokenizer of a byte-level vocabulary.
 pub const PRE_TOKENIZER_KEY: &str = "tokenizer.ggml.pre";
@@ -24,7 +24,7 @@ pub enum AllowError {
 impl AllowError {
     /// Returns the next step for the user.
     pub fn help(&self) -> String {
-        let known = || format!("known are {}", gguf_pretokenizer::known_names());
+        let known = || format!("known are {}", gguf::pretokenizer::known_names());
         match self {
             AllowError::Twice { .. } => {
                 "leave one out: it is for all files that name none. In a study, `allow-config` of a model names its own"
@@ -41,7 +41,7 @@ impl AllowError {
             AllowError::Key { key, .. } => format!(
                 "write --allow-config {key} to let a key of config.json through; {PRE_TOKENIZER_KEY}=NAME names a pre-tokenizer"
             ),
-            AllowError::UnknownName { name } => match nearest(name, gguf_pretokenizer::names()) {
+            AllowError::UnknownName { name } => match nearest(name, gguf::pretokenizer::names()) {
                 Some(near) => format!("did you mean {PRE_TOKENIZER_KEY}={near}? {}", known()),
                 None => known(),
             },
@@ -72,7 +72,7 @@ pub fn named_pre_tokenizer(allow: &[String]) -> Result<Option<&str>, AllowError>
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             return Err(AllowError::NoName { entry: entry.clone() });
         };
-        if gguf_pretokenizer::named(name).is_none() {
+        if gguf::pretokenizer::named(name).is_none() {
             return Err(AllowError::UnknownName { name: name.to_owned() });
         }
         match found {

@@ -1,6 +1,6 @@
 //! Decoder configuration, the same for every architecture and both file formats.
 //!
-//! The parsers ([`super::hf_config`], [`super::gguf_config`]) translate a `config.json` or GGUF metadata into
+//! The parsers ([`super::hf::config`], [`super::gguf::config`]) translate a `config.json` or GGUF metadata into
 //! [`DecoderConfig`]; the engine reads nothing else. A field of the source that would change the maths and is not
 //! translated here is an error there, never ignored.
 

@@ -1,5 +1,5 @@
 //! Configuration of checkpoints that the native engine cannot run, as a prompt for another one needs it.
-use super::hf_config::NamedIds;
+use super::hf::config::NamedIds;
 use super::json_fields::{self, Fields};
 use super::{CheckpointError, DecoderConfig};
 use serde_json::json;

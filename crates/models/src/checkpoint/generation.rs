@@ -1,5 +1,5 @@
 //! Generation defaults of a checkpoint: end-of-sequence ids and recommended sampling.
-use super::gguf_file::GgufFile;
+use super::gguf::file::GgufFile;
 use super::json_fields::{self, Fields};
 use super::{CheckpointError, Tokenizer};
 use std::collections::BTreeSet;

@@ -1,16 +1,17 @@
 //! Opening checkpoints and reading their tensors.
-use super::gguf_arch::GgufArchitecture;
-use super::gguf_config;
-use super::gguf_file::GgufFile;
-use super::gguf_weights::{self, GgufWeights};
-use super::hf_config::NamedIds;
-use super::hf_quant::Quantisation;
-use super::hf_weights::HfWeights;
+use super::gguf;
+use super::gguf::arch::GgufArchitecture;
+use super::gguf::file::GgufFile;
+use super::gguf::weights::GgufWeights;
+use super::hf;
+use super::hf::config::NamedIds;
+use super::hf::quant::Quantisation;
+use super::hf::weights::HfWeights;
 use super::random::RandomWeights;
 use super::{
     BlockType, ChatTemplate, CheckpointError, DecoderConfig, ElementType, GenerationDefaults, KvType, MemoryEstimate,
     PRE_TOKENIZER_KEY, Parameter, PassedKeys, SuppliedPreTokenizer, Tensor, Tokenizer, WeightFormat, WeightRecord,
-    elsewhere, gguf_tokenizer, hf_config, json_fields, mistralrs_knows, named_pre_tokenizer,
+    elsewhere, json_fields, mistralrs_knows, named_pre_tokenizer,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -149,7 +150,7 @@ impl Checkpoint {
     }
 
     fn open_folder(folder: &Path, with_weights: bool, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
-        let hf_config::Read { config, family, ids, quantisation, passed } = hf_config::read(folder, allow)?;
+        let hf::config::Read { config, family, ids, quantisation, passed } = hf::config::read(folder, allow)?;
         let mut checkpoint = Checkpoint::beside_weights(folder, config, &ids)?;
         if with_weights {
             let weights = HfWeights::open(folder, family, &mut checkpoint.config, quantisation.clone())?;
@@ -198,8 +199,8 @@ impl Checkpoint {
     fn open_file(path: &Path, allow: &[String]) -> Result<Checkpoint, CheckpointError> {
         let file = GgufFile::open(path)?;
         let arch = GgufArchitecture::of(&file)?;
-        let (config, passed) = gguf_config::read(&file, arch, gguf_weights::rope_tensors(&file)?, allow)?;
-        let (tokenizer, pre_tokenizer) = gguf_tokenizer::build(&file, config.vocab_size, allow)?;
+        let (config, passed) = gguf::config::read(&file, arch, gguf::weights::rope_tensors(&file)?, allow)?;
+        let (tokenizer, pre_tokenizer) = gguf::tokenizer::build(&file, config.vocab_size, allow)?;
         let generation = GenerationDefaults::from_gguf(&file).complete(path, &tokenizer, config.vocab_size)?;
         let template = file.text("tokenizer.chat_template").map(|source| {
             let text = |id: Option<u32>| id.and_then(|id| tokenizer.token(id));
@@ -207,7 +208,7 @@ impl Checkpoint {
             ChatTemplate::new(name, source.to_string(), text(tokenizer.bos()), text(tokenizer.eos()))
         });
         template.as_ref().map_or(Ok(()), ChatTemplate::check)?;
-        let quantisation = gguf_weights::quantisation(&file);
+        let quantisation = gguf::weights::quantisation(&file);
         // Other vocabularies are not split.
         let splits = file.text("tokenizer.ggml.model") == Some("gpt2");
         let own_pre_tokenizer = file.text(PRE_TOKENIZER_KEY).filter(|_| splits).map(str::to_owned);

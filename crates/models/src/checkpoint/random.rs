@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::hf;
 use super::open::Weights;
 use super::tokenizer::{self, Tokenizer, TokenizerSettings};
 use super::{
     Checkpoint, CheckpointError, Format, GenerationDefaults, Parameter, PassedKeys, Tensor, Values, WeightFormat,
-    hf_config,
 };
 
 /// Values between two matrices' first ones are multiples of this, so that copies on a device stay aligned.
@@ -219,7 +219,7 @@ impl Checkpoint {
             let reason = format!("there are {}", known.join(", "));
             return Err(CheckpointError::Field { path: source, field, value, reason });
         };
-        let read = hf_config::parse(&source, &shape.config(layers.unwrap_or(shape.layers)), &[])?;
+        let read = hf::config::parse(&source, &shape.config(layers.unwrap_or(shape.layers)), &[])?;
         let parameters = read.config.parameters();
         let tokenizer = digits(&source, read.config.vocab_size)?;
         let generation = GenerationDefaults { eos_ids: read.ids.eos, ..GenerationDefaults::default() };

@@ -7,8 +7,9 @@
 //!   will do, and rendering it in a process takes 0.2 ms a prompt, in a build without optimisation.
 use earnest_isolation::{Answerer, CpuTime, Job, Limited};
 
+use super::chat;
+use super::tokenizer;
 use super::trial_cache::TrialCache;
-use super::{template_engine, tokenizer};
 
 /// Memory for a tokenizer's trial, in bytes, and for each byte of its file. One of 262,144 tokens takes 11 bytes for each of 24 MB.
 const MEMORY: u64 = 512 << 20;
@@ -28,7 +29,7 @@ fn begin(_: &[u8]) -> Answerer {
 /// Serves as a worker for a checkpoint's tokenizer or template and never returns, if the process was started as one; otherwise records
 /// that this program can be one. It must come before anything else in `main` that reads arguments.
 pub fn serve_if_worker() {
-    earnest_isolation::serve_if_worker(&[&JOB, &template_engine::JOB]);
+    earnest_isolation::serve_if_worker(&[&JOB, &chat::engine::JOB]);
 }
 
 /// Tries a `tokenizer.json` in a worker, unless it has passed before or this program cannot be one; the error says what is wrong with it.

@@ -1,8 +1,8 @@
 //! Correlations that the paper states without numbers (4.5 and A.3), computed from its tables.
 use serde::Serialize;
 
+use crate::arithmetic_bench::published::{Table, tables};
 use earnest_stats::{Coefficient, Correlation, correlation};
-use earnest_tasks::suite::arithmetic_bench::published::{Table, tables};
 
 /// Correlation of two published columns over models.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,6 +1,7 @@
 //! DNC: Tables 3 and 5 to 10 as printed, Table 12 recomputed, and stored runs compared with them.
 
 pub mod defence;
+pub mod published;
 mod run;
 mod tables;
 mod text;

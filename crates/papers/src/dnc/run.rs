@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::defence::DefenceTables;
 use super::tables::{ComparedTable, compared_tables};
 use crate::COMPARISON_FORMAT;
-use earnest_eval::run::{Manifest, Sample, Status};
-use earnest_tasks::suite::dnc::published::{CAVEATS, PublishedTable, Recomputed, table_12, tables};
+use crate::dnc::published::{CAVEATS, PublishedTable, Recomputed, table_12, tables};
+use earnest_results::{Manifest, Sample, Status};
 use earnest_tasks::suite::dnc::{Mode, Numbers, Options, Profile, Target, own_rule, summarise_samples};
 use earnest_tasks::suite::{Budget, Interval, Item, Score, Scored, Segments, Summary, SummaryRow};
 

@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use super::run::{find, row_name};
-use earnest_tasks::suite::dnc::published::{PublishedTable, tables};
+use crate::dnc::published::{PublishedTable, tables};
 use earnest_tasks::suite::dnc::{Dataset, Kind, Numbers, Options, Target};
 use earnest_tasks::suite::{Interval, Summary};
 

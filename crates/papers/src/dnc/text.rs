@@ -4,9 +4,9 @@ use std::fmt::Write;
 use super::defence::render_defence;
 use super::run::{DncComparison, RunTable};
 use super::tables::ComparedTable;
+use crate::dnc::published::PublishedTable;
 use crate::text::{WRITES, indent, inside};
-use earnest_eval::report::{Table, percent, wrap, wrap_lines};
-use earnest_tasks::suite::dnc::published::PublishedTable;
+use earnest_report::{Table, percent, wrap, wrap_lines};
 
 /// Renders a comparison for a terminal of `width` columns.
 pub fn render(comparison: &DncComparison, width: usize) -> String {

@@ -4,10 +4,10 @@ use super::evaluation::ErrorClass;
 use super::numbers::bin_name;
 use super::result_table::{Cell, ResultRow, ResultTable};
 use super::study::Study;
-use earnest_eval::report::plot::{Bar, BarGroup, Bars, Figure, Forest, ForestRow, Stacked, bars, forest, stacked};
+use crate::gsm_symbolic::published::{Printed, code_errors, nl_error_totals};
+use earnest_report::plot::{Bar, BarGroup, Bars, Figure, Forest, ForestRow, Stacked, bars, forest, stacked};
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::{Printed, code_errors, nl_error_totals};
 
 const OURS: usize = 0;
 const PAPER: usize = 1;

@@ -3,8 +3,8 @@ use super::drawing::drawings_of;
 use super::evaluation::Evaluation;
 use super::numbers::NumberDistribution;
 use super::study::Study;
-use earnest_eval::prompt::Mode;
-use earnest_eval::report::page::{Chapter, ReportRun};
+use earnest_report::page::{Chapter, ReportRun};
+use earnest_results::{Mode, Origin};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
 /// Suites with the study's kind of questions.
@@ -21,7 +21,7 @@ fn chapter(suite: &str, runs: &[ReportRun]) -> Option<Chapter> {
     let of_suite = || {
         runs.iter().filter(move |run| {
             let settings = &run.document.manifest.settings;
-            settings.suite == suite && !settings.is_log()
+            settings.suite == suite && settings.origin() != Origin::Log
         })
     };
     for run in of_suite() {
@@ -73,7 +73,7 @@ fn chapter(suite: &str, runs: &[ReportRun]) -> Option<Chapter> {
             "Figure 7: {} integers in originals, {} in variants; Kolmogorov-Smirnov D = {statistic:.3}, {}.",
             numbers.base_integers,
             numbers.variant_integers,
-            earnest_eval::report::p_sentence(p)
+            earnest_report::p_sentence(p)
         ));
     }
     Some(Chapter {

@@ -5,7 +5,7 @@ use super::evaluation::ErrorClass;
 use super::models::paper_figure;
 use super::numbers::bin_name;
 use super::study::{Study, find};
-use earnest_eval::report::plot::{
+use earnest_report::plot::{
     Bar, BarGroup, Bars, Curve, CurvePlot, Figure, Forest, ForestRow, Measure, Stacked, bars, curves, forest, stacked,
 };
 use earnest_tasks::suite::Interval;

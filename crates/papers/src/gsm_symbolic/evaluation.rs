@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use earnest_eval::run::Sample;
+use earnest_results::Sample;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::suite::{FailureClass, Missing};
 

@@ -7,11 +7,11 @@ use super::numbers::{NumberDistribution, bin_name};
 use super::result_table::{Kind, ResultRow, ResultTable, cells, columns};
 use super::study::{find, with_ours};
 use super::variant_tables::{class, models_of, remarks};
-use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::{
+use crate::gsm_symbolic::published::{
     BASE_BIN_SHARES, DEMONSTRATION_MODELS, NUMBER_BINS, Printed, code_errors, integers_test, nl_error_totals,
     number_effects, odds_ratios, precise_gsm_log_odds, residual_effects, variant_effects,
 };
+use earnest_tasks::suite::gsm_symbolic::Prompt;
 
 /// All figures, in order.
 pub(super) fn figures(analyses: &[Analysis], numbers: Option<&NumberDistribution>) -> Vec<ResultTable> {

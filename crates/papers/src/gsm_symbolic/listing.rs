@@ -2,9 +2,9 @@
 use serde::Serialize;
 
 use super::analysis::{Analysis, columns};
+use crate::gsm_symbolic::published::{OptimiserEstimate, listing_6};
 use earnest_stats::mixed::lme4::{OptimiserEnd, across_optimisers};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::{OptimiserEstimate, listing_6};
 
 /// The published listing, and ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]

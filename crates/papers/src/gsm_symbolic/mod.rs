@@ -18,6 +18,7 @@ mod numbers;
 mod page;
 mod plan;
 mod pooled;
+pub mod published;
 mod remarks;
 mod result_table;
 mod study;

@@ -1,7 +1,7 @@
 //! Places of models and prompts in the paper.
+use crate::gsm_symbolic::published::models;
 use crate::model_key;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::models;
 
 /// Numbers of the tables with a prompt's variant effect (accuracies, p values) and with its odds ratios.
 pub(super) fn paper_tables(prompt: Prompt) -> (u8, u8) {

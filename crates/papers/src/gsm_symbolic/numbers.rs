@@ -1,9 +1,9 @@
 //! The integers of the questions (Figure 7).
 use serde::{Deserialize, Serialize};
 
+use crate::gsm_symbolic::published::NUMBER_BINS;
 use earnest_stats::kolmogorov_smirnov::{KsMethod, kolmogorov_smirnov};
 use earnest_tasks::suite::gsm_symbolic::large_numbers::{binned, integers};
-use earnest_tasks::suite::gsm_symbolic::published::NUMBER_BINS;
 
 /// Comparison of the integers in GSM-Base and GSM-Variants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

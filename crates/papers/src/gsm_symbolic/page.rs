@@ -7,12 +7,12 @@ use super::models::paper_tables;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
 use super::text::{HARDER_COLUMNS, artefacts, harder_rows, ours, p_value, printed, ratio, with_ends};
+use crate::gsm_symbolic::published::odds_ratios;
 use crate::text::WRITES;
-use earnest_eval::report::ends;
-use earnest_eval::report::page::{APPENDIX, Frame, Sections, framed};
-use earnest_eval::report::plot::escape;
+use earnest_report::page::{APPENDIX, Frame, Sections, framed};
+use earnest_report::plot::escape;
+use earnest_results::ends;
 use earnest_tasks::suite::Interval;
-use earnest_tasks::suite::gsm_symbolic::published::odds_ratios;
 
 /// Rules of this page: rows of the runs stand out among the paper's, figures of one number stand together, labels are readable on lines.
 const STYLE: &str = "

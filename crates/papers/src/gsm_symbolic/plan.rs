@@ -1,8 +1,8 @@
 //! Plan of the study's runs: models, prompts, tokens and device hours.
 use serde::Serialize;
 
+use crate::gsm_symbolic::published::{Model, models, number_effects};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::{Model, models, number_effects};
 
 /// Size of one prompt's questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

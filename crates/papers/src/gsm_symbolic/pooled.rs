@@ -1,10 +1,10 @@
 //! Effects pooled before they are counted: each model over its prompts, and the paper's models over Table 3.
 use std::collections::BTreeMap;
 
-use earnest_eval::report::p_decimals;
+use crate::gsm_symbolic::published::odds_ratios;
+use earnest_results::p_decimals;
 use earnest_stats::{Answers, PairedAnswers, PairedTest, PairedVerdict, Z95, holm, paired_verdict};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::odds_ratios;
 use serde::Serialize;
 
 use super::analysis::Analysis;

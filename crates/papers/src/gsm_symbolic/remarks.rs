@@ -1,14 +1,12 @@
 //! The paper's counts of significant effects, and discrepancies between paper, code and arithmetic.
-use earnest_eval::report::p_decimals;
+use earnest_results::p_decimals;
 use serde::Serialize;
 
 use super::analysis::Analysis;
 use super::study::holm_with_gaps;
 use super::variant_tables::is_artefact;
+use crate::gsm_symbolic::published::{NumberEffectRow, number_effects, residual_effects, variant_effects};
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::{
-    NumberEffectRow, number_effects, residual_effects, variant_effects,
-};
 
 /// A count behind one of the paper's conclusions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -116,7 +114,7 @@ fn says_of_correction(family: &[&Analysis], p_values: &[Option<f64>]) -> String 
 /// Significant variant effects on the GSM prompt, raw or after Holm.
 fn gsm_claim(analyses: &[Analysis], adjusted: bool) -> Claim {
     let rows = variant_effects(Prompt::Gsm);
-    let significant = |row: &&earnest_tasks::suite::gsm_symbolic::published::VariantEffect| {
+    let significant = |row: &&crate::gsm_symbolic::published::VariantEffect| {
         row.delta < 0.0 && if adjusted { row.p_holm.is_below(LEVEL) } else { row.p.is_below(LEVEL) }
     };
     let kept = |model: &str| !is_artefact(1, model, Prompt::Gsm);

@@ -1,8 +1,8 @@
 //! Tables and data of figures: published value, ours and their difference.
 use serde::Serialize;
 
+use crate::gsm_symbolic::published::Printed;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::Printed;
 
 /// Kind of a result in the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

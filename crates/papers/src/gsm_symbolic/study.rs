@@ -11,9 +11,9 @@ use super::pooled::{Pooled, pooled};
 use super::remarks::{Claim, claims, recommendations};
 use super::result_table::ResultTable;
 use super::{figures, formula, listing, variant_tables};
+use crate::gsm_symbolic::published::number_effects;
 use earnest_stats::holm;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::number_effects;
 
 /// Version of [`Study`]'s JSON form.
 pub const STUDY_FORMAT: u32 = 1;

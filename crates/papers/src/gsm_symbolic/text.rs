@@ -8,11 +8,12 @@ use super::plan::StudyPlan;
 use super::remarks::range;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
+use crate::gsm_symbolic::published::{Printed, odds_ratios};
 use crate::text::WRITES;
-use earnest_eval::report::{Align, Table, ends, p_decimals, wrap, wrap_lines};
+use earnest_report::{Align, Table, wrap, wrap_lines};
+use earnest_results::{ends, p_decimals};
 use earnest_stats::PairedTest;
 use earnest_tasks::suite::Interval;
-use earnest_tasks::suite::gsm_symbolic::published::{Printed, odds_ratios};
 
 /// Figures shown as text: those whose data are not in a table.
 const FIGURES_IN_TEXT: [u8; 4] = [7, 9, 10, 11];

@@ -4,12 +4,12 @@ use super::effect::{Effect, ModelFit};
 use super::models::paper_tables;
 use super::result_table::{Kind, ResultRow, ResultTable, cells, columns};
 use super::study::{find, holm_with_gaps, with_ours};
-use earnest_stats::holm;
-use earnest_tasks::suite::gsm_symbolic::Prompt;
-use earnest_tasks::suite::gsm_symbolic::published::{
+use crate::gsm_symbolic::published::{
     NumberEffectRow, Printed, deltas, flagged_glmm1, flagged_glmm2, number_effects, odds_ratios, reproductions,
     residual_effects, variant_effects,
 };
+use earnest_stats::holm;
+use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::{agreeing, counted};
 
 const ARTEFACT: &str = "the published fit is an artefact of lme4's inner tolerance: its standard error, z and p are \
@@ -176,7 +176,7 @@ fn mirzadeh(analyses: &[Analysis]) -> ResultTable {
         let ours = find(analyses, &model, Prompt::Gsm).map(|ours| ours.accuracies);
         let of = |value: fn(&super::Accuracies) -> Option<f64>| ours.as_ref().and_then(value);
         let (base, variants, sd) = (of(|a| a.base), of(|a| a.variants), of(|a| a.instance_sd));
-        let printed = |value: fn(&earnest_tasks::suite::gsm_symbolic::published::Reproduction) -> f64| {
+        let printed = |value: fn(&crate::gsm_symbolic::published::Reproduction) -> f64| {
             published.map(|row| Printed::from(value(row)))
         };
         let pairs = [

@@ -7,11 +7,12 @@ use super::document::{
 };
 use super::published::{TABLE_3, TABLE_10, caveats, limit_title, rule_following_cells, tables};
 use super::run::{EvaluatedRun, Limit, PROFILES};
-use crate::{Published, Reading, difference, model_key};
-use earnest_tasks::suite::nupa::{
-    DigitLimit, LengthRange, MetricName, Profile, TABLE_3_METHODS, TASKS, TaskId, figure_rows, published_digit_limit,
-    published_models, published_range_accuracy, published_rule_following,
+use crate::nupa::inference_tables::{
+    TABLE_3_METHODS, figure_rows, published_digit_limit, published_models, published_range_accuracy,
+    published_rule_following,
 };
+use crate::{Published, Reading, difference, model_key};
+use earnest_tasks::suite::nupa::{DigitLimit, LengthRange, MetricName, Profile, TASKS, TaskId};
 use earnest_tasks::suite::{Interval, Summary};
 
 /// Questions per task and length in the authors' evaluation.

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::nupa::inference_tables::FigureRow;
 use crate::{Published, PublishedTable, Reading};
 use earnest_tasks::suite::Interval;
-use earnest_tasks::suite::nupa::FigureRow;
 
 /// Version of [`NupaComparison`]'s JSON form.
 pub const NUPA_COMPARISON_FORMAT: u32 = 1;

@@ -1,8 +1,9 @@
 //! Figures 2 and 5 to 8 of a run as drawings: bars with intervals, one drawing per representation.
 use super::document::{FigureMetric, NupaFigure, NupaRun};
-use earnest_eval::report::plot::{Bar, BarGroup, Bars, Figure, bars};
+use crate::nupa::inference_tables::FigureRow;
+use earnest_report::plot::{Bar, BarGroup, Bars, Figure, bars};
 use earnest_tasks::suite::Interval;
-use earnest_tasks::suite::nupa::{FigureRow, LengthRange, Representation, TaskId};
+use earnest_tasks::suite::nupa::{LengthRange, Representation, TaskId};
 
 /// Draws a run's figures in its own profile, each with the numbers of the paper's figures that it corresponds to.
 pub fn figures(run: &NupaRun) -> Vec<(Vec<u8>, Figure)> {

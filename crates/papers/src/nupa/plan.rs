@@ -3,11 +3,12 @@ use serde::Serialize;
 
 use super::PAPER;
 use super::published::rule_following_cells;
-pub use earnest_eval::run::Rate;
+use crate::nupa::inference_tables::published_models;
+pub use earnest_results::Rate;
 use earnest_tasks::suite::Item;
 use earnest_tasks::suite::nupa::{
     Adapter, BudgetRule, Lengths, NupaError, NupaOptions, NupaSuite, Profile, PromptStyle, TASKS, TaskId, TaskPlan,
-    Wording, published_models,
+    Wording,
 };
 
 /// Token counts by a checkpoint's tokenizer.

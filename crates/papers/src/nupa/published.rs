@@ -1,10 +1,10 @@
 //! The published tables in one form, and caveats about them.
-use crate::{PublishedRow, PublishedTable};
-use earnest_tasks::suite::nupa::{
-    DigitLimit, LengthRange, MetricName, Representation, TABLE_3_METHODS, TABLE_19_COLUMNS, TASKS, TaskId,
-    published_digit_limit, published_models, published_range_accuracy, published_rule_following,
-    published_rule_lengths,
+use crate::nupa::inference_tables::{
+    TABLE_3_METHODS, TABLE_19_COLUMNS, published_digit_limit, published_models, published_range_accuracy,
+    published_rule_following, published_rule_lengths,
 };
+use crate::{PublishedRow, PublishedTable};
+use earnest_tasks::suite::nupa::{DigitLimit, LengthRange, MetricName, Representation, TASKS, TaskId};
 
 /// Cells of Table 3: task and digits, in the paper's order of tasks.
 pub(super) fn rule_following_cells() -> Vec<(TaskId, usize)> {

@@ -1,8 +1,8 @@
 //! A run to compare with the paper.
+use earnest_results::{Manifest, Origin, Sample, Status};
 use earnest_tasks::{agreeing, counted, the_first};
 use std::fmt;
 
-use earnest_eval::run::{Manifest, Sample, Status};
 use earnest_tasks::suite::Summary;
 use earnest_tasks::suite::nupa::{
     Adapter, BudgetRule, Lengths, NupaError, NupaOptions, Profile, PromptStyle, ScoredAnswer, ShorterOperand, Split,
@@ -128,7 +128,7 @@ impl EvaluatedRun {
         let options = &self.options;
         let mut found = Vec::new();
         let mut differs = |when: bool, text: &str| found.extend(when.then(|| text.to_owned()));
-        let imported = self.manifest.settings.imported();
+        let imported = self.manifest.settings.origin() != Origin::Evaluated;
         differs(imported, "Completions were generated elsewhere; their budget, stop strings and sampling are unknown.");
         differs(
             !imported && options.budget != BudgetRule::Published,

@@ -6,7 +6,7 @@ use super::figures::{numbers, value};
 use super::plan::{NupaPlan, NupaPlanRow};
 use crate::text::{WRITES, indent, inside};
 use crate::{PublishedTable, Reading};
-use earnest_eval::report::{Table, grid_text, wrap, wrap_lines};
+use earnest_report::{Table, grid_text, wrap, wrap_lines};
 use earnest_tasks::suite::nupa::{LengthRange, Representation, TaskId};
 use earnest_tasks::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Unit};
 

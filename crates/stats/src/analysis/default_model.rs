@@ -26,7 +26,7 @@ pub struct DefaultModel {
 ///
 /// The standard errors are robust, over the widest groups, where the model leaves out variation that the data have (questions that all runs
 /// answer alike have no variance that could be estimated), and where they exceed the model's by more than a fifth; with fewer than twenty of the
-/// widest groups, over those of a model with one random effect if these are many.
+/// widest groups, over those of a model with one random effect too, if these are many.
 ///
 /// # Errors
 /// If nothing repeats, or a column cannot be used; what is wrong with the fit is among its diagnoses.
@@ -59,11 +59,11 @@ fn with_errors(frame: &Frame, groups: &[&str], data: &MixedData, fit: MixedFit, 
         let few = MixedDiagnosis::FewClusters { group: name.to_owned(), clusters: count };
         return refused(data, &fit, vec![few]);
     }
-    // The model's only groups, whose answers it may not describe, are within or across the wider ones. Other models have errors over the wider ones, however
-    // few: the larger of two errors is noisy then, but never too small by it, and answers of a question that exclude each other show in no variance.
-    let clusters = match data.clusters().filter(|_| data.has_one_effect()) {
-        Some((name, of_cell)) => Clusters { name, of_cell },
-        None => Clusters { name, of_cell: &of_cell },
+    // Answers of a question that exclude each other show in no variance, so a model of one random effect has errors over its own groups. Then over the
+    // wider ones, however few: the larger of two errors is noisy, but never too small by it.
+    let fit = match data.clusters().filter(|_| data.has_one_effect()) {
+        Some((name, of_cell)) => with_errors_over(data, fit, Clusters { name, of_cell }, None),
+        None => fit,
     };
-    with_errors_over(data, fit, clusters, None)
+    with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, None)
 }

@@ -214,6 +214,50 @@ fn few_clusters_whose_effects_vary_have_the_errors_of_their_scatter() {
     assert!(varying > 45 && robust > 60 && small < 8, "{varying} {robust} {small}");
 }
 
+/// Epochs of questions that nearly always agree: Laplace's approximation with slopes by question makes 0.9 of an odds ratio of 2.7.
+#[test]
+fn several_answers_a_question_have_the_odds_ratio_of_the_likelihood() {
+    let fixed = Terms::intercept().with("run");
+    for (epochs, deviation, seed) in [(3, 3.5, 1), (3, 4.0, 2), (5, 4.0, 3), (8, 5.0, 4)] {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let (mut item, mut cluster, mut run, mut right) = (vec![], vec![], vec![], vec![]);
+        for question in 0..1_000 {
+            let own = deviation * ((0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0) - 4.5;
+            for (name, effect) in [("a", 0.0), ("b", 1.0)] {
+                for _ in 0..epochs {
+                    item.push(format!("q{question}"));
+                    cluster.push(format!("c{}", question % 20));
+                    run.push(name);
+                    right.push(f64::from(u8::from(random.random::<f64>() < 1.0 / (1.0 + (-own - effect).exp()))));
+                }
+            }
+        }
+        let mut frame = Frame::new();
+        frame.texts("item", item.iter().map(String::as_str)).unwrap();
+        frame.texts("cluster", cluster.iter().map(String::as_str)).unwrap();
+        frame.texts("run", run.iter().copied()).unwrap();
+        frame.number("correct", right).unwrap();
+        let chosen = default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap();
+        let found = chosen.fit.coefficient("runb").and_then(|one| one.estimate.zip(one.standard_error));
+        let (estimate, error) = found.unwrap_or_else(|| panic!("{:?}", chosen.fit.diagnoses));
+        assert!(
+            (estimate - 1.0).abs() < 3.0 * error && error < 0.2,
+            "{epochs}: {estimate} {error} {:?}",
+            chosen.choice
+        );
+        // The formula of both factors is not printed where quadrature of the questions alone is far from it.
+        let formula: Formula = "correct ~ run + (1 | item) + (1 | cluster)".parse().unwrap();
+        let data = crate::mixed::MixedData::new(&formula, &frame, Family::Binomial).unwrap();
+        let fitted = fit(&data, &MixedOptions::default()).unwrap();
+        if let Some((estimate, error)) = fitted.coefficient("runb").and_then(|one| one.estimate.zip(one.standard_error))
+        {
+            assert!((estimate - 1.0).abs() < 3.0 * error, "{epochs}: {estimate} {error} {:?}", fitted.diagnoses);
+            let all = averaged(&data, &fitted);
+            assert!((0.9..1.1).contains(&(all.mean / observed(&frame))), "{epochs}: {all:?}");
+        }
+    }
+}
+
 /// The rows of the first clusters.
 fn kept(frame: &Frame, clusters: usize) -> Frame {
     let labels = frame.as_labels("cluster").unwrap();

@@ -249,16 +249,14 @@ impl std::fmt::Display for MixedDiagnosis {
                     None => write!(f, "the formula with (1 | {group}) alone is fitted by quadrature"),
                     Some(Disagreement { coefficient, standard_errors, .. }) => write!(
                         f,
-                        "with (1 | {group}) alone quadrature moves {coefficient} by {standard_errors:.1} standard errors, so fit that, and errors that are \
-                         robust over wider groups"
+                        "with (1 | {group}) alone quadrature moves {coefficient} by {standard_errors:.1} standard errors, so fit that"
                     ),
                 }
             }
             MixedDiagnosis::MissedEffect { group, answers, alone } => write!(
                 f,
                 "Laplace's approximation misses {}: with {answers:.1} answers for each {group}, and (1 | {group}) alone, quadrature moves it by {:.1} standard \
-                 errors, so none of its numbers can be used; fit (1 | {group}) alone, with errors that are robust over wider groups, or ask for Laplace's \
-                 approximation by name",
+                 errors, so none of its numbers can be used; fit (1 | {group}) alone, test the paired difference, or ask for Laplace's approximation by name",
                 alone.coefficient, alone.standard_errors
             ),
             MixedDiagnosis::NoQuadrature => f.write_str(

@@ -62,8 +62,13 @@ const SAME: f64 = 0.001;
 /// Standard errors by which a coefficient may move from Laplace's approximation to quadrature and be called the same.
 const SHIFT: f64 = 0.1;
 
-/// Answers of a group below which Laplace's approximation is poor.
+/// Answers of a group below which Laplace's approximation is poor, and below which it is compared with quadrature: where groups nearly always agree a
+/// dozen answers are too few.
 const FEW_ANSWERS: f64 = 4.0;
+const COMPARED_ANSWERS: f64 = 30.0;
+
+/// Part of the outcomes' variance that residuals must have.
+const NO_RESIDUAL: f64 = 1e-10;
 
 /// Most variances and correlations of the random effects. Every one is a dimension of the search, and the matrices of a step have its
 /// square.
@@ -202,18 +207,15 @@ pub fn minus_two_log_likelihood(
 fn poor_laplace(data: &MixedData) -> Option<MixedDiagnosis> {
     let grouping = data.groupings.first()?;
     let answers = data.rows as f64 / grouping.levels.len() as f64;
-    let alone = || shift_alone(data, &grouping.name);
-    (answers < FEW_ANSWERS).then(|| MixedDiagnosis::PoorLaplace {
-        group: grouping.name.clone(),
-        answers,
-        alone: alone(),
-    })
+    let alone = (answers < COMPARED_ANSWERS).then(|| shift_alone(data, &grouping.name)).flatten();
+    let is_poor = answers < FEW_ANSWERS || alone.is_some();
+    is_poor.then(|| MixedDiagnosis::PoorLaplace { group: grouping.name.clone(), answers, alone })
 }
 
 /// Distance of Laplace's approximation from quadrature in the effect that moves most, where only the intercepts of one factor's groups vary; none
 /// if it is at most a tenth of a standard error, or if one of both has no estimates.
 fn shift_alone(data: &MixedData, group: &str) -> Option<Disagreement> {
-    let of_group = |term: &&RandomTerm| term.group_name() == group && term.effects.intercept;
+    let of_group = |term: &&RandomTerm| term.group_name() == group;
     let term = data.formula.random.iter().find(of_group)?;
     let only = RandomTerm { effects: Terms::intercept(), group: term.group.clone(), independent: false };
     let only = data.with_random(vec![only]).ok()?;
@@ -329,7 +331,8 @@ fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<M
     let minimum = by_pivots(&mut criterion, data, minimum, &|data| best(&mut Gaussian::new(data, layout, restricted)));
     criterion.evaluate(&minimum.at, None).ok_or_else(no_error)?;
     let variance = criterion.squares / criterion.degrees();
-    if variance.is_nan() || variance <= 0.0 {
+    // Below that rounding is what the residuals show, and every error is computed from them.
+    if variance.is_nan() || variance <= NO_RESIDUAL * response_variance(data) {
         return Err(no_error());
     }
     let theta = criterion.theta.clone();
@@ -337,6 +340,14 @@ fn fit_gaussian(data: &MixedData, layout: &Layout, restricted: bool) -> Result<M
     let modes = criterion.modes.clone();
     let summary = Summary { data, layout, theta: &theta, minimum: &minimum, information: &information, modes: &modes };
     Ok(summary.gaussian(method, variance, &criterion.beta))
+}
+
+/// Variance of the outcomes of all rows.
+fn response_variance(data: &MixedData) -> f64 {
+    let rows = data.rows as f64;
+    let mean = data.total.iter().sum::<f64>() / rows;
+    let between = data.total.iter().zip(&data.weight).map(|(total, weight)| weight * (total / weight - mean).powi(2));
+    (between.sum::<f64>() + data.within) / rows
 }
 
 pub(super) fn constant_response(data: &MixedData) -> Option<MixedDiagnosis> {

@@ -140,8 +140,8 @@ pub(crate) fn with_errors_over(
     let error = |index: usize| found.joint[count + index][count + index].max(0.0).sqrt();
     let name = clusters.name;
     let excess = fit.coefficients.iter().enumerate().filter_map(|(index, one)| {
-        let (model, robust) = (one.standard_error?, error(index));
-        Some((robust / model, one, model, robust))
+        let (before, robust) = (one.standard_error?, error(index));
+        Some((robust / before, one, one.standard_error_model.unwrap_or(before), robust))
     });
     let Some((ratio, one, model, robust)) = excess.max_by(|left, right| left.0.total_cmp(&right.0)) else { return fit };
     let reason = match reason {
@@ -178,7 +178,8 @@ pub(crate) fn with_errors_over(
         let z = fit.coefficients[index].estimate.map(|estimate| estimate / error(index));
         let p = z.map(|z| fit.two_sided(z));
         let one = &mut fit.coefficients[index];
-        one.standard_error_model = one.standard_error.replace(error(index));
+        let before = one.standard_error.replace(error(index));
+        one.standard_error_model = one.standard_error_model.or(before);
         (one.z, one.p) = (z, p);
     }
     fit.covariance = joint[count..].iter().map(|row| row[count..].to_vec()).collect();

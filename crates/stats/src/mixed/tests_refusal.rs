@@ -122,3 +122,28 @@ fn a_slope_that_ran_away_steps_down() {
     assert_eq!(chosen.formula.to_string(), "correct ~ variant + (1 | cluster)", "{:?}", chosen.steps);
     assert!(chosen.fit.is_usable(), "{:?}", chosen.fit.diagnoses);
 }
+
+#[test]
+fn linear_models_without_residuals_are_an_error() {
+    let of = |noise: f64| {
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        let mut frame = Frame::new();
+        let groups: Vec<String> = (0..120).map(|row| format!("g{}", row / 6)).collect();
+        frame.texts("group", groups.iter().map(String::as_str)).unwrap();
+        frame.number("x", (0..120).map(|row| f64::from(row % 2)).collect()).unwrap();
+        let value = |row: i32| {
+            1.5 * f64::from(row % 2) + f64::from((row / 6) * (row / 6) % 7) + noise * (random.random::<f64>() - 0.5)
+        };
+        frame.number("y", (0..120).map(value).collect()).unwrap();
+        fit(&data("y ~ x + (1 | group)", &frame, Family::Gaussian).unwrap(), &MixedOptions::default())
+    };
+    for noise in [0.0, 1e-14, 1e-9, 1e-6] {
+        let said = of(noise).unwrap_err().to_string();
+        assert!(said.contains("fits every row without error"), "{noise}: {said}");
+    }
+    for noise in [1e-3, 1.0] {
+        let fitted = of(noise).unwrap();
+        let residual = fitted.residual_sd.unwrap() / noise;
+        assert!(fitted.is_usable() && (0.2..0.4).contains(&residual), "{noise}: {residual} {:?}", fitted.diagnoses);
+    }
+}

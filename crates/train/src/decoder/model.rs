@@ -4,11 +4,10 @@ use candle_core::{Device, Result as TensorResult, Tensor};
 use super::attention::softcap;
 use super::linear::Linear;
 use super::rows::Rows;
-use crate::Batch;
 use crate::adapter::{Adapter, splitmix64};
 use crate::norm::rms_norm;
 use crate::positions::RotaryTable;
-use crate::{frozen, fused};
+use crate::{Batch, frozen, fused};
 use earnest_models::checkpoint::{Activation, DecoderConfig, LayerConfig};
 
 /// Weights of a transformer block.

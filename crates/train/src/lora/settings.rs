@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Retrofit;
 use crate::{AdamWSettings, AdapterSettings, FormatSettings, Schedule, StreamSettings, TrainError, TrainingTask};
-use earnest_eval::prompt::ModeRequest;
+use earnest_results::ModeRequest;
 use earnest_tasks::suite::nupa::{PairRules, ShorterOperand, SplitVersion, rule};
 
 /// Form of prompts.

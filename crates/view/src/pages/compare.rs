@@ -1,8 +1,9 @@
 //! Two runs: paired differences by task, the items they answer differently, and one item side by side.
 use axum::extract::State;
 use axum::response::Response;
-use earnest_eval::compare::{CompareSettings, compare_runs};
-use earnest_eval::report::{Difference, comparison_figure};
+use earnest_report::compare::compare_runs;
+use earnest_report::{Difference, comparison_figure};
+use earnest_results::scores::CompareSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -1,13 +1,14 @@
 //! The first page: runs that asked alike, best first, and tasks by runs.
+use earnest_results::{Document, Origin, Reporter, RunEvent, SettingChange};
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
 use axum::response::Response;
-use earnest_eval::compare::{CompareSettings, compare_runs};
-use earnest_eval::report::{Document, differing_settings, own_settings};
-use earnest_eval::run::store::{RunRecord, Store};
-use earnest_eval::run::{Reporter, RunEvent, SettingChange};
-use earnest_eval::runs::started;
+use earnest_report::compare::compare_runs;
+use earnest_report::{differing_settings, own_settings};
+use earnest_results::runs::started;
+use earnest_results::scores::CompareSettings;
+use earnest_results::store::{RunRecord, Store};
 use earnest_tasks::suite::registry::rows_of_tasks;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -227,9 +228,9 @@ fn details(run: &RunRecord) -> String {
     if let Some(limit) = settings.limit {
         details.push(format!("limited to {limit} items"));
     }
-    if settings.is_log() {
+    if settings.origin() == Origin::Log {
         details = vec!["log".to_owned()];
-    } else if settings.imported() {
+    } else if settings.origin() != Origin::Evaluated {
         details.push("imported".to_owned());
     }
     details.join(", ")

@@ -5,10 +5,8 @@ pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod samples;
 
-use earnest_eval::report::Document;
-use earnest_eval::results;
-use earnest_eval::run::Status;
-use earnest_eval::run::store::{RunLock, RunRecord, Store, did_you_mean};
+use earnest_results::store::{RunLock, RunRecord, Store, did_you_mean};
+use earnest_results::{Document, Origin, Status, folder};
 
 use crate::failed::Failed;
 use crate::shape::Share;
@@ -27,7 +25,7 @@ pub(crate) fn status(store: &Store, run: &RunRecord) -> Result<&'static str, Fai
     Ok(match run.manifest.status {
         Status::Finished => "finished",
         _ if RunLock::is_taken(store.results(), &run.manifest.run)? => "working",
-        _ if run.manifest.settings.imported() => "partial",
+        _ if run.manifest.settings.origin() != Origin::Evaluated => "partial",
         Status::Running | Status::Interrupted => "interrupted",
     })
 }
@@ -48,5 +46,5 @@ pub(crate) fn headline(document: &Document) -> Option<(Share, String)> {
 
 /// Returns the document of a run, its seal checked.
 pub(crate) fn document(store: &Store, run: &RunRecord) -> Result<Document, Failed> {
-    Ok(results::document(store, run)?)
+    Ok(folder::document(store, run)?)
 }

@@ -2,10 +2,10 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use earnest_eval::report::page::{QuestionTexts, ReportRun, Section, figures};
-use earnest_eval::report::plot::LARGEST;
-use earnest_eval::report::warnings;
-use earnest_eval::run::store::Store;
+use earnest_report::page::{QuestionTexts, ReportRun, Section, figures};
+use earnest_report::plot::LARGEST;
+use earnest_report::warnings;
+use earnest_results::store::Store;
 use earnest_tasks::suite::registry::rows_of_tasks;
 use earnest_tasks::suite::{SummaryRow, profile};
 use serde::{Deserialize, Serialize};
@@ -136,7 +136,7 @@ fn limit(row: &SummaryRow) -> Option<String> {
 }
 
 /// Facts about a run, by name.
-fn facts(document: &earnest_eval::report::Document, status: &str) -> Vec<(&'static str, String)> {
+fn facts(document: &earnest_results::Document, status: &str) -> Vec<(&'static str, String)> {
     let (manifest, totals) = (&document.manifest, &document.totals);
     let settings = &manifest.settings;
     let mut facts = vec![
@@ -147,7 +147,7 @@ fn facts(document: &earnest_eval::report::Document, status: &str) -> Vec<(&'stat
         ("prompts", settings.prompt_mode.to_string()),
         ("no answer", totals.failed.to_string()),
         ("cut off", totals.truncated.to_string()),
-        ("started", earnest_eval::runs::started(manifest).unwrap_or_else(|| "unknown".to_owned())),
+        ("started", earnest_results::runs::started(manifest).unwrap_or_else(|| "unknown".to_owned())),
     ];
     if totals.completion_tokens > 0 {
         facts.push(("tokens", totals.completion_tokens.to_string()));

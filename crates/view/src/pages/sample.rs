@@ -1,9 +1,9 @@
 //! A sample: prompt, completion with its thinking folded and its readings marked, and every rule's score.
 use axum::extract::{Path, State};
 use axum::response::Response;
-use earnest_eval::run::Sample;
-use earnest_eval::run::store::{Filter, RunRecord, Store, StoredQuestion};
 use earnest_eval::samples::{AskedSample, SampleTokens, each_asked, tokens};
+use earnest_results::store::{Filter, RunRecord, Store, StoredQuestion};
+use earnest_results::{Origin, Sample};
 use earnest_tasks::suite::{ContinuationScore, FailureClass, metric_words};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -150,8 +150,8 @@ pub(crate) fn find(store: &Store, run: &RunRecord, item: &str, number: u32, by_t
 
 fn shown(run: &RunRecord, asked: AskedSample, tokens: Option<SampleTokens>) -> Shown {
     let AskedSample { sample, question, .. } = asked;
-    let of_log = run.manifest.settings.is_log();
-    let primary = earnest_eval::suites::primary(&run.manifest.settings);
+    let of_log = run.manifest.settings.origin() == Origin::Log;
+    let primary = earnest_results::suites::primary(&run.manifest.settings);
     let outcome = outcome(&sample, of_log);
     let long = |text: String| limits::text(text, TEXT_BYTES);
     let text = long(sample.completion_text());

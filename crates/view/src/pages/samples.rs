@@ -1,10 +1,11 @@
 //! The samples of a run, filtered by the address, a page at a time.
+use earnest_results::{Origin, check_filter};
 use std::collections::BTreeMap;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use earnest_eval::run::store::{Filter, Named};
-use earnest_eval::samples::{AskedSample, check_filter, each_asked};
+use earnest_eval::samples::{AskedSample, each_asked};
+use earnest_results::store::{Filter, Named};
 use earnest_tasks::suite::FailureClass;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -130,7 +131,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
         let run = record(store, &name)?;
         store.check_seal(&run)?;
         let filter = check_filter(store, &run, wanted.filter()?)?;
-        let of_log = run.manifest.settings.is_log();
+        let of_log = run.manifest.settings.origin() == Origin::Log;
         let mut lines = Vec::new();
         let mut last = None;
         let (_, more) = each_asked(store, &run, filter, PAGE, |AskedSample { place, sample, question }| {

@@ -20,10 +20,11 @@ use crate::cli::values::counted;
 use earnest_engine::bench::{LoadMeasurement, Measurement, Workload, WorkloadKind, measure, peak_memory};
 use earnest_engine::cpu::Peaks;
 use earnest_engine::{Card, Engine};
-use earnest_eval::model::{self, Device, LoadedEngine};
-use earnest_eval::run::Host;
+use earnest_eval::model;
+use earnest_eval::model::{Device, LoadedEngine};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_models::memory::human_bytes;
+use earnest_results::Host;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Workloads:

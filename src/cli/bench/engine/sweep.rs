@@ -8,9 +8,9 @@ use crate::cli::error::CliError;
 use earnest_engine::Engine;
 use earnest_engine::bench::{Load, LoadMeasurement, Roofline, Space, TokenCost, measure_load};
 use earnest_engine::cpu::{CpuEngine, Peaks};
-use earnest_eval::report::{Align, Table};
 use earnest_models::checkpoint::DecoderConfig;
 use earnest_models::memory::human_bytes;
+use earnest_report::{Align, Table};
 
 /// Results of a sweep.
 pub(super) struct Swept {

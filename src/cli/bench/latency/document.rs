@@ -4,9 +4,9 @@ use serde::Serialize;
 use crate::cli::bench::questions::{Dropped, LatencyMode, ModeQuestions, TokenRule};
 use earnest_engine::bench::{Latency, ModeResult};
 use earnest_engine::{Card, FinishReason};
-use earnest_eval::run::Host;
+use earnest_papers::nupa::published_inference_times;
+use earnest_results::Host;
 use earnest_stats::{Z95, wilson};
-use earnest_tasks::suite::nupa::published_inference_times;
 use earnest_tasks::suite::{Answered, Suite};
 
 /// A measurement and its conditions.

@@ -4,7 +4,8 @@ mod passes;
 mod screen;
 
 use clap::Args;
-use earnest_eval::model::{self, LoadedEngine};
+use earnest_eval::model;
+use earnest_eval::model::LoadedEngine;
 
 use self::document::{Document, Settings, documents};
 use self::passes::Passes;
@@ -21,7 +22,7 @@ use crate::cli::printer::Printer;
 use crate::cli::values::{Lengths, Prompts};
 use earnest_engine::bench::{BenchError, Ended, LatencyPlan, LatencyResults, measure_latency};
 use earnest_eval::prompt::Prompter;
-use earnest_eval::run::Host;
+use earnest_results::Host;
 use earnest_tasks::suite::nupa::{
     self, NupaOptions, NupaSuite, PromptStyle, TASKS, adapter, lengths, ruled_tasks, tasks, usual_profile,
 };

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use super::document::{Document, ModeDocument, Row, published};
 use crate::cli::bench::questions::{LatencyMode, TokenRule};
 use earnest_engine::bench::Spread;
-use earnest_eval::report::{Align, Table, wrap};
 use earnest_models::memory::human_bytes;
+use earnest_report::{Align, Table, wrap};
 
 /// Formats seconds with three significant digits, and no fewer before the decimal point.
 fn seconds(value: f64) -> String {

@@ -12,8 +12,8 @@ use crate::cli::args::ResultsArgs;
 use crate::cli::error::CliError;
 use crate::cli::stats::columns::ColumnError;
 use earnest_eval::EvalError;
-use earnest_eval::compare::{Pilot, pilot};
-use earnest_eval::report::{Align, Table};
+use earnest_report::compare::{Pilot, pilot};
+use earnest_report::{Align, Table};
 use earnest_stats::design::{
     Costs, DesignSize, FoundDesign, Limits, MixedDesign, RandomEffects, VarianceParts, cheapest, paired_cluster_test,
     simulated_power,
@@ -206,7 +206,8 @@ impl DesignArgs {
             anyhow::bail!("a pilot is two runs of the same questions: give --run A,B, not {} of them", self.runs.len());
         };
         let of_run = |error: EvalError| ColumnError::Run(Box::new(CliError::from(error)));
-        let store = earnest_eval::results::open(&self.results.folder, &mut ()).map_err(of_run)?;
+        let store =
+            earnest_results::folder::open(&self.results.folder, &mut ()).map_err(|error| of_run(error.into()))?;
         let pilot = pilot(&store, [first.as_str(), second.as_str()], &mut |note| notes.push(note)).map_err(of_run)?;
         Ok(Source::Pilot(pilot))
     }

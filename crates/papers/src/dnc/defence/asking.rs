@@ -10,14 +10,14 @@ use super::runner::DefenceSettings;
 use crate::dnc::tables::metrics;
 use earnest_eval::evaluate::GenerationSettings;
 use earnest_eval::model::TrafficSettings;
-use earnest_eval::run::Sample;
-use earnest_eval::run::store::{Filter, RunRecord, Store};
 use earnest_eval::study::{
-    self, Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
+    Decision, ModelDefinition, ModelReference, Place, PlannedRun, RunEnd, Sessions, StudyDefinition, StudyPlan,
     StudySettings, TaskDefinition, Watcher,
 };
-use earnest_eval::{EvalError, suites};
+use earnest_eval::{EvalError, study};
 use earnest_models::checkpoint::WeightFormat;
+use earnest_results::store::{Filter, RunRecord, Store};
+use earnest_results::{Sample, suites};
 use earnest_tasks::suite::dnc::{Kind, Split, Target, own_rule};
 use earnest_tasks::suite::registry::{Channel, Mode, OptionValues};
 use earnest_tasks::suite::{Score, ThinkingText};
@@ -121,7 +121,10 @@ fn questions(
         PromptForm::Raw => Mode::Raw,
         PromptForm::Chat => Mode::Chat,
     };
-    let suite = suites::configure(SUITE, options)?.suite(Channel::local(mode)).map_err(EvalError::from)?;
+    let suite = suites::configure(SUITE, options)
+        .map_err(EvalError::from)?
+        .suite(Channel::local(mode))
+        .map_err(EvalError::from)?;
     let most = experiment.questions.unwrap_or(usize::MAX);
     let mut questions = Vec::new();
     for (place, item) in suite.items().enumerate() {

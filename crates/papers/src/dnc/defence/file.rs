@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::DefenceError;
-use earnest_eval::prompt::{ModeRequest, Prompts};
+use earnest_eval::prompt::Prompts;
 use earnest_models::checkpoint::Compute;
+use earnest_results::ModeRequest;
 use earnest_tasks::suite::dnc::{Dataset, Kind, Split, Target};
 use earnest_tasks::suite::registry::OptionValues;
 use earnest_train::{AdamWSettings, AdapterSettings, PromptForm, StoredType, TARGETS};

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::results::write;
 use super::{DefenceError, DefenceExperiment};
-use earnest_eval::{EvalError, suites};
+use earnest_eval::EvalError;
+use earnest_results::suites;
 use earnest_tasks::suite::Item;
 use earnest_tasks::suite::dnc::{Kind, Split};
 use earnest_tasks::suite::registry::{Channel, Mode};
@@ -41,7 +42,10 @@ pub(super) fn training_rows(experiment: &DefenceExperiment, kind: Option<Kind>) 
         PromptForm::Raw => Mode::Raw,
         PromptForm::Chat => Mode::Chat,
     };
-    let suite = suites::configure(SUITE, &options)?.suite(Channel::local(mode)).map_err(EvalError::from)?;
+    let suite = suites::configure(SUITE, &options)
+        .map_err(EvalError::from)?
+        .suite(Channel::local(mode))
+        .map_err(EvalError::from)?;
     let mut chosen: BTreeMap<String, Item> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
     for item in suite.items() {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::DefenceError;
 use super::file::{DefenceExperiment, TrainedModel, TrainingOptions};
 use earnest_eval::EvalError;
-use earnest_eval::output::write_file;
-use earnest_eval::report::ReportError;
+use earnest_results::RowsError;
+use earnest_results::output::write_file;
 use earnest_tasks::suite::dnc::{Dataset, Kind, Split, Target};
 
 /// Version of [`DefenceResults`]' JSON format.
@@ -177,7 +177,7 @@ impl DefenceResults {
 /// # Errors
 /// [`DefenceError::Eval`].
 pub(super) fn write(path: &Path, text: &str) -> Result<(), DefenceError> {
-    let failed = |source| ReportError::Write { path: path.to_owned(), source };
+    let failed = |source| RowsError::Write { path: path.to_owned(), source };
     write_file(path, |out| out.write_all(text.as_bytes()).map_err(failed))
         .map_err(|error| EvalError::from(error).into())
 }

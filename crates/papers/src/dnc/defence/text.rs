@@ -4,7 +4,7 @@ use std::fmt::Write;
 use super::tables::DefenceTables;
 use crate::dnc::text::compared;
 use crate::text::{WRITES, indent, inside};
-use earnest_eval::report::{Table, p_text, percent, wrap, wrap_lines};
+use earnest_report::{Table, p_text, percent, wrap, wrap_lines};
 
 /// Renders the tables for a terminal of `width` columns.
 pub fn render_defence(defence: &DefenceTables, width: usize) -> String {

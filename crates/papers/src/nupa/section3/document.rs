@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::fine_tuned::FineTunedResult;
 use crate::Reading;
-use earnest_eval::report::with_commas;
+use crate::nupa::training_tables::PublishedTraining;
+use earnest_results::with_commas;
 use earnest_tasks::suite::Interval;
-use earnest_tasks::suite::nupa::PublishedTraining;
 use earnest_train::experiment::{ExperimentResults, Metric, ModelResult, SeedMean};
 
 /// Version of [`Section3`]'s JSON form.

@@ -1,6 +1,6 @@
 //! Our data for Figures 4 and 9 to 18: curves of exact match over questions seen, and of all metrics over length.
 use super::document::{Section3, Section3Curve, Section3Figure, XAxis, tasks};
-use earnest_eval::report::plot::{Curve, CurvePlot, Figure, Measure, curves};
+use earnest_report::plot::{Curve, CurvePlot, Figure, Measure, curves};
 use earnest_train::experiment::{CellChoice, ExperimentResults, Metric, NumberStyle, SeedMean};
 
 /// Family of variants that a figure compares.

@@ -2,9 +2,10 @@
 use serde::Serialize;
 
 use super::document::Section3Result;
+use crate::nupa::training_tables::PublishedTraining;
 use earnest_stats::{Z95, wilson};
 use earnest_tasks::suite::Interval;
-use earnest_tasks::suite::nupa::{DigitLimit, LengthRange, LimitRule, MetricName, PublishedTraining, digit_limit};
+use earnest_tasks::suite::nupa::{DigitLimit, LengthRange, LimitRule, MetricName, digit_limit};
 use earnest_train::experiment::SeedMean;
 use earnest_train::{AnswerStyle, CellScore, FineTuned};
 
@@ -127,7 +128,7 @@ fn value(training: &FineTuned, published: &PublishedTraining) -> Option<(usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use earnest_tasks::suite::nupa::published_trainings;
+    use crate::nupa::training_tables::published_trainings;
     use earnest_train::{FormatSettings, Retrofit};
 
     fn training(seed: u64, exact: &[usize]) -> FineTuned {

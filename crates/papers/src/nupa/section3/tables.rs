@@ -2,7 +2,7 @@
 use super::document::{Section3Cell, Section3Result, small};
 use super::fine_tuned::fine_tuned_cell;
 use crate::Reading;
-use earnest_tasks::suite::nupa::{PublishedTraining, published_trainings};
+use crate::nupa::training_tables::{PublishedTraining, published_trainings};
 use earnest_train::FineTuned;
 use earnest_train::experiment::{CellChoice, ExperimentResults, Metric, ModelResult};
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use super::document::{ClaimForm, MARGIN, Section3, Section3Cell, Section3Figure, Section3Finding, XAxis};
 use super::fine_tuned::FineTunedResult;
 use crate::text::{WRITES, indent, inside, points, reading};
-use earnest_eval::report::{Table, p_decimals, wrap, wrap_lines};
+use earnest_report::{Table, wrap, wrap_lines};
+use earnest_results::p_decimals;
 use earnest_tasks::suite::Interval;
 use earnest_train::experiment::{Metric, SeedMean};
 

@@ -8,7 +8,6 @@ mod bench;
 mod brackets;
 mod draw;
 mod options;
-pub mod published;
 mod question;
 mod registration;
 mod score;

@@ -12,7 +12,6 @@
 //! | `target`, `demonstrations`, `suite` | prompts, placeholders, examples clean and perturbed, the items |
 //! | `score`, `measure`, `tatqa_metric` | a completion's score under every rule |
 //! | `pairs`, `effects`, `summary` | outcomes by question, paired differences, the mixed model, the table |
-//! | `published` | the paper's tables, Table 12 computed from them |
 //!
 //! Items depend on (data, options, seed); each random perturbation of a question has its own stream, so that no other question moves it. A
 //! stored sample says enough of its question for the paper's comparison, which needs no data.
@@ -33,7 +32,6 @@ mod options;
 mod pairs;
 mod perturbation;
 mod problem;
-pub mod published;
 mod question_set;
 mod raw_json;
 mod read;

@@ -33,7 +33,6 @@
 
 pub mod answer;
 pub mod large_numbers;
-pub mod published;
 pub mod template;
 
 mod clean_up;

@@ -23,7 +23,7 @@ pub struct DataFile {
     /// Its set; `main` brings `base` with it.
     pub set: Set,
     /// Its place: an absolute path, or `apple/GSM-Symbolic@<commit>/<file>` in the Hugging Face cache. Under this name
-    /// it is no part of the settings' hash (`run::RunSettings::sha256`).
+    /// it is no part of the settings' hash (`RunSettings::sha256` of stored runs).
     #[serde(alias = "path")]
     pub place: String,
     /// Lower-case hexadecimal.

@@ -46,7 +46,7 @@ pub fn scorer<'a>(name: &str, scorers: &[&'a str]) -> Result<&'a str, Option<&'a
     match (parts.next(), parts.next()) {
         (Some(only), None) => Ok(only),
         (Some(first), Some(_)) => Err(Some(first)),
-        (None, _) => Err(super::task::nearest(name, scorers.iter().copied())),
+        (None, _) => Err(crate::nearest(name, scorers.iter().copied())),
     }
 }
 

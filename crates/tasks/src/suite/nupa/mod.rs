@@ -11,7 +11,6 @@
 //! | `summary`, `aggregate`, `grids` | metrics by length and range, digit limits, the tables of the screen |
 //! | `given` | questions of a file instead of drawn ones |
 //! | `generator`, `training`, `number_format` | `earnest generate nupa`: JSON lines, streamed cell by cell |
-//! | `published`, `published_training` | the paper's tables as data |
 
 pub mod answer;
 
@@ -31,8 +30,6 @@ mod pairs;
 mod plan;
 mod prepare;
 mod prompt;
-mod published;
-mod published_training;
 mod registration;
 mod rules;
 mod scoring;
@@ -56,12 +53,6 @@ pub use pairs::{PairRules, RawPair, ShorterOperand, draw_number, draw_pair};
 pub use plan::TaskPlan;
 pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};
 pub use prompt::{Wording, question, rule_following_instruction, system_message};
-pub use published::{
-    FigureRow, InferenceTime, PublishedRuleFollowing, TABLE_3_METHODS, TABLE_19_COLUMNS, figure_rows,
-    published_digit_limit, published_inference_times, published_models, published_range_accuracy,
-    published_rule_following, published_rule_length, published_rule_lengths,
-};
-pub use published_training::{PublishedTraining, published_trainings};
 pub use registration::{Registration, adapter, lengths, tasks, usual_profile};
 pub use rules::{
     Rule, RuleError, RuleReach, RuleTrace, TokenLength, longest_within, rule, rule_reach, ruled_tasks, token_lengths,

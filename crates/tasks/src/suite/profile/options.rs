@@ -3,11 +3,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Skill, ThinkingBudgets, skills};
-use crate::suite::FINAL;
-use crate::suite::arithmetic_bench;
 use crate::suite::gsm_symbolic::GsmSymbolic;
 use crate::suite::nupa::{self, Adapter};
 use crate::suite::registry::OptionError;
+use crate::suite::{FINAL, arithmetic_bench};
 
 /// Field of stored options that caps on the tokens of thinking are in.
 pub const THINKING: &str = "thinking";

@@ -7,12 +7,12 @@ use super::choice::CHOICES;
 use super::choices::{Choices, letter};
 use super::columns::{ANSWERS, Parts, Problem, text};
 use super::definition::Definition;
-use super::keys::nearest;
 use super::reader::{RowReader, Taken, Wanted};
 use super::row_id::row_id;
 use super::scorer::{Rule, Scorer};
 use super::scorer_spec::Scored;
 use super::usual;
+use crate::nearest;
 use crate::suite::registry::Row;
 use crate::suite::{Budget, Item, Segments, Shot};
 

@@ -1,6 +1,7 @@
-//! Errors of a task file: place, and the nearest known key.
+//! Errors of a task file, with their places.
 use std::path::Path;
 
+use crate::nearest;
 use crate::suite::quoted::{LONGEST_QUOTED, shortened};
 use crate::suite::registry::OptionError;
 
@@ -78,24 +79,9 @@ pub(super) fn place_of(text: &str, value: &str) -> String {
     best.map(|(_, byte)| place(text, byte)).unwrap_or_default()
 }
 
-/// The name that is most like another one, letters that changed places being one slip; none if all are too far from it.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let close = known.into_iter().map(|other| (strsim::osa_distance(name, other), other)).min()?;
-    (close.0 <= (name.chars().count() / 2).clamp(1, 3)).then_some(close.1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_alike_are_found() {
-        let known = ["name", "version", "licence", "questions"];
-        assert_eq!(nearest("license", known), Some("licence"));
-        assert_eq!(nearest("question", known), Some("questions"));
-        assert_eq!(nearest("zzz", known), None);
-        assert_eq!(nearest("rnu", ["runs", "run", "score"]), Some("run"));
-    }
 
     #[test]
     fn numbers_beyond_64_bits_have_a_plain_sentence() {

@@ -115,8 +115,7 @@ impl Scorer {
         let word = options.kind.as_deref().or(options.name.as_deref()).unwrap_or_default();
         let kind = ScorerKind::ALL.into_iter().find(|kind| kind.name() == word).ok_or_else(|| {
             let all = ScorerKind::ALL.map(ScorerKind::name);
-            let near =
-                super::keys::nearest(word, all).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+            let near = crate::nearest(word, all).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
             (
                 word.to_owned(),
                 format!(

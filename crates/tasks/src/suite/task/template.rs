@@ -257,7 +257,7 @@ fn json(value: &minijinja::Value, levels: usize, left: &mut usize) -> Result<Val
 fn no_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> String {
     let all = some_of(columns.clone());
     let name = shortened(name, LONGEST_QUOTED);
-    match super::keys::nearest(&name, columns) {
+    match crate::nearest(&name, columns) {
         Some(near) => format!("there is no column {name} (did you mean {near}?); the columns are {all}"),
         None => format!("there is no column {name}; the columns are {all}"),
     }

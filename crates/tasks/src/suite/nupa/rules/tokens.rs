@@ -67,8 +67,6 @@ pub struct RuleReach {
     pub some: Option<usize>,
     /// The task's greatest length, where the search ends.
     pub longest: usize,
-    /// Published (Table 19, a window of 2,000 tokens), where the paper has the task.
-    pub published: Option<usize>,
     /// The measured lengths, ascending.
     pub measured: Vec<TokenLength>,
 }
@@ -100,8 +98,7 @@ pub fn rule_reach(
     }
     let every = measured.iter().take_while(|at| at.largest <= context).last().map(|at| at.length);
     let some = longest_within(&measured, context).1;
-    let published = super::super::published_rule_length(task);
-    Ok(RuleReach { task: task.to_string(), every, some, longest: task.longest(), published, measured })
+    Ok(RuleReach { task: task.to_string(), every, some, longest: task.longest(), measured })
 }
 
 #[cfg(test)]
@@ -128,7 +125,6 @@ mod tests {
         let (every, some) = (reach.every.unwrap(), reach.some.unwrap());
         assert!(every <= some && (8..18).contains(&some), "{every} {some}");
         assert_eq!(reach.measured.last().unwrap().length, some + BEYOND);
-        assert_eq!(reach.published, Some(12));
         let nothing = rule_reach(task, 1, 4, 1, &str::len).unwrap();
         assert_eq!((nothing.every, nothing.some, nothing.measured.len()), (None, None, BEYOND));
         let everything = rule_reach(task, usize::MAX, 1, 1, &str::len).unwrap();

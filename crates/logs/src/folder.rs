@@ -1,0 +1,101 @@
+//! Files of a folder and the folders in it: what is below it, and nothing else.
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::DirEntry;
+use std::path::{Path, PathBuf};
+
+use crate::LogError;
+use earnest_digest::input::{is_of_the_kernel, is_regular};
+
+/// Files of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub found: Vec<PathBuf>,
+    /// Links that lead out of the folder, or nowhere.
+    links: Vec<PathBuf>,
+    /// Pipes, devices and files of the kernel.
+    others: Vec<PathBuf>,
+}
+
+/// Finds the files in a folder and the folders below it, hidden ones excepted. A link is followed where it leads to something below the
+/// folder, or in the cache of Hugging Face below the repository's folder, whose snapshots are links; the folder itself may be a link.
+///
+/// # Errors
+/// Folders that cannot be read.
+pub(super) fn files(path: &Path) -> Result<Files, LogError> {
+    let failed = |path: &Path| {
+        let name = path.display().to_string();
+        move |error| LogError::input(name, error)
+    };
+    let root = with_blobs(std::fs::canonicalize(path).map_err(failed(path))?);
+    let mut files = Files::default();
+    let mut folders = vec![path.to_owned()];
+    let mut seen = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        // A link to a folder above would never end.
+        if !seen.insert(std::fs::canonicalize(&folder).map_err(failed(&folder))?) {
+            continue;
+        }
+        for entry in std::fs::read_dir(&folder).map_err(failed(&folder))? {
+            let entry = entry.map_err(failed(&folder))?;
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with('.')) {
+                continue;
+            }
+            let path = entry.path();
+            if !is_below(&entry, &root) {
+                files.links.push(path);
+                continue;
+            }
+            match std::fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() && !is_of_the_kernel(&metadata) => folders.push(path),
+                Ok(metadata) if is_regular(&metadata) => files.found.push(path),
+                Ok(_) => files.others.push(path),
+                // It was removed meanwhile.
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// The repository's folder of a snapshot in the cache of Hugging Face, where the files are that its links lead to; else the folder itself.
+fn with_blobs(folder: PathBuf) -> PathBuf {
+    let is_repository = |folder: &Path| {
+        let name = folder.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        ["datasets--", "models--", "spaces--"].iter().any(|kind| name.starts_with(kind))
+    };
+    folder.ancestors().find(|folder| is_repository(folder)).map(Path::to_owned).unwrap_or(folder)
+}
+
+/// True for what is no link, and for a link to something below a folder.
+fn is_below(entry: &DirEntry, root: &Path) -> bool {
+    let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    !is_link || std::fs::canonicalize(entry.path()).is_ok_and(|target| target.starts_with(root))
+}
+
+impl Files {
+    /// Sentences about what was left out.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let sentence = |paths: &[PathBuf], [one, several]: [&str; 2]| {
+            let mut names: Vec<&OsStr> = paths.iter().map(|path| path.as_os_str()).collect();
+            names.sort_unstable();
+            let shown: Vec<String> = names.iter().take(3).map(|name| name.display().to_string()).collect();
+            let shown = shown.join(", ");
+            match names.len() {
+                0 => None,
+                1 => Some(format!("{shown} is left out: {one}")),
+                count @ 2..=3 => Some(format!("{count} {several} are left out: {shown}")),
+                count => Some(format!("{count} {several} are left out: {shown} and others")),
+            }
+        };
+        let links = sentence(
+            &self.links,
+            [
+                "it is a link that does not lead to something in the folder",
+                "links that do not lead to something in the folder",
+            ],
+        );
+        let others = sentence(&self.others, ["it is no regular file", "files that are no regular ones"]);
+        links.into_iter().chain(others)
+    }
+}

@@ -1,0 +1,67 @@
+//! AWQ (Lin et al. 2023) in AutoAWQ's layout `gemm`.
+//!
+//! A word holds eight outputs of an input, zero points likewise; their order in the word is the one that its kernel unpacks fastest.
+use super::super::files::HfFiles;
+use super::gptq::TILE;
+use super::part::{FLOATS, Part};
+use crate::checkpoint::CheckpointError;
+use rayon::prelude::*;
+use safetensors::Dtype;
+use std::ops::Range;
+
+/// Outputs of a word.
+const PER_WORD: usize = 8;
+/// Lowest bit of each output of a word.
+const SHIFTS: [u32; PER_WORD] = [0, 16, 4, 20, 8, 24, 12, 28];
+
+/// A matrix of AWQ.
+#[derive(Debug)]
+pub(in crate::checkpoint) struct AwqMatrix<'a> {
+    pub(super) words: Part<'a>,
+    pub(super) zeros: Part<'a>,
+    pub(super) scales: Part<'a>,
+    group: usize,
+    size: [usize; 2],
+}
+
+impl<'a> AwqMatrix<'a> {
+    /// Finds the matrix `{module}.qweight`.
+    pub(super) fn find(
+        files: &'a HfFiles,
+        module: &str,
+        size: [usize; 2],
+        group: Option<usize>,
+    ) -> Result<Option<AwqMatrix<'a>>, CheckpointError> {
+        let Some(words) = Part::find(files, format!("{module}.qweight")) else { return Ok(None) };
+        let [outputs, inputs] = size;
+        let group = group.unwrap_or(inputs).max(1);
+        let (groups, across) = (inputs.div_ceil(group), outputs.div_ceil(PER_WORD));
+        let words = words.shaped(&[inputs, across])?.typed(&[Dtype::I32])?;
+        let require = |name: &str, role: &str| Part::require(files, format!("{module}.{name}"), role, &words);
+        let zeros = require("qzeros", "zero points")?.shaped(&[groups, across])?.typed(&[Dtype::I32])?;
+        let scales = require("scales", "scales")?.shaped(&[groups, outputs])?.typed(&FLOATS)?;
+        Ok(Some(AwqMatrix { words, zeros, scales, group, size }))
+    }
+
+    /// Computes `(q - z) * s`.
+    pub(super) fn rows(&self, rows: Range<usize>) -> Result<Vec<f32>, CheckpointError> {
+        let [outputs, inputs] = self.size;
+        let across = outputs.div_ceil(PER_WORD);
+        let (words, zeros, scales) = (self.words.words()?, self.zeros.words()?, self.scales.numbers()?);
+        let number = |word: u32, output: usize| ((word >> SHIFTS[output % PER_WORD]) & 15) as i32;
+        let mut values = vec![0f32; rows.len() * inputs];
+        values.par_chunks_mut(TILE * inputs.max(1)).enumerate().for_each(|(tile, values)| {
+            let first = rows.start + tile * TILE;
+            for (input, words) in words.chunks_exact(across.max(1)).enumerate() {
+                let group = input / self.group;
+                for (row, values) in values.chunks_mut(inputs).enumerate() {
+                    let output = first + row;
+                    let zero = number(zeros[group * across + output / PER_WORD], output);
+                    let whole = number(words[output / PER_WORD], output) - zero;
+                    values[input] = whole as f32 * scales[group * outputs + output];
+                }
+            }
+        });
+        Ok(values)
+    }
+}

@@ -1,0 +1,120 @@
+//! `pack-quantized` of compressed-tensors: integers in words of 32 bits along the inputs, the first in the lowest bits, each with
+//! half of its range added so that it is not negative. A word holds `32 / bits` of them, rounded down.
+use super::super::files::HfFiles;
+use super::part::{FLOATS, Part};
+use super::scaled::{Grid, shaped};
+use super::settings::Scales;
+use crate::checkpoint::CheckpointError;
+use rayon::prelude::*;
+use safetensors::Dtype;
+use std::ops::Range;
+
+/// A packed matrix.
+#[derive(Debug)]
+pub(in crate::checkpoint) struct PackedMatrix<'a> {
+    pub(super) words: Part<'a>,
+    pub(super) shape: Part<'a>,
+    pub(super) scales: Part<'a>,
+    pub(super) zeros: Option<Part<'a>>,
+    pub(super) groups: Option<Part<'a>>,
+    grid: Grid,
+    across: usize,
+    bits: u32,
+    size: [usize; 2],
+}
+
+impl<'a> PackedMatrix<'a> {
+    /// Finds the matrix `{module}.weight_packed`.
+    pub(super) fn find(
+        files: &'a HfFiles,
+        module: &str,
+        size: [usize; 2],
+        bits: u32,
+        scales: Scales,
+        asymmetric: bool,
+        act_order: bool,
+    ) -> Result<Option<PackedMatrix<'a>>, CheckpointError> {
+        let Some(words) = Part::find(files, format!("{module}.weight_packed")) else { return Ok(None) };
+        let [outputs, inputs] = size;
+        let per_word = (32 / bits) as usize;
+        let words = words.shaped(&[outputs, inputs.div_ceil(per_word)])?.typed(&[Dtype::I32])?;
+        let require = |name: &str, role: &str| Part::require(files, format!("{module}.{name}"), role, &words);
+        let shape = require("weight_shape", "shape")?.shaped(&[2])?.typed(&[Dtype::I64, Dtype::I32])?;
+        let (grid, accepted) = Grid::new(scales, size);
+        let stored = shaped(require("weight_scale", "scales")?, &accepted)?.typed(&FLOATS)?;
+        let across = accepted.first().and_then(|shape| shape.get(1)).copied().unwrap_or(1);
+        let zeros = match asymmetric {
+            false => None,
+            true if scales == Scales::Tensor => {
+                Some(shaped(require("weight_zero_point", "zero points")?, &accepted)?.typed(&[Dtype::I8])?)
+            }
+            true => {
+                let zeros = require("weight_zero_point", "zero points")?;
+                Some(zeros.shaped(&[outputs.div_ceil(per_word), across])?.typed(&[Dtype::I32])?)
+            }
+        };
+        let groups = match act_order {
+            false => None,
+            true => Some(require("weight_g_idx", "groups of columns")?.shaped(&[inputs])?.typed(&[Dtype::I32])?),
+        };
+        Ok(Some(PackedMatrix { words, shape, scales: stored, zeros, groups, grid, across, bits, size }))
+    }
+
+    /// Computes `(q - z) * s`.
+    pub(super) fn rows(&self, rows: Range<usize>) -> Result<Vec<f32>, CheckpointError> {
+        let [_, inputs] = self.size;
+        let stated = self.shape.integers()?;
+        if stated.iter().map(|n| usize::try_from(*n).ok()).ne(self.size.iter().map(|n| Some(*n))) {
+            return Err(self.shape.error(&format!("it says {stated:?}, but config.json implies {:?}", self.size)));
+        }
+        let (bits, mask, half) = (self.bits, (1u32 << self.bits) - 1, 1i32 << (self.bits - 1));
+        let per_word = (32 / bits) as usize;
+        let words = self.words.words()?;
+        let scales = self.scales.numbers()?;
+        let packed_zeros = match &self.zeros {
+            Some(part) if part.dtype() == Dtype::I32 => Some(part.words()?),
+            _ => None,
+        };
+        let single_zero = match &self.zeros {
+            Some(part) if part.dtype() == Dtype::I8 => {
+                part.integers8(0, part.count())?.first().map_or(0, |zero| *zero as i32)
+            }
+            _ => 0,
+        };
+        let zero = |row: usize, group: usize| match &packed_zeros {
+            None => single_zero,
+            Some(words) => {
+                let word = words.get(row / per_word * self.across + group).copied().unwrap_or_default();
+                ((word >> (bits * (row % per_word) as u32)) & mask) as i32 - half
+            }
+        };
+        let groups = self.groups.as_ref().map(|part| group_indices(part, self.across)).transpose()?;
+        let across = inputs.div_ceil(per_word);
+        let mut values = vec![0f32; rows.len() * inputs];
+        values.par_chunks_mut(inputs.max(1)).zip(rows).for_each(|(values, row)| {
+            let words = words.get(row * across..(row + 1) * across).unwrap_or_default();
+            let (scales, size) = self.grid.of_row(&scales, row);
+            let zeros: Vec<i32> = (0..scales.len()).map(|group| zero(row, group)).collect();
+            for (column, value) in values.iter_mut().enumerate() {
+                let group = groups.as_ref().map_or(column / size, |groups| groups[column]);
+                let word = words[column / per_word] >> (bits * (column % per_word) as u32);
+                *value = ((word & mask) as i32 - half - zeros[group]) as f32 * scales[group];
+            }
+        });
+        Ok(values)
+    }
+}
+
+/// Reads the group of each column, and checks that it exists.
+pub(super) fn group_indices(part: &Part<'_>, groups: usize) -> Result<Vec<usize>, CheckpointError> {
+    let indices = part.integers()?;
+    let checked: Vec<usize> = indices.iter().filter_map(|n| usize::try_from(*n).ok().filter(|n| *n < groups)).collect();
+    if checked.len() == indices.len() {
+        return Ok(checked);
+    }
+    let wrong = indices.iter().position(|n| usize::try_from(*n).is_ok_and(|n| n >= groups) || *n < 0).unwrap_or(0);
+    let found = indices.get(wrong).copied().unwrap_or_default();
+    Err(part.error(&format!(
+        "column {wrong} is in group {found}, but there are {groups} groups; fetch the checkpoint again"
+    )))
+}

@@ -1,0 +1,77 @@
+//! An item that two runs answered: question, expected answer and both answers.
+use earnest_eval::EvalError;
+use earnest_eval::samples::each_asked;
+use earnest_results::Sample;
+use earnest_results::store::{Filter, RunRecord, Store};
+
+/// Longest question that is given whole, in characters; of longer ones beginning and end.
+const LONGEST: usize = 300;
+
+/// Characters of the beginning of a longer question.
+const BEGINNING: usize = 60;
+
+/// An item of two runs, as one line each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedOfBoth {
+    pub item: String,
+    pub question: String,
+    /// Expected answer.
+    pub target: String,
+    /// Extracted answers of the first sample, of the baseline and of the run.
+    pub answers: [String; 2],
+}
+
+/// Returns the question and the answers of an item as `scorer` reads them, or each run's own one; none if one of the runs does not have it
+/// under this id.
+pub fn asked_of_both(
+    store: &Store,
+    runs: &[RunRecord; 2],
+    item: &str,
+    scorer: Option<&str>,
+) -> Result<Option<AskedOfBoth>, EvalError> {
+    let of = |run: &RunRecord| -> Result<Option<(String, Sample)>, EvalError> {
+        let filter = Filter { item: Some(item.to_owned()), ..Filter::default() };
+        let mut found = None;
+        each_asked(store, run, filter, 1, |asked| {
+            let question = asked.question.map(|question| question.item.segments.question);
+            found = Some((shortened(&question.unwrap_or_default()), asked.sample));
+            Ok::<(), EvalError>(())
+        })?;
+        Ok(found)
+    };
+    let (Some((question, mine)), Some((_, theirs))) = (of(&runs[0])?, of(&runs[1])?) else { return Ok(None) };
+    let answers = [&mine, &theirs].map(|sample| {
+        let score = sample.score.as_ref();
+        let answer = match scorer {
+            Some(scorer) => score.and_then(|score| score.by_rule(scorer)).and_then(|score| score.answer),
+            None => score.and_then(|score| score.answer.clone()),
+        };
+        answer.map_or_else(|| "nothing".to_owned(), |answer| shortened(&answer))
+    });
+    Ok(Some(AskedOfBoth { item: item.to_owned(), question, target: shortened(&mine.gold), answers }))
+}
+
+/// A text on one line, its middle left out if it is long.
+fn shortened(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let characters: Vec<char> = words.chars().collect();
+    if characters.len() <= LONGEST {
+        return words;
+    }
+    let end = characters.len() - (LONGEST - BEGINNING);
+    let part = |part: &[char]| part.iter().collect::<String>();
+    format!("{} ... {}", part(&characters[..BEGINNING]), part(&characters[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_questions_keep_beginning_and_end() {
+        assert_eq!(shortened(" one\n two "), "one two");
+        let long = shortened(&format!("first {} last = ?", "word ".repeat(100)));
+        assert!(long.starts_with("first word") && long.ends_with("last = ?") && long.contains(" ... "), "{long}");
+        assert!(long.chars().count() <= LONGEST + 5);
+    }
+}

@@ -1,0 +1,262 @@
+//! Comparison of stored runs, the first of which is the baseline.
+mod asked;
+mod logs;
+mod pilot;
+
+use earnest_results::{FileRecord, Origin, Reporter, RunEvent, folder};
+use earnest_tasks::{agreeing, counted};
+
+use crate::Comparison;
+use crate::comparison::{compare, read_alike};
+use earnest_eval::EvalError;
+use earnest_logs::import::no_field;
+use earnest_results::scores::{CompareSettings, Scores, scores};
+use earnest_results::store::{RunRecord, Store};
+use earnest_tasks::suite::registry::scores_alike;
+
+pub use asked::{AskedOfBoth, asked_of_both};
+pub use logs::{CompareLogs, LogComparisons, compare_logs};
+pub use pilot::{Pilot, pilot};
+
+/// Compares each run with the first one, on the items that both answered or that name an item of the other; warns of everything else in which they differ.
+///
+/// # Errors
+/// If a run is named twice, or no item of one run is an item of the other or names one.
+pub fn compare_runs(
+    store: &Store,
+    names: &[String],
+    settings: &CompareSettings,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<Comparison>, EvalError> {
+    let mut warn = |text| reporter.event(&RunEvent::Warning(text));
+    let comparisons = paired(store, names, settings, &mut warn)?;
+    comparisons.iter().for_each(|comparison| warn_of_settings(comparison, &mut warn));
+    Ok(comparisons)
+}
+
+/// Warns of settings and prompts in which compared runs differ.
+pub(crate) fn warn_of_settings(comparison: &Comparison, warn: &mut impl FnMut(String)) {
+    comparison.caveats().into_iter().for_each(warn);
+}
+
+/// Compares each run with the first one; differing settings are in the comparisons, without a warning.
+pub(crate) fn paired(
+    store: &Store,
+    names: &[String],
+    settings: &CompareSettings,
+    mut warn: &mut impl FnMut(String),
+) -> Result<Vec<Comparison>, EvalError> {
+    let runs = names.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
+    let Some((baseline, others)) = runs.split_first() else { return Ok(Vec::new()) };
+    for other in others {
+        check_pair(baseline, other, &mut warn)?;
+    }
+    let mut scores =
+        runs.iter().map(|run| scores(store, run, settings, &mut warn)).collect::<Result<Vec<Scores>, _>>()?;
+    read_alike(&mut scores);
+    let names: Vec<String> = runs.iter().map(|run| run.manifest.run.clone()).collect();
+    check_numbers(&names, &scores)?;
+    check_clusters(&names, &scores, settings)?;
+    read_questions(store, &runs, &mut scores, &mut warn);
+    let mut comparisons = compare(&names, &scores);
+    warn_of_originals(&comparisons, &scores, &mut warn);
+    for (comparison, run) in comparisons.iter_mut().zip(others) {
+        let is_of_other_questions = run.manifest.settings.suite != baseline.manifest.settings.suite;
+        check_common(comparison, || nothing_in_common(baseline, run))?;
+        comparison.read_settings(&baseline.manifest, &run.manifest);
+        if is_of_other_questions {
+            // They only say where the questions are.
+            comparison.settings.retain(|change| !change.name.starts_with("suite_options."));
+        }
+    }
+    Ok(comparisons)
+}
+
+/// Scorer for all of these runs where their own ones differ; none where they are the same, and where none is common to all.
+pub(crate) fn common_scorer(store: &Store, runs: &[&RunRecord]) -> Result<Option<String>, EvalError> {
+    if runs.iter().any(|run| run.manifest.settings.origin() == Origin::Log) {
+        return Ok(None);
+    }
+    let own = runs.iter().map(|run| folder::primary_rules(store, run)).collect::<Result<Vec<_>, _>>()?;
+    if own.windows(2).all(|two| two[0] == two[1]) {
+        return Ok(None);
+    }
+    let known = runs.iter().map(|run| store.rules(run)).collect::<Result<Vec<_>, _>>()?;
+    let own: Vec<&[String]> = own.iter().map(Vec::as_slice).collect();
+    let all_have = |scorer: &str| known.iter().all(|known| known.iter().any(|one| one == scorer));
+    Ok(crate::comparison::common_scorer(&own, all_have).map(str::to_owned))
+}
+
+/// Warns of comparisons in which items name originals, none of which the other run has.
+pub(crate) fn warn_of_originals(comparisons: &[Comparison], scores: &[Scores], warn: &mut impl FnMut(String)) {
+    let Some((first, others)) = scores.split_first() else { return };
+    // In runs that are no logs, items with other ids are other samples of the suite.
+    let is_without = |comparison: &Comparison| comparison.of_logs && comparison.by_pair == 0;
+    for (comparison, second) in comparisons.iter().zip(others).filter(|(comparison, _)| is_without(comparison)) {
+        let (one, other) = (&comparison.baseline, &comparison.run);
+        for (name, mine, without, theirs) in [(one, first, other, second), (other, second, one, first)] {
+            if let Some((count, original)) = mine.naming_originals(theirs) {
+                warn(format!(
+                    "{} of {name} {} an original in `pair`, such as {original}, and {without} has none of them",
+                    counted(count, "item"),
+                    agreeing(count, "names", "name")
+                ));
+            }
+        }
+    }
+}
+
+/// Refuses a comparison without a pair.
+pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> EvalError) -> Result<(), EvalError> {
+    if comparison.items > 0 {
+        return Ok(());
+    }
+    let (one, other) = (&comparison.baseline, &comparison.run);
+    let error = match (comparison.different_question, comparison.ambiguous) {
+        (0, 0) => nothing(),
+        (0, ambiguous) => EvalError::setting(format!(
+            "{one} and {other} have {} in common, but several items with {}",
+            counted(ambiguous, "question"),
+            agreeing(ambiguous, "it", "each of them")
+        )),
+        (count, _) => EvalError::setting(format!(
+            "{one} and {other} have {} in common, but under {} another question",
+            counted(count, "id"),
+            agreeing(count, "it", "each of them")
+        )),
+    };
+    Err(error.hint(match comparison.of_logs {
+        true => {
+            "items are paired by id and question, by the id of the original (`pair`), or by the question's text; `earnest samples` \
+             shows them"
+        }
+        false => "items are paired by id and question, or by the id of the original in a column `pair`",
+    }))
+}
+
+/// Refuses runs without scores, and scorers that give no numbers; an object has parts that may be numbers.
+pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), EvalError> {
+    let unscored = |scores: &Scores| scores.is_empty() && scores.without_score > 0 && scores.without_number == 0;
+    if let Some((name, scores)) = names.iter().zip(scores).find(|(_, scores)| unscored(scores)) {
+        let by =
+            if scores.primary.is_empty() { String::new() } else { format!(" by {}", scores.primary.join(" and ")) };
+        let message = format!("{name} has nothing to compare: none of its samples has a score{by}");
+        return Err(EvalError::setting(message)
+            .hint("--primary names another scorer; `earnest import --answers FILE` scores the completions of a log"));
+    }
+    let mut without = names.iter().zip(scores).filter(|(_, scores)| scores.is_empty() && scores.without_number > 0);
+    let Some((name, scores)) = without.next() else { return Ok(()) };
+    let scorer = scores.primary.join(" and ");
+    let parts: Vec<&str> = scores.parts.iter().map(String::as_str).collect();
+    Err(match parts.first() {
+        Some(first) => {
+            EvalError::setting(format!("{name} has no number for `{scorer}`; its parts are {}", parts.join(", ")))
+                .hint(format!("--primary {first} compares a part"))
+        }
+        None => EvalError::setting(format!("{name} has no number for `{scorer}`: its scores are lists or texts"))
+            .hint("--primary names another scorer; `earnest samples` shows what is stored"),
+    })
+}
+
+/// Refuses a cluster that no question has. One of two runs is enough: the other's items are paired with its.
+pub(crate) fn check_clusters(names: &[String], scores: &[Scores], settings: &CompareSettings) -> Result<(), EvalError> {
+    let Some(field) = &settings.cluster else { return Ok(()) };
+    if scores.iter().any(|scores| !scores.has_no_clusters()) {
+        return Ok(());
+    }
+    let Some((name, first)) = names.iter().zip(scores).find(|(_, scores)| scores.first_without_cluster.is_some())
+    else {
+        return Ok(());
+    };
+    let sample = first.first_without_cluster.as_ref();
+    let fields: serde_json::Map<String, serde_json::Value> =
+        sample.map(|sample| sample.covariates.clone().into_iter().collect()).unwrap_or_default();
+    let item = sample.map(|sample| format!("the item {} of {name}", sample.item)).unwrap_or_else(|| name.clone());
+    Err(no_field(&item, field, &fields).into())
+}
+
+/// Refuses runs that cannot be compared; warns of models and rules that differ although their names do not.
+fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(String)) -> Result<(), EvalError> {
+    let (name, mine) = (&baseline.manifest.run, &baseline.manifest.settings);
+    let (other_name, theirs) = (&other.manifest.run, &other.manifest.settings);
+    if baseline.id == other.id {
+        return Err(EvalError::setting(format!("{name} is named twice: compare two runs")));
+    }
+    // Questions of the user can be another task's, or perturbed ones; those of a log are paired by their texts.
+    let of_user = [mine, theirs].iter().any(|settings| settings.asks_own_questions());
+    if theirs.suite != mine.suite && !of_user {
+        return Err(nothing_in_common(baseline, other));
+    }
+    let model = &baseline.manifest.model.name;
+    if *model == other.manifest.model.name
+        && let (Some(mine), Some(theirs)) = (mine.files_of_model(), theirs.files_of_model())
+        && mine != theirs
+    {
+        warn(format!(
+            "{name} and {other_name} name their models alike ({model}), but the files differ: {}",
+            changed_files(mine, theirs)
+        ));
+    }
+    if mine.is_adaptive() {
+        warn(format!(
+            "{name} and {other_name} are profiles, whose questions are near the limits of their models; only those that both asked are \
+             compared here. `earnest profile --compare {name} {other_name}` compares the limits"
+        ));
+    }
+    let of_logs = mine.origin() == Origin::Log || theirs.origin() == Origin::Log;
+    let alike = scores_alike(&mine.suite, &mine.suite_version, &theirs.suite_version);
+    if theirs.suite == mine.suite && !alike && !of_logs {
+        warn(format!(
+            "{name} was scored with version {} of the suite, {other_name} with {}; `earnest score --save` scores them alike",
+            mine.suite_version, theirs.suite_version
+        ));
+    }
+    Ok(())
+}
+
+fn nothing_in_common(baseline: &RunRecord, other: &RunRecord) -> EvalError {
+    let (mine, theirs) = (&baseline.manifest, &other.manifest);
+    EvalError::setting(match mine.settings.suite == theirs.settings.suite {
+        true => format!("{} and {} have no items in common", mine.run, theirs.run),
+        false => format!(
+            "{} is of {} and {} of {}: they have no items in common",
+            mine.run, mine.settings.suite, theirs.run, theirs.settings.suite
+        ),
+    })
+}
+
+/// Adds the questions where rows alone do not tell them: runs with different options may have other questions under the same ids.
+fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn: &mut impl FnMut(String)) {
+    let Some((baseline, others)) = runs.split_first() else { return };
+    let alike = others.iter().all(|run| baseline.manifest.settings.has_items_of(&run.manifest.settings));
+    let of_logs = runs.iter().any(|run| run.manifest.settings.origin() == Origin::Log);
+    if alike && !of_logs || scores.iter().all(|scores| !scores.lacks_questions()) {
+        return;
+    }
+    for (run, scores) in runs.iter().zip(scores) {
+        if of_logs {
+            scores.forget_operands();
+        }
+        if let Err(error) = folder::each_item(store, run, |item| scores.read_question(&item)) {
+            warn(format!(
+                "the runs have different options, and the questions of {} cannot be read: its items are compared by id and \
+                 expected answer alone: {error}",
+                run.manifest.run
+            ));
+        }
+        if of_logs {
+            scores.normalise_questions();
+        }
+    }
+}
+
+/// Names of files with other content, or in one list only.
+fn changed_files(mine: &[FileRecord], theirs: &[FileRecord]) -> String {
+    let only = |these: &[FileRecord], those: &[FileRecord]| -> Vec<String> {
+        these.iter().filter(|file| !those.contains(file)).map(|file| file.name.clone()).collect()
+    };
+    let mut names = [only(mine, theirs), only(theirs, mine)].concat();
+    names.sort();
+    names.dedup();
+    names.join(", ")
+}

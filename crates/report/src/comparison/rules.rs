@@ -1,0 +1,43 @@
+//! Rules side by side.
+use serde::Serialize;
+
+use super::pairing::Pair;
+use earnest_results::scores::{ItemScore, Scores};
+
+/// Accuracies by one rule, over the items that it scored in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RuleDifference {
+    pub name: String,
+    pub items: usize,
+    /// Shares of right answers, or means of a scorer's numbers.
+    pub baseline: f64,
+    pub run: f64,
+    /// True if all numbers are shares.
+    pub shares: bool,
+}
+
+/// Returns the accuracies by every rule that both runs have, in alphabetical order.
+pub(super) fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<RuleDifference> {
+    let of_logs = first.is_log || second.is_log;
+    let share = |scores: &[&ItemScore], place: usize| {
+        let counts = scores.iter().filter_map(|score| score.rules.get(place).filter(|(_, samples)| *samples > 0));
+        let shares: Vec<f64> = counts.map(|(sum, samples)| sum / f64::from(*samples)).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    };
+    let both = first.rules.iter().enumerate().filter_map(|(mine, name)| {
+        let theirs = second.rules.iter().position(|other| other == name)?;
+        let shares: Vec<(f64, f64)> =
+            pairs.iter().filter_map(|pair| share(&pair.first, mine).zip(share(&pair.second, theirs))).collect();
+        let items = shares.len();
+        // Numbers of another range are those of other tools' scorers.
+        let are_shares =
+            shares.iter().all(|(one, other)| [one, other].iter().all(|share| (0.0..=1.0).contains(*share)));
+        let mean = |of: fn(&(f64, f64)) -> f64| shares.iter().map(of).sum::<f64>() / items as f64;
+        let (baseline, run) = (mean(|share| share.0), mean(|share| share.1));
+        let is_shown = items > 0 && (are_shares || of_logs);
+        is_shown.then(|| RuleDifference { name: name.clone(), items, baseline, run, shares: are_shares })
+    });
+    let mut rules: Vec<RuleDifference> = both.collect();
+    rules.sort_by(|one, other| one.name.cmp(&other.name));
+    rules
+}

@@ -1,0 +1,28 @@
+//! Comparisons, numeracy profiles, reports, figures and exports of stored runs.
+//!
+//! [`compare`](mod@compare) reads stored runs and compares them item by item, [`study`] compares the runs of a study, [`profile`] shows digit limits; [`page`]
+//! and [`render`] make a report of a run, [`plot`] its figures, [`export`] its rows in other tools' formats.
+
+mod bars;
+pub mod compare;
+pub(crate) mod comparison;
+pub mod export;
+mod first;
+mod grid;
+pub mod page;
+pub mod plot;
+pub mod profile;
+pub mod study;
+mod table;
+mod text;
+mod wrap;
+
+pub use comparison::{
+    Comparison, Difference, FittedModel, Flip, PairedModel, RuleDifference, Sequential, compare, comparison_figure,
+    differing_settings, own_settings, p_sentence, p_text,
+};
+pub(crate) use comparison::{adjust, pilot_items};
+pub use grid::text as grid_text;
+pub use table::{Align, Table};
+pub use text::{Detail, percent, render, warnings};
+pub use wrap::{wrap, wrap_lines};

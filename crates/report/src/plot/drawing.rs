@@ -1,0 +1,147 @@
+//! Figures as files: SVG, PDF and PNG.
+use std::sync::{Arc, LazyLock};
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree, fontdb};
+use svg2pdf::{ConversionOptions, PageOptions};
+
+use super::Figure;
+
+/// File format of a drawing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Svg,
+    /// Vectors, with the letters as text.
+    Pdf,
+    /// Pixels, `SCALE` times as many as units of the drawing.
+    Png,
+}
+
+/// Pixels of a PNG file to a unit of the drawing: about 300 dots an inch where a figure of 340 units is a column wide.
+pub const SCALE: f32 = 3.0;
+/// Dots an inch of a PDF page: CSS has 96 units an inch, PDF 72.
+const DPI: f32 = 96.0;
+
+/// Letters of the drawings, so that they look alike on every machine: Latin, Greek and Cyrillic of Noto Sans (fonts/LICENSE).
+static LETTERS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+    let mut letters = fontdb::Database::new();
+    letters.load_font_data(include_bytes!("fonts/NotoSans-Regular.ttf").to_vec());
+    letters.load_font_data(include_bytes!("fonts/NotoSans-SemiBold.ttf").to_vec());
+    letters.set_sans_serif_family("Noto Sans");
+    letters.set_serif_family("Noto Sans");
+    Arc::new(letters)
+});
+
+/// Error of a drawing that cannot be converted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("the figure {name} cannot be drawn as {format}: {reason}")]
+pub struct DrawingError {
+    pub name: String,
+    pub format: &'static str,
+    pub reason: String,
+}
+
+impl Format {
+    pub const ALL: [Format; 3] = [Format::Svg, Format::Pdf, Format::Png];
+
+    /// Returns the ending of its files.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Format::Svg => "svg",
+            Format::Pdf => "pdf",
+            Format::Png => "png",
+        }
+    }
+
+    /// Returns the format of files with this ending.
+    pub fn of_ending(ending: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.ending().eq_ignore_ascii_case(ending))
+    }
+
+    /// Returns the content of a file with this figure, on white.
+    ///
+    /// # Errors
+    /// If the drawing is too large for pixels.
+    pub fn draw(self, figure: &Figure) -> Result<Vec<u8>, DrawingError> {
+        let svg = figure.standalone();
+        let failed = |reason: String| DrawingError { name: figure.name.clone(), format: self.ending(), reason };
+        let tree = || {
+            let options =
+                Options { fontdb: LETTERS.clone(), font_family: "Noto Sans".to_owned(), ..Options::default() };
+            Tree::from_str(&svg, &options).map_err(|error| failed(error.to_string()))
+        };
+        match self {
+            Format::Svg => Ok(svg.into_bytes()),
+            Format::Pdf => {
+                let page = PageOptions { dpi: DPI };
+                svg2pdf::to_pdf(&tree()?, ConversionOptions::default(), page).map_err(|error| failed(error.to_string()))
+            }
+            Format::Png => {
+                let size = tree()?.size().to_int_size();
+                let scaled = size.scale_by(SCALE).ok_or_else(|| failed("it is too large".to_owned()))?;
+                let pixels = Pixmap::new(scaled.width(), scaled.height());
+                let mut pixels = pixels.ok_or_else(|| failed("it is too large".to_owned()))?;
+                resvg::render(&tree()?, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+                pixels.encode_png().map_err(|error| failed(error.to_string()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::{Bar, BarGroup, Bars, bars};
+    use earnest_tasks::suite::Interval;
+
+    fn figure() -> Figure {
+        let bar = |series, estimate: f64, significant| Bar {
+            series,
+            value: Interval { estimate, low: estimate - 0.1, high: estimate + 0.1 },
+            significant,
+        };
+        bars(&Bars {
+            name: "difference".into(),
+            title: "Modèle Ω".into(),
+            x_label: "difference, points".into(),
+            series: vec!["first".into(), "second".into(), "third".into()],
+            groups: vec![BarGroup { label: "add".into(), bars: vec![bar(1, 0.5, None), bar(2, 0.05, Some(false))] }],
+            domain: None,
+            factor: 100.0,
+            legend: true,
+        })
+    }
+
+    #[test]
+    fn every_format_has_its_signature_and_size() {
+        let figure = figure();
+        assert!(Format::Svg.draw(&figure).unwrap().starts_with(b"<?xml"));
+        let pdf = Format::Pdf.draw(&figure).unwrap();
+        assert!(pdf.starts_with(b"%PDF-1.") && pdf.len() < 60_000, "{}", pdf.len());
+        // Letters stay text, in a part of the font.
+        let has = |name: &[u8]| pdf.windows(name.len()).any(|part| part == name);
+        assert!(has(b"NotoSans") && has(b"/ToUnicode"));
+        let png = Format::Png.draw(&figure).unwrap();
+        assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+        let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        assert_eq!(f64::from(number(16)), figure.width * f64::from(SCALE));
+    }
+
+    #[test]
+    fn pixels_have_the_colours_of_the_series() {
+        let png = Format::Png.draw(&figure()).unwrap();
+        let pixels = Pixmap::decode_png(&png).unwrap();
+        let count = |colour: [u8; 3]| {
+            pixels.pixels().iter().filter(|pixel| [pixel.red(), pixel.green(), pixel.blue()] == colour).count()
+        };
+        // White, the bar, letters, and the lines of a hatched bar.
+        assert!(count([255, 255, 255]) > 200_000 && count([0xd5, 0x5e, 0]) > 5_000);
+        assert!(count([0x1b, 0x1f, 0x24]) > 1_000 && count([0, 0x7f, 0x5f]) > 300);
+    }
+
+    #[test]
+    fn endings_name_formats() {
+        assert_eq!(Format::of_ending("PDF"), Some(Format::Pdf));
+        assert_eq!(Format::of_ending("jpg"), None);
+    }
+}

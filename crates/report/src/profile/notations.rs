@@ -1,0 +1,188 @@
+//! The same numbers in several notations, paired.
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use earnest_stats::mcnemar::{PairedCounts, mcnemar};
+use earnest_stats::{holm, paired_score_interval};
+use earnest_tasks::suite::profile::{Notation, NotationQuestion};
+
+use earnest_eval::{EvalError, PromptRenderer};
+use earnest_results::Sample;
+use earnest_results::store::{RunRecord, Store};
+
+/// Level at which a difference holds.
+const LEVEL: f64 = 0.05;
+
+/// Answers in a notation, beside those to the same numbers in plain digits.
+#[derive(Debug, Clone, Serialize)]
+pub struct NotationResult {
+    pub notation: Notation,
+    /// What is asked of the numbers.
+    pub question: NotationQuestion,
+    /// Digits of the numbers.
+    pub length: usize,
+    pub right: usize,
+    pub asked: usize,
+    /// Difference to plain digits, paired by the operands, with Tango's 95 % interval; none for plain digits themselves.
+    pub difference: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// Exact p value of McNemar's test after Holm's adjustment over the notations.
+    pub p_holm: Option<f64>,
+    /// True if it is below 5 %.
+    pub holds: bool,
+    /// An example of the operands, as asked.
+    pub example: String,
+    /// Tokens of the example, bytes of a part of a character as `<E0>`; none if the model's tokenizer is not at hand.
+    pub tokens: Option<Vec<String>>,
+}
+
+/// Answers as they are read.
+#[derive(Default)]
+pub(super) struct Notations {
+    /// By notation: correctness by the number of the question.
+    right: BTreeMap<Notation, BTreeMap<u64, bool>>,
+    length: usize,
+    question: NotationQuestion,
+    /// The first sample of each notation with its place in the plan.
+    first: BTreeMap<Notation, (usize, Sample)>,
+}
+
+impl Notations {
+    /// Adds a sample of a notation.
+    pub(super) fn add(&mut self, notation: Notation, place: usize, sample: Sample) {
+        let number = |name: &str| sample.covariates.get(name).and_then(serde_json::Value::as_u64);
+        let (Some(pair), Some(score)) = (number("pair"), &sample.score) else { return };
+        self.length = number("length").map_or(self.length, |length| length as usize);
+        self.question = NotationQuestion::of(&sample.covariates);
+        self.right.entry(notation).or_default().insert(pair, score.correct);
+        self.first.entry(notation).or_insert((place, sample));
+    }
+
+    /// Results of all notations that were asked.
+    pub(super) fn results(&self, store: &Store, run: &RunRecord) -> Result<Vec<NotationResult>, EvalError> {
+        let plain = self.right.get(&Notation::Plain);
+        let renderer = if self.right.is_empty() { None } else { PromptRenderer::open(&run.manifest) };
+        let mut questions = store.questions(run);
+        let mut found = Vec::new();
+        let mut p_values = Vec::new();
+        for (&notation, answers) in &self.right {
+            let (mut example, mut tokens) = (String::new(), None);
+            if let Some((place, sample)) = self.first.get(&notation)
+                && let Some(asked) = questions.of_sample(*place, sample)?
+            {
+                example = operands(&asked.item.segments.question).unwrap_or_default();
+                let prompt = renderer.as_ref().and_then(|renderer| renderer.prompt_tokens(&asked.item, sample));
+                tokens = prompt.and_then(|tokens| within(&tokens, &example));
+            }
+            let mut result = NotationResult {
+                notation,
+                question: self.question,
+                length: self.length,
+                right: answers.values().filter(|right| **right).count(),
+                asked: answers.len(),
+                difference: None,
+                low: None,
+                high: None,
+                p_holm: None,
+                holds: false,
+                example,
+                tokens,
+            };
+            if let Some(plain) = plain.filter(|_| notation != Notation::Plain) {
+                let counts =
+                    PairedCounts::of(answers.iter().filter_map(|(pair, right)| Some((*plain.get(pair)?, *right))));
+                let pairs = counts.both + counts.first_only + counts.second_only + counts.neither;
+                if let Some((low, high)) = paired_score_interval(&counts, 0.95) {
+                    let gained = counts.second_only as f64 - counts.first_only as f64;
+                    (result.difference, result.low, result.high) = (Some(gained / pairs as f64), Some(low), Some(high));
+                    p_values.push(mcnemar(&counts).exact_p);
+                }
+            }
+            found.push(result);
+        }
+        let adjusted = holm(&p_values).unwrap_or(p_values);
+        let compared = found.iter_mut().filter(|result| result.difference.is_some());
+        for (result, p) in compared.zip(adjusted) {
+            (result.p_holm, result.holds) = (Some(p), p < LEVEL);
+        }
+        Ok(found)
+    }
+}
+
+/// True if a notation in which nothing is right would differ from plain digits, of which so many are, after Holm's adjustment over this
+/// many notations.
+pub(super) fn can_tell(plain: &NotationResult, compared: usize) -> bool {
+    let counts = PairedCounts { first_only: plain.right as u64, ..PairedCounts::default() };
+    mcnemar(&counts).exact_p * (compared as f64) < LEVEL
+}
+
+/// The numbers of a question as they are written there.
+fn operands(question: &str) -> Option<String> {
+    let question = question.split(", example:").next()?;
+    Some(question.rsplit_once(": ")?.1.trim_end_matches('=').trim().to_owned())
+}
+
+/// The tokens of a prompt that make up a part of its text.
+fn within(tokens: &[Vec<u8>], part: &str) -> Option<Vec<String>> {
+    let text = tokens.concat();
+    let part = part.as_bytes();
+    let from = text.windows(part.len().max(1)).rposition(|window| window == part)?;
+    let to = from + part.len();
+    let mut at = 0;
+    let mut found = Vec::new();
+    for token in tokens {
+        let end = at + token.len();
+        if end > from && at < to {
+            found.push(shown(token));
+        }
+        at = end;
+    }
+    Some(found)
+}
+
+/// The text of a token; bytes that are no whole character as `<E0>`.
+fn shown(token: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in token.utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text += &format!("<{byte:02X}>"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_the_operands_are_found() {
+        let tokens = ["Add", " two", ":", " 48", "21", " +", " 7", " ="].map(|text| text.as_bytes().to_vec());
+        assert_eq!(within(&tokens, "4821 + 7").unwrap(), [" 48", "21", " +", " 7"]);
+        assert_eq!(within(&tokens, "99"), None);
+        // Devanagari four and eight, of which the tokenizer knows the bytes only.
+        let tokens = [&b"Add: "[..], b"\xe0", b"\xa5", b"\xaa", b"\xe0\xa5", b"\xae", b" ="].map(<[u8]>::to_vec);
+        assert_eq!(within(&tokens, "\u{96a}\u{96e}").unwrap(), ["<E0>", "<A5>", "<AA>", "<E0><A5>", "<AE>"]);
+        assert_eq!(operands("Put the number in parentheses only: one, two, example: (number)").unwrap(), "one, two");
+    }
+
+    #[test]
+    fn few_right_in_plain_digits_tell_nothing() {
+        let plain = |right| NotationResult {
+            notation: Notation::Plain,
+            question: NotationQuestion::Sum,
+            length: 4,
+            right,
+            asked: 32,
+            difference: None,
+            low: None,
+            high: None,
+            p_holm: None,
+            holds: false,
+            example: String::new(),
+            tokens: None,
+        };
+        assert!(!can_tell(&plain(8), 8) && can_tell(&plain(9), 8) && !can_tell(&plain(0), 1));
+    }
+}

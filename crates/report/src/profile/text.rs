@@ -1,0 +1,392 @@
+//! The profile as text for a terminal: one screen of at most 40 lines with the page and the next commands.
+use earnest_tasks::{agreeing, counted};
+use std::fmt::Write;
+
+use earnest_stats::psychometric::Limit;
+use earnest_tasks::anatomy::{ErrorClass, largest_rate};
+use earnest_tasks::suite::profile::{Family, cap_text};
+
+use super::compare::label;
+use super::notations::can_tell;
+use super::{LimitDifference, NumeracyProfile, SkillProfile};
+use crate::{Table, wrap};
+use earnest_results::p_decimals;
+
+const WRITES: &str = "writing to a String cannot fail";
+
+/// Classes of errors that the text names.
+const CLASSES: usize = 3;
+
+/// Lines of the text; the page and the next commands make them 40.
+const HEIGHT: usize = 36;
+
+/// Lines of a comparison's table.
+const LINES: usize = 30;
+
+/// A length: `6.3`, `<1` or `>100`.
+fn length(value: f64, skill: (usize, usize)) -> String {
+    match value {
+        value if value < skill.0 as f64 => format!("<{}", skill.0),
+        value if !value.is_finite() => format!(">{}", skill.1),
+        value if value < 9.95 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    }
+}
+
+/// A limit with its interval: `6.3 (5.4-7.2)`.
+pub fn limit_text(limit: &Limit, lengths: (usize, usize)) -> String {
+    let [estimate, low, high] = [limit.estimate, limit.low, limit.high].map(|value| length(value, lengths));
+    // Nothing is known but that it is outside the range.
+    if estimate == low && low == high { estimate } else { format!("{estimate} ({low}-{high})") }
+}
+
+/// A p value with four digits after the point.
+pub(super) fn p_text(p: f64) -> String {
+    if p < 0.0001 { "<0.0001".to_owned() } else { p_decimals(p, 4) }
+}
+
+fn cell(skill: &SkillProfile) -> String {
+    match skill.half() {
+        Some(limit) => limit_text(limit, (skill.shortest, skill.longest)),
+        None if skill.asked == 0 => "no answers".to_owned(),
+        None => "no limit".to_owned(),
+    }
+}
+
+/// Degree of folding: the skills and remarks that have no line of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fold {
+    /// Skills below their shortest length without doubt.
+    Sure,
+    /// Skills whose estimate is below their shortest length; remarks are one paragraph.
+    Likely,
+    /// The same, and limits have no intervals.
+    Intervals,
+}
+
+impl Fold {
+    fn hides(self, skill: &SkillProfile) -> bool {
+        let below = |limit: &Limit| if self == Fold::Sure { limit.high } else { limit.estimate };
+        skill.half().is_some_and(|limit| below(limit) < skill.shortest as f64)
+    }
+}
+
+/// Renders the profile in at most `width` columns: with as much as fits a screen.
+pub fn text(profile: &NumeracyProfile, width: usize) -> String {
+    let mut texts = [Fold::Sure, Fold::Likely].into_iter().map(|fold| folded(profile, width, fold));
+    let fitting = texts.find(|text| text.lines().count() <= HEIGHT);
+    fitting.unwrap_or_else(|| folded(profile, width, Fold::Intervals))
+}
+
+fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
+    let mut text = String::new();
+    let finished = if profile.finished { "" } else { " (unfinished)" };
+    let asked: Vec<&SkillProfile> = profile.skills.iter().filter(|skill| skill.asked > 0).collect();
+    let heading = format!(
+        "Numeracy profile of {}{finished}: {}, {}, {:.0} s",
+        profile.model,
+        counted(profile.answers, "question"),
+        counted(profile.tokens as usize, "token"),
+        profile.seconds
+    );
+    text += &wrap(&heading, width, "");
+    if !asked.is_empty() {
+        text += &wrap("Digits at which success is halfway from certainty to chance (95 % intervals)", width, "");
+    }
+    let mut hidden: Vec<String> = Vec::new();
+    text += &nupa(&asked, width, fold, &mut hidden);
+    text += &bench(&asked, width, fold, &mut hidden);
+    let words = asked.iter().filter(|skill| matches!(skill.family, Family::WordProblems | Family::Text));
+    let words: Vec<String> = words.map(|skill| format!("{} {}", name(skill), cell(skill))).collect();
+    if !words.is_empty() {
+        text += &wrap(&format!("Words: {}", words.join(", ")), width, "");
+    }
+    if !hidden.is_empty() {
+        text += &wrap(&format!("Below the shortest length: {}.", listed(&hidden)), width, "");
+    }
+    let mut sentences = Vec::new();
+    if asked.iter().any(|skill| !skill.falls) {
+        sentences.push("No limit: success does not fall with the length; the page has it by length.".to_owned());
+    }
+    let wide = asked.iter().filter(|skill| skill.falls && !skill.narrow).count();
+    let mut remarks = Vec::new();
+    if wide > 0 {
+        remarks.push(format!(
+            "{wide} of {} ended by {} budget",
+            counted(asked.len(), "skill"),
+            agreeing(wide, "its", "their")
+        ));
+    }
+    if profile.failed > 0 {
+        remarks.push(format!("{} without an answer", counted(profile.failed, "question")));
+    }
+    if !remarks.is_empty() {
+        sentences.push(format!("{}.", remarks.join("; ")));
+    }
+    if !asked.is_empty() {
+        sentences.push(errors(profile));
+    }
+    sentences.extend(notations(profile));
+    for found in &profile.thinking {
+        let shares: Vec<String> = found
+            .caps
+            .iter()
+            .map(|row| format!("{} {:.0} % ({:.0})", cap_text(row.cap), 100.0 * row.accuracy, row.tokens))
+            .collect();
+        sentences.push(format!(
+            "Thinking, {} by cap (tokens used): {}; {}.",
+            found.name(),
+            shares.join(", "),
+            found.verdict()
+        ));
+    }
+    let paragraphs = if fold == Fold::Sure { sentences } else { vec![sentences.join(" ")] };
+    text.extend(paragraphs.iter().filter(|one| !one.is_empty()).map(|one| wrap(one, width, "")));
+    text
+}
+
+/// Differences of notations that hold.
+fn notations(profile: &NumeracyProfile) -> Option<String> {
+    let plain = profile.notations.first()?;
+    let share = |right: usize, asked: usize| 100.0 * right as f64 / asked.max(1) as f64;
+    // The notations of a difference stand together, the largest loss first.
+    let mut differences: Vec<(i64, Vec<String>)> = Vec::new();
+    for one in profile.notations.iter().filter(|one| one.holds) {
+        let points = (100.0 * one.difference.unwrap_or_default()).round() as i64;
+        let name = one.notation.name().replace('_', " ");
+        match differences.iter_mut().find(|(known, _)| *known == points) {
+            Some((_, names)) => names.push(name),
+            None => differences.push((points, vec![name])),
+        }
+    }
+    differences.sort_by_key(|(points, _)| *points);
+    let holding: Vec<String> =
+        differences.iter().map(|(points, names)| format!("{points:+} {}", names.join(", "))).collect();
+    let compared = profile.notations.iter().filter(|one| one.difference.is_some()).count();
+    let found = if !holding.is_empty() {
+        format!("points by notation: {}", holding.join("; "))
+    } else if can_tell(plain, compared) {
+        format!("with {} each, no difference to another notation holds", plain.asked)
+    } else {
+        "too few to tell what other notations do".to_owned()
+    };
+    Some(format!(
+        "Notations: plain {} of {} digits are {:.0} % right; {found}.",
+        plain.question.title(),
+        plain.length,
+        share(plain.right, plain.asked)
+    ))
+}
+
+/// Chance of a class among wrong answers that know nothing of the mistake, from two digits on: `up to 9`. None where digits do not decide.
+fn chance_text(class: ErrorClass) -> Option<String> {
+    let rate = largest_rate(class)?;
+    Some(if rate < 0.05 { "0".to_owned() } else { format!("up to {rate:.0}") })
+}
+
+fn errors(profile: &NumeracyProfile) -> String {
+    let anatomy = &profile.anatomy;
+    if anatomy.wrong == 0 {
+        return "No wrong answer.".to_owned();
+    }
+    let share = |share: &super::ClassShare| {
+        let [value, low, high] = [share.share, share.low, share.high].map(|part| 100.0 * part);
+        let chance = chance_text(share.class).map_or_else(String::new, |chance| format!("; by chance {chance}"));
+        format!("{} {value:.0} % ({low:.0}-{high:.0}{chance})", share.class.title())
+    };
+    let shown: Vec<String> = anatomy.classes.iter().take(CLASSES).map(share).collect();
+    format!("Of {} wrong answers: {}.", anatomy.wrong, shown.join(", "))
+}
+
+/// Name of a skill in a list of all.
+fn name(skill: &SkillProfile) -> String {
+    match skill.family {
+        Family::Integers | Family::Floats | Family::Fractions | Family::Scientific => {
+            let of = skill.family.name().trim_end_matches('s');
+            format!("{} ({of})", skill.title)
+        }
+        Family::ArithmeticBench => skill.task.clone(),
+        Family::WordProblems => "word problems".to_owned(),
+        Family::Text => skill.title.clone(),
+    }
+}
+
+/// A list of names; a long one is cut.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 10;
+    let more = names.len().saturating_sub(MOST);
+    let shown = names[..names.len().min(MOST)].join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// The limit of a skill without its interval.
+fn estimate(skill: &SkillProfile) -> String {
+    let text = cell(skill);
+    text.split_once(" (").map_or(text.clone(), |(estimate, _)| estimate.to_owned())
+}
+
+/// NUPA's tasks, without the intervals where they do not fit.
+fn nupa(skills: &[&SkillProfile], width: usize, fold: Fold, hidden: &mut Vec<String>) -> String {
+    let mut below = Vec::new();
+    let mut table = nupa_table(skills, cell, fold, &mut below);
+    if fold == Fold::Intervals || table.lines().any(|line| line.chars().count() > width) {
+        table = nupa_table(skills, estimate, fold, &mut Vec::new());
+    }
+    hidden.extend(below);
+    table
+}
+
+/// A row an operation, a column a notation. Rows where all is below the range are left out, and their names added to `hidden`.
+fn nupa_table(
+    skills: &[&SkillProfile],
+    shown: impl Fn(&SkillProfile) -> String,
+    fold: Fold,
+    hidden: &mut Vec<String>,
+) -> String {
+    const NOTATIONS: [(Family, &str); 4] = [
+        (Family::Integers, "integers"),
+        (Family::Floats, "decimals"),
+        (Family::Fractions, "fractions"),
+        (Family::Scientific, "scientific"),
+    ];
+    let of = |family: Family| skills.iter().filter(move |skill| skill.family == family);
+    let mut titles: Vec<&str> = Vec::new();
+    for skill in NOTATIONS.iter().flat_map(|(family, _)| of(*family)) {
+        if !titles.contains(&skill.title.as_str()) {
+            titles.push(&skill.title);
+        }
+    }
+    let columns: Vec<(Family, &str)> =
+        NOTATIONS.into_iter().filter(|(family, _)| of(*family).next().is_some()).collect();
+    // A row for the headings: a rule would cost a line.
+    let mut table = Table::without_headings(columns.len() + 1);
+    table
+        .row(std::iter::once("NUPA:".to_owned()).chain(columns.iter().map(|(_, title)| (*title).to_owned())).collect());
+    let mut rows = 0;
+    for title in titles {
+        let row: Vec<Option<&&SkillProfile>> =
+            columns.iter().map(|(family, _)| of(*family).find(|skill| skill.title == title)).collect();
+        if row.iter().flatten().all(|skill| fold.hides(skill)) {
+            hidden.push(title.to_owned());
+            continue;
+        }
+        rows += 1;
+        let cells = row.into_iter().map(|skill| skill.map_or_else(String::new, |skill| shown(skill)));
+        table.row(std::iter::once(title.to_owned()).chain(cells).collect());
+    }
+    if rows > 0 { table.render() } else { String::new() }
+}
+
+/// Columns below which limits stand without their intervals, so that the profile stays one screen.
+const NARROW: usize = 80;
+
+/// The tasks of Arithmetic-Bench: as many beside each other as fit.
+fn bench(skills: &[&SkillProfile], width: usize, fold: Fold, hidden: &mut Vec<String>) -> String {
+    let of = skills.iter().filter(|skill| skill.family == Family::ArithmeticBench);
+    let (floor, shown): (Vec<&&SkillProfile>, Vec<&&SkillProfile>) = of.partition(|skill| fold.hides(skill));
+    hidden.extend(floor.into_iter().map(|skill| name(skill)));
+    let limit = if width < NARROW || fold == Fold::Intervals { estimate } else { cell };
+    let entries: Vec<String> = shown.into_iter().map(|skill| format!("{} {}", name(skill), limit(skill))).collect();
+    let Some(widest) = entries.iter().map(|entry| entry.chars().count()).max() else { return String::new() };
+    let columns = ((width + 2) / (widest + 2)).clamp(1, 5);
+    let mut text = String::from("Arithmetic-Bench:\n");
+    for line in entries.chunks(columns) {
+        let cells: Vec<String> = line.iter().map(|entry| format!("{entry:<widest$}")).collect();
+        writeln!(text, "{}", cells.join("  ").trim_end()).expect(WRITES);
+    }
+    text
+}
+
+/// The table of differences that hold, with the names of the profiles as headings, or with A and B (and true) where they have no room.
+fn held(names: [&str; 2], rows: &[[String; 4]], width: usize) -> (String, bool) {
+    let table = |names: [&str; 2]| {
+        let mut table = Table::with_left(1, ["skill", names[0], names[1], "p (Holm)"]);
+        rows.iter().for_each(|row| table.row(row.to_vec()));
+        table
+    };
+    let named = table(names);
+    match named.width() <= width {
+        true => (named.render(), false),
+        false => (table(["A", "B"]).render_within(width), true),
+    }
+}
+
+/// Renders the differences of two models that hold, then a count of the others.
+pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDifference], width: usize) -> String {
+    let names = [0, 1].map(|place| label(&profiles, place));
+    let said = |profile: &NumeracyProfile| if profile.finished { "" } else { " (unfinished)" };
+    let ends = profiles.map(said);
+    let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
+    let row = |one: &&LimitDifference| {
+        let skill = profiles[0].skill(&one.task)?;
+        let [first, second] = one.limits.map(|limit| limit_text(&limit, (skill.shortest, skill.longest)));
+        Some([name(skill), first, second, p_text(one.p_holm)])
+    };
+    let rows: Vec<[String; 4]> = holding.iter().take(LINES).filter_map(row).collect();
+    let (table, lettered) = held(names, &rows, width);
+    let [one, other] = if lettered && !rows.is_empty() { [" (A)", " (B)"] } else { ["", ""] };
+    let [first, second] = names;
+    let title = format!("{first}{one}{} and {second}{other}{}: 50 % limits in digits", ends[0], ends[1]);
+    let mut text = wrap(&title, width, "");
+    text.push('\n');
+    if differences.is_empty() {
+        text += &wrap("No skill with a limit is in both: there is nothing to compare.", width, "");
+        return text;
+    }
+    if holding.is_empty() {
+        text += &wrap("No difference holds after Holm's adjustment.", width, "");
+    } else {
+        text += &table;
+    }
+    text.push('\n');
+    let more = holding.len().saturating_sub(LINES);
+    if more > 0 {
+        text += &wrap(
+            &format!(
+                "{} {}; the page has all of them.",
+                counted(more, "more difference"),
+                agreeing(more, "holds", "hold")
+            ),
+            width,
+            "",
+        );
+    }
+    text += &wrap(
+        &format!(
+            "{} of {} {} after Holm's adjustment; p is of the likelihood ratio of one curve of success by length for both. \
+             Skills that do not fall with the length in one of the models are not compared.",
+            holding.len(),
+            counted(differences.len(), "difference"),
+            agreeing(holding.len(), "holds", "hold")
+        ),
+        width,
+        "",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_short() {
+        let limit = |estimate, low, high| limit_text(&Limit { level: 0.5, estimate, low, high }, (1, 20));
+        assert_eq!(limit(6.32, 5.44, 12.4), "6.3 (5.4-12)");
+        assert_eq!(limit(0.0, 0.0, 0.0), "<1");
+        assert_eq!(limit(0.0, 0.0, 1.5), "<1 (<1-1.5)");
+        assert_eq!(limit(f64::INFINITY, 18.0, f64::INFINITY), ">20 (18->20)");
+    }
+
+    #[test]
+    fn the_table_of_differences_fits_whatever_the_profiles_are_called() {
+        let rows = vec![["count digits (integer)", "12.5 (11.9-13.0)", "<1 (<1-1.1)", "<0.0001"].map(str::to_owned); 3];
+        let long = ["profile-earnest-abacus-1.4m-48-8d3c9f01", "profile-earnest-abacus-1.4m-48-2e7a90bc"];
+        for width in [80, 100, 140] {
+            let (table, lettered) = held(long, &rows, width);
+            assert!(table.lines().all(|line| line.chars().count() <= width), "{width}: {table}");
+            assert_eq!(lettered, width < 140, "{width}: {table}");
+            assert_eq!(held(["small", "large"], &rows, width), (held(["small", "large"], &rows, 140).0, false));
+        }
+    }
+}

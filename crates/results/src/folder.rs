@@ -1,0 +1,304 @@
+//! A results folder and the parts of a stored run: its document, suite, items and primary rules.
+use crate::{Document, Origin, Reporter, ResultsError, RunError, RunEvent, Shard, Status, suites};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use earnest_tasks::suite::registry::{OptionError, Programs};
+use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
+
+use crate::outcomes::results_of;
+use crate::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, did_you_mean, legacy_folders};
+
+/// Time for which an import waits for another one of the same log.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// Time between two tries to lock a run.
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
+/// Returns true if the folder has results, also of earlier versions or as outcome files.
+pub fn has_results(folder: &Path) -> Result<bool, ResultsError> {
+    Ok(results_of(folder)?.join(FILE_NAME).exists() || !legacy_folders(folder)?.is_empty())
+}
+
+/// Opens existing results, also those of outcome files, and takes runs of earlier versions over.
+pub fn open(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, ResultsError> {
+    if legacy_folders(folder)?.is_empty() {
+        return Ok(Store::open(&results_of(folder)?)?);
+    }
+    create(folder, reporter)
+}
+
+/// Opens or creates a results folder and imports runs in the format of earlier versions.
+pub fn create(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, ResultsError> {
+    let store = Store::create(folder)?;
+    for run in legacy_folders(folder)? {
+        let (name, rows) = store.import_legacy(&run, |manifest| -> Result<_, ResultsError> {
+            let suite = suites::stored(&manifest.settings)?;
+            let walk = manifest.plan().walk(suite.as_ref());
+            Ok(walk.map(|planned| ((planned.item.id, planned.sample), planned.index)).collect())
+        })?;
+        reporter.event(&RunEvent::Message(format!(
+            "imported {name} ({rows} samples) from the folder of an earlier version, which is now in {}",
+            folder.join("taken-over").display()
+        )));
+    }
+    Ok(store)
+}
+
+/// Finds a stored run: `FOLDER/RUN`, or a run in the first of these folders that has it.
+pub fn find_run(name: &str, folders: &[PathBuf], reporter: &mut dyn Reporter) -> Result<RunRecord, ResultsError> {
+    if let Some((folder, name)) = name.rsplit_once(['/', std::path::MAIN_SEPARATOR]) {
+        let folder = if folder.is_empty() { "/" } else { folder };
+        return Ok(open(Path::new(folder), reporter)?.run(name)?);
+    }
+    let (first, others) = folders.split_first().ok_or_else(|| ResultsError::setting("name a results folder"))?;
+    if others.iter().all(|other| other == first) {
+        return Ok(open(first, reporter)?.run(name)?);
+    }
+    let mut known = Vec::new();
+    for folder in folders {
+        if has_results(folder)? {
+            match open(folder, reporter)?.run(name) {
+                Err(RunError::NoRun { runs, .. }) => known.extend(runs),
+                run => return Ok(run?),
+            }
+        }
+    }
+    let listed: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    Err(ResultsError::setting(format!("there is no run {name} in {}", listed.join(" or ")))
+        .hint(format!("{}add the run's folder: --from FOLDER/RUN", did_you_mean(name, &known))))
+}
+
+/// A run that a process may write, and its lock.
+pub enum Claimed {
+    /// A run with the wanted settings is there already, possibly since a moment.
+    Equal(RunLock, Box<RunRecord>),
+    /// There is none, and the name is free.
+    New(RunLock, String),
+}
+
+/// Locks the run with these settings and this part of a plan, or a free name for a new one. Processes that begin the same run look under the
+/// lock of the same name, so that only one of them makes it.
+///
+/// # Errors
+/// [`RunError::Locked`] if another process is making or writing the run.
+pub fn claim(store: &Store, base: &str, settings_sha256: &str, shard: Option<Shard>) -> Result<Claimed, RunError> {
+    let equal = || -> Result<Option<RunRecord>, RunError> {
+        let all = store.with_settings(settings_sha256)?;
+        Ok(all.into_iter().rfind(|run| run.manifest.shard == shard))
+    };
+    let base_lock = match equal()? {
+        Some(_) => None,
+        None => Some(store.lock(base)?),
+    };
+    // Read again: another process may have made it before we got the lock.
+    match (equal()?, base_lock) {
+        (Some(run), Some(lock)) if run.manifest.run == base => Ok(Claimed::Equal(lock, Box::new(run))),
+        (Some(run), _) => {
+            let lock = store.lock(&run.manifest.run)?;
+            // And again, because another process may have finished it, or removed it.
+            match store.exactly(&run.manifest.run)? {
+                Some(run) => Ok(Claimed::Equal(lock, Box::new(run))),
+                None => Ok(Claimed::New(lock, run.manifest.run)),
+            }
+        }
+        (None, Some(lock)) if store.exactly(base)?.is_none() => Ok(Claimed::New(lock, base.to_owned())),
+        // Two hashes with the same first digits, or the equal run was deleted in this instant.
+        (None, _) => free_name(store, base).map(|(lock, name)| Claimed::New(lock, name)),
+    }
+}
+
+/// Claims a run as [`claim`] does, and waits while another process is writing it: for imports, which are short.
+pub fn claim_in_turn(store: &Store, base: &str, settings_sha256: &str) -> Result<Claimed, RunError> {
+    let begun = Instant::now();
+    loop {
+        match claim(store, base, settings_sha256, None) {
+            Err(RunError::Locked { .. }) if begun.elapsed() < LONGEST_WAIT => std::thread::sleep(BETWEEN_TRIES),
+            claimed => return claimed,
+        }
+    }
+}
+
+/// Returns an unused name (`base`, `base.2`, `base.3`, ...) and its lock: for runs that are made although there is an equal one.
+pub fn free_name(store: &Store, base: &str) -> Result<(RunLock, String), RunError> {
+    for number in 1_usize.. {
+        let name = if number == 1 { base.to_owned() } else { format!("{base}.{number}") };
+        if store.exactly(&name)?.is_some() {
+            continue;
+        }
+        let lock = match store.lock(&name) {
+            Ok(lock) => lock,
+            Err(RunError::Locked { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        // Another process may have started and finished it in the meantime.
+        if store.exactly(&name)?.is_none() {
+            return Ok((lock, name));
+        }
+    }
+    unreachable!("the numbers do not end")
+}
+
+/// Returns a run's document: the stored one of a finished run, else one made from its rows, without reading their texts.
+pub fn document(store: &Store, run: &RunRecord) -> Result<Document, ResultsError> {
+    store.check_seal(run)?;
+    if let Some(kept) = Document::kept(store, run)? {
+        return Ok(kept);
+    }
+    match suite_of(store, run) {
+        Ok(suite) => Ok(Document::stored(store, run, suite.as_ref())?),
+        Err(error) if store.has_questions(run)? => Ok(Document::without_suite(store, run, &error.message)?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the suite of a stored run: that of its options, with the stored items where they are another tool's, or were chosen by the
+/// answers.
+///
+/// # Errors
+/// As [`suites::stored`].
+pub fn suite_of(store: &Store, run: &RunRecord) -> Result<Box<dyn Suite>, OptionError> {
+    let suite = suites::stored(&run.manifest.settings)?;
+    if run.manifest.settings.origin() != Origin::Log && suite.chooser().is_none() {
+        return Ok(suite);
+    }
+    let samples = run.manifest.settings.samples.max(1) as usize;
+    let items = run.planned.unwrap_or_default() / samples;
+    Ok(Box::new(SuiteOfItems {
+        suite,
+        results: store.results().to_owned(),
+        run: run.clone(),
+        items,
+        unread: OnceLock::new(),
+    }))
+}
+
+/// A suite whose items are those of a stored run.
+struct SuiteOfItems {
+    suite: Box<dyn Suite>,
+    results: PathBuf,
+    run: RunRecord,
+    /// Number of items that were planned.
+    items: usize,
+    /// Reason for the items having ended too early.
+    unread: OnceLock<String>,
+}
+
+impl Suite for SuiteOfItems {
+    fn name(&self) -> &str {
+        self.suite.name()
+    }
+
+    fn version(&self) -> &str {
+        self.suite.version()
+    }
+
+    fn options(&self) -> serde_json::Value {
+        self.suite.options()
+    }
+
+    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        let keep = |error: RunError| {
+            // The first reason stays.
+            let _ = self.unread.set(error.to_string());
+        };
+        match StoredItems::open(&self.results, &self.run) {
+            Ok(items) => Box::new(items.map_while(move |item| item.map_err(keep).ok())),
+            Err(error) => {
+                keep(error);
+                Box::new(std::iter::empty())
+            }
+        }
+    }
+
+    fn unread(&self) -> Option<String> {
+        self.unread.get().cloned()
+    }
+
+    fn len(&self) -> usize {
+        self.items
+    }
+
+    fn opened_thinking(&self, item: &Item) -> Option<&str> {
+        self.suite.opened_thinking(item)
+    }
+
+    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
+        self.suite.score(item, answered)
+    }
+
+    fn programs(&self) -> Option<&dyn Programs> {
+        self.suite.programs()
+    }
+
+    fn profiles(&self) -> Vec<&str> {
+        self.suite.profiles()
+    }
+
+    fn primary(&self) -> Vec<&str> {
+        self.suite.primary()
+    }
+
+    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
+        self.suite.summarise(samples)
+    }
+
+    fn grids(&self, summary: &Summary) -> Vec<Grid> {
+        self.suite.grids(summary)
+    }
+}
+
+/// Stores the document of a finished run with the run; does nothing for an unfinished one.
+pub fn keep_document(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<(), ResultsError> {
+    if run.manifest.status == Status::Finished {
+        Document::stored(store, run, suite)?.keep(store, run)?;
+    }
+    Ok(())
+}
+
+/// Returns the suite of a stored run; none, with a warning, if it cannot be built but the run has its questions stored.
+pub fn suite(
+    store: &Store,
+    run: &RunRecord,
+    reporter: &mut dyn Reporter,
+) -> Result<Option<Box<dyn Suite>>, ResultsError> {
+    // The scores of a log are another tool's.
+    if run.manifest.settings.origin() == Origin::Log {
+        return Ok(None);
+    }
+    match suite_of(store, run) {
+        Ok(suite) => Ok(Some(suite)),
+        Err(error) if store.has_questions(run)? => {
+            reporter.event(&RunEvent::Warning(format!(
+                "{} is checked against its stored questions and not scored again: {}",
+                run.manifest.run, error.message
+            )));
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Calls `each` with every item of a run: as stored, or as the suite generates it for runs without stored questions.
+pub fn each_item(store: &Store, run: &RunRecord, mut each: impl FnMut(Item)) -> Result<(), ResultsError> {
+    if store.has_questions(run)? {
+        return store.questions(run).all().try_for_each(|stored| {
+            each(stored?.item);
+            Ok(())
+        });
+    }
+    let suite = suites::stored(&run.manifest.settings)?;
+    suite.items().take(run.manifest.plan().items(suite.as_ref())).for_each(each);
+    Ok(())
+}
+
+/// Returns the primary rules of a run; none if neither this version nor the stored document knows them.
+pub fn primary_rules(store: &Store, run: &RunRecord) -> Result<Vec<String>, ResultsError> {
+    let rules = suites::primary(&run.manifest.settings);
+    if !rules.is_empty() {
+        return Ok(rules);
+    }
+    let readings = Document::kept(store, run)?.and_then(|kept| kept.readings);
+    Ok(readings.map(|readings| readings.primary).unwrap_or_default())
+}

@@ -1,0 +1,288 @@
+//! Reading samples one by one.
+use std::collections::VecDeque;
+
+use rusqlite::ToSql;
+
+use super::database::{RunRecord, Store, key};
+use super::row;
+use crate::{RunError, Sample};
+use earnest_tasks::anatomy::{ErrorClass, of_sample};
+use earnest_tasks::suite::{Score, rename_rules, stored_rule};
+
+/// Rows per query: few enough for constant memory, many enough that the query costs little.
+const PAGE: i64 = 256;
+
+/// Bytes of texts from which on a page has no more rows, because a row may have many megabytes.
+const PAGE_BYTES: usize = 16 << 20;
+
+/// Filter of a run's samples. The default matches all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only this task.
+    pub task: Option<String>,
+    /// Only this item.
+    pub item: Option<String>,
+    /// Only samples that are scored (in)correct; samples without a score are neither.
+    pub correct: Option<bool>,
+    /// Only samples that are not scored correct: wrong answers and failures.
+    pub failed: bool,
+    /// True for another tool's log: numbers between right and wrong, and samples without one, are no failures.
+    pub of_log: bool,
+    /// Only samples with this failure class (`wrong`, `empty`, ...).
+    pub reason: Option<String>,
+    /// Only samples whose completion the token budget ended.
+    pub truncated: bool,
+    /// Only samples whose completion contains this text; upper and lower case differ.
+    pub contains: Option<String>,
+    /// Only samples after this place of the plan, for pages of a list.
+    pub after: Option<usize>,
+    /// Only samples that exactly one of these rules scored correct; both must have scored them.
+    pub disagree: Option<[String; 2]>,
+    /// Only wrong answers of this class ([`earnest_tasks::anatomy`]).
+    pub error: Option<ErrorClass>,
+}
+
+impl Filter {
+    /// True of a sample that satisfies what SQL does not check.
+    fn has(&self, sample: &Sample) -> bool {
+        self.error.is_none_or(|wanted| {
+            let score = sample.score.as_ref();
+            let found = score
+                .and_then(|score| of_sample(&sample.task, &sample.covariates, &sample.gold, score, sample.truncated()));
+            found.is_some_and(|found| found.class == wanted)
+        })
+    }
+
+    /// Returns the SQL conditions and their parameters.
+    fn sql(&self) -> (String, Vec<&dyn ToSql>) {
+        let mut sql = String::new();
+        let mut values: Vec<&dyn ToSql> = Vec::new();
+        for (condition, value) in [
+            (" AND s.task = ?", &self.task),
+            (" AND s.item = ?", &self.item),
+            (" AND s.verdict_failure = ?", &self.reason),
+            (" AND instr(t.completion, ?) > 0", &self.contains),
+        ] {
+            if let Some(value) = value {
+                sql += condition;
+                values.push(value);
+            }
+        }
+        if let Some([one, other]) = &self.disagree {
+            // By key instead of by path: a path cannot hold a name with a quote.
+            let score = "(SELECT rule.value FROM json_each(t.matchers) rule WHERE rule.key = ?)";
+            sql += &format!(" AND {score} <> {score}");
+            values.extend([one as &dyn ToSql, other]);
+        }
+        match self.correct {
+            Some(true) => sql += " AND s.correct = 1",
+            Some(false) => sql += " AND s.correct = 0",
+            None if self.error.is_some() => sql += " AND s.correct = 0",
+            None => {}
+        }
+        match (self.failed, self.of_log) {
+            (true, false) => sql += " AND s.correct IS NOT 1",
+            (true, true) => sql += " AND (s.correct IS NULL OR s.verdict_failure IS NOT NULL)",
+            (false, _) => {}
+        }
+        if self.truncated {
+            sql += " AND s.finish = 'length'";
+        }
+        (sql, values)
+    }
+}
+
+/// A column of samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    Task,
+    Item,
+    /// Failure class of wrong answers.
+    Reason,
+}
+
+impl Store {
+    /// True if a sample of the run has this value.
+    pub fn has(&self, run: &RunRecord, named: Named, name: &str) -> Result<bool, RunError> {
+        let sql =
+            format!("SELECT EXISTS (SELECT 1 FROM samples WHERE key >= ? AND key < ? AND {} = ?)", named.column());
+        let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
+        let parameters: [&dyn ToSql; 3] = [&start, &end, &name];
+        let exists = self
+            .connection()
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)));
+        exists.map_err(|source| self.error("read", source))
+    }
+
+    /// Returns the distinct values of a run's samples, in alphabetical order.
+    pub fn all(&self, run: &RunRecord, named: Named) -> Result<Vec<String>, RunError> {
+        let column = named.column();
+        let sql = format!(
+            "SELECT DISTINCT {column} FROM samples WHERE key >= ? AND key < ? AND {column} IS NOT NULL ORDER BY {column}"
+        );
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.connection().prepare_cached(&sql)?;
+            statement.query_map([key(run.id, 0), key(run.id + 1, 0)], |row| row.get(0))?.collect()
+        };
+        read().map_err(|source| self.error("read", source))
+    }
+}
+
+impl Store {
+    /// True if a sample of the run has the text of its completion; rows of outcome files have none.
+    pub fn has_completions(&self, run: &RunRecord) -> Result<bool, RunError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM texts WHERE key >= ? AND key < ? AND completion <> '')";
+        let exists = self
+            .connection()
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row([key(run.id, 0), key(run.id + 1, 0)], |row| row.get(0)));
+        exists.map_err(|source| self.error("read", source))
+    }
+
+    /// True if a rule of this name scored a sample of the run.
+    pub fn has_rule(&self, run: &RunRecord, rule: &str) -> Result<bool, RunError> {
+        let Some(stored) = stored_name(run, rule) else { return Ok(false) };
+        let sql = "SELECT EXISTS (SELECT 1 FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ? AND rule.key = ?)";
+        let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
+        let parameters: [&dyn ToSql; 3] = [&start, &end, &stored];
+        let exists = self
+            .connection()
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)));
+        exists.map_err(|source| self.error("read", source))
+    }
+
+    /// Returns the names of the rules that scored the run's samples, in alphabetical order.
+    pub fn rules(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
+        let sql = "SELECT DISTINCT rule.key FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ?";
+        let read = || -> rusqlite::Result<Score> {
+            let mut statement = self.connection().prepare_cached(sql)?;
+            let names = statement
+                .query_map([key(run.id, 0), key(run.id + 1, 0)], |row| Ok((row.get::<_, String>(0)?, false)))?;
+            Ok(Score { rules: names.collect::<rusqlite::Result<_>>()?, ..Score::default() })
+        };
+        let mut score = read().map_err(|source| self.error("read", source))?;
+        let settings = &run.manifest.settings;
+        rename_rules(&settings.suite, &settings.suite_version, &mut score);
+        Ok(score.rules.names().map(str::to_owned).collect())
+    }
+}
+
+/// Returns a rule's name in the rows of a run.
+fn stored_name(run: &RunRecord, rule: &str) -> Option<String> {
+    let settings = &run.manifest.settings;
+    stored_rule(&settings.suite, &settings.suite_version, rule).map(Into::into)
+}
+
+impl Named {
+    fn column(self) -> &'static str {
+        match self {
+            Named::Task => "task",
+            Named::Item => "item",
+            Named::Reason => "verdict_failure",
+        }
+    }
+}
+
+/// Samples of a run in the order of its plan, read a page at a time.
+pub struct Samples<'a> {
+    store: &'a Store,
+    run: RunRecord,
+    filter: Filter,
+    page: VecDeque<(usize, Sample)>,
+    /// First edited row after those of the page.
+    edited: Option<String>,
+    /// Last key that was read.
+    after: i64,
+    exhausted: bool,
+}
+
+impl<'a> Samples<'a> {
+    pub(super) fn new(store: &'a Store, run: &RunRecord, mut filter: Filter) -> Self {
+        let after = filter.after.map_or(key(run.id, 0) - 1, |place| key(run.id, place));
+        let mut exhausted = false;
+        if let Some(rules) = &mut filter.disagree {
+            for rule in rules {
+                match stored_name(run, rule) {
+                    Some(stored) => *rule = stored,
+                    None => exhausted = true,
+                }
+            }
+        }
+        Samples { store, run: run.clone(), filter, page: VecDeque::new(), edited: None, after, exhausted }
+    }
+
+    /// Returns the samples with their places in the plan.
+    pub fn placed(self) -> impl Iterator<Item = Result<(usize, Sample), RunError>> + use<'a> {
+        let mut samples = self;
+        std::iter::from_fn(move || samples.advance())
+    }
+
+    fn advance(&mut self) -> Option<Result<(usize, Sample), RunError>> {
+        while self.page.is_empty() && !self.exhausted {
+            if let Err(source) = self.read_page() {
+                self.exhausted = true;
+                return Some(Err(self.store.error("read", source)));
+            }
+        }
+        match self.page.pop_front() {
+            Some(sample) => Some(Ok(sample)),
+            None => self.edited.take().map(|row| Err(self.store.edited(&self.run, row))),
+        }
+    }
+
+    fn read_page(&mut self) -> rusqlite::Result<()> {
+        let (conditions, values) = self.filter.sql();
+        let sql = format!(
+            "SELECT {}, t.seal FROM samples s JOIN texts t ON t.key = s.key WHERE s.key > ? AND s.key < ?{conditions} \
+             ORDER BY s.key LIMIT {PAGE}",
+            row::COLUMNS
+        );
+        let connection = self.store.connection();
+        let mut statement = connection.prepare_cached(&sql)?;
+        let end = key(self.run.id + 1, 0);
+        let mut parameters: Vec<&dyn ToSql> = vec![&self.after, &end];
+        parameters.extend(values);
+        let (name, settings) = (&self.run.manifest.run, &self.run.manifest.settings);
+        let mut rows = statement.query(parameters.as_slice())?;
+        let (mut last, mut read, mut bytes) = (self.after, 0, 0);
+        while let Some(row) = rows.next()? {
+            read += 1;
+            if row
+                .get::<_, Option<i64>>(row::COLUMN_COUNT + 1)?
+                .is_some_and(|seal| !row::seal_of(row).is_ok_and(|now| now == seal))
+            {
+                let (item, sample): (String, i64) = (row.get(1)?, row.get(2)?);
+                self.edited = Some(format!("sample {sample} of {item}"));
+                break;
+            }
+            let (key_read, mut sample) = row::from_row(row, name, &settings.suite)?;
+            if let Some(score) = &mut sample.score {
+                rename_rules(&settings.suite, &settings.suite_version, score);
+            }
+            last = key_read;
+            let place = usize::try_from(key_read - key(self.run.id, 0)).unwrap_or(0);
+            if self.filter.has(&sample) {
+                self.page.push_back((place, sample));
+                bytes += row::text_bytes(row)?;
+                if bytes >= PAGE_BYTES {
+                    break;
+                }
+            }
+        }
+        drop(rows);
+        drop(statement);
+        self.after = last;
+        self.exhausted = self.edited.is_some() || read < PAGE && bytes < PAGE_BYTES;
+        Ok(())
+    }
+}
+
+impl Iterator for Samples<'_> {
+    type Item = Result<Sample, RunError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.advance().map(|placed| placed.map(|(_, sample)| sample))
+    }
+}

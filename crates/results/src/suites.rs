@@ -1,0 +1,260 @@
+//! Built-in suites on this machine: their data files, their programs, and the suites of stored runs.
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value};
+
+use crate::{ModeRequest, Reporter, ResultsError, RunEvent, RunSettings, SandboxRunner, by_cluster};
+use earnest_rows::{FileError, ParquetFile};
+
+use earnest_answer::{CodeOutcome, CodeRunner, Program};
+use earnest_digest::input;
+use earnest_isolation::{Job, Limited};
+use earnest_models::hub::{Cache, Commit, Environment, RepoId};
+use earnest_sandbox::{Confinement, Pool, SandboxCommand, SandboxError, Settings};
+use earnest_tasks::suite::Suite;
+use earnest_tasks::suite::registry::{
+    BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs,
+    ProgramsRecord, RowSource, Rows, find, find_stored,
+};
+
+/// A built-in suite with checked options.
+pub struct ConfiguredSuite {
+    pub registration: &'static dyn BuiltIn,
+    /// Suite before its channel to the model is known.
+    pub choice: Box<dyn Choice>,
+}
+
+impl ConfiguredSuite {
+    /// Returns the prompt mode where none is asked for.
+    pub fn default_mode(&self) -> ModeRequest {
+        self.choice.mode().or(self.registration.card().mode).map_or(ModeRequest::Auto, ModeRequest::from)
+    }
+
+    /// Returns the suite for a channel to a model.
+    ///
+    /// # Errors
+    /// If the options do not fit the channel, or the data cannot be read.
+    pub fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+        self.choice.suite(channel)
+    }
+}
+
+/// Checks the options of a built-in suite and finds its data.
+///
+/// # Errors
+/// If there is no such suite, its options are impossible, or its data are missing.
+pub fn configure(name: &str, values: &OptionValues) -> Result<ConfiguredSuite, ResultsError> {
+    let Some(registration) = find(name) else {
+        return Err(ResultsError::setting(format!("there is no suite {name}")).hint("`earnest suites` lists them"));
+    };
+    registration.check_prompts(&values.prompts)?;
+    Ok(ConfiguredSuite { registration, choice: registration.configure(values, &LocalHost)? })
+}
+
+/// Returns the suite of a stored run: its items, scored by the current rules.
+///
+/// # Errors
+/// Unknown suite, unreadable options, or missing or changed data.
+pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, OptionError> {
+    let Some(suite) = find_stored(&settings.suite, &settings.suite_options) else {
+        let message = format!("this version of earnest has no suite {}", settings.suite);
+        return Err(OptionError::data(message).help("`earnest suites` lists them"));
+    };
+    let suite = suite.stored(&settings.suite_options, &LocalHost).map_err(|error| {
+        if error.kind != ErrorKind::Unreadable {
+            return error;
+        }
+        OptionError::data(format!("the options of a run of {} cannot be read: {error}", settings.suite))
+            .help("the data were moved or changed, or another version of earnest wrote the run")
+    })?;
+    let suite = settings.thinking_text.of(suite);
+    Ok(match settings.until {
+        Some(_) => Box::new(by_cluster(suite, settings.limit, settings.generation.seed)),
+        None => suite,
+    })
+}
+
+/// Returns the names of a run's primary rules without reading its data; none for unknown suites or options.
+pub fn primary(settings: &RunSettings) -> Vec<String> {
+    let suite = find_stored(&settings.suite, &settings.suite_options);
+    suite.map_or_else(Vec::new, |suite| suite.primary(&settings.suite_options))
+}
+
+/// Memory for the rows of a suite's Parquet file, in bytes. The largest, of GSM-Symbolic, take 10 MB.
+const MOST_ROWS: u64 = 256 << 20;
+
+/// Files, the Hugging Face cache and the sandbox of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalHost;
+
+impl Host for LocalHost {
+    fn is_file(&self, path: &Path) -> bool {
+        path.is_file()
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn absolute(&self, path: &Path) -> Result<PathBuf, HostError> {
+        std::fs::canonicalize(path).map_err(HostError::failed)
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, HostError> {
+        input::read(path, input::MOST_DOCUMENT).map_err(HostError::failed)
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, HostError> {
+        let entries = std::fs::read_dir(folder).map_err(HostError::failed)?;
+        let found: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+        let mut found = found.map_err(HostError::failed)?;
+        found.sort();
+        Ok(found)
+    }
+
+    fn parquet_rows(&self, path: &Path) -> Result<Vec<Map<String, Value>>, HostError> {
+        let unread = |error: FileError| match error {
+            FileError::Input { source, .. } => HostError::failed(source),
+            FileError::Line { problem, .. } | FileError::Unread { problem, .. } => HostError::failed(problem),
+        };
+        let file = ParquetFile::open(path).map_err(unread)?;
+        let (mut found, mut held) = (Vec::new(), 0_u64);
+        let mut each = |_: u64, mut row: Map<String, Value>| -> Result<(), FileError> {
+            row.retain(|_, value| value.is_string() || value.is_i64() || value.is_u64());
+            let text = |value: &Value| value.as_str().map_or(0, str::len);
+            held += 128 + row.iter().map(|(name, value)| 128 + (name.len() + text(value)) as u64).sum::<u64>();
+            if held > MOST_ROWS {
+                let message = format!("its rows need more than {} MiB of memory, which is the limit", MOST_ROWS >> 20);
+                return Err(FileError::unread(path, message));
+            }
+            found.push(row);
+            Ok(())
+        };
+        file.rows(path, &|_, _| true, &mut each).map_err(unread)?;
+        Ok(found)
+    }
+
+    fn rows(&self, source: &RowSource) -> Result<Arc<dyn Rows>, OptionError> {
+        earnest_rows::read(source)
+    }
+
+    fn moved(&self) -> Option<PathBuf> {
+        std::env::var_os(DATA_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    fn cached_dataset(&self, dataset: &str) -> Vec<(String, PathBuf)> {
+        let cache = Cache::from_environment(&Environment::read(true));
+        let (Ok(cache), Ok(repo)) = (cache, RepoId::dataset(dataset)) else { return Vec::new() };
+        let snapshots = cache.dataset_snapshots(&repo).into_iter();
+        snapshots.map(|(commit, folder)| (commit.as_str().to_owned(), folder)).collect()
+    }
+
+    fn commit(&self, revision: &str) -> Result<String, HostError> {
+        Commit::parse(revision).map(|commit| commit.as_str().to_owned()).map_err(HostError::failed)
+    }
+
+    fn limited(&self, job: &'static Job, settings: Vec<u8>, memory: u64) -> Limited {
+        Limited::new(job, settings, memory)
+    }
+
+    fn programs(&self, python: Option<&Path>) -> Arc<dyn Programs> {
+        Arc::new(LazySandbox { python: python.map(Path::to_owned), pool: OnceLock::new() })
+    }
+}
+
+/// Confinement of model-written programs, for the whole process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramPolicy {
+    /// Command around the interpreter that isolates it where the system cannot.
+    pub command: Option<SandboxCommand>,
+    /// Permits programs to run although parts of the confinement are missing.
+    pub unconfined: bool,
+}
+
+static POLICY: OnceLock<ProgramPolicy> = OnceLock::new();
+
+/// Sets the policy for all sandboxes that start from now on; without it programs run confined or not at all. Only the first call
+/// has an effect, so that nothing can loosen it later.
+pub fn set_program_policy(policy: ProgramPolicy) {
+    let _ = POLICY.set(policy);
+}
+
+/// Starts the interpreter of a suite whose scoring runs model-written programs, with a warning if they are not confined; returns
+/// the interpreter and its confinement, none for other suites.
+///
+/// # Errors
+/// If it cannot be started, or its programs cannot be confined.
+pub fn start_programs(suite: &dyn Suite, reporter: &mut dyn Reporter) -> Result<Option<ProgramsRecord>, OptionError> {
+    let Some(programs) = suite.programs() else { return Ok(None) };
+    programs.start()?;
+    let record = programs.record();
+    if let Some(record) = record.as_ref().filter(|record| record.is_unconfined()) {
+        reporter.event(&RunEvent::Warning(format!(
+            "model-written Python runs unconfined, as --unconfined permits: missing {}. It may read and delete files, use the \
+             network and see the environment of other processes",
+            record.missing.join(", ")
+        )));
+    }
+    Ok(record)
+}
+
+/// A sandbox that starts with the first program, because most commands on stored runs execute none.
+struct LazySandbox {
+    python: Option<PathBuf>,
+    pool: OnceLock<Result<SandboxRunner, OptionError>>,
+}
+
+impl LazySandbox {
+    fn open(&self) -> Result<SandboxRunner, OptionError> {
+        let settings = Settings::of_this_program()
+            .map_err(|error| OptionError::programs(format!("cannot find this program's file: {error}")))?;
+        let ProgramPolicy { command, unconfined } = POLICY.get().cloned().unwrap_or_default();
+        let settings = Settings { python: self.python.clone(), command, unconfined, ..settings };
+        let pool = Pool::new(settings).map_err(|error| {
+            let plain = match error {
+                SandboxError::Python { .. } => OptionError::usage(&error),
+                _ => OptionError::programs(&error),
+            };
+            OptionError { help: error.help(), ..plain }
+        })?;
+        Ok(SandboxRunner(pool))
+    }
+}
+
+/// Interpreter and confinement of a pool, for a manifest.
+fn record(pool: &Pool) -> ProgramsRecord {
+    let (report, settings) = (pool.report(), pool.settings());
+    let Confinement { landlock, seccomp, no_new_privileges, limits, command, missing } = &report.confinement;
+    let mut measures: Vec<String> = landlock.iter().map(|abi| format!("landlock ABI {abi}")).collect();
+    for (name, is_on) in [("seccomp", seccomp), ("no new privileges", no_new_privileges), ("resource limits", limits)] {
+        measures.extend(is_on.then(|| name.to_owned()));
+    }
+    ProgramsRecord {
+        interpreter: report.interpreter.clone(),
+        measures,
+        wall_s: settings.wall.as_secs_f64(),
+        memory: settings.memory,
+        command: command.clone(),
+        missing: missing.iter().map(ToString::to_string).collect(),
+    }
+}
+
+impl CodeRunner for LazySandbox {
+    fn run(&self, program: &Program) -> CodeOutcome {
+        match self.pool.get_or_init(|| self.open()) {
+            Ok(pool) => pool.run(program),
+            Err(error) => CodeOutcome::Unavailable(error.message.clone()),
+        }
+    }
+}
+
+impl Programs for LazySandbox {
+    fn start(&self) -> Result<(), OptionError> {
+        self.pool.get_or_init(|| self.open()).as_ref().map(drop).map_err(OptionError::clone)
+    }
+
+    fn record(&self) -> Option<ProgramsRecord> {
+        self.pool.get()?.as_ref().ok().map(|runner| record(&runner.0))
+    }
+}
