@@ -8,11 +8,11 @@ use super::result::{Method, MixedFit};
 /// Distance of the model's mean outcome from the observed shares, in log odds, from which a fit misses them: odds that are wrong by half.
 const FAR: f64 = 0.405;
 
+/// As [`FAR`], of a fit by Laplace's approximation that was not asked for by name, where the observed shares are outside of the mean's interval too.
+const NEAR: f64 = 0.1;
+
 /// Standard errors of an effect by which Laplace's approximation may miss it: a p value of .05 is then between .01 and .15 by quadrature.
 const MISSED: f64 = 0.5;
-
-/// The same distance where the observed shares are outside of the mean's interval too, for Laplace's approximation that was not asked for by name.
-const NEAR: f64 = 0.1;
 
 /// Reasons why a fit has no usable numbers: a search that ended early; of binomial fits a random effect whose deviation ran away, a mean outcome,
 /// averaged over the random effects, that is not the observed share, or an effect that Laplace's approximation, if it was not asked for by name, misses.
@@ -34,6 +34,7 @@ pub(crate) fn refusals(data: &MixedData, fit: &MixedFit, options: &MixedOptions)
     found
 }
 
+/// The refusal that a warning of Laplace's approximation becomes where the effect it moves is missed.
 fn missed_effect(found: &MixedDiagnosis) -> Option<MixedDiagnosis> {
     match found {
         MixedDiagnosis::PoorLaplace { group, answers, alone: Some(alone) } if alone.standard_errors > MISSED => {
