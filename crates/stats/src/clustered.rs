@@ -129,6 +129,18 @@ fn satterthwaite(parts: &[f64]) -> f64 {
     1.0 / (own + sum * sum - squares)
 }
 
+/// Number of clusters of one size that tell as much as clusters of these sizes: the degrees of freedom of their mean, plus 1.
+pub(crate) fn worth_in_clusters(mut sizes: Vec<f64>) -> f64 {
+    if sizes.len() < 2 {
+        return sizes.len() as f64;
+    }
+    // In order, so that sums do not depend on where the sizes come from.
+    sizes.sort_by(f64::total_cmp);
+    let count: f64 = sizes.iter().sum();
+    let parts: Vec<f64> = sizes.iter().map(|size| size / count).collect();
+    satterthwaite(&parts) + 1.0
+}
+
 /// The mean difference `second - first` of paired values, pairs within clusters: what to compare two models, prompts or
 /// conditions with when both answered the same questions.
 pub fn paired_difference(first: &[f64], second: &[f64], clusters: &[u64]) -> Result<ClusteredMean, ClusterError> {

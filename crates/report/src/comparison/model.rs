@@ -1,6 +1,6 @@
 //! Mixed models of comparisons: the maximal one that the paired items support.
 use earnest_results::ends;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Serialize;
 
@@ -13,9 +13,6 @@ use earnest_stats::mixed::{Errors, Frame, MarginalDifference, Method, MixedError
 
 /// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
 const MOST_ANSWERS: usize = 200_000;
-
-/// Clusters below which the model's intervals are too short.
-const FEWEST_CLUSTERS: usize = 10;
 
 /// Ratio of an interval's ends from which an odds ratio says nothing.
 const VAST: f64 = 1e4;
@@ -179,19 +176,6 @@ fn contradiction(found: &MarginalDifference, ratio: (f64, f64), overall: &Differ
 }
 
 fn fitted(pairs: &[Pair<'_>], overall: &Difference) -> Result<PairedModel, MixedError> {
-    let clusters = pairs.iter().map(|pair| pair.cluster()).collect::<HashSet<&str>>().len();
-    if clusters < FEWEST_CLUSTERS {
-        let counted = if clusters == 1 { "1 cluster is".to_owned() } else { format!("{clusters} clusters are") };
-        return Ok(PairedModel::NotFitted { reason: format!("{counted} too few for one") });
-    }
-    // One large cluster and many small ones are worth as few as equal ones with the same degrees of freedom.
-    let worth = overall.verdict.as_ref().map_or(0.0, |verdict| verdict.robust.degrees_of_freedom + 1.0);
-    if worth < FEWEST_CLUSTERS as f64 - 1e-6 {
-        let reason = format!(
-            "{clusters} clusters of unequal size tell as much as {worth:.1} equal ones, fewer than {FEWEST_CLUSTERS}"
-        );
-        return Ok(PairedModel::NotFitted { reason });
-    }
     let frame = frame(pairs)?;
     let model = default_model(&frame, "correct", &Terms::intercept().with(RUN), &GROUPS)?;
     if let Some(reason) = model.fit.refusal() {

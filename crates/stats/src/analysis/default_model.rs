@@ -1,13 +1,19 @@
 //! The default mixed model of runs: its choice, its fit, and the errors that are to be printed.
+use std::collections::HashMap;
+
 use super::ladder::{ChosenModel, Step, fit_stepping_down};
 use super::maximal::maximal_formula;
+use crate::clustered::worth_in_clusters;
 use crate::mixed::{
     Clusters, Family, Formula, Frame, MixedData, MixedDiagnosis, MixedError, MixedFit, Terms, refused, with_errors_over,
 };
 
-/// Clusters below which robust errors are too noisy to judge a model by, and below which they are not used at all.
+/// Clusters below which robust errors are too noisy to judge a model by, and below which no error can be trusted.
 const FEW: usize = 20;
-const FEWEST: usize = 10;
+const FEWEST: f64 = 10.0;
+
+/// Difference of what clusters are worth that is rounding.
+const ROUNDING: f64 = 1e-6;
 
 /// The default mixed model: the maximal one that a design supports, stepped down while its fit is singular or refused.
 #[derive(Debug, Clone)]
@@ -25,8 +31,9 @@ pub struct DefaultModel {
 /// Chooses and fits the default model of outcomes 0 and 1. `groups` are the candidate grouping columns, the widest first.
 ///
 /// The standard errors are robust, over the widest groups, where the model leaves out variation that the data have (questions that all runs
-/// answer alike have no variance that could be estimated), and where they exceed the model's by more than a fifth; with fewer than twenty of the
-/// widest groups, over those of a model with one random effect too, if these are many.
+/// answer alike have no variance that could be estimated), and where they exceed the model's by more than a fifth. With fewer than twenty of the
+/// widest groups they are the larger of both, with the t distribution. With fewer than ten, or unequal ones that are worth fewer, the fit is
+/// refused: the errors of any model are too small then.
 ///
 /// # Errors
 /// If nothing repeats, or a column cannot be used; what is wrong with the fit is among its diagnoses.
@@ -45,25 +52,37 @@ pub fn default_model(
 }
 
 fn with_errors(frame: &Frame, groups: &[&str], data: &MixedData, fit: MixedFit, steps: &[Step]) -> MixedFit {
-    let varies = steps.iter().any(|step| step.varies);
-    let widest = groups.iter().find_map(|name| {
-        let (of_cell, count) = data.groups_of(frame, name)?;
-        (count > 1).then_some((*name, of_cell, count))
-    });
-    let Some((name, of_cell, count)) = widest.filter(|_| fit.is_usable()) else { return fit };
-    if count >= if varies { FEWEST } else { FEW } {
-        let reason = varies.then_some("answers vary in what the model leaves out");
-        return with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, reason);
+    if !fit.is_usable() {
+        return fit;
     }
-    if varies {
-        let few = MixedDiagnosis::FewClusters { group: name.to_owned(), clusters: count };
+    if let Some(few) = groups.first().and_then(|group| few_clusters(frame, group)) {
         return refused(data, &fit, vec![few]);
+    }
+    let varies = steps.iter().any(|step| step.varies);
+    let reason = varies.then_some("answers vary in what the model leaves out");
+    let widest = groups.iter().find_map(|name| data.groups_of(frame, name).map(|found| (*name, found)));
+    let Some((name, (of_cell, count))) = widest else { return fit };
+    if count >= FEW {
+        return with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, reason);
     }
     // Answers of a question that exclude each other show in no variance, so a model of one random effect has errors over its own groups. Then over the
     // wider ones, however few: the larger of two errors is noisy, but never too small by it.
-    let fit = match data.clusters().filter(|_| data.has_one_effect()) {
+    let fit = match data.clusters().filter(|_| data.has_one_effect() && !varies) {
         Some((name, of_cell)) => with_errors_over(data, fit, Clusters { name, of_cell }, None),
         None => fit,
     };
-    with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, None)
+    let reason = reason.or(Some("there are too few for the normal distribution"));
+    with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, reason)
+}
+
+/// The refusal of a model whose widest groups are worth fewer than ten of one size.
+fn few_clusters(frame: &Frame, group: &str) -> Option<MixedDiagnosis> {
+    let labels = frame.as_labels(group).ok()?;
+    let mut rows: HashMap<u32, f64> = HashMap::new();
+    for code in &labels.codes {
+        *rows.entry(*code).or_default() += 1.0;
+    }
+    let clusters = rows.len();
+    let worth = worth_in_clusters(rows.into_values().collect());
+    (worth < FEWEST - ROUNDING).then(|| MixedDiagnosis::FewClusters { group: group.to_owned(), clusters, worth })
 }

@@ -89,7 +89,7 @@ fn questions_that_all_runs_answer_alike_get_robust_errors() {
     assert_eq!((chosen.fit.errors, chosen.fit.method), (Errors::Robust, Method::Quadrature));
     let basis = chosen.fit.robust.as_ref().unwrap();
     assert_eq!((basis.group.as_str(), basis.clusters), ("cluster", 100));
-    // Fewer than ten clusters carry no robust error, and without one there are no numbers.
+    // No error of fewer than ten clusters can be trusted, so there are no numbers.
     let refused = default_model(&kept(&frame, 8), "correct", &fixed, &["cluster", "item"]).unwrap();
     assert!(!refused.left_out.is_empty(), "{:?}", refused.choice);
     assert!(refused.fit.refusal().unwrap().contains("8 groups of cluster are too few"), "{:?}", refused.fit.refusal());
@@ -170,6 +170,42 @@ fn two_answers_a_question_have_that_odds_ratio_where_clusters_vary_too() {
         assert_eq!(chosen.is("missed-effect"), turns, "{:?}", chosen.diagnoses);
         assert_eq!((chosen.is_usable(), chosen.is("poor-laplace")), (!turns, !turns), "{:?}", chosen.diagnoses);
     }
+}
+
+/// Groups of questions that a seed deals out: fewer than ten of them, one among them, and unequal ones that are worth fewer have no model.
+#[test]
+fn clusters_worth_fewer_than_ten_have_no_model() {
+    let fixed = Terms::intercept().with("run");
+    let fitted = |cluster_of: &dyn Fn(usize) -> usize| {
+        let frame = paired_in([120, 66, 9, 25], |kind, index| cluster_of(index + [0, 120, 186, 195][kind]));
+        default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap().fit
+    };
+    for (clusters, said) in
+        [(1, "1 group of cluster is"), (2, "2 groups of cluster are"), (9, "9 groups of cluster are")]
+    {
+        let refusal = fitted(&|index| index % clusters).refusal().unwrap();
+        assert!(refusal.starts_with(&format!("{said} too few for a mixed model, which needs ten")), "{refusal}");
+    }
+    assert_eq!(fitted(&|index| index % 10).refusal(), None);
+    // Half of the questions are of one cluster.
+    let uneven = fitted(&|index| if index % 2 == 0 { 0 } else { 1 + index % 30 / 2 });
+    assert!(uneven.is("few-clusters") && !uneven.is_usable(), "{:?}", uneven.diagnoses);
+    let refusal = uneven.refusal().unwrap();
+    assert!(refusal.starts_with("16 groups of cluster of unequal size, which tell as much as "), "{refusal}");
+    assert_eq!(fitted(&|index| index / 4 + index % 3).refusal(), None);
+}
+
+#[test]
+fn fewer_than_twenty_clusters_have_the_t_distribution() {
+    let fixed = Terms::intercept().with("run");
+    let fit =
+        |clusters| default_model(&paired([1200, 660, 90, 130], clusters), "correct", &fixed, &["cluster"]).unwrap().fit;
+    let (few, many) = (fit(12), fit(30));
+    assert_eq!((few.errors, many.errors), (Errors::Robust, Errors::Model), "{:?}", many.robust);
+    let basis = few.robust.as_ref().unwrap();
+    assert_eq!((basis.group.as_str(), basis.degrees_of_freedom), ("cluster", 11.0));
+    let p = |fit: &crate::mixed::MixedFit| fit.coefficient("runb").unwrap().p.unwrap();
+    assert!(p(&few) > p(&many), "{} {}", p(&few), p(&many));
 }
 
 /// Pairs that mostly differ, in a dozen clusters: nothing is said of the difference by the model's errors, which take pairs for independent answers.

@@ -49,8 +49,8 @@ pub enum MixedDiagnosis {
     MissedShare { observed: f64, mean: f64 },
     /// An effect that is to vary between groups has one value within every group.
     ConstantWithin { group: String, term: String },
-    /// Clusters too few for robust errors, where the model leaves out variation; the fit is refused.
-    FewClusters { group: String, clusters: usize },
+    /// Clusters too few for any error of the default model; the fit is refused. `worth` is the number of clusters of one size that tell as much.
+    FewClusters { group: String, clusters: usize, worth: f64 },
     /// Groups are few.
     FewGroups { group: String, groups: usize },
     /// A level that one row has.
@@ -215,11 +215,15 @@ impl std::fmt::Display for MixedDiagnosis {
                 f,
                 "not identified: {term} has one value within every {group}, so it cannot vary between them; write (1 | {group})"
             ),
-            MixedDiagnosis::FewClusters { group, clusters } => write!(
-                f,
-                "answers vary in what the model leaves out, and {clusters} groups of {group} are too few for errors that allow for it; \
-                 test the paired difference"
-            ),
+            MixedDiagnosis::FewClusters { group, clusters, worth } => {
+                let groups = if *clusters == 1 { "group" } else { "groups" };
+                write!(f, "{clusters} {groups} of {group}")?;
+                if *worth < *clusters as f64 - 0.05 {
+                    write!(f, " of unequal size, which tell as much as {worth:.1} equal ones,")?;
+                }
+                let are = if *clusters == 1 { "is" } else { "are" };
+                write!(f, " {are} too few for a mixed model, which needs ten; test the paired difference")
+            }
             MixedDiagnosis::FewGroups { group, groups } => {
                 write!(f, "few groups: {groups} of {group}; their variance and Wald intervals are rough below 10")
             }
