@@ -10,7 +10,9 @@ use earnest_results::{
     Document, FileRecord, Generated, Generation, Host, MANIFEST_FORMAT, Manifest, Mode, ModelRecord, RunError,
     RunSettings, SAMPLE_FORMAT, Sample, Status,
 };
-use earnest_tasks::suite::{Answered, Budget, FailureClass, Item, Score, Scored, Segments, Suite, Summary, SummaryRow};
+use earnest_tasks::suite::{
+    Answered, Budget, FailureClass, Item, Items, Score, Scored, Scoring, Segments, Suite, Summary, SummaryRow,
+};
 
 fn main() {
     let mut counts: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
@@ -27,7 +29,7 @@ fn main() {
 fn measure(count: usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::create(folder.path()).expect("a new file of results");
-    let questions = Questions(count);
+    let questions = Suite::new(Questions(count));
     // As a run writes (rows come one by one), and as imports and merges do.
     write("write, batches of 64", &store, &store.begin(&manifest("run", &questions), count).expect("a new run"), 64);
     let run = store.begin(&manifest("bulk", &questions), count).expect("a new run");
@@ -110,17 +112,8 @@ fn item_id(number: usize) -> String {
 /// A suite with these items, for the summary.
 struct Questions(usize);
 
-impl Suite for Questions {
-    fn name(&self) -> &'static str {
-        "gsm-symbolic"
-    }
-    fn version(&self) -> &'static str {
-        "1"
-    }
-    fn options(&self) -> serde_json::Value {
-        serde_json::json!({})
-    }
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+impl Items for Questions {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
         Box::new((0..self.0).map(|number| Item {
             id: item_id(number),
             task: ["main", "p1", "p2"][number % 3].into(),
@@ -136,6 +129,18 @@ impl Suite for Questions {
     }
     fn len(&self) -> usize {
         self.0
+    }
+}
+
+impl Scoring for Questions {
+    fn name(&self) -> &'static str {
+        "gsm-symbolic"
+    }
+    fn version(&self) -> &'static str {
+        "1"
+    }
+    fn options(&self) -> serde_json::Value {
+        serde_json::json!({})
     }
     fn score(&self, _: &Item, _: &Answered<'_>) -> Score {
         unreachable!("nothing is judged here")
@@ -197,11 +202,11 @@ fn sample(number: usize) -> Sample {
     }
 }
 
-fn manifest(name: &str, suite: &Questions) -> Manifest {
+fn manifest(name: &str, suite: &Suite) -> Manifest {
     let settings = RunSettings {
-        suite: suite.name().into(),
-        suite_version: suite.version().into(),
-        suite_options: suite.options(),
+        suite: suite.scoring.name().into(),
+        suite_version: suite.scoring.version().into(),
+        suite_options: suite.scoring.options(),
         limit: None,
         samples: 1,
         model_files: vec![FileRecord { name: "model".into(), size: 1, sha256: "0".repeat(64) }],

@@ -16,6 +16,7 @@ use earnest_eval::run::Runner;
 use earnest_models::checkpoint::ChatMessage;
 use earnest_results::store::{FILE_NAME, Store};
 use earnest_results::{Generation, ModeRequest};
+use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::nupa::{Adapter, NupaOptions, NupaSuite};
 
 #[allow(dead_code)]
@@ -72,7 +73,7 @@ struct Written {
 /// Asks an engine that answers at once; with `stored`, the questions are in the file before the clock starts.
 fn asked(count: usize, adapter: Adapter, shots: usize, stored: bool) -> Written {
     let options = NupaOptions { adapter, shots, per_length: 1_000, ..NupaOptions::default() };
-    let suite = NupaSuite::new(options).expect("options that exist");
+    let suite = Suite::new(NupaSuite::new(options).expect("options that exist"));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::create(folder.path()).expect("a new file of results");
     let mut manifest = synthetic::manifest("run", "model", &suite);

@@ -168,6 +168,6 @@ fn identity(commit: &str) -> Result<Vec<String>, CliError> {
     let chosen =
         catalogue::choose("gsm-symbolic", &options, 1, &Prompts { mode: None, names: vec!["gsm".to_owned()] })?;
     let suite = chosen.suite(catalogue::Channel::local(earnest_results::Mode::Raw))?;
-    let notes = suite.summarise(&[]).notes;
+    let notes = suite.scoring.summarise(&[]).notes;
     Ok(notes.into_iter().filter(|note| describes_questions(note)).collect())
 }

@@ -262,13 +262,13 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use earnest_tasks::suite::Suite;
+    use earnest_tasks::suite::Items;
     use earnest_tasks::suite::arithmetic_bench::ArithmeticBench;
 
     #[test]
     fn cards_show_prompts_as_far_as_they_are_known_and_no_control_characters() {
         let suite = ArithmeticBench::new(Default::default()).unwrap();
-        let item = suite.items().next().unwrap();
+        let item = suite.iter().next().unwrap();
         let completion = earnest_results::Generated {
             text: "\u{1b}]0;title\u{7}one\r\ntwo\0".into(),
             ids: vec![1],

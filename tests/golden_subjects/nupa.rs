@@ -7,7 +7,7 @@ use earnest_tasks::suite::nupa::{
     Second, TaskId, Wording, exact_answer, half_even_answer, measure, prepare, question, question_length,
     reference_answer, reference_statistics,
 };
-use earnest_tasks::suite::{Answered, Suite};
+use earnest_tasks::suite::{Answered, Scoring};
 use serde_json::{Map, Value};
 
 use super::report::{FileReport, check_json_lines, flag, require_equal as same, require_fields, text};

@@ -1,6 +1,6 @@
 //! Arithmetic-Bench from items to tables, with made-up responders whose scores are known.
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options, Task};
-use earnest_tasks::suite::{Answered, Interval, Item, Score, Scored, Suite, Summary, SummaryRow};
+use earnest_tasks::suite::{Answered, Interval, Item, Items, Score, Scored, Scoring, Summary, SummaryRow};
 
 fn bench(change: impl FnOnce(&mut Options)) -> ArithmeticBench {
     let mut options = Options { per_length: 2, ..Options::default() };
@@ -32,7 +32,7 @@ fn run_on(
 }
 
 fn run(bench: &ArithmeticBench, responder: impl Fn(&Item) -> String) -> Summary {
-    run_on(bench, bench.items(), |item| vec![responder(item)])
+    run_on(bench, bench.iter(), |item| vec![responder(item)])
 }
 
 fn row<'s>(summary: &'s Summary, name: &str) -> &'s SummaryRow {
@@ -129,8 +129,7 @@ fn chance_responders_meet_their_printed_baselines() {
 fn partial_runs_and_several_samples() {
     let bench = bench(|o| o.lengths = "1-3".parse().unwrap());
     // 37 items: all tasks at lengths 1 and 3, five at length 2; each answered right once and wrong twice.
-    let summary =
-        run_on(&bench, bench.items().take(37), |item| vec![item.gold.clone(), "x".into(), "thinking…".into()]);
+    let summary = run_on(&bench, bench.iter().take(37), |item| vec![item.gold.clone(), "x".into(), "thinking…".into()]);
     let add = row(&summary, "add");
     assert_eq!((add.n, number(add, "items"), value(add, "boundary").estimate), (9, 3.0, 1.0 / 3.0));
     assert_eq!(number(add, "truncated"), 1.0 / 3.0);
@@ -167,7 +166,7 @@ fn thinking_has_its_own_columns_and_curves() {
 #[test]
 fn samples_of_another_suite_are_left_out_and_counted() {
     let bench = bench(|o| o.tasks = vec![Task::Add]);
-    let strange = bench.items().take(3).enumerate().map(|(i, mut item)| {
+    let strange = bench.iter().take(3).enumerate().map(|(i, mut item)| {
         match i {
             0 => item.task = "power".into(),
             1 => drop(item.covariates.remove("length")),

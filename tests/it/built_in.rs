@@ -12,11 +12,11 @@ use earnest_tasks::suite::{Answered, Item, Suite};
 const NAME: &str = "earnest-abacus-1.4m";
 
 /// Shares of right answers, greedy, in the order of the items.
-fn judged(suite: &dyn Suite) -> Vec<(Item, bool)> {
+fn judged(suite: &Suite) -> Vec<(Item, bool)> {
     let checkpoint = Checkpoint::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("embedded").join(NAME)).unwrap();
     let options = Options { threads: Some(2), kv_memory: Some(1 << 26), max_batch: 64, ..Options::default() };
     let mut engine = CpuEngine::load(&checkpoint, options).unwrap();
-    let items: Vec<Item> = suite.items().collect();
+    let items: Vec<Item> = suite.items.iter().collect();
     for (number, item) in items.iter().enumerate() {
         let text = item.segments.raw.as_ref().unwrap_or(&item.segments.question);
         let ids = checkpoint.tokenizer.encode(text, true).unwrap();
@@ -54,7 +54,7 @@ fn share(judged: &[(Item, bool)], task: &str, lengths: std::ops::RangeInclusive<
 fn nupa(tasks: Vec<TaskId>, lengths: Vec<usize>) -> Vec<(Item, bool)> {
     let options =
         NupaOptions { tasks, lengths: Lengths::Chosen(lengths), per_length: 60, seed: 1, ..NupaOptions::default() };
-    judged(&NupaSuite::new(options).unwrap())
+    judged(&Suite::new(NupaSuite::new(options).unwrap()))
 }
 
 // The claims of the model card.
@@ -82,7 +82,7 @@ fn short_numbers_are_right_and_long_ones_are_not() {
         per_length: 60,
         ..arithmetic_bench::Options::default()
     };
-    let copies = judged(&ArithmeticBench::new(options).unwrap());
+    let copies = judged(&Suite::new(ArithmeticBench::new(options).unwrap()));
     let (short, long) = (share(&copies, "copy", 1..=4), share(&copies, "copy", 15..=15));
     assert!(short >= 0.95 && long < 0.5, "copy: {short}, {long}");
 }

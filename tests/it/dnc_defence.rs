@@ -283,8 +283,8 @@ fn an_equation_in_another_order_is_wrong_as_a_string_and_right_as_an_answer() {
         .with("kinds", "noise")
         .with("splits", "train");
     let suite = suites::configure("dnc", &options).unwrap().suite(Channel::local(Mode::Raw)).unwrap();
-    let item = suite.items().find(|item| item.cluster == "own-0101" && item.task == "original").unwrap();
-    assert_eq!(suite.worked_answer(&item).as_deref(), Some("Equation: 38+15"));
+    let item = suite.items.iter().find(|item| item.cluster == "own-0101" && item.task == "original").unwrap();
+    assert_eq!(suite.scoring.worked_answer(&item).as_deref(), Some("Equation: 38+15"));
     let letters = |completion: &str| {
         let score = suite.score(&item, &Answered { completion, truncated: false });
         ["acc_eq", "acc_ans", "eq_equivalent"].map(|rule| letter(Some(&score), rule)).concat()

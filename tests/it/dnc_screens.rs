@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use earnest_tasks::suite::dnc::{
     Asked, Data, Dataset, Dnc, Kind, Options, PromptShape, Split, masked, read, read_annotations,
 };
-use earnest_tasks::suite::{ItemOrder, Suite};
+use earnest_tasks::suite::{ItemOrder, Items, Scoring};
 use insta::{Settings, assert_snapshot};
 use serde_json::Value;
 
@@ -109,7 +109,7 @@ fn passages_are_drawn_and_runs_of_before_keep_the_order_of_the_file() {
     let (today, before) = (suite(|_| ()), suite(|options| options.order = ItemOrder::One));
     assert_eq!((today.version(), before.version()), ("6.3", "5.3"));
     let clusters = |suite: &Dnc| {
-        let mut found: Vec<String> = suite.items().map(|item| item.cluster).collect();
+        let mut found: Vec<String> = suite.iter().map(|item| item.cluster).collect();
         found.dedup();
         found
     };
@@ -118,7 +118,7 @@ fn passages_are_drawn_and_runs_of_before_keep_the_order_of_the_file() {
     assert!(given.iter().map(place).is_sorted() && !drawn.iter().map(place).is_sorted(), "{drawn:?}");
     // Everything of a question stays together, and the questions are the same.
     assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), drawn.len());
-    let by_id = |suite: &Dnc| suite.items().map(|item| (item.id.clone(), item)).collect::<BTreeMap<_, _>>();
+    let by_id = |suite: &Dnc| suite.iter().map(|item| (item.id.clone(), item)).collect::<BTreeMap<_, _>>();
     assert_eq!(by_id(&today), by_id(&before));
     let options = today.options();
     assert_eq!((&options["order"], before.options().get("order")), (&2.into(), None));
@@ -322,7 +322,7 @@ fn mistakes_are_answered_with_the_next_step() {
 /// Completions of a model that is right on originals and wrong on every second perturbed question.
 fn completions(suite: &Dnc) -> String {
     let mut text = String::new();
-    for (number, item) in suite.items().enumerate() {
+    for (number, item) in suite.iter().enumerate() {
         let (_, answer) = item.gold.rsplit_once('=').unwrap();
         let answer = answer.rsplit_once(" rounded up to ").map_or(answer, |(_, rounded)| rounded);
         let wrong = item.task != "original" && number % 2 == 0;
@@ -414,7 +414,7 @@ fn prompts_are_what_the_settings_say() {
         options.kinds = vec![Kind::Type, Kind::Verbosity];
         options.demonstration_sets = 2;
     });
-    let items: Vec<_> = defended.items().collect();
+    let items: Vec<_> = defended.iter().collect();
     assert_eq!(items.len(), defended.len());
     let ids: std::collections::BTreeSet<&str> = items.iter().map(|item| item.id.as_str()).collect();
     assert_eq!(ids.len(), items.len(), "ids are unique");
@@ -446,14 +446,14 @@ fn replaced_numbers_hide_what_only_numbers_changed() {
         options.numbers = earnest_tasks::suite::dnc::Numbers::Replace;
         options.targets = vec![earnest_tasks::suite::dnc::Target::Equation];
     });
-    let kinds: std::collections::BTreeSet<String> = suite.items().map(|item| item.task.clone()).collect();
+    let kinds: std::collections::BTreeSet<String> = suite.iter().map(|item| item.task.clone()).collect();
     for kind in [Kind::Type, Kind::Noise, Kind::Distribution] {
         assert!(suite.eligible(kind) > 0 && !kinds.contains(kind.name()), "{kind} would repeat the original's prompt");
     }
     assert!(kinds.contains("verbosity") && kinds.contains("extra"));
     // The results give that reason, and no other one.
     let score = earnest_tasks::suite::Score::default();
-    let items: Vec<_> = suite.items().collect();
+    let items: Vec<_> = suite.iter().collect();
     let scored: Vec<_> = items
         .iter()
         .map(|item| earnest_tasks::suite::Scored { item, score: &score, tokens: 1, truncated: false })
@@ -461,7 +461,7 @@ fn replaced_numbers_hide_what_only_numbers_changed() {
     let notes = suite.summarise(&scored).notes.join("\n");
     assert!(notes.contains("Not in the table: type, noise, distribution. With the numbers replaced"), "{notes}");
     assert!(!notes.contains("has that perturbation"), "{notes}");
-    for item in suite.items() {
+    for item in suite.iter() {
         // What the prompt says of its numbers is so.
         let said = item.segments.system.as_deref().unwrap_or_default().contains("[NUM1]");
         assert_eq!(said, item.segments.question.contains("[NUM1]"), "{}", item.segments.question);
@@ -499,7 +499,7 @@ fn equations_stand_beside_every_table() {
         });
         // The original's equation is right; of the perturbed ones every second is.
         let lines: Vec<String> = suite
-            .items()
+            .iter()
             .enumerate()
             .map(|(place, item)| {
                 let left = item.gold.split('=').next().unwrap_or_default().to_owned();

@@ -26,7 +26,7 @@ fn embedded() -> Checkpoint {
 }
 
 /// A whole run of a suite in a folder.
-fn run(results: &Path, suite: &dyn Suite, source: &dyn PromptSource, engine: &mut dyn Engine) -> Vec<Sample> {
+fn run(results: &Path, suite: &Suite, source: &dyn PromptSource, engine: &mut dyn Engine) -> Vec<Sample> {
     let plan = Plan { limit: None, samples: 1, shard: None };
     let generation =
         Generation { sampling: Sampling::GREEDY, seed: 1, stop_ids: vec![0], max_tokens: None, thinking: false };
@@ -50,7 +50,7 @@ fn run(results: &Path, suite: &dyn Suite, source: &dyn PromptSource, engine: &mu
 }
 
 /// Rows of a run with an engine's options, without what depends on the batch, and the engine's counters.
-fn native(checkpoint: &Checkpoint, suite: &dyn Suite, options: Options) -> (Vec<Sample>, Statistics) {
+fn native(checkpoint: &Checkpoint, suite: &Suite, options: Options) -> (Vec<Sample>, Statistics) {
     let folder = tempfile::tempdir().unwrap();
     let mut engine = CpuEngine::load(checkpoint, options).unwrap();
     let mut samples = run(folder.path(), suite, checkpoint, &mut engine);
@@ -85,7 +85,8 @@ fn by_definition(checkpoint: &Checkpoint, item: &Item) -> Vec<(f64, usize)> {
 #[test]
 fn rows_are_the_same_bits_in_any_batch_and_a_shared_prefix_is_computed_once() {
     let checkpoint = embedded();
-    let suite = Choices { items: 24, preamble: "Add two numbers: 12 + 30 = 42\nAdd two numbers: 98 + 7 = 105\n" };
+    let preamble = "Add two numbers: 12 + 30 = 42\nAdd two numbers: 98 + 7 = 105\n";
+    let suite = Suite::new(Choices { items: 24, preamble });
     let options = |threads, max_batch, prefix_cache| Options {
         threads: Some(threads),
         kv_memory: Some(1 << 26),
@@ -95,7 +96,7 @@ fn rows_are_the_same_bits_in_any_batch_and_a_shared_prefix_is_computed_once() {
     };
     let (expected, alone) = native(&checkpoint, &suite, options(1, 1, false));
     assert_eq!(alone.cached_tokens, 0);
-    for (item, sample) in suite.items().zip(&expected) {
+    for (item, sample) in suite.items.iter().zip(&expected) {
         let completion = sample.completion.as_ref().unwrap();
         assert_eq!((completion.finish, completion.ids.len()), (FinishReason::Eos, 0));
         assert_eq!((sample.budget, sample.max_tokens, sample.clipped()), (0, 0, false));
@@ -107,7 +108,7 @@ fn rows_are_the_same_bits_in_any_batch_and_a_shared_prefix_is_computed_once() {
         assert!(scores.iter().all(|score| score.logprob < 0.0 && score.tokens > 0));
     }
     for number in [0, 2] {
-        let item = suite.items().nth(number).unwrap();
+        let item = suite.items.iter().nth(number).unwrap();
         let scores = expected[number].likelihoods().unwrap().0;
         for (score, (logprob, tokens)) in scores.iter().zip(by_definition(&checkpoint, &item)) {
             assert!(
@@ -135,7 +136,7 @@ fn rows_are_the_same_bits_in_any_batch_and_a_shared_prefix_is_computed_once() {
                 .iter()
                 .map(|sample| sample.likelihoods().unwrap().0.iter().map(|score| score.tokens).sum::<usize>())
                 .sum();
-            let preamble = checkpoint.encode_prompt(suite.preamble).unwrap().len();
+            let preamble = checkpoint.encode_prompt(preamble).unwrap().len();
             let questions: usize = expected.iter().map(|sample| sample.prompt_tokens - preamble).sum();
             let computed = statistics.prefilled_tokens as usize;
             assert!(computed <= preamble + questions + own, "{computed} computed: {preamble} + {questions} + {own}");
@@ -147,11 +148,11 @@ fn rows_are_the_same_bits_in_any_batch_and_a_shared_prefix_is_computed_once() {
 #[test]
 fn stored_likelihoods_score_again() {
     let checkpoint = embedded();
-    let suite = Choices { items: 12, preamble: "" };
+    let suite = Suite::new(Choices { items: 12, preamble: "" });
     let (rows, _) = native(&checkpoint, &suite, Options { kv_memory: Some(1 << 26), ..Options::default() });
     let right = rows.iter().filter(|sample| sample.score.as_ref().unwrap().correct).count();
     assert!(right >= 10, "the model adds numbers of two digits: {right} of 12");
-    let items: Vec<Item> = suite.items().collect();
+    let items: Vec<Item> = suite.items.iter().collect();
     let stored: Vec<Stored<'_>> = items
         .iter()
         .zip(&rows)
@@ -173,7 +174,7 @@ fn stored_likelihoods_score_again() {
 /// Rows of two items with a scripted engine.
 fn scripted(engine: &mut Scripted<'_>) -> Vec<Sample> {
     let folder = tempfile::tempdir().unwrap();
-    run(folder.path(), &Choices { items: 2, preamble: "" }, &Letters, engine)
+    run(folder.path(), &Suite::new(Choices { items: 2, preamble: "" }), &Letters, engine)
 }
 
 #[test]
@@ -228,8 +229,8 @@ fn nothing_is_cut_off_a_prompt_that_is_too_long() {
 
 /// The only run of an evaluation.
 fn evaluated(folder: &Path, name: &str, model: ModelSource, prompt: ModeRequest) -> Result<Vec<Sample>, EvalError> {
-    let suite = Choices { items: 6, preamble: "Dés : 1 + 1 = 2\n" };
-    let settings = EvaluationSettings { prompt, ..EvaluationSettings::new(Box::new(suite), model, folder.join(name)) };
+    let suite = Suite::new(Choices { items: 6, preamble: "Dés : 1 + 1 = 2\n" });
+    let settings = EvaluationSettings { prompt, ..EvaluationSettings::new(suite, model, folder.join(name)) };
     let evaluated = ModelSession::open(&settings)?.evaluate(&settings, &mut ())?;
     let samples: Result<Vec<Sample>, _> = evaluated.store.samples(&evaluated.run, Filter::default()).collect();
     Ok(samples.unwrap())

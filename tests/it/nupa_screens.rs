@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use earnest_papers::nupa::{EvaluatedRun, ReferenceRow, compare, plan, render, render_plan};
 use earnest_results::store::{Filter, Store};
 use earnest_tasks::suite::nupa::{Adapter, Lengths, NupaOptions, NupaSuite};
-use earnest_tasks::suite::{Item, Suite};
+use earnest_tasks::suite::{Item, Items};
 use insta::{Settings, assert_snapshot};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn import(folder: &Path, name: &str, shots: usize, lengths: &str) {
         ..NupaOptions::default()
     };
     let mut lines = String::new();
-    for (number, item) in NupaSuite::new(options).unwrap().items().enumerate() {
+    for (number, item) in NupaSuite::new(options).unwrap().iter().enumerate() {
         let answer = if length(&item) <= 6 { item.gold.as_str() } else { &item.gold[1..] };
         let completion = format!(" {answer}");
         // By id and by operands in turn.

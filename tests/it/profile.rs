@@ -16,6 +16,7 @@ use earnest_results::runs::verify;
 use earnest_results::store::{Filter, RunRecord, Store};
 use earnest_results::{Plan, Reporter, RunEvent, Status};
 use earnest_tasks::anatomy::ErrorClass;
+use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::profile::{
     PAIRS, ProfileOptions, ProfileSuite, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way,
 };
@@ -31,12 +32,12 @@ fn options(skills: &[&str]) -> ProfileOptions {
 fn settings(results: &Path, skills: &[&str]) -> EvaluationSettings {
     let model = LocatedModel::find(&tiny(), &HubSettings::default(), Default::default()).unwrap();
     let model = ModelSource::Local { model, device: Device::Cpu, note: None };
-    let suite = ProfileSuite::new(options(skills)).unwrap();
+    let suite = Suite::new(ProfileSuite::new(options(skills)).unwrap());
     EvaluationSettings {
         decoding: Decoding::Asked(GenerationSettings { max_tokens: Some(6), ..Default::default() }),
         // Few at a time, so that a session can be stopped inside a round.
         engine: EngineSettings { max_batch: Some(2), ..Default::default() },
-        ..EvaluationSettings::new(Box::new(suite), model, results)
+        ..EvaluationSettings::new(suite, model, results)
     }
 }
 
@@ -75,7 +76,7 @@ fn an_interrupted_profile_asks_the_same_and_finds_the_same() {
     // With the notations: the last of three rounds.
     let settings = |results: &Path| {
         let suite = ProfileSuite::new(ProfileOptions { notations: true, ..options(&SKILLS) }).unwrap();
-        EvaluationSettings { questions: Questions::Suite(Box::new(suite)), ..settings(results, &SKILLS) }
+        EvaluationSettings { questions: Questions::Suite(Suite::new(suite)), ..settings(results, &SKILLS) }
     };
     let whole = tempfile::tempdir().unwrap();
     let Evaluated { store, run } = evaluated(&settings(whole.path())).unwrap();
@@ -119,7 +120,7 @@ fn thinking_budgets_go_on_where_the_cap_cut_and_survive_interruptions() {
         // Sampled: only the same random numbers give the same beginning.
         let generation = GenerationSettings { temperature: Some(1.0), ..Default::default() };
         EvaluationSettings {
-            questions: Questions::Suite(Box::new(ProfileSuite::new(options).unwrap())),
+            questions: Questions::Suite(Suite::new(ProfileSuite::new(options).unwrap())),
             decoding: Decoding::Asked(generation),
             ..settings(results, &SKILLS)
         }
@@ -251,7 +252,7 @@ fn the_whole_profile_fits_a_screen() {
     let folder = tempfile::tempdir().unwrap();
     let all = ProfileSuite::new(ProfileOptions { budget: 3, ..ProfileOptions::default() }).unwrap();
     let settings =
-        EvaluationSettings { questions: Questions::Suite(Box::new(all)), ..settings(folder.path(), &SKILLS) };
+        EvaluationSettings { questions: Questions::Suite(Suite::new(all)), ..settings(folder.path(), &SKILLS) };
     let Evaluated { store, run } = evaluated(&settings).unwrap();
     let found = profile(&store, &run).unwrap();
     assert_eq!(found.skills.len(), 72);

@@ -15,7 +15,7 @@ use earnest_results::{Generated, SAMPLE_FORMAT, Sample};
 use earnest_tasks::suite::arithmetic_bench::Task;
 use earnest_tasks::suite::gsm_symbolic::{GsmSymbolic, Options, Prompt, Source};
 use earnest_tasks::suite::registry::{OptionError, Programs};
-use earnest_tasks::suite::{Score, Suite};
+use earnest_tasks::suite::{Items, Score, Scoring, Suite};
 use serde_json::Value;
 
 fn earnest(folder: &Path, words: &[&str]) -> Output {
@@ -161,9 +161,9 @@ impl Programs for NoRunner {
 /// are answered worse than originals.
 fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
     let options = Options { prompts: Prompt::ALL.to_vec(), ..Options::new(Source::Own { per_template, seed: 1 }) };
-    let suite = GsmSymbolic::own(options, Arc::new(NoRunner)).unwrap();
+    let suite = Suite::new(GsmSymbolic::own(options, Arc::new(NoRunner)).unwrap());
     let mut dice = synthetic::Dice(skill as u64);
-    let samples = suite.items().enumerate().map(|(place, item)| {
+    let samples = suite.items.iter().enumerate().map(|(place, item)| {
         let level = skill + 4 * (item.cluster.len() + item.cluster.as_bytes()[0] as usize % 7);
         let right = dice.roll(100) < if item.covariates["variant"] == 1 { level } else { level + 20 };
         let text = synthetic::solution(&item, right, &mut dice);
@@ -172,7 +172,7 @@ fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
         Sample {
             format: SAMPLE_FORMAT,
             run: name.into(),
-            suite: suite.name().into(),
+            suite: suite.scoring.name().into(),
             item: item.id.clone(),
             sample: 0,
             task: item.task.clone(),
@@ -473,7 +473,7 @@ fn a_nupa_run_shows_every_metric_in_its_unit() {
         ..NupaOptions::default()
     };
     let suite = NupaSuite::new(options).unwrap();
-    let lines = suite.items().enumerate().map(|(number, item)| {
+    let lines = suite.iter().enumerate().map(|(number, item)| {
         let completion = if number % 3 == 0 { item.gold.clone() } else { "12".to_owned() };
         format!("{}\n", serde_json::json!({"item": item.id, "completion": completion}))
     });

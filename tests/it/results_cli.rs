@@ -1,5 +1,6 @@
 //! Messages about stored results that are damaged, differ or failed, and the exit codes of failures.
 
+use earnest_tasks::suite::Items;
 use std::path::Path;
 
 use crate::program::*;
@@ -747,7 +748,6 @@ fn the_lines_of_a_run_are_no_wider_than_the_terminal() {
 
 #[test]
 fn wrong_answers_are_offered_where_there_are_some() {
-    use earnest_tasks::suite::Suite;
     use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
     let folder = tempfile::tempdir().unwrap();
@@ -761,7 +761,7 @@ fn wrong_answers_are_offered_where_there_are_some() {
     let suite = ArithmeticBench::new(options).unwrap();
     let import = |name: &str, answer: &dyn Fn(usize, &str) -> String| {
         let lines: String = suite
-            .items()
+            .iter()
             .enumerate()
             .map(|(number, item)| {
                 let completion = answer(number, &item.gold);

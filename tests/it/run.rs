@@ -1,7 +1,8 @@
 //! Runs with a scripted engine: requests, rows, continuation.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::{Fate, Letters, Scripted, Sums, manifest};
@@ -12,14 +13,18 @@ use earnest_results::store::{Filter, Store};
 use earnest_results::{
     Ended, FailureKind, Generation, ModeRequest, Plan, Reporter, RunError, RunEvent, Sample, Shard, write_jsonl,
 };
-use earnest_tasks::suite::{Answered, Item, Score, Scored, Suite, Summary};
+use earnest_tasks::suite::{Answered, Item, Items, Score, Scored, Scoring, Suite, Summary};
+
+fn sums(items: usize) -> Suite {
+    Suite::new(Sums { items, long: None })
+}
 
 const PLAN: Plan = Plan { limit: None, samples: 1, shard: None };
 
 /// One session of the run `run` of a results folder.
 fn session(
     results: &Path,
-    suite: &dyn Suite,
+    suite: &Suite,
     plan: Plan,
     engine: &mut Scripted<'_>,
     stop: &AtomicBool,
@@ -30,7 +35,7 @@ fn session(
 
 fn bounded(
     results: &Path,
-    suite: &dyn Suite,
+    suite: &Suite,
     plan: Plan,
     engine: &mut Scripted<'_>,
     stop: &AtomicBool,
@@ -51,7 +56,7 @@ fn bounded(
     runner.run(engine, &mut store.writer(&run), &progress, reporter)
 }
 
-fn whole(results: &Path, suite: &dyn Suite, plan: Plan, engine: &mut Scripted<'_>) -> Vec<Sample> {
+fn whole(results: &Path, suite: &Suite, plan: Plan, engine: &mut Scripted<'_>) -> Vec<Sample> {
     let ended = session(results, suite, plan, engine, &AtomicBool::new(false), &mut ()).unwrap();
     assert_eq!(ended, Ended::Finished);
     samples(results)
@@ -74,7 +79,7 @@ fn rows(results: &Path) -> Vec<u8> {
 #[test]
 fn rows_are_in_the_order_of_the_plan_and_judged() {
     let results = tempfile::tempdir().unwrap();
-    let samples = whole(results.path(), &Sums { items: 23, long: None }, PLAN, &mut Scripted::new());
+    let samples = whole(results.path(), &sums(23), PLAN, &mut Scripted::new());
     assert_eq!(samples.len(), 23);
     for (number, sample) in samples.iter().enumerate() {
         assert_eq!(sample.covariates["length"], number);
@@ -87,7 +92,7 @@ fn rows_are_in_the_order_of_the_plan_and_judged() {
 
 #[test]
 fn a_run_stopped_after_any_number_of_samples_ends_with_the_same_rows() {
-    let suite = Sums { items: 12, long: None };
+    let suite = sums(12);
     let plan = Plan { samples: 2, ..PLAN };
     let unbroken = tempfile::tempdir().unwrap();
     whole(unbroken.path(), &suite, plan, &mut Scripted::new());
@@ -108,7 +113,7 @@ fn a_run_stopped_after_any_number_of_samples_ends_with_the_same_rows() {
 
 #[test]
 fn no_row_is_without_its_question_wherever_a_run_of_several_packs_stopped() {
-    let suite = Sums { items: 1_100, long: None };
+    let suite = sums(1_100);
     for (samples, shard) in [(1, None), (2, Some(Shard { part: 2, of: 2 }))] {
         let plan = Plan { samples, shard, ..PLAN };
         for after in [1, 511, 700, 1_090] {
@@ -135,7 +140,7 @@ fn no_row_is_without_its_question_wherever_a_run_of_several_packs_stopped() {
 
 #[test]
 fn an_engine_that_breaks_loses_nothing_that_was_answered() {
-    let suite = Sums { items: 12, long: None };
+    let suite = sums(12);
     let unbroken = tempfile::tempdir().unwrap();
     whole(unbroken.path(), &suite, PLAN, &mut Scripted::new());
     let results = tempfile::tempdir().unwrap();
@@ -150,7 +155,7 @@ fn an_engine_that_breaks_loses_nothing_that_was_answered() {
 
 #[test]
 fn parts_have_every_item_once_and_stay_balanced() {
-    let suite = Sums { items: 11, long: None };
+    let suite = sums(11);
     let all = tempfile::tempdir().unwrap();
     let unbroken = whole(all.path(), &suite, Plan { samples: 2, ..PLAN }, &mut Scripted::new());
     let mut joined: Vec<(usize, Sample)> = Vec::new();
@@ -175,7 +180,7 @@ fn parts_have_every_item_once_and_stay_balanced() {
 
 #[test]
 fn a_run_stops_when_more_samples_fail_than_may() {
-    let suite = Sums { items: 200, long: None };
+    let suite = sums(200);
     let fate = |prompt: &str| {
         let odd = prompt.split('+').next().and_then(|n| n.parse::<usize>().ok()).is_some_and(|n| n % 2 == 1);
         if odd { Fate::Fail { times: 9, retryable: false } } else { Fate::Answer }
@@ -213,7 +218,7 @@ impl Reporter for Impatient<'_> {
 
 #[test]
 fn samples_that_are_never_in_the_engine_do_not_keep_a_session_from_ending() {
-    let suite = Sums { items: 300, long: None };
+    let suite = sums(300);
     let never = AtomicBool::new(false);
     let results = tempfile::tempdir().unwrap();
     // No prompt fits this context. Each session stops at its first failure and goes on behind those that failed for good.
@@ -244,22 +249,13 @@ fn samples_that_are_never_in_the_engine_do_not_keep_a_session_from_ending() {
 /// Sums that count how many of them were made, each after a while.
 struct Watched {
     sums: Sums,
-    made: std::sync::atomic::AtomicUsize,
+    made: AtomicUsize,
     pause: Duration,
 }
 
-impl Suite for Watched {
-    fn name(&self) -> &'static str {
-        "sums"
-    }
-    fn version(&self) -> &'static str {
-        "1"
-    }
-    fn options(&self) -> serde_json::Value {
-        self.sums.options()
-    }
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new(self.sums.items().inspect(|_| {
+impl Items for Watched {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new(self.sums.iter().inspect(|_| {
             self.made.fetch_add(1, Ordering::Relaxed);
             std::thread::sleep(self.pause);
         }))
@@ -267,24 +263,19 @@ impl Suite for Watched {
     fn len(&self) -> usize {
         self.sums.len()
     }
-    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
-        self.sums.score(item, answered)
-    }
-    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
-        self.sums.summarise(samples)
-    }
 }
 
 #[test]
 fn a_stopped_session_does_not_walk_over_what_was_asked_before() {
     let results = tempfile::tempdir().unwrap();
-    whole(results.path(), &Sums { items: 300, long: None }, PLAN, &mut Scripted::new());
-    let (made, pause) = (std::sync::atomic::AtomicUsize::new(0), Duration::from_millis(10));
-    let suite = Watched { sums: Sums { items: 301, long: None }, made, pause };
+    whole(results.path(), &sums(300), PLAN, &mut Scripted::new());
+    let (made, pause) = (AtomicUsize::new(0), Duration::from_millis(10));
+    let watched = Arc::new(Watched { sums: Sums { items: 301, long: None }, made, pause });
+    let suite = Suite { items: watched.clone(), ..sums(301) };
     let stop = AtomicBool::new(true);
     let ended = session(results.path(), &suite, PLAN, &mut Scripted::new(), &stop, &mut ()).unwrap();
     assert_eq!(ended, Ended::Stopped);
-    let made = suite.made.load(Ordering::Relaxed);
+    let made = watched.made.load(Ordering::Relaxed);
     assert!(made < 150, "{made} of 301 questions were made for nobody");
     // Also where the session waits for the first one that has no row.
     stop.store(false, Ordering::Relaxed);
@@ -296,14 +287,14 @@ fn a_stopped_session_does_not_walk_over_what_was_asked_before() {
         session(results.path(), &suite, PLAN, &mut Scripted::new(), &stop, &mut ()).unwrap()
     });
     assert_eq!((ended, samples(results.path()).len()), (Ended::Stopped, 300));
-    assert!(suite.made.load(Ordering::Relaxed) - made < 250);
+    assert!(watched.made.load(Ordering::Relaxed) - made < 250);
 }
 
 #[test]
 fn limit_takes_the_first_items_and_samples_repeat_each() {
     let results = tempfile::tempdir().unwrap();
     let plan = Plan { limit: Some(3), samples: 3, shard: None };
-    let suite = Sums { items: 10, long: None };
+    let suite = sums(10);
     let samples = whole(results.path(), &suite, plan, &mut Scripted::new());
     let keys: Vec<_> = samples.iter().map(|sample| (sample.task.as_str(), sample.sample)).collect();
     let expected: Vec<_> =
@@ -312,17 +303,14 @@ fn limit_takes_the_first_items_and_samples_repeat_each() {
     let texts: Vec<_> = samples[..3].iter().map(|sample| &sample.completion.as_ref().unwrap().text).collect();
     assert!(texts[0] != texts[1] && texts[1] != texts[2], "every sample has a key of its own: {texts:?}");
     assert_eq!(Plan { limit: Some(99), ..PLAN }.len(&suite), 10);
-    assert_eq!(
-        whole(tempfile::tempdir().unwrap().path(), &Sums { items: 0, long: None }, PLAN, &mut Scripted::new()),
-        []
-    );
+    assert_eq!(whole(tempfile::tempdir().unwrap().path(), &sums(0), PLAN, &mut Scripted::new()), []);
 }
 
 #[test]
 fn a_prompt_beyond_the_context_is_a_failed_row_and_the_run_goes_on() {
     for (characters, max_tokens) in [(64, None), (65, None), (1000, None), (63, Some(1)), (60, Some(4))] {
         let results = tempfile::tempdir().unwrap();
-        let suite = Sums { items: 5, long: Some((2, characters)) };
+        let suite = Suite::new(Sums { items: 5, long: Some((2, characters)) });
         let samples = whole(results.path(), &suite, PLAN, &mut Scripted::new());
         assert_eq!(samples.len(), 5);
         let long = &samples[2];
@@ -353,7 +341,7 @@ fn retryable_failures_are_asked_twice_then_again_in_the_next_session() {
     let fate = |times, retryable| {
         move |prompt: &str| if prompt == "1+1=" { Fate::Fail { times, retryable } } else { Fate::Answer }
     };
-    let suite = Sums { items: 4, long: None };
+    let suite = sums(4);
     let run = |times, retryable| {
         let results = tempfile::tempdir().unwrap();
         let mut engine = Scripted { fate: Box::new(fate(times, retryable)), ..Scripted::new() };
@@ -379,7 +367,7 @@ fn a_refused_request_is_a_failed_row_with_the_numbers() {
     let results = tempfile::tempdir().unwrap();
     let refuse = |prompt: &str| if prompt.starts_with('0') { Fate::Refuse } else { Fate::Answer };
     let mut engine = Scripted { fate: Box::new(refuse), ..Scripted::new() };
-    let samples = whole(results.path(), &Sums { items: 3, long: None }, PLAN, &mut engine);
+    let samples = whole(results.path(), &sums(3), PLAN, &mut engine);
     let failure = samples[0].failure.as_ref().unwrap();
     assert_eq!((failure.kind, failure.retryable), (FailureKind::Refused, true));
     assert!(failure.message.contains("--kv-memory"), "{}", failure.message);
@@ -390,7 +378,7 @@ fn a_refused_request_is_a_failed_row_with_the_numbers() {
 fn the_engine_is_fed_ahead_but_not_without_bound() {
     let results = tempfile::tempdir().unwrap();
     let mut engine = Scripted::new();
-    whole(results.path(), &Sums { items: 200, long: None }, PLAN, &mut engine);
+    whole(results.path(), &sums(200), PLAN, &mut engine);
     assert_eq!(engine.most_in_flight, 6);
 }
 
@@ -412,18 +400,18 @@ fn events_tell_the_whole_story() {
     let results = tempfile::tempdir().unwrap();
     let mut story = Story::default();
     let never = AtomicBool::new(false);
-    session(results.path(), &Sums { items: 3, long: None }, PLAN, &mut Scripted::new(), &never, &mut story).unwrap();
+    session(results.path(), &sums(3), PLAN, &mut Scripted::new(), &never, &mut story).unwrap();
     assert_eq!(story.0, ["started", "sample", "sample", "sample", "ended"]);
     assert!(!never.load(Ordering::Relaxed));
 }
 
-/// Sums whose scores wait until the engine has finished everything.
-struct Slow<'a> {
+/// Scores of sums that wait until the engine has finished everything.
+struct Slow {
     sums: Sums,
-    finished: &'a std::sync::atomic::AtomicUsize,
+    finished: Arc<AtomicUsize>,
 }
 
-impl Suite for Slow<'_> {
+impl Scoring for Slow {
     fn name(&self) -> &'static str {
         "slow"
     }
@@ -432,12 +420,6 @@ impl Suite for Slow<'_> {
     }
     fn options(&self) -> serde_json::Value {
         serde_json::json!({})
-    }
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        self.sums.items()
-    }
-    fn len(&self) -> usize {
-        self.sums.len()
     }
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -454,8 +436,9 @@ impl Suite for Slow<'_> {
 
 #[test]
 fn the_engine_does_not_wait_for_verdicts() {
-    let finished = std::sync::atomic::AtomicUsize::new(0);
-    let suite = Slow { sums: Sums { items: 24, long: None }, finished: &finished };
+    let finished = Arc::new(AtomicUsize::new(0));
+    let slow = Slow { sums: Sums { items: 24, long: None }, finished: finished.clone() };
+    let suite = Suite { scoring: Arc::new(slow), ..sums(24) };
     // A prompt is looked at when it is asked and when it is answered.
     let fate = |_: &str| {
         finished.fetch_add(1, Ordering::Relaxed);
@@ -468,10 +451,10 @@ fn the_engine_does_not_wait_for_verdicts() {
     assert!(samples.iter().all(|sample| sample.score.as_ref().unwrap().correct));
 }
 
-/// Sums with a defect.
+/// Scores of sums with a defect.
 struct Defective(Sums);
 
-impl Suite for Defective {
+impl Scoring for Defective {
     fn name(&self) -> &'static str {
         "defective"
     }
@@ -480,12 +463,6 @@ impl Suite for Defective {
     }
     fn options(&self) -> serde_json::Value {
         serde_json::json!({})
-    }
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        self.0.items()
-    }
-    fn len(&self) -> usize {
-        self.0.len()
     }
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         assert!(item.gold != "4", "a defect of the suite");
@@ -499,18 +476,9 @@ impl Suite for Defective {
 /// Sums whose seventh question cannot be made.
 struct Unmakeable(Sums);
 
-impl Suite for Unmakeable {
-    fn name(&self) -> &'static str {
-        "unmakeable"
-    }
-    fn version(&self) -> &'static str {
-        "1"
-    }
-    fn options(&self) -> serde_json::Value {
-        serde_json::json!({})
-    }
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new(self.0.items().enumerate().map(|(place, item)| {
+impl Items for Unmakeable {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new(self.0.iter().enumerate().map(|(place, item)| {
             assert!(place != 6, "a defect of the generator");
             item
         }))
@@ -518,21 +486,15 @@ impl Suite for Unmakeable {
     fn len(&self) -> usize {
         self.0.len()
     }
-    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
-        self.0.score(item, answered)
-    }
-    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
-        self.0.summarise(samples)
-    }
 }
 
 #[test]
 fn what_was_answered_before_a_defect_is_written() {
     let results = tempfile::tempdir().unwrap();
-    let suite = Unmakeable(Sums { items: 12, long: None });
-    let ended = std::panic::catch_unwind(|| {
+    let suite = Suite { items: Arc::new(Unmakeable(Sums { items: 12, long: None })), ..sums(12) };
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         session(results.path(), &suite, PLAN, &mut Scripted::new(), &AtomicBool::new(false), &mut ())
-    });
+    }));
     assert!(ended.is_err(), "a panic while questions are made ends the session");
     assert_eq!(samples(results.path()).len(), 6);
 }
@@ -540,10 +502,10 @@ fn what_was_answered_before_a_defect_is_written() {
 #[test]
 fn a_defect_of_a_suite_is_not_swallowed() {
     let results = tempfile::tempdir().unwrap();
-    let suite = Defective(Sums { items: 12, long: None });
-    let ended = std::panic::catch_unwind(|| {
+    let suite = Suite { scoring: Arc::new(Defective(Sums { items: 12, long: None })), ..sums(12) };
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         session(results.path(), &suite, PLAN, &mut Scripted::new(), &AtomicBool::new(false), &mut ())
-    });
+    }));
     assert!(ended.is_err(), "a panic in score ends the session");
     // What was answered by then is there.
     let there: Vec<_> = samples(results.path()).iter().map(|sample| sample.score.as_ref().unwrap().correct).collect();

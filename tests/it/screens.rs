@@ -79,7 +79,7 @@ fn imported() -> tempfile::TempDir {
             per_length: 2,
             ..Default::default()
         });
-    for (number, item) in earnest_tasks::suite::Suite::items(&suite.unwrap()).enumerate() {
+    for (number, item) in earnest_tasks::suite::Items::iter(&suite.unwrap()).enumerate() {
         let wrong = "I think it is 1234567.";
         let right = format!("The answer is {}.", item.gold);
         careful += &line(&item.id, if number == 5 { wrong } else { &right });

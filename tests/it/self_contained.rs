@@ -323,7 +323,7 @@ fn every_command_refuses_results_of_a_later_version_by_name() {
 
 #[test]
 fn questions_of_a_long_run_are_read_pack_by_pack() {
-    let suite = Sums { items: 1_300, long: None };
+    let suite = earnest_tasks::suite::Suite::new(Sums { items: 1_300, long: None });
     let results = tempfile::tempdir().unwrap();
     let store = Store::create(results.path()).unwrap();
     let plan = Plan { limit: Some(1_200), samples: 3, shard: None };

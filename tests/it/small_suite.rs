@@ -1,7 +1,9 @@
 //! The example of docs/adding-a-suite.md: a small suite through the public interface, then its tests.
 use earnest_answer::reader::Form;
 use earnest_tasks::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
-use earnest_tasks::suite::{Answered, FINAL, Item, Score, Scored, Suite, Summary, score_final, summarise_accuracy};
+use earnest_tasks::suite::{
+    Answered, FINAL, Item, Items, Score, Scored, Scoring, Suite, Summary, score_final, summarise_accuracy,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,20 +19,8 @@ struct Options {
 /// Squares of integers, in an order that depends on the seed.
 struct Squares(Options);
 
-impl Suite for Squares {
-    fn name(&self) -> &'static str {
-        "squares"
-    }
-
-    fn version(&self) -> &'static str {
-        VERSION
-    }
-
-    fn options(&self) -> Value {
-        serde_json::json!(self.0)
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+impl Items for Squares {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
         let Options { largest, seed } = self.0;
         Box::new((0..largest).map(move |place| {
             let n = (place + seed) % largest + 1;
@@ -41,6 +31,20 @@ impl Suite for Squares {
 
     fn len(&self) -> usize {
         self.0.largest as usize
+    }
+}
+
+impl Scoring for Squares {
+    fn name(&self) -> &'static str {
+        "squares"
+    }
+
+    fn version(&self) -> &'static str {
+        VERSION
+    }
+
+    fn options(&self) -> Value {
+        serde_json::json!(self.0)
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
@@ -87,9 +91,9 @@ impl BuiltIn for Registration {
         vec![FINAL.to_owned()]
     }
 
-    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Suite, OptionError> {
         let options = serde_json::from_value(options.clone()).map_err(OptionError::unreadable)?;
-        Ok(Box::new(Squares(options)))
+        Ok(Suite::new(Squares(options)))
     }
 }
 
@@ -97,15 +101,15 @@ impl BuiltIn for Registration {
 struct Chosen(Options);
 
 impl Choice for Chosen {
-    fn suite(&self, _: Channel) -> Result<Box<dyn Suite>, OptionError> {
-        Ok(Box::new(Squares(self.0.clone())))
+    fn suite(&self, _: Channel) -> Result<Suite, OptionError> {
+        Ok(Suite::new(Squares(self.0.clone())))
     }
 }
 
 // Tests. What is above is the suite.
 use earnest_tasks::suite::registry::{Mode, NoHost, conforms};
 
-fn configured(values: &OptionValues) -> Box<dyn Suite> {
+fn configured(values: &OptionValues) -> Suite {
     Registration.configure(values, &NoHost).unwrap().suite(Channel::local(Mode::Raw)).unwrap()
 }
 
@@ -117,7 +121,7 @@ fn it_conforms() {
 #[test]
 fn options_choose_items_and_impossible_ones_are_named() {
     let suite = configured(&OptionValues::new(3, Vec::new()).with("largest", "5"));
-    let items: Vec<String> = suite.items().map(|item| item.id).collect();
+    let items: Vec<String> = suite.items.iter().map(|item| item.id).collect();
     assert_eq!(items, ["square/4", "square/5", "square/1", "square/2", "square/3"]);
     let refused = Registration.configure(&OptionValues::default().with("largest", "0"), &NoHost);
     assert_eq!(refused.err().unwrap().message, "--largest 0: take 1 to 1000000");
@@ -128,7 +132,7 @@ fn options_choose_items_and_impossible_ones_are_named() {
 #[test]
 fn answers_are_scored_and_summarised() {
     let suite = configured(&OptionValues::default());
-    let items: Vec<Item> = suite.items().take(3).collect();
+    let items: Vec<Item> = suite.items.iter().take(3).collect();
     let said = ["It is **1**.", "I think the answer is 5.", "I do not know."];
     let scores: Vec<Score> = items
         .iter()
@@ -138,7 +142,7 @@ fn answers_are_scored_and_summarised() {
     assert_eq!(scores.iter().map(|score| score.correct).collect::<Vec<_>>(), [true, false, false]);
     let scored: Vec<Scored<'_>> =
         items.iter().zip(&scores).map(|(item, score)| Scored { item, score, tokens: 1, truncated: false }).collect();
-    let summary = suite.summarise(&scored);
+    let summary = suite.scoring.summarise(&scored);
     let rows: Vec<(&str, usize)> = summary.rows.iter().map(|row| (row.name.as_str(), row.n)).collect();
     assert_eq!(rows, [("square", 3), ("all", 3)]);
     let (column, accuracy) = &summary.rows[0].values[0];

@@ -9,12 +9,12 @@ use earnest_results::store::{FILE_NAME, Filter, RunRecord, SCHEMA_VERSION, Store
 use earnest_results::{
     Document, FailureKind, Generated, Plan, RunError, SAMPLE_FORMAT, Sample, SampleFailure, score_completion,
 };
-use earnest_tasks::suite::{Evidence, FailureClass, Score};
+use earnest_tasks::suite::{Evidence, FailureClass, Score, Suite};
 
 const PLAN: Plan = Plan { limit: None, samples: 1, shard: None };
 
-fn suite() -> Sums {
-    Sums { items: 40, long: None }
+fn suite() -> Suite {
+    Suite::new(Sums { items: 40, long: None })
 }
 
 fn sample(number: usize) -> Sample {

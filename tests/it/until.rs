@@ -13,6 +13,7 @@ use earnest_results::runs::verify;
 use earnest_results::scores::CompareSettings;
 use earnest_results::store::{FILE_NAME, Filter, RunRecord, Store};
 use earnest_results::{Plan, Reason, Reporter, RunEvent, Shard, Status};
+use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
 const SAMPLES: u32 = 2;
@@ -36,7 +37,7 @@ fn settings(results: &Path, max_tokens: usize, until: Option<&str>) -> Evaluatio
         plan: Plan { limit: None, samples: SAMPLES, shard: None },
         decoding: Decoding::Asked(GenerationSettings { max_tokens: Some(max_tokens), ..Default::default() }),
         until: until.map(|text| text.parse().unwrap()),
-        ..EvaluationSettings::new(Box::new(ArithmeticBench::new(options).unwrap()), model, results)
+        ..EvaluationSettings::new(Suite::new(ArithmeticBench::new(options).unwrap()), model, results)
     }
 }
 
@@ -178,7 +179,7 @@ fn runs_that_cannot_decide_anything_are_refused() {
     // None of its questions.
     let options = Options { lengths: "9-10".parse().unwrap(), per_length: 5, ..Options::default() };
     let other = EvaluationSettings {
-        questions: earnest_eval::evaluate::Questions::Suite(Box::new(ArithmeticBench::new(options).unwrap())),
+        questions: earnest_eval::evaluate::Questions::Suite(Suite::new(ArithmeticBench::new(options).unwrap())),
         ..settings(folder.path(), 1, Some(&until))
     };
     assert!(refused(&other).contains("items of this run is in"), "{}", refused(&other));

@@ -8,13 +8,14 @@ use earnest_models::checkpoint::WeightFormat;
 use earnest_models::hub::HubSettings;
 use earnest_results::Plan;
 use earnest_results::store::Filter;
+use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let results = std::env::args().nth(1).unwrap_or_else(|| "earnest-results".into());
     let model = LocatedModel::find(BUILT_IN.as_ref(), &HubSettings::default(), WeightFormat::default())?;
     let model = ModelSource::Local { model, device: Device::Cpu, note: None };
-    let suite = Box::new(ArithmeticBench::new(Options::default())?);
+    let suite = Suite::new(ArithmeticBench::new(Options::default())?);
     let settings = EvaluationSettings {
         plan: Plan { limit: Some(64), samples: 1, shard: None },
         ..EvaluationSettings::new(suite, model, results)

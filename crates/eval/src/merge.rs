@@ -112,11 +112,11 @@ fn copy_folder(folder: &Path, store: &Store, on_event: &mut OnMerge<'_>) -> Resu
             .hint("name the other folders; parts in the results folder are joined without being named"));
     }
     for run in other.runs()? {
-        let suite = folder::suite(&other, &run, &mut StoreEvents(on_event))?;
+        let suite = folder::known_suite(&other, &run, &mut StoreEvents(on_event))?;
         if let Some(suite) = &suite {
-            start_programs(suite.as_ref(), &mut StoreEvents(on_event))?;
+            start_programs(suite, &mut StoreEvents(on_event))?;
         }
-        if let Some(fault) = other.examine(&run, suite.as_deref())?.first() {
+        if let Some(fault) = other.examine(&run, suite.as_ref())?.first() {
             let message = format!("{} in {} is damaged: {fault}", run.manifest.run, other.path().display());
             return Err(EvalError::results(message)
                 .hint("`earnest runs verify` shows all damage; nothing of this run was copied"));
@@ -300,7 +300,7 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], on_event: &mut OnMerge<'_
     let whole = Manifest { shard: None, ..first.manifest.clone() };
     let suite = suites::stored(&first.manifest.settings).ok();
     let planned = match &suite {
-        Some(suite) => whole.plan().len(suite.as_ref()),
+        Some(suite) => whole.plan().len(suite),
         None => chosen.iter().map(|part| part.planned.unwrap_or_default()).sum(),
     };
     // An unfinished whole run takes the parts' rows in.
@@ -335,7 +335,7 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], on_event: &mut OnMerge<'_
     let manifest = Manifest { status: Status::Finished, ..target.manifest.clone() };
     store.update(target.id, &manifest, planned)?;
     if let Some(suite) = suite {
-        folder::keep_document(store, &RunRecord { manifest, ..target.clone() }, suite.as_ref())?;
+        folder::keep_document(store, &RunRecord { manifest, ..target.clone() }, &suite)?;
     }
     for run in &chosen {
         store.delete(run)?;

@@ -125,11 +125,11 @@ pub fn preview(settings: &PreviewSettings) -> Result<Preview, EvalError> {
     let source = WithThinking { checkpoint: &checkpoint, enable_thinking: settings.thinking };
     let prompter = Prompter::new(&source, settings.prompt.unwrap_or_else(|| configured.default_mode()))?;
     let suite = configured.choice.suite(Channel::local(prompter.mode()))?;
-    let item = find(suite.as_ref(), &item)?;
+    let item = find(&suite, &item)?;
     let (rendered, continuations) = prompter.render_item(&item)?;
     let token = |id: u32| Token::new(&checkpoint.tokenizer, id);
     Ok(Preview {
-        suite: suite.name().to_owned(),
+        suite: suite.scoring.name().to_owned(),
         item: item.id,
         task: item.task,
         gold: item.gold,
@@ -170,19 +170,21 @@ fn with_task_prompt(settings: &PreviewSettings) -> OptionValues {
     options
 }
 
-fn find(suite: &dyn Suite, choice: &ItemChoice) -> Result<Item, EvalError> {
+fn find(suite: &Suite, choice: &ItemChoice) -> Result<Item, EvalError> {
     let chosen = |item: &Item| match choice {
         ItemChoice::First => true,
         ItemChoice::Task(task) => item.task == *task,
         ItemChoice::Id(id) => item.id == *id,
     };
-    suite.items().find(chosen).ok_or_else(|| match choice {
-        ItemChoice::First => EvalError::setting(format!("{} has no items under these options", suite.name())),
+    suite.items.iter().find(chosen).ok_or_else(|| match choice {
+        ItemChoice::First => EvalError::setting(format!("{} has no items under these options", suite.scoring.name())),
         ItemChoice::Task(task) => {
-            EvalError::setting(format!("{} has no task {task} under these options", suite.name()))
+            EvalError::setting(format!("{} has no task {task} under these options", suite.scoring.name()))
                 .hint("`earnest suites` lists the tasks")
         }
-        ItemChoice::Id(id) => EvalError::setting(format!("{} has no item {id} under these options", suite.name()))
-            .hint("`earnest samples` shows ids; the options of the items must be those of the run"),
+        ItemChoice::Id(id) => {
+            EvalError::setting(format!("{} has no item {id} under these options", suite.scoring.name()))
+                .hint("`earnest samples` shows ids; the options of the items must be those of the run")
+        }
     })
 }

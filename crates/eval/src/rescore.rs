@@ -106,8 +106,8 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
     }
     store.check_seal(&run)?;
     let suite_then = folder::suite_of(&store, &run)?;
-    let run_settings = with_profile(&run.manifest.settings, suite_then.as_ref(), settings.profile.as_deref())?;
-    let primary = suite_then.primary().join(" and ");
+    let run_settings = with_profile(&run.manifest.settings, &suite_then, settings.profile.as_deref())?;
+    let primary = suite_then.scoring.primary().join(" and ");
     let suite = match settings.profile {
         Some(_) => {
             let manifest = Manifest { settings: run_settings.clone(), ..run.manifest.clone() };
@@ -115,16 +115,16 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
         }
         None => suite_then,
     };
-    let sandbox = suites::start_programs(suite.as_ref(), reporter)?;
+    let sandbox = suites::start_programs(&suite, reporter)?;
     let mut rescored = Rescored {
         run: run.manifest.run.clone(),
         version: run.manifest.settings.suite_version.clone(),
-        today: suite.version().to_owned(),
+        today: suite.scoring.version().to_owned(),
         primary,
-        primary_now: suite.primary().join(" and "),
+        primary_now: suite.scoring.primary().join(" and "),
         ..Rescored::default()
     };
-    each_rescored(&store, &run, suite.as_ref(), |before, _, after| {
+    each_rescored(&store, &run, &suite, |before, _, after| {
         rescored.add(before, &after, settings.flips);
         Ok(())
     })?;
@@ -138,7 +138,7 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
             .hint("if the log has no expected answers, `earnest import PATH --answers FILE` joins them by id"));
     }
     if settings.save {
-        rescored.saved = Some(save(&store, &run, run_settings, suite.as_ref(), sandbox)?);
+        rescored.saved = Some(save(&store, &run, run_settings, &suite, sandbox)?);
     }
     Ok(rescored)
 }
@@ -204,18 +204,18 @@ fn is_changed(old: &Score, new: &Score, same_rule: bool) -> bool {
 }
 
 /// Returns the settings with another primary rule, if one is named.
-fn with_profile(settings: &RunSettings, suite: &dyn Suite, name: Option<&str>) -> Result<RunSettings, EvalError> {
+fn with_profile(settings: &RunSettings, suite: &Suite, name: Option<&str>) -> Result<RunSettings, EvalError> {
     let mut settings = settings.clone();
     let Some(name) = name else { return Ok(settings) };
     let name = match settings.origin() == Origin::Log {
-        true => scorer(name, &suite.profiles()).unwrap_or(name),
+        true => scorer(name, &suite.scoring.profiles()).unwrap_or(name),
         false => name,
     };
-    check_profile(&settings.suite, name, &suite.profiles())?;
+    check_profile(&settings.suite, name, &suite.scoring.profiles())?;
     if let serde_json::Value::Object(fields) = &mut settings.suite_options {
         fields.insert("profile".into(), name.into());
         // As the suite writes it: its default rule is left out.
-        let written = suites::stored(&settings)?.options();
+        let written = suites::stored(&settings)?.scoring.options();
         let serde_json::Value::Object(fields) = &mut settings.suite_options else { return Ok(settings) };
         match written.get("profile") {
             Some(profile) => fields.insert("profile".into(), profile.clone()),
@@ -229,11 +229,11 @@ fn with_profile(settings: &RunSettings, suite: &dyn Suite, name: Option<&str>) -
 fn each_rescored(
     store: &Store,
     run: &RunRecord,
-    suite: &dyn Suite,
+    suite: &Suite,
     mut each: impl FnMut(&Sample, usize, Sample) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
     let manifest = &run.manifest;
-    let (of_log, primary) = (manifest.settings.origin() == Origin::Log, suite.primary().into_iter().next());
+    let (of_log, primary) = (manifest.settings.origin() == Origin::Log, suite.scoring.primary().into_iter().next());
     let mut plan = manifest.plan().walk(suite);
     let mut samples = store.samples(run, Filter::default()).placed();
     loop {
@@ -288,10 +288,10 @@ fn save(
     store: &Store,
     run: &RunRecord,
     mut settings: RunSettings,
-    suite: &dyn Suite,
+    suite: &Suite,
     sandbox: Option<ProgramsRecord>,
 ) -> Result<String, EvalError> {
-    settings.suite_version = suite.version().to_owned();
+    settings.suite_version = suite.scoring.version().to_owned();
     settings.earnest = env!("CARGO_PKG_VERSION").to_owned();
     let base = format!("{}-scored", run.manifest.run);
     let (_lock, name) = folder::free_name(store, &base)?;
@@ -314,13 +314,14 @@ fn save(
 mod tests {
     use super::*;
     use crate::import::{ImportSettings, import};
+    use earnest_tasks::suite::Items;
     use earnest_tasks::suite::arithmetic_bench::ArithmeticBench;
 
     #[test]
     fn another_rule_is_compared_and_stored_as_another_run() {
         let folder = tempfile::tempdir().unwrap();
         let (completions, results) = (folder.path().join("completions.jsonl"), folder.path().join("results"));
-        let item = ArithmeticBench::new(Default::default()).unwrap().items().next().unwrap();
+        let item = ArithmeticBench::new(Default::default()).unwrap().iter().next().unwrap();
         let line = serde_json::json!({ "item": item.id, "completion": item.gold });
         std::fs::write(&completions, line.to_string()).unwrap();
         let imported = import(&ImportSettings::new("arithmetic-bench", completions, "a model", &results), &mut ());

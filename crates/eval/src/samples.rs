@@ -34,7 +34,7 @@ pub fn each_asked<E: From<EvalError>>(
         true => None,
         false => Some(suites::stored(settings).map_err(EvalError::from)?),
     };
-    let mut items = suite.as_ref().map(|suite| Items::new(suite.as_ref(), settings.samples));
+    let mut items = suite.as_ref().map(|suite| Items::new(suite, settings.samples));
     let mut questions = store.questions(run);
     let mut samples = store.samples(run, filter).placed();
     // Opened for the first sample whose prompt is not stored.
@@ -64,8 +64,8 @@ struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    fn new(suite: &'a dyn Suite, samples: u32) -> Self {
-        Items { rest: suite.items(), samples: samples.max(1) as usize, next: 0, last: None }
+    fn new(suite: &'a Suite, samples: u32) -> Self {
+        Items { rest: suite.items.iter(), samples: samples.max(1) as usize, next: 0, last: None }
     }
 
     fn at(&mut self, place: usize) -> Option<Item> {

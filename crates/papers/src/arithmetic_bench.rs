@@ -15,7 +15,7 @@ use super::plan::{Plan, PlanRow};
 use crate::arithmetic_bench::published::{CLOSED, doubt, items_per_length, tables, thinks};
 use earnest_stats::{Estimate, Stratum, Z95, stratified, wilson};
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
-use earnest_tasks::suite::{Interval, Suite};
+use earnest_tasks::suite::{Interval, Items};
 
 pub use correlations::PublishedCorrelation;
 use correlations::correlations;
@@ -296,7 +296,7 @@ pub fn plan(count: Option<&CountTokens<'_>>) -> Plan {
         let options = Options { per_length, ..Options::default() };
         let suite = ArithmeticBench::new(options).expect("the default options with 1 or 10 items a length are valid");
         let (mut prompts, mut characters, mut tokens, mut answer, mut thinking) = (0, 0, count.map(|_| 0), 0, 0);
-        for item in suite.items() {
+        for item in suite.iter() {
             prompts += 1;
             characters += item.segments.question.chars().count();
             tokens = tokens.zip(count.and_then(|count| count(&item))).map(|(sum, one)| sum + one);

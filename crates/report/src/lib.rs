@@ -5,11 +5,11 @@
 
 mod bars;
 pub mod compare;
-pub(crate) mod comparison;
 pub mod export;
 mod first;
 mod grid;
 pub mod page;
+pub(crate) mod paired;
 pub mod plot;
 pub mod profile;
 pub mod study;
@@ -17,12 +17,12 @@ mod table;
 mod text;
 mod wrap;
 
-pub use comparison::{
+pub use grid::text as grid_text;
+pub use paired::{
     Comparison, Difference, FittedModel, Flip, PairedModel, RuleDifference, Sequential, compare, comparison_figure,
     differing_settings, own_settings, p_sentence, p_text,
 };
-pub(crate) use comparison::{adjust, pilot_items};
-pub use grid::text as grid_text;
+pub(crate) use paired::{adjust, pilot_items};
 pub use table::{Align, Table};
 pub use text::{Detail, percent, render, warnings};
 pub use wrap::{wrap, wrap_lines};

@@ -76,9 +76,9 @@ impl Document {
     }
 
     /// Summarises rows with the items of the run's suite. Rows of unknown items are counted but not summarised.
-    pub fn new(folder: &str, manifest: Manifest, suite: &dyn Suite, plan: Plan, samples: &[Sample]) -> Self {
+    pub fn new(folder: &str, manifest: Manifest, suite: &Suite, plan: Plan, samples: &[Sample]) -> Self {
         let items: HashMap<String, Item> =
-            suite.items().take(plan.items(suite)).map(|item| (item.id.clone(), item)).collect();
+            suite.items.iter().take(plan.items(suite)).map(|item| (item.id.clone(), item)).collect();
         let mut counts = Counts::new(plan.len(suite));
         let mut scored = Vec::with_capacity(samples.len());
         for sample in samples {
@@ -95,7 +95,7 @@ impl Document {
 
     /// Summarises a stored run without reading texts, in step with the plan. Keeps only the parts of items that summaries use and
     /// shares equal scores.
-    pub fn stored(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<Self, RunError> {
+    pub fn stored(store: &Store, run: &RunRecord, suite: &Suite) -> Result<Self, RunError> {
         if let Ok(log) = LogSuite::of(&run.manifest.settings.suite_options)
             && run.manifest.settings.origin() == Origin::Log
         {
@@ -165,9 +165,9 @@ impl Document {
         })
     }
 
-    fn of(folder: &str, manifest: Manifest, suite: &dyn Suite, counts: Counts, scored: &[Scored<'_>]) -> Self {
-        let mut summary = suite.summarise(scored);
-        let readings = match suite.primary()[..] {
+    fn of(folder: &str, manifest: Manifest, suite: &Suite, counts: Counts, scored: &[Scored<'_>]) -> Self {
+        let mut summary = suite.scoring.summarise(scored);
+        let readings = match suite.scoring.primary()[..] {
             [] => None,
             ref primary => Readings::of(primary, scored.iter().map(|scored| scored.score)),
         };
@@ -179,7 +179,7 @@ impl Document {
             manifest,
             totals: counts.totals,
             failures: counts.failures.into_values().collect(),
-            grids: suite.grids(&summary),
+            grids: suite.scoring.grids(&summary),
             summary,
             readings,
         }

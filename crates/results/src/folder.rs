@@ -1,11 +1,11 @@
 //! A results folder and the parts of a stored run: its document, suite, items and primary rules.
 use crate::{Document, Origin, Reporter, ResultsError, RunError, RunEvent, Shard, Status, suites};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use earnest_tasks::suite::registry::{OptionError, Programs};
-use earnest_tasks::suite::{Answered, Grid, Item, Score, Scored, Suite, Summary};
+use earnest_tasks::suite::registry::OptionError;
+use earnest_tasks::suite::{Item, Items, Suite};
 
 use crate::outcomes::results_of;
 use crate::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, did_you_mean, legacy_folders};
@@ -35,7 +35,7 @@ pub fn create(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, Resul
     for run in legacy_folders(folder)? {
         let (name, rows) = store.import_legacy(&run, |manifest| -> Result<_, ResultsError> {
             let suite = suites::stored(&manifest.settings)?;
-            let walk = manifest.plan().walk(suite.as_ref());
+            let walk = manifest.plan().walk(&suite);
             Ok(walk.map(|planned| ((planned.item.id, planned.sample), planned.index)).collect())
         })?;
         reporter.event(&RunEvent::Message(format!(
@@ -147,7 +147,7 @@ pub fn document(store: &Store, run: &RunRecord) -> Result<Document, ResultsError
         return Ok(kept);
     }
     match suite_of(store, run) {
-        Ok(suite) => Ok(Document::stored(store, run, suite.as_ref())?),
+        Ok(suite) => Ok(Document::stored(store, run, &suite)?),
         Err(error) if store.has_questions(run)? => Ok(Document::without_suite(store, run, &error.message)?),
         Err(error) => Err(error.into()),
     }
@@ -158,25 +158,20 @@ pub fn document(store: &Store, run: &RunRecord) -> Result<Document, ResultsError
 ///
 /// # Errors
 /// As [`suites::stored`].
-pub fn suite_of(store: &Store, run: &RunRecord) -> Result<Box<dyn Suite>, OptionError> {
+pub fn suite_of(store: &Store, run: &RunRecord) -> Result<Suite, OptionError> {
     let suite = suites::stored(&run.manifest.settings)?;
-    if run.manifest.settings.origin() != Origin::Log && suite.chooser().is_none() {
+    if run.manifest.settings.origin() != Origin::Log && suite.items.chooser().is_none() {
         return Ok(suite);
     }
     let samples = run.manifest.settings.samples.max(1) as usize;
     let items = run.planned.unwrap_or_default() / samples;
-    Ok(Box::new(SuiteOfItems {
-        suite,
-        results: store.results().to_owned(),
-        run: run.clone(),
-        items,
-        unread: OnceLock::new(),
-    }))
+    let items =
+        StoredQuestions { results: store.results().to_owned(), run: run.clone(), items, unread: OnceLock::new() };
+    Ok(Suite { items: Arc::new(items), ..suite })
 }
 
-/// A suite whose items are those of a stored run.
-struct SuiteOfItems {
-    suite: Box<dyn Suite>,
+/// Items of a stored run.
+struct StoredQuestions {
     results: PathBuf,
     run: RunRecord,
     /// Number of items that were planned.
@@ -185,20 +180,8 @@ struct SuiteOfItems {
     unread: OnceLock<String>,
 }
 
-impl Suite for SuiteOfItems {
-    fn name(&self) -> &str {
-        self.suite.name()
-    }
-
-    fn version(&self) -> &str {
-        self.suite.version()
-    }
-
-    fn options(&self) -> serde_json::Value {
-        self.suite.options()
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+impl Items for StoredQuestions {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
         let keep = |error: RunError| {
             // The first reason stays.
             let _ = self.unread.set(error.to_string());
@@ -219,38 +202,10 @@ impl Suite for SuiteOfItems {
     fn len(&self) -> usize {
         self.items
     }
-
-    fn opened_thinking(&self, item: &Item) -> Option<&str> {
-        self.suite.opened_thinking(item)
-    }
-
-    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
-        self.suite.score(item, answered)
-    }
-
-    fn programs(&self) -> Option<&dyn Programs> {
-        self.suite.programs()
-    }
-
-    fn profiles(&self) -> Vec<&str> {
-        self.suite.profiles()
-    }
-
-    fn primary(&self) -> Vec<&str> {
-        self.suite.primary()
-    }
-
-    fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
-        self.suite.summarise(samples)
-    }
-
-    fn grids(&self, summary: &Summary) -> Vec<Grid> {
-        self.suite.grids(summary)
-    }
 }
 
 /// Stores the document of a finished run with the run; does nothing for an unfinished one.
-pub fn keep_document(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Result<(), ResultsError> {
+pub fn keep_document(store: &Store, run: &RunRecord, suite: &Suite) -> Result<(), ResultsError> {
     if run.manifest.status == Status::Finished {
         Document::stored(store, run, suite)?.keep(store, run)?;
     }
@@ -258,11 +213,7 @@ pub fn keep_document(store: &Store, run: &RunRecord, suite: &dyn Suite) -> Resul
 }
 
 /// Returns the suite of a stored run; none, with a warning, if it cannot be built but the run has its questions stored.
-pub fn suite(
-    store: &Store,
-    run: &RunRecord,
-    reporter: &mut dyn Reporter,
-) -> Result<Option<Box<dyn Suite>>, ResultsError> {
+pub fn known_suite(store: &Store, run: &RunRecord, reporter: &mut dyn Reporter) -> Result<Option<Suite>, ResultsError> {
     // The scores of a log are another tool's.
     if run.manifest.settings.origin() == Origin::Log {
         return Ok(None);
@@ -289,7 +240,7 @@ pub fn each_item(store: &Store, run: &RunRecord, mut each: impl FnMut(Item)) -> 
         });
     }
     let suite = suites::stored(&run.manifest.settings)?;
-    suite.items().take(run.manifest.plan().items(suite.as_ref())).for_each(each);
+    suite.items.iter().take(run.manifest.plan().items(&suite)).for_each(each);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! [`folder`] opens a results folder, [`store`] is the file in it, [`StoredRun`] a run by name and [`Document`] its results.
 
 mod clock;
+mod cluster_order;
 mod code_runner;
 mod decision;
 mod document;
@@ -21,7 +22,6 @@ mod log_card;
 mod log_document;
 mod manifest;
 mod number;
-mod of_items;
 mod offered;
 mod origin;
 mod outcome;
@@ -45,6 +45,7 @@ pub mod suites;
 mod until;
 
 pub use clock::timestamp;
+pub use cluster_order::by_cluster;
 pub use code_runner::SandboxRunner;
 pub use decision::{Decision, Reason, estimate_text};
 pub use document::{Document, FailureGroup, REPORT_FORMAT};
@@ -64,7 +65,6 @@ pub use manifest::{
     ModelRecord, Pinned, RunSettings, SettingChange, Status, Totals, collect_changes, shown,
 };
 pub use number::{ends, fixed, p_decimals, with_commas};
-pub use of_items::{OfItems, by_cluster};
 pub use offered::{quoted, results_option};
 pub use origin::Origin;
 pub use outcome::Outcome;

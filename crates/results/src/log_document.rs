@@ -2,8 +2,8 @@
 use crate::document::Counts;
 use crate::store::{RunRecord, Store};
 use crate::{Document, Manifest, Outcome, REPORT_FORMAT, RunError, Sample};
-use earnest_tasks::suite::Readings;
 use earnest_tasks::suite::log::{LogSuite, Tally};
+use earnest_tasks::suite::{Readings, Scoring};
 
 /// Sums over the samples of a log.
 pub struct LogSums {
@@ -38,7 +38,6 @@ impl LogSums {
 
     /// Returns the document of the run.
     pub fn document(mut self, folder: String, manifest: Manifest, planned: usize, suite: &LogSuite) -> Document {
-        use earnest_tasks::suite::Suite;
         self.counts.totals.planned = planned;
         let readings = self.tally.readings(&suite.primary());
         let mut summary = suite.summary(&self.tally);

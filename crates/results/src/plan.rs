@@ -78,7 +78,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`TooManySamples`] that names `--limit` or `--samples`.
-    pub fn check(&self, suite: &dyn Suite) -> Result<(), TooManySamples> {
+    pub fn check(&self, suite: &Suite) -> Result<(), TooManySamples> {
         self.check_limits()?;
         let items = self.items(suite);
         check_size(|| format!("--samples {} with {items} items", self.samples), &[items, self.samples as usize])
@@ -93,12 +93,12 @@ impl Plan {
     }
 
     /// Returns the number of items.
-    pub fn items(&self, suite: &dyn Suite) -> usize {
-        self.limit.map_or(suite.len(), |limit| limit.min(suite.len()))
+    pub fn items(&self, suite: &Suite) -> usize {
+        self.limit.map_or(suite.items.len(), |limit| limit.min(suite.items.len()))
     }
 
     /// Returns the number of samples.
-    pub fn len(&self, suite: &dyn Suite) -> usize {
+    pub fn len(&self, suite: &Suite) -> usize {
         let items = self.items(suite);
         let items = match self.shard {
             None => items,
@@ -108,15 +108,15 @@ impl Plan {
     }
 
     /// Returns the items with their places in the suite's order.
-    pub fn asked<'a>(&self, suite: &'a dyn Suite) -> impl Iterator<Item = (usize, Item)> + use<'a> {
+    pub fn asked<'a>(&self, suite: &'a Suite) -> impl Iterator<Item = (usize, Item)> + use<'a> {
         let shard = self.shard;
-        let items = suite.items().take(self.items(suite)).enumerate();
+        let items = suite.items.iter().take(self.items(suite)).enumerate();
         items.filter(move |(place, _)| shard.is_none_or(|shard| shard.has(*place)))
     }
 
     /// Returns the samples in order: items in the suite's (round-robin) order, the samples of an item in a row, because they
     /// share their prompt.
-    pub fn walk<'a>(&self, suite: &'a dyn Suite) -> impl Iterator<Item = PlannedSample> + use<'a> {
+    pub fn walk<'a>(&self, suite: &'a Suite) -> impl Iterator<Item = PlannedSample> + use<'a> {
         let samples = self.samples;
         self.asked(suite).flat_map(move |(place, item)| {
             (0..samples).map(move |sample| PlannedSample {

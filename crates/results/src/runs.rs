@@ -230,7 +230,7 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
         _ => names.iter().map(|name| store.run(name)).collect::<Result<_, _>>()?,
     };
     for run in runs {
-        let suite = match folder::suite(store, &run, reporter) {
+        let suite = match folder::known_suite(store, &run, reporter) {
             Ok(suite) => suite,
             // The other runs are verified all the same.
             Err(error) => {
@@ -240,7 +240,7 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
             }
         };
         // Without them every program would seem to have lost its score.
-        if let Some(Err(error)) = suite.as_deref().map(|suite| start_programs(suite, reporter)) {
+        if let Some(Err(error)) = suite.as_ref().map(|suite| start_programs(suite, reporter)) {
             let help = error.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
             let faults = vec![format!("it cannot be checked: {error}{help}")];
             verification.checks.push(Check { name: run.manifest.run, faults });
@@ -249,10 +249,10 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
         if suite.is_none() && run.manifest.settings.origin() != Origin::Log {
             verification.without_suite.push(run.manifest.run.clone());
         }
-        let mut faults = store.examine(&run, suite.as_deref())?;
-        faults.extend(document_fault(store, &run, suite.as_deref()));
+        let mut faults = store.examine(&run, suite.as_ref())?;
+        faults.extend(document_fault(store, &run, suite.as_ref()));
         let version = &run.manifest.settings.suite_version;
-        if let Some(today) = suite.as_ref().map(|suite| suite.version()).filter(|today| version != today) {
+        if let Some(today) = suite.as_ref().map(|suite| suite.scoring.version()).filter(|today| version != today) {
             verification.outdated.push(OutdatedRun {
                 run: run.manifest.run.clone(),
                 version: version.clone(),
@@ -265,14 +265,15 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
 }
 
 /// Describes the fault of a stored document; one of another version of earnest may differ from today's.
-fn document_fault(store: &Store, run: &RunRecord, suite: Option<&dyn Suite>) -> Option<String> {
+fn document_fault(store: &Store, run: &RunRecord, suite: Option<&Suite>) -> Option<String> {
     let settings = &run.manifest.settings;
     let kept = match Document::kept(store, run) {
         Ok(kept) => kept?,
         Err(error) => return Some(error.to_string()),
     };
-    let same =
-        |suite: &&dyn Suite| suite.version() == settings.suite_version && settings.earnest == env!("CARGO_PKG_VERSION");
+    let same = |suite: &&Suite| {
+        suite.scoring.version() == settings.suite_version && settings.earnest == env!("CARGO_PKG_VERSION")
+    };
     let today = Document::stored(store, run, suite.filter(same)?).ok()?;
     // As text, in which NaN equals itself.
     let text = |document: &Document| serde_json::to_string(document).unwrap_or_default();

@@ -27,7 +27,7 @@ pub struct Stored<'a> {
 ///
 /// # Panics
 /// If the suite panics.
-pub fn score_completions(suite: &dyn Suite, opened_thinking: Option<&str>, stored: &[Stored<'_>]) -> Vec<Score> {
+pub fn score_completions(suite: &Suite, opened_thinking: Option<&str>, stored: &[Stored<'_>]) -> Vec<Score> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut scored = Vec::new();
@@ -55,7 +55,7 @@ pub fn score_completions(suite: &dyn Suite, opened_thinking: Option<&str>, store
 /// Scores a completion. `opened_thinking` is the marker with which the prompt opened the thinking: the suite sees it before the
 /// completion, which is stored without it, except before log-likelihoods.
 pub fn score_completion(
-    suite: &dyn Suite,
+    suite: &Suite,
     item: &Item,
     opened_thinking: Option<&str>,
     completion: &str,
@@ -64,7 +64,7 @@ pub fn score_completion(
     // Of a stored run the first prompt is known, and some items have their own switch.
     let opened_thinking = match item.segments.thinking {
         Some(false) => None,
-        Some(true) => suite.opened_thinking(item).or(opened_thinking),
+        Some(true) => suite.scoring.opened_thinking(item).or(opened_thinking),
         None => opened_thinking,
     };
     let opened_thinking = opened_thinking.filter(|_| item.continuations.is_empty());
@@ -94,13 +94,12 @@ mod tests {
             ..ProfileOptions::default()
         };
         for text in [ThinkingText::Stripped, ThinkingText::Kept] {
-            let suite = text.of(Box::new(ProfileSuite::new(options.clone()).unwrap()));
-            let items: Vec<Item> = suite.items().collect();
+            let suite = Suite { thinking: text, ..Suite::new(ProfileSuite::new(options.clone()).unwrap()) };
+            let items: Vec<Item> = suite.items.iter().collect();
             let on = items.iter().find(|item| item.segments.thinking == Some(true)).unwrap();
             let off = items.iter().find(|item| item.segments.thinking == Some(false)).unwrap();
             for opened in [None, Some("<think>")] {
-                let right =
-                    |item, completion: &str| score_completion(suite.as_ref(), item, opened, completion, false).correct;
+                let right = |item, completion: &str| score_completion(&suite, item, opened, completion, false).correct;
                 assert!(right(off, &off.gold), "{text:?} {opened:?}");
                 assert!(right(on, &format!("Is it 17?</think>\nThe answer is {}.", on.gold)), "{text:?} {opened:?}");
                 let unfinished = right(on, &format!("The answer is {}.", on.gold));

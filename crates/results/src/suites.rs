@@ -35,7 +35,7 @@ impl ConfiguredSuite {
     ///
     /// # Errors
     /// If the options do not fit the channel, or the data cannot be read.
-    pub fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+    pub fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         self.choice.suite(channel)
     }
 }
@@ -56,7 +56,7 @@ pub fn configure(name: &str, values: &OptionValues) -> Result<ConfiguredSuite, R
 ///
 /// # Errors
 /// Unknown suite, unreadable options, or missing or changed data.
-pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, OptionError> {
+pub fn stored(settings: &RunSettings) -> Result<Suite, OptionError> {
     let Some(suite) = find_stored(&settings.suite, &settings.suite_options) else {
         let message = format!("this version of earnest has no suite {}", settings.suite);
         return Err(OptionError::data(message).help("`earnest suites` lists them"));
@@ -68,9 +68,9 @@ pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, OptionError> {
         OptionError::data(format!("the options of a run of {} cannot be read: {error}", settings.suite))
             .help("the data were moved or changed, or another version of earnest wrote the run")
     })?;
-    let suite = settings.thinking_text.of(suite);
+    let suite = Suite { thinking: settings.thinking_text, ..suite };
     Ok(match settings.until {
-        Some(_) => Box::new(by_cluster(suite, settings.limit, settings.generation.seed)),
+        Some(_) => by_cluster(&suite, settings.limit, settings.generation.seed),
         None => suite,
     })
 }
@@ -185,8 +185,8 @@ pub fn set_program_policy(policy: ProgramPolicy) {
 ///
 /// # Errors
 /// If it cannot be started, or its programs cannot be confined.
-pub fn start_programs(suite: &dyn Suite, reporter: &mut dyn Reporter) -> Result<Option<ProgramsRecord>, OptionError> {
-    let Some(programs) = suite.programs() else { return Ok(None) };
+pub fn start_programs(suite: &Suite, reporter: &mut dyn Reporter) -> Result<Option<ProgramsRecord>, OptionError> {
+    let Some(programs) = suite.scoring.programs() else { return Ok(None) };
     programs.start()?;
     let record = programs.record();
     if let Some(record) = record.as_ref().filter(|record| record.is_unconfined()) {

@@ -1,10 +1,10 @@
 //! Scores one completion of an arithmetic question under every rule: `cargo run --release -p earnest-tasks --example score_answer`.
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
-use earnest_tasks::suite::{Answered, Suite};
+use earnest_tasks::suite::{Answered, Items, Scoring};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let suite = ArithmeticBench::new(Options::default())?;
-    let item = suite.items().next().ok_or("the suite has no questions")?;
+    let item = suite.iter().next().ok_or("the suite has no questions")?;
     let completion = format!("Carrying the one, **{}** is the answer.", item.gold);
 
     let score = suite.score(&item, &Answered { completion: &completion, truncated: false });

@@ -10,7 +10,7 @@ use earnest_engine::bench::LatencyPrompt;
 use earnest_eval::prompt::Prompter;
 use earnest_models::checkpoint::Checkpoint;
 use earnest_tasks::suite::nupa::{NupaSuite, TaskId, rule};
-use earnest_tasks::suite::{Item, Suite};
+use earnest_tasks::suite::{Item, Items};
 
 /// Form of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
@@ -133,7 +133,7 @@ impl Selection<'_> {
         let mut chosen: Vec<(Vec<Item>, Vec<LatencyPrompt>)> = suites.iter().map(|_| Default::default()).collect();
         let mut misses = 0;
         let mut tasks: BTreeMap<String, TaskFit> = BTreeMap::new();
-        let mut walks: Vec<_> = suites.iter().map(|(_, suite)| suite.items()).collect();
+        let mut walks: Vec<_> = suites.iter().map(|(_, suite)| suite.iter()).collect();
         while chosen.first().is_some_and(|(items, _)| items.len() < self.samples) {
             let row: Option<Vec<Item>> = walks.iter_mut().map(Iterator::next).collect();
             let Some(row) = row else { break };

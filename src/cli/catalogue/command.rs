@@ -375,7 +375,7 @@ mod tests {
             fn primary(&self, _: &serde_json::Value) -> Vec<String> {
                 Vec::new()
             }
-            fn stored(&self, _: &serde_json::Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+            fn stored(&self, _: &serde_json::Value, _: &dyn Host) -> Result<Suite, OptionError> {
                 Err(OptionError::usage("not here"))
             }
         }

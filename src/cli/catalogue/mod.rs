@@ -130,6 +130,6 @@ pub fn check_table(suite: &str, metric: Option<&str>) -> Result<(), CliError> {
 }
 
 /// The suite of a stored run, with the current scoring rules.
-pub fn stored(settings: &RunSettings) -> Result<Box<dyn Suite>, CliError> {
+pub fn stored(settings: &RunSettings) -> Result<Suite, CliError> {
     Ok(suites::stored(settings)?)
 }

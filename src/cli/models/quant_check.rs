@@ -45,7 +45,7 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
     let suite = chosen.suite(catalogue::Channel::local(prompter.mode()))?;
     let max_tokens = args.max_tokens as usize;
     let mut asked = Vec::new();
-    for item in suite.items().take(args.limit as usize) {
+    for item in suite.items.iter().take(args.limit as usize) {
         let ids = prompter.render(&item.segments)?.ids;
         asked.push(Prompt {
             ids,

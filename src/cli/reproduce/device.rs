@@ -22,7 +22,7 @@ use earnest_eval::prompt::Prompter;
 use earnest_models::checkpoint::{Checkpoint, DecoderConfig, WeightFormat};
 use earnest_papers::gsm_symbolic::Assumptions;
 use earnest_papers::nupa::Rate;
-use earnest_tasks::suite::Suite;
+use earnest_tasks::suite::Items;
 
 /// Measurements of word problems after a warm-up, in which the engine allocates memory and chooses kernels.
 const REPETITIONS: usize = 2;
@@ -142,13 +142,13 @@ pub(in crate::cli) fn measured_rate(
     checkpoint: &Checkpoint,
     settings: &EngineSettings,
     prompter: &Prompter<'_>,
-    suite: &dyn Suite,
+    items: &dyn Items,
     printer: Printer,
 ) -> Result<Rate, CliError> {
     let mut engine = MeasuredEngine::load(checkpoint, settings, printer)?;
     let most = 2 * engine.card.in_flight.max(PILOT_QUESTIONS);
     let mut asked = Vec::new();
-    for item in suite.items().take(most) {
+    for item in items.iter().take(most) {
         let ids = prompter.render(&item.segments)?.ids;
         let answer = checkpoint.tokenizer.encode(&item.gold, false).map_or(0, |ids| ids.len());
         let room = checkpoint.config.max_positions.saturating_sub(ids.len());

@@ -179,7 +179,7 @@ fn estimated(args: &GsmSymbolicArgs, prompt: Prompt, assumptions: &Assumptions) 
         }
         Err(error) => return Err(error),
     };
-    let lengths: Vec<usize> = suite.items().map(|item| item.segments.question.len()).collect();
+    let lengths: Vec<usize> = suite.items.iter().map(|item| item.segments.question.len()).collect();
     let mean = lengths.iter().sum::<usize>() as f64 / lengths.len().max(1) as f64;
     let assumptions = Assumptions { bytes_per_question: mean, ..assumptions.clone() };
     Ok(PromptSize::estimate(prompt, lengths.len(), &assumptions))
@@ -194,7 +194,7 @@ fn count(args: &GsmSymbolicArgs, path: &Path, prompt: Prompt) -> Result<PromptSi
     let mut size = PromptSize { prompt, questions: 0, tokens: 0, tokens_after_prefix: 0, counted: true };
     let mut first: Option<Vec<u32>> = None;
     let mut shared = usize::MAX;
-    for item in suite.items() {
+    for item in suite.items.iter() {
         let ids = prompter.render(&item.segments)?.ids;
         let first = first.get_or_insert_with(|| ids.clone());
         shared = shared.min(first.iter().zip(&ids).take_while(|(one, other)| one == other).count());

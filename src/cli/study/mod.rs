@@ -162,7 +162,7 @@ fn measure(plan: &StudyPlan, run: PlannedRun, printer: Printer) -> Result<Option
     let prompter = Prompter::new(&checkpoint, settings.prompt)?;
     let Questions::Chosen(choice) = &settings.questions else { return Ok(None) };
     let suite = choice.suite(Channel::local(prompter.mode()))?;
-    Ok(Some(measured_rate(&checkpoint, &settings.engine, &prompter, suite.as_ref(), printer)?))
+    Ok(Some(measured_rate(&checkpoint, &settings.engine, &prompter, suite.items.as_ref(), printer)?))
 }
 
 /// Analyses and prints the finished runs; the exit code is that of the first failure.

@@ -1,6 +1,6 @@
 //! A tiny suite whose items have continuations to score.
 use earnest_tasks::suite::{
-    Answered, FailureClass, Item, Likelihoods, Score, Scored, Segments, Suite, Summary, summarise_accuracy,
+    Answered, FailureClass, Item, Items, Likelihoods, Score, Scored, Scoring, Segments, Summary, summarise_accuracy,
 };
 
 /// Additions with the sum and wrong answers as continuations.
@@ -10,17 +10,8 @@ pub struct Choices {
     pub preamble: &'static str,
 }
 
-impl Suite for Choices {
-    fn name(&self) -> &str {
-        "choices"
-    }
-    fn version(&self) -> &str {
-        "1"
-    }
-    fn options(&self) -> serde_json::Value {
-        serde_json::json!({ "items": self.items })
-    }
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+impl Items for Choices {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
         Box::new((0..self.items).map(|number| {
             let (a, b) = (number * 37 % 90 + 10, number * 53 % 80 + 11);
             let sum = a + b;
@@ -37,6 +28,18 @@ impl Suite for Choices {
     }
     fn len(&self) -> usize {
         self.items
+    }
+}
+
+impl Scoring for Choices {
+    fn name(&self) -> &str {
+        "choices"
+    }
+    fn version(&self) -> &str {
+        "1"
+    }
+    fn options(&self) -> serde_json::Value {
+        serde_json::json!({ "items": self.items })
     }
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         let likelihoods = Likelihoods::parse(answered.completion);

@@ -5,7 +5,9 @@ use earnest_engine::Sampling;
 use earnest_results::{
     FileRecord, Generation, Host, MANIFEST_FORMAT, Manifest, Mode, ModelRecord, Plan, RunSettings, Status,
 };
-use earnest_tasks::suite::{Answered, Budget, FailureClass, Item, Score, Scored, Segments, Suite, Summary, SummaryRow};
+use earnest_tasks::suite::{
+    Answered, Budget, FailureClass, Item, Items, Score, Scored, Scoring, Segments, Suite, Summary, SummaryRow,
+};
 
 /// Adds numbers; the items of two tasks alternate. Item `long` has a question of that many characters.
 pub struct Sums {
@@ -13,17 +15,8 @@ pub struct Sums {
     pub long: Option<(usize, usize)>,
 }
 
-impl Suite for Sums {
-    fn name(&self) -> &'static str {
-        "sums"
-    }
-    fn version(&self) -> &'static str {
-        "1"
-    }
-    fn options(&self) -> serde_json::Value {
-        serde_json::json!({ "items": self.items })
-    }
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+impl Items for Sums {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
         Box::new((0..self.items).map(|number| {
             let task = ["small", "large"][number % 2];
             let question = match self.long {
@@ -47,6 +40,18 @@ impl Suite for Sums {
     fn len(&self) -> usize {
         self.items
     }
+}
+
+impl Scoring for Sums {
+    fn name(&self) -> &'static str {
+        "sums"
+    }
+    fn version(&self) -> &'static str {
+        "1"
+    }
+    fn options(&self) -> serde_json::Value {
+        serde_json::json!({ "items": self.items })
+    }
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         let correct = answered.completion.starts_with(&item.gold);
         Score {
@@ -65,11 +70,11 @@ impl Suite for Sums {
 }
 
 /// The manifest of a run of a suite.
-pub fn manifest(run: &str, suite: &dyn Suite, plan: Plan) -> Manifest {
+pub fn manifest(run: &str, suite: &Suite, plan: Plan) -> Manifest {
     let settings = RunSettings {
-        suite: suite.name().into(),
-        suite_version: suite.version().into(),
-        suite_options: suite.options(),
+        suite: suite.scoring.name().into(),
+        suite_version: suite.scoring.version().into(),
+        suite_options: suite.scoring.options(),
         limit: plan.limit,
         samples: plan.samples,
         until: None,

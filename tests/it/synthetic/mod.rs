@@ -10,7 +10,7 @@ use earnest_results::{
     SAMPLE_FORMAT, Sample, SampleFailure, Status,
 };
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
-use earnest_tasks::suite::{Answered, Item, Suite};
+use earnest_tasks::suite::{Answered, Item, Items, Scoring, Suite};
 
 /// A small counter-based generator (SplitMix64): tests need no more.
 pub struct Dice(pub u64);
@@ -30,16 +30,18 @@ impl Dice {
 }
 
 /// Some tasks at some lengths.
-pub fn suite(tasks: &[Task], lengths: std::ops::RangeInclusive<usize>, per_length: usize) -> ArithmeticBench {
+pub fn suite(tasks: &[Task], lengths: std::ops::RangeInclusive<usize>, per_length: usize) -> Suite {
     let lengths = Lengths::new(lengths).unwrap();
-    ArithmeticBench::new(Options { tasks: tasks.to_vec(), lengths, per_length, ..Options::default() }).unwrap()
+    Suite::new(
+        ArithmeticBench::new(Options { tasks: tasks.to_vec(), lengths, per_length, ..Options::default() }).unwrap(),
+    )
 }
 
-pub fn manifest(name: &str, model: &str, suite: &dyn Suite) -> Manifest {
+pub fn manifest(name: &str, model: &str, suite: &Suite) -> Manifest {
     let settings = RunSettings {
-        suite: suite.name().into(),
-        suite_version: suite.version().into(),
-        suite_options: suite.options(),
+        suite: suite.scoring.name().into(),
+        suite_version: suite.scoring.version().into(),
+        suite_options: suite.scoring.options(),
         limit: None,
         samples: 1,
         until: None,
@@ -93,15 +95,15 @@ pub fn manifest(name: &str, model: &str, suite: &dyn Suite) -> Manifest {
 
 /// The rows of a model that is right with a probability falling by length; `skill` is the length at which it is 1/2.
 /// Every 997th has no answer. One completion tries to be markup.
-pub fn samples(run: &str, suite: &ArithmeticBench, skill: f64, seed: u64) -> Vec<Sample> {
+pub fn samples(run: &str, suite: &Suite, skill: f64, seed: u64) -> Vec<Sample> {
     repeated(run, suite, skill, seed, 1)
 }
 
 /// The same with several samples an item.
-pub fn repeated(run: &str, suite: &ArithmeticBench, skill: f64, seed: u64, times: u32) -> Vec<Sample> {
+pub fn repeated(run: &str, suite: &Suite, skill: f64, seed: u64, times: u32) -> Vec<Sample> {
     let mut dice = Dice(seed);
     let mut samples = Vec::new();
-    for item in suite.items() {
+    for item in suite.items.iter() {
         for number in 0..times {
             let one = sample(run, suite, &item, samples.len(), skill, &mut dice);
             samples.push(Sample { sample: number, ..one });
@@ -110,7 +112,7 @@ pub fn repeated(run: &str, suite: &ArithmeticBench, skill: f64, seed: u64, times
     samples
 }
 
-fn sample(run: &str, suite: &ArithmeticBench, item: &Item, place: usize, skill: f64, dice: &mut Dice) -> Sample {
+fn sample(run: &str, suite: &Suite, item: &Item, place: usize, skill: f64, dice: &mut Dice) -> Sample {
     let length = item.covariates["length"].as_u64().unwrap() as f64;
     let right = (dice.roll(10_000) as f64) < 10_000.0 / (1.0 + (length / skill).powi(3));
     let text = match place {
@@ -125,7 +127,7 @@ fn sample(run: &str, suite: &ArithmeticBench, item: &Item, place: usize, skill: 
     Sample {
         format: SAMPLE_FORMAT,
         run: run.into(),
-        suite: suite.name().into(),
+        suite: suite.scoring.name().into(),
         item: item.id.clone(),
         sample: 0,
         task: item.task.clone(),

@@ -13,10 +13,10 @@ const DISCORDANCE: f64 = 0.2;
 
 /// Returns a sentence with the smallest detectable difference between two models that disagree on a fifth of the plan's items,
 /// for intracluster correlations of 0 and 1.
-pub(super) fn detectable(suite: &dyn Suite, plan: &Plan) -> String {
+pub(super) fn detectable(suite: &Suite, plan: &Plan) -> String {
     let mut sizes: HashMap<String, usize> = HashMap::new();
     let mut own = 0;
-    for (place, item) in suite.items().take(plan.items(suite)).enumerate() {
+    for (place, item) in suite.items.iter().take(plan.items(suite)).enumerate() {
         if plan.shard.is_none_or(|shard| shard.has(place)) {
             own += usize::from(usual::lacks_label(&item.cluster, &item.id));
             *sizes.entry(item.cluster).or_default() += 1;
@@ -60,7 +60,7 @@ mod tests {
             ..Options::default()
         };
         let said = |options, limit| {
-            detectable(&ArithmeticBench::new(options).unwrap(), &Plan { limit, samples: 3, shard: None })
+            detectable(&Suite::new(ArithmeticBench::new(options).unwrap()), &Plan { limit, samples: 3, shard: None })
         };
         // A cluster is a task at a length. Each item its own: Connor's formula, by hand.
         let own = said(options("1-100", 1), None);

@@ -1,13 +1,14 @@
 //! Rounds of a run whose suite chooses later items by the answers to earlier ones.
 use std::ops::Range;
+use std::sync::Arc;
 
 use earnest_engine::Engine;
-use earnest_tasks::suite::{Chooser, Item, RoundAnswer};
+use earnest_tasks::suite::{Chooser, Item, ItemList, Items, RoundAnswer, Suite};
 
 use crate::EvalError;
 use crate::run::Runner;
 use earnest_results::store::{RunRecord, SampleWriter, Store};
-use earnest_results::{Ended, OfItems, Reporter, RunEvent};
+use earnest_results::{Ended, Reporter, RunEvent};
 
 /// A run in rounds. A round begins once every item of those before it has a row, and its items depend on these rows alone: an interrupted
 /// run chooses the same again, and so does one with other threads.
@@ -33,7 +34,8 @@ impl Rounds<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<(Ended, usize), EvalError> {
         let mut reporter = OneSession { reporter, most: self.most, started: false };
-        let mut items: Vec<Item> = Vec::new();
+        // Shared with the suite of one round only, so that no round copies those before it.
+        let mut items = Arc::new(ItemList::default());
         let mut answers = Vec::new();
         let ended = loop {
             let next = chooser.next_round(&answers);
@@ -41,10 +43,10 @@ impl Rounds<'_> {
                 break Ended::Finished;
             }
             let round = items.len()..items.len() + next.len();
-            items.extend(next);
+            Arc::make_mut(&mut items).items.extend(next);
             if self.open(&round)? > 0 {
                 self.store.update(self.run.id, &self.run.manifest, items.len())?;
-                let suite = OfItems { suite: self.runner.suite, items: items.as_slice() };
+                let suite = Suite { items: items.clone(), ..self.runner.suite.clone() };
                 let runner = Runner { suite: &suite, ..*self.runner };
                 let progress = self.store.progress(self.run)?;
                 let ended = runner.run(engine, writer, &progress, &mut reporter)?;
@@ -57,7 +59,7 @@ impl Rounds<'_> {
                     break Ended::TooManyFailures { failed };
                 }
             }
-            answers = self.answers(&items, round)?;
+            answers = self.answers(&items.items, round)?;
         };
         reporter.reporter.event(&RunEvent::Ended(Some(ended)));
         Ok((ended, items.len()))

@@ -84,13 +84,12 @@ impl ModelSession {
         let ModelSession { model, files, engine } = self;
         let source = model.prompt_source();
         let prompter = Prompter::new(source.as_ref(), settings.prompt)?;
-        let mut chosen = None;
-        let suite = suite(settings, model.as_ref(), &prompter, &mut chosen)?;
-        if suite.items().next().is_some_and(|item| !item.continuations.is_empty()) {
+        let suite = &suite(settings, model.as_ref(), &prompter)?;
+        if suite.items.iter().next().is_some_and(|item| !item.continuations.is_empty()) {
             model.check_likelihoods()?;
         }
         settings.plan.check(suite)?;
-        let most = suite.chooser().map(|chooser| chooser.most());
+        let most = suite.items.chooser().map(|chooser| chooser.most());
         if most.is_some() {
             check_whole(settings, suite)?;
         }
@@ -125,7 +124,7 @@ impl ModelSession {
 /// Everything that is known before the weights are loaded.
 struct Session<'a> {
     evaluation: &'a EvaluationSettings,
-    suite: &'a dyn Suite,
+    suite: &'a Suite,
     model: &'a dyn OpenModel,
     prompter: &'a Prompter<'a>,
     sandbox: Option<ProgramsRecord>,
@@ -194,7 +193,7 @@ impl Session<'_> {
     /// Stores the summary of a finished run.
     fn keep_document(&self, store: &Store, run: &RunRecord) -> Result<(), EvalError> {
         match self.chooses {
-            true => Ok(folder::keep_document(store, run, folder::suite_of(store, run)?.as_ref())?),
+            true => Ok(folder::keep_document(store, run, &folder::suite_of(store, run)?)?),
             false => Ok(folder::keep_document(store, run, self.suite)?),
         }
     }
@@ -253,7 +252,7 @@ impl Session<'_> {
             stop: &self.evaluation.stop,
         };
         let generating = Instant::now();
-        let outcome = match self.suite.chooser() {
+        let outcome = match self.suite.items.chooser() {
             Some(chooser) => {
                 let rounds = Rounds { store, run: &run, runner: &runner, most: self.planned };
                 rounds.run(chooser, engine.engine.as_mut(), &mut writer, reporter).map(|(ended, items)| {
@@ -266,7 +265,7 @@ impl Session<'_> {
                 .map_err(EvalError::from),
         };
         drop(writer);
-        let outcome = match (outcome, self.suite.unread()) {
+        let outcome = match (outcome, self.suite.items.unread()) {
             (Ok(Ended::Finished | Ended::Decided), Some(reason)) => Err(unread_questions(&reason).into()),
             (outcome, _) => outcome,
         };
@@ -329,7 +328,7 @@ impl Session<'_> {
     /// Returns the manifest at the start of a session.
     fn manifest(&self, name: &str, earlier: Option<Manifest>) -> Result<Manifest, EvalError> {
         // Rendered before the weights are loaded, so that a broken template fails at once.
-        let first = self.suite.items().next();
+        let first = self.suite.items.iter().next();
         let first_prompt = first
             .map(|item| {
                 self.prompter.render(&item.segments).map(|rendered| FirstPrompt {
@@ -383,29 +382,24 @@ impl Session<'_> {
     }
 }
 
-/// Returns the suite of the settings, in the order of clusters if the run has a condition; one that depends on the channel to the
-/// model or has another order is made, in `made`.
-pub(super) fn suite<'m, 's: 'm>(
-    settings: &'s EvaluationSettings,
+/// Returns the suite of the settings for the channel to this model, in the order of clusters if the run has a condition.
+pub(super) fn suite(
+    settings: &EvaluationSettings,
     model: &dyn OpenModel,
     prompter: &Prompter<'_>,
-    made: &'m mut Option<Box<dyn Suite + 's>>,
-) -> Result<&'m dyn Suite, EvalError> {
-    let ordered = settings.until.is_some().then_some((settings.plan.limit, settings.decoding.seed()));
-    let suite: Box<dyn Suite + 's> = match (&settings.questions, ordered) {
-        (Questions::Chosen(choice), ordered) => {
+) -> Result<Suite, EvalError> {
+    let suite = match &settings.questions {
+        Questions::Chosen(choice) => {
             let (mode, endpoint) = (prompter.mode(), model.endpoint().is_some());
-            let channel = Channel { mode, endpoint, thinking: prompter.thinking() };
-            let suite = settings.thinking_text.of(choice.suite(channel)?);
-            match ordered {
-                Some((limit, seed)) => Box::new(by_cluster(suite, limit, seed)),
-                None => suite,
-            }
+            let suite = choice.suite(Channel { mode, endpoint, thinking: prompter.thinking() })?;
+            Suite { thinking: settings.thinking_text, ..suite }
         }
-        (Questions::Suite(suite), Some((limit, seed))) => Box::new(by_cluster(suite.as_ref(), limit, seed)),
-        (Questions::Suite(suite), None) => return Ok(suite.as_ref()),
+        Questions::Suite(suite) => suite.clone(),
     };
-    Ok(&**made.insert(suite))
+    Ok(match settings.until {
+        Some(_) => by_cluster(&suite, settings.plan.limit, settings.decoding.seed()),
+        None => suite,
+    })
 }
 
 /// The error for questions that end before their number: their file was readable when the run began.
@@ -417,7 +411,7 @@ fn unread_questions(reason: &str) -> OptionError {
 /// Resolves the settings that identify the run.
 pub(super) fn resolve_settings(
     evaluation: &EvaluationSettings,
-    suite: &dyn Suite,
+    suite: &Suite,
     model: &dyn OpenModel,
     files: &mut Option<Vec<FileRecord>>,
     prompter: &Prompter<'_>,
@@ -438,9 +432,9 @@ pub(super) fn resolve_settings(
     let until = evaluation.until.as_ref();
     let until = until.map(|until| resolved(until, suite, &evaluation.results, reporter)).transpose()?;
     Ok(RunSettings {
-        suite: suite.name().to_owned(),
-        suite_version: suite.version().to_owned(),
-        suite_options: suite.options(),
+        suite: suite.scoring.name().to_owned(),
+        suite_version: suite.scoring.version().to_owned(),
+        suite_options: suite.scoring.options(),
         limit: evaluation.plan.limit,
         samples: evaluation.plan.samples,
         until,
@@ -459,18 +453,18 @@ pub(super) fn resolve_settings(
 }
 
 /// True if the suite's prompts have a system message; either all items have one or none, but for suites that mix those of others.
-fn has_system_message(suite: &dyn Suite) -> bool {
-    let mixed = if suite.chooser().is_some() { usize::MAX } else { 1 };
-    suite.items().take(mixed).any(|item| item.segments.system.is_some())
+fn has_system_message(suite: &Suite) -> bool {
+    let mixed = if suite.items.chooser().is_some() { usize::MAX } else { 1 };
+    suite.items.iter().take(mixed).any(|item| item.segments.system.is_some())
 }
 
 /// Refuses a part of a run whose suite chooses its items by all answers.
-fn check_whole(settings: &EvaluationSettings, suite: &dyn Suite) -> Result<(), EvalError> {
+fn check_whole(settings: &EvaluationSettings, suite: &Suite) -> Result<(), EvalError> {
     let max_tokens = match &settings.decoding {
         Decoding::Asked(asked) => asked.max_tokens,
         Decoding::Stored(generation) => generation.max_tokens,
     };
-    if max_tokens.is_some() && suite.options().get(THINKING).is_some() {
+    if max_tokens.is_some() && suite.scoring.options().get(THINKING).is_some() {
         return Err(EvalError::setting(
             "--max-tokens does not go with --thinking-budgets, which has limits of its own",
         )
@@ -486,7 +480,7 @@ fn check_whole(settings: &EvaluationSettings, suite: &dyn Suite) -> Result<(), E
     match given.iter().find(|(given, _)| *given) {
         Some((_, option)) => Err(EvalError::setting(format!(
             "{option} does not go with {}, which chooses its questions by the answers",
-            suite.name()
+            suite.scoring.name()
         ))
         .hint("--budget limits the questions of each skill, --skills chooses among the skills")),
         None => Ok(()),

@@ -39,7 +39,7 @@ pub struct EvaluationSettings {
 
 impl EvaluationSettings {
     /// Returns default settings: all items once, greedy, the checkpoint's prompt mode, new or continued run.
-    pub fn new(suite: Box<dyn Suite>, model: ModelSource, results: impl Into<PathBuf>) -> Self {
+    pub fn new(suite: Suite, model: ModelSource, results: impl Into<PathBuf>) -> Self {
         EvaluationSettings {
             questions: Questions::Suite(suite),
             plan: Plan { limit: None, samples: 1, shard: None },
@@ -81,7 +81,7 @@ pub enum Questions {
     /// A suite that depends on the channel to the model.
     Chosen(Box<dyn Choice>),
     /// A fixed suite.
-    Suite(Box<dyn Suite>),
+    Suite(Suite),
 }
 
 /// Generation of a run.

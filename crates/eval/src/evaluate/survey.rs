@@ -47,8 +47,7 @@ impl ModelSession {
         let ModelSession { model, files, .. } = self;
         let source = model.prompt_source();
         let prompter = Prompter::new(source.as_ref(), settings.prompt)?;
-        let mut chosen = None;
-        let suite = suite(settings, model.as_ref(), &prompter, &mut chosen)?;
+        let suite = &suite(settings, model.as_ref(), &prompter)?;
         let run_settings = resolve_settings(settings, suite, model.as_ref(), files, &prompter, reporter)?;
         let generation = match &settings.decoding {
             Decoding::Asked(_) => &run_settings.generation,
@@ -91,7 +90,7 @@ impl SampleTokens {
     /// Counts the tokens of a plan's first items in a context of so many tokens (0: unknown).
     pub(super) fn of_first(
         plan: &Plan,
-        suite: &dyn Suite,
+        suite: &Suite,
         prompter: &Prompter<'_>,
         generation: &Generation,
         context: usize,

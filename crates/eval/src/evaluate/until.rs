@@ -16,7 +16,7 @@ use earnest_results::{Plan, Reporter, RunEvent, RunSettings, Status, Until, fold
 /// There is no such run, it is not finished, it ended early itself, or it is of another suite.
 pub(super) fn resolved(
     until: &Until,
-    suite: &dyn Suite,
+    suite: &Suite,
     folder: &Path,
     reporter: &mut dyn Reporter,
 ) -> Result<Until, EvalError> {
@@ -32,11 +32,11 @@ pub(super) fn resolved(
         let why = "ended early itself: its answers are those on which its own difference was decided";
         return refused(why, "compare with a run that asked all its items".to_owned());
     }
-    if run.manifest.settings.suite != suite.name() {
-        let why = format!("is a run of {}, not of {}", run.manifest.settings.suite, suite.name());
+    if run.manifest.settings.suite != suite.scoring.name() {
+        let why = format!("is a run of {}, not of {}", run.manifest.settings.suite, suite.scoring.name());
         return refused(&why, "`earnest runs list` lists the runs".to_owned());
     }
-    let mine: Vec<String> = suite.primary().into_iter().map(str::to_owned).collect();
+    let mine: Vec<String> = suite.scoring.primary().into_iter().map(str::to_owned).collect();
     let theirs = folder::primary_rules(&store, &run)?;
     if !mine.is_empty() && !theirs.is_empty() && mine != theirs {
         let why = format!(
@@ -56,7 +56,7 @@ pub(super) fn resolved(
 pub(super) fn decider(
     until: &Until,
     settings: &RunSettings,
-    suite: &dyn Suite,
+    suite: &Suite,
     plan: Plan,
     store: &Store,
     earlier: Option<(&RunRecord, &RunProgress)>,

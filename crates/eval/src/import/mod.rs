@@ -95,7 +95,7 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let ConfiguredSuite { registration, choice } = configure(&settings.suite, &settings.options)?;
     let channel = Channel::local(mode);
     let mut suite = choice.suite(channel)?;
-    if suite.chooser().is_some() {
+    if suite.items.chooser().is_some() {
         return Err(EvalError::setting(format!(
             "completions of {} cannot be imported: it chooses its questions by the answers, so a file has those of another model",
             settings.suite
@@ -119,15 +119,15 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
         check_size(|| format!("--limit {limit}"), &[limit])?;
     }
     if settings.limit.is_none()
-        && let Some(own) = placement::suite_of_file(choice.as_ref(), suite.as_ref(), channel, path, &lines)?
+        && let Some(own) = placement::suite_of_file(choice.as_ref(), &suite, channel, path, &lines)?
     {
         reporter.event(&RunEvent::Message(format!(
             "some operands are not among the generated questions: the run consists of the file's own {}",
-            own.len()
+            own.items.len()
         )));
         suite = own;
     }
-    let suite = suite.as_ref();
+    let suite = &suite;
     let items = plan.items(suite);
     check_size(|| format!("\"sample\": {} with {items} items", samples - 1), &[items, samples as usize])
         .map_err(|error| EvalError::line(path, most_line, error))?;
@@ -149,16 +149,16 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
 }
 
 /// The manifest of an import, not finished yet.
-fn manifest(settings: &ImportSettings, suite: &dyn Suite, mode: Mode, plan: Plan) -> Result<Manifest, EvalError> {
+fn manifest(settings: &ImportSettings, suite: &Suite, mode: Mode, plan: Plan) -> Result<Manifest, EvalError> {
     let path = settings.completions.as_path();
     let failed = |error| EvalError::input(path.display(), error);
     let size = std::fs::metadata(path).map_err(failed)?.len();
     let sha256 = earnest_digest::sha256_file(path, |_| ()).map_err(failed)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let run_settings = RunSettings {
-        suite: suite.name().to_owned(),
-        suite_version: suite.version().to_owned(),
-        suite_options: suite.options(),
+        suite: suite.scoring.name().to_owned(),
+        suite_version: suite.scoring.version().to_owned(),
+        suite_options: suite.scoring.options(),
         limit: plan.limit,
         samples: plan.samples,
         until: None,
@@ -216,7 +216,7 @@ fn manifest(settings: &ImportSettings, suite: &dyn Suite, mode: Mode, plan: Plan
 fn write(
     store: &Store,
     mut manifest: Manifest,
-    suite: &dyn Suite,
+    suite: &Suite,
     plan: Plan,
     lines: &BTreeMap<usize, CompletionLine>,
 ) -> Result<RunRecord, EvalError> {
@@ -256,12 +256,12 @@ fn write(
 }
 
 /// The row of an imported completion: text only, without token ids and timings.
-fn sample(run: &str, suite: &dyn Suite, planned: &PlannedSample, line: &CompletionLine, score: Score) -> Sample {
+fn sample(run: &str, suite: &Suite, planned: &PlannedSample, line: &CompletionLine, score: Score) -> Sample {
     let item = &planned.item;
     Sample {
         format: SAMPLE_FORMAT,
         run: run.to_owned(),
-        suite: suite.name().to_owned(),
+        suite: suite.scoring.name().to_owned(),
         item: item.id.clone(),
         sample: planned.sample,
         task: item.task.clone(),
@@ -289,6 +289,7 @@ fn sample(run: &str, suite: &dyn Suite, planned: &PlannedSample, line: &Completi
 mod tests {
     use super::*;
     use earnest_rows::FileError;
+    use earnest_tasks::suite::Items;
 
     fn settings(folder: &std::path::Path, lines: &str) -> ImportSettings {
         let completions = folder.join("completions.jsonl");
@@ -300,7 +301,7 @@ mod tests {
     fn completions_become_a_run() {
         let folder = tempfile::tempdir().unwrap();
         let suite = earnest_tasks::suite::arithmetic_bench::ArithmeticBench::new(Default::default()).unwrap();
-        let item = suite.items().next().unwrap();
+        let item = suite.iter().next().unwrap();
         let line = serde_json::json!({ "item": item.id, "completion": item.gold });
         let settings = settings(folder.path(), &format!("\u{feff}{line}\n\n"));
         let imported = import(&settings, &mut ()).unwrap();

@@ -13,11 +13,11 @@ use earnest_results::Plan;
 /// them, as with a published data set; none otherwise, and where the suite cannot take other questions.
 pub(super) fn suite_of_file(
     choice: &dyn Choice,
-    suite: &dyn Suite,
+    suite: &Suite,
     channel: Channel,
     path: &Path,
     lines: &[(usize, CompletionLine)],
-) -> Result<Option<Box<dyn Suite>>, EvalError> {
+) -> Result<Option<Suite>, EvalError> {
     let mut questions: Vec<GivenQuestion> = Vec::new();
     let mut numbers: Vec<usize> = Vec::new();
     let mut missing = HashSet::new();
@@ -41,7 +41,7 @@ pub(super) fn suite_of_file(
             return Err(error.into());
         }
     };
-    for item in suite.items() {
+    for item in suite.items.iter() {
         let Some(a) = operand(&item, "a") else { continue };
         let b = operand(&item, "b");
         missing.remove(&GivenQuestion { task: item.task, a, b });
@@ -62,14 +62,14 @@ struct Question {
 /// Returns the lines by place in the plan.
 pub(super) fn place(
     path: &Path,
-    suite: &dyn Suite,
+    suite: &Suite,
     plan: Plan,
     lines: Vec<(usize, CompletionLine)>,
 ) -> Result<BTreeMap<usize, CompletionLine>, EvalError> {
     let mut by_id: HashMap<String, usize> = HashMap::new();
     let mut questions: Vec<Question> = Vec::new();
     let mut by_operands: HashMap<(String, String, Option<String>), Vec<usize>> = HashMap::new();
-    for (place, item) in suite.items().take(plan.items(suite)).enumerate() {
+    for (place, item) in suite.items.iter().take(plan.items(suite)).enumerate() {
         let (a, b) = (operand(&item, "a"), operand(&item, "b"));
         if let Some(a) = &a {
             by_operands.entry((item.task.clone(), a.clone(), b.clone())).or_default().push(place);
@@ -102,7 +102,7 @@ pub(super) fn place(
             Some(sample) => drop(placed.insert(sample, line)),
             None if items.is_empty() => {
                 let name = line.item.as_deref().or(line.task.as_deref()).unwrap_or_default();
-                let message = format!("{} has no such item ({name}) under these options", suite.name());
+                let message = format!("{} has no such item ({name}) under these options", suite.scoring.name());
                 return Err(EvalError::line(path, number, message)
                     .hint("the options of the items (`earnest suites` lists them) must be those of the questions"));
             }

@@ -32,7 +32,7 @@ impl<'a, 'store> Rows<'a, 'store> {
         writer: &'a mut SampleWriter<'store>,
         scope: &'scope Scope<'scope, '_>,
         plan: Plan,
-        suite: &'scope dyn Suite,
+        suite: &'scope Suite,
         prompter: &'scope Prompter<'scope>,
         progress: &'scope RunProgress,
     ) -> Result<Self, RunError> {
@@ -110,7 +110,7 @@ impl Packs {
     fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         plan: Plan,
-        suite: &'scope dyn Suite,
+        suite: &'scope Suite,
         prompter: &'scope Prompter<'scope>,
         progress: &'scope RunProgress,
     ) -> Result<Self, RunError> {
@@ -157,7 +157,7 @@ impl Packs {
 }
 
 /// Returns the numbers of the stored packs that have all items of the plan; packs of interrupted sessions may lack some.
-fn complete_packs(plan: Plan, suite: &dyn Suite, progress: &RunProgress) -> BTreeSet<usize> {
+fn complete_packs(plan: Plan, suite: &Suite, progress: &RunProgress) -> BTreeSet<usize> {
     let all = plan.items(suite);
     let complete = |number: usize, items: usize| {
         let places = number * PACK_ITEMS..all.min((number + 1) * PACK_ITEMS);

@@ -55,7 +55,7 @@ impl PromptQueue {
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         plan: Plan,
-        suite: &'scope dyn Suite,
+        suite: &'scope Suite,
         prompter: &'scope Prompter<'scope>,
         progress: &'scope RunProgress,
     ) -> Result<Self, RunError> {

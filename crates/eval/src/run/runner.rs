@@ -26,7 +26,7 @@ const LOOK_AHEAD: usize = 2;
 pub struct Runner<'a> {
     /// Name of the run.
     pub run: &'a str,
-    pub suite: &'a dyn Suite,
+    pub suite: &'a Suite,
     pub plan: Plan,
     pub prompter: &'a Prompter<'a>,
     pub generation: &'a Generation,
@@ -101,7 +101,7 @@ impl Runner<'_> {
 
     /// Returns the budgets of the answers that come together first.
     fn budgets(&self, card: &Card) -> Budgets {
-        let first = self.suite.items().take(card.in_flight.clamp(1, 1024));
+        let first = self.suite.items.iter().take(card.in_flight.clamp(1, 1024));
         let generated = first.filter(|item| item.continuations.is_empty());
         let budgets: Vec<usize> =
             generated.map(|item| self.generation.room(item.budget, 0, usize::MAX).max_tokens).collect();
@@ -228,7 +228,7 @@ impl Runner<'_> {
             id: RequestId(0),
             input,
             sampling: self.generation.sampling.clone(),
-            sampling_key: self.generation.sampling_key(&self.suite.draws(&planned.item), planned.sample),
+            sampling_key: self.generation.sampling_key(&self.suite.scoring.draws(&planned.item), planned.sample),
             stop_strings: planned.item.stop_strings.clone(),
             keep_stop: planned.item.keep_stop,
             stop_ids: self.generation.stop_ids.clone(),
@@ -299,7 +299,7 @@ impl Runner<'_> {
         Sample {
             format: SAMPLE_FORMAT,
             run: self.run.to_owned(),
-            suite: self.suite.name().to_owned(),
+            suite: self.suite.scoring.name().to_owned(),
             item: item.id.clone(),
             sample,
             task: item.task.clone(),

@@ -37,7 +37,7 @@ impl Scorers {
     ///
     /// # Errors
     /// [`RunError::Engine`] if no thread could be started.
-    pub fn start<'scope>(scope: &'scope Scope<'scope, '_>, suite: &'scope dyn Suite) -> Result<Self, RunError> {
+    pub fn start<'scope>(scope: &'scope Scope<'scope, '_>, suite: &'scope Suite) -> Result<Self, RunError> {
         let (work, todo) = channel::<Unscored>();
         let todo = Arc::new(Mutex::new(todo));
         let (done, scored) = channel();
@@ -96,7 +96,7 @@ pub fn spawn_named<'scope>(
     started.map(drop).map_err(|error| EngineError::Fatal(format!("cannot start a thread: {error}")).into())
 }
 
-fn with_score(suite: &dyn Suite, unscored: Unscored) -> ScoredSample {
+fn with_score(suite: &Suite, unscored: Unscored) -> ScoredSample {
     let Unscored { place, item, opened_thinking, mut sample } = unscored;
     let truncated = sample.truncated();
     sample.score = sample

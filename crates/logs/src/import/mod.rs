@@ -250,7 +250,7 @@ pub fn no_answers(card: &LogCard) -> LogError {
 /// Stores the document of a finished run with the run.
 fn keep_document(store: &Store, run: &RunRecord, sums: Option<LogSums>) -> Result<(), LogError> {
     let Some(sums) = sums.filter(|_| run.manifest.status == Status::Finished) else {
-        return Ok(folder::keep_document(store, run, folder::suite_of(store, run)?.as_ref())?);
+        return Ok(folder::keep_document(store, run, &folder::suite_of(store, run)?)?);
     };
     let suite = LogSuite::of(&run.manifest.settings.suite_options)?;
     let folder = store.path().display().to_string();

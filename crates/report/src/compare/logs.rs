@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::{check_clusters, check_common, check_numbers, warn_of_originals, warn_of_settings};
-use crate::comparison::compare;
+use crate::paired::compare;
 use crate::{Comparison, differing_settings};
 use earnest_eval::EvalError;
 use earnest_logs::import::{

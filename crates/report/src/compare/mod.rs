@@ -7,7 +7,7 @@ use earnest_results::{FileRecord, Origin, Reporter, RunEvent, folder};
 use earnest_tasks::{agreeing, counted};
 
 use crate::Comparison;
-use crate::comparison::{compare, read_alike};
+use crate::paired::{compare, read_alike};
 use earnest_eval::EvalError;
 use earnest_logs::import::no_field;
 use earnest_results::scores::{CompareSettings, Scores, scores};
@@ -84,7 +84,7 @@ pub(crate) fn common_scorer(store: &Store, runs: &[&RunRecord]) -> Result<Option
     let known = runs.iter().map(|run| store.rules(run)).collect::<Result<Vec<_>, _>>()?;
     let own: Vec<&[String]> = own.iter().map(Vec::as_slice).collect();
     let all_have = |scorer: &str| known.iter().all(|known| known.iter().any(|one| one == scorer));
-    Ok(crate::comparison::common_scorer(&own, all_have).map(str::to_owned))
+    Ok(crate::paired::common_scorer(&own, all_have).map(str::to_owned))
 }
 
 /// Warns of comparisons in which items name originals, none of which the other run has.

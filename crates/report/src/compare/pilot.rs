@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{check_pair, read_questions};
-use crate::comparison::read_alike;
+use crate::paired::read_alike;
 use crate::pilot_items;
 use earnest_eval::EvalError;
 use earnest_results::scores::{CompareSettings, scores};

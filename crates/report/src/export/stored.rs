@@ -104,7 +104,7 @@ fn items_by_task(run: &StoredRun) -> Result<BTreeMap<String, usize>, EvalError> 
                 **only = planned.max(**only);
             }
         }
-        Ok(suite) => suite.items().for_each(|item| count(&item.task)),
+        Ok(suite) => suite.items.iter().for_each(|item| count(&item.task)),
         Err(_) => run.each_item(|item| count(&item.task))?,
     }
     Ok(items)

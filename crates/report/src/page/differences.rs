@@ -3,7 +3,7 @@ use earnest_results::{Decision, Origin, card_of};
 use rayon::prelude::*;
 
 use super::ReportRun;
-use crate::comparison::{compare, read_alike};
+use crate::paired::{compare, read_alike};
 use crate::{Comparison, Difference};
 use earnest_results::scores::Scores;
 

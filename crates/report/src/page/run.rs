@@ -64,11 +64,11 @@ impl ReportRun {
     }
 
     /// Creates a run from rows and their suite.
-    pub fn new(folder: &str, manifest: Manifest, suite: &dyn Suite, samples: Vec<Sample>) -> Self {
+    pub fn new(folder: &str, manifest: Manifest, suite: &Suite, samples: Vec<Sample>) -> Self {
         let plan = manifest.plan();
         let label = manifest.model.name.clone();
         let mut questions = QuestionTexts::default();
-        suite.items().take(plan.limit.unwrap_or(usize::MAX)).for_each(|item| questions.add(item));
+        suite.items.iter().take(plan.limit.unwrap_or(usize::MAX)).for_each(|item| questions.add(item));
         let document = Document::new(folder, manifest, suite, plan, &samples);
         ReportRun { label, document, samples, questions }
     }

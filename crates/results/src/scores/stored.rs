@@ -39,7 +39,7 @@ pub fn scores(
     }
     if let Some(wanted) = &settings.primary {
         let rules = match is_log {
-            true => suites::stored(&run.manifest.settings)?.profiles().into_iter().map(str::to_owned).collect(),
+            true => suites::stored(&run.manifest.settings)?.scoring.profiles().into_iter().map(str::to_owned).collect(),
             false => store.rules(run)?,
         };
         let names: Vec<&str> = rules.iter().map(String::as_str).collect();

@@ -137,7 +137,7 @@ impl Store {
     pub fn keep_questions(
         &self,
         run: &RunRecord,
-        suite: &dyn Suite,
+        suite: &Suite,
         places: impl Iterator<Item = usize>,
     ) -> Result<(), RunError> {
         let plan = run.manifest.plan();

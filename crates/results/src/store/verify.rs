@@ -71,11 +71,11 @@ impl Store {
     ///
     /// Scores and stored questions are compared with the suite's only if its version is the run's. Without a suite, rows are
     /// compared with the stored questions. Only a repeat of the run can verify completions.
-    pub fn examine(&self, run: &RunRecord, suite: Option<&dyn Suite>) -> Result<Vec<String>, RunError> {
+    pub fn examine(&self, run: &RunRecord, suite: Option<&Suite>) -> Result<Vec<String>, RunError> {
         self.check(run, suite).map_err(|source| self.error("read", source))
     }
 
-    fn check(&self, run: &RunRecord, suite: Option<&dyn Suite>) -> rusqlite::Result<Vec<String>> {
+    fn check(&self, run: &RunRecord, suite: Option<&Suite>) -> rusqlite::Result<Vec<String>> {
         let manifest = &run.manifest;
         let mut questions = self.questions(run);
         let mut faults = Vec::new();
@@ -90,7 +90,7 @@ impl Store {
         if listed.is_empty() && run.seal == RunSeal::Edited {
             faults.push("the manifest or the summary was edited in the file after it was written".to_owned());
         }
-        let same_rules = suite.filter(|suite| suite.version() == manifest.settings.suite_version);
+        let same_rules = suite.filter(|suite| suite.scoring.version() == manifest.settings.suite_version);
         let mut kinds: BTreeMap<Kind, Group> = BTreeMap::new();
         let mut note = |kind, sample: String| kinds.entry(kind).or_default().add(sample);
         let narrow =
@@ -175,9 +175,9 @@ impl Store {
     }
 
     /// Returns the names of the columns of `runs` that differ from the manifest.
-    fn inconsistent_columns(&self, run: &RunRecord, suite: Option<&dyn Suite>) -> rusqlite::Result<Vec<&'static str>> {
+    fn inconsistent_columns(&self, run: &RunRecord, suite: Option<&Suite>) -> rusqlite::Result<Vec<&'static str>> {
         // Unknown for runs of early versions; another version of the suite may have another number of items.
-        let same_rules = suite.filter(|suite| suite.version() == run.manifest.settings.suite_version);
+        let same_rules = suite.filter(|suite| suite.scoring.version() == run.manifest.settings.suite_version);
         let planned = same_rules.map(|suite| run.manifest.plan().len(suite));
         let planned = planned.is_some_and(|planned| run.planned.is_some_and(|listed| listed != planned));
         const COLUMNS: [&str; 7] = ["name", "settings_sha256", "suite", "model", "status", "started", "ended"];

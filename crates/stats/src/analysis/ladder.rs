@@ -9,8 +9,8 @@ use crate::mixed::{
 const ALL_OR_NOTHING: f64 = 3.5;
 const FEW_ANSWERS: usize = 4;
 
-/// Outcomes of the rarer kind that each variance and correlation of the random effects needs: the rule of ten events a variable (Peduzzi et al.
-/// 1996). Below it searches end, after minutes, at infinite variances.
+/// Outcomes of the rarer kind that each variance and correlation of the random effects needs, and each level of a fixed factor: the rule of ten
+/// events a variable (Peduzzi et al. 1996). Below it searches end, after minutes, at infinite variances.
 const EVENTS: usize = 10;
 
 /// Steps down from the maximal model.
@@ -74,24 +74,63 @@ pub fn fit_stepping_down(formula: &Formula, frame: &Frame, family: Family) -> Re
     }
 }
 
+/// Outcomes of the rarer kind.
+#[derive(Clone, Copy)]
+struct Rarer {
+    events: usize,
+    kind: &'static str,
+}
+
+impl Rarer {
+    fn of(right: usize, all: usize) -> Self {
+        let wrong = all - right;
+        if right <= wrong { Rarer { events: right, kind: "right" } } else { Rarer { events: wrong, kind: "wrong" } }
+    }
+}
+
+/// The level of a fixed factor whose answers of one kind are the fewest, if they are fewer than ten: column, level, answers.
+fn rarest_level(
+    formula: &Formula,
+    frame: &Frame,
+    outcomes: &[f64],
+) -> Result<Option<(String, String, Rarer)>, MixedError> {
+    let mut found: Option<(String, String, Rarer)> = None;
+    for name in &formula.fixed.variables {
+        let Column::Labels(labels) = frame.column(name)? else { continue };
+        let mut counts = vec![(0, 0); labels.levels.len()];
+        for (code, outcome) in labels.codes.iter().zip(outcomes) {
+            let (right, all) = &mut counts[*code as usize];
+            *right += usize::from(*outcome == 1.0);
+            *all += 1;
+        }
+        for ((right, all), level) in counts.into_iter().zip(&labels.levels) {
+            let one = Rarer::of(right, all);
+            if one.events < found.as_ref().map_or(EVENTS, |(.., fewest)| fewest.events) {
+                found = Some((name.clone(), level.clone(), one));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// The formula with random intercepts of the narrowest groups only, where outcomes of one kind are too few for more.
 fn without_detail(formula: &Formula, frame: &Frame, family: Family) -> Result<Option<Step>, MixedError> {
     let (Family::Binomial, Column::Number(outcomes)) = (family, frame.column(&formula.response)?) else {
         return Ok(None);
     };
-    let right = outcomes.iter().filter(|outcome| **outcome == 1.0).count();
-    let wrong = outcomes.len() - right;
-    let (events, kind) = if right <= wrong { (right, "right") } else { (wrong, "wrong") };
     let parameters = MixedData::new(formula, frame, family)?.covariances();
     let is_intercept = |term: &&RandomTerm| term.effects.intercept && term.group.len() == 1;
-    let Some(narrowest) = formula.random.iter().rfind(is_intercept).filter(|_| events < EVENTS * parameters) else {
+    let Some(narrowest) = formula.random.iter().rfind(is_intercept) else { return Ok(None) };
+    let all = Rarer::of(outcomes.iter().filter(|outcome| **outcome == 1.0).count(), outcomes.len());
+    let why = if all.events < EVENTS * parameters {
+        let Rarer { events, kind } = all;
+        format!("{events} {kind} answers are fewer than ten for each of {parameters} variances and correlations")
+    } else if let Some((name, level, Rarer { events, kind })) = rarest_level(formula, frame, outcomes)? {
+        format!("{events} {kind} answers where {name} is {level} are fewer than ten")
+    } else {
         return Ok(None);
     };
-    let why = format!(
-        "{events} {kind} answers are fewer than ten for each of {parameters} variances and correlations, so only the groups of {} are \
-         let vary",
-        narrowest.group_name()
-    );
+    let why = format!("{why}, so only the groups of {} are let vary", narrowest.group_name());
     let step = intercepts_only(formula, &narrowest.group, why);
     Ok((step.formula != *formula).then_some(step))
 }

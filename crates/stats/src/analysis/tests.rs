@@ -59,6 +59,21 @@ fn a_singular_model_steps_down_and_says_so() {
     assert!(text.contains("30 levels of template") && text.contains("95 % Wald"), "{text}");
 }
 
+/// A run with five right answers beside one with many: its effect has too few for slopes, whatever all answers together have.
+#[test]
+fn a_run_with_few_right_answers_steps_down_too() {
+    let frame = paired([3, 900, 97, 2], 40);
+    let chosen = default_model(&frame, "correct", &Terms::intercept().with("run"), &["cluster", "item"]).unwrap();
+    assert_eq!(chosen.formula.to_string(), "correct ~ run + (1 | item)", "{:?}", chosen.choice);
+    assert_eq!(
+        chosen.left_out,
+        ["5 right answers where run is b are fewer than ten, so only the groups of item are let vary"]
+    );
+    assert_eq!(chosen.fit.method, Method::Quadrature);
+    let ratio = chosen.fit.coefficient("runb").and_then(|one| one.estimate).map(f64::exp);
+    assert!(ratio.is_none_or(|ratio| (ratio * 97.0 / 2.0 - 1.0).abs() < 1e-2), "{ratio:?}");
+}
+
 /// Answers of the kind that the review found accuracies of 10.5 % for, where 0.6 % are right.
 #[test]
 fn the_default_model_of_rare_answers_is_near_the_observed_shares_or_refused() {

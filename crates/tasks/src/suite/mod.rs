@@ -16,6 +16,7 @@ mod final_answer;
 mod grid;
 mod item;
 mod item_order;
+mod items;
 mod by_name;
 mod lengths;
 mod likelihood;
@@ -23,10 +24,13 @@ mod plain;
 mod python_random;
 mod readings;
 mod score;
+mod scoring;
 mod size;
 mod thinking_text;
 
-use std::borrow::Cow;
+use std::sync::Arc;
+
+use earnest_answer::without_markers;
 
 pub use adaptive::{Chooser, RoundAnswer};
 pub use by_name::ByName;
@@ -35,94 +39,46 @@ pub use final_answer::{EXAMPLE_ECHOED, FINAL, ONLY_IN_THINKING, RIVALS, read_fin
 pub use grid::{Grid, GridCell, GridGroup, GridRow, Unit};
 pub use item::{Budget, Item, Segments, Shot};
 pub use item_order::ItemOrder;
+pub use items::{ItemList, Items};
 pub use lengths::{LengthList, LengthListError, check_lengths};
 pub use likelihood::{ContinuationScore, Likelihoods};
 pub use plain::{score_final, summarise_accuracy};
 pub use readings::{ReadingCounts, Readings, RuleReading};
 pub use registry::{rename_rules, stored_rule};
 pub use score::{Answered, Evidence, Interval, Missing, Score, Scored, Series, Summary, SummaryRow};
+pub use scoring::Scoring;
 pub use size::{MAX_SAMPLES, TooManySamples, check_size, most_rows, most_rows_in_words};
 pub use thinking_text::ThinkingText;
 
-/// A source of questions with exact answers, and the rules to score completions.
-pub trait Suite: Send + Sync {
-    /// The name on the command line, e.g. `arithmetic-bench`.
-    fn name(&self) -> &str;
+/// A suite: what is asked, and what counts as right. Cheap to clone; a run with questions of its own has other items and the same scoring.
+#[derive(Clone)]
+pub struct Suite {
+    pub items: Arc<dyn Items>,
+    /// Rules of the suite. [`Suite::score`] scores completions by them.
+    pub scoring: Arc<dyn Scoring>,
+    /// Part of thinking in scores.
+    pub thinking: ThinkingText,
+}
 
-    /// Version of the suite's items and scoring; a change that moves a score changes it.
-    fn version(&self) -> &str;
-
-    /// The options that determine the items, as they go into the manifest.
-    fn options(&self) -> serde_json::Value;
-
-    /// The items, lazily and always the same for the same options. `--limit N` is `take(N)`, so any beginning of the sequence is a small
-    /// picture of the whole: items come round-robin over tasks, and of each task in an order that spreads over its lengths.
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_>;
-
-    /// Reason for the items having ended before their number: a file that could not be read to its end. None before that.
-    fn unread(&self) -> Option<String> {
-        None
+impl Suite {
+    /// The suite whose questions and rules are one value's. Thinking is stripped.
+    pub fn new(both: impl Items + Scoring + 'static) -> Self {
+        Suite::of(Arc::new(both))
     }
 
-    /// Number of items.
-    fn len(&self) -> usize;
-
-    /// True if there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// As [`Suite::new`], of a value that its owner keeps a hold of.
+    pub fn of<S: Items + Scoring + 'static>(both: Arc<S>) -> Self {
+        Suite { items: both.clone(), scoring: both, thinking: ThinkingText::Stripped }
     }
 
-    /// The expected answer alone, where an item's gold text has more than that.
-    fn answer<'a>(&self, item: &'a Item) -> &'a str {
-        &item.gold
-    }
-
-    /// The answer to an item as a worked example has it, for training on it; none where the suite has no such form.
-    fn worked_answer(&self, item: &Item) -> Option<String> {
-        let _ = item;
-        None
-    }
-
-    /// Scores a completion. Pure: the same arguments give the same score, so stored completions can be scored again.
-    fn score(&self, item: &Item, answered: &Answered<'_>) -> Score;
-
-    /// Runner of model-written programs, if scoring runs any. It must be started before the first score.
-    fn programs(&self) -> Option<&dyn registry::Programs> {
-        None
-    }
-
-    /// The rules of which one can be primary, for `--rule`.
-    fn profiles(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
-    /// The rules that decide correctness: one, or one a kind of prompt; none where a suite has no rules by name.
-    fn primary(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
-    /// Chooser of the items, where later ones depend on the scores of earlier ones; [`Suite::items`] are then those of its first round.
-    fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
-        None
-    }
-
-    /// Marker with which an item's prompt opened the thinking, where it is known and another one than that of the run's first prompt.
-    fn opened_thinking(&self, item: &Item) -> Option<&str> {
-        let _ = item;
-        None
-    }
-
-    /// Id of the random numbers of an item's completion: the item's own, but where several items are the same question under other token budgets.
-    fn draws<'a>(&self, item: &'a Item) -> Cow<'a, str> {
-        Cow::Borrowed(&item.id)
-    }
-
-    /// Turns scored samples into tables and series with intervals.
-    fn summarise(&self, samples: &[Scored<'_>]) -> Summary;
-
-    /// The summary as grids, the most important one first; none where a row a task says it all.
-    fn grids(&self, summary: &Summary) -> Vec<Grid> {
-        let _ = summary;
-        Vec::new()
+    /// Scores a completion by the suite's rules, after what [`Suite::thinking`] does to it.
+    pub fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
+        match self.thinking {
+            ThinkingText::Stripped => self.scoring.score(item, answered),
+            ThinkingText::Kept => {
+                let completion = without_markers(answered.completion);
+                self.scoring.score(item, &Answered { completion: &completion, ..*answered })
+            }
+        }
     }
 }

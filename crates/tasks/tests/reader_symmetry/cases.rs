@@ -3,7 +3,7 @@ use earnest_answer::reader::{Form, same_number};
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Lengths as BenchLengths, Options};
 use earnest_tasks::suite::gsm_symbolic::{Prompt, TrailingSpace, draw, own_templates};
 use earnest_tasks::suite::nupa::{Adapter, Lengths, NupaOptions, NupaSuite, Operation, TaskId};
-use earnest_tasks::suite::{Item, Suite};
+use earnest_tasks::suite::{Item, Items, Suite};
 
 use super::wrong::wrong;
 
@@ -269,7 +269,7 @@ fn nupa() -> Vec<Case> {
         };
         of_item("nupa", &item, form, nupa_words(task))
     };
-    nupa_suites().iter().flat_map(|suite| suite.items().map(of).collect::<Vec<_>>()).collect()
+    nupa_suites().iter().flat_map(|suite| suite.iter().map(of).collect::<Vec<_>>()).collect()
 }
 
 fn bench_suite() -> ArithmeticBench {
@@ -280,16 +280,16 @@ fn bench_suite() -> ArithmeticBench {
 
 fn arithmetic_bench() -> Vec<Case> {
     let of = |item: Item| of_item("arithmetic-bench", &item, Form::Integer, bench_words(&item.task));
-    bench_suite().items().map(of).collect()
+    bench_suite().iter().map(of).collect()
 }
 
 /// A suite with its items and a wrong number for each of them.
-type Scored = (Box<dyn Suite>, Vec<(Item, String)>);
+type Scored = (Suite, Vec<(Item, String)>);
 
 /// The suites whose scores are looked at.
 pub fn scored() -> Vec<Scored> {
-    let mut suites: Vec<Box<dyn Suite>> = vec![Box::new(bench_suite())];
-    suites.extend(nupa_suites().into_iter().map(|suite| Box::new(suite) as Box<dyn Suite>));
+    let mut suites: Vec<Suite> = vec![Suite::new(bench_suite())];
+    suites.extend(nupa_suites().into_iter().map(Suite::new));
     let with_wrong = |item: Item| {
         let wrong = other(&item.gold, item.task == "d2b", &[&item.gold], 1);
         (item, wrong)
@@ -297,7 +297,7 @@ pub fn scored() -> Vec<Scored> {
     suites
         .into_iter()
         .map(|suite| {
-            let items = suite.items().map(with_wrong).collect();
+            let items = suite.items.iter().map(with_wrong).collect();
             (suite, items)
         })
         .collect()

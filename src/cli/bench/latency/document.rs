@@ -7,7 +7,7 @@ use earnest_engine::{Card, FinishReason};
 use earnest_papers::nupa::published_inference_times;
 use earnest_results::Host;
 use earnest_stats::{Z95, wilson};
-use earnest_tasks::suite::{Answered, Suite};
+use earnest_tasks::suite::{Answered, Scoring};
 
 /// A measurement and its conditions.
 #[derive(Debug, Serialize)]

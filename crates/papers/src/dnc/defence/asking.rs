@@ -127,7 +127,7 @@ fn questions(
         .map_err(EvalError::from)?;
     let most = experiment.questions.unwrap_or(usize::MAX);
     let mut questions = Vec::new();
-    for (place, item) in suite.items().enumerate() {
+    for (place, item) in suite.items.iter().enumerate() {
         if item.task == "original" {
             if questions.len() == most {
                 return Ok((questions, Some(place)));

@@ -48,7 +48,7 @@ pub(super) fn training_rows(experiment: &DefenceExperiment, kind: Option<Kind>) 
         .map_err(EvalError::from)?;
     let mut chosen: BTreeMap<String, Item> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
-    for item in suite.items() {
+    for item in suite.items.iter() {
         if item.task == "original" {
             order.push(item.cluster.clone());
             chosen.insert(item.cluster.clone(), item);
@@ -58,7 +58,7 @@ pub(super) fn training_rows(experiment: &DefenceExperiment, kind: Option<Kind>) 
     }
     let mut rows = TrainingRows { text: String::new(), count: 0, perturbed: 0, system: None };
     for item in order.iter().filter_map(|question| chosen.get(question)) {
-        let Some(completion) = suite.worked_answer(item) else { continue };
+        let Some(completion) = suite.scoring.worked_answer(item) else { continue };
         let prompt = item.segments.raw.as_ref().unwrap_or(&item.segments.question);
         let row = json!({"id": item.id, "prompt": prompt, "completion": completion});
         rows.text.push_str(&format!("{row}\n"));

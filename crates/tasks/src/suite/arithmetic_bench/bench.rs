@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::draw::Cell;
 use super::{Ends, Options, OptionsError, Profile, Question, Task, score, summary};
 use crate::suite::item_order::spread;
-use crate::suite::{Answered, Budget, Item, ItemOrder, Score, Scored, Segments, Suite, Summary};
+use crate::suite::{Answered, Budget, Item, ItemOrder, Items, Score, Scored, Scoring, Segments, Summary};
 
 /// Version of items and scoring: the first number changes with the items, their order or the end of completions, the second with the
 /// scoring.
@@ -149,7 +149,17 @@ fn by_reversed_bits(lengths: &[usize]) -> Vec<usize> {
     (0..1usize << bits).filter_map(|i| lengths.get(reversed(i)).copied()).collect()
 }
 
-impl Suite for ArithmeticBench {
+impl Items for ArithmeticBench {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new(self.of_cells(self.cells()))
+    }
+
+    fn len(&self) -> usize {
+        self.options.tasks.len() * self.options.lengths.as_slice().len() * self.options.per_length
+    }
+}
+
+impl Scoring for ArithmeticBench {
     fn name(&self) -> &'static str {
         "arithmetic-bench"
     }
@@ -164,14 +174,6 @@ impl Suite for ArithmeticBench {
 
     fn options(&self) -> Value {
         serde_json::to_value(&self.options).expect("options are plain data with text keys")
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new(self.of_cells(self.cells()))
-    }
-
-    fn len(&self) -> usize {
-        self.options.tasks.len() * self.options.lengths.as_slice().len() * self.options.per_length
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
@@ -207,10 +209,10 @@ mod tests {
     #[test]
     fn the_full_set_is_what_it_says() {
         let bench = bench(|_| ());
-        let items: Vec<Item> = bench.items().collect();
+        let items: Vec<Item> = bench.iter().collect();
         assert_eq!((items.len(), bench.len()), (16_000, 16_000));
         assert_eq!(items.iter().map(|item| &item.id).collect::<HashSet<_>>().len(), 16_000);
-        assert!(bench.items().skip(4321).step_by(997).eq(items.iter().skip(4321).step_by(997).cloned()));
+        assert!(bench.iter().skip(4321).step_by(997).eq(items.iter().skip(4321).step_by(997).cloned()));
         // Only lengths with fewer combinations than items repeat a question.
         let mut seen = HashSet::new();
         let repeated: Vec<&Item> =
@@ -229,7 +231,7 @@ mod tests {
             o.lengths = "2,5".parse().unwrap();
             o.per_length = 2;
         });
-        let ids: Vec<String> = bench.items().map(|item| item.id).collect();
+        let ids: Vec<String> = bench.iter().map(|item| item.id).collect();
         let expected = ["mul/005/000", "rev/002/000", "mul/002/000", "rev/005/000"];
         assert_eq!(ids[..4], expected.map(|id| format!("arithmetic-bench/1/{id}")));
         assert_eq!(ids[4], "arithmetic-bench/1/mul/005/001");
@@ -243,10 +245,10 @@ mod tests {
         stored.as_object_mut().unwrap().remove("order");
         let then = ArithmeticBench::new(serde_json::from_value(stored.clone()).unwrap()).unwrap();
         assert_eq!((then.version(), then.options(), today.version()), ("1.4", stored, "2.4"));
-        let lengths: Vec<Value> = then.items().step_by(16).map(|item| item.covariates["length"].clone()).collect();
+        let lengths: Vec<Value> = then.iter().step_by(16).map(|item| item.covariates["length"].clone()).collect();
         assert_eq!(lengths[..6], [1, 65, 33, 97, 17, 81].map(Value::from));
         let by_id = |bench: &ArithmeticBench| {
-            bench.items().map(|item| (item.id.clone(), item)).collect::<std::collections::HashMap<_, _>>()
+            bench.iter().map(|item| (item.id.clone(), item)).collect::<std::collections::HashMap<_, _>>()
         };
         assert_eq!(by_id(&then), by_id(&today));
     }
@@ -273,11 +275,11 @@ mod tests {
             o.tasks = vec![Task::Sub, Task::Add];
             o.lengths = Lengths::new([1, 7, 100]).unwrap();
         });
-        let items: HashSet<String> = full.items().map(|item| format!("{item:?}")).collect();
-        for item in narrow.items().take(3 * 6) {
+        let items: HashSet<String> = full.iter().map(|item| format!("{item:?}")).collect();
+        for item in narrow.iter().take(3 * 6) {
             assert!(items.contains(&format!("{item:?}")), "{}", item.id);
         }
-        for item in full.items().step_by(211) {
+        for item in full.iter().step_by(211) {
             let task = item.task.parse().unwrap();
             let number = |name: &str| item.covariates[name].as_u64().unwrap() as usize;
             assert_eq!(full.item(task, number("length"), number("index")), item);
@@ -296,7 +298,7 @@ mod tests {
     #[test]
     fn about_half_of_the_differences_are_negative() {
         let bench = bench(|o| o.tasks = vec![Task::Sub]);
-        let negative = bench.items().filter(|item| item.gold.starts_with('-')).count();
+        let negative = bench.iter().filter(|item| item.gold.starts_with('-')).count();
         assert!((430..=570).contains(&negative), "{negative}");
     }
 
@@ -308,7 +310,7 @@ mod tests {
         assert_eq!([answer(Task::Space, 64), answer(Task::Space, 65)], [2_048, 4_096]);
         assert_eq!(answer(Task::Add, 100), 2_048);
         let bench = bench(|o| o.per_length = 2);
-        for item in bench.items() {
+        for item in bench.iter() {
             let length = item.covariates["length"].as_u64().unwrap() as usize;
             assert!(item.gold.len() <= item.task.parse::<Task>().unwrap().longest_answer(length), "{}", item.id);
             assert!(item.budget.answer >= 12 * item.gold.len() && item.budget.thinking == 16_384);
@@ -321,7 +323,7 @@ mod tests {
         let raw = bench(|o| (o.per_length, o.ends) = (1, Ends::AnswerLine));
         assert_eq!((chat.version(), raw.version(), &raw.options()["ends"]), ("2.4", "3.4", &json!("answer_line")));
         assert_eq!(serde_json::from_value::<Options>(raw.options()).unwrap(), raw.options);
-        for (one, other) in chat.items().zip(raw.items()) {
+        for (one, other) in chat.iter().zip(raw.iter()) {
             assert!(one.stop_strings.is_empty() && !one.keep_stop && other.keep_stop, "{}", other.id);
             assert!(other.budget.answer < one.budget.answer, "{}", other.id);
             let (length, gold) = (other.segments.question.len(), other.gold.len());

@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::{ArithmeticBench, CHAT_VERSION, Ends, Lengths, Options, Profile, QUESTIONS_VERSION, Task, VERSION};
 use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, Mode, OptionError, OptionSpec, OptionValues};
-use crate::suite::{LengthList, Suite, check_lengths};
+use crate::suite::{Items, LengthList, Suite, check_lengths};
 
 const OPTIONS: [OptionSpec; 7] = [
     OptionSpec::list(
@@ -81,8 +81,8 @@ impl BuiltIn for Registration {
         read(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
     }
 
-    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
-        Ok(Box::new(ArithmeticBench::new(read(options)?).map_err(OptionError::unreadable)?))
+    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Suite, OptionError> {
+        Ok(Suite::new(ArithmeticBench::new(read(options)?).map_err(OptionError::unreadable)?))
     }
 }
 
@@ -99,7 +99,7 @@ struct Chosen {
 }
 
 impl Choice for Chosen {
-    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+    fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         let profile = channel.profile(self.profile, Profile::Final, Profile::Boundary);
         let ends = match (channel.mode, self.goes_on) {
             (Mode::Chat, true) => {
@@ -112,7 +112,7 @@ impl Choice for Chosen {
             (Mode::Raw, false) => Ends::AnswerLine,
         };
         let options = Options { ends, profile, ..self.options.clone() };
-        Ok(Box::new(ArithmeticBench::new(options).map_err(OptionError::usage)?))
+        Ok(Suite::new(ArithmeticBench::new(options).map_err(OptionError::usage)?))
     }
 }
 

@@ -172,7 +172,7 @@ fn failure(expected: &Expected<'_>, answered: &Answered<'_>, text: &Normalised, 
 mod tests {
     use super::super::{ArithmeticBench, Options, Question, Task};
     use super::*;
-    use crate::suite::Suite;
+    use crate::suite::Scoring;
 
     fn item(task: Task, a: &str, b: Option<&str>) -> Item {
         let question = Question::new(task, a, b).unwrap();

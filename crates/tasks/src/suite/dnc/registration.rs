@@ -128,10 +128,10 @@ impl BuiltIn for Registration {
         rules.into_iter().map(str::to_owned).collect()
     }
 
-    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
         let options = read(options)?;
         let data = Files::again(&options, host)?;
-        Ok(Box::new(Dnc::new(options, data).map_err(OptionError::unreadable)?))
+        Ok(Suite::new(Dnc::new(options, data).map_err(OptionError::unreadable)?))
     }
 }
 
@@ -147,7 +147,7 @@ struct Chosen {
 }
 
 impl Choice for Chosen {
-    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+    fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         let answers = self.options.targets.iter().any(|target| target.has_answer());
         let last = if answers { Profile::Final } else { Profile::Own };
         let profile = channel.profile(self.profile, last, Profile::Own);
@@ -156,7 +156,7 @@ impl Choice for Chosen {
             PromptMode::Raw => PromptShape::Raw,
         };
         let options = Options { shape, profile, ..self.options.clone() };
-        Ok(Box::new(Dnc::new(options, self.data.clone()).map_err(OptionError::usage)?))
+        Ok(Suite::new(Dnc::new(options, self.data.clone()).map_err(OptionError::usage)?))
     }
 }
 

@@ -18,7 +18,7 @@ use super::reference::{has_program, perturb_all};
 use super::score::{Gold, score};
 use super::summary;
 use super::target::{Numbers, PromptShape, Target, masked, shot_answer, system};
-use crate::suite::{Answered, Budget, Item, ItemOrder, Score, Scored, Segments, Shot, Suite, Summary};
+use crate::suite::{Answered, Budget, Item, ItemOrder, Items, Score, Scored, Scoring, Segments, Shot, Summary};
 
 /// Version of items and scoring: the first number changes with the items or their order, the second with the scoring.
 pub const VERSION: &str = "6.3";
@@ -458,7 +458,17 @@ fn target_of(item: &Item) -> Target {
     Target::ALL.into_iter().find(|target| Some(target.name()) == named).unwrap_or(Target::Answer)
 }
 
-impl Suite for Dnc {
+impl Items for Dnc {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new(self.entries.iter().map(|entry| self.item(entry)))
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+impl Scoring for Dnc {
     fn name(&self) -> &'static str {
         "dnc"
     }
@@ -472,14 +482,6 @@ impl Suite for Dnc {
 
     fn options(&self) -> Value {
         serde_json::to_value(&self.options).expect("options are plain data with text keys")
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new(self.entries.iter().map(|entry| self.item(entry)))
-    }
-
-    fn len(&self) -> usize {
-        self.entries.len()
     }
 
     fn answer<'a>(&self, item: &'a Item) -> &'a str {

@@ -140,7 +140,7 @@ impl BuiltIn for Symbolic {
         primary(options)
     }
 
-    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
         stored(options, host)
     }
 }
@@ -177,7 +177,7 @@ impl BuiltIn for Mini {
         primary(options)
     }
 
-    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
         stored(options, host)
     }
 }
@@ -243,7 +243,7 @@ struct Chosen {
 }
 
 impl Choice for Chosen {
-    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+    fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         let profile = channel.profile(self.profile, Profile::Final, Profile::Study);
         let options = Options { chat: channel.mode == Mode::Chat, profile, ..self.options.clone() };
         if options.asks_for_code() {
@@ -255,7 +255,7 @@ impl Choice for Chosen {
             Some(questions) => GsmSymbolic::from_rows(options, questions.rows.clone(), runner),
             None => GsmSymbolic::own(options, runner),
         };
-        Ok(Box::new(suite.map_err(OptionError::usage)?))
+        Ok(Suite::new(suite.map_err(OptionError::usage)?))
     }
 }
 
@@ -267,7 +267,7 @@ fn primary(options: &Value) -> Vec<String> {
     read(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
 }
 
-fn stored(options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+fn stored(options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
     let options = read(options)?;
     let runner = host.programs(options.python.as_ref().map(PathBuf::from).as_deref());
     let suite = match &options.source {
@@ -277,7 +277,7 @@ fn stored(options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionErro
         }
         Source::Own { .. } => GsmSymbolic::own(options, runner),
     };
-    Ok(Box::new(suite.map_err(OptionError::unreadable)?))
+    Ok(Suite::new(suite.map_err(OptionError::unreadable)?))
 }
 
 /// Numbers of templates: `3`, `0-9`, or a list of both.

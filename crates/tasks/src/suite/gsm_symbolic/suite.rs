@@ -13,7 +13,7 @@ use super::recognise::{Identity, sentences};
 use super::rows::{Row, Set, checked};
 use super::{scoring, summary};
 use crate::suite::registry::Programs;
-use crate::suite::{Answered, Budget, Item, Score, Scored, Segments, Suite, Summary};
+use crate::suite::{Answered, Budget, Item, Items, Score, Scored, Scoring, Segments, Summary};
 
 /// Version of items and scoring: the first number changes with the items, the second with the scoring.
 const VERSION: &str = "1.6";
@@ -186,29 +186,8 @@ fn gold(row: &Row) -> String {
     if written.parse() == Ok(truth) { written } else { truth.to_string() }
 }
 
-impl Suite for GsmSymbolic {
-    fn name(&self) -> &'static str {
-        match self.options.source {
-            Source::Files(_) => "gsm-symbolic",
-            Source::Own { .. } => "gsm-mini",
-        }
-    }
-
-    fn version(&self) -> &'static str {
-        VERSION
-    }
-
-    fn options(&self) -> Value {
-        let mut options = serde_json::to_value(&self.options).unwrap_or_default();
-        let hash = |prompt: &Prompt| (prompt.name().to_owned(), json!(prompt.sha256(self.options.trailing_space)));
-        let hashes: Map<String, Value> = self.options.prompts.iter().map(hash).collect();
-        if let Value::Object(fields) = &mut options {
-            fields.insert("prompt_sha256".into(), Value::Object(hashes));
-        }
-        options
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+impl Items for GsmSymbolic {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
         let rows: Vec<(Set, &Row)> = self.order().collect();
         let prompts = self.options.prompts.len();
         // Within a template and a round: all sets under the first prompt, then under the next.
@@ -233,6 +212,29 @@ impl Suite for GsmSymbolic {
 
     fn len(&self) -> usize {
         self.options.prompts.len() * self.rows.values().map(Vec::len).sum::<usize>()
+    }
+}
+
+impl Scoring for GsmSymbolic {
+    fn name(&self) -> &'static str {
+        match self.options.source {
+            Source::Files(_) => "gsm-symbolic",
+            Source::Own { .. } => "gsm-mini",
+        }
+    }
+
+    fn version(&self) -> &'static str {
+        VERSION
+    }
+
+    fn options(&self) -> Value {
+        let mut options = serde_json::to_value(&self.options).unwrap_or_default();
+        let hash = |prompt: &Prompt| (prompt.name().to_owned(), json!(prompt.sha256(self.options.trailing_space)));
+        let hashes: Map<String, Value> = self.options.prompts.iter().map(hash).collect();
+        if let Value::Object(fields) = &mut options {
+            fields.insert("prompt_sha256".into(), Value::Object(hashes));
+        }
+        options
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
@@ -298,7 +300,7 @@ mod tests {
     #[test]
     fn items_are_named_paired_and_balanced() {
         let suite = mini(|options| options.prompts = vec![Prompt::Gsm, Prompt::SimpleCode]).unwrap();
-        let items: Vec<Item> = suite.items().collect();
+        let items: Vec<Item> = suite.iter().collect();
         assert_eq!((items.len(), suite.len()), (2 * 16 * 4, 2 * 16 * 4));
         let ids: Vec<&str> = items.iter().map(|item| item.id.as_str()).collect();
         let first = ["gsm/base/0/-1", "gsm/main/0/0", "simple-code/base/0/-1", "simple-code/main/0/0", "gsm/base/1/-1"];
@@ -332,9 +334,9 @@ mod tests {
             (options.trailing_space, options.chat) = (TrailingSpace::Trim, true);
         })
         .unwrap();
-        let ids: Vec<String> = suite.items().map(|item| item.id).collect();
+        let ids: Vec<String> = suite.iter().map(|item| item.id).collect();
         assert_eq!(ids, ["gsm/main/3/0", "gsm/main/5/0", "gsm/main/3/1", "gsm/main/5/1"]);
-        let item = suite.items().next().unwrap();
+        let item = suite.iter().next().unwrap();
         assert!(item.segments.raw.is_none() && item.stop_strings.is_empty());
         assert!(item.segments.question.ends_with("Let's think step by step."));
         let stored = suite.options();
@@ -342,7 +344,7 @@ mod tests {
         // The study's rule is not named, so that runs of before keep their identity.
         assert_eq!((stored.get("profile"), suite.primary()), (None, vec!["study"]));
         let again = GsmSymbolic::own(serde_json::from_value(stored.clone()).unwrap(), Arc::new(LastLine)).unwrap();
-        assert_eq!((again.options(), again.items().collect::<Vec<_>>()), (stored, suite.items().collect()));
+        assert_eq!((again.options(), again.iter().collect::<Vec<_>>()), (stored, suite.iter().collect()));
     }
 
     #[test]
@@ -363,7 +365,7 @@ mod tests {
     #[test]
     fn completions_are_scored_by_the_studys_rules_and_ours() {
         let suite = mini(|options| options.prompts = vec![Prompt::Gsm, Prompt::SimpleCode]).unwrap();
-        let item = |prompt: &str| suite.items().find(|item| item.id == format!("{prompt}/base/0/-1")).unwrap();
+        let item = |prompt: &str| suite.iter().find(|item| item.id == format!("{prompt}/base/0/-1")).unwrap();
         let (text, code) = (item("gsm"), item("simple-code"));
         assert_eq!((text.gold.as_str(), code.gold.as_str()), ("27", "27"));
         let scored = |item: &Item, completion: &str| suite.score(item, &Answered { completion, truncated: false });

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{STORED_KEY, Tally};
 use crate::suite::registry::{BuiltIn, Card, Choice, Host, OptionError, OptionValues};
 use crate::suite::task::read_again;
-use crate::suite::{Answered, FINAL, Item, Score, Scored, Suite, Summary};
+use crate::suite::{Answered, FINAL, Item, Items, Score, Scored, Scoring, Suite, Summary};
 
 /// Registration of stored logs. They are found by [`STORED_KEY`]; there is nothing to run, so it is in no list.
 pub struct Registration;
@@ -31,8 +31,8 @@ impl BuiltIn for Registration {
         LogSuite::of(options).ok().and_then(|suite| suite.stored.profile).into_iter().collect()
     }
 
-    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
-        Ok(Box::new(LogSuite::of(options)?))
+    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Suite, OptionError> {
+        Ok(Suite::new(LogSuite::of(options)?))
     }
 }
 
@@ -93,7 +93,17 @@ impl LogSuite {
     }
 }
 
-impl Suite for LogSuite {
+impl Items for LogSuite {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new(std::iter::empty())
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+}
+
+impl Scoring for LogSuite {
     fn name(&self) -> &str {
         &self.stored.card.task
     }
@@ -104,14 +114,6 @@ impl Suite for LogSuite {
 
     fn options(&self) -> Value {
         self.options.clone()
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new(std::iter::empty())
-    }
-
-    fn len(&self) -> usize {
-        0
     }
 
     /// The reading of [`FINAL`] alone; the tool's scores are stored and stand beside it ([`super::beside`]).
@@ -153,9 +155,15 @@ mod tests {
         let found = find_stored("arith", &options).unwrap();
         assert_eq!(found.primary(&options), ["flexible"]);
         let suite = found.stored(&options, &NoHost).unwrap();
-        assert_eq!((suite.name(), suite.version(), suite.options()), ("arith", UNKNOWN_VERSION, options));
-        assert_eq!((suite.profiles(), suite.primary()), (vec!["flexible", "strict", FINAL], vec!["flexible"]));
-        assert!(suite.is_empty() && suite.items().next().is_none());
+        assert_eq!(
+            (suite.scoring.name(), suite.scoring.version(), suite.scoring.options()),
+            ("arith", UNKNOWN_VERSION, options)
+        );
+        assert_eq!(
+            (suite.scoring.profiles(), suite.scoring.primary()),
+            (vec!["flexible", "strict", FINAL], vec!["flexible"])
+        );
+        assert!(suite.items.is_empty() && suite.items.iter().next().is_none());
         assert!(find_stored("nupa", &json!({"log": 1})).unwrap().stored(&json!({"log": 1}), &NoHost).is_err());
         assert!(Registration.configure(&OptionValues::default(), &NoHost).is_err());
     }

@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    fn suite(text: &str, change: &[(&str, &str)]) -> Result<Box<dyn Suite>, OptionError> {
+    fn suite(text: &str, change: &[(&str, &str)]) -> Result<Suite, OptionError> {
         let values = OptionValues::new(1, Vec::new()).with("questions", "q.json");
         let values = change.iter().fold(values, |values, (name, value)| values.with(name, *value));
         let choice = super::super::Registration.configure(&values, &One(text.to_owned()))?;
@@ -272,7 +272,7 @@ mod tests {
     }
 
     fn refused(text: &str) -> String {
-        suite(text, &[]).map(|suite| suite.len()).unwrap_err().message
+        suite(text, &[]).map(|suite| suite.items.len()).unwrap_err().message
     }
 
     const LINES: &str = r#"{"task": "add_Integer_Integer_Integer", "a": "744", "b": "543", "answer": "1287", "index": 3}
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn lines_of_operands_are_asked_and_found_again() {
         let own = suite(LINES, &[]).unwrap();
-        let items: Vec<Item> = own.items().collect();
+        let items: Vec<Item> = own.items.iter().collect();
         let ids: Vec<&str> = items.iter().map(|item| item.id.as_str()).collect();
         let add = "add_Integer_Integer_Integer";
         let expected = [
@@ -316,12 +316,12 @@ mod tests {
         assert_ne!(items[0].task, items[1].task, "tasks take turns");
         let repeated = items.iter().find(|item| item.id.ends_with("#2")).unwrap();
         assert_eq!((repeated.cluster.as_str(), repeated.gold.as_str()), (expected[0].as_str(), "1287"));
-        assert_eq!(own.len(), 4);
-        let options = own.options();
+        assert_eq!(own.items.len(), 4);
+        let options = own.scoring.options();
         assert_eq!(options["questions"]["place"], "/data/q.json");
         assert_eq!((&options["per_length"], options.get("given")), (&2.into(), None));
         let again = super::super::Registration.stored(&options, &One(LINES.to_owned())).unwrap();
-        assert!(again.items().eq(items));
+        assert!(again.items.iter().eq(items));
         let changed = super::super::Registration.stored(&options, &One(LINES.replace('5', "6"))).map(|_| ());
         assert!(changed.unwrap_err().message.contains("were changed"));
     }
@@ -329,11 +329,11 @@ mod tests {
     #[test]
     fn the_authors_file_is_read_with_its_own_answers() {
         let own = suite(AUTHORS, &[]).unwrap();
-        let items: Vec<Item> = own.items().collect();
+        let items: Vec<Item> = own.items.iter().collect();
         assert_eq!(items.iter().map(|item| item.gold.as_str()).collect::<Vec<_>>(), ["1287", "1.6e4", "300"]);
         assert_eq!(items[1].covariates["reference_gold"], "1.5e4");
-        assert_eq!(suite(AUTHORS, &[("tasks", "sig_Integer")]).unwrap().len(), 1);
-        assert_eq!(suite(AUTHORS, &[("lengths", "3"), ("per-length", "1")]).unwrap().len(), 1);
+        assert_eq!(suite(AUTHORS, &[("tasks", "sig_Integer")]).unwrap().items.len(), 1);
+        assert_eq!(suite(AUTHORS, &[("lengths", "3"), ("per-length", "1")]).unwrap().items.len(), 1);
         assert!(suite(AUTHORS, &[("tasks", "mod_Integer")]).is_err());
     }
 

@@ -69,7 +69,7 @@ impl NupaSuite {
 mod tests {
     use super::super::{Lengths, NupaOptions};
     use super::*;
-    use crate::suite::Suite;
+    use crate::suite::Items;
 
     #[test]
     fn the_plan_counts_what_is_asked() {
@@ -78,7 +78,7 @@ mod tests {
         let plan = suite.plan(&|item| item.segments.question.len(), &str::len).unwrap();
         assert_eq!(plan.len(), 53);
         assert_eq!(plan.iter().map(|task| task.prompts).sum::<usize>(), suite.len());
-        let budget: usize = suite.items().map(|item| item.budget.answer).sum();
+        let budget: usize = suite.iter().map(|item| item.budget.answer).sum();
         assert_eq!(plan.iter().map(|task| task.budget_tokens).sum::<usize>(), budget);
     }
 

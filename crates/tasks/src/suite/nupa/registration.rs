@@ -10,7 +10,7 @@ use super::{
 use crate::suite::registry::{
     BuiltIn, Card, Channel, Choice, Generator, GivenQuestion, Host, Mode, OptionError, OptionSpec, OptionValues,
 };
-use crate::suite::{ItemOrder, LengthList, Suite, check_lengths};
+use crate::suite::{ItemOrder, Items, LengthList, Suite, check_lengths};
 
 const OPTIONS: [OptionSpec; 15] = [
     OptionSpec::path(
@@ -145,10 +145,10 @@ impl BuiltIn for Registration {
         NupaOptions::from_json(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
     }
 
-    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
         let mut options = NupaOptions::from_json(options).map_err(OptionError::unreadable)?;
         given::read_again(&mut options, host)?;
-        Ok(Box::new(NupaSuite::new(options).map_err(OptionError::unreadable)?))
+        Ok(Suite::new(NupaSuite::new(options).map_err(OptionError::unreadable)?))
     }
 }
 
@@ -166,24 +166,24 @@ impl Chosen {
 }
 
 impl Choice for Chosen {
-    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+    fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         if channel.mode == Mode::Chat && !self.options.stop_at_newline {
             return Err(OptionError::usage(
                 "--no-stop-at-newline concerns raw prompts, and these are chats, which end by themselves",
             )
             .help("leave the option out, or ask with --prompt raw"));
         }
-        Ok(Box::new(NupaSuite::new(self.options(channel))?))
+        Ok(Suite::new(NupaSuite::new(self.options(channel))?))
     }
 
-    fn given(&self, channel: Channel, questions: &[GivenQuestion]) -> Result<Option<Box<dyn Suite>>, OptionError> {
+    fn given(&self, channel: Channel, questions: &[GivenQuestion]) -> Result<Option<Suite>, OptionError> {
         let id = |question: &GivenQuestion| match &question.b {
             Some(b) => format!("{}:{},{b}", question.task, question.a),
             None => format!("{}:{}", question.task, question.a),
         };
         let given = questions.iter().map(id).collect();
         let options = NupaOptions { given, questions: None, ..self.options(channel) };
-        Ok(Some(Box::new(NupaSuite::new(options)?)))
+        Ok(Some(Suite::new(NupaSuite::new(options)?)))
     }
 }
 

@@ -161,7 +161,7 @@ fn same_value(task: TaskId, extracted: &str, gold: &str) -> bool {
 mod tests {
     use super::super::NupaSuite;
     use super::*;
-    use crate::suite::Suite;
+    use crate::suite::Scoring;
 
     fn score(task: &str, a: &str, b: Option<&str>, completion: &str) -> Score {
         by(Profile::Strict, task, a, b, completion)

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use serde_json::json;
 
 use super::answer::extract_strict;
-use crate::suite::{Answered, Budget, Grid, Item, ItemOrder, Score, Scored, Segments, Shot, Suite, Summary};
+use crate::suite::{Answered, Budget, Grid, Item, ItemOrder, Items, Score, Scored, Scoring, Segments, Shot, Summary};
 
 use super::cell::{Cell, LONGEST_SHARED, Question, Split};
 use super::options::{Adapter, BudgetRule, NupaOptions, Profile, PromptStyle};
@@ -232,23 +232,8 @@ fn worked_examples(options: &NupaOptions, task: TaskId) -> Result<Vec<Shot>, Nup
     Ok(shots)
 }
 
-impl Suite for NupaSuite {
-    fn name(&self) -> &'static str {
-        "nupa"
-    }
-
-    fn version(&self) -> &'static str {
-        match self.options.order {
-            ItemOrder::One => super::QUESTIONS_VERSION,
-            ItemOrder::Two => super::SUITE_VERSION,
-        }
-    }
-
-    fn options(&self) -> serde_json::Value {
-        self.options.to_json()
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+impl Items for NupaSuite {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
         if !self.options.given.is_empty() {
             // They were read when the suite was made.
             return Box::new(self.options.given.iter().filter_map(|id| self.item_by_id(id).ok().flatten()));
@@ -292,6 +277,23 @@ impl Suite for NupaSuite {
                 options.tasks.iter().flat_map(|&task| options.lengths_of(task).into_iter().map(move |l| (task, l)));
             cells.map(|(task, length)| self.cell_size(task, length)).sum()
         })
+    }
+}
+
+impl Scoring for NupaSuite {
+    fn name(&self) -> &'static str {
+        "nupa"
+    }
+
+    fn version(&self) -> &'static str {
+        match self.options.order {
+            ItemOrder::One => super::QUESTIONS_VERSION,
+            ItemOrder::Two => super::SUITE_VERSION,
+        }
+    }
+
+    fn options(&self) -> serde_json::Value {
+        self.options.to_json()
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
@@ -339,7 +341,7 @@ mod tests {
     #[test]
     fn any_beginning_is_balanced() {
         let suite = suite(|_| ());
-        let items: Vec<Item> = suite.items().take(53 * 10).collect();
+        let items: Vec<Item> = suite.iter().take(53 * 10).collect();
         let mut cells: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         for item in &items {
             let range = item.covariates["range"].as_str().unwrap();
@@ -363,11 +365,11 @@ mod tests {
         options.as_object_mut().unwrap().remove("order");
         let suite = NupaSuite::new(NupaOptions::from_json(&options).unwrap()).unwrap();
         assert_eq!((suite.version(), suite.options()), ("2.3", options));
-        let ids: Vec<String> = suite.items().step_by(53).take(9).map(|item| item.id).collect();
+        let ids: Vec<String> = suite.iter().step_by(53).take(9).map(|item| item.id).collect();
         let add = |length: usize| format!("add_Integer_Integer_Integer/{length}/0");
         assert_eq!(ids, [1, 5, 9, 15, 2, 6, 10, 16, 3].map(add));
         let today = self::suite(|options| options.per_length = 1);
-        let by_id = |suite: &NupaSuite| suite.items().map(|item| (item.id.clone(), item)).collect::<BTreeMap<_, _>>();
+        let by_id = |suite: &NupaSuite| suite.iter().map(|item| (item.id.clone(), item)).collect::<BTreeMap<_, _>>();
         assert!(today.version() == "3.3" && by_id(&today) == by_id(&suite));
     }
 
@@ -378,7 +380,7 @@ mod tests {
                 options.lengths = lengths;
                 options.per_length = 40;
             });
-            let items: Vec<Item> = suite.items().collect();
+            let items: Vec<Item> = suite.iter().collect();
             assert_eq!(items.len(), suite.len());
             let ids: BTreeSet<&str> = items.iter().map(|item| item.id.as_str()).collect();
             assert_eq!(ids.len(), items.len());
@@ -403,7 +405,7 @@ mod tests {
     fn given_questions_are_the_whole_suite() {
         let ids = ["add_Integer_Integer_Integer:744,543", "to_float_Fraction_none_Float:1/8"].map(String::from);
         let suite = suite(|options| options.given = ids.to_vec());
-        let items: Vec<Item> = suite.items().collect();
+        let items: Vec<Item> = suite.iter().collect();
         assert_eq!(items.iter().map(|item| &item.id).collect::<Vec<_>>(), ids.iter().collect::<Vec<_>>());
         assert_eq!((suite.len(), items[0].gold.as_str(), items[1].gold.as_str()), (2, "1287", "0.125"));
         let again = NupaOptions::from_json(&suite.options()).unwrap();
@@ -423,7 +425,7 @@ mod tests {
             options.per_length = 1;
         };
         let suite_with_shots = suite(options);
-        for item in suite_with_shots.items() {
+        for item in suite_with_shots.iter() {
             let shots = &item.segments.shots;
             assert_eq!(shots.len(), 5, "{}", item.id);
             let distinct: BTreeSet<&str> = shots.iter().map(|shot| shot.question.as_str()).collect();
@@ -437,17 +439,17 @@ mod tests {
     #[test]
     fn budgets_hold_every_answer() {
         let suite = suite(|options| options.per_length = 1);
-        for item in suite.items() {
+        for item in suite.iter() {
             assert!(item.gold.len() <= item.budget.answer, "{}", item.id);
         }
     }
 
     #[test]
     fn chat_has_a_system_message_and_completion_has_raw_text() {
-        let completion = suite(|options| options.per_length = 1).items().next().unwrap();
+        let completion = suite(|options| options.per_length = 1).iter().next().unwrap();
         assert_eq!(completion.segments.raw.as_deref(), Some(completion.segments.question.as_str()));
         assert_eq!(completion.stop_strings, ["\n"]);
-        let chat = suite(|options| options.adapter = Adapter::Chat).items().next().unwrap();
+        let chat = suite(|options| options.adapter = Adapter::Chat).iter().next().unwrap();
         assert!(chat.segments.system.is_some() && chat.segments.raw.is_none() && chat.stop_strings.is_empty());
     }
 
@@ -460,7 +462,7 @@ mod tests {
             options.per_length = 200;
         });
         let mut differences: BTreeMap<char, BTreeSet<i64>> = BTreeMap::new();
-        for item in reference.items() {
+        for item in reference.iter() {
             let exponent = |name: &str| -> i64 {
                 item.covariates[name].as_str().unwrap().split('e').nth(1).unwrap().parse().unwrap()
             };
@@ -476,7 +478,7 @@ mod tests {
 
     #[test]
     fn all_tasks_have_items() {
-        let names: BTreeSet<String> = suite(|_| ()).items().take(53).map(|item| item.task).collect();
+        let names: BTreeSet<String> = suite(|_| ()).iter().take(53).map(|item| item.task).collect();
         assert_eq!(names, TASKS.iter().map(TaskId::to_string).collect());
     }
 }

@@ -369,7 +369,7 @@ fn notes(tasks: &[TaskRecords]) -> Vec<String> {
 mod tests {
     use super::super::{Lengths, NupaSuite};
     use super::*;
-    use crate::suite::{Answered, Item, Suite};
+    use crate::suite::{Answered, Item, Items, Scoring};
 
     fn summary_of(answer: impl Fn(&Item) -> String) -> Summary {
         let suite = NupaSuite::new(NupaOptions {
@@ -379,7 +379,7 @@ mod tests {
             ..NupaOptions::default()
         })
         .unwrap();
-        let items: Vec<Item> = suite.items().collect();
+        let items: Vec<Item> = suite.iter().collect();
         let scores: Vec<Score> = items
             .iter()
             .map(|item| suite.score(item, &Answered { completion: &answer(item), truncated: false }))
@@ -435,7 +435,7 @@ mod tests {
         let suite =
             NupaSuite::new(NupaOptions { tasks: vec!["add_Integer".parse().unwrap()], ..NupaOptions::default() })
                 .unwrap();
-        let items: Vec<Item> = suite.items().take(2).collect();
+        let items: Vec<Item> = suite.iter().take(2).collect();
         let score = |item: &Item| suite.score(item, &Answered { completion: &item.gold, truncated: false });
         let mut scores = [score(&items[0]), score(&items[1])];
         scores[1].metrics.remove("strict_digit_match");

@@ -9,7 +9,7 @@ use crate::suite::arithmetic_bench::{self, ArithmeticBench};
 use crate::suite::gsm_symbolic::{Prompt, TrailingSpace};
 use crate::suite::nupa::{Adapter, NupaOptions, NupaSuite, Profile};
 use crate::suite::registry::OptionError;
-use crate::suite::{Answered, Budget, FailureClass, Item, Score, Segments, Suite, score_final};
+use crate::suite::{Answered, Budget, FailureClass, Item, Score, Scoring, Segments, score_final};
 use earnest_answer::reader::Form;
 
 /// Tokens for an answer beyond one a digit of everything that it may repeat.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::suite::nupa::adapter;
 use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
-use crate::suite::{FINAL, Suite};
+use crate::suite::{FINAL, Items, Suite};
 
 const OPTIONS: [OptionSpec; 5] = [
     OptionSpec::list(
@@ -105,8 +105,8 @@ impl BuiltIn for Registration {
         vec![FINAL.to_owned()]
     }
 
-    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
-        Ok(Box::new(ProfileSuite::new(ProfileOptions::from_json(options)?)?))
+    fn stored(&self, options: &Value, _: &dyn Host) -> Result<Suite, OptionError> {
+        Ok(Suite::new(ProfileSuite::new(ProfileOptions::from_json(options)?)?))
     }
 }
 
@@ -117,9 +117,9 @@ struct Chosen {
 }
 
 impl Choice for Chosen {
-    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+    fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         let thinking = self.caps.clone().map(|caps| ThinkingBudgets::new(caps, channel.thinking));
         let options = ProfileOptions { thinking, adapter: adapter(channel.mode), ..self.options.clone() };
-        Ok(Box::new(ProfileSuite::new(options)?))
+        Ok(Suite::new(ProfileSuite::new(options)?))
     }
 }

@@ -7,7 +7,7 @@ use super::chooser::Rounds;
 use super::question::Sources;
 use super::{NAME, Notation, ProfileOptions, ThinkingTask, VERSION, notation, summary, thinking};
 use crate::suite::registry::OptionError;
-use crate::suite::{Answered, Chooser, FINAL, Grid, Item, Score, Scored, Suite, Summary};
+use crate::suite::{Answered, Chooser, FINAL, Grid, Item, Items, Score, Scored, Scoring, Summary};
 
 /// The profile under given options. Its later questions depend on the answers.
 pub struct ProfileSuite {
@@ -27,7 +27,21 @@ impl ProfileSuite {
     }
 }
 
-impl Suite for ProfileSuite {
+impl Items for ProfileSuite {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        Box::new(Rounds::new(&self.options, &self.sources).next_round(&[]).into_iter())
+    }
+
+    fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
+        Some(Box::new(Rounds::new(&self.options, &self.sources)))
+    }
+}
+
+impl Scoring for ProfileSuite {
     fn name(&self) -> &str {
         NAME
     }
@@ -38,14 +52,6 @@ impl Suite for ProfileSuite {
 
     fn options(&self) -> Value {
         self.options.to_json()
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new(Rounds::new(&self.options, &self.sources).next_round(&[]).into_iter())
-    }
-
-    fn len(&self) -> usize {
-        self.items().count()
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
@@ -65,10 +71,6 @@ impl Suite for ProfileSuite {
 
     fn primary(&self) -> Vec<&str> {
         vec![FINAL]
-    }
-
-    fn chooser(&self) -> Option<Box<dyn Chooser + '_>> {
-        Some(Box::new(Rounds::new(&self.options, &self.sources)))
     }
 
     fn opened_thinking(&self, item: &Item) -> Option<&str> {

@@ -74,7 +74,7 @@ pub trait Choice {
     ///
     /// # Errors
     /// If the options do not fit the channel.
-    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError>;
+    fn suite(&self, channel: Channel) -> Result<Suite, OptionError>;
 
     /// Form of prompts where none is asked for; none is that of the registration.
     fn mode(&self) -> Option<Mode> {
@@ -90,7 +90,7 @@ pub trait Choice {
     ///
     /// # Errors
     /// If one of them is impossible.
-    fn given(&self, _channel: Channel, _questions: &[GivenQuestion]) -> Result<Option<Box<dyn Suite>>, OptionError> {
+    fn given(&self, _channel: Channel, _questions: &[GivenQuestion]) -> Result<Option<Suite>, OptionError> {
         Ok(None)
     }
 }

@@ -54,7 +54,7 @@ pub fn conforms(suite: &dyn BuiltIn) -> Result<(), ConformanceError> {
     };
     for mode in [Mode::Raw, Mode::Chat] {
         let made = choice.suite(Channel::local(mode)).map_err(ConformanceError::from);
-        made.and_then(|made| check_items(suite, made.as_ref()))
+        made.and_then(|made| check_items(suite, &made))
             .map_err(|error| ConformanceError::Prompts { mode, source: Box::new(error) })?;
     }
     Ok(())
@@ -94,25 +94,28 @@ fn check_options(options: &[OptionSpec]) -> Result<(), ConformanceError> {
     }
 }
 
-fn check_items(registration: &dyn BuiltIn, suite: &dyn Suite) -> Result<(), ConformanceError> {
+fn check_items(registration: &dyn BuiltIn, suite: &Suite) -> Result<(), ConformanceError> {
     let card = registration.card();
-    let is_known = suite.version() == card.version || card.alike.contains(&suite.version());
-    if suite.name() != card.name || !is_known {
-        return Err(ConformanceError::Identity { name: suite.name().to_owned(), version: suite.version().to_owned() });
+    let is_known = suite.scoring.version() == card.version || card.alike.contains(&suite.scoring.version());
+    if suite.scoring.name() != card.name || !is_known {
+        return Err(ConformanceError::Identity {
+            name: suite.scoring.name().to_owned(),
+            version: suite.scoring.version().to_owned(),
+        });
     }
-    if suite.chooser().is_some() != card.adaptive {
+    if suite.items.chooser().is_some() != card.adaptive {
         return Err(ConformanceError::Adaptive { announced: card.adaptive });
     }
     if let Some(announced) = registration.items()
-        && announced != suite.len()
+        && announced != suite.items.len()
     {
-        return Err(ConformanceError::ItemCount { announced, actual: suite.len() });
+        return Err(ConformanceError::ItemCount { announced, actual: suite.items.len() });
     }
     let tasks: Result<BTreeSet<String>, OptionError> =
         registration.tasks().iter().map(|name| registration.task(name)).collect();
     let tasks = tasks?;
     let mut ids = BTreeSet::new();
-    for item in suite.items().take(CHECKED_ITEMS) {
+    for item in suite.items.iter().take(CHECKED_ITEMS) {
         if !tasks.contains(&item.task) {
             return Err(ConformanceError::UnlistedTask { item: item.id, task: item.task });
         }
@@ -120,14 +123,14 @@ fn check_items(registration: &dyn BuiltIn, suite: &dyn Suite) -> Result<(), Conf
             return Err(ConformanceError::DuplicateItem(item.id));
         }
     }
-    let options = suite.options();
+    let options = suite.scoring.options();
     let stored = registration.stored(&options, &NoHost)?;
-    let beginning = |suite: &dyn Suite| suite.items().take(CHECKED_ITEMS).collect::<Vec<Item>>();
-    if beginning(stored.as_ref()) != beginning(suite) || stored.options() != options {
+    let beginning = |suite: &Suite| suite.items.iter().take(CHECKED_ITEMS).collect::<Vec<Item>>();
+    if beginning(&stored) != beginning(suite) || stored.scoring.options() != options {
         return Err(ConformanceError::Unstable);
     }
-    if registration.primary(&options) != suite.primary() {
-        let suite = suite.primary().into_iter().map(str::to_owned).collect();
+    if registration.primary(&options) != suite.scoring.primary() {
+        let suite = suite.scoring.primary().into_iter().map(str::to_owned).collect();
         let stored = registration.primary(&options);
         return Err(ConformanceError::PrimaryRules { suite, stored });
     }

@@ -12,21 +12,21 @@ use crate::suite::{Item, Suite};
 /// Writer of a suite's items as JSON lines: id, task, question, answer, cluster, the system message if there is one, and the
 /// covariates by their names. Worked examples are left out.
 pub struct ItemLines {
-    suite: Box<dyn Suite>,
+    suite: Suite,
     written: usize,
 }
 
 impl ItemLines {
     /// The items of this suite.
-    pub fn new(suite: Box<dyn Suite>) -> Self {
+    pub fn new(suite: Suite) -> Self {
         ItemLines { suite, written: 0 }
     }
 }
 
 impl Lines for ItemLines {
     fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        for item in self.suite.items() {
-            serde_json::to_writer(&mut *out, &Row::of(&item, self.suite.answer(&item)))?;
+        for item in self.suite.items.iter() {
+            serde_json::to_writer(&mut *out, &Row::of(&item, self.suite.scoring.answer(&item)))?;
             out.write_all(b"\n")?;
             self.written += 1;
         }
@@ -34,9 +34,9 @@ impl Lines for ItemLines {
     }
 
     fn sentence(&self, place: &str) -> String {
-        let whole = format!("{} of {}{place}", counted(self.written, "question"), self.suite.name());
+        let whole = format!("{} of {}{place}", counted(self.written, "question"), self.suite.scoring.name());
         // Later ones depend on the answers to these.
-        if self.suite.chooser().is_some() { format!("{whole}: its first round") } else { whole }
+        if self.suite.items.chooser().is_some() { format!("{whole}: its first round") } else { whole }
     }
 }
 
@@ -78,9 +78,9 @@ mod tests {
     use super::*;
     use crate::suite::registry::{BUILT_IN, Channel, Mode, NoHost, OptionValues};
 
-    fn rows(suite: Box<dyn Suite>, most: usize) -> Vec<Value> {
-        let row = |item: Item| serde_json::to_value(Row::of(&item, suite.answer(&item))).unwrap();
-        suite.items().take(most).map(row).collect()
+    fn rows(suite: Suite, most: usize) -> Vec<Value> {
+        let row = |item: Item| serde_json::to_value(Row::of(&item, suite.scoring.answer(&item))).unwrap();
+        suite.items.iter().take(most).map(row).collect()
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub struct Card {
     pub prompts: &'static [&'static str],
     /// Prompt mode where none is asked for; none is the checkpoint's.
     pub mode: Option<Mode>,
-    /// Names of its tables, the most important one first, where it has several ([`Suite::grids`]).
+    /// Names of its tables, the most important one first, where it has several ([`Scoring::grids`](crate::suite::Scoring::grids)).
     pub tables: &'static [&'static str],
     /// Worked examples inside the text of its questions, which items do not carry as shots.
     pub examples_in_text: usize,
@@ -194,11 +194,11 @@ pub trait BuiltIn: Sync {
     /// Rules that decide under the options of a stored run; none where the options cannot be read.
     fn primary(&self, options: &Value) -> Vec<String>;
 
-    /// The suite with the options of a stored run, as [`Suite::options`] gave them.
+    /// The suite with the options of a stored run, as [`Scoring::options`](crate::suite::Scoring::options) gave them.
     ///
     /// # Errors
     /// If the options cannot be read ([`ErrorKind::Unreadable`]), or data are not what they were.
-    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError>;
+    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError>;
 }
 
 /// Refuses prompts that the suite does not have.

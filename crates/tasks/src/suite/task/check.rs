@@ -247,7 +247,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
         findings.add("columns that are empty in all rows", || name.clone());
     }
     let suite = configured.suite(crate::suite::registry::Channel::local(if chat { Mode::Chat } else { Mode::Raw }));
-    let first = suite.ok().and_then(|suite| suite.items().next()).map(|item| First {
+    let first = suite.ok().and_then(|suite| suite.items.iter().next()).map(|item| First {
         prompt: prompt_text(&item.segments),
         id: item.id,
         gold: item.gold,

@@ -72,7 +72,7 @@ impl BuiltIn for Registration {
         rules.ok().and_then(|rules| rules.primary).into_iter().collect()
     }
 
-    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Box<dyn Suite>, OptionError> {
+    fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
         let stored = Stored::deserialize(options).map_err(OptionError::unreadable)?;
         let rows = source::again(&stored.files, &stored.task_file.questions, stored.skip_bad_rows, host)?;
         let Stored { task_file, name, chat, framed, prompt, profile, examples, skip_bad_rows: skip, .. } = stored;
@@ -84,7 +84,7 @@ impl BuiltIn for Registration {
         let passed = Passed::over(&task, rows.as_ref());
         let passed = Arc::new(passed.map_err(|limit| OptionError::unreadable(limit.to_string()))?);
         passed.check(rows.as_ref(), skip).map_err(|error| OptionError::unreadable(error.message))?;
-        Ok(Box::new(TaskSuite {
+        Ok(Suite::new(TaskSuite {
             task,
             rows,
             passed,
@@ -378,14 +378,14 @@ fn in_file(file: Option<&(String, PathBuf)>, text: &str, reason: &str) -> Option
 }
 
 impl Choice for Configured {
-    fn suite(&self, channel: Channel) -> Result<Box<dyn Suite>, OptionError> {
+    fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         let chat = channel.mode == Mode::Chat;
         let task = self.task(chat)?;
         if task.runs_programs() {
             // Better now than after the first hour.
             self.programs.start()?;
         }
-        Ok(Box::new(TaskSuite {
+        Ok(Suite::new(TaskSuite {
             task,
             rows: Arc::clone(&self.rows),
             passed: Arc::clone(&self.passed),

@@ -11,7 +11,7 @@ use super::pass::{Passed, located};
 use super::reader::{Taken, Wanted};
 use super::{STORED_KEY, hash, likelihood, scorer, summary, usual};
 use crate::suite::registry::{Programs, Row, Rows};
-use crate::suite::{Answered, Item, Score, Scored, Suite, Summary};
+use crate::suite::{Answered, Item, Items, Score, Scored, Scoring, Summary};
 
 /// Questions of the user.
 pub(super) struct TaskSuite {
@@ -77,7 +77,33 @@ pub(super) fn left_out(rows: &dyn Rows, passed: &Passed) -> Vec<String> {
     }
 }
 
-impl Suite for TaskSuite {
+impl Items for TaskSuite {
+    fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
+        // A file that was changed since the pass ends the questions; the run asks for the reason.
+        let keep = |reason| {
+            // The first reason stays.
+            let _ = self.unread.set(reason);
+        };
+        let mut batches = self.passed.order.chunks(self.task.reader.batch().min(ITEMS));
+        let mut ready = VecDeque::new();
+        Box::new(std::iter::from_fn(move || {
+            if ready.is_empty() {
+                ready = self.some(batches.next()?);
+            }
+            ready.pop_front()?.map_err(keep).ok()
+        }))
+    }
+
+    fn unread(&self) -> Option<String> {
+        self.unread.get().cloned()
+    }
+
+    fn len(&self) -> usize {
+        self.passed.order.len()
+    }
+}
+
+impl Scoring for TaskSuite {
     fn name(&self) -> &str {
         &self.task.name
     }
@@ -117,30 +143,6 @@ impl Suite for TaskSuite {
         let profile = profile.as_ref().filter(|profile| Some(*profile) != self.task.usual.as_ref());
         options.extend(profile.map(|profile| ("profile".to_owned(), profile.as_str().into())));
         Value::Object(options)
-    }
-
-    fn items(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        // A file that was changed since the pass ends the questions; the run asks for the reason.
-        let keep = |reason| {
-            // The first reason stays.
-            let _ = self.unread.set(reason);
-        };
-        let mut batches = self.passed.order.chunks(self.task.reader.batch().min(ITEMS));
-        let mut ready = VecDeque::new();
-        Box::new(std::iter::from_fn(move || {
-            if ready.is_empty() {
-                ready = self.some(batches.next()?);
-            }
-            ready.pop_front()?.map_err(keep).ok()
-        }))
-    }
-
-    fn unread(&self) -> Option<String> {
-        self.unread.get().cloned()
-    }
-
-    fn len(&self) -> usize {
-        self.passed.order.len()
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {

@@ -98,26 +98,29 @@ fn values(file: &str) -> OptionValues {
     OptionValues::new(1, Vec::new()).with("file", file)
 }
 
-fn suite(host: &Files, values: &OptionValues, mode: Mode) -> Result<Box<dyn Suite>, OptionError> {
+fn suite(host: &Files, values: &OptionValues, mode: Mode) -> Result<Suite, OptionError> {
     Registration.configure(values, host)?.suite(Channel::local(mode))
 }
 
-fn items(suite: &dyn Suite) -> Vec<Item> {
-    suite.items().collect()
+fn items(suite: &Suite) -> Vec<Item> {
+    suite.items.iter().collect()
 }
 
-fn scored(suite: &dyn Suite, item: &Item, completion: &str) -> Score {
+fn scored(suite: &Suite, item: &Item, completion: &str) -> Score {
     suite.score(item, &Answered { completion, truncated: false })
 }
 
 /// Asserts that a stored run asks the same.
-fn round_trip(suite: &dyn Suite, host: &Files) {
-    let options = suite.options();
+fn round_trip(suite: &Suite, host: &Files) {
+    let options = suite.scoring.options();
     let again = Registration.stored(&options, host).unwrap();
-    assert_eq!(again.options(), options);
-    assert_eq!(items(again.as_ref()), items(suite));
-    assert_eq!((again.name(), again.version(), again.primary()), (suite.name(), suite.version(), suite.primary()));
-    assert_eq!(Registration.primary(&options), suite.primary());
+    assert_eq!(again.scoring.options(), options);
+    assert_eq!(items(&again), items(suite));
+    assert_eq!(
+        (again.scoring.name(), again.scoring.version(), again.scoring.primary()),
+        (suite.scoring.name(), suite.scoring.version(), suite.scoring.primary())
+    );
+    assert_eq!(Registration.primary(&options), suite.scoring.primary());
 }
 
 fn numbers() -> Files {
@@ -129,54 +132,57 @@ fn numbers() -> Files {
 fn questions_alone_are_a_task() {
     let host = numbers();
     let suite = suite(&host, &values("sums.jsonl"), Mode::Chat).unwrap();
-    assert_eq!((suite.name(), suite.version(), suite.len(), suite.primary()), ("sums", "1", 12, vec!["final"]));
-    let all = items(suite.as_ref());
+    assert_eq!(
+        (suite.scoring.name(), suite.scoring.version(), suite.items.len(), suite.scoring.primary()),
+        ("sums", "1", 12, vec!["final"])
+    );
+    let all = items(&suite);
     let clusters: Vec<&str> = all.iter().map(|item| item.cluster.as_str()).collect();
     assert_eq!(clusters[..6], ["0", "1", "2", "0", "1", "2"]);
     let first = &all[0];
     assert_eq!((first.segments.question.as_str(), first.gold.as_str(), first.task.as_str()), ("0+1=?", "1", "sums"));
     assert_eq!(first.covariates, BTreeMap::from([("level".to_owned(), json!(0))]));
-    assert!(scored(suite.as_ref(), first, "<think>2</think>The answer is **1**.").correct);
-    assert!(!scored(suite.as_ref(), first, "The answer is 2.").correct);
-    round_trip(suite.as_ref(), &host);
+    assert!(scored(&suite, first, "<think>2</think>The answer is **1**.").correct);
+    assert!(!scored(&suite, first, "The answer is 2.").correct);
+    round_trip(&suite, &host);
     let raw = self::suite(&host, &values("sums.jsonl"), Mode::Raw).unwrap();
-    let asked = items(raw.as_ref()).remove(0);
+    let asked = items(&raw).remove(0);
     assert_eq!(asked.segments.raw.as_deref(), Some("Question: 0+1=?\nAnswer:"));
     assert_eq!(asked.stop_strings, ["\nQuestion:"]);
     assert_eq!(asked.id, first.id);
-    round_trip(raw.as_ref(), &host);
+    round_trip(&raw, &host);
 }
 
 #[test]
 fn the_answers_settle_the_scorers() {
     let texts = files(&[("q.jsonl", lines(&[json!({"question": "Capital of France?", "answer": "Paris"})]))]);
     let suite = suite(&texts, &values("q.jsonl"), Mode::Chat).unwrap();
-    assert_eq!(suite.profiles(), ["exact", "contains"]);
-    let item = items(suite.as_ref()).remove(0);
-    let score = scored(suite.as_ref(), &item, "It is Paris.");
+    assert_eq!(suite.scoring.profiles(), ["exact", "contains"]);
+    let item = items(&suite).remove(0);
+    let score = scored(&suite, &item, "It is Paris.");
     assert!(!score.correct && score.rules.get("contains") == Some(true));
-    assert!(scored(suite.as_ref(), &item, " paris. ").correct);
+    assert!(scored(&suite, &item, " paris. ").correct);
     let mixed = [json!({"question": "1+1?", "answer": 2}), json!({"question": "France?", "answer": "Paris"})];
     let mixed = files(&[("m.jsonl", lines(&mixed))]);
     let suite = self::suite(&mixed, &values("m.jsonl"), Mode::Chat).unwrap();
-    let all = items(suite.as_ref());
-    assert_eq!((suite.primary(), all[1].gold.as_str()), (vec!["final"], "Paris"));
+    let all = items(&suite);
+    assert_eq!((suite.scoring.primary(), all[1].gold.as_str()), (vec!["final"], "Paris"));
     for (item, right, wrong) in [(&all[0], "That makes 2.", "It is 3."), (&all[1], "Paris.", "2")] {
-        assert!(scored(suite.as_ref(), item, right).correct && !scored(suite.as_ref(), item, wrong).correct);
+        assert!(scored(&suite, item, right).correct && !scored(&suite, item, wrong).correct);
     }
-    round_trip(suite.as_ref(), &mixed);
+    round_trip(&suite, &mixed);
     // A task file that asks for numbers gets an error instead.
     let strict = "scorers = [\"final\"]\n[questions]\npath = \"m.jsonl\"";
     let strict = files(&[("m.toml", strict.to_owned()), ("m.jsonl", mixed.texts[Path::new("m.jsonl")].clone())]);
     let error = self::suite(&strict, &values("m.toml"), Mode::Chat).err().unwrap();
     assert!(error.message.contains("m.jsonl, line 2: answer: no number can be read from \"Paris\""), "{error}");
     let asked = self::suite(&mixed, &values("m.jsonl").with("profile", "exact"), Mode::Chat).unwrap();
-    assert_eq!(asked.primary(), ["exact"]);
-    round_trip(asked.as_ref(), &mixed);
+    assert_eq!(asked.scoring.primary(), ["exact"]);
+    round_trip(&asked, &mixed);
     let solution = "3 + 4 = <<3+4=7>>7\n#### 7";
     let gsm = files(&[("g.jsonl", lines(&[json!({"question": "How many?", "answer": solution})]))]);
     let suite = self::suite(&gsm, &values("g.jsonl"), Mode::Chat).unwrap();
-    assert_eq!(items(suite.as_ref())[0].gold, "7");
+    assert_eq!(items(&suite)[0].gold, "7");
 }
 
 #[test]
@@ -184,25 +190,25 @@ fn choices_are_asked_by_letter_or_scored_by_likelihood() {
     let rows = [json!({"question": "Capital?", "choices": ["Rome", "Paris"], "answer": 1})];
     let host = files(&[("c.jsonl", lines(&rows))]);
     let chat = suite(&host, &values("c.jsonl"), Mode::Chat).unwrap();
-    let item = items(chat.as_ref()).remove(0);
+    let item = items(&chat).remove(0);
     assert!(item.segments.question.contains("A. Rome\nB. Paris") && item.continuations.is_empty());
     assert_eq!(item.gold, "B");
-    assert!(scored(chat.as_ref(), &item, "The answer is (B).").correct);
-    assert!(!scored(chat.as_ref(), &item, "A").correct);
-    round_trip(chat.as_ref(), &host);
+    assert!(scored(&chat, &item, "The answer is (B).").correct);
+    assert!(!scored(&chat, &item, "A").correct);
+    round_trip(&chat, &host);
     let raw = suite(&host, &values("c.jsonl"), Mode::Raw).unwrap();
-    let item = items(raw.as_ref()).remove(0);
+    let item = items(&raw).remove(0);
     assert_eq!(
         (item.gold.as_str(), &item.continuations[..]),
         ("Paris", &[" Rome".to_owned(), " Paris".to_owned()][..])
     );
     let likelihood = |text: &str, logprob| ContinuationScore { text: text.to_owned(), logprob, tokens: 1 };
     let found = Likelihoods(vec![likelihood(" Rome", -3.0), likelihood(" Paris", -1.0)]);
-    let score = scored(raw.as_ref(), &item, &found.to_completion());
+    let score = scored(&raw, &item, &found.to_completion());
     assert!(score.correct && score.answer.as_deref() == Some("Paris"));
-    let summary = raw.summarise(&[Scored { item: &item, score: &score, tokens: 0, truncated: false }]);
+    let summary = raw.scoring.summarise(&[Scored { item: &item, score: &score, tokens: 0, truncated: false }]);
     assert_eq!(summary.rows[0].numbers, [("mean log-likelihood".to_owned(), -1.0)]);
-    round_trip(raw.as_ref(), &host);
+    round_trip(&raw, &host);
 }
 
 const TASK: &str = r#"
@@ -231,23 +237,23 @@ fn a_task_file_says_the_rest() {
     let mut host = numbers();
     host.texts.insert("arith.toml".into(), TASK.to_owned());
     let suite = suite(&host, &values("arith.toml"), Mode::Chat).unwrap();
-    assert_eq!((suite.name(), suite.version(), suite.primary()), ("arith", "3", vec!["final"]));
-    let all = items(suite.as_ref());
+    assert_eq!((suite.scoring.name(), suite.scoring.version(), suite.scoring.primary()), ("arith", "3", vec!["final"]));
+    let all = items(&suite);
     let shots = |item: &Item| item.segments.shots.iter().map(|shot| shot.question.clone()).collect::<Vec<_>>();
     // A question is not its own example.
     assert_eq!(shots(&all[0]), ["1+1=? (1)", "2+1=? (2)"]);
     assert_eq!(shots(&all[1]), ["0+1=? (0)", "1+1=? (1)"]);
     assert_eq!(all[0].segments.shots[0].answer, "It is 2.");
     assert_eq!((all[0].segments.system.as_deref(), all[0].budget.answer), (Some("Be brief."), 9));
-    round_trip(suite.as_ref(), &host);
+    round_trip(&suite, &host);
     let mut named = values("arith.toml");
     named.prompts.push("plain".into());
     let choice = Registration.configure(&named, &host).unwrap();
     assert_eq!(choice.mode(), Some(Mode::Raw));
     let raw = choice.suite(Channel::local(Mode::Raw)).unwrap();
-    let prompt = items(raw.as_ref())[0].segments.raw.clone().unwrap();
+    let prompt = items(&raw)[0].segments.raw.clone().unwrap();
     assert_eq!(prompt, "1+1=? It is 2.\n\n2+1=? It is 3.\n\n0+1=?");
-    round_trip(raw.as_ref(), &host);
+    round_trip(&raw, &host);
 }
 
 #[test]
@@ -260,11 +266,11 @@ fn examples_are_drawn_by_the_seed() {
         suite(&host, &values, Mode::Chat).unwrap()
     };
     let (one, again, two) = (of(1), of(1), of(2));
-    assert_eq!((items(one.as_ref()), one.options()), (items(again.as_ref()), again.options()));
-    assert_ne!(items(one.as_ref()), items(two.as_ref()));
-    assert!(items(one.as_ref()).iter().all(|item| item.segments.shots.len() == 3
+    assert_eq!((items(&one), one.scoring.options()), (items(&again), again.scoring.options()));
+    assert_ne!(items(&one), items(&two));
+    assert!(items(&one).iter().all(|item| item.segments.shots.len() == 3
         && item.segments.shots.iter().all(|shot| shot.question != item.segments.question)));
-    round_trip(two.as_ref(), &host);
+    round_trip(&two, &host);
 }
 
 #[test]
@@ -273,7 +279,7 @@ fn the_seed_is_no_part_of_a_task_that_draws_nothing() {
     let of = |seed| {
         let mut values = values("sums.jsonl");
         values.seed = seed;
-        suite(&host, &values, Mode::Chat).unwrap().options()
+        suite(&host, &values, Mode::Chat).unwrap().scoring.options()
     };
     assert_eq!(of(1), of(2));
 }
@@ -299,24 +305,24 @@ fn bad_rows_are_counted_or_left_out() {
     let mut skipping = values("b.jsonl");
     skipping.set("skip-bad-rows", Vec::new());
     let suite = suite(&host, &skipping, Mode::Chat).unwrap();
-    let all = items(suite.as_ref());
+    let all = items(&suite);
     assert_eq!(all.len(), 3);
     // The same question twice: two ids, one cluster.
     assert!(all[0].id != all[2].id && all[0].cluster == all[2].cluster);
-    assert!(suite.summarise(&[]).notes[0].starts_with("3 rows were left out"));
-    round_trip(suite.as_ref(), &host);
+    assert!(suite.scoring.summarise(&[]).notes[0].starts_with("3 rows were left out"));
+    round_trip(&suite, &host);
 }
 
 #[test]
 fn data_of_a_stored_run_are_found_again_and_must_be_the_same() {
     let mut host = numbers();
-    let options = suite(&host, &values("sums.jsonl"), Mode::Chat).unwrap().options();
+    let options = suite(&host, &values("sums.jsonl"), Mode::Chat).unwrap().scoring.options();
     let text = host.texts.remove(Path::new("sums.jsonl")).unwrap();
     let missing = Registration.stored(&options, &host).err().unwrap();
     assert_eq!((missing.kind, missing.help.is_some()), (ErrorKind::Data, true));
     host.texts.insert("elsewhere/sums.jsonl".into(), text.clone());
     host.moved = Some("elsewhere".into());
-    assert_eq!(Registration.stored(&options, &host).unwrap().len(), 12);
+    assert_eq!(Registration.stored(&options, &host).unwrap().items.len(), 12);
     host.texts.insert("elsewhere/sums.jsonl".into(), text.replace("0+1", "0+2"));
     let changed = Registration.stored(&options, &host).err().unwrap();
     assert!(changed.kind == ErrorKind::Data && changed.message.contains("changed after the run"), "{changed}");
@@ -327,9 +333,9 @@ fn a_file_that_goes_away_ends_the_questions_with_a_reason() {
     let row = |place: usize| json!({"question": format!("{place}?"), "answer": 1});
     let host = files(&[("t.jsonl", lines(&(0..4).map(row).collect::<Vec<_>>()))]);
     let suite = suite(&host, &values("t.jsonl"), Mode::Chat).unwrap();
-    assert_eq!((suite.items().count(), suite.unread()), (4, None));
+    assert_eq!((suite.items.iter().count(), suite.items.unread()), (4, None));
     host.gone.store(true, Ordering::Relaxed);
-    assert_eq!((suite.items().count(), suite.unread().as_deref()), (2, Some("no such row")));
+    assert_eq!((suite.items.iter().count(), suite.items.unread().as_deref()), (2, Some("no such row")));
 }
 
 #[test]
@@ -362,12 +368,12 @@ fn tasks_are_balanced_and_have_a_row_each() {
     let row = |place| json!({"question": format!("{place}?"), "answer": 1, "task": task(place)});
     let host = files(&[("t.jsonl", lines(&(0..6).map(row).collect::<Vec<_>>()))]);
     let suite = suite(&host, &values("t.jsonl"), Mode::Chat).unwrap();
-    let all = items(suite.as_ref());
+    let all = items(&suite);
     assert_eq!(all.iter().map(|item| item.task.as_str()).collect::<Vec<_>>(), ["a", "b", "a", "b", "a", "a"]);
-    let scores: Vec<Score> = all.iter().map(|item| scored(suite.as_ref(), item, "1")).collect();
+    let scores: Vec<Score> = all.iter().map(|item| scored(&suite, item, "1")).collect();
     let samples: Vec<Scored<'_>> =
         all.iter().zip(&scores).map(|(item, score)| Scored { item, score, tokens: 1, truncated: false }).collect();
-    let summary = suite.summarise(&samples);
+    let summary = suite.scoring.summarise(&samples);
     let rows: Vec<(&str, usize)> = summary.rows.iter().map(|row| (row.name.as_str(), row.n)).collect();
     assert_eq!(rows, [("a", 4), ("b", 2), ("all", 6)]);
 }
@@ -382,7 +388,7 @@ fn a_question_without_a_label_is_its_own_cluster() {
     let host = files(&[("c.jsonl", lines(&rows))]);
     let found = check(&values("c.jsonl"), &host).unwrap();
     assert_eq!((found.questions, found.clusters, found.without_label), (9, 8, 5));
-    let all = items(suite(&host, &values("c.jsonl"), Mode::Chat).unwrap().as_ref());
+    let all = items(&suite(&host, &values("c.jsonl"), Mode::Chat).unwrap());
     let clusters: std::collections::BTreeSet<&str> = all.iter().map(|item| item.cluster.as_str()).collect();
     assert_eq!(clusters.len(), 8);
     assert_eq!(all.iter().filter(|item| super::usual::is_own_cluster(&item.cluster, &item.id)).count(), 6);
@@ -428,7 +434,7 @@ fn base_models_get_sentences_to_answer() {
         ["What is 12 + 7?", "12 + 7 =", "Question: How many?", "The sum of 12 and 7 is", "Ann has 3 (\"three\")."];
     let rows: Vec<Value> = questions.iter().map(|question| json!({"question": question, "answer": 19})).collect();
     let host = files(&[("sums.jsonl", lines(&rows))]);
-    let asked = |suite: &dyn Suite| -> Vec<(String, Vec<String>)> {
+    let asked = |suite: &Suite| -> Vec<(String, Vec<String>)> {
         items(suite).into_iter().map(|item| (item.segments.raw.unwrap(), item.stop_strings)).collect()
     };
     let raw = suite(&host, &values("sums.jsonl"), Mode::Raw).unwrap();
@@ -441,25 +447,25 @@ fn base_models_get_sentences_to_answer() {
         bare(questions[3], &[]),
         framed(questions[4]),
     ];
-    assert_eq!(asked(raw.as_ref()), expected);
-    round_trip(raw.as_ref(), &host);
+    assert_eq!(asked(&raw), expected);
+    round_trip(&raw, &host);
     // A task file without a template asks the same, and one with a template what it says.
     let host = files(&[
         ("sums.jsonl", lines(&rows)),
         ("sums.toml", "[questions]\npath = \"sums.jsonl\"\n".to_owned()),
         ("own.toml", "[questions]\npath = \"sums.jsonl\"\n[prompt]\ntemplate = \"{{ question }}\"\n".to_owned()),
     ]);
-    assert_eq!(asked(suite(&host, &values("sums.toml"), Mode::Raw).unwrap().as_ref()), expected);
+    assert_eq!(asked(&suite(&host, &values("sums.toml"), Mode::Raw).unwrap()), expected);
     let own = suite(&host, &values("own.toml"), Mode::Raw).unwrap();
-    assert_eq!(asked(own.as_ref()), questions.map(|question| bare(question, &[])));
-    assert_eq!(own.options().get("framed"), None);
+    assert_eq!(asked(&own), questions.map(|question| bare(question, &[])));
+    assert_eq!(own.scoring.options().get("framed"), None);
     // Runs of before had no frame, and keep their options.
-    let mut stored = raw.options();
+    let mut stored = raw.scoring.options();
     assert_eq!(stored["framed"], true);
     stored.as_object_mut().unwrap().remove("framed");
     let before = Registration.stored(&stored, &host).unwrap();
     assert_eq!(
-        (asked(before.as_ref()), before.options()),
+        (asked(&before), before.scoring.options()),
         (questions.map(|question| bare(question, &[])).to_vec(), stored)
     );
 }
@@ -474,7 +480,7 @@ fn columns_that_may_be_meant_are_named() {
         (json!({"question": null, "answer": 2}), "question: the column question has none"),
     ] {
         let host = files(&[("sums.jsonl", lines(&[row]))]);
-        let error = suite(&host, &values("sums.jsonl"), Mode::Chat).map(|suite| suite.len()).unwrap_err();
+        let error = suite(&host, &values("sums.jsonl"), Mode::Chat).map(|suite| suite.items.len()).unwrap_err();
         assert!(error.message.contains(said), "{error}");
         assert!(!error.message.contains("is answer meant"), "{error}");
     }
@@ -516,15 +522,14 @@ fn all_answers_choose_the_scorers_whatever_their_order() {
                 "{rows:?}"
             );
             let suite = suite(&host, &values("q.jsonl"), Mode::Chat).unwrap();
-            for (item, said) in items(suite.as_ref()).iter().zip(turned(said)) {
-                let score = scored(suite.as_ref(), item, &said);
+            for (item, said) in items(&suite).iter().zip(turned(said)) {
+                let score = scored(&suite, item, &said);
                 assert!(score.correct, "{said:?} for {:?}: {score:?}", item.gold);
                 assert!(
-                    !scored(suite.as_ref(), item, "Apollo 13, or London in 1889 with 99 pears").correct
-                        || item.gold == "1889"
+                    !scored(&suite, item, "Apollo 13, or London in 1889 with 99 pears").correct || item.gold == "1889"
                 );
             }
-            round_trip(suite.as_ref(), &host);
+            round_trip(&suite, &host);
         }
     }
     let host = files(&[("q.jsonl", lines(&texts.iter().enumerate().map(row).collect::<Vec<_>>()))]);
@@ -542,18 +547,18 @@ fn zeros_before_a_number_count_in_texts_alone() {
     let said = ["73", "016", "\\boxed{04}", "0", "-7", "7.5", "3/4"];
     let own = files(&[("q.jsonl", rows.clone())]);
     let suite = suite(&own, &values("q.jsonl"), Mode::Chat).unwrap();
-    for (item, said) in items(suite.as_ref()).iter().zip(said) {
-        assert!(scored(suite.as_ref(), item, said).correct, "{said} for {}", item.gold);
-        assert!(scored(suite.as_ref(), item, &item.gold).correct, "{}", item.gold);
+    for (item, said) in items(&suite).iter().zip(said) {
+        assert!(scored(&suite, item, said).correct, "{said} for {}", item.gold);
+        assert!(scored(&suite, item, &item.gold).correct, "{}", item.gold);
         // Zeros behind it make another number.
-        assert!(!scored(suite.as_ref(), item, "730").correct, "{}", item.gold);
+        assert!(!scored(&suite, item, "730").correct, "{}", item.gold);
     }
     let file = "[questions]\npath = \"q.jsonl\"\n[[scorers]]\nkind = \"exact\"\n[[scorers]]\nkind = \"number\"\n";
     let texts = files(&[("t.toml", file.to_owned()), ("q.jsonl", rows)]);
     let suite = self::suite(&texts, &values("t.toml"), Mode::Chat).unwrap();
-    for (item, said) in items(suite.as_ref()).iter().zip(["73", "016", "04", "0", "-7", "7.5", "3/04"]) {
-        let score = scored(suite.as_ref(), item, said);
+    for (item, said) in items(&suite).iter().zip(["73", "016", "04", "0", "-7", "7.5", "3/04"]) {
+        let score = scored(&suite, item, said);
         assert_eq!((score.rules["exact"], score.rules["number"]), (false, true), "{said} for {}", item.gold);
-        assert!(scored(suite.as_ref(), item, &item.gold).correct, "{}", item.gold);
+        assert!(scored(&suite, item, &item.gold).correct, "{}", item.gold);
     }
 }

@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::pairing::Pair;
 use super::{Difference, p_sentence};
 use earnest_results::scores::ItemScore;
-use earnest_stats::TestReason;
 use earnest_stats::analysis::default_model;
 use earnest_stats::mixed::{Errors, Frame, MarginalDifference, Method, MixedError, Terms, marginal};
 
@@ -182,16 +181,6 @@ fn fitted(pairs: &[Pair<'_>], overall: &Difference) -> Result<PairedModel, Mixed
         return Ok(PairedModel::NotFitted { reason });
     }
     let (data, fit) = (&model.data, &model.fit);
-    let few = overall
-        .verdict
-        .as_ref()
-        .map(|verdict| verdict.reason)
-        .filter(|reason| matches!(reason, TestReason::FewAnswers { .. }));
-    // With one random effect quadrature has agreed.
-    if let Some(reason) = few.filter(|_| fit.method == Method::Laplace && !data.has_one_effect()) {
-        let reason = format!("{}, and Laplace's approximation is not to be trusted then", reason.clause(["A", "B"]));
-        return Ok(PairedModel::NotFitted { reason });
-    }
     let averaged = marginal(data, fit, Some(RUN), LEVEL)?;
     let effect = fit.coefficients.iter().find(|one| one.name == format!("{RUN}B"));
     let numbers = effect.and_then(|one| Some((one.estimate?, fit.wald_interval(one, LEVEL)?, one.p?)));
