@@ -15,7 +15,7 @@ use earnest_results::{Generated, SAMPLE_FORMAT, Sample};
 use earnest_tasks::suite::arithmetic_bench::Task;
 use earnest_tasks::suite::gsm_symbolic::{GsmSymbolic, Options, Prompt, Source};
 use earnest_tasks::suite::registry::{OptionError, Programs};
-use earnest_tasks::suite::{Items, Score, Scoring, Suite};
+use earnest_tasks::suite::{Items, Score, Suite};
 use serde_json::Value;
 
 fn earnest(folder: &Path, words: &[&str]) -> Output {

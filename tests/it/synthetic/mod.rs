@@ -10,7 +10,7 @@ use earnest_results::{
     SAMPLE_FORMAT, Sample, SampleFailure, Status,
 };
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Lengths, Options, Task};
-use earnest_tasks::suite::{Answered, Item, Items, Scoring, Suite};
+use earnest_tasks::suite::{Answered, Item, Suite};
 
 /// A small counter-based generator (SplitMix64): tests need no more.
 pub struct Dice(pub u64);

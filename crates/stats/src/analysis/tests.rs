@@ -107,7 +107,7 @@ fn questions_that_all_runs_answer_alike_get_robust_errors() {
     // No error of fewer than ten clusters can be trusted, so there are no numbers.
     let refused = default_model(&kept(&frame, 8), "correct", &fixed, &["cluster", "item"]).unwrap();
     assert!(!refused.left_out.is_empty(), "{:?}", refused.choice);
-    assert!(refused.fit.refusal().unwrap().contains("8 groups of cluster are too few"), "{:?}", refused.fit.refusal());
+    assert!(refused.fit.refusal().unwrap().contains("8 clusters are too few"), "{:?}", refused.fit.refusal());
 }
 
 #[test]
@@ -195,9 +195,7 @@ fn clusters_worth_fewer_than_ten_have_no_model() {
         let frame = paired_in([120, 66, 9, 25], |kind, index| cluster_of(index + [0, 120, 186, 195][kind]));
         default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap().fit
     };
-    for (clusters, said) in
-        [(1, "1 group of cluster is"), (2, "2 groups of cluster are"), (9, "9 groups of cluster are")]
-    {
+    for (clusters, said) in [(1, "1 cluster is"), (2, "2 clusters are"), (9, "9 clusters are")] {
         let refusal = fitted(&|index| index % clusters).refusal().unwrap();
         assert!(refusal.starts_with(&format!("{said} too few for a mixed model, which needs ten")), "{refusal}");
     }
@@ -206,7 +204,7 @@ fn clusters_worth_fewer_than_ten_have_no_model() {
     let uneven = fitted(&|index| if index % 2 == 0 { 0 } else { 1 + index % 30 / 2 });
     assert!(uneven.is("few-clusters") && !uneven.is_usable(), "{:?}", uneven.diagnoses);
     let refusal = uneven.refusal().unwrap();
-    assert!(refusal.starts_with("16 groups of cluster of unequal size, which tell as much as "), "{refusal}");
+    assert!(refusal.starts_with("16 clusters of unequal size, which tell as much as "), "{refusal}");
     assert_eq!(fitted(&|index| index / 4 + index % 3).refusal(), None);
 }
 

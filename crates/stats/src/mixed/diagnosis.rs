@@ -216,12 +216,11 @@ impl std::fmt::Display for MixedDiagnosis {
                 "not identified: {term} has one value within every {group}, so it cannot vary between them; write (1 | {group})"
             ),
             MixedDiagnosis::FewClusters { group, clusters, worth } => {
-                let groups = if *clusters == 1 { "group" } else { "groups" };
-                write!(f, "{clusters} {groups} of {group}")?;
+                let (ending, are) = if *clusters == 1 { ("", "is") } else { ("s", "are") };
+                write!(f, "{clusters} {group}{ending}")?;
                 if *worth < *clusters as f64 - 0.05 {
                     write!(f, " of unequal size, which tell as much as {worth:.1} equal ones,")?;
                 }
-                let are = if *clusters == 1 { "is" } else { "are" };
                 write!(f, " {are} too few for a mixed model, which needs ten; test the paired difference")
             }
             MixedDiagnosis::FewGroups { group, groups } => {
