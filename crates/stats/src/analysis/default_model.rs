@@ -52,11 +52,11 @@ pub fn default_model(
 }
 
 fn with_errors(frame: &Frame, groups: &[&str], data: &MixedData, fit: MixedFit, steps: &[Step]) -> MixedFit {
-    if !fit.is_usable() {
-        return fit;
-    }
     if let Some(few) = groups.first().and_then(|group| few_clusters(frame, group)) {
         return refused(data, &fit, vec![few]);
+    }
+    if !fit.is_usable() {
+        return fit;
     }
     let varies = steps.iter().any(|step| step.varies);
     let reason = varies.then_some("answers vary in what the model leaves out");

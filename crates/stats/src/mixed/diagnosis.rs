@@ -157,8 +157,8 @@ impl std::fmt::Display for MixedDiagnosis {
             }
             MixedDiagnosis::Separation { columns, complete, .. } => write!(
                 f,
-                "separated: {} predict{} {} outcomes perfectly, so estimates are infinite; the penalised fit is finite, or leave \
-                 out the effect",
+                "separated: {} predict{} {} outcomes perfectly, so estimates are infinite; fit with a penalty, test the paired \
+                 difference, or leave out the effect",
                 columns.join(", "),
                 if columns.len() == 1 { "s" } else { "" },
                 if *complete { "all" } else { "some" }

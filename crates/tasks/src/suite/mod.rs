@@ -63,11 +63,7 @@ pub struct Suite {
 impl Suite {
     /// The suite whose questions and rules are one value's. Thinking is stripped.
     pub fn new(both: impl Items + Scoring + 'static) -> Self {
-        Suite::of(Arc::new(both))
-    }
-
-    /// As [`Suite::new`], of a value that its owner keeps a hold of.
-    pub fn of<S: Items + Scoring + 'static>(both: Arc<S>) -> Self {
+        let both = Arc::new(both);
         Suite { items: both.clone(), scoring: both, thinking: ThinkingText::Stripped }
     }
 
