@@ -165,7 +165,7 @@ impl std::fmt::Display for MixedDiagnosis {
             ),
             MixedDiagnosis::GroupSeparation { group, constant_groups, groups } => write!(
                 f,
-                "groups are all or nothing: {constant_groups} of {groups} of {group} are all 0 or all 1, and what varies in the others is too \
+                "groups are all or nothing: {constant_groups} of {groups} {group}s are all 0 or all 1, and what varies in the others is too \
                  little or predicted perfectly, so the variance between them has no usable estimate; test the paired difference"
             ),
             MixedDiagnosis::Aliased { columns } => write!(
