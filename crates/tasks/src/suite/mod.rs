@@ -53,8 +53,9 @@ pub use thinking_text::ThinkingText;
 /// A suite: what is asked, and what counts as right. Cheap to clone; a run with questions of its own has other items and the same scoring.
 #[derive(Clone)]
 pub struct Suite {
+    /// What is asked.
     pub items: Arc<dyn Items>,
-    /// Rules of the suite. [`Suite::score`] scores completions by them.
+    /// Rules of the suite. [`Suite::score`] scores completions by them; their own [`Scoring::score`] knows nothing of [`Suite::thinking`].
     pub scoring: Arc<dyn Scoring>,
     /// Part of thinking in scores.
     pub thinking: ThinkingText,

@@ -26,7 +26,8 @@ pub trait Scoring: Send + Sync {
         None
     }
 
-    /// Scores a completion. Pure: the same arguments give the same score, so stored completions can be scored again.
+    /// Scores a completion. Pure: the same arguments give the same score, so stored completions can be scored again. Runs are scored by
+    /// [`Suite::score`](super::Suite::score), which may keep the thinking.
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score;
 
     /// Runner of model-written programs, if scoring runs any. It must be started before the first score.
