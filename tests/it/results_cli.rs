@@ -1,6 +1,5 @@
 //! Messages about stored results that are damaged, differ or failed, and the exit codes of failures.
 
-use earnest_tasks::suite::Items;
 use std::path::Path;
 
 use crate::program::*;
@@ -748,6 +747,7 @@ fn the_lines_of_a_run_are_no_wider_than_the_terminal() {
 
 #[test]
 fn wrong_answers_are_offered_where_there_are_some() {
+    use earnest_tasks::suite::Items;
     use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
     let folder = tempfile::tempdir().unwrap();

@@ -256,7 +256,7 @@ fn stored_runs_are_analysed_like_files() {
     let from_run = json(&["glmm", "--run", "first", "--fixed", "variant,gamma"]);
     assert_eq!(from_run["response"], "correct");
     assert_eq!(from_run["group"], "cluster");
-    // The same rows as an exported CSV file give the same numbers; the default model of few clusters has wider errors beside the model's.
+    // The same rows as an exported CSV file give the same numbers; the default model of few clusters has the t distribution.
     let (code, _, error) = earnest(at, &["export", "first", "--format", "csv", "-o", "first.csv"]);
     assert_eq!(code, Some(0), "{error}");
     let file = ["glmm", "first.csv", "--response", "correct", "--group", "cluster"];
@@ -264,8 +264,10 @@ fn stored_runs_are_analysed_like_files() {
     for index in 0..3 {
         let of = |report: &Value, field: &str| report["fit"]["coefficients"][index][field].as_f64().unwrap();
         assert_eq!(of(&from_run, "estimate"), of(&from_file, "estimate"), "{index}");
-        assert_eq!(of(&from_run, "standard_error_model"), of(&from_file, "standard_error"), "{index}");
-        assert!(of(&from_run, "standard_error") >= of(&from_file, "standard_error"), "{index}");
+        assert_eq!(of(&from_run, "standard_error"), of(&from_file, "standard_error"), "{index}");
+        let freedom = from_run["fit"]["robust"]["degrees_of_freedom"].as_f64().unwrap();
+        let p = earnest_stats::distribution::student_two_sided(of(&from_run, "z"), freedom);
+        assert!((of(&from_run, "p") - p).abs() < 1e-12 && p > of(&from_file, "p"), "{index}: {p}");
     }
     assert_eq!(from_run["fit"]["rows"], from_file["fit"]["rows"]);
     let strict = json(&["glmm", "--run", "first", "--response", "strict", "--fixed", "variant"]);

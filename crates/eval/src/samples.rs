@@ -34,7 +34,7 @@ pub fn each_asked<E: From<EvalError>>(
         true => None,
         false => Some(suites::stored(settings).map_err(EvalError::from)?),
     };
-    let mut items = suite.as_ref().map(|suite| Items::new(suite, settings.samples));
+    let mut items = suite.as_ref().map(|suite| PlacedItems::new(suite, settings.samples));
     let mut questions = store.questions(run);
     let mut samples = store.samples(run, filter).placed();
     // Opened for the first sample whose prompt is not stored.
@@ -56,16 +56,16 @@ pub fn each_asked<E: From<EvalError>>(
 }
 
 /// A suite's items by place in the plan, for places that only grow.
-struct Items<'a> {
+struct PlacedItems<'a> {
     rest: Box<dyn Iterator<Item = Item> + Send + 'a>,
     samples: usize,
     next: usize,
     last: Option<Item>,
 }
 
-impl<'a> Items<'a> {
+impl<'a> PlacedItems<'a> {
     fn new(suite: &'a Suite, samples: u32) -> Self {
-        Items { rest: suite.items.iter(), samples: samples.max(1) as usize, next: 0, last: None }
+        PlacedItems { rest: suite.items.iter(), samples: samples.max(1) as usize, next: 0, last: None }
     }
 
     fn at(&mut self, place: usize) -> Option<Item> {

@@ -26,6 +26,7 @@ pub fn by_cluster(suite: &Suite, limit: Option<usize>, seed: u64) -> Suite {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use earnest_tasks::suite::ThinkingText;
     use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 
     #[test]
@@ -57,5 +58,11 @@ mod tests {
         let first: Vec<String> = suite.items.iter().take(100).map(|item| item.id).collect();
         let kept: Vec<String> = ids(&one).into_iter().filter(|id| first.contains(id)).collect();
         assert_eq!((part.items.len(), ids(&part)), (100, kept));
+        // What is not the items stays.
+        let kept = by_cluster(&Suite { thinking: ThinkingText::Kept, ..suite.clone() }, None, 1);
+        assert_eq!((kept.thinking, kept.scoring.options()), (ThinkingText::Kept, suite.scoring.options()));
+        let cut = ItemList { items: suite.items.iter().take(3).collect(), unread: Some("a file ended".into()) };
+        let cut = by_cluster(&Suite { items: Arc::new(cut), ..suite }, None, 1);
+        assert_eq!((cut.items.len(), cut.items.unread().as_deref()), (3, Some("a file ended")));
     }
 }

@@ -36,8 +36,8 @@ pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow:
     if !fitted.is_usable() {
         return without_numbers(report, output);
     }
-    if let Some(robust) = &fitted.robust {
-        writeln!(output, "{robust}")?;
+    if let Some(basis) = fitted.basis_in_words() {
+        writeln!(output, "{basis}")?;
     }
     writeln!(output)?;
     coefficients(report, output)?;

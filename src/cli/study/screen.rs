@@ -299,7 +299,7 @@ fn fitted(model: &MixedModel, width: usize) -> String {
     }
     let without = if *dropped > 0 { format!("; {dropped} without a value in some column") } else { String::new() };
     let mut remarks = vec![format!("{}{without}. Intervals are in log odds.", counted(*rows, "row"))];
-    remarks.extend(fit.robust.as_ref().map(|robust| format!("Intervals and p have {robust}.")));
+    remarks.extend(fit.basis_in_words().map(|basis| format!("Intervals and p have {basis}.")));
     for effect in &fit.random {
         let each = effect.terms.iter().zip(&effect.sd).map(|(term, sd)| format!("{term} {sd:.4}"));
         let each = each.collect::<Vec<_>>().join(", ");

@@ -391,11 +391,12 @@ pub(super) fn suite(
     let suite = match &settings.questions {
         Questions::Chosen(choice) => {
             let (mode, endpoint) = (prompter.mode(), model.endpoint().is_some());
-            let suite = choice.suite(Channel { mode, endpoint, thinking: prompter.thinking() })?;
-            Suite { thinking: settings.thinking_text, ..suite }
+            choice.suite(Channel { mode, endpoint, thinking: prompter.thinking() })?
         }
         Questions::Suite(suite) => suite.clone(),
     };
+    // The settings are what the manifest records.
+    let suite = Suite { thinking: settings.thinking_text, ..suite };
     Ok(match settings.until {
         Some(_) => by_cluster(&suite, settings.plan.limit, settings.decoding.seed()),
         None => suite,

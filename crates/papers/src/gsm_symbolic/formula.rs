@@ -92,7 +92,7 @@ fn fitted(analyses: &[&Analysis]) -> Result<FormulaFit, earnest_stats::mixed::Mi
     let right = rows().filter(|(_, row)| row.correct).count();
     notes.extend(scarce(right, rows().count() - right));
     let fit = &model.fit;
-    notes.extend(fit.robust.as_ref().map(ToString::to_string));
+    notes.extend(fit.basis_in_words());
     notes.extend(fit.diagnoses.iter().map(MixedDiagnosis::to_string));
     let effect = fit.coefficients.iter().find(|one| one.name.starts_with("questions"));
     let odds_ratio = effect.and_then(|one| {

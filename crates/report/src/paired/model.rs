@@ -51,7 +51,7 @@ pub struct FittedModel {
     pub p: f64,
     /// Origin of the standard errors behind intervals and p: the model, or the scatter between clusters.
     pub errors: Errors,
-    /// Reason for robust errors.
+    /// Reason for robust errors, or for the t distribution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors_reason: Option<String>,
     /// Difference of accuracies, averaged over the random effects, with its 95 % interval.
@@ -101,7 +101,10 @@ impl PairedModel {
                     p_sentence(model.difference_p),
                 );
                 if let Some(reason) = &model.errors_reason {
-                    text.push_str(&format!(" Errors are robust: {reason}."));
+                    text.push_str(&match model.errors {
+                        Errors::Robust => format!(" Errors are robust: {reason}."),
+                        Errors::Model => format!(" Intervals have the t distribution: {reason}."),
+                    });
                 }
                 if !model.left_out.is_empty() {
                     text.push_str(&format!(" Simpler than the maximal model: {}.", model.left_out.join("; ")));

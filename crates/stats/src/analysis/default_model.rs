@@ -5,7 +5,8 @@ use super::ladder::{ChosenModel, Step, fit_stepping_down};
 use super::maximal::maximal_formula;
 use crate::clustered::worth_in_clusters;
 use crate::mixed::{
-    Clusters, Family, Formula, Frame, MixedData, MixedDiagnosis, MixedError, MixedFit, Terms, refused, with_errors_over,
+    Clusters, Family, Formula, Frame, Method, MixedData, MixedDiagnosis, MixedError, MixedFit, Terms, with_errors_over,
+    with_few_clusters, without_estimates,
 };
 
 /// Clusters below which robust errors are too noisy to judge a model by, and below which no error can be trusted.
@@ -32,7 +33,7 @@ pub struct DefaultModel {
 ///
 /// The standard errors are robust, over the widest groups, where the model leaves out variation that the data have (questions that all runs
 /// answer alike have no variance that could be estimated), and where they exceed the model's by more than a fifth. With fewer than twenty of the
-/// widest groups they are the larger of both, with the t distribution. With fewer than ten, or unequal ones that are worth fewer, the fit is
+/// widest groups intervals and tests have the t distribution, whichever error is the larger. With fewer than ten, or unequal ones that are worth fewer, the fit is
 /// refused: the errors of any model are too small then.
 ///
 /// # Errors
@@ -44,6 +45,11 @@ pub fn default_model(
     groups: &[&str],
 ) -> Result<DefaultModel, MixedError> {
     let (maximal, mut choice) = maximal_formula(frame, response, fixed, groups)?;
+    if let Some(few) = groups.first().and_then(|group| few_clusters(frame, group)) {
+        let data = MixedData::new(&maximal, frame, Family::Binomial)?;
+        let fit = without_estimates(&data, Method::Laplace, few);
+        return Ok(DefaultModel { formula: maximal, data, fit, choice, left_out: Vec::new() });
+    }
     let ChosenModel { formula, data, fit, steps } = fit_stepping_down(&maximal, frame, Family::Binomial)?;
     let fit = with_errors(frame, groups, &data, fit, &steps);
     let left_out = steps.iter().map(|step| step.why.clone()).collect();
@@ -52,18 +58,13 @@ pub fn default_model(
 }
 
 fn with_errors(frame: &Frame, groups: &[&str], data: &MixedData, fit: MixedFit, steps: &[Step]) -> MixedFit {
-    if let Some(few) = groups.first().and_then(|group| few_clusters(frame, group)) {
-        return refused(data, &fit, vec![few]);
-    }
-    if !fit.is_usable() {
-        return fit;
-    }
     let varies = steps.iter().any(|step| step.varies);
     let reason = varies.then_some("answers vary in what the model leaves out");
     let widest = groups.iter().find_map(|name| data.groups_of(frame, name).map(|found| (*name, found)));
-    let Some((name, (of_cell, count))) = widest else { return fit };
+    let Some((name, (of_cell, count))) = widest.filter(|_| fit.is_usable()) else { return fit };
+    let clusters = Clusters { name, of_cell: &of_cell };
     if count >= FEW {
-        return with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, reason);
+        return with_errors_over(data, fit, clusters, reason);
     }
     // Answers of a question that exclude each other show in no variance, so a model of one random effect has errors over its own groups. Then over the
     // wider ones, however few: the larger of two errors is noisy, but never too small by it.
@@ -71,8 +72,7 @@ fn with_errors(frame: &Frame, groups: &[&str], data: &MixedData, fit: MixedFit, 
         Some((name, of_cell)) => with_errors_over(data, fit, Clusters { name, of_cell }, None),
         None => fit,
     };
-    let reason = reason.or(Some("there are too few for the normal distribution"));
-    with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, reason)
+    with_few_clusters(with_errors_over(data, fit, clusters, reason), name, count)
 }
 
 /// The refusal of a model whose widest groups are worth fewer than ten of one size.

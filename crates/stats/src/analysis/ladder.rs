@@ -1,16 +1,19 @@
 //! Simpler models where a fit is singular or refused.
+use std::collections::BTreeMap;
+
 use crate::mixed::{
     Column, Family, Formula, Frame, INTERCEPT, MixedData, MixedDiagnosis, MixedError, MixedFit, MixedOptions,
     RandomEffect, RandomTerm, Terms, refusals, refused, unrefused,
 };
+use crate::verdict::enough_answers;
 
 /// Standard deviation of intercepts, in log odds, beyond which groups are nearly all right or all wrong, and the mean number of
 /// answers a group below which such a deviation cannot be estimated.
 const ALL_OR_NOTHING: f64 = 3.5;
 const FEW_ANSWERS: usize = 4;
 
-/// Outcomes of the rarer kind that each variance and correlation of the random effects needs, and each level of a fixed factor: the rule of ten
-/// events a variable (Peduzzi et al. 1996). Below it searches end, after minutes, at infinite variances.
+/// Outcomes of the rarer kind that each variance and correlation of the random effects needs: the rule of ten events a variable (Peduzzi et al.
+/// 1996). Below it searches end, after minutes, at infinite variances.
 const EVENTS: usize = 10;
 
 /// Steps down from the maximal model.
@@ -88,7 +91,8 @@ impl Rarer {
     }
 }
 
-/// The level of a fixed factor whose answers of one kind are the fewest, if they are fewer than ten: column, level, answers.
+/// A level of a fixed factor with so few answers of one kind that its differences have an exact test: column, level, answers. Numbers of two
+/// values are a factor too.
 fn rarest_level(
     formula: &Formula,
     frame: &Frame,
@@ -96,17 +100,35 @@ fn rarest_level(
 ) -> Result<Option<(String, String, Rarer)>, MixedError> {
     let mut found: Option<(String, String, Rarer)> = None;
     for name in &formula.fixed.variables {
-        let Column::Labels(labels) = frame.column(name)? else { continue };
-        let mut counts = vec![(0, 0); labels.levels.len()];
-        for (code, outcome) in labels.codes.iter().zip(outcomes) {
-            let (right, all) = &mut counts[*code as usize];
-            *right += usize::from(*outcome == 1.0);
-            *all += 1;
+        let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        let mut count = |level: &str, outcome: f64| {
+            if !counts.contains_key(level) {
+                counts.insert(level.to_owned(), (0, 0));
+            }
+            if let Some((right, all)) = counts.get_mut(level) {
+                *right += usize::from(outcome == 1.0);
+                *all += 1;
+            }
+        };
+        match frame.column(name)? {
+            Column::Labels(labels) => {
+                let rows = labels.codes.iter().zip(outcomes);
+                rows.for_each(|(code, outcome)| count(&labels.levels[*code as usize], *outcome));
+            }
+            Column::Number(values) => {
+                let first = values[0];
+                let Some(second) = values.iter().find(|value| **value != first) else { continue };
+                if values.iter().any(|value| *value != first && value != second) {
+                    continue;
+                }
+                values.iter().zip(outcomes).for_each(|(value, outcome)| count(&value.to_string(), *outcome));
+            }
         }
-        for ((right, all), level) in counts.into_iter().zip(&labels.levels) {
+        for (level, (right, all)) in counts {
             let one = Rarer::of(right, all);
-            if one.events < found.as_ref().map_or(EVENTS, |(.., fewest)| fewest.events) {
-                found = Some((name.clone(), level.clone(), one));
+            let is_rarest = found.as_ref().is_none_or(|(.., fewest)| one.events < fewest.events);
+            if (one.events as f64) < enough_answers(all as f64) && is_rarest {
+                found = Some((name.clone(), level, one));
             }
         }
     }
@@ -126,7 +148,7 @@ fn without_detail(formula: &Formula, frame: &Frame, family: Family) -> Result<Op
         let Rarer { events, kind } = all;
         format!("{events} {kind} answers are fewer than ten for each of {parameters} variances and correlations")
     } else if let Some((name, level, Rarer { events, kind })) = rarest_level(formula, frame, outcomes)? {
-        format!("{events} {kind} answers where {name} is {level} are fewer than ten")
+        format!("{events} {kind} answers where {name} is {level} are few")
     } else {
         return Ok(None);
     };

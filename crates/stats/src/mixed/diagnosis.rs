@@ -165,7 +165,7 @@ impl std::fmt::Display for MixedDiagnosis {
             ),
             MixedDiagnosis::GroupSeparation { group, constant_groups, groups } => write!(
                 f,
-                "groups are all or nothing: {constant_groups} of {groups} {group}s are all 0 or all 1, and what varies in the others is too \
+                "groups are all or nothing: {constant_groups} of {groups} groups of {group} are all 0 or all 1, and what varies in the others is too \
                  little or predicted perfectly, so the variance between them has no usable estimate; test the paired difference"
             ),
             MixedDiagnosis::Aliased { columns } => write!(
@@ -221,7 +221,7 @@ impl std::fmt::Display for MixedDiagnosis {
                 if *worth < *clusters as f64 - 0.05 {
                     write!(f, " of unequal size, which tell as much as {worth:.1} equal ones,")?;
                 }
-                write!(f, " {are} too few for a mixed model, which needs ten; test the paired difference")
+                write!(f, " {are} too few (a mixed model needs ten); test the paired difference")
             }
             MixedDiagnosis::FewGroups { group, groups } => {
                 write!(f, "few groups: {groups} of {group}; their variance and Wald intervals are rough below 10")

@@ -1,6 +1,6 @@
 //! A paragraph on the model for a paper's method section.
 use super::data::{Family, MixedData};
-use super::result::{Method, MixedFit};
+use super::result::{Errors, Method, MixedFit, RobustBasis};
 use super::rule::FINE_POINTS;
 
 /// Sentences that say how a model was fitted, with its numbers.
@@ -51,14 +51,19 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
     if let Some(prior) = &fit.prior {
         text.push_str(&format!(" Estimates are penalised by a prior, {prior}, because the data are separated."));
     }
-    if let Some(robust) = &fit.robust {
-        text.push_str(&format!(
-            " Standard errors are robust: the sandwich estimator over {} clusters of {}, with Student's t of {} degrees of freedom.",
-            robust.clusters, robust.group, robust.degrees_of_freedom
-        ));
+    if let Some(RobustBasis { clusters, group, degrees_of_freedom, .. }) = &fit.robust {
+        text.push_str(&match fit.errors {
+            Errors::Robust => format!(
+                " Standard errors are robust: the sandwich estimator over {clusters} clusters of {group}, with Student's t of \
+                 {degrees_of_freedom} degrees of freedom; where the model's is larger, it is that."
+            ),
+            Errors::Model => format!(
+                " Intervals and tests have Student's t of {degrees_of_freedom} degrees of freedom, for {clusters} clusters of {group}."
+            ),
+        });
     }
     text.push_str(match data.family {
-        Family::Binomial if fit.robust.is_some() => {
+        Family::Binomial if fit.errors == Errors::Robust => {
             " Marginal effects are probabilities averaged over the rows and over the random effects of new groups (Gauss-Hermite \
              quadrature), with delta-method intervals."
         }

@@ -34,7 +34,7 @@ pub enum Errors {
     Robust,
 }
 
-/// Clusters of robust errors, and the reason for them.
+/// Clusters whose number the t distribution of intervals and tests has, and the reason: errors over them, or that they are few.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RobustBasis {
     /// Column of the clusters.
@@ -186,6 +186,16 @@ impl MixedFit {
         Some(reasons.collect::<Vec<_>>().join("; "))
     }
 
+    /// Errors behind intervals and tests, and their distribution, in words; none where they are the model's, with the normal one.
+    pub fn basis_in_words(&self) -> Option<String> {
+        let RobustBasis { group, clusters, degrees_of_freedom, reason } = self.robust.as_ref()?;
+        let errors = match self.errors {
+            Errors::Robust => format!("robust errors over {clusters} clusters of {group}"),
+            Errors::Model => "errors of the model".to_owned(),
+        };
+        Some(format!("{errors}, t with {degrees_of_freedom} degrees of freedom: {reason}"))
+    }
+
     /// Half the length of an interval in standard errors: a quantile of the normal distribution, of Student's t for robust errors.
     pub fn reach(&self, confidence: f64) -> f64 {
         let probability = 0.5 + 0.5 * confidence;
@@ -213,15 +223,5 @@ impl MixedFit {
     /// Estimates; none if the model has none.
     pub fn estimates(&self) -> Option<Vec<f64>> {
         self.coefficients.iter().map(|one| one.estimate).collect()
-    }
-}
-
-impl std::fmt::Display for RobustBasis {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let RobustBasis { group, clusters, degrees_of_freedom, reason } = self;
-        write!(
-            f,
-            "robust errors over {clusters} clusters of {group}, t with {degrees_of_freedom} degrees of freedom: {reason}"
-        )
     }
 }

@@ -186,3 +186,22 @@ pub(crate) fn with_errors_over(
     fit.joint = joint;
     fit
 }
+
+/// The fit with intervals and p values by the t distribution of these few clusters, where its errors are over other ones or the model's.
+pub(crate) fn with_few_clusters(mut fit: MixedFit, name: &str, clusters: usize) -> MixedFit {
+    if fit.robust.as_ref().is_some_and(|basis| basis.group == name) {
+        return fit;
+    }
+    let few = format!("{clusters} {name}s are too few for the normal distribution");
+    let reason = match &fit.robust {
+        Some(basis) => format!("{}, and {few}", basis.reason),
+        None => few,
+    };
+    fit.robust =
+        Some(RobustBasis { group: name.to_owned(), clusters, degrees_of_freedom: clusters as f64 - 1.0, reason });
+    for index in 0..fit.coefficients.len() {
+        let p = fit.coefficients[index].z.map(|z| fit.two_sided(z));
+        fit.coefficients[index].p = p;
+    }
+    fit
+}

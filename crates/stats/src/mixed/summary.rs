@@ -37,8 +37,8 @@ pub(super) struct Summary<'a> {
     pub(super) modes: &'a [f64],
 }
 
-/// A fit whose likelihood has no maximum.
-pub(super) fn without_estimates(data: &MixedData, method: Method, diagnosis: MixedDiagnosis) -> MixedFit {
+/// A fit without numbers: its likelihood has no maximum, or the design carries none.
+pub(crate) fn without_estimates(data: &MixedData, method: Method, diagnosis: MixedDiagnosis) -> MixedFit {
     let coefficient = |name: &String| MixedCoefficient {
         name: name.clone(),
         estimate: None,
