@@ -53,7 +53,7 @@ pub use thinking_text::ThinkingText;
 /// A suite: what is asked, and what counts as right. Cheap to clone; a run with questions of its own has other items and the same scoring.
 #[derive(Clone)]
 pub struct Suite {
-    /// What is asked.
+    /// Questions, in an order that does not change.
     pub items: Arc<dyn Items>,
     /// Rules of the suite. [`Suite::score`] scores completions by them; their own [`Scoring::score`] knows nothing of [`Suite::thinking`].
     pub scoring: Arc<dyn Scoring>,
