@@ -12,68 +12,95 @@ struct Design {
     name: &'static str,
     templates: usize,
     questions: usize,
+    /// Templates that have five times as many questions.
+    large: usize,
     runs: usize,
     /// Log odds of a right answer where both deviations are 0.
     level: f64,
     /// Standard deviations of templates and of questions, in log odds.
     template_sd: f64,
     question_sd: f64,
+    /// Of the runs' effects in a template.
+    effect_sd: f64,
 }
 
-const DESIGNS: [Design; 6] = [
+const DESIGNS: [Design; 7] = [
     Design {
         name: "questions of SD 5, 3 runs",
         templates: 100,
         questions: 11,
+        large: 0,
         runs: 3,
         level: -1.0,
         template_sd: 1.0,
         question_sd: 5.0,
+        effect_sd: 0.0,
     },
     Design {
         name: "1.5 % right, alike within a question, 3 runs",
         templates: 100,
         questions: 11,
+        large: 0,
         runs: 3,
         level: -8.0,
         template_sd: 1.5,
         question_sd: 3.0,
+        effect_sd: 0.0,
     },
     Design {
         name: "0.6 % right, alike within a question, 4 runs",
         templates: 100,
         questions: 11,
+        large: 0,
         runs: 4,
         level: -10.5,
         template_sd: 1.5,
         question_sd: 4.0,
+        effect_sd: 0.0,
     },
     Design {
         name: "1.5 % right, 2 runs",
         templates: 100,
         questions: 11,
+        large: 0,
         runs: 2,
         level: -5.0,
         template_sd: 1.2,
         question_sd: 0.5,
+        effect_sd: 0.0,
     },
     Design {
         name: "30 % right, 2 runs",
         templates: 50,
         questions: 6,
+        large: 0,
         runs: 2,
         level: -1.5,
         template_sd: 1.5,
         question_sd: 1.0,
+        effect_sd: 0.0,
     },
     Design {
         name: "50 % right, 4 runs",
         templates: 25,
         questions: 10,
+        large: 0,
         runs: 4,
         level: 0.0,
         template_sd: 1.0,
         question_sd: 1.0,
+        effect_sd: 0.0,
+    },
+    Design {
+        name: "30 % right, 2 runs, 30 templates worth 17, whose effects vary",
+        templates: 30,
+        questions: 6,
+        large: 6,
+        runs: 2,
+        level: -1.5,
+        template_sd: 1.5,
+        question_sd: 1.0,
+        effect_sd: 0.7,
     },
 ];
 
@@ -92,14 +119,18 @@ fn draw(design: &Design, random: &mut ChaCha8Rng) -> Frame {
     let (mut cluster, mut item, mut run, mut variant, mut correct) = (vec![], vec![], vec![], vec![], vec![]);
     for template in 0..design.templates {
         let level = design.level + design.template_sd * normal(random);
-        for question in 0..design.questions {
+        let effects: Vec<f64> = (0..design.runs)
+            .map(|_| if design.effect_sd > 0.0 { design.effect_sd * normal(random) } else { 0.0 })
+            .collect();
+        let times = if template < design.large { 5 } else { 1 };
+        for question in 0..times * design.questions {
             let log_odds = level + design.question_sd * normal(random);
-            for one in 0..design.runs {
+            for (one, effect) in effects.iter().enumerate() {
                 cluster.push(format!("t{template}"));
                 item.push(format!("t{template}q{question}"));
                 run.push(format!("r{one}"));
                 variant.push(if question == 0 { "original" } else { "variant" });
-                correct.push(f64::from(u8::from(random.random::<f64>() < 1.0 / (1.0 + (-log_odds).exp()))));
+                correct.push(f64::from(u8::from(random.random::<f64>() < 1.0 / (1.0 + (-log_odds - effect).exp()))));
             }
         }
     }

@@ -136,6 +136,9 @@ pub(crate) fn worth_in_clusters(mut sizes: Vec<f64>) -> f64 {
     }
     // In order, so that sums do not depend on where the sizes come from.
     sizes.sort_by(f64::total_cmp);
+    if sizes.first() == sizes.last() {
+        return sizes.len() as f64;
+    }
     let count: f64 = sizes.iter().sum();
     let parts: Vec<f64> = sizes.iter().map(|size| size / count).collect();
     satterthwaite(&parts) + 1.0

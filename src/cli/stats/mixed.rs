@@ -198,6 +198,8 @@ pub(super) struct Fitted {
     pub(super) fit: MixedFit,
     /// Reasons for the formula, if none was given.
     pub(super) choice: Vec<String>,
+    /// True if separated outcomes have a penalised fit: not where its likelihood takes answers for independent that are not.
+    pub(super) may_be_penalised: bool,
     pub(super) integral: IntegralChoice,
     pub(super) cross_check: CrossCheck,
 }
@@ -298,7 +300,7 @@ pub(super) fn run(
     report(
         args,
         common,
-        Fitted { frame, survey, data, fit, choice: Vec::new(), integral: chosen, cross_check },
+        Fitted { frame, survey, data, fit, choice: Vec::new(), may_be_penalised: true, integral: chosen, cross_check },
         runs,
         output,
     )
@@ -312,7 +314,7 @@ pub(super) fn report(
     runs: &[String],
     output: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let Fitted { frame, survey, data, fit, choice, integral, cross_check } = fitted;
+    let Fitted { frame, survey, data, fit, choice, may_be_penalised, integral, cross_check } = fitted;
     let family = data.family();
     let mut notes = survey.notes.clone();
     let separated = match fit.diagnoses.first() {
@@ -348,7 +350,14 @@ pub(super) fn report(
     let mut missing = Vec::new();
     let intervals = intervals(&data, &fit, limit.as_ref(), common, &mut missing);
     let (penalised, penalised_intervals) = match &separated {
-        Some(columns) => penalised(&data, columns, integral, common.level, &mut notes)?,
+        Some(columns) if may_be_penalised => penalised(&data, columns, integral, common.level, &mut notes)?,
+        Some(_) => {
+            notes.push(format!(
+                "no penalised fit: its likelihood would take answers of a cluster for independent that are not; `--formula '{}'` makes one all the same",
+                data.formula()
+            ));
+            (None, Vec::new())
+        }
         None => (None, Vec::new()),
     };
     if !one_intercept::is_one(&data) {
@@ -443,7 +452,8 @@ fn or_note<T>(made: Result<Vec<T>, MixedError>, what: &str, notes: &mut Vec<Stri
     }
 }
 
-/// The fit of separated data with a prior on the columns that separate them, and its intervals; none where that is refused too.
+/// The fit of separated data with a prior on the columns that separate them, and its intervals; none where that is refused too, or where a profile
+/// finds that it is not the best one.
 fn penalised(
     data: &MixedData,
     columns: &[String],
@@ -462,11 +472,18 @@ fn penalised(
             intervals.push(wald(&found, one, level));
             continue;
         }
+        let interval = profile_interval(data, &found, &one.name, level);
+        let p = profile_p(data, &found, &one.name);
+        for error in [interval.as_ref().err(), p.as_ref().err()].into_iter().flatten() {
+            if matches!(error, MixedError::NotTheBest { .. }) {
+                notes.push(format!("no penalised fit: {error}"));
+                return Ok((None, Vec::new()));
+            }
+        }
         let mut note = |what: &str, error: MixedError| notes.push(format!("no {what} of {}: {error}", one.name));
-        let interval =
-            profile_interval(data, &found, &one.name, level).map_err(|error| note("profile interval", error));
+        let interval = interval.map_err(|error| note("profile interval", error));
         intervals.push(interval.ok().map(|interval| Interval::profile(interval, None)));
-        let p = profile_p(data, &found, &one.name).map_err(|error| note("p value", error)).ok();
+        let p = p.map_err(|error| note("p value", error)).ok();
         let one = &mut found.coefficients[index];
         (one.z, one.p) = (None, p);
     }

@@ -13,9 +13,6 @@ use earnest_stats::mixed::{Errors, Frame, MarginalDifference, Method, MixedError
 /// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
 const MOST_ANSWERS: usize = 200_000;
 
-/// Ratio of an interval's ends from which an odds ratio says nothing.
-const VAST: f64 = 1e4;
-
 /// Column of the runs; the baseline is the reference level.
 const RUN: &str = "run";
 
@@ -163,18 +160,15 @@ fn frame(pairs: &[Pair<'_>]) -> Result<Frame, MixedError> {
 }
 
 /// The reason for not showing a model that contradicts the answers themselves.
-fn contradiction(found: &MarginalDifference, ratio: (f64, f64), overall: &Difference) -> Option<String> {
+fn contradiction(found: &MarginalDifference, overall: &Difference) -> Option<String> {
     let points = |share: f64| format!("{:+.1}", 100.0 * share);
-    if let Some((low, high)) = overall.interval.filter(|(low, high)| !(*low..=*high).contains(&found.difference)) {
-        return Some(format!(
-            "averaged over its random effects it says {} points, outside the interval of the paired difference, {} to {}",
-            points(found.difference),
-            points(low),
-            points(high)
-        ));
-    }
-    let is_vast = ratio.1 / ratio.0 > VAST || !(ratio.1 / ratio.0).is_finite();
-    is_vast.then(|| "the interval of its odds ratio is so wide that it says nothing".to_owned())
+    let (low, high) = overall.interval.filter(|(low, high)| !(*low..=*high).contains(&found.difference))?;
+    Some(format!(
+        "averaged over its random effects it says {} points, outside the interval of the paired difference, {} to {}",
+        points(found.difference),
+        points(low),
+        points(high)
+    ))
 }
 
 fn fitted(pairs: &[Pair<'_>], overall: &Difference) -> Result<PairedModel, MixedError> {
@@ -190,7 +184,7 @@ fn fitted(pairs: &[Pair<'_>], overall: &Difference) -> Result<PairedModel, Mixed
     let ([found], Some((estimate, (low, high), p))) = (&averaged.differences[..], numbers) else {
         return Err(MixedError::NotEstimated { reason: "the runs have no difference to estimate".to_owned() });
     };
-    if let Some(reason) = contradiction(found, (low.exp(), high.exp()), overall) {
+    if let Some(reason) = contradiction(found, overall) {
         return Ok(PairedModel::NotFitted { reason });
     }
     let random = fit.random.iter().flat_map(|effect| {

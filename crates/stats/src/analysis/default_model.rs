@@ -2,19 +2,22 @@
 use std::collections::HashMap;
 
 use super::ladder::{ChosenModel, Step, fit_stepping_down};
-use super::maximal::maximal_formula;
+use super::maximal::{maximal_formula, same_groups};
 use crate::clustered::worth_in_clusters;
 use crate::mixed::{
-    Clusters, Family, Formula, Frame, Method, MixedData, MixedDiagnosis, MixedError, MixedFit, Terms, with_errors_over,
-    with_few_clusters, without_estimates,
+    Clusters, Family, Formula, Frame, INTERCEPT, Method, MixedData, MixedDiagnosis, MixedError, MixedFit, Terms,
+    constant_response, refused, with_errors_over, with_few_clusters, without_estimates,
 };
 
-/// Clusters below which robust errors are too noisy to judge a model by, and below which no error can be trusted.
-const FEW: usize = 20;
+/// Clusters below which the normal distribution is too narrow, and below which no error can be trusted.
+const FEW: f64 = 20.0;
 const FEWEST: f64 = 10.0;
 
-/// Difference of what clusters are worth that is rounding.
-const ROUNDING: f64 = 1e-6;
+/// Ratio of an interval's ends from which an odds ratio says nothing.
+const VAST: f64 = 1e4;
+
+/// Confidence of that interval.
+const LEVEL: f64 = 0.95;
 
 /// The default mixed model: the maximal one that a design supports, stepped down while its fit is singular or refused.
 #[derive(Debug, Clone)]
@@ -27,14 +30,16 @@ pub struct DefaultModel {
     pub choice: Vec<String>,
     /// Reasons for the steps down.
     pub left_out: Vec<String>,
+    /// True if likelihoods of the model can be trusted: twenty clusters or more, which its random effects are, and nothing that varies left out.
+    pub is_whole: bool,
 }
 
 /// Chooses and fits the default model of outcomes 0 and 1. `groups` are the candidate grouping columns, the widest first.
 ///
 /// The standard errors are robust, over the widest groups, where the model leaves out variation that the data have (questions that all runs
-/// answer alike have no variance that could be estimated), and where they exceed the model's by more than a fifth. With fewer than twenty of the
-/// widest groups intervals and tests have the t distribution, whichever error is the larger. With fewer than ten, or unequal ones that are worth fewer, the fit is
-/// refused: the errors of any model are too small then.
+/// answer alike have no variance that could be estimated), and where they exceed the model's by more than a fifth. Where the widest groups are worth fewer than
+/// twenty of one size, intervals and tests have the t distribution, whichever error is the larger. Where they are worth fewer than ten the fit is
+/// refused: the errors of any model are too small then. It is refused too where the interval of an odds ratio says nothing.
 ///
 /// # Errors
 /// If nothing repeats, or a column cannot be used; what is wrong with the fit is among its diagnoses.
@@ -45,44 +50,91 @@ pub fn default_model(
     groups: &[&str],
 ) -> Result<DefaultModel, MixedError> {
     let (maximal, mut choice) = maximal_formula(frame, response, fixed, groups)?;
-    if let Some(few) = groups.first().and_then(|group| few_clusters(frame, group)) {
+    let widest = Widest::of(frame, groups);
+    if let Some(few) = widest.as_ref().and_then(Widest::few) {
         let data = MixedData::new(&maximal, frame, Family::Binomial)?;
-        let fit = without_estimates(&data, Method::Laplace, few);
-        return Ok(DefaultModel { formula: maximal, data, fit, choice, left_out: Vec::new() });
+        let fit = without_estimates(&data, Method::Laplace, constant_response(&data).unwrap_or(few));
+        return Ok(DefaultModel { formula: maximal, data, fit, choice, left_out: Vec::new(), is_whole: false });
     }
     let ChosenModel { formula, data, fit, steps } = fit_stepping_down(&maximal, frame, Family::Binomial)?;
-    let fit = with_errors(frame, groups, &data, fit, &steps);
+    let fit = match &widest {
+        Some(widest) if fit.is_usable() => with_errors(frame, widest, &data, fit, &steps),
+        _ => fit,
+    };
+    let fit = match vast_interval(&data, &fit) {
+        Some(vast) => refused(&data, &fit, vec![vast]),
+        None => fit,
+    };
+    let is_whole = !steps.iter().any(|step| step.varies)
+        && widest.is_some_and(|widest| {
+            widest.worth >= FEW && formula.random.iter().any(|term| term.group_name() == widest.column)
+        });
     let left_out = steps.iter().map(|step| step.why.clone()).collect();
     choice.extend(steps.iter().map(ToString::to_string));
-    Ok(DefaultModel { formula, data, fit, choice, left_out })
+    Ok(DefaultModel { formula, data, fit, choice, left_out, is_whole })
 }
 
-fn with_errors(frame: &Frame, groups: &[&str], data: &MixedData, fit: MixedFit, steps: &[Step]) -> MixedFit {
-    let varies = steps.iter().any(|step| step.varies);
-    let reason = varies.then_some("answers vary in what the model leaves out");
-    let widest = groups.iter().find_map(|name| data.groups_of(frame, name).map(|found| (*name, found)));
-    let Some((name, (of_cell, count))) = widest.filter(|_| fit.is_usable()) else { return fit };
-    let clusters = Clusters { name, of_cell: &of_cell };
-    if count >= FEW {
-        return with_errors_over(data, fit, clusters, reason);
+/// The widest groups, which are independent of each other.
+struct Widest<'a> {
+    column: &'a str,
+    /// Of columns with the same groups the last: questions, where each is a cluster of its own.
+    name: &'a str,
+    clusters: usize,
+    /// Number of clusters of one size that tell as much.
+    worth: f64,
+}
+
+impl<'a> Widest<'a> {
+    fn of(frame: &Frame, groups: &[&'a str]) -> Option<Self> {
+        let column = groups.first()?;
+        let first = frame.as_labels(column).ok()?;
+        let is_same = |name: &&&str| frame.as_labels(name).is_ok_and(|other| same_groups(&other.codes, &first.codes));
+        let name = groups.iter().rev().find(is_same)?;
+        let mut rows: HashMap<u32, f64> = HashMap::new();
+        for code in &first.codes {
+            *rows.entry(*code).or_default() += 1.0;
+        }
+        let clusters = rows.len();
+        Some(Widest { column, name, clusters, worth: worth_in_clusters(rows.into_values().collect()) })
+    }
+
+    /// The refusal of a model whose clusters are worth fewer than ten. To a half, so that one missing answer does not cost ten clusters their model.
+    fn few(&self) -> Option<MixedDiagnosis> {
+        let Widest { name, clusters, worth, .. } = *self;
+        (worth.round() < FEWEST).then(|| MixedDiagnosis::FewClusters { group: name.to_owned(), clusters, worth })
+    }
+}
+
+fn with_errors(frame: &Frame, widest: &Widest<'_>, data: &MixedData, fit: MixedFit, steps: &[Step]) -> MixedFit {
+    let Widest { name, clusters, worth, .. } = *widest;
+    let reason = steps.iter().any(|step| step.varies).then_some("answers vary in what the model leaves out");
+    let over = |fit| match data.groups_of(frame, name) {
+        Some(of_cell) => with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, reason),
+        None => fit,
+    };
+    if worth >= FEW {
+        return over(fit);
     }
     // Answers of a question that exclude each other show in no variance, so a model of one random effect has errors over its own groups. Then over the
     // wider ones, however few: the larger of two errors is noisy, but never too small by it.
-    let fit = match data.clusters().filter(|_| data.has_one_effect() && !varies) {
+    let fit = match data.clusters().filter(|_| data.has_one_effect() && reason.is_none()) {
         Some((name, of_cell)) => with_errors_over(data, fit, Clusters { name, of_cell }, None),
         None => fit,
     };
-    with_few_clusters(with_errors_over(data, fit, clusters, reason), name, count)
+    with_few_clusters(over(fit), name, clusters, worth - 1.0)
 }
 
-/// The refusal of a model whose widest groups are worth fewer than ten of one size.
-fn few_clusters(frame: &Frame, group: &str) -> Option<MixedDiagnosis> {
-    let labels = frame.as_labels(group).ok()?;
-    let mut rows: HashMap<u32, f64> = HashMap::new();
-    for code in &labels.codes {
-        *rows.entry(*code).or_default() += 1.0;
-    }
-    let clusters = rows.len();
-    let worth = worth_in_clusters(rows.into_values().collect());
-    (worth < FEWEST - ROUNDING).then(|| MixedDiagnosis::FewClusters { group: group.to_owned(), clusters, worth })
+/// An odds ratio between two values of a column whose interval says nothing.
+fn vast_interval(data: &MixedData, fit: &MixedFit) -> Option<MixedDiagnosis> {
+    fit.coefficients.iter().enumerate().filter(|(_, one)| one.name != INTERCEPT).find_map(|(index, one)| {
+        let (low, high) = fit.wald_interval(one, LEVEL)?;
+        let distance = data.distance_of_two(index)?;
+        let width = (high - low) * distance;
+        let is_vast = width.is_nan() || width > VAST.ln();
+        is_vast.then(|| MixedDiagnosis::VastInterval {
+            coefficient: one.name.clone(),
+            low: low.exp(),
+            high: high.exp(),
+        })
+    })
 }

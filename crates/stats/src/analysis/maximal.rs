@@ -94,7 +94,7 @@ fn is_nested(inner: &[u32], outer: &[u32]) -> bool {
     inner.iter().zip(outer).all(|(inner, outer)| of.entry(*inner).or_insert(*outer) == outer)
 }
 
-fn same_groups(left: &[u32], right: &[u32]) -> bool {
+pub(super) fn same_groups(left: &[u32], right: &[u32]) -> bool {
     is_nested(left, right) && is_nested(right, left)
 }
 

@@ -7,7 +7,8 @@ use crate::distribution::student_two_sided;
 use crate::mixed::tests::{paired, paired_in, simulated};
 use crate::mixed::tests_refusal::{averaged, observed, rare};
 use crate::mixed::{
-    Column, Errors, Family, Formula, Frame, IntegralChoice, Method, MixedOptions, Terms, fit, method_paragraph,
+    Column, Errors, Family, Formula, Frame, IntegralChoice, Method, MixedFit, MixedOptions, Terms, fit, marginal,
+    method_paragraph,
 };
 
 #[test]
@@ -203,6 +204,79 @@ fn clusters_worth_fewer_than_ten_have_no_model() {
     let refusal = uneven.refusal().unwrap();
     assert!(refusal.starts_with("16 clusters of unequal size, which tell as much as "), "{refusal}");
     assert_eq!(fitted(&|index| index / 4 + index % 3).refusal(), None);
+    // Ten clusters, of which one lacks an answer, are ten.
+    let frame = paired_in([60, 30, 10, 19], |kind, index| (index + [0, 60, 90, 100][kind]) % 10);
+    assert_eq!(default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap().fit.refusal(), None);
+    // Nothing that varies is the first reason, and questions without clusters are called questions.
+    let refusal = |counts, clusters| {
+        default_model(&paired(counts, clusters), "correct", &fixed, &["cluster", "item"])
+            .unwrap()
+            .fit
+            .refusal()
+            .unwrap()
+    };
+    assert!(refusal([40, 0, 0, 0], 5).starts_with("constant response"), "{}", refusal([40, 0, 0, 0], 5));
+    assert!(refusal([2, 2, 1, 1], 6).starts_with("6 items are too few"), "{}", refusal([2, 2, 1, 1], 6));
+}
+
+/// One run right in ten questions of one cluster, the other never: no likelihood that takes answers for independent says anything.
+#[test]
+fn separated_runs_in_clusters_are_not_whole() {
+    let fixed = Terms::intercept().with("run");
+    let fitted = |cluster_of: &dyn Fn(usize) -> usize| {
+        let frame = paired_in([0, 230, 10, 0], |kind, index| cluster_of(index + [0, 10, 0, 0][kind]));
+        default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap()
+    };
+    let (clustered, alone) = (fitted(&|index| index / 20), fitted(&|index| index));
+    assert!(clustered.fit.is("separation") && alone.fit.is("separation"));
+    assert!(!clustered.is_whole && alone.is_whole, "{:?} {:?}", clustered.choice, alone.choice);
+}
+
+/// Of 120 questions in 12 clusters a run has 5 right and the other 24, where the scatter between clusters is small by chance.
+#[test]
+fn differences_have_the_larger_error_too() {
+    let fixed = Terms::intercept().with("run");
+    for step in [1, 5, 7, 11] {
+        let frame = paired_in([1, 92, 4, 23], |kind, index| (index * step + kind) % 12);
+        let chosen = default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap();
+        let bare = fit(&chosen.data, &MixedOptions::default()).unwrap();
+        let difference =
+            |fit: &MixedFit| marginal(&chosen.data, fit, Some("run"), 0.95).unwrap().differences[0].clone();
+        let (printed, own) = (difference(&chosen.fit), difference(&bare));
+        assert!(printed.standard_error >= own.standard_error && printed.p >= own.p, "{printed:?} {own:?}");
+        for (one, own) in chosen.fit.coefficients.iter().zip(&bare.coefficients) {
+            assert!(one.standard_error >= own.standard_error && one.p >= own.p, "{one:?} {own:?}");
+        }
+    }
+}
+
+/// Twenty questions of two answers, of which a run has 3 right and the other 18.
+#[test]
+fn an_odds_ratio_that_says_nothing_is_refused() {
+    let (mut item, mut run, mut right) = (vec![], vec![], vec![]);
+    for question in 0..20 {
+        for name in ["a", "b"] {
+            for epoch in 0..2 {
+                item.push(format!("q{question}"));
+                run.push(name);
+                let known = match name {
+                    "a" => epoch == 0 && question < 3,
+                    _ => question < 8 || epoch == 0 && question < 10,
+                };
+                right.push(f64::from(u8::from(known)));
+            }
+        }
+    }
+    let mut frame = Frame::new();
+    frame.texts("item", item.iter().map(String::as_str)).unwrap();
+    frame.texts("run", run.iter().copied()).unwrap();
+    frame.number("correct", right).unwrap();
+    let chosen = default_model(&frame, "correct", &Terms::intercept().with("run"), &["item"]).unwrap();
+    let refusal = chosen.fit.refusal().unwrap();
+    assert!(
+        refusal.contains("the interval of the odds ratio of runb") && refusal.contains("says nothing"),
+        "{refusal}"
+    );
 }
 
 #[test]
@@ -213,11 +287,13 @@ fn fewer_than_twenty_clusters_have_the_t_distribution() {
     let (few, many) = (fit(12), fit(30));
     assert_eq!((many.errors, &many.robust), (Errors::Model, &None));
     let basis = few.robust.as_ref().unwrap();
-    assert_eq!((basis.group.as_str(), basis.degrees_of_freedom), ("cluster", 11.0));
+    // They have 173 questions, or one less.
+    assert_eq!((basis.group.as_str(), basis.clusters), ("cluster", 12));
+    assert!((basis.degrees_of_freedom - 11.0).abs() < 1e-3, "{basis:?}");
     assert!(basis.reason.contains("12 clusters are too few for the normal distribution"), "{basis:?}");
     let effect = few.coefficient("runb").unwrap();
     let t = effect.estimate.unwrap() / effect.standard_error.unwrap();
-    assert!((effect.p.unwrap() - student_two_sided(t, 11.0)).abs() < 1e-12, "{effect:?}");
+    assert!((effect.p.unwrap() - student_two_sided(t, basis.degrees_of_freedom)).abs() < 1e-12, "{effect:?}");
 }
 
 /// Pairs that mostly differ, in a dozen clusters: nothing is said of the difference by the model's errors, which take pairs for independent answers.
@@ -258,10 +334,10 @@ fn few_clusters_whose_effects_vary_have_the_errors_of_their_scatter() {
         varying += usize::from(chosen.formula.to_string().contains("run || cluster"));
         if chosen.fit.is_usable() {
             fitted += 1;
-            // Some clusters have no question.
+            // Some clusters have no question. Errors over questions have the t distribution of the clusters too.
             let basis = chosen.fit.robust.as_ref().unwrap();
-            assert!(basis.clusters <= clusters && basis.group == "cluster", "{basis:?}");
-            assert_eq!(basis.degrees_of_freedom, basis.clusters as f64 - 1.0);
+            let over = if basis.group == "cluster" { basis.clusters <= clusters } else { basis.clusters == 60 };
+            assert!(over && (8.5..clusters as f64).contains(&basis.degrees_of_freedom), "{basis:?}");
         }
         small += usize::from(chosen.fit.coefficient("runb").and_then(|one| one.p).is_some_and(|p| p < 0.05));
     }

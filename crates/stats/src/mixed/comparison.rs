@@ -130,9 +130,7 @@ pub fn contrasts(
             return Err(MixedError::NotEstimated { reason: format!("the contrast {name} has no weight but 0") });
         }
         let estimate: f64 = row.iter().zip(&beta).map(|(row, beta)| row * beta).sum();
-        let line = |line: &Vec<f64>| line.iter().zip(&row).map(|(value, weight)| value * weight).sum::<f64>();
-        let variance: f64 = fit.covariance.iter().zip(&row).map(|(covariance, weight)| weight * line(covariance)).sum();
-        let standard_error = variance.max(0.0).sqrt();
+        let standard_error = fit.variance_of_coefficients(&row).max(0.0).sqrt();
         let z = estimate / standard_error;
         let (low, high) = (estimate - reach * standard_error, estimate + reach * standard_error);
         let p = fit.two_sided(z);

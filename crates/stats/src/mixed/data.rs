@@ -1,5 +1,5 @@
 //! Rows of a mixed model, merged into cells and laid out for the fit.
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::MixedError;
 use super::design::{self, DesignColumn, Values};
@@ -261,9 +261,8 @@ impl MixedData {
         self.rows
     }
 
-    /// The group of every cell in a column of labels of the rows that the data were made from, and the number of groups; none if a cell
-    /// has rows of several groups.
-    pub(crate) fn groups_of(&self, frame: &Frame, column: &str) -> Option<(Vec<u32>, usize)> {
+    /// The group of every cell in a column of labels of the rows that the data were made from; none if a cell has rows of several groups.
+    pub(crate) fn groups_of(&self, frame: &Frame, column: &str) -> Option<Vec<u32>> {
         let labels = frame.as_labels(column).ok()?;
         let (cell_of, _) = cells(&self.formula, frame).ok()?;
         let mut found: Vec<Option<u32>> = vec![None; self.cells()];
@@ -272,9 +271,22 @@ impl MixedData {
                 return None;
             }
         }
-        let found = found.into_iter().collect::<Option<Vec<u32>>>()?;
-        let count = found.iter().collect::<HashSet<_>>().len();
-        Some((found, count))
+        found.into_iter().collect()
+    }
+
+    /// The caller's value of a fixed-effect column in a cell, up to rounding.
+    pub(super) fn value(&self, column: usize, cell: usize) -> f64 {
+        let fixed = &self.fixed;
+        (0..=column).map(|inner| fixed.from_caller.get(inner, column) * fixed.cell(cell)[inner]).sum()
+    }
+
+    /// The distance of the two values of a fixed-effect column; none if it has more.
+    pub(crate) fn distance_of_two(&self, column: usize) -> Option<f64> {
+        let values: Vec<f64> = (0..self.cells()).map(|cell| self.value(column, cell)).collect();
+        let (low, high) =
+            values.iter().fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
+        let near = 1e-6 * (high - low);
+        values.iter().all(|value| value - low <= near || high - value <= near).then_some(high - low)
     }
 
     /// Number of different rows.

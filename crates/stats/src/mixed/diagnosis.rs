@@ -51,6 +51,8 @@ pub enum MixedDiagnosis {
     ConstantWithin { group: String, term: String },
     /// Clusters too few for any error of the default model; the fit is refused. `worth` is the number of clusters of one size that tell as much.
     FewClusters { group: String, clusters: usize, worth: f64 },
+    /// An interval of an odds ratio so wide that it says nothing; the default model is refused.
+    VastInterval { coefficient: String, low: f64, high: f64 },
     /// Groups are few.
     FewGroups { group: String, groups: usize },
     /// A level that one row has.
@@ -110,6 +112,7 @@ impl MixedDiagnosis {
             MixedDiagnosis::MissedShare { .. } => "missed-share",
             MixedDiagnosis::ConstantWithin { .. } => "constant-within",
             MixedDiagnosis::FewClusters { .. } => "few-clusters",
+            MixedDiagnosis::VastInterval { .. } => "vast-interval",
             MixedDiagnosis::FewGroups { .. } => "few-groups",
             MixedDiagnosis::RareLevel { .. } => "rare-level",
             MixedDiagnosis::NotIdentified => "indefinite-hessian",
@@ -135,6 +138,7 @@ impl MixedDiagnosis {
             | MixedDiagnosis::MissedShare { .. }
             | MixedDiagnosis::MissedEffect { .. }
             | MixedDiagnosis::FewClusters { .. }
+            | MixedDiagnosis::VastInterval { .. }
             | MixedDiagnosis::Stopped { .. } => true,
             MixedDiagnosis::NotConverged { expected_decrease } => {
                 expected_decrease.is_nan() || *expected_decrease > NEAR_ENOUGH
@@ -218,11 +222,17 @@ impl std::fmt::Display for MixedDiagnosis {
             MixedDiagnosis::FewClusters { group, clusters, worth } => {
                 let (ending, are) = if *clusters == 1 { ("", "is") } else { ("s", "are") };
                 write!(f, "{clusters} {group}{ending}")?;
-                if *worth < *clusters as f64 - 0.05 {
-                    write!(f, " of unequal size, which tell as much as {worth:.1} equal ones,")?;
+                if worth.round() < *clusters as f64 {
+                    write!(f, " of unequal size, which tell as much as {worth:.0} equal ones,")?;
                 }
                 write!(f, " {are} too few (a mixed model needs ten); test the paired difference")
             }
+            MixedDiagnosis::VastInterval { coefficient, low, high } => write!(
+                f,
+                "the interval of the odds ratio of {coefficient}, {} to {}, is so wide that it says nothing; test the paired difference",
+                short(*low),
+                short(*high)
+            ),
             MixedDiagnosis::FewGroups { group, groups } => {
                 write!(f, "few groups: {groups} of {group}; their variance and Wald intervals are rough below 10")
             }
@@ -295,4 +305,9 @@ impl std::fmt::Display for Disagreement {
 fn percent(share: f64) -> String {
     let value = 100.0 * share;
     format!("{value:.*} %", if (1.0..=99.0).contains(&value) { 1 } else { 2 })
+}
+
+/// A ratio of odds: decimal where that is short.
+fn short(ratio: f64) -> String {
+    if (1e-2..1e5).contains(&ratio) { format!("{ratio:.2}") } else { format!("{ratio:.1e}") }
 }

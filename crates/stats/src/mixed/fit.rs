@@ -350,7 +350,8 @@ fn response_variance(data: &MixedData) -> f64 {
     (between.sum::<f64>() + data.within) / rows
 }
 
-pub(super) fn constant_response(data: &MixedData) -> Option<MixedDiagnosis> {
+/// The diagnosis of outcomes that are all alike.
+pub(crate) fn constant_response(data: &MixedData) -> Option<MixedDiagnosis> {
     let first = data.total[0] / data.weight[0];
     let constant =
         data.within == 0.0 && data.total.iter().zip(&data.weight).all(|(total, weight)| total / weight == first);

@@ -114,7 +114,7 @@ pub fn marginal(
         .iter()
         .map(|(_, level)| averaged(data, fit, &beta, factor.zip(*level)))
         .collect::<Result<_, MixedError>>()?;
-    let error = |slope: &[f64]| quadratic(slope, fit).max(0.0).sqrt();
+    let error = |slope: &[f64]| fit.variance(slope).max(0.0).sqrt();
     let binomial = data.family == Family::Binomial;
     let level = |((name, _), averaged): (&(String, Option<u32>), &Averaged)| {
         let standard_error = error(&averaged.slope);
@@ -139,7 +139,7 @@ pub fn marginal(
             let difference = averaged[high].mean - averaged[low].mean;
             let standard_error = error(&slope);
             let log_odds: f64 = row.iter().zip(&beta).map(|(row, beta)| row * beta).sum();
-            let log_odds_error = of_coefficients(&row, fit).max(0.0).sqrt();
+            let log_odds_error = fit.variance_of_coefficients(&row).max(0.0).sqrt();
             let statistic = difference / standard_error;
             differences.push(MarginalDifference {
                 level: levels[high].0.clone(),
@@ -204,21 +204,6 @@ fn inestimable(data: &MixedData, changed: Option<(&str, u32)>) -> Result<Option<
 pub fn factors(data: &MixedData) -> Vec<String> {
     let is_factor = |name: &&String| matches!(data.frame.column(name), Ok(Column::Labels(_)));
     data.formula.fixed.variables.iter().filter(is_factor).cloned().collect()
-}
-
-/// The variance of a sum of coefficients.
-fn of_coefficients(row: &[f64], fit: &MixedFit) -> f64 {
-    let inner = |line: &Vec<f64>| line.iter().zip(row).map(|(value, weight)| value * weight).sum::<f64>();
-    fit.covariance.iter().zip(row).map(|(line, weight)| weight * inner(line)).sum()
-}
-
-/// The variance along derivatives by (theta, coefficients).
-fn quadratic(slope: &[f64], fit: &MixedFit) -> f64 {
-    if fit.joint.is_empty() {
-        return of_coefficients(&slope[slope.len() - fit.coefficients.len()..], fit);
-    }
-    let inner = |line: &Vec<f64>| line.iter().zip(slope).map(|(value, weight)| value * weight).sum::<f64>();
-    fit.joint.iter().zip(slope).map(|(line, weight)| weight * inner(line)).sum()
 }
 
 fn averaged(

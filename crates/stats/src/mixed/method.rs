@@ -51,14 +51,16 @@ pub fn method_paragraph(data: &MixedData, fit: &MixedFit, confidence: f64) -> St
     if let Some(prior) = &fit.prior {
         text.push_str(&format!(" Estimates are penalised by a prior, {prior}, because the data are separated."));
     }
-    if let Some(RobustBasis { clusters, group, degrees_of_freedom, .. }) = &fit.robust {
+    if let Some(basis) = &fit.robust {
+        let RobustBasis { clusters, group, .. } = basis;
+        let degrees = basis.degrees_in_words();
         text.push_str(&match fit.errors {
             Errors::Robust => format!(
                 " Standard errors are robust: the sandwich estimator over {clusters} clusters of {group}, with Student's t of \
-                 {degrees_of_freedom} degrees of freedom; where the model's is larger, it is that."
+                 {degrees} degrees of freedom; of every number the model's error counts where it is the larger one."
             ),
             Errors::Model => format!(
-                " Intervals and tests have Student's t of {degrees_of_freedom} degrees of freedom, for {clusters} clusters of {group}."
+                " Intervals and tests have Student's t of {degrees} degrees of freedom, for {clusters} clusters of {group}."
             ),
         });
     }

@@ -61,6 +61,7 @@ pub use data::{Family, MixedData};
 pub use design::INTERCEPT;
 pub use diagnosis::{Disagreement, MixedDiagnosis, Unbounded};
 pub use error::MixedError;
+pub(crate) use fit::constant_response;
 pub use fit::{IntegralChoice, MixedOptions, disagreement, fit, minus_two_log_likelihood, unrefused};
 pub use formula::{Formula, FormulaError, RandomTerm, Terms};
 pub use frame::{Column, Frame, Labels};

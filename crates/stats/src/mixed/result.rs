@@ -4,6 +4,7 @@ use serde::Serialize;
 use super::data::Family;
 use super::diagnosis::MixedDiagnosis;
 use crate::distribution::{normal_quantile, normal_two_sided, student_quantile, student_two_sided};
+use crate::matrix::dot;
 
 /// Estimation method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -34,15 +35,24 @@ pub enum Errors {
     Robust,
 }
 
-/// Clusters whose number the t distribution of intervals and tests has, and the reason: errors over them, or that they are few.
+/// Clusters of robust errors, or those that are few, and the t distribution of intervals and tests.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RobustBasis {
     /// Column of the clusters.
     pub group: String,
     pub clusters: usize,
-    /// Of Student's t: the clusters less one.
+    /// Of Student's t: those of the mean over the clusters that are fewest, their number less one if they have one size.
     pub degrees_of_freedom: f64,
     pub reason: String,
+}
+
+impl RobustBasis {
+    /// The degrees of freedom, with a decimal where they are not whole.
+    pub(super) fn degrees_in_words(&self) -> String {
+        let degrees = self.degrees_of_freedom;
+        let digits = usize::from((degrees - degrees.round()).abs() >= 0.05);
+        format!("{degrees:.digits$}")
+    }
 }
 
 /// A fixed effect. Numbers are absent where the likelihood has no finite maximum.
@@ -105,8 +115,11 @@ pub struct MixedFit {
     pub errors: Errors,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robust: Option<RobustBasis>,
-    /// Covariance of the estimates, from the Hessian in (theta, beta) together, or robust.
+    /// Covariance of the estimates, from the Hessian in (theta, beta) together, or robust. A robust standard error is the larger one by either.
     pub covariance: Vec<Vec<f64>>,
+    /// From the Hessian, where `covariance` is robust.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub covariance_model: Option<Vec<Vec<f64>>>,
     /// The same with theta held fixed.
     pub covariance_fixed_theta: Vec<Vec<f64>>,
     pub random: Vec<RandomEffect>,
@@ -133,9 +146,12 @@ pub struct MixedFit {
     /// Parameters of the search: theta, then coefficients of the orthonormal columns.
     #[serde(skip)]
     pub(super) at: Vec<f64>,
-    /// Covariance of (theta, the caller's coefficients); parameters on the border have none.
+    /// Covariance of (theta, the caller's coefficients) by the model; parameters on the border have none.
     #[serde(skip)]
     pub(super) joint: Vec<Vec<f64>>,
+    /// The same by the scatter between clusters, where errors are robust.
+    #[serde(skip)]
+    pub(super) robust_joints: Vec<Vec<Vec<f64>>>,
     /// Units of the log-F priors, by coefficient.
     #[serde(skip)]
     pub(super) units: Vec<f64>,
@@ -161,7 +177,9 @@ impl MixedFit {
 
     /// Its Wald standard error in models with one random effect; none on the border.
     pub fn deviation_error(&self) -> Option<f64> {
-        let (variance, deviation) = (*self.joint.first()?.first()?, self.deviation()?);
+        let mut first = vec![0.0; self.joint.len()];
+        *first.first_mut()? = 1.0;
+        let (variance, deviation) = (self.variance(&first), self.deviation()?);
         // The parameter is the deviation times the scale of its column.
         let scale = self.at.first()?.abs() / deviation;
         (variance > 0.0 && scale > 0.0 && scale.is_finite()).then(|| variance.sqrt() / scale)
@@ -188,12 +206,30 @@ impl MixedFit {
 
     /// Errors behind intervals and tests, and their distribution, in words; none where they are the model's, with the normal one.
     pub fn basis_in_words(&self) -> Option<String> {
-        let RobustBasis { group, clusters, degrees_of_freedom, reason } = self.robust.as_ref()?;
+        let basis = self.robust.as_ref()?;
+        let RobustBasis { group, clusters, reason, .. } = basis;
         let errors = match self.errors {
             Errors::Robust => format!("robust errors over {clusters} clusters of {group}"),
             Errors::Model => "errors of the model".to_owned(),
         };
-        Some(format!("{errors}, t with {degrees_of_freedom} degrees of freedom: {reason}"))
+        Some(format!("{errors}, t with {} degrees of freedom: {reason}", basis.degrees_in_words()))
+    }
+
+    /// The variance of a sum of (theta, the caller's coefficients): the larger one by model and scatter, which for a difference need not be that of its
+    /// parts.
+    pub(super) fn variance(&self, weights: &[f64]) -> f64 {
+        if self.joint.is_empty() {
+            return quadratic(&self.covariance, &weights[weights.len() - self.coefficients.len()..]);
+        }
+        let every = self.robust_joints.iter().chain([&self.joint]);
+        every.map(|joint| quadratic(joint, weights)).fold(0.0, f64::max)
+    }
+
+    /// The variance of a sum of coefficients.
+    pub(super) fn variance_of_coefficients(&self, weights: &[f64]) -> f64 {
+        let mut all = vec![0.0; self.joint.len().saturating_sub(weights.len())];
+        all.extend(weights);
+        self.variance(&all)
     }
 
     /// Half the length of an interval in standard errors: a quantile of the normal distribution, of Student's t for robust errors.
@@ -224,4 +260,9 @@ impl MixedFit {
     pub fn estimates(&self) -> Option<Vec<f64>> {
         self.coefficients.iter().map(|one| one.estimate).collect()
     }
+}
+
+/// The variance of a weighted sum of values with this covariance.
+fn quadratic(covariance: &[Vec<f64>], weights: &[f64]) -> f64 {
+    covariance.iter().zip(weights).map(|(line, weight)| weight * dot(line, weights)).sum()
 }

@@ -7,6 +7,7 @@ use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
 use super::quadrature::Quadrature;
 use super::result::{Errors, Method, MixedFit, RobustBasis};
+use crate::clustered::worth_in_clusters;
 use crate::matrix::{Matrix, dot};
 
 /// Part by which a robust error may exceed the model's before it is what counts.
@@ -19,6 +20,7 @@ const FEW: usize = 20;
 struct Sandwich {
     joint: Vec<Vec<f64>>,
     clusters: usize,
+    degrees_of_freedom: f64,
 }
 
 /// Standard errors of the fixed effects by the sandwich estimator (Huber 1967; Liang and Zeger 1986): scores are summed within clusters, with
@@ -73,7 +75,14 @@ fn sandwich(data: &MixedData, fit: &MixedFit, cluster: &[u32]) -> Result<Sandwic
     for row in 0..columns {
         (0..columns).for_each(|column| joint[count + row][count + column] = covariance.get(row, column));
     }
-    Ok(Sandwich { joint, clusters })
+    Ok(Sandwich { joint, clusters, degrees_of_freedom: degrees_of_freedom(data, cluster) })
+}
+
+/// Degrees of freedom of the mean outcome over clusters; their number less one if they have one size.
+fn degrees_of_freedom(data: &MixedData, cluster: &[u32]) -> f64 {
+    let mut rows: HashMap<u32, f64> = HashMap::new();
+    cluster.iter().zip(&data.weight).for_each(|(cluster, weight)| *rows.entry(*cluster).or_default() += weight);
+    worth_in_clusters(rows.into_values().collect()) - 1.0
 }
 
 /// The sandwich of a fit by quadrature: the variances are parameters like the others, and the likelihood of a group is known.
@@ -94,7 +103,7 @@ fn by_group(data: &MixedData, fit: &MixedFit, cluster: &[u32], layout: &Layout) 
     scores.values().for_each(|score| middle.add_outer(clusters as f64 / (clusters as f64 - 1.0), score));
     let turned: Vec<Vec<f64>> = fit.joint.iter().map(|row| middle.times(row)).collect();
     let joint = fit.joint.iter().map(|row| turned.iter().map(|column| dot(row, column)).collect()).collect();
-    Some(Sandwich { joint, clusters })
+    Some(Sandwich { joint, clusters, degrees_of_freedom: degrees_of_freedom(data, cluster) })
 }
 
 impl MixedData {
@@ -128,7 +137,8 @@ pub fn with_robust_errors(data: &MixedData, fit: MixedFit) -> MixedFit {
     }
 }
 
-/// As [`with_robust_errors`] over the caller's clusters; with a reason, whatever the model's errors are.
+/// As [`with_robust_errors`] over the caller's clusters; with a reason, whatever the model's errors are. By chance the scatter of few clusters can be
+/// small, so of every number the larger error counts.
 pub(crate) fn with_errors_over(
     data: &MixedData,
     mut fit: MixedFit,
@@ -144,61 +154,55 @@ pub(crate) fn with_errors_over(
         Some((robust / before, one, one.standard_error_model.unwrap_or(before), robust))
     });
     let Some((ratio, one, model, robust)) = excess.max_by(|left, right| left.0.total_cmp(&right.0)) else { return fit };
-    let reason = match reason {
-        Some(reason) => reason.to_owned(),
-        None if ratio > 1.0 + ERROR_EXCESS => format!(
-            "{} has {model:.4} by the model and {robust:.4} by the scatter between groups of {name}, so something varies that the \
-             model holds equal",
-            one.name
-        ),
-        None => return fit,
-    };
-    if (0..fit.coefficients.len()).any(|index| !(error(index) > 0.0 && error(index).is_finite())) {
+    if reason.is_none() && ratio <= 1.0 + ERROR_EXCESS
+        || (0..fit.coefficients.len()).any(|index| !(error(index) > 0.0 && error(index).is_finite()))
+    {
         return fit;
     }
-    // By chance the scatter of few clusters can be small. The model's error is then the larger one, and stays.
-    let scale: Vec<f64> = (0..found.joint.len())
-        .map(|row| {
-            row.checked_sub(count).map_or(1.0, |index| {
-                fit.coefficients[index].standard_error.map_or(1.0, |model| (model / error(index)).max(1.0))
-            })
-        })
-        .collect();
-    let joint: Vec<Vec<f64>> = found
-        .joint
-        .iter()
-        .zip(&scale)
-        .map(|(row, own)| row.iter().zip(&scale).map(|(value, other)| value * own * other).collect())
-        .collect();
-    let error = |index: usize| joint[count + index][count + index].max(0.0).sqrt();
+    let coefficient = &one.name;
+    let numbers =
+        format!("{coefficient} has {model:.4} by the model and {robust:.4} by the scatter between groups of {name}");
+    let reason = match reason {
+        Some(reason) => format!("{reason}; {numbers}"),
+        None => format!("{numbers}, so something varies that the model holds equal"),
+    };
+    let Sandwich { joint, clusters, degrees_of_freedom } = found;
     fit.errors = Errors::Robust;
-    let degrees_of_freedom = found.clusters as f64 - 1.0;
-    fit.robust = Some(RobustBasis { group: name.to_owned(), clusters: found.clusters, degrees_of_freedom, reason });
+    fit.robust = Some(RobustBasis { group: name.to_owned(), clusters, degrees_of_freedom, reason });
+    let robust = joint[count..].iter().map(|row| row[count..].to_vec()).collect();
+    let before = std::mem::replace(&mut fit.covariance, robust);
+    fit.covariance_model.get_or_insert(before);
+    fit.robust_joints.push(joint);
     for index in 0..fit.coefficients.len() {
-        let z = fit.coefficients[index].estimate.map(|estimate| estimate / error(index));
-        let p = z.map(|z| fit.two_sided(z));
+        let mut alone = vec![0.0; fit.coefficients.len()];
+        alone[index] = 1.0;
+        let error = fit.variance_of_coefficients(&alone).sqrt();
         let one = &mut fit.coefficients[index];
-        let before = one.standard_error.replace(error(index));
+        let before = one.standard_error.replace(error);
         one.standard_error_model = one.standard_error_model.or(before);
-        (one.z, one.p) = (z, p);
+        one.z = one.estimate.map(|estimate| estimate / error);
     }
-    fit.covariance = joint[count..].iter().map(|row| row[count..].to_vec()).collect();
-    fit.joint = joint;
-    fit
+    with_p(fit)
 }
 
-/// The fit with intervals and p values by the t distribution of these few clusters, where its errors are over other ones or the model's.
-pub(crate) fn with_few_clusters(mut fit: MixedFit, name: &str, clusters: usize) -> MixedFit {
-    if fit.robust.as_ref().is_some_and(|basis| basis.group == name) {
-        return fit;
-    }
+/// The fit with intervals and p values by the t distribution of clusters that are few, whatever its errors are over.
+pub(crate) fn with_few_clusters(mut fit: MixedFit, name: &str, clusters: usize, degrees_of_freedom: f64) -> MixedFit {
     let few = format!("{clusters} {name}s are too few for the normal distribution");
-    let reason = match &fit.robust {
-        Some(basis) => format!("{}, and {few}", basis.reason),
-        None => few,
-    };
-    fit.robust =
-        Some(RobustBasis { group: name.to_owned(), clusters, degrees_of_freedom: clusters as f64 - 1.0, reason });
+    match &mut fit.robust {
+        Some(basis) if basis.group == name => {}
+        Some(basis) => {
+            basis.degrees_of_freedom = degrees_of_freedom;
+            basis.reason = format!("{}, and {few}", basis.reason);
+        }
+        None => {
+            fit.robust = Some(RobustBasis { group: name.to_owned(), clusters, degrees_of_freedom, reason: few });
+        }
+    }
+    with_p(fit)
+}
+
+/// The fit with the p values of its z.
+fn with_p(mut fit: MixedFit) -> MixedFit {
     for index in 0..fit.coefficients.len() {
         let p = fit.coefficients[index].z.map(|z| fit.two_sided(z));
         fit.coefficients[index].p = p;

@@ -60,10 +60,7 @@ impl Separated {
             if column.name == INTERCEPT || !self.unbounded.iter().any(|one| one.name == column.name) {
                 return 0.0;
             }
-            let fixed = &data.fixed;
-            let value = |cell: usize| -> f64 {
-                (0..=index).map(|inner| fixed.from_caller.get(inner, index) * fixed.cell(cell)[inner]).sum()
-            };
+            let value = |cell: usize| data.value(index, cell);
             let near = |value: f64, whole: f64| (value - whole).abs() < 1e-6;
             if (0..data.cells()).all(|cell| near(value(cell), 0.0) || near(value(cell), 1.0)) {
                 return 1.0;

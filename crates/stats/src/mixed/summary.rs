@@ -63,6 +63,7 @@ pub(crate) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
         errors: Errors::Model,
         robust: None,
         covariance: Vec::new(),
+        covariance_model: None,
         covariance_fixed_theta: Vec::new(),
         random: Vec::new(),
         residual_sd: None,
@@ -79,6 +80,7 @@ pub(crate) fn without_estimates(data: &MixedData, method: Method, diagnosis: Mix
         diagnoses,
         at: Vec::new(),
         joint: Vec::new(),
+        robust_joints: Vec::new(),
         units: Vec::new(),
         modes: Vec::new(),
     }
@@ -200,6 +202,7 @@ impl Summary<'_> {
             errors: Errors::Model,
             robust: None,
             covariance,
+            covariance_model: None,
             covariance_fixed_theta: fixed_theta,
             random,
             residual_sd: None,
@@ -216,6 +219,7 @@ impl Summary<'_> {
             diagnoses,
             at: self.minimum.at.clone(),
             joint: Vec::new(),
+            robust_joints: Vec::new(),
             units: Vec::new(),
             modes: self.group_modes(),
         }
