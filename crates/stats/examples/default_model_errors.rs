@@ -1,6 +1,6 @@
 //! False positives and refusals of the default mixed model where nothing differs, in simulated designs with few right answers, or with
 //! questions that all runs answer alike. One line a design.
-//! `cargo run --release -p earnest-stats --example default_model_errors [SETS] [SEED]`
+//! `cargo run --release -p earnest-stats --example default_model_errors [SETS] [SEED] [PART OF A DESIGN'S NAME]`
 use earnest_stats::analysis::default_model;
 use earnest_stats::mixed::{Column, Errors, Frame, Terms, marginal};
 use rand::{RngExt, SeedableRng};
@@ -147,7 +147,8 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let sets: u64 = arguments.first().map_or(60, |text| text.parse().expect("SETS is a whole number"));
     let seed: u64 = arguments.get(1).map_or(1, |text| text.parse().expect("SEED is a whole number"));
-    for design in &DESIGNS {
+    let part = arguments.get(2).map_or("", String::as_str);
+    for design in DESIGNS.iter().filter(|design| design.name.contains(part)) {
         let found: Vec<Found> = (0..sets).into_par_iter().map(|set| analysed(design, 1000 * seed + set)).collect();
         let fitted: Vec<&Fitted> = found.iter().filter_map(|one| one.fitted.as_ref()).collect();
         let share = |is: &dyn Fn(&Fitted) -> bool| {
