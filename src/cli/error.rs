@@ -7,6 +7,7 @@ use earnest_eval::prompt::PromptError;
 use earnest_eval::study::StudyError;
 use earnest_logs::LogError;
 use earnest_models::hub::HubError;
+use earnest_report::ReportError;
 use earnest_report::plot::DrawingError;
 use earnest_results::{ResultsError, RowsError, RunError};
 
@@ -161,6 +162,17 @@ impl From<EvalError> for CliError {
             EvalError::TooManyFailures { .. } => Exit::TooManyFailures,
         };
         CliError::of(exit, error.to_string(), error.help())
+    }
+}
+
+impl From<ReportError> for CliError {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Setting(problem) => EvalError::Setting(problem).into(),
+            ReportError::Results(error) => error.into(),
+            ReportError::Logs(error) => error.into(),
+            ReportError::Evaluation(error) => (*error).into(),
+        }
     }
 }
 

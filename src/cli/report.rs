@@ -9,9 +9,9 @@ use super::error::CliError;
 use super::figures::FigureArgs;
 use super::output::{output_file, write_file};
 use super::printer::Printer;
-use earnest_eval::EvalError;
 use earnest_models::memory::human_bytes;
 use earnest_papers::gsm_symbolic::chapters;
+use earnest_report::ReportError;
 use earnest_report::page::{ReportRun, comparisons, figures, page};
 use earnest_results::{RowsError, StoredRun};
 
@@ -69,7 +69,7 @@ pub fn write(
     drawn: Option<(&FigureArgs, bool)>,
 ) -> Result<Vec<String>, CliError> {
     let report = |name: &String| ReportRun::of(&StoredRun::open(results, name)?);
-    write_runs(names.iter().map(report).collect::<Result<Vec<ReportRun>, EvalError>>()?, output, drawn)
+    write_runs(names.iter().map(report).collect::<Result<Vec<ReportRun>, ReportError>>()?, output, drawn)
 }
 
 /// Writes the page of these runs, under their labels.

@@ -11,7 +11,7 @@ use super::{Exit, catalogue, offered, results};
 use earnest_report::{Align, Table, percent, wrap};
 use earnest_results::runs::{RunEntry, Verification, device_seconds};
 use earnest_results::store::RunRecord;
-use earnest_results::{LogCard, Manifest, card_of, runs};
+use earnest_results::{LogCard, Manifest, Origin, card_of, runs};
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::registry::task_label;
 
@@ -73,7 +73,11 @@ fn unsealed_note(run: &str, count: usize) -> Option<String> {
 
 /// New tokens of a run; unknown for an import.
 fn tokens(entry: &RunEntry) -> String {
-    if entry.imported && entry.completion_tokens == 0 { "-".to_owned() } else { entry.completion_tokens.to_string() }
+    if entry.origin != Origin::Evaluated && entry.completion_tokens == 0 {
+        "-".to_owned()
+    } else {
+        entry.completion_tokens.to_string()
+    }
 }
 
 /// Device-seconds of a run; none for an import.
@@ -511,7 +515,7 @@ mod tests {
             device_seconds: 12.0,
             unsealed: 0,
             label: label.map(str::to_owned),
-            imported: false,
+            origin: Origin::Evaluated,
         }
     }
 

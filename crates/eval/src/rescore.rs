@@ -314,8 +314,10 @@ fn save(
 mod tests {
     use super::*;
     use crate::import::{ImportSettings, import};
-    use earnest_tasks::suite::Items;
+    use earnest_results::store::Filter;
+    use earnest_results::{Until, runs};
     use earnest_tasks::suite::arithmetic_bench::ArithmeticBench;
+    use earnest_tasks::suite::{Item, Items, ThinkingText};
 
     #[test]
     fn another_rule_is_compared_and_stored_as_another_run() {
@@ -336,5 +338,39 @@ mod tests {
         assert_eq!(saved.manifest.settings.suite_options["profile"], "final");
         let unknown = RescoreSettings { profile: Some("best".into()), ..settings };
         assert!(matches!(rescore(&unknown, &mut ()), Err(EvalError::Suite(_))));
+    }
+
+    /// A run whose thinking, which the budget ended, is part of the answer is scored again, and verified, as it was; with a condition its questions are in another order.
+    #[test]
+    fn kept_thinking_is_scored_again_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (completions, results) = (folder.path().join("completions.jsonl"), folder.path().join("results"));
+        let items = ArithmeticBench::new(Default::default()).unwrap();
+        let line = |item: Item| {
+            serde_json::json!({ "item": item.id, "completion": format!("<think>\n{}\n", item.gold) }).to_string()
+        };
+        let lines: Vec<String> = items.iter().take(20).map(line).collect();
+        std::fs::write(&completions, lines.join("\n")).unwrap();
+        let imported = import(&ImportSettings::new("arithmetic-bench", completions, "a model", &results), &mut ());
+        let stripped = imported.unwrap().run;
+        let store = Store::open(&results).unwrap();
+        let right = |run: &RunRecord| {
+            let samples = store.samples(run, Filter::default()).map(|sample| sample.unwrap());
+            samples.filter(|sample| sample.score.as_ref().is_some_and(|score| score.correct)).count()
+        };
+        assert_eq!(right(&stripped), 0);
+        let condition = Until { difference_to: "another".to_owned(), within: None };
+        for until in [None, Some(condition)] {
+            let thinking_text = ThinkingText::Kept;
+            let settings = RunSettings { thinking_text, until, ..stripped.manifest.settings.clone() };
+            let suite = suites::stored(&settings).unwrap();
+            let name = save(&store, &stripped, settings, &suite, None).unwrap();
+            let kept = store.run(&name).unwrap();
+            assert_eq!(right(&kept), 20);
+            let again = rescore(&RescoreSettings::new(&results, &name), &mut ()).unwrap();
+            assert_eq!((again.scored, again.changed), (20, 0));
+            let verified = runs::verify(&store, &[name], &mut ()).unwrap();
+            assert!(verified.checks.iter().all(|check| check.faults.is_empty()), "{:?}", verified.checks);
+        }
     }
 }

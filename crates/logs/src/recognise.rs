@@ -54,12 +54,12 @@ impl Format {
 pub(super) fn kind(path: &Path) -> Result<Kind, LogError> {
     let head = Scanner::head(path, 4)?;
     if head.starts_with(b"PK\x03\x04") {
-        let is_log = match Zip::open(path) {
-            Ok(zip) if inspect::is_log(&zip) => true,
+        let is_archive = match Zip::open(path) {
+            Ok(zip) if inspect::has_header(&zip) => true,
             // Its directory or its header is missing; the name must do.
             _ => path.extension().is_some_and(|end| end == "eval"),
         };
-        return Ok(if is_log { Kind::InspectArchive } else { Kind::Other });
+        return Ok(if is_archive { Kind::InspectArchive } else { Kind::Other });
     }
     if head.is_empty() && path.extension().is_some_and(|end| end == "eval") {
         return Ok(Kind::InspectArchive);

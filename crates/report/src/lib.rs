@@ -5,6 +5,7 @@
 
 mod bars;
 pub mod compare;
+mod error;
 pub mod export;
 mod first;
 mod grid;
@@ -17,6 +18,7 @@ mod table;
 mod text;
 mod wrap;
 
+pub use error::ReportError;
 pub use grid::text as grid_text;
 pub use paired::{
     Comparison, Difference, FittedModel, Flip, PairedModel, RuleDifference, Sequential, compare, comparison_figure,

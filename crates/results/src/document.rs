@@ -96,8 +96,9 @@ impl Document {
     /// Summarises a stored run without reading texts, in step with the plan. Keeps only the parts of items that summaries use and
     /// shares equal scores.
     pub fn stored(store: &Store, run: &RunRecord, suite: &Suite) -> Result<Self, RunError> {
-        if let Ok(log) = LogSuite::of(&run.manifest.settings.suite_options)
-            && run.manifest.settings.origin() == Origin::Log
+        let settings = &run.manifest.settings;
+        if settings.origin() == Origin::Log
+            && let Ok(log) = LogSuite::of(&settings.suite_options)
         {
             return Self::of_log(store, run, &log);
         }

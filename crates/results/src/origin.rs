@@ -5,9 +5,10 @@ use crate::{FileRecord, IMPORT_ENGINE, RunSettings};
 use earnest_tasks::suite::{log, task};
 
 /// Origin of a run's answers and scores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Origin {
     /// An engine of this program, or an endpoint that it asked.
+    #[default]
     Evaluated,
     /// Completions that another engine generated and this program scored; their decoding, budget and stop strings are unknown.
     Completions,

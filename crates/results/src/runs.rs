@@ -53,9 +53,9 @@ pub struct RunEntry {
     /// Settings in which this run differs from the others of its suite and model; none for the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// True for imported answers, whose tokens are unknown.
+    /// Origin of the answers; tokens of imported ones are unknown.
     #[serde(skip)]
-    pub imported: bool,
+    pub origin: Origin,
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -133,10 +133,10 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, ResultsError> {
         // A killed process leaves the status `running`.
         Status::Running | Status::Interrupted => "interrupted",
     };
-    let imported = run.manifest.settings.origin() != Origin::Evaluated;
+    let origin = run.manifest.settings.origin();
     Ok(RunEntry {
         primary,
-        imported,
+        origin,
         adaptive,
         label: None,
         status,

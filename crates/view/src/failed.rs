@@ -2,6 +2,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use earnest_eval::EvalError;
+use earnest_report::ReportError;
 use earnest_results::{ResultsError, RunError};
 
 /// A request that has no page.
@@ -12,6 +13,12 @@ pub(crate) struct Failed {
     pub hint: Option<String>,
 }
 
+impl From<ReportError> for Failed {
+    fn from(error: ReportError) -> Self {
+        Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint: error.help() }
+    }
+}
+
 impl From<EvalError> for Failed {
     fn from(error: EvalError) -> Self {
         Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint: error.help() }
@@ -20,7 +27,7 @@ impl From<EvalError> for Failed {
 
 impl From<ResultsError> for Failed {
     fn from(error: ResultsError) -> Self {
-        EvalError::from(error).into()
+        Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint: error.help() }
     }
 }
 

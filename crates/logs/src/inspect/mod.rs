@@ -42,8 +42,8 @@ struct Archive {
     order: HashMap<String, u64>,
 }
 
-/// True for the entries of an archive that is a log.
-pub(super) fn is_log(zip: &Zip) -> bool {
+/// True for an archive with the header of a log, also of an unfinished one.
+pub(super) fn has_header(zip: &Zip) -> bool {
     zip.entry("header.json").or_else(|| zip.entry("_journal/start.json")).is_some()
 }
 

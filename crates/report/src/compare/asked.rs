@@ -1,5 +1,5 @@
 //! An item that two runs answered: question, expected answer and both answers.
-use earnest_eval::EvalError;
+use crate::ReportError;
 use earnest_eval::samples::each_asked;
 use earnest_results::Sample;
 use earnest_results::store::{Filter, RunRecord, Store};
@@ -28,14 +28,14 @@ pub fn asked_of_both(
     runs: &[RunRecord; 2],
     item: &str,
     scorer: Option<&str>,
-) -> Result<Option<AskedOfBoth>, EvalError> {
-    let of = |run: &RunRecord| -> Result<Option<(String, Sample)>, EvalError> {
+) -> Result<Option<AskedOfBoth>, ReportError> {
+    let of = |run: &RunRecord| -> Result<Option<(String, Sample)>, ReportError> {
         let filter = Filter { item: Some(item.to_owned()), ..Filter::default() };
         let mut found = None;
         each_asked(store, run, filter, 1, |asked| {
             let question = asked.question.map(|question| question.item.segments.question);
             found = Some((shortened(&question.unwrap_or_default()), asked.sample));
-            Ok::<(), EvalError>(())
+            Ok::<(), ReportError>(())
         })?;
         Ok(found)
     };

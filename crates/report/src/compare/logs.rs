@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::{check_clusters, check_common, check_numbers, warn_of_originals, warn_of_settings};
+use crate::ReportError;
 use crate::paired::compare;
 use crate::{Comparison, differing_settings};
-use earnest_eval::EvalError;
 use earnest_logs::import::{
     Answers, Chosen, Converted, Converter, log_manifest, no_answers, nothing_found, options, primary, settings,
     with_own_names,
@@ -44,7 +44,7 @@ struct Side {
 ///
 /// # Errors
 /// Fewer than two models, logs that cannot be read, and no question in common.
-pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Result<LogComparisons, EvalError> {
+pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Result<LogComparisons, ReportError> {
     let mut warn = |text: String| reporter.event(&RunEvent::Warning(text));
     let answers = settings.answers.as_deref().map(Answers::read).transpose()?;
     let mut sides = Vec::new();
@@ -56,7 +56,7 @@ pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Resu
     distinguish(&mut sides);
     let [baseline, _, ..] = &sides[..] else {
         let only = sides.first().map_or("no model", |side| side.name.as_str());
-        return Err(EvalError::setting(format!("there are logs of {only} alone"))
+        return Err(ReportError::setting(format!("there are logs of {only} alone"))
             .hint("name the logs of another model too, or those of one model in two folders"));
     };
     let tasks = common_tasks(&sides, &mut warn)?;
@@ -78,7 +78,7 @@ pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Resu
     warn_of_originals(&comparisons, &scores, &mut warn);
     for (comparison, side) in comparisons.iter_mut().zip(&sides[1..]) {
         check_common(comparison, || {
-            EvalError::setting(format!("the logs of {} and {} have no question in common", baseline.name, side.name))
+            ReportError::setting(format!("the logs of {} and {} have no question in common", baseline.name, side.name))
         })?;
         for (one, other) in pairs(baseline, side, tasks.as_ref()) {
             for change in differing_settings(&facts(one), &facts(other)) {
@@ -98,7 +98,7 @@ fn add_sides(
     settings: &CompareLogs,
     sides: &mut Vec<Side>,
     warn: &mut impl FnMut(String),
-) -> Result<usize, EvalError> {
+) -> Result<usize, ReportError> {
     // What a table does not say of itself: its file stands for the model.
     let named = FindOptions {
         model: settings.find.model.clone().or_else(|| Some(path.display().to_string())),
@@ -120,7 +120,7 @@ fn add_sides(
             Some(place) => {
                 let side = &mut sides[begin + place];
                 if side.logs.iter().any(|known| known.card.task == log.card.task) {
-                    return Err(EvalError::setting(format!(
+                    return Err(ReportError::setting(format!(
                         "{} has two logs of {} on {}",
                         path.display(),
                         log.card.model,
@@ -137,7 +137,7 @@ fn add_sides(
         (_, true) => Ok(found.refused.len()),
         (Some(task), false) if !all.is_empty() => {
             let tasks: Vec<&str> = all.iter().map(String::as_str).collect();
-            Err(EvalError::setting(format!("{} has no log of {task}", path.display()))
+            Err(ReportError::setting(format!("{} has no log of {task}", path.display()))
                 .hint(format!("it has logs of {}", tasks.join(", "))))
         }
         _ => Err(nothing_found(std::slice::from_ref(path)).into()),
@@ -145,7 +145,7 @@ fn add_sides(
 }
 
 /// Leaves out sides that have the same logs as an earlier one of the same model: a path named twice, or a copy.
-fn fold_copies(sides: &mut Vec<Side>, warn: &mut impl FnMut(String)) -> Result<(), EvalError> {
+fn fold_copies(sides: &mut Vec<Side>, warn: &mut impl FnMut(String)) -> Result<(), ReportError> {
     let mut kept: Vec<(Side, BTreeSet<String>)> = Vec::new();
     for side in sides.drain(..) {
         let may_be_copy = |known: &Side| known.name == side.name && known.logs.len() == side.logs.len();
@@ -173,7 +173,7 @@ fn fold_copies(sides: &mut Vec<Side>, warn: &mut impl FnMut(String)) -> Result<(
 }
 
 /// Task and digest of each log.
-fn content_of(side: &Side) -> Result<BTreeSet<String>, EvalError> {
+fn content_of(side: &Side) -> Result<BTreeSet<String>, ReportError> {
     side.logs.iter().map(|log| Ok(format!("{}\n{}", log.card.task, log.sha256()?))).collect()
 }
 
@@ -190,7 +190,7 @@ fn distinguish(sides: &mut [Side]) {
 }
 
 /// Tasks that every side has; none where each side has one log, of whatever name.
-fn common_tasks(sides: &[Side], warn: &mut impl FnMut(String)) -> Result<Option<BTreeSet<String>>, EvalError> {
+fn common_tasks(sides: &[Side], warn: &mut impl FnMut(String)) -> Result<Option<BTreeSet<String>>, ReportError> {
     let tasks_of = |side: &Side| side.logs.iter().map(|log| log.card.task.clone()).collect::<BTreeSet<String>>();
     let all: Vec<BTreeSet<String>> = sides.iter().map(tasks_of).collect();
     let common = all.iter().skip(1).fold(all[0].clone(), |common, tasks| &common & tasks);
@@ -203,7 +203,7 @@ fn common_tasks(sides: &[Side], warn: &mut impl FnMut(String)) -> Result<Option<
             .zip(&all)
             .map(|(side, tasks)| format!("{} has {}", side.name, tasks.iter().cloned().collect::<Vec<_>>().join(", ")))
             .collect();
-        return Err(EvalError::setting(format!("the logs have no task in common: {}", names.join("; ")))
+        return Err(ReportError::setting(format!("the logs have no task in common: {}", names.join("; ")))
             .hint("--task picks the models that have one; two files of two tasks are compared by their questions"));
     }
     for (side, tasks) in sides.iter().zip(&all) {
@@ -241,7 +241,7 @@ fn read(
     chosen: Chosen<'_>,
     settings: &CompareSettings,
     warn: &mut impl FnMut(String),
-) -> Result<(Scores, usize), EvalError> {
+) -> Result<(Scores, usize), ReportError> {
     let mut left_out = 0;
     let mut scores =
         Scores::default().of_log(side.logs.first().map(|log| log.card.tool)).clustered_by(settings.cluster.clone());

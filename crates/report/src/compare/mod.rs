@@ -7,8 +7,8 @@ use earnest_results::{FileRecord, Origin, Reporter, RunEvent, folder};
 use earnest_tasks::{agreeing, counted};
 
 use crate::Comparison;
+use crate::ReportError;
 use crate::paired::{compare, read_alike};
-use earnest_eval::EvalError;
 use earnest_logs::import::no_field;
 use earnest_results::scores::{CompareSettings, Scores, scores};
 use earnest_results::store::{RunRecord, Store};
@@ -27,7 +27,7 @@ pub fn compare_runs(
     names: &[String],
     settings: &CompareSettings,
     reporter: &mut dyn Reporter,
-) -> Result<Vec<Comparison>, EvalError> {
+) -> Result<Vec<Comparison>, ReportError> {
     let mut warn = |text| reporter.event(&RunEvent::Warning(text));
     let comparisons = paired(store, names, settings, &mut warn)?;
     comparisons.iter().for_each(|comparison| warn_of_settings(comparison, &mut warn));
@@ -45,7 +45,7 @@ pub(crate) fn paired(
     names: &[String],
     settings: &CompareSettings,
     mut warn: &mut impl FnMut(String),
-) -> Result<Vec<Comparison>, EvalError> {
+) -> Result<Vec<Comparison>, ReportError> {
     let runs = names.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
     let Some((baseline, others)) = runs.split_first() else { return Ok(Vec::new()) };
     for other in others {
@@ -73,7 +73,7 @@ pub(crate) fn paired(
 }
 
 /// Scorer for all of these runs where their own ones differ; none where they are the same, and where none is common to all.
-pub(crate) fn common_scorer(store: &Store, runs: &[&RunRecord]) -> Result<Option<String>, EvalError> {
+pub(crate) fn common_scorer(store: &Store, runs: &[&RunRecord]) -> Result<Option<String>, ReportError> {
     if runs.iter().any(|run| run.manifest.settings.origin() == Origin::Log) {
         return Ok(None);
     }
@@ -107,19 +107,19 @@ pub(crate) fn warn_of_originals(comparisons: &[Comparison], scores: &[Scores], w
 }
 
 /// Refuses a comparison without a pair.
-pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> EvalError) -> Result<(), EvalError> {
+pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> ReportError) -> Result<(), ReportError> {
     if comparison.items > 0 {
         return Ok(());
     }
     let (one, other) = (&comparison.baseline, &comparison.run);
     let error = match (comparison.different_question, comparison.ambiguous) {
         (0, 0) => nothing(),
-        (0, ambiguous) => EvalError::setting(format!(
+        (0, ambiguous) => ReportError::setting(format!(
             "{one} and {other} have {} in common, but several items with {}",
             counted(ambiguous, "question"),
             agreeing(ambiguous, "it", "each of them")
         )),
-        (count, _) => EvalError::setting(format!(
+        (count, _) => ReportError::setting(format!(
             "{one} and {other} have {} in common, but under {} another question",
             counted(count, "id"),
             agreeing(count, "it", "each of them")
@@ -135,13 +135,13 @@ pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> Ev
 }
 
 /// Refuses runs without scores, and scorers that give no numbers; an object has parts that may be numbers.
-pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), EvalError> {
+pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), ReportError> {
     let unscored = |scores: &Scores| scores.is_empty() && scores.without_score > 0 && scores.without_number == 0;
     if let Some((name, scores)) = names.iter().zip(scores).find(|(_, scores)| unscored(scores)) {
         let by =
             if scores.primary.is_empty() { String::new() } else { format!(" by {}", scores.primary.join(" and ")) };
         let message = format!("{name} has nothing to compare: none of its samples has a score{by}");
-        return Err(EvalError::setting(message)
+        return Err(ReportError::setting(message)
             .hint("--primary names another scorer; `earnest import --answers FILE` scores the completions of a log"));
     }
     let mut without = names.iter().zip(scores).filter(|(_, scores)| scores.is_empty() && scores.without_number > 0);
@@ -150,16 +150,20 @@ pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), E
     let parts: Vec<&str> = scores.parts.iter().map(String::as_str).collect();
     Err(match parts.first() {
         Some(first) => {
-            EvalError::setting(format!("{name} has no number for `{scorer}`; its parts are {}", parts.join(", ")))
+            ReportError::setting(format!("{name} has no number for `{scorer}`; its parts are {}", parts.join(", ")))
                 .hint(format!("--primary {first} compares a part"))
         }
-        None => EvalError::setting(format!("{name} has no number for `{scorer}`: its scores are lists or texts"))
+        None => ReportError::setting(format!("{name} has no number for `{scorer}`: its scores are lists or texts"))
             .hint("--primary names another scorer; `earnest samples` shows what is stored"),
     })
 }
 
 /// Refuses a cluster that no question has. One of two runs is enough: the other's items are paired with its.
-pub(crate) fn check_clusters(names: &[String], scores: &[Scores], settings: &CompareSettings) -> Result<(), EvalError> {
+pub(crate) fn check_clusters(
+    names: &[String],
+    scores: &[Scores],
+    settings: &CompareSettings,
+) -> Result<(), ReportError> {
     let Some(field) = &settings.cluster else { return Ok(()) };
     if scores.iter().any(|scores| !scores.has_no_clusters()) {
         return Ok(());
@@ -176,11 +180,11 @@ pub(crate) fn check_clusters(names: &[String], scores: &[Scores], settings: &Com
 }
 
 /// Refuses runs that cannot be compared; warns of models and rules that differ although their names do not.
-fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(String)) -> Result<(), EvalError> {
+fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(String)) -> Result<(), ReportError> {
     let (name, mine) = (&baseline.manifest.run, &baseline.manifest.settings);
     let (other_name, theirs) = (&other.manifest.run, &other.manifest.settings);
     if baseline.id == other.id {
-        return Err(EvalError::setting(format!("{name} is named twice: compare two runs")));
+        return Err(ReportError::setting(format!("{name} is named twice: compare two runs")));
     }
     // Questions of the user can be another task's, or perturbed ones; those of a log are paired by their texts.
     let of_user = [mine, theirs].iter().any(|settings| settings.asks_own_questions());
@@ -214,9 +218,9 @@ fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(Str
     Ok(())
 }
 
-fn nothing_in_common(baseline: &RunRecord, other: &RunRecord) -> EvalError {
+fn nothing_in_common(baseline: &RunRecord, other: &RunRecord) -> ReportError {
     let (mine, theirs) = (&baseline.manifest, &other.manifest);
-    EvalError::setting(match mine.settings.suite == theirs.settings.suite {
+    ReportError::setting(match mine.settings.suite == theirs.settings.suite {
         true => format!("{} and {} have no items in common", mine.run, theirs.run),
         false => format!(
             "{} is of {} and {} of {}: they have no items in common",

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{check_pair, read_questions};
+use crate::ReportError;
 use crate::paired::read_alike;
 use crate::pilot_items;
-use earnest_eval::EvalError;
 use earnest_results::scores::{CompareSettings, scores};
 use earnest_results::store::Store;
 use earnest_stats::design::{VarianceParts, pilot_parts};
@@ -30,7 +30,7 @@ pub struct Pilot {
 ///
 /// # Errors
 /// The runs have no items in common, or all in one cluster.
-pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String)) -> Result<Pilot, EvalError> {
+pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String)) -> Result<Pilot, ReportError> {
     let runs = [store.run(names[0])?, store.run(names[1])?];
     check_pair(&runs[0], &runs[1], &mut warn)?;
     let [first, second] = &runs;
@@ -41,18 +41,18 @@ pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String))
     let runs = runs.map(|run| run.manifest.run);
     if let Some((name, _)) = runs.iter().zip(&scores).find(|(_, scores)| !scores.counts_right_answers()) {
         let message = format!("{name} is no pilot: its scores are not right and wrong");
-        return Err(EvalError::setting(message).hint("import its log with --primary and a scorer of 0 and 1"));
+        return Err(ReportError::setting(message).hint("import its log with --primary and a scorer of 0 and 1"));
     }
     let items = pilot_items(&scores[0], &scores[1]);
     if items.is_empty() {
-        return Err(EvalError::setting(format!("{} and {} have no items in common", runs[0], runs[1])));
+        return Err(ReportError::setting(format!("{} and {} have no items in common", runs[0], runs[1])));
     }
     if items.iter().all(|item| item.first.0 * item.second.1 == item.second.0 * item.first.1) {
         let message = format!(
             "{} and {} do not differ in a single question, so they do not tell how differences vary",
             runs[0], runs[1]
         );
-        return Err(EvalError::setting(message)
+        return Err(ReportError::setting(message)
             .hint("take a pilot of other runs, or state --accuracy, --intercept-sd and --slope-sd"));
     }
     let share = |(right, all): (u32, u32)| f64::from(right) / f64::from(all);
@@ -61,6 +61,6 @@ pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String))
     let difference = mean(items.iter().map(|item| share(item.second) - share(item.first)).sum());
     let templates = items.iter().map(|item| item.cluster).collect::<BTreeSet<u64>>().len();
     let (parts, repeated) = pilot_parts(&items)
-        .map_err(|error| EvalError::setting(format!("{} and {} are no pilot: {error}", runs[0], runs[1])))?;
+        .map_err(|error| ReportError::setting(format!("{} and {} are no pilot: {error}", runs[0], runs[1])))?;
     Ok(Pilot { runs, questions: items.len(), templates, accuracy, difference, parts, repeated })
 }

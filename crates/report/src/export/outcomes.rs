@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Columns, write_notes};
-use earnest_eval::EvalError;
+use crate::ReportError;
 use earnest_results::outcomes::{QUESTIONS, SUMMARY};
 use earnest_results::{RowsError, Status, StoredRun, WithoutTexts};
 
@@ -20,10 +20,10 @@ impl<'a> Outcomes<'a> {
     ///
     /// # Errors
     /// An unfinished run.
-    pub fn of(run: &'a StoredRun) -> Result<Self, EvalError> {
+    pub fn of(run: &'a StoredRun) -> Result<Self, ReportError> {
         if run.manifest.status != Status::Finished {
             let message = format!("{} is not finished, and outcome files are of finished runs", run.place);
-            return Err(EvalError::results(message).hint(format!("earnest resume {}", run.manifest.run)));
+            return Err(ReportError::results(message).hint(format!("earnest resume {}", run.manifest.run)));
         }
         Ok(Outcomes { run, summary: run.document()?.summary_json() })
     }

@@ -10,15 +10,16 @@ use serde_json::Value;
 
 use super::LmEval;
 use super::lm_eval::NO_FRACTION;
+use crate::ReportError;
+use earnest_eval::PromptRenderer;
 use earnest_eval::prompt::{Prompter, Remote};
-use earnest_eval::{EvalError, PromptRenderer};
 use earnest_results::output::write_file;
 use earnest_results::store::StoredQuestion;
 
 impl LmEval {
     /// Converts a stored run to the documents of lm-evaluation-harness. Prompts of runs without stored questions are joined from the
     /// suite's items, with a warning.
-    pub fn of(run: &StoredRun, texts: bool, reporter: &mut dyn Reporter) -> Result<Self, EvalError> {
+    pub fn of(run: &StoredRun, texts: bool, reporter: &mut dyn Reporter) -> Result<Self, ReportError> {
         let from_suite;
         let rows: &dyn Rows = if run.has_questions()? {
             run
@@ -93,7 +94,7 @@ impl LmEval {
 
 /// Returns the number of the suite's items by task, including those that the run did not ask; of the run's items alone where
 /// the suite cannot be built.
-fn items_by_task(run: &StoredRun) -> Result<BTreeMap<String, usize>, EvalError> {
+fn items_by_task(run: &StoredRun) -> Result<BTreeMap<String, usize>, ReportError> {
     let mut items: BTreeMap<String, usize> = BTreeMap::new();
     let mut count = |task: &str| *items.entry(task.to_owned()).or_default() += 1;
     match suites::stored(&run.manifest.settings) {

@@ -2,8 +2,8 @@
 use earnest_results::{Document, Manifest, Origin, Sample, SettingChange, StoredRun};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::ReportError;
 use crate::own_settings;
-use earnest_eval::EvalError;
 use earnest_tasks::suite::{FailureClass, Item, Suite};
 
 /// A run with its rows, its summary and its questions.
@@ -26,7 +26,7 @@ pub struct QuestionTexts {
 
 impl QuestionTexts {
     /// The questions of a stored run, without the chat template.
-    pub fn of(run: &StoredRun) -> Result<Self, EvalError> {
+    pub fn of(run: &StoredRun) -> Result<Self, ReportError> {
         let mut questions = QuestionTexts::default();
         run.each_item(|item| questions.add(item))?;
         Ok(questions)
@@ -54,11 +54,11 @@ impl ReportRun {
     ///
     /// # Errors
     /// If the run has no samples.
-    pub fn of(run: &StoredRun) -> Result<Self, EvalError> {
+    pub fn of(run: &StoredRun) -> Result<Self, ReportError> {
         let samples = run.samples()?;
         if samples.is_empty() {
             let message = format!("{} has no samples yet: there is nothing to report", run.place);
-            return Err(EvalError::results(message).hint("continue the run with the command that began it"));
+            return Err(ReportError::results(message).hint("continue the run with the command that began it"));
         }
         Ok(ReportRun::stored(run.document()?, samples, QuestionTexts::of(run)?))
     }

@@ -1,5 +1,6 @@
 //! One scorer for runs whose own scorers differ.
 use super::Comparison;
+use earnest_results::Origin;
 use earnest_results::scores::Scores;
 use earnest_tasks::suite::FINAL;
 
@@ -17,7 +18,7 @@ pub(crate) fn common_scorer<'a>(own: &[&'a [String]], all_have: impl Fn(&str) ->
 /// Gives all runs the numbers of one scorer where their own scorers differ and they have one in common. Logs of other tools keep their own:
 /// two tools have two names for one thing.
 pub(crate) fn read_alike(scores: &mut [Scores]) {
-    if scores.iter().any(|scores| scores.is_log) {
+    if scores.iter().any(|scores| scores.origin == Origin::Log) {
         return;
     }
     let own: Vec<&[String]> = scores.iter().map(|scores| scores.primary.as_slice()).collect();

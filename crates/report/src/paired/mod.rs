@@ -19,7 +19,7 @@ use serde::Serialize;
 use earnest_results::scores::Scores;
 
 use difference::difference;
-use earnest_results::SettingChange;
+use earnest_results::{Origin, SettingChange};
 use earnest_stats::design::PilotItem;
 use earnest_stats::{Rates, benjamini_hochberg, holm};
 use pairing::{Pair, Pairing};
@@ -124,11 +124,11 @@ pub fn compare(names: &[String], scores: &[Scores]) -> Vec<Comparison> {
 }
 
 fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Comparison {
-    let of_logs = first.is_log || second.is_log;
+    let of_logs = first.origin == Origin::Log || second.origin == Origin::Log;
     let pairing = if of_logs { Pairing::of_logs(first, second) } else { Pairing::of(first, second) };
     let pairs = &pairing.pairs;
     // Prompts of runs of earnest are known by their token ids, those of logs by their texts.
-    let same_form = first.is_log && second.is_log;
+    let same_form = first.origin == Origin::Log && second.origin == Origin::Log;
     let different_prompts = pairs.iter().filter(|pair| same_form && pair.prompts_differ() == Some(true)).count();
     let mut tasks: BTreeMap<&str, Vec<&Pair<'_>>> = BTreeMap::new();
     for pair in pairs {

@@ -2,6 +2,7 @@
 use serde::Serialize;
 
 use super::pairing::Pair;
+use earnest_results::Origin;
 use earnest_results::scores::{ItemScore, Scores};
 
 /// Accuracies by one rule, over the items that it scored in both runs.
@@ -18,7 +19,7 @@ pub struct RuleDifference {
 
 /// Returns the accuracies by every rule that both runs have, in alphabetical order.
 pub(super) fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<RuleDifference> {
-    let of_logs = first.is_log || second.is_log;
+    let of_logs = first.origin == Origin::Log || second.origin == Origin::Log;
     let share = |scores: &[&ItemScore], place: usize| {
         let counts = scores.iter().filter_map(|score| score.rules.get(place).filter(|(_, samples)| *samples > 0));
         let shares: Vec<f64> = counts.map(|(sum, samples)| sum / f64::from(*samples)).collect();

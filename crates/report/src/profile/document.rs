@@ -12,7 +12,7 @@ use earnest_tasks::suite::profile::{Family, NAME, Notation, ProfileOptions, Skil
 use super::notations::Notations;
 use super::thinking::ThinkingAnswers;
 use super::{NotationResult, ThinkingResult};
-use earnest_eval::EvalError;
+use crate::ReportError;
 use earnest_results::store::{Filter, RunRecord, Store};
 
 /// Positions before and after the point that the map of wrong digits shows.
@@ -166,11 +166,11 @@ fn errors(task: &str, answers: &[&WrongAnswer]) -> Option<TaskErrors> {
 ///
 /// # Errors
 /// If the run is of another suite, or its rows cannot be read.
-pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, EvalError> {
+pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, ReportError> {
     let manifest = &run.manifest;
     if manifest.settings.suite != NAME || manifest.settings.origin() != Origin::Evaluated {
         let message = format!("{} is a run of {}, not a profile", manifest.run, manifest.settings.suite);
-        return Err(EvalError::setting(message)
+        return Err(ReportError::setting(message)
             .hint("`earnest profile --model MODEL` makes one; `earnest runs list` shows which there are"));
     }
     store.check_seal(run)?;

@@ -7,7 +7,8 @@ use earnest_stats::mcnemar::{PairedCounts, mcnemar};
 use earnest_stats::{holm, paired_score_interval};
 use earnest_tasks::suite::profile::{Notation, NotationQuestion};
 
-use earnest_eval::{EvalError, PromptRenderer};
+use crate::ReportError;
+use earnest_eval::PromptRenderer;
 use earnest_results::Sample;
 use earnest_results::store::{RunRecord, Store};
 
@@ -61,7 +62,7 @@ impl Notations {
     }
 
     /// Results of all notations that were asked.
-    pub(super) fn results(&self, store: &Store, run: &RunRecord) -> Result<Vec<NotationResult>, EvalError> {
+    pub(super) fn results(&self, store: &Store, run: &RunRecord) -> Result<Vec<NotationResult>, ReportError> {
         let plain = self.right.get(&Notation::Plain);
         let renderer = if self.right.is_empty() { None } else { PromptRenderer::open(&run.manifest) };
         let mut questions = store.questions(run);

@@ -5,10 +5,10 @@ use earnest_stats::{Estimate, Z95, clustered_wilson};
 use serde::Serialize;
 
 use super::mixed_model::MixedModelResult;
+use crate::ReportError;
 use crate::compare::{common_scorer, paired};
 use crate::study::mixed_model;
 use crate::{Comparison, Difference, adjust};
-use earnest_eval::EvalError;
 use earnest_eval::study::{Adjustment, CompareDefinition, Dimension, PlannedRun, StudyOutcome, StudyPlan};
 use earnest_results::Totals;
 use earnest_results::folder::primary_rules;
@@ -104,7 +104,7 @@ impl StudyResults {
     ///
     /// # Errors
     /// If rows cannot be read.
-    pub fn new(plan: &StudyPlan, outcome: &StudyOutcome, store: Option<&Store>) -> Result<Self, EvalError> {
+    pub fn new(plan: &StudyPlan, outcome: &StudyOutcome, store: Option<&Store>) -> Result<Self, ReportError> {
         let mut results = StudyResults {
             format: 1,
             study: plan.definition.name.clone(),
@@ -181,7 +181,7 @@ impl Scorers {
         finished: &[(PlannedRun, &RunRecord)],
         store: &Store,
         notes: &mut Vec<String>,
-    ) -> Result<Self, EvalError> {
+    ) -> Result<Self, ReportError> {
         let mut scorers = BTreeMap::new();
         for (task, definition) in plan.definition.tasks.iter().enumerate() {
             let runs: Vec<&RunRecord> =
@@ -211,7 +211,7 @@ impl Scorers {
 }
 
 /// Number of samples that a scorer scored, and their accuracy with its cluster-robust interval.
-fn accuracy_by(store: &Store, run: &RunRecord, scorer: &str) -> Result<(usize, Option<Estimate>), EvalError> {
+fn accuracy_by(store: &Store, run: &RunRecord, scorer: &str) -> Result<(usize, Option<Estimate>), ReportError> {
     let mut numbers: HashMap<String, u64> = HashMap::new();
     let (mut right, mut clusters) = (Vec::new(), Vec::new());
     for sample in store.samples(run, Filter::default()) {
@@ -231,7 +231,7 @@ fn family(
     (finished, scorers): (&[(PlannedRun, &RunRecord)], &Scorers),
     store: &Store,
     notes: &mut Vec<String>,
-) -> Result<Family, EvalError> {
+) -> Result<Family, ReportError> {
     let wanted = |run: &PlannedRun| compare.tasks.is_empty() || compare.tasks.contains(&plan.task(*run).name);
     let placed: Vec<(Coordinates, &RunRecord, Option<&str>)> = finished
         .iter()
@@ -277,7 +277,7 @@ fn family(
                         PairedDifference { baseline, run, difference: comparison.overall }
                     })),
                     // Runs of different suites have no items in common.
-                    Err(EvalError::Setting(problem)) => notes.push(problem.to_string()),
+                    Err(ReportError::Setting(problem)) => notes.push(problem.to_string()),
                     Err(error) => return Err(error),
                 }
             }

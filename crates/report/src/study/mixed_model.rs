@@ -8,7 +8,7 @@ use earnest_stats::analysis::default_model;
 use earnest_stats::mixed::{self, Family, Frame, Marginal, MixedData, MixedFit, MixedOptions, Terms};
 
 use super::analysis::Scorers;
-use earnest_eval::EvalError;
+use crate::ReportError;
 use earnest_eval::study::{MixedModelDefinition, PlannedRun, StudyPlan};
 use earnest_results::Sample;
 use earnest_results::store::{Filter, RunRecord, Store};
@@ -70,7 +70,7 @@ pub(super) fn fit_runs(
     definition: &MixedModelDefinition,
     (runs, scorers): (&[(PlannedRun, &RunRecord)], &Scorers),
     store: &Store,
-) -> Result<MixedModelResult, EvalError> {
+) -> Result<MixedModelResult, ReportError> {
     let given = definition.formula.as_ref();
     let columns: Vec<&str> = match given {
         Some(formula) => [formula.response.as_str()].into_iter().chain(formula.variables()).collect(),

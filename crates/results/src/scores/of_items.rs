@@ -2,7 +2,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::question::{Question, normalised};
-use crate::{Sample, Tool};
+use crate::{Origin, Sample, Tool};
 use earnest_tasks::suite::task::usual;
 use earnest_tasks::suite::{EXAMPLE_ECHOED, Item, ONLY_IN_THINKING, RIVALS, Score, log};
 
@@ -29,8 +29,8 @@ pub struct Scores {
     scorer: Option<String>,
     /// Field of the questions that is the cluster, instead of the stored one.
     cluster: Option<String>,
-    /// True for another tool's log, whose ids, prompts and expected answers have its own forms.
-    pub is_log: bool,
+    /// Another tool's log has its own forms of ids, prompts and expected answers.
+    pub origin: Origin,
     /// True for a log in which the field `pair` is the id of an original.
     names_originals: bool,
     /// Begins the ids of the questions, where several tasks are compared together.
@@ -102,7 +102,7 @@ impl Scores {
 
     /// Makes them scores of a log. Tables and runs of earnest name originals; what another tool's documents call `pair` may be anything.
     pub fn of_log(self, tool: Option<Tool>) -> Self {
-        Scores { is_log: true, names_originals: matches!(tool, Some(Tool::Table | Tool::Earnest)), ..self }
+        Scores { origin: Origin::Log, names_originals: matches!(tool, Some(Tool::Table | Tool::Earnest)), ..self }
     }
 
     /// Begins the ids of the samples that are added from now on, so that those of several tasks are apart; the scorer is that of the
@@ -119,7 +119,7 @@ impl Scores {
     fn number(&self, score: &Score) -> Option<f64> {
         match &self.scorer {
             Some(scorer) => log::value(score, scorer),
-            None => (!self.is_log).then(|| f64::from(u8::from(score.correct))),
+            None => (self.origin != Origin::Log).then(|| f64::from(u8::from(score.correct))),
         }
     }
 
@@ -161,11 +161,11 @@ impl Scores {
             cluster: if is_own_cluster { format!("{}{cluster}", self.prefix) } else { cluster },
             gold: sample.gold.clone(),
             pair: label(sample, usual::PAIR)
-                .filter(|_| !self.is_log || self.names_originals)
+                .filter(|_| self.origin != Origin::Log || self.names_originals)
                 .map(|original| format!("{}{original}", self.prefix)),
             perturbation: label(sample, usual::PERTURBATION),
             // In a log, columns `a` and `b` need not be operands.
-            question: if self.is_log { None } else { Question::of_operands(&sample.covariates) },
+            question: if self.origin == Origin::Log { None } else { Question::of_operands(&sample.covariates) },
             sum: 0.0,
             samples: 0,
             is_binary: true,
@@ -180,7 +180,7 @@ impl Scores {
         item.is_binary &= number == 0.0 || number == 1.0;
         let rules = score.rules.iter().map(|(rule, right)| (rule, f64::from(u8::from(right))));
         let own = [EXAMPLE_ECHOED, ONLY_IN_THINKING, RIVALS];
-        let metrics = score.metrics.iter().filter(|(name, _)| self.is_log && !own.contains(name));
+        let metrics = score.metrics.iter().filter(|(name, _)| self.origin == Origin::Log && !own.contains(name));
         for (rule, value) in rules.chain(metrics) {
             let place = self.rules.iter().position(|known| known == rule).unwrap_or_else(|| {
                 self.rules.push(rule.to_owned());

@@ -29,23 +29,23 @@ pub fn scores(
     store.check_seal(run)?;
     let name = &run.manifest.run;
     let own = folder::primary_rules(store, run)?;
-    let is_log = run.manifest.settings.origin() == Origin::Log;
+    let of_tool = run.manifest.settings.origin() == Origin::Log;
     let mut scores = Scores::with_primary(own.clone()).clustered_by(settings.cluster.clone());
     scores.has_condition = run.manifest.settings.until.is_some();
     scores.ended_early = run.manifest.decision.as_ref().is_some_and(Decision::is_early);
-    if is_log {
+    if of_tool {
         let tool = card_of(&run.manifest.settings).map(|card| card.tool);
         scores = scores.of_log(tool).by_scorer(own.first().cloned());
     }
     if let Some(wanted) = &settings.primary {
-        let rules = match is_log {
+        let rules = match of_tool {
             true => suites::stored(&run.manifest.settings)?.scoring.profiles().into_iter().map(str::to_owned).collect(),
             false => store.rules(run)?,
         };
         let names: Vec<&str> = rules.iter().map(String::as_str).collect();
         let parts = || -> Result<Parts, ResultsError> {
             let mut parts = Parts::default();
-            if is_log {
+            if of_tool {
                 store.samples(run, Filter::default()).try_for_each(|sample| sample.map(|sample| parts.add(&sample)))?;
             }
             Ok(parts)

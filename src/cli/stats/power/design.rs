@@ -11,7 +11,7 @@ use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
 use crate::cli::error::CliError;
 use crate::cli::stats::columns::ColumnError;
-use earnest_eval::EvalError;
+use earnest_report::ReportError;
 use earnest_report::compare::{Pilot, pilot};
 use earnest_report::{Align, Table};
 use earnest_stats::design::{
@@ -205,7 +205,7 @@ impl DesignArgs {
         let [first, second] = self.runs.as_slice() else {
             anyhow::bail!("a pilot is two runs of the same questions: give --run A,B, not {} of them", self.runs.len());
         };
-        let of_run = |error: EvalError| ColumnError::Run(Box::new(CliError::from(error)));
+        let of_run = |error: ReportError| ColumnError::Run(Box::new(CliError::from(error)));
         let store =
             earnest_results::folder::open(&self.results.folder, &mut ()).map_err(|error| of_run(error.into()))?;
         let pilot = pilot(&store, [first.as_str(), second.as_str()], &mut |note| notes.push(note)).map_err(of_run)?;
