@@ -317,7 +317,8 @@ mod tests {
     use earnest_results::store::Filter;
     use earnest_results::{Until, runs};
     use earnest_tasks::suite::arithmetic_bench::ArithmeticBench;
-    use earnest_tasks::suite::{Item, Items, ThinkingText};
+    use earnest_tasks::suite::{Answered, Item, Items, ThinkingText};
+    use std::collections::HashMap;
 
     #[test]
     fn another_rule_is_compared_and_stored_as_another_run() {
@@ -359,12 +360,27 @@ mod tests {
             samples.filter(|sample| sample.score.as_ref().is_some_and(|score| score.correct)).count()
         };
         assert_eq!(right(&stripped), 0);
+        let samples = store.samples(&stripped, Filter::default()).map(|sample| sample.unwrap());
+        let answered: HashMap<String, Sample> = samples.map(|sample| (sample.item.clone(), sample)).collect();
         let condition = Until { difference_to: "another".to_owned(), within: None };
         for until in [None, Some(condition)] {
             let thinking_text = ThinkingText::Kept;
             let settings = RunSettings { thinking_text, until, ..stripped.manifest.settings.clone() };
             let suite = suites::stored(&settings).unwrap();
-            let name = save(&store, &stripped, settings, &suite, None).unwrap();
+            let name = format!("kept-{}", settings.until.is_some());
+            let settings_sha256 = settings.sha256();
+            let manifest = Manifest { run: name.clone(), settings, settings_sha256, ..stripped.manifest.clone() };
+            let planned = manifest.plan().len(&suite);
+            let kept = store.begin(&manifest, planned).unwrap();
+            store.keep_questions(&kept, &suite, 0..planned).unwrap();
+            let mut writer = store.writer(&kept);
+            for planned in manifest.plan().walk(&suite) {
+                let Some(sample) = answered.get(&planned.item.id) else { continue };
+                let completion = &sample.completion.as_ref().unwrap().text;
+                let score = Some(suite.score(&planned.item, &Answered { completion, truncated: false }));
+                writer.push(planned.index, Sample { run: name.clone(), score, ..sample.clone() }).unwrap();
+            }
+            writer.write().unwrap();
             let kept = store.run(&name).unwrap();
             assert_eq!(right(&kept), 20);
             let again = rescore(&RescoreSettings::new(&results, &name), &mut ()).unwrap();
