@@ -48,11 +48,11 @@ pub(super) fn choose(
     let model = default_model(&frame, response, &terms, &groups)
         .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
     let survey = Survey { labels: Vec::new(), ..survey };
-    let DefaultModel { data, fit, choice, is_whole, .. } = model;
+    let DefaultModel { data, fit, choice, .. } = model;
     let compared = data.has_one_effect() && fit.is_usable();
     let cross_check = if compared { CrossCheck::Done } else { CrossCheck::NotApplicable };
     let integral = IntegralChoice::Automatic;
-    Ok(Fitted { frame, survey, data, fit, choice, may_be_penalised: is_whole, integral, cross_check })
+    Ok(Fitted { frame, survey, data, fit, choice, is_default: true, integral, cross_check })
 }
 
 /// Conditions that the source has.

@@ -198,8 +198,8 @@ pub(super) struct Fitted {
     pub(super) fit: MixedFit,
     /// Reasons for the formula, if none was given.
     pub(super) choice: Vec<String>,
-    /// True if separated outcomes have a penalised fit: not where its likelihood takes answers for independent that are not.
-    pub(super) may_be_penalised: bool,
+    /// True for the default model, of which no likelihood is trusted beyond its errors: separated outcomes have neither a penalised fit nor profiles.
+    pub(super) is_default: bool,
     pub(super) integral: IntegralChoice,
     pub(super) cross_check: CrossCheck,
 }
@@ -300,7 +300,7 @@ pub(super) fn run(
     report(
         args,
         common,
-        Fitted { frame, survey, data, fit, choice: Vec::new(), may_be_penalised: true, integral: chosen, cross_check },
+        Fitted { frame, survey, data, fit, choice: Vec::new(), is_default: false, integral: chosen, cross_check },
         runs,
         output,
     )
@@ -314,7 +314,7 @@ pub(super) fn report(
     runs: &[String],
     output: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let Fitted { frame, survey, data, fit, choice, may_be_penalised, integral, cross_check } = fitted;
+    let Fitted { frame, survey, data, fit, choice, is_default, integral, cross_check } = fitted;
     let family = data.family();
     let mut notes = survey.notes.clone();
     let separated = match fit.diagnoses.first() {
@@ -322,7 +322,9 @@ pub(super) fn report(
         _ => None,
     };
     let limit = match &separated {
-        Some(_) if one_intercept::is_one(&data) => limit(&data, &MixedOptions { integral, ..MixedOptions::default() })?,
+        Some(_) if !is_default && one_intercept::is_one(&data) => {
+            limit(&data, &MixedOptions { integral, ..MixedOptions::default() })?
+        }
         _ => None,
     };
     // Numbers of the other rows, if they tell of anything that is not separated.
@@ -348,12 +350,15 @@ pub(super) fn report(
         notes.push("--nagq 1 prints Laplace's approximation, as lme4 makes it".to_owned());
     }
     let mut missing = Vec::new();
-    let intervals = intervals(&data, &fit, limit.as_ref(), common, &mut missing);
+    let intervals = match !fit.is_usable() && (is_default || separated.is_none()) {
+        true => fit.coefficients.iter().map(|_| None).collect(),
+        false => intervals(&data, &fit, limit.as_ref(), common, &mut missing),
+    };
     let (penalised, penalised_intervals) = match &separated {
-        Some(columns) if may_be_penalised => penalised(&data, columns, integral, common.level, &mut notes)?,
+        Some(columns) if !is_default => penalised(&data, columns, integral, common.level, &mut notes)?,
         Some(_) => {
             notes.push(format!(
-                "no penalised fit: its likelihood would take answers of a cluster for independent that are not; `--formula '{}'` makes one all the same",
+                "no penalised fit, whose errors would be the model's alone; `--formula '{}'` makes one",
                 data.formula()
             ));
             (None, Vec::new())
@@ -390,13 +395,16 @@ pub(super) fn report(
         None => None,
         Some(path) => Some((path, or_note(predictions(&data, &fit), "predictions", &mut notes)?)),
     };
-    if fit.errors == Errors::Robust {
+    if fit.robust.is_some() {
         let trusting = [
             ("profile intervals", common.ci == IntervalMethod::Profile),
             ("likelihood-ratio tests", !tests.is_empty()),
         ];
         notes.extend(trusting.iter().filter(|(_, asked)| *asked).map(|(name, _)| {
-            format!("{name} trust the random effects, which the scatter between groups does not bear out; use the robust intervals and p values")
+            match fit.errors {
+                Errors::Robust => format!("{name} trust the random effects, which the scatter between groups does not bear out; use the robust intervals and p values"),
+                Errors::Model => format!("{name} have the distribution of many clusters, and these are few; use the intervals and p values of the table, which have Student's t"),
+            }
         }));
     }
     let shown = penalised.as_ref().filter(|_| !fit.is_usable()).unwrap_or(&fit);
@@ -507,7 +515,7 @@ fn intervals(
 ) -> Vec<Option<Interval>> {
     let mut interval = |one: &MixedCoefficient| -> Option<Interval> {
         let binomial = data.family() == Family::Binomial;
-        let asked = binomial && common.ci == IntervalMethod::Profile && fit.errors == Errors::Model;
+        let asked = binomial && common.ci == IntervalMethod::Profile && fit.robust.is_none();
         let by_profile = one.standard_error.is_none() || asked;
         if by_profile && one_intercept::is_one(data) {
             return one_intercept::profile(data, fit, limit, &one.name, common.level, missing);

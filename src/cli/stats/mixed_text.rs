@@ -6,7 +6,7 @@ use super::glmm::IntervalMethod;
 use super::mixed::MixedReport;
 use super::number_format::{decimal, end, p_value, table};
 use super::one_intercept::{CrossCheck, MANY_ROWS, OneIntercept, RANDOM_SD};
-use earnest_stats::mixed::{Errors, Family, Marginal, Method, MixedFit};
+use earnest_stats::mixed::{Family, Marginal, Method, MixedCoefficient, MixedFit};
 
 /// Prints a fit as tables.
 pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
@@ -235,7 +235,7 @@ fn coefficients(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Res
                 format!("[{}, {}]", end(found.low, "-inf"), end(found.high, "inf")),
                 match found.method {
                     IntervalMethod::Profile => "profile",
-                    IntervalMethod::Wald if report.fit.errors == Errors::Robust => "robust",
+                    IntervalMethod::Wald if is_of_scatter(one) => "robust",
                     IntervalMethod::Wald => "Wald",
                 },
             ),
@@ -263,6 +263,11 @@ fn coefficients(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Res
     write!(output, "{}", table(rows))?;
     writeln!(output)?;
     Ok(())
+}
+
+/// True if a robust error is that of the scatter, and not the model's as the larger one.
+fn is_of_scatter(one: &MixedCoefficient) -> bool {
+    one.standard_error.zip(one.standard_error_model).is_some_and(|(error, model)| error > model * (1.0 + 1e-9))
 }
 
 /// A ratio of odds: decimal where that is short.

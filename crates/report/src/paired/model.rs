@@ -8,7 +8,7 @@ use super::pairing::Pair;
 use super::{Difference, p_sentence};
 use earnest_results::scores::ItemScore;
 use earnest_stats::analysis::default_model;
-use earnest_stats::mixed::{Errors, Frame, MarginalDifference, Method, MixedError, Terms, marginal};
+use earnest_stats::mixed::{Errors, Frame, MarginalDifference, Method, MixedError, RobustBasis, Terms, marginal};
 
 /// Answers up to which a comparison has a model: fitting more takes longer than all else that it does.
 const MOST_ANSWERS: usize = 200_000;
@@ -51,6 +51,12 @@ pub struct FittedModel {
     /// Reason for robust errors, or for the t distribution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors_reason: Option<String>,
+    /// Clusters and degrees of freedom of either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robust: Option<RobustBasis>,
+    /// Both, in words.
+    #[serde(skip)]
+    pub basis: Option<String>,
     /// Difference of accuracies, averaged over the random effects, with its 95 % interval.
     pub difference: f64,
     pub interval: (f64, f64),
@@ -97,11 +103,8 @@ impl PairedModel {
                     100.0 * model.difference,
                     p_sentence(model.difference_p),
                 );
-                if let Some(reason) = &model.errors_reason {
-                    text.push_str(&match model.errors {
-                        Errors::Robust => format!(" Errors are robust: {reason}."),
-                        Errors::Model => format!(" Intervals have the t distribution: {reason}."),
-                    });
+                if let Some(basis) = &model.basis {
+                    text.push_str(&format!(" Intervals and p values have {basis}."));
                 }
                 if !model.left_out.is_empty() {
                     text.push_str(&format!(" Simpler than the maximal model: {}.", model.left_out.join("; ")));
@@ -199,6 +202,8 @@ fn fitted(pairs: &[Pair<'_>], overall: &Difference) -> Result<PairedModel, Mixed
         p,
         errors: fit.errors,
         errors_reason: fit.robust.as_ref().map(|robust| robust.reason.clone()),
+        robust: fit.robust.clone(),
+        basis: fit.basis_in_words(),
         difference: found.difference,
         interval: (found.low.max(-1.0), found.high.min(1.0)),
         difference_p: found.p,

@@ -30,8 +30,6 @@ pub struct DefaultModel {
     pub choice: Vec<String>,
     /// Reasons for the steps down.
     pub left_out: Vec<String>,
-    /// True if likelihoods of the model can be trusted: twenty clusters or more, which its random effects are, and nothing that varies left out.
-    pub is_whole: bool,
 }
 
 /// Chooses and fits the default model of outcomes 0 and 1. `groups` are the candidate grouping columns, the widest first.
@@ -54,7 +52,7 @@ pub fn default_model(
     if let Some(few) = widest.as_ref().and_then(Widest::few) {
         let data = MixedData::new(&maximal, frame, Family::Binomial)?;
         let fit = without_estimates(&data, Method::Laplace, constant_response(&data).unwrap_or(few));
-        return Ok(DefaultModel { formula: maximal, data, fit, choice, left_out: Vec::new(), is_whole: false });
+        return Ok(DefaultModel { formula: maximal, data, fit, choice, left_out: Vec::new() });
     }
     let ChosenModel { formula, data, fit, steps } = fit_stepping_down(&maximal, frame, Family::Binomial)?;
     let fit = match &widest {
@@ -65,18 +63,13 @@ pub fn default_model(
         Some(vast) => refused(&data, &fit, vec![vast]),
         None => fit,
     };
-    let is_whole = !steps.iter().any(|step| step.varies)
-        && widest.is_some_and(|widest| {
-            widest.worth >= FEW && formula.random.iter().any(|term| term.group_name() == widest.column)
-        });
     let left_out = steps.iter().map(|step| step.why.clone()).collect();
     choice.extend(steps.iter().map(ToString::to_string));
-    Ok(DefaultModel { formula, data, fit, choice, left_out, is_whole })
+    Ok(DefaultModel { formula, data, fit, choice, left_out })
 }
 
 /// The widest groups, which are independent of each other.
 struct Widest<'a> {
-    column: &'a str,
     /// Of columns with the same groups the last: questions, where each is a cluster of its own.
     name: &'a str,
     clusters: usize,
@@ -86,8 +79,7 @@ struct Widest<'a> {
 
 impl<'a> Widest<'a> {
     fn of(frame: &Frame, groups: &[&'a str]) -> Option<Self> {
-        let column = groups.first()?;
-        let first = frame.as_labels(column).ok()?;
+        let first = frame.as_labels(groups.first()?).ok()?;
         let is_same = |name: &&&str| frame.as_labels(name).is_ok_and(|other| same_groups(&other.codes, &first.codes));
         let name = groups.iter().rev().find(is_same)?;
         let mut rows: HashMap<u32, f64> = HashMap::new();
@@ -95,24 +87,24 @@ impl<'a> Widest<'a> {
             *rows.entry(*code).or_default() += 1.0;
         }
         let clusters = rows.len();
-        Some(Widest { column, name, clusters, worth: worth_in_clusters(rows.into_values().collect()) })
+        Some(Widest { name, clusters, worth: worth_in_clusters(rows.into_values().collect()) })
     }
 
-    /// The refusal of a model whose clusters are worth fewer than ten. To a half, so that one missing answer does not cost ten clusters their model.
+    /// The refusal of a model whose clusters are worth fewer than ten. To a half, as twenty are, so that one missing answer costs nothing.
     fn few(&self) -> Option<MixedDiagnosis> {
-        let Widest { name, clusters, worth, .. } = *self;
+        let Widest { name, clusters, worth } = *self;
         (worth.round() < FEWEST).then(|| MixedDiagnosis::FewClusters { group: name.to_owned(), clusters, worth })
     }
 }
 
 fn with_errors(frame: &Frame, widest: &Widest<'_>, data: &MixedData, fit: MixedFit, steps: &[Step]) -> MixedFit {
-    let Widest { name, clusters, worth, .. } = *widest;
+    let Widest { name, clusters, worth } = *widest;
     let reason = steps.iter().any(|step| step.varies).then_some("answers vary in what the model leaves out");
     let over = |fit| match data.groups_of(frame, name) {
         Some(of_cell) => with_errors_over(data, fit, Clusters { name, of_cell: &of_cell }, reason),
         None => fit,
     };
-    if worth >= FEW {
+    if worth.round() >= FEW {
         return over(fit);
     }
     // Answers of a question that exclude each other show in no variance, so a model of one random effect has errors over its own groups. Then over the

@@ -35,8 +35,10 @@ pub fn maximal_formula(
         let repeated = counts.iter().filter(|count| **count >= ROWS).count();
         if labels.levels.len() < 2 {
             notes.push(format!("{group} is the same in every row and is left out"));
-        } else if let Some((wider, _)) = kept.iter().find(|(_, codes)| same_groups(codes, &labels.codes)) {
+        } else if let Some((wider, _)) = kept.iter_mut().find(|(_, codes)| same_groups(codes, &labels.codes)) {
             notes.push(format!("{group} and {wider} are the same groups"));
+            // The narrower name says more: questions that are clusters of their own are questions.
+            *wider = group;
         } else if (repeated as f64) < PART * labels.levels.len() as f64 {
             notes.push(format!(
                 "most groups of {group} have one row only, so their variation cannot be told from chance"

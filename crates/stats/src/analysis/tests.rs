@@ -219,19 +219,6 @@ fn clusters_worth_fewer_than_ten_have_no_model() {
     assert!(refusal([2, 2, 1, 1], 6).starts_with("6 items are too few"), "{}", refusal([2, 2, 1, 1], 6));
 }
 
-/// One run right in ten questions of one cluster, the other never: no likelihood that takes answers for independent says anything.
-#[test]
-fn separated_runs_in_clusters_are_not_whole() {
-    let fixed = Terms::intercept().with("run");
-    let fitted = |cluster_of: &dyn Fn(usize) -> usize| {
-        let frame = paired_in([0, 230, 10, 0], |kind, index| cluster_of(index + [0, 10, 0, 0][kind]));
-        default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap()
-    };
-    let (clustered, alone) = (fitted(&|index| index / 20), fitted(&|index| index));
-    assert!(clustered.fit.is("separation") && alone.fit.is("separation"));
-    assert!(!clustered.is_whole && alone.is_whole, "{:?} {:?}", clustered.choice, alone.choice);
-}
-
 /// Of 120 questions in 12 clusters a run has 5 right and the other 24, where the scatter between clusters is small by chance.
 #[test]
 fn differences_have_the_larger_error_too() {
@@ -248,6 +235,37 @@ fn differences_have_the_larger_error_too() {
             assert!(one.standard_error >= own.standard_error && one.p >= own.p, "{one:?} {own:?}");
         }
     }
+}
+
+/// Of three runs the second and the third mostly exclude each other: their difference has the error of the scatter, whichever run is the reference.
+#[test]
+fn differences_of_other_levels_have_robust_errors_too() {
+    let fitted = |names: [&'static str; 3]| {
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        let (mut item, mut run, mut right) = (vec![], vec![], vec![]);
+        for question in 0..200 {
+            let first = random.random::<f64>() < 0.5;
+            let second = random.random::<f64>() < 0.5;
+            let third = if random.random::<f64>() < 0.9 { !second } else { random.random::<f64>() < 0.5 };
+            for (name, is_right) in names.into_iter().zip([first, second, third]) {
+                item.push(format!("q{question}"));
+                run.push(name);
+                right.push(f64::from(u8::from(is_right)));
+            }
+        }
+        let mut frame = Frame::new();
+        frame.texts("item", item.iter().map(String::as_str)).unwrap();
+        frame.texts("run", run.iter().copied()).unwrap();
+        frame.number("correct", right).unwrap();
+        let chosen = default_model(&frame, "correct", &Terms::intercept().with("run"), &["item"]).unwrap();
+        let differences = marginal(&chosen.data, &chosen.fit, Some("run"), 0.95).unwrap().differences;
+        let error = differences.iter().find(|one| [&one.level, &one.against].iter().all(|name| *name != names[0]));
+        (chosen.fit.errors, error.unwrap().log_odds_error)
+    };
+    // Levels are in order, so the first is the reference.
+    let (of_first, of_second) = (fitted(["a", "b", "c"]), fitted(["z", "b", "c"]));
+    assert_eq!((of_first.0, of_second.0), (Errors::Robust, Errors::Robust));
+    assert!((of_first.1 / of_second.1 - 1.0).abs() < 1e-6, "{of_first:?} {of_second:?}");
 }
 
 /// Twenty questions of two answers, of which a run has 3 right and the other 18.

@@ -161,8 +161,8 @@ impl std::fmt::Display for MixedDiagnosis {
             }
             MixedDiagnosis::Separation { columns, complete, .. } => write!(
                 f,
-                "separated: {} predict{} {} outcomes perfectly, so estimates are infinite; fit with a penalty, test the paired \
-                 difference, or leave out the effect",
+                "separated: {} predict{} {} outcomes perfectly, so estimates are infinite; test the paired difference, leave out the \
+                 effect, or fit with a penalty",
                 columns.join(", "),
                 if columns.len() == 1 { "s" } else { "" },
                 if *complete { "all" } else { "some" }
@@ -225,7 +225,11 @@ impl std::fmt::Display for MixedDiagnosis {
                 if worth.round() < *clusters as f64 {
                     write!(f, " of unequal size, which tell as much as {worth:.0} equal ones,")?;
                 }
-                write!(f, " {are} too few (a mixed model needs ten); test the paired difference")
+                write!(f, " {are} too few (a mixed model needs ten)")?;
+                f.write_str(match clusters {
+                    1 => "; McNemar's test and the exact intervals take questions for independent, and nothing else is left",
+                    _ => "; test the paired difference",
+                })
             }
             MixedDiagnosis::VastInterval { coefficient, low, high } => write!(
                 f,

@@ -23,7 +23,7 @@ const EXACT: f64 = 1e-7;
 const MOST_HALVINGS: usize = 100;
 
 /// Deviation, and guess of its variance, from which a search leaves the border.
-const AWAY: f64 = 0.1;
+pub(super) const AWAY: f64 = 0.1;
 
 /// A -2 log L that is lower than the fit's by more than this is another minimum.
 pub(super) const BETTER: f64 = 1e-5;
@@ -88,7 +88,8 @@ impl<'c, C: Mixed> Held<'c, C> {
         Held { inner, row, others, value, slope: 0.0 }
     }
 
-    fn point(&self, at: &[f64]) -> Vec<f64> {
+    /// The whole point: theta, then the coefficients of the orthonormal columns.
+    pub(super) fn point(&self, at: &[f64]) -> Vec<f64> {
         let count = self.inner.theta().len();
         let scale = self.value / dot(&self.row, &self.row);
         let mut beta: Vec<f64> = self.row.iter().map(|part| scale * part).collect();

@@ -5,10 +5,10 @@ use super::diagnosis::Unbounded;
 use super::laplace::Laplace;
 use super::layout::Layout;
 use super::optimum::Mixed;
-use super::profile::{BETTER, Held, MixedInterval, OpenEnd, between, goal, missing};
+use super::profile::{AWAY, BETTER, Held, MixedInterval, OpenEnd, between, goal, missing};
 use super::quadrature::Quadrature;
 use super::result::{Method, MixedFit};
-use super::search::minimise;
+use super::search::{Minimum, minimise};
 use crate::matrix::{Matrix, dot};
 
 /// First value that is tried on either side of 0, and how often it is doubled.
@@ -80,9 +80,28 @@ impl Search<'_> {
             guess.set(count + offset, count + offset, along);
         }
         let free = vec![true; at.len()];
+        let apart = start[..count].to_vec();
+        let (from_caller, to_caller) = (&self.data.fixed.from_caller, &self.data.fixed.to_caller);
+        let mut before = 0.0;
         let mut excess = |value: f64| -> Result<f64, MixedError> {
-            held.value = value;
-            let found = minimise(&mut held, &at, &free, &guess).ok_or_else(unknown)?;
+            // The caller's other coefficients stay as they were; along the orthonormal ones they would run away with this one.
+            held.value = before;
+            let mut caller = to_caller.times(&held.point(&at)[count..]);
+            caller[self.column] = value;
+            let beta = from_caller.times(&caller);
+            (held.value, before) = (value, value);
+            let others: Vec<f64> = held.others.iter().map(|direction| dot(direction, &beta)).collect();
+            // The criterion is even in the deviation, so that a search that begins at 0 stays there. Far from the limit none may be best, near it that of the
+            // limit.
+            let mut best = None;
+            for from in [at[..count].iter().map(|theta| theta.max(AWAY)).collect(), apart.clone()] {
+                let begin: Vec<f64> = from.into_iter().chain(others.iter().copied()).collect();
+                let found = minimise(&mut held, &begin, &free, &guess).ok_or_else(unknown)?;
+                if best.as_ref().is_none_or(|best: &Minimum| found.value < best.value) {
+                    best = Some(found);
+                }
+            }
+            let found = best.ok_or_else(unknown)?;
             at.clone_from(&found.at);
             if found.value < self.lowest - BETTER {
                 return Err(MixedError::NotTheBest { by: self.lowest - found.value });

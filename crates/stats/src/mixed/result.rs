@@ -209,7 +209,9 @@ impl MixedFit {
         let basis = self.robust.as_ref()?;
         let RobustBasis { group, clusters, reason, .. } = basis;
         let errors = match self.errors {
-            Errors::Robust => format!("robust errors over {clusters} clusters of {group}"),
+            Errors::Robust => format!(
+                "errors of the model or, where they are larger, of the scatter between {clusters} groups of {group}"
+            ),
             Errors::Model => "errors of the model".to_owned(),
         };
         Some(format!("{errors}, t with {} degrees of freedom: {reason}", basis.degrees_in_words()))

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::MixedError;
 use super::data::{Family, Grouping, MixedData};
+use super::design::{DesignColumn, INTERCEPT, Piece};
 use super::laplace::{Criterion, Laplace};
 use super::layout::Layout;
 use super::quadrature::Quadrature;
@@ -147,21 +148,23 @@ pub(crate) fn with_errors_over(
 ) -> MixedFit {
     let Ok(found) = sandwich(data, &fit, clusters.of_cell) else { return fit };
     let count = fit.at.len() - data.columns();
-    let error = |index: usize| found.joint[count + index][count + index].max(0.0).sqrt();
     let name = clusters.name;
-    let excess = fit.coefficients.iter().enumerate().filter_map(|(index, one)| {
-        let (before, robust) = (one.standard_error?, error(index));
-        Some((robust / before, one, one.standard_error_model.unwrap_or(before), robust))
-    });
-    let Some((ratio, one, model, robust)) = excess.max_by(|left, right| left.0.total_cmp(&right.0)) else { return fit };
-    if reason.is_none() && ratio <= 1.0 + ERROR_EXCESS
-        || (0..fit.coefficients.len()).any(|index| !(error(index) > 0.0 && error(index).is_finite()))
-    {
+    let compared = compared(data, &fit, &found.joint);
+    let is_known = |one: &Compared| one.scatter > 0.0 && one.scatter.is_finite();
+    let largest = |effects_only: bool| {
+        let among = compared.iter().filter(|one| !effects_only || one.is_effect);
+        among.max_by(|left, right| left.excess().total_cmp(&right.excess()))
+    };
+    let Some(most) = largest(false).filter(|_| compared.iter().all(is_known)) else { return fit };
+    let exceeds = |one: &Compared| one.excess() > 1.0 + ERROR_EXCESS;
+    if reason.is_none() && !exceeds(most) {
         return fit;
     }
-    let coefficient = &one.name;
+    // What is compared interests more than the level of all.
+    let named = largest(true).filter(|one| reason.is_some() || exceeds(one)).unwrap_or(most);
+    let Compared { name: effect, model, scatter, .. } = named;
     let numbers =
-        format!("{coefficient} has {model:.4} by the model and {robust:.4} by the scatter between groups of {name}");
+        format!("{effect} has {model:.4} by the model and {scatter:.4} by the scatter between groups of {name}");
     let reason = match reason {
         Some(reason) => format!("{reason}; {numbers}"),
         None => format!("{numbers}, so something varies that the model holds equal"),
@@ -185,9 +188,61 @@ pub(crate) fn with_errors_over(
     with_p(fit)
 }
 
+/// Standard errors of a coefficient, or of the difference of two levels of a factor: the fit's, the model's, and by the scatter between clusters.
+struct Compared {
+    name: String,
+    /// False for the intercept.
+    is_effect: bool,
+    now: f64,
+    model: f64,
+    scatter: f64,
+}
+
+impl Compared {
+    fn excess(&self) -> f64 {
+        self.scatter / self.now
+    }
+}
+
+/// The coefficients, and all differences between levels of a factor, which are printed as well: their errors can be too small where those against the
+/// reference level are not.
+fn compared(data: &MixedData, fit: &MixedFit, scatter: &[Vec<f64>]) -> Vec<Compared> {
+    let count = fit.at.len() - data.columns();
+    let of = |name: String, is_effect: bool, index: usize, against: Option<usize>| {
+        let error = |joint: &[Vec<f64>]| {
+            let entry = |row: usize, column: usize| joint[count + row][count + column];
+            let variance = match against {
+                None => entry(index, index),
+                Some(other) => entry(index, index) + entry(other, other) - 2.0 * entry(index, other),
+            };
+            variance.max(0.0).sqrt()
+        };
+        let model = error(&fit.joint);
+        let now = fit.robust_joints.iter().map(|joint| error(joint)).fold(model, f64::max);
+        Compared { name, is_effect, now, model, scatter: error(scatter) }
+    };
+    let mut found = Vec::new();
+    for (index, column) in data.columns.iter().enumerate() {
+        found.push(of(column.name.clone(), column.name != INTERCEPT, index, None));
+        let is_level = |column: &DesignColumn| matches!(column.pieces[..], [Piece::Level { .. }]);
+        let others = data.columns[..index].iter().enumerate();
+        for (other, against) in
+            others.filter(|(_, other)| other.term == column.term && is_level(other) && is_level(column))
+        {
+            found.push(of(format!("{} - {}", column.name, against.name), true, index, Some(other)));
+        }
+    }
+    found
+}
+
 /// The fit with intervals and p values by the t distribution of clusters that are few, whatever its errors are over.
 pub(crate) fn with_few_clusters(mut fit: MixedFit, name: &str, clusters: usize, degrees_of_freedom: f64) -> MixedFit {
-    let few = format!("{clusters} {name}s are too few for the normal distribution");
+    let worth = degrees_of_freedom + 1.0;
+    let unequal = match worth.round() < clusters as f64 {
+        true => format!(" of unequal size, worth {worth:.0} of one size,"),
+        false => String::new(),
+    };
+    let few = format!("{clusters} {name}s{unequal} are too few for the normal distribution");
     match &mut fit.robust {
         Some(basis) if basis.group == name => {}
         Some(basis) => {

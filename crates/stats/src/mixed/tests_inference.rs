@@ -1,4 +1,7 @@
 //! Tests of what is said about a fit.
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use super::tests::{data, paired, simulated};
 use super::*;
 use crate::distribution::student_two_sided;
@@ -35,6 +38,60 @@ fn a_profile_through_zero_is_the_likelihood_ratio() {
     let level = 1.0 - test[0].p;
     let found = profile_interval(&data, &fitted, "gamma", level).unwrap();
     assert!(found.low.unwrap().abs() < 1e-4, "{found:?} {test:?}");
+}
+
+/// Three runs of which one is always wrong: the finite end of its profile is where -2 log L, over a grid of the other parameters, exceeds the limit by the
+/// quantile.
+#[test]
+fn a_separated_end_is_where_the_likelihood_says() {
+    (0..12).for_each(separated_end);
+}
+
+fn separated_end(seed: u64) {
+    let (mut right, mut run, mut item) = (vec![], vec![], vec![]);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    for question in 0..100 {
+        let own = 4.0 * random.random::<f64>() - 2.0;
+        for (name, effect) in [("a", 0.0), ("b", f64::NEG_INFINITY), ("c", 0.3)] {
+            right.push(f64::from(u8::from(random.random::<f64>() < 1.0 / (1.0 + (-own - effect).exp()))));
+            run.push(name);
+            item.push(format!("q{question}"));
+        }
+    }
+    let mut frame = Frame::new();
+    frame.number("right", right).unwrap();
+    frame.texts("run", run.iter().copied()).unwrap();
+    frame.texts("item", item.iter().map(String::as_str)).unwrap();
+    let data = data("right ~ run + (1|item)", &frame, Family::Binomial).unwrap();
+    let options = MixedOptions { integral: IntegralChoice::QUADRATURE, ..MixedOptions::default() };
+    let limit = limit(&data, &options).unwrap().unwrap();
+    let one = Unbounded { name: "runb".to_owned(), increasing: false };
+    let found = profile_separated(&data, Some(&limit.fit), &one, 0.95).unwrap();
+    let end = found.high.unwrap();
+    let lowest = limit.fit.minus_two_log_likelihood.unwrap();
+    // Cyclic descent with ever smaller steps, from two deviations.
+    let best = |from: f64| {
+        let value = |at: [f64; 3]| minus_two_log_likelihood(&data, at[0].abs(), &[at[1], end, at[2]], 101).unwrap();
+        let mut at = [from, 0.0, 0.0];
+        let (mut lowest, mut step) = (value(at), 1.0);
+        while step > 1e-4 {
+            let mut moved = false;
+            for index in 0..3 {
+                for sign in [-1.0, 1.0] {
+                    let mut next = at;
+                    next[index] += sign * step;
+                    let found = value(next);
+                    if found < lowest {
+                        (at, lowest, moved) = (next, found, true);
+                    }
+                }
+            }
+            step *= if moved { 1.0 } else { 0.5 };
+        }
+        lowest
+    };
+    let excess = best(0.05).min(best(4.0)) - lowest;
+    assert!((excess - 3.8415).abs() < 0.02, "{seed}: {end}: {excess}, limit {lowest}");
 }
 
 /// A fit without variation between groups: values far from the estimate have some.
