@@ -350,7 +350,8 @@ pub(super) fn report(
         notes.push("--nagq 1 prints Laplace's approximation, as lme4 makes it".to_owned());
     }
     let mut missing = Vec::new();
-    let intervals = match !fit.is_usable() && (is_default || separated.is_none()) {
+    let is_refused_default = is_default && !fit.is_usable();
+    let intervals = match is_refused_default {
         true => fit.coefficients.iter().map(|_| None).collect(),
         false => intervals(&data, &fit, limit.as_ref(), common, &mut missing),
     };
@@ -368,7 +369,11 @@ pub(super) fn report(
     if !one_intercept::is_one(&data) {
         notes.extend(missing.drain(..).map(|one| format!("no interval of {}: {}", one.parameter, one.reason)));
     }
-    let one_intercept = one_intercept::of(&data, &frame, &fit, limit.as_ref(), common, missing, cross_check)?;
+    let mut one_intercept = one_intercept::of(&data, &frame, &fit, limit.as_ref(), common, missing, cross_check)?;
+    if let Some(one) = one_intercept.as_mut().filter(|_| is_refused_default) {
+        // The refusal says why.
+        one.no_interval.clear();
+    }
     let (mut averaged, mut no_marginal) = (Vec::new(), None);
     let names = factors(&data);
     let wanted = if names.is_empty() { vec![None] } else { names.iter().map(|name| Some(name.as_str())).collect() };

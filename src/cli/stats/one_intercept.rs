@@ -107,10 +107,8 @@ pub(super) fn of(
     }
     let formula = data.formula();
     let random_sd_interval = match common.ci {
-        IntervalMethod::Profile if found.is_usable() || limit.is_some() => {
-            profile(data, found, limit, RANDOM_SD, common.level, &mut no_interval)
-        }
-        IntervalMethod::Profile | IntervalMethod::Wald => None,
+        IntervalMethod::Profile => profile(data, found, limit, RANDOM_SD, common.level, &mut no_interval),
+        IntervalMethod::Wald => None,
     };
     let (of_rows, its_fit) = limit.map_or((data, found), |limit| (&limit.data, &limit.fit));
     let bootstrap = match (common.bootstrap, found.coefficients.get(1)) {
