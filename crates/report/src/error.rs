@@ -1,6 +1,5 @@
 //! The error of comparisons, profiles, reports and exports.
 use earnest_eval::EvalError;
-use earnest_eval::prompt::PromptError;
 use earnest_logs::LogError;
 use earnest_results::{ResultsError, RowsError, RunError};
 use earnest_rows::Problem;
@@ -18,7 +17,7 @@ pub enum ReportError {
     /// Logs that could not be read.
     #[error(transparent)]
     Logs(LogError),
-    /// Prompts that could not be rendered again, or a study that could not be read.
+    /// Samples of a run, with their questions, that could not be read.
     #[error(transparent)]
     Evaluation(Box<EvalError>),
 }
@@ -69,12 +68,6 @@ impl From<EvalError> for ReportError {
     }
 }
 
-impl From<PromptError> for ReportError {
-    fn from(error: PromptError) -> Self {
-        EvalError::from(error).into()
-    }
-}
-
 impl ReportError {
     /// The error of runs or settings of which it cannot be made.
     pub fn setting(message: impl Into<String>) -> Self {
@@ -96,12 +89,13 @@ impl ReportError {
         }
     }
 
-    /// Adds a next step to a [`Problem`]; other errors have their own.
+    /// Adds a next step where there is none of its own.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         match self {
             ReportError::Setting(problem) => ReportError::Setting(problem.hint(hint)),
             ReportError::Results(error) => ReportError::Results(error.hint(hint)),
-            other => other,
+            ReportError::Logs(error) => ReportError::Logs(error.hint(hint)),
+            ReportError::Evaluation(error) => ReportError::Evaluation(Box::new(error.hint(hint))),
         }
     }
 }

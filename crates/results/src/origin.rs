@@ -1,4 +1,5 @@
-//! Origin of a run's answers and scores, and what is known of runs by it.
+//! Origin of a run's answers and scores, and what is known of runs by it. The kind of a stored run is read here alone; the registry of suites, below, finds
+//! a log's suite by the same key.
 use serde_json::Value;
 
 use crate::{FileRecord, IMPORT_ENGINE, RunSettings};

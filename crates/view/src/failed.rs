@@ -15,19 +15,19 @@ pub(crate) struct Failed {
 
 impl From<ReportError> for Failed {
     fn from(error: ReportError) -> Self {
-        Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint: error.help() }
+        Failed::unprocessable(&error, error.help())
     }
 }
 
 impl From<EvalError> for Failed {
     fn from(error: EvalError) -> Self {
-        Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint: error.help() }
+        Failed::unprocessable(&error, error.help())
     }
 }
 
 impl From<ResultsError> for Failed {
     fn from(error: ResultsError) -> Self {
-        Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint: error.help() }
+        Failed::unprocessable(&error, error.help())
     }
 }
 
@@ -42,6 +42,10 @@ impl From<RunError> for Failed {
 }
 
 impl Failed {
+    fn unprocessable(error: &dyn std::error::Error, hint: Option<String>) -> Failed {
+        Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint }
+    }
+
     pub fn not_found(message: impl Into<String>) -> Failed {
         Failed { status: StatusCode::NOT_FOUND, message: message.into(), hint: None }
     }

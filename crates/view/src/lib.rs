@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use earnest_eval::EvalError;
+use earnest_results::ResultsError;
 use earnest_results::store::Store;
 use earnest_serve::http::{Connections, Stage, Terms, runtime, serve, unavailable};
 use tokio::sync::watch;
@@ -52,7 +52,7 @@ pub enum ViewError {
     Http(#[source] io::Error),
     /// The results cannot be opened.
     #[error(transparent)]
-    Results(#[from] EvalError),
+    Results(#[from] ResultsError),
 }
 
 /// A viewer that is bound to its port; [`Viewer::run`] starts answering.
@@ -69,7 +69,7 @@ impl Viewer {
     /// # Errors
     /// [`ViewError::Results`] if there are no results, [`ViewError::Listen`].
     pub fn bind(results: &Path, port: u16) -> Result<Viewer, ViewError> {
-        Store::open(results).map_err(EvalError::from)?;
+        Store::open(results).map_err(ResultsError::from)?;
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|source| ViewError::Listen { port, source })?;
         let token = format!("{:032x}", rand::random::<u128>());

@@ -23,7 +23,7 @@ pub struct EvaluationSettings {
     pub prompt: ModeRequest,
     /// Value for the chat template's thinking switch.
     pub thinking: Option<bool>,
-    /// Use of the model's thinking in scoring.
+    /// Use of the model's thinking in scoring, whatever the suite's is.
     pub thinking_text: ThinkingText,
     pub decoding: Decoding,
     /// Folder of results.
@@ -38,16 +38,16 @@ pub struct EvaluationSettings {
 }
 
 impl EvaluationSettings {
-    /// Returns default settings: all items once, greedy, the checkpoint's prompt mode, new or continued run.
+    /// Returns default settings: all items once, greedy, the checkpoint's prompt mode, thinking scored as by the suite, new or continued run.
     pub fn new(suite: Suite, model: ModelSource, results: impl Into<PathBuf>) -> Self {
         EvaluationSettings {
+            thinking_text: suite.thinking,
             questions: Questions::Suite(suite),
             plan: Plan { limit: None, samples: 1, shard: None },
             until: None,
             model,
             prompt: ModeRequest::Auto,
             thinking: None,
-            thinking_text: ThinkingText::default(),
             decoding: Decoding::Asked(GenerationSettings::default()),
             results: results.into(),
             run: RunChoice::Continue,

@@ -19,7 +19,7 @@ pub use settings::{Chosen, log_manifest, options, primary, settings, with_own_na
 
 use crate::{FindOptions, Log, LogError};
 use earnest_results::store::{PACK_ITEMS, RunRecord, Store};
-use earnest_results::{LogCard, LogStatus, LogSums, Reporter, RunEvent, Status, Tool, folder};
+use earnest_results::{LogCard, LogStatus, LogSums, Origin, Reporter, RunEvent, Status, Tool, folder};
 use earnest_tasks::suite::check_size;
 use earnest_tasks::suite::log::LogSuite;
 use earnest_tasks::suite::task::usual;
@@ -141,7 +141,11 @@ struct Known {
 
 impl Known {
     fn add(&mut self, run: &RunRecord) {
-        let options = &run.manifest.settings.suite_options;
+        let settings = &run.manifest.settings;
+        if settings.origin() != Origin::Log {
+            return;
+        }
+        let options = &settings.suite_options;
         self.runs.extend(settings::identity(options).map(|identity| (identity, run.manifest.run.clone())));
         let content = settings::content(options);
         self.choices.extend(content.map(|(content, choices)| (content, (run.manifest.run.clone(), choices))));
