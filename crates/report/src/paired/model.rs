@@ -46,7 +46,7 @@ pub struct FittedModel {
     pub odds_ratio_interval: (f64, f64),
     /// Wald test of the odds ratio.
     pub p: f64,
-    /// Origin of the standard errors behind intervals and p: the model, or the scatter between clusters.
+    /// Origin of the standard errors behind intervals and p: the model, or the larger one of the model's and that of the scatter between clusters.
     pub errors: Errors,
     /// Reason for robust errors, or for the t distribution.
     #[serde(skip_serializing_if = "Option::is_none")]

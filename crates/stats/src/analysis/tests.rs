@@ -268,6 +268,38 @@ fn differences_of_other_levels_have_robust_errors_too() {
     assert!((of_first.1 / of_second.1 - 1.0).abs() < 1e-6, "{of_first:?} {of_second:?}");
 }
 
+/// Two runs whose effects vary by cluster, and a copy of one of them: the copy takes nothing from the error of their difference.
+#[test]
+fn a_copied_run_changes_no_error() {
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    let (mut item, mut cluster, mut answers) = (vec![], vec![], vec![]);
+    for question in 0..200 {
+        let own = question % 25;
+        let level = if own % 2 == 0 { 0.25 } else { 0.02 };
+        let other = if own % 3 == 0 { 0.4 } else { 0.02 };
+        item.push(format!("q{question}"));
+        cluster.push(format!("c{own}"));
+        answers.push([random.random::<f64>() < level, random.random::<f64>() < other]);
+    }
+    let fitted = |runs: &[usize]| {
+        let (mut frame, names) = (Frame::new(), ["a", "b", "c"]);
+        let rows = || (0..200).flat_map(|question| (0..runs.len()).map(move |run| (question, run)));
+        frame.texts("item", rows().map(|(question, _)| item[question].as_str())).unwrap();
+        frame.texts("cluster", rows().map(|(question, _)| cluster[question].as_str())).unwrap();
+        frame.texts("run", rows().map(|(_, run)| names[run])).unwrap();
+        let right = rows().map(|(question, run)| f64::from(u8::from(answers[question][runs[run]])));
+        frame.number("correct", right.collect()).unwrap();
+        let fixed = Terms::intercept().with("run");
+        default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap().fit
+    };
+    for runs in [vec![0, 1], vec![0, 1, 1], vec![0, 1, 0]] {
+        let fit = fitted(&runs);
+        assert_eq!((fit.errors, fit.robust.as_ref().unwrap().group.as_str()), (Errors::Robust, "cluster"), "{runs:?}");
+        let one = fit.coefficient("runb").unwrap();
+        assert!(one.standard_error >= one.standard_error_model && one.p.is_some(), "{runs:?}: {one:?}");
+    }
+}
+
 /// Twenty questions of two answers, of which a run has 3 right and the other 18.
 #[test]
 fn an_odds_ratio_that_says_nothing_is_refused() {

@@ -227,7 +227,7 @@ impl std::fmt::Display for MixedDiagnosis {
                 }
                 write!(f, " {are} too few (a mixed model needs ten)")?;
                 f.write_str(match clusters {
-                    1 => "; McNemar's test and the exact intervals take questions for independent, and nothing else is left",
+                    1 => "; `compare` has McNemar's test, which takes questions as independent",
                     _ => "; test the paired difference",
                 })
             }

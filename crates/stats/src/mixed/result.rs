@@ -31,7 +31,7 @@ pub enum Method {
 pub enum Errors {
     /// The curvature of the likelihood: right if the random effects are.
     Model,
-    /// The scatter of the scores between clusters (sandwich estimator), with Student's t.
+    /// Of every number the larger one of the model's error and that by the scatter of the scores between clusters (sandwich estimator), with Student's t.
     Robust,
 }
 
@@ -234,7 +234,7 @@ impl MixedFit {
         self.variance(&all)
     }
 
-    /// Half the length of an interval in standard errors: a quantile of the normal distribution, of Student's t for robust errors.
+    /// Half the length of an interval in standard errors: a quantile of the normal distribution, of Student's t for robust errors and few clusters.
     pub fn reach(&self, confidence: f64) -> f64 {
         let probability = 0.5 + 0.5 * confidence;
         match &self.robust {

@@ -150,7 +150,8 @@ pub(crate) fn with_errors_over(
     let count = fit.at.len() - data.columns();
     let name = clusters.name;
     let compared = compared(data, &fit, &found.joint);
-    let is_known = |one: &Compared| one.scatter > 0.0 && one.scatter.is_finite();
+    // Of two levels that are copies the difference has no scatter; the model's error is the larger one there.
+    let is_known = |one: &Compared| one.scatter.is_finite();
     let largest = |effects_only: bool| {
         let among = compared.iter().filter(|one| !effects_only || one.is_effect);
         among.max_by(|left, right| left.excess().total_cmp(&right.excess()))
@@ -200,7 +201,7 @@ struct Compared {
 
 impl Compared {
     fn excess(&self) -> f64 {
-        self.scatter / self.now
+        if self.now > 0.0 { self.scatter / self.now } else { 0.0 }
     }
 }
 
@@ -244,7 +245,6 @@ pub(crate) fn with_few_clusters(mut fit: MixedFit, name: &str, clusters: usize, 
     };
     let few = format!("{clusters} {name}s{unequal} are too few for the normal distribution");
     match &mut fit.robust {
-        Some(basis) if basis.group == name => {}
         Some(basis) => {
             basis.degrees_of_freedom = degrees_of_freedom;
             basis.reason = format!("{}, and {few}", basis.reason);
