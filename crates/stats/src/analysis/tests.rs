@@ -7,8 +7,8 @@ use crate::distribution::student_two_sided;
 use crate::mixed::tests::{paired, paired_in, simulated};
 use crate::mixed::tests_refusal::{averaged, observed, rare};
 use crate::mixed::{
-    Column, Errors, Family, Formula, Frame, IntegralChoice, Method, MixedFit, MixedOptions, Terms, fit, marginal,
-    method_paragraph,
+    Column, Errors, Family, Formula, Frame, IntegralChoice, Method, MixedDiagnosis, MixedFit, MixedOptions, Terms, fit,
+    marginal, method_paragraph,
 };
 
 #[test]
@@ -208,15 +208,14 @@ fn clusters_worth_fewer_than_ten_have_no_model() {
     let frame = paired_in([60, 30, 10, 19], |kind, index| (index + [0, 60, 90, 100][kind]) % 10);
     assert_eq!(default_model(&frame, "correct", &fixed, &["cluster", "item"]).unwrap().fit.refusal(), None);
     // Nothing that varies is the first reason, and questions without clusters are called questions.
-    let refusal = |counts, clusters| {
-        default_model(&paired(counts, clusters), "correct", &fixed, &["cluster", "item"])
-            .unwrap()
-            .fit
-            .refusal()
-            .unwrap()
+    let reason = |counts, clusters| {
+        let chosen = default_model(&paired(counts, clusters), "correct", &fixed, &["cluster", "item"]).unwrap();
+        assert!(!chosen.fit.is_usable());
+        chosen.fit.diagnoses[0].clone()
     };
-    assert!(refusal([40, 0, 0, 0], 5).starts_with("constant response"), "{}", refusal([40, 0, 0, 0], 5));
-    assert!(refusal([2, 2, 1, 1], 6).starts_with("6 items are too few"), "{}", refusal([2, 2, 1, 1], 6));
+    assert_eq!(reason([40, 0, 0, 0], 5), MixedDiagnosis::ConstantResponse { value: 1.0 });
+    let few = MixedDiagnosis::FewClusters { group: "item".to_owned(), clusters: 6, worth: 6.0 };
+    assert_eq!(reason([2, 2, 1, 1], 6), few);
 }
 
 /// Of 120 questions in 12 clusters a run has 5 right and the other 24, where the scatter between clusters is small by chance.
@@ -242,21 +241,16 @@ fn differences_have_the_larger_error_too() {
 fn differences_of_other_levels_have_robust_errors_too() {
     let fitted = |names: [&'static str; 3]| {
         let mut random = ChaCha8Rng::seed_from_u64(3);
-        let (mut item, mut run, mut right) = (vec![], vec![], vec![]);
+        let mut rows = Vec::new();
         for question in 0..200 {
             let first = random.random::<f64>() < 0.5;
             let second = random.random::<f64>() < 0.5;
             let third = if random.random::<f64>() < 0.9 { !second } else { random.random::<f64>() < 0.5 };
-            for (name, is_right) in names.into_iter().zip([first, second, third]) {
-                item.push(format!("q{question}"));
-                run.push(name);
-                right.push(f64::from(u8::from(is_right)));
-            }
+            rows.extend(
+                names.into_iter().zip([first, second, third]).map(|(name, is_right)| (question, name, is_right)),
+            );
         }
-        let mut frame = Frame::new();
-        frame.texts("item", item.iter().map(String::as_str)).unwrap();
-        frame.texts("run", run.iter().copied()).unwrap();
-        frame.number("correct", right).unwrap();
+        let frame = answers_of(&rows);
         let chosen = default_model(&frame, "correct", &Terms::intercept().with("run"), &["item"]).unwrap();
         let differences = marginal(&chosen.data, &chosen.fit, Some("run"), 0.95).unwrap().differences;
         let error = differences.iter().find(|one| [&one.level, &one.against].iter().all(|name| *name != names[0]));
@@ -303,30 +297,30 @@ fn a_copied_run_changes_no_error() {
 /// Twenty questions of two answers, of which a run has 3 right and the other 18.
 #[test]
 fn an_odds_ratio_that_says_nothing_is_refused() {
-    let (mut item, mut run, mut right) = (vec![], vec![], vec![]);
+    let mut rows = Vec::new();
     for question in 0..20 {
-        for name in ["a", "b"] {
-            for epoch in 0..2 {
-                item.push(format!("q{question}"));
-                run.push(name);
-                let known = match name {
-                    "a" => epoch == 0 && question < 3,
-                    _ => question < 8 || epoch == 0 && question < 10,
-                };
-                right.push(f64::from(u8::from(known)));
-            }
+        for epoch in 0..2 {
+            rows.push((question, "a", epoch == 0 && question < 3));
+            rows.push((question, "b", question < 8 || epoch == 0 && question < 10));
         }
     }
-    let mut frame = Frame::new();
-    frame.texts("item", item.iter().map(String::as_str)).unwrap();
-    frame.texts("run", run.iter().copied()).unwrap();
-    frame.number("correct", right).unwrap();
-    let chosen = default_model(&frame, "correct", &Terms::intercept().with("run"), &["item"]).unwrap();
-    let refusal = chosen.fit.refusal().unwrap();
+    let chosen = default_model(&answers_of(&rows), "correct", &Terms::intercept().with("run"), &["item"]).unwrap();
     assert!(
-        refusal.contains("the interval of the odds ratio of runb") && refusal.contains("says nothing"),
-        "{refusal}"
+        matches!(&chosen.fit.diagnoses[0], MixedDiagnosis::VastInterval { coefficient, low, high } if coefficient == "runb" && *high > 1e4 * low),
+        "{:?}",
+        chosen.fit.diagnoses
     );
+    assert!(!chosen.fit.is_usable());
+}
+
+/// Answers of runs to questions: question, run, right or wrong.
+fn answers_of(rows: &[(usize, &str, bool)]) -> Frame {
+    let items: Vec<String> = rows.iter().map(|(question, ..)| format!("q{question}")).collect();
+    let mut frame = Frame::new();
+    frame.texts("item", items.iter().map(String::as_str)).unwrap();
+    frame.texts("run", rows.iter().map(|(_, run, _)| *run)).unwrap();
+    frame.number("correct", rows.iter().map(|(.., is_right)| f64::from(u8::from(*is_right))).collect()).unwrap();
+    frame
 }
 
 #[test]
