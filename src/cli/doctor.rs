@@ -14,6 +14,7 @@ use super::values::named;
 use earnest_engine::cuda::{self, VARIANTS, VariantCard};
 use earnest_models::hub::Environment;
 use earnest_models::memory::human_bytes;
+use earnest_report::text_width;
 use earnest_results::{Host, available_memory};
 use earnest_sandbox as sandbox;
 
@@ -381,7 +382,7 @@ fn screen(findings: &Findings, width: Option<usize>) -> String {
             lines.push(((*name).to_owned(), value.clone()));
         }
     }
-    let widest = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let widest = lines.iter().map(|(name, _)| text_width(name)).max().unwrap_or(0);
     let mut text = String::new();
     for (name, value) in &lines {
         text += &named(name, widest + 2, value, width);

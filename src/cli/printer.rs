@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::error::CliError;
-use earnest_report::wrap_lines;
+use earnest_report::{text_width, wrap_lines};
 
 /// Printer of results and messages.
 #[derive(Debug, Clone, Copy)]
@@ -144,7 +144,7 @@ fn wrapped(beginning: &str, text: &str, width: usize) -> String {
     let wrapped = |(place, line): (usize, &str)| {
         let whole = if place == 0 { format!("{plain}{line}") } else { line.to_owned() };
         let lines = match comment(line) {
-            _ if whole.chars().count() <= width => whole,
+            _ if text_width(&whole) <= width => whole,
             Some("") => whole,
             Some(comment) => {
                 let indent = " ".repeat(whole.find("earnest ").unwrap_or(0));

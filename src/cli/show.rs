@@ -10,6 +10,7 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::{Exit, catalogue};
 use earnest_eval::preview::{ItemChoice, Preview, PreviewSettings, Token, preview};
+use earnest_report::text_width;
 use earnest_results::ThinkingRequest;
 
 #[derive(Debug, Args)]
@@ -143,14 +144,14 @@ fn lines(text: &str) -> String {
 
 /// Cells in columns of one width, filled row by row.
 fn columns(cells: &[String], width: usize) -> String {
-    let widest = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0) + 3;
+    let widest = cells.iter().map(|cell| text_width(cell)).max().unwrap_or(0) + 3;
     let per_line = (width.saturating_sub(2) / widest).max(1);
     let mut text = String::new();
     for row in cells.chunks(per_line) {
         let mut line = String::from("  ");
         for cell in row {
             line.push_str(cell);
-            line.push_str(&" ".repeat(widest - cell.chars().count()));
+            line.push_str(&" ".repeat(widest - text_width(cell)));
         }
         text.push_str(line.trim_end());
         text.push('\n');

@@ -1,7 +1,7 @@
 //! Types and parsers of option values.
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use earnest_report::wrap;
+use earnest_report::{text_width, wrap};
 
 pub use earnest_eval::prompt::Prompts;
 pub use earnest_models::memory::ByteSize;
@@ -11,9 +11,9 @@ pub use earnest_tasks::{agreeing, counted, the_first};
 /// A line with a name, padded to so many columns, and its value. Wrapped at a known width; what it continues with stands under the
 /// value's beginning.
 pub fn named(name: &str, columns: usize, value: &str, width: Option<usize>) -> String {
-    let name = format!("{name:<columns$}");
+    let name = format!("{name}{}", " ".repeat(columns.saturating_sub(text_width(name))));
     match width {
-        Some(width) if name.chars().count() + value.chars().count() > width => wrap(value, width, &name),
+        Some(width) if text_width(&name) + text_width(value) > width => wrap(value, width, &name),
         _ => format!("{name}{value}\n"),
     }
 }

@@ -53,7 +53,6 @@ impl<'a> Expected<'a> {
         self.text
     }
 
-    /// Its shape.
     pub fn shape(&self) -> Shape {
         self.shape
     }

@@ -13,7 +13,6 @@ use earnest_results::{Manifest, Reporter, RunError, RunEvent, Sample, Status, fo
 /// Number of differing samples that an error names.
 const SHOWN: usize = 3;
 
-/// Settings of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeSettings {
     /// Results folder to merge into; its own parts are joined.

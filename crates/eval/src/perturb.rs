@@ -39,7 +39,6 @@ pub struct PerturbSettings {
     pub skip_malformed: bool,
 }
 
-/// Source of the questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuestionSource {
     File(PathBuf),

@@ -14,7 +14,6 @@ use crate::{EvalError, model};
 use earnest_results::suites::configure;
 use earnest_results::{Mode, ModeRequest};
 
-/// Settings of a preview.
 #[derive(Debug, Clone)]
 pub struct PreviewSettings {
     /// Name of the suite.

@@ -17,7 +17,6 @@ pub struct Token {
     pub text: String,
 }
 
-/// Tokens of a sample.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SampleTokens {
     /// None unless the prompt comes out again as it was asked.

@@ -33,7 +33,6 @@ impl CpuTime {
 /// The end of a worker, or of its patience: the end of a sentence about the work, e.g. `needs more than 1024 MiB of memory`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// The words.
     pub words: String,
     /// True if it took too long.
     pub by_time: bool,

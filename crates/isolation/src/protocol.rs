@@ -6,7 +6,6 @@ use super::CpuTime;
 /// Largest message accepted, in bytes: more than the largest file and the largest conversation.
 const MAX_MESSAGE: u64 = 1 << 30;
 
-/// Sends bytes.
 pub(super) fn send(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     send_number(to, bytes.len() as u64)?;
     to.write_all(bytes)?;

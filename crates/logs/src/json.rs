@@ -203,7 +203,6 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// A count.
 pub(super) fn count(value: Option<&Value>) -> Option<u64> {
     let value = value?;
     value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0).map(|n| n as u64))

@@ -52,7 +52,6 @@ impl RowsFile {
         self.rows.row(number).map_err(|error| LogError::unread(&self.path, error))
     }
 
-    /// The error of a row.
     pub fn error(&self, row: &Row, reason: impl std::fmt::Display) -> LogError {
         let file = self.path.display().to_string();
         let place = row.place.strip_prefix(&file).unwrap_or(&row.place).trim_start_matches(", ");

@@ -44,7 +44,6 @@ pub struct LogSample {
     pub prompt_hash: Option<String>,
 }
 
-/// A prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LogPrompt {
     Text(String),

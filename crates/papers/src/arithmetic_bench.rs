@@ -60,7 +60,6 @@ impl EvaluatedRun {
         EvaluatedRun { manifest, cells: Cells::default(), answers: BTreeMap::new(), failed: 0 }
     }
 
-    /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         let Some(score) = &sample.score else {
             self.failed += 1;

@@ -30,7 +30,6 @@ pub struct Comparison {
     pub caveats: Vec<String>,
 }
 
-/// A published table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedTable {
     pub table: u8,

@@ -1,5 +1,5 @@
 //! Tables of aligned text.
-use super::wrap::words;
+use super::wrap::{text_width, words};
 
 /// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,6 @@ pub enum Align {
 /// Shortest name that [`Table::shorten_names`] leaves.
 const SHORTEST_NAME: usize = 12;
 
-/// A table.
 #[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<(String, Align)>,
@@ -59,7 +58,7 @@ impl Table {
 
     /// Returns the width in columns.
     pub fn width(&self) -> usize {
-        self.render().lines().map(width).max().unwrap_or(0)
+        self.render().lines().map(text_width).max().unwrap_or(0)
     }
 
     /// True if the table has a column of this name.
@@ -91,15 +90,12 @@ impl Table {
     /// Shortens the names of rows, in their middle, until the table is at most `width` columns wide or they have 12 letters.
     pub fn shorten_names(&mut self, width: usize) {
         let over = self.width().saturating_sub(width);
-        let Some(longest) = self.names().map(|name| name.chars().count()).max().filter(|_| over > 0) else { return };
+        let Some(longest) = self.names().map(|name| text_width(name)).max().filter(|_| over > 0) else { return };
         let most = longest.saturating_sub(over).max(SHORTEST_NAME);
-        for name in self.names_mut() {
-            let letters: Vec<char> = name.chars().collect();
-            if letters.len() > most {
-                let end = (most - 1) / 2;
-                let begin = most - 1 - end;
-                *name = letters[..begin].iter().chain(&['…']).chain(&letters[letters.len() - end..]).collect();
-            }
+        for name in self.names_mut().filter(|name| text_width(name) > most) {
+            let end = (most - 1) / 2;
+            let ending: String = within(name.chars().rev(), end).chars().rev().collect();
+            *name = format!("{}…{ending}", within(name.chars(), most - 1 - end));
         }
     }
 
@@ -172,12 +168,17 @@ impl Table {
                     Row::Cells(cells) => cells.get(place),
                     Row::Rule => None,
                 });
-                words(name).iter().map(|word| width(word)).chain(cells.map(|cell| width(cell))).max().unwrap_or(0)
+                words(name)
+                    .iter()
+                    .map(|word| text_width(word))
+                    .chain(cells.map(|cell| text_width(cell)))
+                    .max()
+                    .unwrap_or(0)
             })
             .collect();
         // The first column names the row; its heading never wraps.
         if let (Some(first), Some((name, _))) = (widths.first_mut(), self.columns.first()) {
-            *first = (*first).max(width(name));
+            *first = (*first).max(text_width(name));
         }
         let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
         let headings: Vec<Vec<String>> =
@@ -209,7 +210,7 @@ impl Table {
     fn line(&self, cells: &[String], widths: &[usize]) -> String {
         let mut line = String::new();
         for ((cell, &widest), (_, align)) in cells.iter().zip(widths).zip(&self.columns) {
-            let blank = " ".repeat(widest.saturating_sub(width(cell)));
+            let blank = " ".repeat(widest.saturating_sub(text_width(cell)));
             match align {
                 Align::Left => line.extend([cell, blank.as_str(), "  "]),
                 Align::Right => line.extend([blank.as_str(), cell, "  "]),
@@ -221,12 +222,25 @@ impl Table {
     }
 }
 
+/// The first letters that have room in so many columns.
+fn within(letters: impl Iterator<Item = char>, most: usize) -> String {
+    let mut text = String::new();
+    for letter in letters {
+        text.push(letter);
+        if text_width(&text) > most {
+            text.pop();
+            break;
+        }
+    }
+    text
+}
+
 /// Wraps a text at `widest` columns, between words.
 fn wrap(text: &str, widest: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words(text) {
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(&word) <= widest => {
+            Some(line) if text_width(line) + 1 + text_width(&word) <= widest => {
                 line.push(' ');
                 line.push_str(&word);
             }
@@ -236,14 +250,20 @@ fn wrap(text: &str, widest: usize) -> Vec<String> {
     lines
 }
 
-/// Returns the width of a text in columns, for the characters of these tables.
-fn width(text: &str) -> usize {
-    text.chars().count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wide_letters_have_two_columns() {
+        let mut table = Table::with_left(1, ["model", "right"]);
+        table.row(vec!["通义千问模型七十亿参数".into(), "50.0".into()]);
+        table.row(vec!["cafe\u{301}".into(), "7.5".into()]);
+        assert!(table.render().lines().all(|line| text_width(line) == 22 + 2 + 5), "{}", table.render());
+        table.shorten_names(24);
+        assert_eq!(table.names().next().unwrap(), "通义千问…十亿参数");
+        assert!(table.width() <= 24, "{}", table.render());
+    }
 
     #[test]
     fn columns_are_left_out_until_the_table_fits() {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::first::first;
-use super::wrap::wrap;
+use super::wrap::{text_width, wrap};
 use super::{Align, Table, grid};
 use crate::bars::{bars_below, profile};
 use earnest_engine::Sampling;
@@ -354,8 +354,8 @@ struct Column {
 impl Column {
     /// Returns the width: headings wrap between words, cells do not.
     fn width(&self) -> usize {
-        let words = self.name.split_whitespace().map(|word| word.chars().count());
-        words.chain(self.cells.iter().map(|cell| cell.chars().count())).max().unwrap_or(0)
+        let words = self.name.split_whitespace().map(text_width);
+        words.chain(self.cells.iter().map(|cell| text_width(cell))).max().unwrap_or(0)
     }
 }
 

@@ -1,4 +1,5 @@
 //! Prose in lines of a width.
+use unicode_width::UnicodeWidthStr;
 
 /// Words between which a text may wrap: a number and its `%` are one.
 pub(super) fn words(text: &str) -> Vec<String> {
@@ -54,7 +55,7 @@ fn fitting(words: &[Word], room: usize, rules: &[fn(&Word) -> bool]) -> Vec<Stri
     let mut found = Vec::new();
     for group in words.chunk_by(|word, _| rule(word)) {
         let whole = group.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-        if group.len() == 1 || columns(&whole) <= room {
+        if group.len() == 1 || text_width(&whole) <= room {
             found.push(whole);
         } else {
             found.extend(fitting(group, room, others));
@@ -69,8 +70,9 @@ fn is_option(word: &str) -> bool {
     name.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
 }
 
-fn columns(text: &str) -> usize {
-    text.chars().count()
+/// Returns the width of a text in columns of a terminal: Chinese and Japanese characters have two, and accents of their own none.
+pub fn text_width(text: &str) -> usize {
+    text.width()
 }
 
 /// Wraps prose between words; the first line begins with `mark`, and the others are indented by its width. An option stays with its value,
@@ -78,9 +80,9 @@ fn columns(text: &str) -> usize {
 pub fn wrap(text: &str, width: usize, mark: &str) -> String {
     let mut lines = String::new();
     let mut column = 0;
-    let indent = columns(mark);
+    let indent = text_width(mark);
     for word in unbroken(text, width.saturating_sub(indent)) {
-        let length = columns(&word);
+        let length = text_width(&word);
         if column == 0 {
             lines.push_str(mark);
             column = indent;
@@ -102,7 +104,7 @@ pub fn wrap(text: &str, width: usize, mark: &str) -> String {
 /// Wraps the lines of a text that are wider than `width`, between words; what they continue with stands under their beginning.
 pub fn wrap_lines(text: &str, width: usize) -> String {
     let wrapped = |line: &str| {
-        if columns(line) <= width {
+        if text_width(line) <= width {
             return format!("{line}\n");
         }
         let own = line.trim_start_matches(' ');

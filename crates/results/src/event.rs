@@ -9,7 +9,6 @@ pub trait Reporter {
     fn event(&mut self, event: &RunEvent<'_>);
 }
 
-/// An event.
 #[derive(Debug, Clone)]
 pub enum RunEvent<'a> {
     /// A preparation before the first sample.
@@ -72,7 +71,6 @@ pub struct Expected {
 pub struct Budgets {
     /// The smallest: after so many tokens the first of the answers that come together has ended.
     pub least: usize,
-    /// The mean.
     pub mean: f64,
 }
 

@@ -55,7 +55,6 @@ impl Tool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogCard {
     pub tool: Tool,
-    /// Version of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_version: Option<String>,
     /// Files of the log: of samples first, then results and others.
@@ -67,7 +66,6 @@ pub struct LogCard {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub model_details: Map<String, Value>,
     pub task: String,
-    /// Version of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_version: Option<String>,
     /// Hash of the task that the tool computed.

@@ -285,7 +285,6 @@ pub enum Status {
     Finished,
 }
 
-/// A model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelRecord {
     pub name: String,

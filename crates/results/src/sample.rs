@@ -75,7 +75,6 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Failure of a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleFailure {
     pub kind: FailureKind,

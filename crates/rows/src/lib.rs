@@ -34,6 +34,7 @@ pub use paths::{file_named, near_file};
 use refusal::{BadRows, Refusal};
 use rows::{Index, Kept, Output, Part, Questions, Spool, State, no_room, room, temporary};
 use text::{Hashing, content, text, unreadable};
+pub use time::timestamp;
 
 /// Format of a file of questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -149,7 +149,6 @@ pub(super) fn room(_: &std::path::Path) -> u64 {
     u64::MAX
 }
 
-/// A temporary file.
 pub(super) fn temporary() -> Result<File, Refusal> {
     tempfile::tempfile().map_err(|error| no_room(&error))
 }

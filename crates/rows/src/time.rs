@@ -28,7 +28,7 @@ pub(super) fn time_of_day(nanoseconds: i128) -> String {
 }
 
 /// A date and time from nanoseconds since 1970, with `Z` if it is in UTC.
-pub(super) fn timestamp(nanoseconds: i128, utc: bool) -> String {
+pub fn timestamp(nanoseconds: i128, utc: bool) -> String {
     // A 64-bit time in milliseconds is 292 million years at most.
     let days = nanoseconds.div_euclid(DAY) as i64;
     format!("{}T{}{}", date(days), time_of_day(nanoseconds.rem_euclid(DAY)), if utc { "Z" } else { "" })

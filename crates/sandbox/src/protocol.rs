@@ -75,7 +75,6 @@ pub struct Request {
     pub function: String,
 }
 
-/// Sends a message.
 pub fn send<T: Serialize>(to: &mut impl Write, message: &T) -> io::Result<()> {
     let json = serde_json::to_vec(message).map_err(io::Error::other)?;
     let length = u32::try_from(json.len()).ok().filter(|&length| length as usize <= MAX_MESSAGE);

@@ -15,7 +15,6 @@ const FREE_BYTES: usize = 16 << 10;
 /// Bytes held for a byte of a body: the body itself, then its text, then its token ids, here and in the engine.
 const BYTES_PER_BYTE: usize = 8;
 
-/// A body.
 pub(crate) struct ReceivedBody {
     pub bytes: Vec<u8>,
     /// Memory for it and for what is made of it.

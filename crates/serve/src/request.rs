@@ -20,7 +20,6 @@ const DEFAULT_MAX_TOKENS: usize = 16;
 const BYTES_PER_LOGPROB: usize = 256;
 const BYTES_PER_ID: usize = 48;
 
-/// The served model.
 pub(crate) struct ServedModel {
     pub checkpoint: Checkpoint,
     /// Name for clients.

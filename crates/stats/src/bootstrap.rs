@@ -40,7 +40,6 @@ pub enum BootstrapError {
 /// Result of a resample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// A value.
     Value(f64),
     /// A value at the boundary of the parameters (singular): kept apart.
     Singular(f64),

@@ -17,7 +17,6 @@ pub enum Coefficient {
 /// A correlation with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Correlation {
-    /// Coefficient.
     pub coefficient: Coefficient,
     /// Number of pairs.
     pub n: usize,
@@ -44,7 +43,6 @@ pub enum CorrelationError {
     NotFinite {
         /// Position from 0.
         position: usize,
-        /// The value.
         value: f64,
     },
     /// All values of a column are the same.

@@ -28,7 +28,6 @@ impl Matrix {
         self.values[row * self.size + column] = value;
     }
 
-    /// Adds to a value.
     pub(crate) fn add(&mut self, row: usize, column: usize, value: f64) {
         self.values[row * self.size + column] += value;
     }
@@ -70,7 +69,6 @@ impl Matrix {
         result
     }
 
-    /// The transpose.
     pub(crate) fn transpose(&self) -> Matrix {
         let mut result = Matrix::zeros(self.size);
         for row in 0..self.size {

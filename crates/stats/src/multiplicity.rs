@@ -7,7 +7,6 @@ use thiserror::Error;
 pub struct BadPValue {
     /// Its place, from 1.
     pub position: usize,
-    /// The value.
     pub value: f64,
 }
 

@@ -10,7 +10,6 @@ use super::progress::Validation;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Criterion {
-    /// Accuracy.
     pub accuracy: Accuracy,
     /// True if every trained length of every task must reach the accuracy, false for their mean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -35,7 +34,6 @@ impl Criterion {
 /// Criterion as it is written: `accuracy 95 %`, averaged over the trained lengths, or `every length 95 %`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
-    /// Accuracy.
     pub accuracy: Accuracy,
     /// True if every trained length must reach it.
     pub every_length: bool,

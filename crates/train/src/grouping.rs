@@ -3,7 +3,6 @@
 use super::Example;
 use earnest_tasks::suite::nupa::DigitSource;
 
-/// Steps in a group.
 pub(super) const GROUP_STEPS: u64 = 8;
 
 /// Returns the group of a step, counted from 1, and the step's index in it.

@@ -52,7 +52,6 @@ impl FromStr for Constant {
 /// Question for one digit of a constant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigitQuestion {
-    /// The constant.
     pub constant: Constant,
     /// Position from 1, where the digit before the point is the first, padded to the width of `count`.
     pub position: String,
@@ -69,7 +68,6 @@ impl DigitQuestion {
         DigitQuestion { constant, position: format!("{position:0width$}"), count, digit }
     }
 
-    /// Returns the prompt.
     pub fn prompt(&self) -> String {
         format!("{} {} =", self.constant, self.position)
     }

@@ -8,7 +8,6 @@ use super::AnswerStyle;
 pub struct CellScore {
     /// Name of the task.
     pub task: String,
-    /// Style of the answers.
     #[serde(default, skip_serializing_if = "AnswerStyle::is_question")]
     pub style: AnswerStyle,
     /// Length in digits.

@@ -31,7 +31,6 @@ pub struct RateTrial {
 pub struct RateSearch {
     /// Settings of the trials, but for their rate.
     pub settings: TrainSettings,
-    /// Trials.
     pub trials: Vec<RateTrial>,
     /// Rate of the lowest loss.
     pub rate: f64,

@@ -68,7 +68,6 @@ pub struct TrainSettings {
     /// Positional encoding.
     #[serde(default)]
     pub position: PositionEncoding,
-    /// Tokenizer.
     pub tokenizer: TokenizerSettings,
     /// Tasks of the NUPA Test by name, of Arithmetic-Bench as `arithmetic-bench:NAME`. A task named twice is sampled twice as often.
     pub tasks: Vec<String>,
@@ -105,7 +104,6 @@ pub struct TrainSettings {
     pub learning_rate: f64,
     /// Steps of the warm-up.
     pub warm_up: u64,
-    /// Optimiser.
     #[serde(default)]
     pub optimiser: AdamWSettings,
     /// Steps between validations.

@@ -16,13 +16,11 @@ pub struct StreamSettings {
     pub lengths: Vec<usize>,
     /// Rules for drawing pairs of operands.
     pub pairs: PairRules,
-    /// Number format.
     pub format: NumberFormat,
     /// Tokenizer whose tokens index hints precede; `None` for hints before every digit.
     pub tokens: Option<TokenizerSettings>,
     /// Seed of the questions.
     pub seed: u64,
-    /// Version of the splits.
     pub splits: SplitVersion,
     /// Styles of the answers, equally frequent; one named twice is sampled twice as often.
     pub styles: Vec<AnswerStyle>,
@@ -41,7 +39,6 @@ pub struct QuestionStream {
 /// Prompt and answer as text; the answer includes the space after the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPair {
-    /// The prompt.
     pub prompt: String,
     /// The expected completion.
     pub answer: String,

@@ -18,7 +18,6 @@ pub(super) const MEMORISE: &str = "memorise:";
 /// Consecutive draws outside the split after which a cell counts as empty, as in NUPA.
 const MAX_DRAWS: usize = 4000;
 
-/// Training task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrainingTask {
     /// Task of the NUPA Test: `add_Integer`.
@@ -75,14 +74,12 @@ impl TrainingTask {
 pub enum TrainingQuestion {
     /// Question of the NUPA Test.
     Nupa(nupa::Question),
-    /// Question of Arithmetic-Bench.
     ArithmeticBench(arithmetic_bench::Question),
     /// Question for a digit of a constant.
     Memorise(DigitQuestion),
 }
 
 impl TrainingQuestion {
-    /// Returns the task.
     pub fn task(&self) -> TrainingTask {
         match self {
             TrainingQuestion::Nupa(question) => TrainingTask::Nupa(question.task),
@@ -100,7 +97,6 @@ impl TrainingQuestion {
         }
     }
 
-    /// Returns the operands.
     pub fn operands(&self) -> (&str, Option<&str>) {
         match self {
             TrainingQuestion::Nupa(question) => (&question.a, question.b.as_deref()),

@@ -42,7 +42,6 @@ pub enum ViewError {
     /// The port cannot be bound.
     #[error("cannot listen on 127.0.0.1:{port}: {source}")]
     Listen {
-        /// Port.
         port: u16,
         /// Reason.
         source: io::Error,

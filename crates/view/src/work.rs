@@ -30,7 +30,6 @@ pub(crate) enum Kind {
     Slow,
 }
 
-/// The threads.
 #[derive(Debug)]
 pub(crate) struct Threads {
     quick: Arc<Semaphore>,

@@ -56,7 +56,6 @@ pub struct Part {
 /// A number in a notation. Scientific numbers and decimals are the same exact values, written differently.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Number {
-    /// An integer.
     Integer(BigInt),
     /// A finite decimal, written with a point.
     Decimal(Decimal),
@@ -89,7 +88,6 @@ impl Number {
         })
     }
 
-    /// The notation.
     pub fn notation(&self) -> Notation {
         match self {
             Number::Integer(_) => Notation::Integer,

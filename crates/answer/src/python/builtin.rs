@@ -57,7 +57,6 @@ impl Arguments {
     }
 }
 
-/// The builtin of a name.
 pub(super) fn builtin(name: &str) -> Option<PythonValue> {
     NAMES.binary_search(&name).ok().map(|place| PythonValue::Builtin(NAMES[place]))
 }

@@ -7,7 +7,6 @@ use num_traits::{FromPrimitive, Signed, ToPrimitive, Zero};
 
 use super::error::PythonError;
 
-/// A Python number.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PythonNumber {
     Int(BigInt),

@@ -57,7 +57,6 @@ pub enum Prefix {
     Not,
 }
 
-/// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     Equal,

@@ -12,7 +12,6 @@ use crate::model::{EngineSettings, ModelSource, TrafficSettings};
 use earnest_results::store::RunRecord;
 use earnest_results::{Generation, Manifest, ModeRequest, Plan, Until};
 
-/// Settings of an evaluation.
 pub struct EvaluationSettings {
     pub questions: Questions,
     pub plan: Plan,

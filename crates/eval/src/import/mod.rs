@@ -22,7 +22,6 @@ use earnest_results::{
     SystemPlace, folder, score_completions, timestamp,
 };
 
-/// Settings of an import.
 #[derive(Debug, Clone)]
 pub struct ImportSettings {
     /// Name of the suite.

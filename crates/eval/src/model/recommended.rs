@@ -8,7 +8,6 @@ use super::LocatedModel;
 /// Generation defaults of a checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointDefaults {
-    /// Recommended sampling.
     pub recommended: Sampling,
     pub stop_ids: Vec<u32>,
     /// End-of-sequence token of the tokenizer.

@@ -123,7 +123,6 @@ impl<'a> Prompter<'a> {
         self.system
     }
 
-    /// Renders a prompt.
     pub fn render(&self, segments: &Segments) -> Result<Rendered, PromptError> {
         if !self.source.tokenises() {
             return Ok(match self.mode {

@@ -168,7 +168,6 @@ impl Estimate {
         found
     }
 
-    /// Sets the rate of a model.
     pub fn set_rate(&mut self, model: usize, rate: &Rate) {
         self.runs.iter_mut().filter(|run| run.planned.model == model).for_each(|run| run.rate = Some(rate.clone()));
         self.sum();

@@ -74,7 +74,6 @@ struct Decoding {
     thinking_text: ThinkingText,
 }
 
-/// Defaults of tasks.
 struct TaskDefaults {
     samples: u32,
     limit: Option<usize>,

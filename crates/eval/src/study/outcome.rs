@@ -13,7 +13,6 @@ pub struct StudyOutcome {
     pub ended_by: Option<EvalError>,
 }
 
-/// End of a run.
 pub enum RunEnd {
     /// Every sample has a row.
     Finished(Box<RunRecord>),

@@ -105,17 +105,14 @@ impl StudyPlan {
         Ok(StudyPlan { definition, settings, runs, notes: Vec::new(), asked_raw: Vec::new(), sources })
     }
 
-    /// Model of a run.
     pub fn model(&self, run: PlannedRun) -> &ModelDefinition {
         &self.definition.models[run.model]
     }
 
-    /// Task of a run.
     pub fn task(&self, run: PlannedRun) -> &TaskDefinition {
         &self.definition.tasks[run.task]
     }
 
-    /// Prompts of a run.
     pub fn prompts(&self, run: PlannedRun) -> &Prompts {
         &self.task(run).prompts[run.prompt]
     }

@@ -19,7 +19,6 @@ impl<'t> Notes<'t> {
         Notes { text, mistakes: RefCell::default() }
     }
 
-    /// The place of a byte.
     pub(super) fn place(&self, key: &str, byte: usize) -> Place {
         let before = self.text.as_bytes().iter().take(byte);
         Place { key: key.to_owned(), line: Some(1 + before.filter(|byte| **byte == b'\n').count()) }
@@ -207,7 +206,6 @@ impl<'a> Table<'a> {
         texts
     }
 
-    /// The table of a key.
     pub(super) fn table(&mut self, key: &'static str) -> Option<Table<'a>> {
         let start = self.entries.iter().find(|(name, ..)| plain(name) == key)?.1;
         let found = self.value(key)?;

@@ -79,7 +79,6 @@ struct Source {
     longest: u64,
 }
 
-/// The log of a batch.
 pub(super) fn log(batch: &Batch, options: &FindOptions) -> Result<Log, LogError> {
     let Some(first) = batch.responses.first() else {
         let path = batch.requests.clone().unwrap_or_default();

@@ -46,7 +46,6 @@ pub struct Converted {
 }
 
 impl Converter<'_> {
-    /// Converts a sample.
     pub fn convert(&self, sample: LogSample) -> Converted {
         let LogSample { id, epoch, original, mut document, question, prompt, mut choices, mut targets, .. } = sample;
         let prompt = prompt.map(prompt_text);

@@ -25,7 +25,6 @@ use earnest_tasks::suite::log::LogSuite;
 use earnest_tasks::suite::task::usual;
 use write::{Unwritten, Written};
 
-/// Settings of an import of logs.
 #[derive(Debug, Clone, Default)]
 pub struct LogImportSettings {
     /// Files and folders.
@@ -59,7 +58,6 @@ impl ImportedLogs {
     }
 }
 
-/// An imported log.
 #[derive(Debug)]
 pub struct ImportedLog {
     pub run: RunRecord,

@@ -58,7 +58,6 @@ fn fields_bytes(fields: &BTreeMap<String, Value>) -> usize {
     fields.iter().map(|(name, value)| 120 + name.len() + memory_of(value)).sum()
 }
 
-/// Room in a pack.
 #[derive(Debug, Default)]
 pub(super) struct PackRoom {
     /// Bytes of questions and prompts, and of the other parts of the documents.

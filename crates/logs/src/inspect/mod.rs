@@ -120,7 +120,6 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, LogErr
     finished(card, Box::new(source), options)
 }
 
-/// The log in an archive.
 pub(super) fn archive(path: &Path, options: &FindOptions) -> Result<Log, LogError> {
     let mut zip = Zip::open(path)?;
     let start = zip.entry("header.json").or_else(|| zip.entry("_journal/start.json")).cloned();

@@ -79,7 +79,6 @@ pub struct LayerInputs {
 /// Ids of images, video and audio: as text they have the embedding of another id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placeholders {
-    /// The ids.
     pub ids: [Option<usize>; 3],
     /// The id whose embedding they have.
     pub embedded_as: usize,

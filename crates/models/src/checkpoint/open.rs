@@ -37,7 +37,6 @@ pub struct Checkpoint {
     pub format: Format,
     /// Decoder configuration.
     pub config: DecoderConfig,
-    /// Tokenizer.
     pub tokenizer: Tokenizer,
     /// Chat template, if the checkpoint has one.
     pub chat_template: Option<ChatTemplate>,

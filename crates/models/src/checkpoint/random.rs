@@ -194,7 +194,6 @@ fn is_scale(p: Parameter) -> bool {
 /// A parameter's values as copies of parts of one block of bf16 numbers.
 #[derive(Debug)]
 pub struct BlockCopies<'a> {
-    /// The block.
     pub block: &'a [u16],
     /// First value and number of values of each part, in order.
     pub parts: Vec<(usize, usize)>,
@@ -252,7 +251,6 @@ impl Checkpoint {
     }
 }
 
-/// A tokenizer of the digits.
 fn digits(source: &Path, embeddings: usize) -> Result<Tokenizer, CheckpointError> {
     let mut vocab = Map::from_iter([("<eos>".to_owned(), json!(0))]);
     vocab.extend((0..10).map(|digit| (digit.to_string(), json!(digit + 1))));

@@ -119,7 +119,6 @@ pub enum LayerParameter {
 pub struct Tensor {
     /// Sizes, outermost first; one or two of them.
     pub shape: Vec<usize>,
-    /// The values.
     pub values: Values,
 }
 

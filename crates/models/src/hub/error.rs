@@ -22,7 +22,6 @@ pub enum HubError {
     /// A file of the cache or of the list could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
-    /// The disk is full.
     #[error("the disk is full: cannot write {}", path.display())]
     DiskFull { path: PathBuf },
     /// The cache has no location: neither a home folder nor a variable is set.

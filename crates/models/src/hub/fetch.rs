@@ -32,7 +32,6 @@ pub enum FetchEvent<'a> {
     Damaged { file: &'a RemoteFile },
 }
 
-/// Report of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FetchReport {
     pub files: usize,

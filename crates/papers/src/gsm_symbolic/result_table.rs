@@ -31,7 +31,6 @@ pub struct Cell {
     pub prints_alike: Option<bool>,
 }
 
-/// A row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ResultRow {
     /// Model, or bin or class of a figure.

@@ -20,7 +20,6 @@ pub const STUDY_FORMAT: u32 = 1;
 
 const PAPER: &str = "Being Statistically Earnest: a re-evaluation of GSM-Symbolic";
 
-/// A run in the study.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StudyRun {
     pub run: String,
@@ -199,7 +198,6 @@ impl Study {
         table.rows.iter().find(|row| row.name == analysis.model)?.cells.last()?.ours
     }
 
-    /// The analysis of a model and prompt.
     pub fn analysis(&self, model: &str, prompt: Prompt) -> Option<&Analysis> {
         find(&self.analyses, model, prompt)
     }

@@ -83,7 +83,6 @@ pub struct NupaCell {
     pub reading: Reading,
 }
 
-/// Metric of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureMetric {

@@ -59,7 +59,6 @@ impl EvaluatedRun {
         Ok(EvaluatedRun { manifest, options, answers: Vec::new(), failed: 0, damaged: 0 })
     }
 
-    /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         let (Some(score), Some(completion)) = (&sample.score, &sample.completion) else {
             self.failed += 1;

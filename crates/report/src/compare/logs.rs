@@ -15,7 +15,6 @@ use earnest_logs::{FindOptions, Log};
 use earnest_results::scores::{CompareSettings, Scores};
 use earnest_results::{Manifest, Reporter, RunEvent};
 
-/// Logs to compare.
 #[derive(Debug, Clone, Default)]
 pub struct CompareLogs {
     /// Files and folders, the baseline first. The logs of each model in a path are one side of the comparison.
@@ -26,7 +25,6 @@ pub struct CompareLogs {
     pub compare: CompareSettings,
 }
 
-/// Comparisons of logs.
 #[derive(Debug, Clone, Default)]
 pub struct LogComparisons {
     pub comparisons: Vec<Comparison>,

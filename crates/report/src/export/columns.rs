@@ -28,7 +28,6 @@ pub enum Cell<'a> {
     Ids(&'a [u32]),
 }
 
-/// A column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
@@ -175,7 +174,6 @@ fn log_columns(log: Option<LogNames>) -> Vec<Column> {
     [fact("log_model", log.model)].into_iter().chain(primary).chain(planned).chain([evidence]).collect()
 }
 
-/// Adds new names.
 fn add_names<'a>(known: &mut BTreeSet<String>, names: impl Iterator<Item = &'a str>) {
     for name in names {
         if !known.contains(name) {

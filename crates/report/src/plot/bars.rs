@@ -21,14 +21,12 @@ pub struct Bars {
     pub legend: bool,
 }
 
-/// Bars of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarGroup {
     pub label: String,
     pub bars: Vec<Bar>,
 }
 
-/// A bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bar {
     pub series: usize,

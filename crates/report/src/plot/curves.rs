@@ -4,7 +4,6 @@ use super::figure::{AREAS, Figure, Mark, legend, series_class};
 use super::svg::{Anchor, Svg, number};
 use earnest_tasks::suite::Interval;
 
-/// A curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     pub label: String,

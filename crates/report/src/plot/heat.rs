@@ -32,7 +32,6 @@ pub struct HeatPanel {
     pub rows: Vec<HeatRow>,
 }
 
-/// A row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatRow {
     pub name: String,

@@ -41,7 +41,6 @@ impl Scale {
         value >= self.low && value <= self.high
     }
 
-    /// Returns the domain.
     pub fn domain(&self) -> (f64, f64) {
         (self.low, self.high)
     }

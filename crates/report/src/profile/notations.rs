@@ -51,7 +51,6 @@ pub(super) struct Notations {
 }
 
 impl Notations {
-    /// Adds a sample of a notation.
     pub(super) fn add(&mut self, notation: Notation, place: usize, sample: Sample) {
         let number = |name: &str| sample.covariates.get(name).and_then(serde_json::Value::as_u64);
         let (Some(pair), Some(score)) = (number("pair"), &sample.score) else { return };

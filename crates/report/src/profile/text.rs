@@ -9,7 +9,7 @@ use earnest_tasks::suite::profile::{Family, cap_text};
 use super::compare::label;
 use super::notations::can_tell;
 use super::{LimitDifference, NumeracyProfile, SkillProfile};
-use crate::{Table, wrap};
+use crate::{Table, text_width, wrap};
 use earnest_results::p_decimals;
 
 const WRITES: &str = "writing to a String cannot fail";
@@ -229,7 +229,7 @@ fn estimate(skill: &SkillProfile) -> String {
 fn nupa(skills: &[&SkillProfile], width: usize, fold: Fold, hidden: &mut Vec<String>) -> String {
     let mut below = Vec::new();
     let mut table = nupa_table(skills, cell, fold, &mut below);
-    if fold == Fold::Intervals || table.lines().any(|line| line.chars().count() > width) {
+    if fold == Fold::Intervals || table.lines().any(|line| text_width(line) > width) {
         table = nupa_table(skills, estimate, fold, &mut Vec::new());
     }
     hidden.extend(below);
@@ -287,7 +287,7 @@ fn bench(skills: &[&SkillProfile], width: usize, fold: Fold, hidden: &mut Vec<St
     hidden.extend(floor.into_iter().map(|skill| name(skill)));
     let limit = if width < NARROW || fold == Fold::Intervals { estimate } else { cell };
     let entries: Vec<String> = shown.into_iter().map(|skill| format!("{} {}", name(skill), limit(skill))).collect();
-    let Some(widest) = entries.iter().map(|entry| entry.chars().count()).max() else { return String::new() };
+    let Some(widest) = entries.iter().map(|entry| text_width(entry)).max() else { return String::new() };
     let columns = ((width + 2) / (widest + 2)).clamp(1, 5);
     let mut text = String::from("Arithmetic-Bench:\n");
     for line in entries.chunks(columns) {

@@ -84,7 +84,6 @@ pub(super) struct ThinkingAnswers {
 }
 
 impl ThinkingAnswers {
-    /// Adds a sample of a kind.
     pub(super) fn add(&mut self, kind: ThinkingTask, length: usize, sample: &Sample) {
         let pair = sample.covariates.get("pair").and_then(serde_json::Value::as_u64);
         let (Some(pair), Some(cap)) = (pair, cap_of(&sample.covariates)) else { return };

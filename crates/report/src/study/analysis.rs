@@ -59,7 +59,6 @@ impl Coordinates {
     }
 }
 
-/// Result of a run.
 #[derive(Debug, Serialize)]
 pub struct RunResult {
     #[serde(flatten)]

@@ -135,7 +135,6 @@ impl Scores {
         }
     }
 
-    /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         let scored = sample.score.as_ref().and_then(|score| Some((score, self.number(score)?)));
         let Some((score, number)) = scored else {

@@ -29,7 +29,6 @@ pub struct Aggregate {
     edited: Option<String>,
 }
 
-/// Aggregate of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskAggregate {
     pub task: String,

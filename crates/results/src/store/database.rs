@@ -335,7 +335,6 @@ impl Store {
         Err(RunError::RowsMissing { path: self.path.clone(), run: run.manifest.run.clone(), found, planned })
     }
 
-    /// Returns the error of an edited row.
     pub(super) fn edited(&self, run: &RunRecord, row: String) -> RunError {
         RunError::Edited { path: self.path.clone(), run: run.manifest.run.clone(), row }
     }
@@ -410,7 +409,6 @@ impl Store {
         self.connection.execute_batch("VACUUM").map_err(|source| self.error("compact", source))
     }
 
-    /// Returns the progress of a run.
     pub fn progress(&self, run: &RunRecord) -> Result<RunProgress, RunError> {
         let packs = self.packs(run)?;
         let read = move || -> rusqlite::Result<RunProgress> {

@@ -111,7 +111,6 @@ fn seal_of(pack: &Pack) -> i64 {
 }
 
 impl Store {
-    /// Returns the stored questions of a run.
     pub fn questions(&self, run: &RunRecord) -> StoredQuestions<'_> {
         let samples = run.manifest.settings.samples.max(1) as usize;
         StoredQuestions { store: self, run: run.clone(), samples, last: None }

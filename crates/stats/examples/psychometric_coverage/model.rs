@@ -9,17 +9,38 @@ use super::{BUDGET, WIDTH};
 #[derive(Clone, Copy)]
 pub enum Truth {
     /// Logistic in the logarithm of the length.
-    Logarithm { median: f64, slope: f64, lapse: f64 },
-    /// Weibull.
-    Weibull { median: f64, shape: f64, lapse: f64 },
+    Logarithm {
+        median: f64,
+        slope: f64,
+        lapse: f64,
+    },
+    Weibull {
+        median: f64,
+        shape: f64,
+        lapse: f64,
+    },
     /// Logistic in the length itself, which no curve of the procedure is.
-    Length { median: f64, slope: f64, lapse: f64 },
+    Length {
+        median: f64,
+        slope: f64,
+        lapse: f64,
+    },
     /// All right up to a length, nothing beyond, but for slips.
-    Cut { last: f64, slip: f64 },
+    Cut {
+        last: f64,
+        slip: f64,
+    },
     /// Right between two lengths only.
-    Bump { from: f64, to: f64 },
+    Bump {
+        from: f64,
+        to: f64,
+    },
     /// Wrong between two lengths, right below and beyond, up to a last one.
-    Dip { from: f64, to: f64, last: f64 },
+    Dip {
+        from: f64,
+        to: f64,
+        last: f64,
+    },
 }
 
 impl Truth {

@@ -304,7 +304,6 @@ impl MixedData {
         self.family
     }
 
-    /// The formula.
     pub fn formula(&self) -> &Formula {
         &self.formula
     }

@@ -28,57 +28,126 @@ pub struct Disagreement {
 #[serde(remote = "Self", tag = "kind", rename_all = "kebab-case")]
 pub enum MixedDiagnosis {
     /// All responses are equal.
-    ConstantResponse { value: f64 },
+    ConstantResponse {
+        value: f64,
+    },
     /// Fixed effects predict the outcomes of `rows` rows perfectly, all of them if complete.
-    Separation { columns: Vec<String>, complete: bool, unbounded: Vec<Unbounded>, rows: usize, rows_left: usize },
+    Separation {
+        columns: Vec<String>,
+        complete: bool,
+        unbounded: Vec<Unbounded>,
+        rows: usize,
+        rows_left: usize,
+    },
     /// Groups are all right or all wrong but for too few, or those that are mixed are predicted perfectly.
-    GroupSeparation { group: String, constant_groups: usize, groups: usize },
+    GroupSeparation {
+        group: String,
+        constant_groups: usize,
+        groups: usize,
+    },
     /// Aliased columns were left out.
-    Aliased { columns: Vec<String> },
+    Aliased {
+        columns: Vec<String>,
+    },
     /// Random effects that are 0 in every row were left out.
-    EmptyEffects { columns: Vec<String> },
+    EmptyEffects {
+        columns: Vec<String>,
+    },
     /// A standard deviation is 0.
-    ZeroVariance { group: String, term: String },
+    ZeroVariance {
+        group: String,
+        term: String,
+    },
     /// Random effects of a term are linearly dependent.
-    PerfectCorrelation { group: String, terms: Vec<String> },
+    PerfectCorrelation {
+        group: String,
+        terms: Vec<String>,
+    },
     /// A standard deviation is nearly 0, or a correlation nearly 1.
-    NearBorder { group: String, detail: String },
+    NearBorder {
+        group: String,
+        detail: String,
+    },
     /// Random effects far larger than outcomes between 0 and 1 can show; the fit is refused.
-    LargeVariance { group: String, term: String, sd: f64 },
+    LargeVariance {
+        group: String,
+        term: String,
+        sd: f64,
+    },
     /// The mean outcome, averaged over the random effects, is far from the observed share; the fit is refused.
-    MissedShare { observed: f64, mean: f64 },
+    MissedShare {
+        observed: f64,
+        mean: f64,
+    },
     /// An effect that is to vary between groups has one value within every group.
-    ConstantWithin { group: String, term: String },
+    ConstantWithin {
+        group: String,
+        term: String,
+    },
     /// Clusters too few for any error of the default model; the fit is refused. `worth` is the number of clusters of one size that tell as much.
-    FewClusters { group: String, clusters: usize, worth: f64 },
+    FewClusters {
+        group: String,
+        clusters: usize,
+        worth: f64,
+    },
     /// An interval of an odds ratio so wide that it says nothing; the default model is refused.
-    VastInterval { coefficient: String, low: f64, high: f64 },
-    /// Groups are few.
-    FewGroups { group: String, groups: usize },
+    VastInterval {
+        coefficient: String,
+        low: f64,
+        high: f64,
+    },
+    FewGroups {
+        group: String,
+        groups: usize,
+    },
     /// A level that one row has.
-    RareLevel { column: String, level: String, rows: usize },
+    RareLevel {
+        column: String,
+        level: String,
+        rows: usize,
+    },
     /// The Hessian has directions without curvature.
     NotIdentified,
     /// The search ended early; the fit is refused where a further step would lower -2 log L by more than a hundredth.
-    NotConverged { expected_decrease: f64 },
+    NotConverged {
+        expected_decrease: f64,
+    },
     /// lme4's own test of convergence failed: the gradient scaled by the Hessian is too large.
-    Lme4NotConverged { scaled_gradient: f64 },
+    Lme4NotConverged {
+        scaled_gradient: f64,
+    },
     /// The search ended at its limit of evaluations; the fit is refused.
-    Stopped { evaluations: usize },
+    Stopped {
+        evaluations: usize,
+    },
     /// Laplace's approximation with few answers a group, where quadrature cannot be used; and how far it is from quadrature in the effect that moves
     /// most where these groups alone vary, if that is far.
-    PoorLaplace { group: String, answers: f64, alone: Option<Disagreement> },
+    PoorLaplace {
+        group: String,
+        answers: f64,
+        alone: Option<Disagreement>,
+    },
     /// Laplace's approximation misses an effect by so much that a verdict can turn, as [`MixedDiagnosis::PoorLaplace`] measures it; the fit is refused.
-    MissedEffect { group: String, answers: f64, alone: Disagreement },
+    MissedEffect {
+        group: String,
+        answers: f64,
+        alone: Disagreement,
+    },
     /// Quadrature found no maximum, and Laplace's approximation is what is left.
     NoQuadrature,
     /// Laplace's approximation was asked for, and quadrature differs by more than a tenth of a standard error or of the random deviation.
     ApproximationsDisagree(Disagreement),
     /// Quadrature with so few points that more change -2 log L.
-    FewPoints { points: usize, change: f64 },
+    FewPoints {
+        points: usize,
+        change: f64,
+    },
     /// Standard errors below 0.01 or equal across coefficients: finite differences straddle a jump of lme4's objective, and the errors mean
     /// nothing (specification of the GSM-Symbolic study, section 6.1).
-    DegenerateErrors { standard_error: f64, jump: f64 },
+    DegenerateErrors {
+        standard_error: f64,
+        jump: f64,
+    },
 }
 
 impl Serialize for MixedDiagnosis {

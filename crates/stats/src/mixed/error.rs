@@ -37,7 +37,6 @@ pub enum MixedError {
     /// A response is neither 0 nor 1.
     #[error("row {row}: `{column}` is {value}, expected 0 or 1; for a measured response take --family gaussian")]
     NotBinary { column: String, row: usize, value: f64 },
-    /// A response of labels.
     #[error("`{column}` holds labels such as `{level}`, but a response is numbers")]
     LabelResponse { column: String, level: String },
     /// A column with one value.

@@ -139,7 +139,6 @@ impl Frame {
         self.names().collect::<Vec<_>>().join(", ")
     }
 
-    /// The column of a name.
     pub fn column(&self, name: &str) -> Result<&Column, MixedError> {
         let found = self.columns.iter().find(|(known, _)| known == name);
         found

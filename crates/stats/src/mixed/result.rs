@@ -95,7 +95,6 @@ pub struct GroupModes {
     pub modes: Vec<Vec<f64>>,
 }
 
-/// A fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MixedFit {
     pub formula: String,
@@ -165,7 +164,6 @@ impl MixedFit {
         &self.modes
     }
 
-    /// The coefficient of a name.
     pub fn coefficient(&self, name: &str) -> Option<&MixedCoefficient> {
         self.coefficients.iter().find(|one| one.name == name)
     }

@@ -19,7 +19,6 @@ pub struct ClusteredDesign {
     pub intracluster: f64,
     /// Questions of a template in the first condition.
     pub first_size: f64,
-    /// And in the second.
     pub second_size: f64,
 }
 

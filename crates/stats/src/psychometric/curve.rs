@@ -31,7 +31,6 @@ enum Shape {
     Weibull,
 }
 
-/// A curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Curve {
     shape: Shape,

@@ -97,7 +97,6 @@ impl Posterior {
         (0..curves.lengths.len()).map(mean).collect()
     }
 
-    /// Limits of these levels.
     pub fn limits(&self, levels: &[f64]) -> Vec<Limit> {
         let weights = self.weights();
         levels.iter().map(|&level| self.limit(level, &weights)).collect()

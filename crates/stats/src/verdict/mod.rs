@@ -64,9 +64,17 @@ pub enum TestReason {
     /// Numbers that are no shares of right answers have the t test.
     NotShares,
     /// A side has few right or few wrong answers.
-    FewAnswers { second: bool, right: bool, count: f64, enough: f64 },
-    /// Few clusters differ.
-    FewClusters { differing: usize, clusters: usize, enough: usize },
+    FewAnswers {
+        second: bool,
+        right: bool,
+        count: f64,
+        enough: f64,
+    },
+    FewClusters {
+        differing: usize,
+        clusters: usize,
+        enough: usize,
+    },
     /// All clusters differ by the same amount, which leaves the t test without a standard error.
     AllAlike,
 }

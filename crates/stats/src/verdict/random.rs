@@ -7,7 +7,6 @@ use super::paired_test::ExchangeP;
 /// Draws of a test by Monte Carlo, unless one takes long.
 const DRAWS: usize = 99_999;
 
-/// Fewest draws.
 const FEWEST_DRAWS: usize = 9_999;
 
 /// Steps of all draws together.

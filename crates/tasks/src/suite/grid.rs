@@ -34,7 +34,6 @@ pub struct GridGroup {
     pub rows: Vec<GridRow>,
 }
 
-/// A row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GridRow {
     pub name: String,

@@ -42,7 +42,6 @@ impl fmt::Display for CellChoice {
 pub struct GridCell {
     /// Values of the axes.
     pub choice: CellChoice,
-    /// Seed.
     pub seed: u64,
     /// Complete settings.
     pub settings: TrainSettings,

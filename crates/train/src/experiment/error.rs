@@ -40,7 +40,6 @@ pub enum ExperimentError {
     Training {
         /// Name of the training.
         cell: String,
-        /// Error of the training.
         source: Box<TrainError>,
     },
     /// A trained model could not be evaluated.
@@ -48,7 +47,6 @@ pub enum ExperimentError {
     Evaluation {
         /// Name of the training.
         cell: String,
-        /// Error of the evaluation.
         source: Box<EvaluationError>,
     },
 }
@@ -160,7 +158,6 @@ pub enum GridError {
     RepeatedValue {
         /// Key of the axis.
         axis: &'static str,
-        /// The value.
         value: String,
     },
     /// A value of an axis is invalid.
@@ -200,7 +197,6 @@ impl From<toml::de::Error> for GridError {
 /// Invalid value of an axis.
 #[derive(Debug, thiserror::Error)]
 pub enum AxisError {
-    /// Unknown tokenizer.
     #[error(
         "unknown tokenizer {0:?}; write 1, 2 or 3, 2-random or 3-random, 2-left-to-right or 3-left-to-right, or places"
     )]

@@ -39,7 +39,6 @@ pub struct LengthScore {
     pub task: String,
     /// Digits of the longer operand, as the suite counts them.
     pub length: usize,
-    /// Style of the answers.
     #[serde(default, skip_serializing_if = "AnswerStyle::is_question")]
     pub style: AnswerStyle,
     /// True if training covers the length.
@@ -50,7 +49,6 @@ pub struct LengthScore {
     pub in_train: bool,
     /// Number of questions.
     pub questions: usize,
-    /// Exact match.
     pub exact_match: f64,
     /// Digit match; tasks of the NUPA Test only.
     #[serde(skip_serializing_if = "Option::is_none")]

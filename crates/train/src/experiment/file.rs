@@ -26,7 +26,6 @@ const MOST_TRAININGS: usize = 10_000;
 /// Experiment: the trainings of one file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
-    /// Title.
     pub title: String,
     /// Seeds of every training.
     pub seeds: Vec<u64>,
@@ -82,7 +81,6 @@ struct Grid {
     beyond: Option<Lengths>,
     #[serde(default)]
     any_shorter_operand: bool,
-    /// Version of the splits.
     #[serde(default)]
     splits: SplitVersion,
     #[serde(default = "words")]

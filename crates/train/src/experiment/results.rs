@@ -15,7 +15,6 @@ use earnest_tasks::suite::Interval;
 /// Version of [`ExperimentResults`]'s JSON format.
 pub const RESULTS_FORMAT: u32 = 1;
 
-/// Results of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentResults {
     /// [`RESULTS_FORMAT`].
@@ -38,7 +37,6 @@ pub struct ModelResult {
     /// Values of the axes.
     #[serde(flatten)]
     pub choice: CellChoice,
-    /// Seed.
     pub seed: u64,
     /// Names of the grids that contain it.
     pub grids: Vec<String>,
@@ -87,14 +85,12 @@ pub struct CurveScore {
     pub task: String,
     /// Length in digits.
     pub length: usize,
-    /// Exact match.
     pub exact_match: f64,
 }
 
 /// Mean over seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeedMean {
-    /// Mean.
     pub mean: f64,
     /// Standard error of the mean; `None` for a single seed.
     pub std_err: Option<f64>,
@@ -168,7 +164,6 @@ fn choose(n: usize, k: usize) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Exact match.
     ExactMatch,
     /// Digit match: mean share of correct digits.
     DigitMatch,

@@ -10,7 +10,6 @@ use crate::{AdamWSettings, AdapterSettings, FormatSettings, Schedule, StreamSett
 use earnest_results::ModeRequest;
 use earnest_tasks::suite::nupa::{PairRules, ShorterOperand, SplitVersion, rule};
 
-/// Form of prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptForm {
@@ -99,11 +98,9 @@ pub struct LoraSettings {
     /// Changes to the base before training.
     #[serde(default)]
     pub retrofit: Retrofit,
-    /// Adapters.
     pub adapters: AdapterSettings,
     /// Training data.
     pub data: LoraData,
-    /// Form of prompts.
     #[serde(default)]
     pub prompt: PromptForm,
     /// Seed of adapters, questions and dropout.
@@ -120,7 +117,6 @@ pub struct LoraSettings {
     pub learning_rate: f64,
     /// Steps of the warm-up.
     pub warm_up: u64,
-    /// Optimiser.
     #[serde(default)]
     pub optimiser: AdamWSettings,
     /// Steps between validations.

@@ -19,7 +19,6 @@ const MOST_PARAMETERS: usize = 100_000_000;
 /// Memory file: kinds of perceptrons, each trained with every seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryFile {
-    /// Title.
     pub title: String,
     /// Kinds, in order.
     pub kinds: Vec<KindSettings>,
@@ -60,7 +59,6 @@ pub enum MemoryExperimentError {
     /// A key is missing, unknown or of another type.
     #[error("{}", .0.to_string().trim())]
     Toml(#[from] toml::de::Error),
-    /// A source is unknown.
     #[error("learn: {0}")]
     Source(#[from] UnknownSource),
     /// A setting makes no sense.
@@ -68,7 +66,6 @@ pub enum MemoryExperimentError {
     Setting {
         /// Name of the setting.
         setting: &'static str,
-        /// The problem.
         problem: String,
     },
     /// Two different trainings would have the same name.

@@ -129,7 +129,6 @@ impl CycleRecall {
     }
 }
 
-/// Course of a phase.
 pub(super) struct PhaseCourse {
     /// Recall after every cycle.
     pub(super) cycles: Vec<CycleRecall>,

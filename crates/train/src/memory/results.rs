@@ -29,7 +29,6 @@ pub struct KindSettings {
     pub width: usize,
     /// Number of parameters, biases included.
     pub parameters: usize,
-    /// Seeds.
     pub seeds: Vec<u64>,
     /// Training recipe.
     pub recipe: Recipe,
@@ -86,7 +85,6 @@ pub struct SourceRecall {
     pub source: String,
     /// Number of facts.
     pub facts: usize,
-    /// Recall.
     #[serde(flatten)]
     pub recall: CycleRecall,
 }
@@ -107,7 +105,6 @@ pub struct PhaseResult {
 /// Trained perceptron.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryModel {
-    /// Seed.
     pub seed: u64,
     /// Phases in order.
     pub phases: Vec<PhaseResult>,
@@ -116,7 +113,6 @@ pub struct MemoryModel {
 /// Results of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KindResults {
-    /// Settings.
     #[serde(flatten)]
     pub settings: KindSettings,
     /// Search of the learning rate.
@@ -248,7 +244,6 @@ impl MemoryResults {
         Self::parse(&earnest_digest::input::read_text(path, earnest_digest::input::MOST_DOCUMENT)?)
     }
 
-    /// Returns the kinds of an experiment.
     pub fn of<'a>(&'a self, experiment: &'a str) -> impl Iterator<Item = &'a KindResults> {
         self.kinds.iter().filter(move |kind| kind.settings.experiment == experiment)
     }

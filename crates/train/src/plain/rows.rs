@@ -11,7 +11,6 @@ pub(super) struct Rows {
     pub(super) positions: Vec<u32>,
     /// Rows that predict a target, in the order of the targets. The last layer computes no other queries.
     pub(super) predicting: Vec<u32>,
-    /// Targets.
     pub(super) targets: Vec<u32>,
     /// Examples, and before them the prefix.
     pub(super) segments: Vec<Segment>,
@@ -47,7 +46,6 @@ impl Segment {
         self.shared + self.count
     }
 
-    /// Returns the row of a key.
     #[inline(always)]
     pub(super) fn key_row(&self, key: usize) -> usize {
         if key < self.shared { key } else { self.start + key - self.shared }

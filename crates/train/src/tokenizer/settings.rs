@@ -17,7 +17,6 @@ pub enum DigitGroups {
     Places,
 }
 
-/// Settings of a tokenizer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenizerSettings {

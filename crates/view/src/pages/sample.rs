@@ -23,7 +23,6 @@ pub(crate) struct Outcome {
     pub kind: &'static str,
 }
 
-/// Returns the outcome of a sample.
 pub(crate) fn outcome(sample: &Sample, of_log: bool) -> Outcome {
     let of = |word: &str, kind| Outcome { word: word.to_owned(), kind };
     match (&sample.score, &sample.failure) {

@@ -5,7 +5,7 @@ use super::document::{Document, ModeDocument, Row, published};
 use crate::cli::bench::questions::{LatencyMode, TokenRule};
 use earnest_engine::bench::Spread;
 use earnest_models::memory::human_bytes;
-use earnest_report::{Align, Table, wrap};
+use earnest_report::{Align, Table, text_width, wrap};
 
 /// Formats seconds with three significant digits, and no fewer before the decimal point.
 fn seconds(value: f64) -> String {
@@ -66,7 +66,7 @@ fn table(d: &Document, columns: &[Column]) -> Option<String> {
 
 /// One table if it fits the width, otherwise several.
 fn tables(d: &Document, width: usize) -> Vec<String> {
-    let fits = |text: &String| text.lines().all(|line| line.chars().count() <= width);
+    let fits = |text: &String| text.lines().all(|line| text_width(line) <= width);
     if let Some(whole) = table(d, &[&COSTS[..], &PARTS[..]].concat()).filter(fits) {
         return vec![whole];
     }

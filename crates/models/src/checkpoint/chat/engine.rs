@@ -78,7 +78,6 @@ impl Renderer {
         Renderer(Limited::new(&JOB, as_json(text), MEMORY))
     }
 
-    /// Renders a conversation.
     pub(in crate::checkpoint) fn render(&self, conversation: &Conversation) -> Result<String, TemplateFailure> {
         let answer = self.0.ask(&as_json(conversation), TIME);
         let answer = answer.map_err(|end| TemplateFailure::Limit(format!("rendering it {end}")))?;
@@ -107,7 +106,6 @@ impl Template {
         Template { text: text.clone(), environment }
     }
 
-    /// Renders a conversation.
     pub(in crate::checkpoint) fn render(&self, conversation: &Conversation) -> Result<String, TemplateFailure> {
         let environment = self.environment.as_ref().map_err(Clone::clone)?;
         let rendered = on_thread(|| self.render_here(environment, conversation));

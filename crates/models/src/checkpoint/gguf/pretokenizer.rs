@@ -176,7 +176,6 @@ impl NamedScheme {
         self.numbers == DigitByDigit
     }
 
-    /// Builds the scheme.
     pub(in crate::checkpoint) fn build(&self) -> Result<Scheme, String> {
         let (whole_words_first, adds_bos) = (self.whole_words_first, self.adds_bos);
         Ok(Scheme { pre_tokenizer: self.splitting.build()?, whole_words_first, adds_bos })

@@ -27,7 +27,6 @@ impl Place {
         Place { tensor, whole, start, part: part.to_vec(), strides: None, mxfp4: false }
     }
 
-    /// A whole tensor.
     pub(in crate::checkpoint) fn whole(tensor: String, shape: &[usize]) -> Place {
         Place::run(tensor, shape.to_vec(), 0, shape)
     }

@@ -38,7 +38,6 @@ pub enum DefenceError {
     Training {
         /// Name of the model.
         model: String,
-        /// Error of the training.
         source: Box<TrainError>,
     },
     /// The log of a training cannot be read.

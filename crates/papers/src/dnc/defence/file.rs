@@ -15,7 +15,6 @@ use earnest_train::{AdamWSettings, AdapterSettings, PromptForm, StoredType, TARG
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DefenceExperiment {
-    /// Title.
     pub title: String,
     /// Checkpoint that is trained: a path, a name of the list of models, or `org/repo@commit`.
     pub model: String,
@@ -41,7 +40,6 @@ pub struct DefenceExperiment {
     /// Worked examples before each question that is asked; training has none.
     #[serde(default)]
     pub demonstrations: usize,
-    /// Seed of the perturbations.
     #[serde(default = "one")]
     pub perturbation_seed: u64,
     /// Arithmetic of the trained models when they are asked; none for f32.
@@ -81,7 +79,6 @@ pub struct TrainingOptions {
     pub warm_up: u64,
     /// Largest norm of the gradients.
     pub clip: f64,
-    /// Weight decay.
     pub weight_decay: f64,
     /// Decay rate of the second moment.
     pub beta2: f64,
@@ -249,7 +246,6 @@ impl DefenceExperiment {
         })
     }
 
-    /// Form of the prompts.
     pub(super) fn form(&self) -> Result<PromptForm, String> {
         match self.prompts()?.mode {
             None | Some(ModeRequest::Raw) => Ok(PromptForm::Raw),

@@ -17,7 +17,6 @@ use earnest_train::PromptForm;
 /// Name of the suite.
 pub(super) const SUITE: &str = "dnc";
 
-/// Rows of a training.
 pub(super) struct TrainingRows {
     /// JSON lines with `prompt` and `completion`.
     pub(super) text: String,

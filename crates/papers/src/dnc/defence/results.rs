@@ -23,7 +23,6 @@ pub const RESULTS_FILE: &str = "results.json";
 pub struct DefenceResults {
     /// [`DEFENCE_FORMAT`].
     pub format: u32,
-    /// Title.
     pub title: String,
     /// The checkpoint's name.
     pub model: String,
@@ -71,7 +70,6 @@ pub struct ModelOutcomes {
 pub type RuleOutcomes = BTreeMap<String, String>;
 
 impl ModelOutcomes {
-    /// The model.
     pub fn model(&self) -> TrainedModel {
         TrainedModel { kind: self.kind, seed: self.seed }
     }

@@ -103,7 +103,6 @@ pub struct NumberEffectRow {
 }
 
 impl NumberEffectRow {
-    /// The cell of a prompt.
     pub fn cell(&self, prompt: Prompt) -> &NumberEffect {
         match prompt {
             Prompt::Gsm => &self.gsm,

@@ -35,7 +35,6 @@ impl ArithmeticBench {
         Ok(ArithmeticBench { options })
     }
 
-    /// Its options.
     pub fn settings(&self) -> &Options {
         &self.options
     }

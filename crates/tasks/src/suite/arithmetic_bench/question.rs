@@ -53,7 +53,6 @@ impl Question {
         Ok(Question { task, length, a: a.to_owned(), b: b.map(str::to_owned) })
     }
 
-    /// The task.
     pub fn task(&self) -> Task {
         self.task
     }
@@ -113,7 +112,6 @@ fn number(digits: &str, radix: u32) -> BigUint {
     BigUint::parse_bytes(digits.as_bytes(), radix).expect("`new` has checked the digits")
 }
 
-/// The prompt file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PromptFile {

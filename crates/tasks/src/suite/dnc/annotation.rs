@@ -14,7 +14,6 @@ use super::records::{FileError, Malformed, records};
 use earnest_answer::number::Fraction;
 use earnest_answer::number::words::words_in;
 
-/// Error of an annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AnnotationError {
     #[error("it is not an annotation: {0}")]

@@ -13,7 +13,6 @@ use super::kind::Kind;
 use super::options::Options;
 use super::problem::{Dataset, Problem};
 
-/// Error of demonstrations.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DemonstrationError {
     #[error("the data have no train part, where examples come from")]

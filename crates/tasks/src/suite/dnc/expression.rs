@@ -29,7 +29,6 @@ pub enum ExpressionError {
     Number(#[from] NumberError),
 }
 
-/// An operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     Add,

@@ -151,7 +151,6 @@ pub fn place(body: &str) -> usize {
     sentence_starts(trimmed).last().copied().unwrap_or(0)
 }
 
-/// Sentence to insert.
 pub fn inserted(body: &str, sentence: &str) -> String {
     let trimmed = body.trim_end();
     match (trimmed.is_empty(), trimmed.ends_with(',')) {

@@ -143,7 +143,6 @@ impl Dnc {
         Ok(suite)
     }
 
-    /// Its options.
     pub fn settings(&self) -> &Options {
         &self.options
     }

@@ -113,7 +113,6 @@ impl GsmSymbolic {
         Ok(GsmSymbolic { options, rows, templates, identity: None, recognised: Vec::new(), runner })
     }
 
-    /// Its options.
     pub fn settings(&self) -> &Options {
         &self.options
     }

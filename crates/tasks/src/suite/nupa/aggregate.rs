@@ -124,7 +124,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// The value of a metric.
     pub fn value(&self, metric: MetricName) -> f64 {
         match metric {
             MetricName::ExactMatch => self.exact_match,

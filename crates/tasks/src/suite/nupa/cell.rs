@@ -115,7 +115,6 @@ impl FromStr for Split {
 /// A question in numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The task.
     pub task: TaskId,
     /// Digits, as [`question_length`] counts them.
     pub length: usize,

@@ -14,7 +14,6 @@ pub enum Reversal {
     None,
     /// Integers, integer parts, numerators, denominators, exponents.
     Integers,
-    /// Decimals.
     Decimals,
     /// Every part, in its place.
     Each,

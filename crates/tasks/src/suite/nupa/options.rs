@@ -126,7 +126,6 @@ pub enum BudgetRule {
 pub struct NupaOptions {
     /// The tasks, without repetition.
     pub tasks: Vec<TaskId>,
-    /// The lengths.
     pub lengths: Lengths,
     /// Questions per task and length; small cells have fewer.
     pub per_length: usize,

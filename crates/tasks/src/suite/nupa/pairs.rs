@@ -50,7 +50,6 @@ pub enum ShorterOperand {
     Any,
 }
 
-/// A raw pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawPair {
     /// The first number.

@@ -41,7 +41,6 @@ impl NupaSuite {
         Ok(NupaSuite { options, shots, length: OnceLock::new() })
     }
 
-    /// The options.
     pub fn settings(&self) -> &NupaOptions {
         &self.options
     }

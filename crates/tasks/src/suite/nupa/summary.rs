@@ -14,7 +14,6 @@ use super::{NupaOptions, Profile, TaskId};
 /// A scored answer, as far as summaries need it: small, so that a whole evaluation fits into memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredAnswer {
-    /// The task.
     pub task: TaskId,
     /// Digits of the question.
     pub length: usize,

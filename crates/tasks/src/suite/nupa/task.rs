@@ -250,7 +250,6 @@ pub const TASKS: [TaskId; 53] = {
 };
 
 impl TaskId {
-    /// The form of the answer.
     pub fn answer_form(self) -> AnswerForm {
         match self.operation {
             Operation::GetDigit | Operation::Length | Operation::Count => AnswerForm::Integer,

@@ -21,7 +21,6 @@ pub enum Family {
     Scientific,
     /// The tasks of Arithmetic-Bench.
     ArithmeticBench,
-    /// Word problems.
     WordProblems,
     /// Numbers in sentences.
     Text,

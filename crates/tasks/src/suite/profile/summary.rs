@@ -20,7 +20,6 @@ const FALLS: &str = "falls";
 const P_FALLS: &str = "p of falling";
 const NARROW: &str = "narrow enough";
 
-/// Result of a skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkillResult {
     pub skill: &'static Skill,

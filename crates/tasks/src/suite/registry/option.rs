@@ -199,7 +199,6 @@ pub enum ErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OptionError {
-    /// Kind of error.
     pub kind: ErrorKind,
     /// One sentence that names the option or file.
     pub message: String,
@@ -312,7 +311,6 @@ impl OptionValues {
         text.parse().map(Some).map_err(|error| OptionError::usage(format!("--{name} {text}: {error}")))
     }
 
-    /// Path of an option.
     pub fn path(&self, name: &str) -> Option<&Path> {
         self.first(name).map(Path::new)
     }

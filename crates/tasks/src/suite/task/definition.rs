@@ -97,7 +97,6 @@ pub enum GoldForm {
     Index,
     /// Its letter or label.
     Letter,
-    /// Its text.
     Text,
 }
 
@@ -109,7 +108,6 @@ pub enum Covariates {
     Expressions(BTreeMap<String, String>),
 }
 
-/// A prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Prompt {

@@ -99,7 +99,6 @@ fn levels(value: &Value) -> usize {
     }
 }
 
-/// Request for rows.
 pub(super) fn request(rows: &[&Row], wanted: Wanted) -> Vec<u8> {
     let mut request = json(&wanted);
     for row in rows {

@@ -5,7 +5,6 @@ use serde_json::Value;
 pub const ID: [&str; 8] = ["@ID", "id", "ID", "uid", "query_id", "question_id", "unique_id", "instance"];
 /// Story before the question, where a data set keeps them apart.
 pub const BODY: [&str; 4] = ["Body", "body", "passage", "context"];
-/// Question.
 pub const QUESTION: [&str; 7] = ["Question", "question", "Problem", "problem", "prompt", "input", "query"];
 /// Items that are not independent.
 pub const CLUSTER: &str = "cluster";

@@ -14,7 +14,6 @@ const PER_WORD: usize = 8;
 /// Lowest bit of each output of a word.
 const SHIFTS: [u32; PER_WORD] = [0, 16, 4, 20, 8, 24, 12, 28];
 
-/// A matrix of AWQ.
 #[derive(Debug)]
 pub(in crate::checkpoint) struct AwqMatrix<'a> {
     pub(super) words: Part<'a>,

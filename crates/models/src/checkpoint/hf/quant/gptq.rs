@@ -14,7 +14,6 @@ use std::ops::Range;
 /// Rows computed together: neighbouring words are of neighbouring outputs.
 pub(super) const TILE: usize = 64;
 
-/// A matrix of GPTQ.
 #[derive(Debug)]
 pub(in crate::checkpoint) struct GptqMatrix<'a> {
     pub(super) words: Part<'a>,

@@ -9,7 +9,6 @@ use rayon::prelude::*;
 use safetensors::Dtype;
 use std::ops::Range;
 
-/// A packed matrix.
 #[derive(Debug)]
 pub(in crate::checkpoint) struct PackedMatrix<'a> {
     pub(super) words: Part<'a>,

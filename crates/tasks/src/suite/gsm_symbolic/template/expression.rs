@@ -4,7 +4,6 @@ use earnest_answer::python::{
     Argument, Brackets, Comparison, Operator, Prefix, PythonNumber, PythonValue, Tree, parse_one,
 };
 
-/// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
     Literal(Value),
@@ -31,7 +30,6 @@ pub enum Expression {
     Pair(Box<Expression>, Box<Expression>),
 }
 
-/// Functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     Int,

@@ -9,7 +9,6 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Int(BigInt),
@@ -22,7 +21,6 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// A number.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Number {
     Int(BigInt),
