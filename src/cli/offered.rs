@@ -1,4 +1,5 @@
-//! Commands that texts offer: those that read stored runs name the results folder that this command was given.
+//! Texts of the library crates as this program says them: settings become options, and commands that read stored runs name the results
+//! folder that this command was given.
 use std::path::Path;
 
 use super::results_folder;
@@ -26,9 +27,42 @@ fn option(words: impl Iterator<Item = String>) -> String {
     folder.map_or_else(String::new, |folder| results_folder::option(Path::new(&folder)))
 }
 
-/// A text whose offered commands name the results folder of this command.
+/// A text of a library crate whose settings are options, and whose offered commands name the results folder of this command.
 pub fn here(text: &str) -> String {
-    with(text, &given())
+    with(&options(text), &given())
+}
+
+/// Settings whose option has another name.
+const OPTIONS: [(&str, &str); 0] = [];
+
+/// A text with the option of each setting that it names: ``the setting `top_k` `` is `--top-k`, ``setting `mode = rf` `` is `--mode rf`.
+/// Library crates name settings, because not all who use them have a command line.
+pub fn options(text: &str) -> String {
+    const MARK: &str = "setting `";
+    let mut said = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(MARK) {
+        let (before, named) = (&rest[..start], &rest[start + MARK.len()..]);
+        let option = named.split_once('`').and_then(|(setting, after)| Some((option_of(setting)?, after)));
+        let Some((option, after)) = option else {
+            said.push_str(&rest[..start + MARK.len()]);
+            rest = named;
+            continue;
+        };
+        said.push_str(["the ", "The "].into_iter().find_map(|article| before.strip_suffix(article)).unwrap_or(before));
+        said.push_str(&option);
+        rest = after;
+    }
+    said + rest
+}
+
+/// The option of a setting, with its value if one is given; none of a text that names no setting.
+fn option_of(setting: &str) -> Option<String> {
+    let (name, value) = setting.split_once(" = ").map_or((setting, ""), |(name, value)| (name, value));
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let option = OPTIONS.iter().find(|(setting, _)| *setting == name).map_or(name, |(_, option)| option);
+    is_name.then(|| format!("--{} {value}", option.replace('_', "-")).trim_end().to_owned())
 }
 
 /// A text with an option behind the commands in it that read stored runs: those between backticks, or the text as a whole.
@@ -97,6 +131,19 @@ mod tests {
             "give more of it\n  earnest runs show a-1  # samples 1",
         ] {
             assert_eq!(with(plain), plain);
+        }
+    }
+
+    #[test]
+    fn settings_are_options() {
+        for (text, expected) in [
+            ("setting `top_k` has no effect", "--top-k has no effect"),
+            ("The setting `limit` is 0: raise the setting `n`", "--limit is 0: raise --n"),
+            ("add setting `mode = rf` or setting `prompt = chat`", "add --mode rf or --prompt chat"),
+            ("a setting `of` two` and setting `open", "a --of two` and setting `open"),
+            ("the column `model` of a setting `Two Words`", "the column `model` of a setting `Two Words`"),
+        ] {
+            assert_eq!(options(text), expected);
         }
     }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::error::CliError;
+use super::offered::options;
 use earnest_report::{text_width, wrap_lines};
 
 /// Printer of results and messages.
@@ -79,7 +80,8 @@ impl Printer {
 
     /// Prints a message behind a beginning that may be styled. Only a terminal's lines are wrapped: programs read whole ones.
     fn write_message(beginning: &str, text: &str) {
-        let text = wrapped(beginning, &harmless(&bounded(text)), message_width().unwrap_or(usize::MAX));
+        let text = options(&harmless(&bounded(text)));
+        let text = wrapped(beginning, &text, message_width().unwrap_or(usize::MAX));
         // Ignored: with stderr closed, there is nowhere to report to.
         writeln!(io::stderr().lock(), "{text}").ok();
     }
