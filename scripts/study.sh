@@ -94,7 +94,7 @@ ask() {
 
 if has gsm; then
   for prompt in ${prompts//,/ }; do
-    ask gsm-symbolic --data "$questions" --instances 10 --prompt "$prompt" --rule study --eos tokenizer --max-tokens 384
+    ask gsm-symbolic --data "$questions" --instances 10 --prompt "$prompt" --scorer study --eos tokenizer --max-tokens 384
   done
 fi
 if has nupa; then ask nupa --prompt raw --shots 3 --lengths 1-10 --per-length 4; fi

@@ -110,11 +110,9 @@ mod tests {
         let words = |text: &str| text.split('|').map(str::to_owned).collect::<Vec<_>>().into_iter();
         let help = candidates("nupa", &runs, &labels, words("runs|show|nupa|--results|my results"));
         assert!(help.ends_with("\n  earnest runs show nupa-a-12 --results 'my results'  # samples 1\n  earnest runs show nupa-b-34 --results 'my results'  # samples 2"), "{help}");
-        let help = candidates("nupa", &runs, &labels, words("compare|nupa|--all|nupa|--primary|nupa"));
+        let help = candidates("nupa", &runs, &labels, words("compare|nupa|--all|nupa|--scorer|nupa"));
         assert!(
-            help.ends_with(
-                "ended\n  earnest compare nupa-a-12 --all nupa-b-34 --primary nupa  # samples 1 | samples 2"
-            ),
+            help.ends_with("ended\n  earnest compare nupa-a-12 --all nupa-b-34 --scorer nupa  # samples 1 | samples 2"),
             "{help}"
         );
         let three = words("compare|nupa|nupa|nupa");

@@ -289,8 +289,8 @@ fn of_logs(comparison: &Comparison) -> Vec<String> {
     let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(", "));
     match (mine.as_str(), theirs.as_str()) {
         ("", _) | (_, "") => {}
-        (mine, theirs) if mine == theirs => remarks.push(format!("Scored by {mine}; --primary names another scorer.")),
-        (mine, theirs) => remarks.push(format!("A is scored by {mine}, B by {theirs}; --primary names one for both.")),
+        (mine, theirs) if mine == theirs => remarks.push(format!("Scored by {mine}; --scorer names another.")),
+        (mine, theirs) => remarks.push(format!("A is scored by {mine}, B by {theirs}; --scorer names one for both.")),
     }
     if comparison.by_text > 0 || comparison.ambiguous > 0 {
         let by_id = comparison.items - comparison.by_text;
@@ -323,7 +323,7 @@ fn of_logs(comparison: &Comparison) -> Vec<String> {
     remarks
 }
 
-/// Table of all rules of both runs, and their primary rules; empty if there is one rule only.
+/// Table of all scorers of both runs, and those that decide; empty if there is one only.
 fn rules(comparison: &Comparison, width: usize) -> String {
     if comparison.rules.len() < 2 {
         return String::new();
@@ -333,7 +333,7 @@ fn rules(comparison: &Comparison, width: usize) -> String {
     let number = |value: f64| if shares { format!("{:.1}", 100.0 * value) } else { format!("{value:.3}") };
     let change = |value: f64| if shares { format!("{:+.1}", 100.0 * value) } else { format!("{value:+.3}") };
     let head = [
-        ("rule", Align::Left),
+        ("scorer", Align::Left),
         ("items", Align::Right),
         (if shares { "A %" } else { "A" }, Align::Right),
         (if shares { "B %" } else { "B" }, Align::Right),
@@ -354,17 +354,17 @@ fn rules(comparison: &Comparison, width: usize) -> String {
         _ if comparison.of_logs => return format!("\n{}", table.render()),
         ("", _) | (_, "") => return format!("\n{}", table.render()),
         (mine, theirs) if mine == theirs => match &comparison.own_primary {
-            None => format!("Primary rule: {mine}."),
+            None => format!("Scorer: {mine}."),
             Some(own) => {
                 let [first, second] = own.each_ref().map(|own| own.join(" and "));
                 format!(
-                    "Compared by {mine}, which both have; by default A is scored by {first} and B by {second}. --primary names \
-                     another scorer."
+                    "Compared by {mine}, which both have; by default A is scored by {first} and B by {second}. --scorer names \
+                     another."
                 )
             }
         },
         (mine, theirs) => format!(
-            "A is scored by {mine}, B by {theirs}. `earnest score {} --save --rule {mine}` makes them the same.",
+            "A is scored by {mine}, B by {theirs}. `earnest score {} --save --scorer {mine}` makes them the same.",
             comparison.run
         ),
     };

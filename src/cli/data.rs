@@ -83,7 +83,7 @@ struct Brought {
 /// Fetches the questions of gsm-symbolic for a study that lacks them, and says on standard error what they are.
 ///
 /// # Errors
-/// Those of the hub and the cache.
+/// Errors of the hub and of the cache.
 pub(super) fn bring_gsm_symbolic(revision: Option<&str>, quiet: bool, printer: Printer) -> Result<(), CliError> {
     let brought = bring(DataSet::GsmSymbolic, revision, quiet, printer)?;
     if !quiet {

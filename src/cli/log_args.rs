@@ -13,7 +13,7 @@ use earnest_logs::{FindOptions, TableColumns};
     override_usage = "earnest import <PATH>... [OPTIONS]",
     after_help = "Examples:
   earnest import lm-eval-results                      every model and task in the folder
-  earnest import logs/*.eval --primary match --cluster template
+  earnest import logs/*.eval --scorer match --cluster template
   earnest import batch_output.jsonl batch_input.jsonl --answers answers.csv
   earnest import scores.csv --columns id=question_id,question=text,score=acc --task gsm --model-name my-model
   earnest import variants.csv --columns id=id,score=right,task=kind,pair=original --model-name my-model
@@ -29,7 +29,7 @@ pub struct ImportLogsArgs {
 
     /// Scorer that decides, of those of the log, e.g. exact_match,flexible-extract; a metric or filter alone is enough where it
     /// is the only one [default: the tool's first]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long = "scorer", alias = "primary", value_name = "NAME")]
     pub primary: Option<String>,
 
     /// Field of the documents whose equal values make a cluster of items that are not independent, e.g. template [default:
@@ -38,7 +38,7 @@ pub struct ImportLogsArgs {
     pub cluster: Option<String>,
 
     /// Expected answers for logs without scores: a file (CSV, JSON lines, Parquet) with id (or custom_id) and answer; the
-    /// completions are read by the rule `final`
+    /// completions are scored by `final`
     #[arg(long, value_name = "FILE")]
     pub answers: Option<PathBuf>,
 

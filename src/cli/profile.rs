@@ -84,7 +84,7 @@ pub struct ProfileArgs {
     #[command(flatten)]
     pub generation: GenerationArgs,
 
-    /// Compare two stored profiles by their runs, instead of measuring one
+    /// Compare two stored numeracy profiles by their runs, instead of measuring one
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "thinking_budgets", "new"], help_heading = "Results")]
     pub compare: Vec<String>,
 
@@ -162,7 +162,7 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     };
     settings.check()?;
     if args.model.is_none() && args.target.is_native() && !quiet {
-        printer.message("no --model given: this is the profile of the model inside this program");
+        printer.message("no --model given: this is the numeracy profile of the model inside this program");
     }
     let mut reporters = Reporters::new(printer, quiet, args.events.as_deref())?;
     let evaluated = evaluate(&settings, &mut reporters);
@@ -184,7 +184,7 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     }
     if found.answers == 0 {
         printer.warning(&format!(
-            "no question of {} was answered, so there is no profile; `earnest samples {0} --wrong` says why",
+            "no question of {} was answered, so there is no numeracy profile; `earnest samples {0} --wrong` says why",
             found.run
         ));
         return Ok(Exit::FailedSamples);
@@ -197,7 +197,7 @@ fn next(found: &NumeracyProfile, option: &str) -> Vec<String> {
     let class = found.anatomy.classes.iter().map(|share| share.class).find(|class| *class != ErrorClass::Other);
     let run = &found.run;
     let samples = class.map(|class| format!("earnest samples {run}{option} --error {class}"));
-    let compare = format!("earnest profile --compare {run} OTHER{option} (OTHER: another profile)");
+    let compare = format!("earnest profile --compare {run} OTHER{option} (OTHER: another numeracy profile)");
     results::next_lines(samples.into_iter().chain([compare]))
 }
 

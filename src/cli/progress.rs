@@ -13,13 +13,13 @@ use earnest_results::{Expected, Reporter, RunEvent, Sample, Stage, with_commas};
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 /// Interval of redraws of the figures beside the bar.
 const DRAW_PERIOD: Duration = Duration::from_millis(100);
-/// Samples of a new run from which it is said how to ask fewer.
+/// Samples of a new run above which a line names the option that asks fewer.
 const LONG_PLAN: usize = 20_000;
-/// Time after which the speed says how long a run takes.
+/// Time after which the speed is steady enough to estimate how long a run takes.
 const MEASURED: Duration = Duration::from_secs(60);
-/// Seconds left after [`MEASURED`] from which they are said in a line of their own.
+/// Remaining seconds, after [`MEASURED`], above which a line of its own announces them.
 const LONG: f64 = 300.0;
-/// Seconds for a first answer from which they are said.
+/// Seconds until the first answer above which a line of its own announces them.
 const LONG_FIRST: f64 = 60.0;
 
 /// Display of a run's events.
@@ -29,9 +29,9 @@ pub struct Progress {
     tally: Tally,
     last_shown: Instant,
     failure_shown: bool,
-    /// The time that a long run takes was said, or it is not long.
+    /// True once the remaining time was announced, or is too short to announce.
     time_said: bool,
-    /// The time that the first answer may take was said, or one is there.
+    /// True once the time until the first answer was announced, or an answer has arrived.
     first_said: bool,
 }
 
@@ -41,7 +41,7 @@ enum Show {
     Nothing,
 }
 
-/// Returns what is said of a stage.
+/// Returns the words for a stage.
 pub(super) fn stage_text(stage: &Stage) -> String {
     match stage {
         Stage::OpeningCheckpoint => "opening the checkpoint".to_owned(),

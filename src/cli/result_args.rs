@@ -129,8 +129,8 @@ pub struct SamplesArgs {
     #[arg(long, value_name = "TEXT")]
     pub grep: Option<String>,
 
-    /// Only samples that one of two rules scores right and the other wrong, e.g. final,strict
-    #[arg(long, value_name = "RULE,RULE", value_parser = two_rules)]
+    /// Only samples that one of two scorers scores right and the other wrong, e.g. final,strict
+    #[arg(long, value_name = "SCORER,SCORER", value_parser = two_scorers)]
     pub disagree: Option<[String; 2]>,
 
     /// Only wrong answers that a class of errors explains: truncated, refusal, no_number, unreduced, format, exponent, sign, operation,
@@ -154,12 +154,12 @@ pub struct SamplesArgs {
     pub json: bool,
 }
 
-/// Parses the two rules of `--disagree`.
-fn two_rules(text: &str) -> Result<[String; 2], String> {
+/// Parses the two scorers of `--disagree`.
+fn two_scorers(text: &str) -> Result<[String; 2], String> {
     let names: Vec<&str> = text.split(',').map(str::trim).collect();
     match names[..] {
         [one, other] if !one.is_empty() && !other.is_empty() && one != other => Ok([one.to_owned(), other.to_owned()]),
-        _ => Err("name two rules, separated by a comma, e.g. final,strict".to_owned()),
+        _ => Err("name two scorers, separated by a comma, e.g. final,strict".to_owned()),
     }
 }
 
@@ -175,8 +175,8 @@ pub struct CompareArgs {
     #[arg(value_name = "RUN", num_args = 1.., required = true)]
     pub runs: Vec<String>,
 
-    /// Compare by this rule or scorer instead of the primary one of each run
-    #[arg(long, value_name = "NAME")]
+    /// Compare by this scorer instead of each run's own
+    #[arg(long = "scorer", alias = "primary", value_name = "NAME")]
     pub primary: Option<String>,
 
     /// Field of the questions whose equal values make a cluster of items that are not independent [default: the stored
@@ -222,7 +222,7 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   earnest score 1f2e3d4c                          compares today's scores with the stored ones
-  earnest score 1f2e3d4c --save --rule final      stores a run scored by the final answer")]
+  earnest score 1f2e3d4c --save --scorer final    stores a run scored by the final answer")]
 pub struct ScoreArgs {
     /// The run; a part of its name is enough
     #[arg(value_name = "RUN")]
@@ -236,8 +236,8 @@ pub struct ScoreArgs {
     #[arg(long)]
     pub save: bool,
 
-    /// Primary rule, e.g. final [default: the run's own]. `final` reads the completions of another tool's log too
-    #[arg(long = "rule", aliases = ["profile", "reader"], value_name = "NAME")]
+    /// Scorer that decides what is right, e.g. final [default: the run's own]. `final` reads the completions of another tool's log too
+    #[arg(long = "scorer", aliases = ["rule", "profile", "reader"], value_name = "NAME")]
     pub profile: Option<String>,
 
     #[command(flatten)]

@@ -113,7 +113,7 @@ fn evaluate_on_devices(
     evaluate_and_show(settings, &args.session, Ending::default(), quiet, printer)
 }
 
-/// What is said around a run.
+/// Facts that the end of a run needs for its notes and next commands.
 struct Ending {
     /// The suite or file that the built-in model was asked; none of another model.
     asked: Option<String>,

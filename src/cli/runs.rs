@@ -45,7 +45,7 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
             entries.iter().filter(|entry| entry.adaptive).map(|entry| entry.run.as_str()).collect();
         if !adaptive.is_empty() {
             let note = format!(
-                "{}: most questions of a profile are near the limits of its model, so that the share of right answers says nothing; \
+                "{}: most questions of a numeracy profile are near the limits of its model, so that the share of right answers says nothing; \
                  `earnest runs show` has the limits.",
                 adaptive.join(", ")
             );
@@ -111,14 +111,14 @@ const COLUMNS: [(&str, Align); 10] = [
     ("status", Align::Left),
     ("samples", Align::Right),
     ("right %, 95 % interval", Align::Right),
-    ("rule", Align::Left),
+    ("scorer", Align::Left),
     ("failed", Align::Right),
     ("cut", Align::Right),
     ("new tokens", Align::Right),
     ("device seconds", Align::Right),
     (STARTED, Align::Left),
 ];
-const LEFT_OUT: [&str; 5] = ["new tokens", "device seconds", STARTED, "cut", "rule"];
+const LEFT_OUT: [&str; 5] = ["new tokens", "device seconds", STARTED, "cut", "scorer"];
 
 /// Column of what tells runs of one suite and model apart; only a list that has such runs has it.
 const DIFFERENCE: &str = "what differs";
@@ -385,7 +385,7 @@ fn of_log(card: &LogCard, manifest: &Manifest, row: &mut impl FnMut(&str, String
     };
     let version = card.tool_version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     row("tool", format!("{}{version}", card.tool.title()));
-    row("primary", manifest.settings.chosen_scorer().unwrap_or("none").to_owned());
+    row("scored by", manifest.settings.chosen_scorer().unwrap_or("none").to_owned());
     row("scorers", if card.scorers.is_empty() { "none".to_owned() } else { card.scorers.join("; ") });
     row(
         "cluster",
@@ -461,7 +461,7 @@ fn verification_text(verification: &Verification, width: usize) -> String {
     text += &wrap(
         &offered::here(
             "Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
-         answer of today's questions, and has the score that today's rules give its completion; that stored questions are those of \
+         answer of today's questions, and has the score that today's scorers give its completion; that stored questions are those of \
          the suite, and stored results those of the rows; that the list of runs agrees with their manifests. To check that a model \
          really gave these answers, ask it again: `earnest run --from RUN`.",
         ),
@@ -479,7 +479,7 @@ fn verification_text(verification: &Verification, width: usize) -> String {
         let runs = verification.outdated.iter();
         let runs: Vec<String> =
             runs.map(|run| format!("{} (version {}; today's is {})", run.run, run.version, run.today)).collect();
-        let note = format!("Not scored again, because the suite's rules have changed since: {}.", runs.join(", "));
+        let note = format!("Not scored again, because the suite's scorers have changed since: {}.", runs.join(", "));
         text += &wrap(&note, width, "");
     }
     text

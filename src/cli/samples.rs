@@ -214,7 +214,7 @@ fn card(
         let mut rules: Vec<String> = score.rules.iter().map(outcome).collect();
         let unscored = score.evidence.readings.keys().filter(|rule| score.rules.get(rule).is_none());
         rules.extend(unscored.map(|rule| format!("{rule}{}", read(rule))));
-        row("rules", &in_lines(&rules));
+        row("scores", &in_lines(&rules));
         // A count of zero says that nothing of the kind was there.
         let metrics = score.metrics.iter().filter(|(_, value)| *value != 0.0);
         let metrics: Vec<String> =

@@ -61,7 +61,7 @@ fn screen(changes: &Rescored) -> String {
     let same_rule = changes.primary_now == changes.primary;
     if !same_rule {
         line(format!(
-            "{} is the primary rule instead of {}: {} became right, {} became wrong.",
+            "{} is the scorer instead of {}: {} became right, {} became wrong.",
             changes.primary_now,
             if changes.primary.is_empty() { "none" } else { &changes.primary },
             changes.gained,
@@ -69,7 +69,7 @@ fn screen(changes: &Rescored) -> String {
         ));
     }
     if changes.changed == 0 {
-        line(if same_rule { "No score changed.".to_owned() } else { "No rule changed.".to_owned() });
+        line("No score changed.".to_owned());
     } else {
         line(match same_rule {
             true => format!(
@@ -78,7 +78,7 @@ fn screen(changes: &Rescored) -> String {
                 changes.gained,
                 changes.lost
             ),
-            false => format!("{} on which rules or metrics changed:", counted(changes.changed, "sample")),
+            false => format!("{} on which scores or metrics changed:", counted(changes.changed, "sample")),
         });
         for (rule, count) in &changes.rules {
             line(format!("  {rule}: {count}"));
@@ -99,7 +99,7 @@ fn screen(changes: &Rescored) -> String {
         line("--save stores the new scores as another run.".to_owned());
     }
     if changes.new_rules.contains_key(FINAL) && changes.primary_now == changes.primary {
-        line(format!("--rule {FINAL} makes the final answer the primary rule."));
+        line(format!("--scorer {FINAL} scores by the final answer."));
     }
     text
 }

@@ -62,7 +62,7 @@ fn comparisons_agree_with_numpy_on_the_same_columns() {
             let answers = logs(tool).join("data/arith_a.jsonl").to_str().unwrap().to_owned();
             match scorer.as_str() {
                 "" => options.extend(["--answers".to_owned(), answers]),
-                _ => options.extend(["--primary".to_owned(), scorer]),
+                _ => options.extend(["--scorer".to_owned(), scorer]),
             }
             let output = run_in(folder.path(), &words(&["compare"], &options));
             assert_eq!(code(&output), 0, "{pair}: {}", stderr(&output));
@@ -121,7 +121,7 @@ fn a_folder_of_logs_is_a_run_for_each_model_and_task() {
     for said in [
         "log of lm-evaluation-harness 0.4.13: scores are the tool's own; 40 documents",
         "exact_match of exact_match,strict-match             40       0.3      0.3",
-        "primary   exact_match,strict-match",
+        "scored by   exact_match,strict-match",
         "seed      unknown",
         "few-shot  0",
     ] {
@@ -487,10 +487,10 @@ fn scores_that_are_no_numbers_have_parts() {
     let said = stderr(&output);
     assert!(
         said.contains("has no number for `exact_match,strict-match`; its parts are exact_match,strict-match.content, ")
-            && said.contains("--primary exact_match,strict-match.content"),
+            && said.contains("--scorer exact_match,strict-match.content"),
         "{said}"
     );
-    let screen = done(at, &["compare", &one, &other, "--primary", "form"]);
+    let screen = done(at, &["compare", &one, &other, "--scorer", "form"]);
     assert!(screen.contains("Scored by exact_match,strict-match.form"), "{screen}");
     let runs = names(&document(&run_in(at, &["import", &one, &other, "--json"])));
     let screen = done(at, &["compare", &runs[0], &runs[1], "--primary", "form"]);
@@ -498,7 +498,7 @@ fn scores_that_are_no_numbers_have_parts() {
     // An import takes the names that a comparison takes.
     for name in ["form", "exact_match,strict-match.form"] {
         let results = format!("results-{name}");
-        let words = ["import", &one, &other, "--primary", name, "--json", "--results", &results];
+        let words = ["import", &one, &other, "--scorer", name, "--json", "--results", &results];
         let imported = document(&run_in(at, &words));
         let of = |run: &Value| (run["primary"].as_str().map(str::to_owned), run["mean"].as_f64().unwrap());
         let found: Vec<_> = imported["imported"].as_array().unwrap().iter().map(of).collect();

@@ -104,6 +104,7 @@ mod until;
 mod view;
 mod view_limits;
 mod view_links;
+mod words;
 
 // A subject uses a part of what the golden vectors' own program needs.
 #[allow(dead_code)]

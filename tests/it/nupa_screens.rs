@@ -297,7 +297,7 @@ fn mistakes() {
             &["--budget", "0"],
             &["--budget", "lots"],
             &["--split", "dev"],
-            &["--profile", "lenient"],
+            &["--scorer", "lenient"],
             &["--style", "free"],
             &["--prompt", "zero-shot"],
         ] {

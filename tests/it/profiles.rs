@@ -1,4 +1,4 @@
-//! Primary rules: defaults, `--profile`, all rules side by side, and those of stored runs.
+//! Deciding scorers: defaults, `--scorer` and its former spellings, all scorers side by side, and those of stored runs.
 
 use std::path::Path;
 
@@ -51,16 +51,16 @@ fn chats_are_read_by_their_final_answer_and_raw_texts_by_the_papers_rule() {
     assert_eq!(named["manifest"]["settings"]["suite_options"]["profile"], "paper");
     let run = chat["manifest"]["run"].as_str().unwrap();
     let shown = stdout(&run_in(at, &["runs", "show", run]));
-    for part in ["Right, per cent, by rule final", "differs", "strict    2/3  66.7", "scored by final"] {
+    for part in ["Right, per cent, by scorer final", "differs", "strict    2/3  66.7", "scored by final"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let list = stdout(&run_in(at, &["runs", "list"]));
-    assert!(list.contains(" rule ") && list.contains(" final ") && list.contains(" paper "), "{list}");
+    assert!(list.contains(" scorer ") && list.contains(" final ") && list.contains(" paper "), "{list}");
     let output = run_in(at, &["report", run, "-o", "page.html"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let page = std::fs::read_to_string(at.join("page.html")).unwrap();
     assert!(page.contains("How answers were read; final decides") && page.contains("differs from final"));
-    assert!(page.contains("exact_match, by rule final"));
+    assert!(page.contains("exact_match, by scorer final"));
     for (suite, possible) in [
         ("nupa", "final, strict, paper, ref"),
         ("arithmetic-bench", "final, boundary, compat, last_number"),
@@ -68,7 +68,7 @@ fn chats_are_read_by_their_final_answer_and_raw_texts_by_the_papers_rule() {
     ] {
         let wrong = run_in(at, &["run", suite, "--profile", "best"]);
         assert_eq!(code(&wrong), 2);
-        assert!(stderr(&wrong).contains(&format!("--rule takes {possible}")), "{}", stderr(&wrong));
+        assert!(stderr(&wrong).contains(&format!("--scorer takes {possible}")), "{}", stderr(&wrong));
     }
 }
 
@@ -101,7 +101,7 @@ fn samples_on_which_rules_differ_are_found() {
     assert!(stderr(&unknown).contains("final, paper, ref, strict"), "{}", stderr(&unknown));
     for slip in ["final", "final,", "final,final", "a,b,c"] {
         let refused = run_in(at, &["samples", &run, "--disagree", slip]);
-        assert!(code(&refused) == 2 && stderr(&refused).contains("name two rules"), "{}", stderr(&refused));
+        assert!(code(&refused) == 2 && stderr(&refused).contains("name two scorers"), "{}", stderr(&refused));
     }
 }
 
@@ -129,7 +129,7 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     assert!(stderr(&unknown).contains("`earnest score") && code(&unknown) == 2, "{}", stderr(&unknown));
 
     let today = stdout(&run_in(at, &["score", &run]));
-    for part in ["version 1 then, 2.3 now", "66.7 % (2) by strict", "new: final, right on 2 of 3", "--rule final"] {
+    for part in ["version 1 then, 2.3 now", "66.7 % (2) by strict", "new: final, right on 2 of 3", "--scorer final"] {
         assert!(today.contains(part), "{part}: {today}");
     }
     let saved = document(&run_in(at, &["score", &run, "--save", "--profile", "final", "--json"]));
@@ -155,7 +155,7 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     let said = stdout(&compared);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let alike = "Compared by strict, which both have; by default A is scored by strict and B by final.";
-    assert!(said.contains(alike) && said.contains("rule "), "{said}");
+    assert!(said.contains(alike) && said.contains("scorer "), "{said}");
     assert_eq!(code(&run_in(at, &["report", &run, scored, "-o", "both.html"])), 0);
     let slip = run_in(at, &["score", &run, "--profile", "best"]);
     assert!(code(&slip) == 2 && stderr(&slip).contains("final, strict, paper, ref"), "{}", stderr(&slip));

@@ -120,12 +120,12 @@ fn everything_that_works_on_a_run_works_on_a_task() {
     let again = earnest(at, &["run", "my-sums.toml"]);
     assert!(String::from_utf8_lossy(&again.stderr).contains("this run was finished"));
     assert!(stdout(&earnest(at, &["-q", "run", "--from", &run])).contains("my-sums 2 on"));
-    assert!(stdout(&earnest(at, &["samples", &run, "--limit", "1"])).contains("  rules  "));
+    assert!(stdout(&earnest(at, &["samples", &run, "--limit", "1"])).contains("  scores  "));
     assert!(stdout(&earnest(at, &["runs", "verify"])).contains("ok"));
     assert!(stdout(&earnest(at, &["score", &run])).contains("No score changed"));
     let rescored = stdout(&earnest(at, &["score", &run, "--profile", "contains"]));
-    assert!(rescored.contains("contains is the primary rule instead of final"), "{rescored}");
-    refused(at, &["score", &run, "--profile", "best"], 2, &["--rule takes final, digits, contains"]);
+    assert!(rescored.contains("contains is the scorer instead of final"), "{rescored}");
+    refused(at, &["score", &run, "--profile", "best"], 2, &["--scorer takes final, digits, contains"]);
     let csv = stdout(&earnest(at, &["-q", "export", &run, "--format", "csv", "-o", "-"]));
     assert!(csv.lines().next().unwrap().contains("covariate_level,covariate_long,matcher_contains,matcher_digits"));
     stdout(&earnest(at, &["-q", "export", &run, "--format", "lm-eval", "-o", "lm"]));

@@ -109,7 +109,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Ordered<V> {
     }
 }
 
-/// A value of which only one member is wanted: that of an object; none of anything else.
+/// Value of the one wanted member of an object; none for any other kind of value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct IdOf(pub Option<Value>);
 

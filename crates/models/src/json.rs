@@ -9,12 +9,12 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// What is kept of a document.
+/// Selection of the parts of a document to keep.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// Names of the fields that are kept, on every level; others are skipped without being held.
     pub fields: &'a [&'a str],
-    /// Those of them that are kept with whatever is in them.
+    /// Fields kept with everything in them.
     pub whole: &'a [&'a str],
     /// Most values that are kept: texts, numbers, lists, objects.
     pub values: usize,

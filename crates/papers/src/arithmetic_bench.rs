@@ -262,7 +262,7 @@ fn cell(ours: &EvaluatedRun, task: Task, published: Option<Published>, comparabl
 fn caveats() -> Vec<String> {
     [
         "`compat` follows the paper (separators deleted, then plain substring), and differences are compat minus published; \
-         `boundary`, `last_number` and `final` are stricter rules, shown for reference. The paper's list of deleted separators is \
+         `boundary`, `last_number` and `final` are stricter scorers, shown for reference. The paper's list of deleted separators is \
          garbled in print; it is read as comma, backslash and exclamation mark.",
         "Published intervals are Wilson intervals of 1,000 items (Qwen2.5, Llama-3) or 100 items (all others). They are too \
          wide, because items are stratified by length and the paper gives no counts by length. Ours use the variance within lengths.",

@@ -155,7 +155,7 @@ fn verification(rows: &[&Verification], width: usize) -> String {
 }
 
 fn compared(table: &ComparedTable, width: usize) -> String {
-    let mut text = Table::with_left(1, ["task", "items", "published", "compat", "boundary", "difference", "reading"]);
+    let mut text = Table::with_left(1, ["task", "items", "published", "compat", "boundary", "difference", "finding"]);
     let mut doubts = Vec::new();
     for cell in &table.cells {
         let ours = |rule: &str| cell.ours.get(rule).map_or_else(|| "-".to_owned(), percent);

@@ -12,7 +12,7 @@ const LONG: usize = 24;
 /// Lines of a grid that is wider than the screen, in parts one below the other, up to which it keeps its numbers.
 const FOLDED: usize = 30;
 
-/// Samples behind a bar below which their number is said.
+/// Smallest number of samples of a bar that is not printed beside it.
 const FEW: usize = 100;
 
 /// Ranges of lengths that have a bar each, where more lengths than that were asked.

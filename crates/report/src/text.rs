@@ -64,7 +64,7 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     if let Some(readings) = document.readings.as_ref().filter(|_| short.is_none()) {
         text.push('\n');
         text.push_str(&side_by_side(readings));
-        remarks.push(format!("Answers are scored by {}; the other rules are for comparison.", readings.decides()));
+        remarks.push(format!("Answers are scored by {}; the other scorers are for comparison.", readings.decides()));
     }
     if !document.reported.is_empty() {
         text.push('\n');
@@ -128,7 +128,7 @@ pub(super) fn headline(document: &Document) -> Option<String> {
             .filter(|rule| !readings.is_primary(rule) && !primary.contains(&share(rule)))
             .map(|rule| format!("{} {}", rule.name, share(rule)))
             .collect();
-        text += &format!(", by rule {}", readings.decides());
+        text += &format!(", by scorer {}", readings.decides());
         if !others.is_empty() {
             text += &format!(" (others: {})", others.join(", "));
         }
@@ -148,10 +148,10 @@ pub(super) fn nothing(document: &Document) -> Option<String> {
     }
 }
 
-/// Renders the table of rules, each compared with the primary one.
+/// Renders the table of scorers, each compared with the one that decides.
 fn side_by_side(readings: &Readings) -> String {
     let differs = format!("differs from {}", readings.decides());
-    let head = ["rule", "right", "%", &differs, "right alone", "wrong alone"];
+    let head = ["scorer", "right", "%", &differs, "right alone", "wrong alone"];
     let mut table = Table::with_left(1, head);
     for rule in &readings.rules {
         let right = format!("{}/{}", rule.right, rule.samples);

@@ -53,7 +53,7 @@ pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Fi
                 true => "no sample of it has a score".to_owned(),
                 false => format!("it has {}; `earnest score {name} --save` makes a run with today's", rules.join(", ")),
             };
-            return Err(ResultsError::setting(format!("no sample of {name} was scored by the rule {rule}")).hint(hint));
+            return Err(ResultsError::setting(format!("no sample of {name} was scored by {rule}")).hint(hint));
         }
     }
     let needs_texts = match (filter.error, &filter.contains) {

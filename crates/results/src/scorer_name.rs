@@ -34,7 +34,7 @@ pub fn named<E: From<ResultsError>>(
 ) -> Result<String, E> {
     let several = |found: &[&str]| {
         ResultsError::setting(format!("{wanted} may be several scorers of {thing}: {}", found.join(", ")))
-            .hint(format!("name one of them whole: --primary {}", found[0]))
+            .hint(format!("name one of them whole: the setting `scorer = {}`", found[0]))
     };
     let nearest = match scorer(wanted, names) {
         Ok(found) => return Ok(found.to_owned()),
@@ -104,7 +104,7 @@ mod tests {
         };
         let (error, help) = said("value");
         assert_eq!(error, "value may be several scorers of the log: grades.value, style.value");
-        assert_eq!(help, "name one of them whole: --primary grades.value");
+        assert_eq!(help, "name one of them whole: the setting `scorer = grades.value`");
         assert_eq!(
             said("exact_match").0,
             "exact_match may be several scorers of the log: exact_match,strict, exact_match,flexible"

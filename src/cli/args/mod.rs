@@ -143,7 +143,7 @@ pub enum Command {
     View(super::view::ViewArgs),
     /// Compare runs item by item: differences with intervals, p values, flips
     Compare(CompareArgs),
-    /// Score stored completions again with the current rules and list the changes
+    /// Score stored completions again with the current scorers and list the changes
     Score(ScoreArgs),
     /// Store logs of other evaluation tools as runs, or score another engine's completions
     Import(ImportArgs),

@@ -155,7 +155,7 @@ mod tests {
             ("earnest run nupa --model dnc", "earnest run nupa --model dnc"),
             ("earnest run --no-such nupa", "earnest run --no-such nupa"),
             ("earnest import folder nupa", "earnest import-logs folder nupa"),
-            ("earnest -q import --primary nupa a.eval b", "earnest -q import-logs --primary nupa a.eval b"),
+            ("earnest -q import --scorer nupa a.eval b", "earnest -q import-logs --scorer nupa a.eval b"),
             ("earnest import --json ./nupa", "earnest import-logs --json ./nupa"),
             ("earnest import nuppa --completions c --name n", "earnest import nuppa --completions c --name n"),
             ("earnest import --json", "earnest import --json"),

@@ -16,7 +16,7 @@ use earnest_stats::mixed::Formula;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalMethod {
-    /// Estimate plus and minus a multiple of the standard error; by profile if it has none
+    /// Estimate plus and minus a multiple of the standard error; by profile likelihood if it has none
     Wald,
     /// Profile likelihood
     Profile,

@@ -61,7 +61,7 @@ struct Labels {
     column: String,
     /// Reference level.
     reference: String,
-    /// The other levels.
+    /// Levels beside the reference.
     levels: Vec<String>,
 }
 

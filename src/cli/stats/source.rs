@@ -37,7 +37,7 @@ pub struct SourceArgs {
     /// CSV file with a header line; `-` reads standard input
     #[arg(value_name = "FILE", required_unless_present = "runs", conflicts_with = "runs")]
     file: Option<PathBuf>,
-    /// Stored runs instead of a file, by name or part of a name; their columns are `correct`, the suite's other rules (such
+    /// Stored runs instead of a file, by name or part of a name; their columns are `correct`, the suite's other scorers (such
     /// as `strict`), its covariates (such as `variant`, `gamma`, `template`), run, model, task, item, cluster
     #[arg(long = "run", value_name = "RUN,...", value_delimiter = ',')]
     pub(super) runs: Vec<String>,

@@ -15,7 +15,7 @@ pub struct Lines {
     printer: Printer,
     quiet: bool,
     label: Label,
-    /// Reasons of failed runs that are said, if every run gets a line with its accuracy or its failure.
+    /// Reasons of failed runs that were printed, if every run gets a line with its accuracy or its failure.
     results: Option<Reasons>,
     /// Display of the run in progress.
     current: Option<Reporters>,

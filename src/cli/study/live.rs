@@ -25,7 +25,7 @@ pub struct LiveTable {
     current: Option<PlannedRun>,
     tally: Option<Tally>,
     last_drawn: Instant,
-    /// Reasons of failed runs that are said.
+    /// Reasons of failed runs that were printed.
     said: Reasons,
 }
 

@@ -6,7 +6,7 @@ use earnest_eval::study::Estimate;
 pub struct Reasons(Vec<String>);
 
 impl Reasons {
-    /// Those of the plan's screen.
+    /// Returns the reasons on the plan's screen.
     pub fn of(estimate: &Estimate) -> Self {
         Reasons(estimate.runs.iter().filter_map(|run| run.problem.clone()).collect())
     }

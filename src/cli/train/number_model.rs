@@ -64,7 +64,7 @@ pub struct NumberModelArgs {
     #[arg(long, value_name = "1|2|3", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3), help_heading = "Model")]
     pub digits: u8,
 
-    /// Grouping of longer runs of digits into tokens; `places` makes a digit and its place in the number one token
+    /// Grouping of longer runs of digits into tokens; `places` makes a digit and its position in the number one token
     #[arg(long, value_name = "HOW", value_enum, default_value_t = GroupsArg::RightAligned, help_heading = "Model")]
     pub groups: GroupsArg,
 

@@ -48,9 +48,9 @@ struct Function {
 pub(super) struct Evaluator {
     pub(super) budget: Budget,
     functions: Vec<Function>,
-    /// Of comprehensions and functions, the innermost last.
+    /// Scopes of comprehensions and functions, the innermost last.
     names: Vec<(String, PythonValue)>,
-    /// Of `:=`.
+    /// Names that `:=` assigned.
     assigned: Vec<(String, PythonValue)>,
     depth: usize,
 }

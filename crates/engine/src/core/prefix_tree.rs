@@ -40,7 +40,7 @@ type NodeId = usize;
 #[derive(Debug)]
 struct Node {
     tokens: Vec<u32>,
-    /// None in the roots only.
+    /// Block of the keys and values; none in the roots.
     block: Option<usize>,
     parent: NodeId,
     children: BTreeMap<Vec<u32>, NodeId>,

@@ -50,9 +50,9 @@ struct Span {
 /// Use of an item's result, as the kernels number it.
 #[derive(Clone, Copy)]
 enum Outcome {
-    /// It is the output.
+    /// Written as the output.
     Output,
-    /// It is left at a slot, to be folded.
+    /// Left at a slot, to be folded with others.
     State(usize),
     /// It is folded after what lies at a slot, and is the output.
     After(usize),

@@ -414,8 +414,8 @@ impl Executor {
         }
     }
 
-    /// Sends those of the `rows` whose logits are wanted, the first of which lies first, to the exchange's memory, where `sent` rows are on
-    /// their way; `early` gets what came before and had no room there.
+    /// Copies the logits of the requested `rows`, packed from the first one on, to the exchange's memory behind the `sent` rows that are being
+    /// copied already; `early` receives earlier rows when that memory is full.
     unsafe fn return_rows(
         &self,
         step: &Step,

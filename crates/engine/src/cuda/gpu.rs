@@ -53,7 +53,7 @@ pub(crate) struct Gpu {
     graphs: RefCell<HashSet<u64>>,
     /// Names of the kernels, for errors.
     names: HashMap<u64, String>,
-    /// What was launched last.
+    /// Latest launch, which an error may belong to.
     last: RefCell<Launched>,
     /// `EARNEST_CUDA_SYNC`: waits after every launch, so that an error is that launch's.
     waits: bool,

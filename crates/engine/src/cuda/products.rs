@@ -26,7 +26,7 @@ struct Kernels {
     add_segments: Option<Kernel>,
     plain: Option<Kernel>,
     dequantise: Option<Kernel>,
-    /// Of activations, for weights in 8-bit floats.
+    /// Kernel that quantises activations, for weights in 8-bit floats.
     quantise: Option<Kernel>,
 }
 
@@ -186,7 +186,7 @@ impl ProductRunner {
         self.codes.ok_or_else(|| DeviceError::Call { call: "a product of 8-bit floats", why: why() })
     }
 
-    /// Returns the operand of a product, and what its kernel is told besides: the scales of 8-bit floats.
+    /// Returns the operand of a product, and the scales that its kernel needs if it is in 8-bit floats.
     fn operand(&self, kernels: &Kernels, x: Address) -> Result<(Address, Option<Argument>), DeviceError> {
         if kernels.quantise.is_none() {
             return Ok((x, None));

@@ -72,7 +72,7 @@ pub(crate) struct Twin {
     memory: RefCell<HashMap<Address, Allocation>>,
     stamps: RefCell<HashMap<usize, Instant>>,
     host: RefCell<Vec<Box<[u8]>>>,
-    /// What is being recorded, and what was.
+    /// Launches of the recording under way.
     recording: RefCell<Option<Vec<Work>>>,
     recorded: RefCell<Vec<Vec<Work>>>,
 }

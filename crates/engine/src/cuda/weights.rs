@@ -125,7 +125,7 @@ pub(crate) fn element_of(checkpoint: &Checkpoint) -> Result<Element, CudaError> 
 struct Job {
     parameter: Parameter,
     shape: Vec<usize>,
-    /// None: a vector, in f32.
+    /// Format of a matrix; none for a vector, which is in f32.
     kind: Option<Kind>,
     to: Address,
 }

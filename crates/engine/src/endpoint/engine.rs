@@ -745,7 +745,7 @@ impl Shared {
         }
     }
 
-    /// None if the engine was dropped meanwhile.
+    /// Waits until this moment; none if the engine was dropped meanwhile.
     fn sleep_until(&self, due: Instant) -> Option<()> {
         loop {
             if self.stopped() {

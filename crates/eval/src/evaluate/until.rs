@@ -44,7 +44,7 @@ pub(super) fn resolved(
             theirs.join(" and "),
             mine.join(" and ")
         );
-        return refused(&why, format!("`earnest score {name} --save --rule NAME` scores it by another rule"));
+        return refused(&why, format!("`earnest score {name} --save --scorer NAME` scores it by another scorer"));
     }
     Ok(Until { difference_to: name, ..until.clone() })
 }

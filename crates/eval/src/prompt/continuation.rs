@@ -8,7 +8,7 @@ use earnest_tasks::suite::Item;
 /// A context and a continuation whose log-likelihood is wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Continuation {
-    /// Both together.
+    /// Prompt and continuation.
     pub whole: Input,
     /// First token of the continuation, or first byte where the endpoint tokenises.
     pub from: usize,

@@ -49,7 +49,7 @@ pub enum ModelReference {
         model: PathBuf,
         weights: WeightFormat,
     },
-    /// The same, run by mistral.rs.
+    /// Checkpoint that mistral.rs runs.
     Mistralrs(PathBuf),
     Endpoint(EndpointRequest),
 }

@@ -18,7 +18,7 @@ pub enum RunEnd {
     Finished(Box<RunRecord>),
     /// The run failed; earlier rows are stored.
     Failed(EvalError),
-    /// Its model failed in an earlier run.
+    /// Not begun: the model failed in an earlier run.
     ModelFailed,
     /// The study's condition left it out.
     LeftOut,

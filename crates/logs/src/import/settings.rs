@@ -120,7 +120,7 @@ pub(super) fn content(options: &Value) -> Option<(String, Choices)> {
     let option = |key: &str| options.get(key).cloned().unwrap_or_default();
     let parts = [card.get("model").cloned(), card.get("task").cloned(), Some(option(CONTENT))];
     let parts: Vec<Value> = parts.into_iter().map(Option::unwrap_or_default).collect();
-    let choices = [("primary scorer", option(PRIMARY)), ("cluster", option(CLUSTER)), ("answers", option(ANSWERS))];
+    let choices = [("scorer", option(PRIMARY)), ("cluster", option(CLUSTER)), ("answers", option(ANSWERS))];
     Some((Value::from(parts).to_string(), choices))
 }
 

@@ -112,7 +112,7 @@ pub struct LayerConfig {
     pub intermediate_size: usize,
     /// The layer has the mixture of [`DecoderConfig::experts`].
     pub experts: bool,
-    /// Standard deviations above the mean that a gate must reach, less which it is cut to zero (Gemma 3n).
+    /// Threshold of a gate, in standard deviations above the mean: values below it become zero (Gemma 3n).
     pub gate_cutoff: Option<f32>,
 }
 
@@ -130,7 +130,7 @@ pub enum KeysValues {
 /// Norm of queries and keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QkNorm {
-    /// None.
+    /// No norm.
     None,
     /// RMS norm over each head, before the rotary embedding (Qwen 3, Gemma 3).
     Head,

@@ -48,7 +48,7 @@ pub struct Checkpoint {
     pub passed_keys: PassedKeys,
     /// Pre-tokenizer that the file does not name in a way that is known here.
     pub pre_tokenizer: Option<SuppliedPreTokenizer>,
-    /// The one that the file names.
+    /// Pre-tokenizer that the file names.
     pub(super) own_pre_tokenizer: Option<String>,
     pub(super) shapes: HashMap<Parameter, Vec<usize>>,
     pub(super) metadata_files: Vec<PathBuf>,
@@ -60,7 +60,7 @@ pub struct Checkpoint {
 pub(super) enum Weights {
     Hf(HfWeights),
     Gguf(GgufWeights),
-    /// Of no file.
+    /// Random weights, without a file.
     Random(RandomWeights),
     /// Not opened.
     Absent,
@@ -358,7 +358,7 @@ impl Checkpoint {
     /// scales, exactly as stored. None for other matrices, scales that change within 128 columns, and values that are quantised again.
     ///
     /// # Errors
-    /// Those of reading the file.
+    /// Errors of reading the file.
     pub fn e4m3_scales(&self, p: Parameter, shape: &[usize]) -> Result<Option<Vec<f32>>, CheckpointError> {
         match &self.weights {
             Weights::Hf(weights) if self.weight_format.keeps_values() => weights.e4m3_scales(&self.config, p, shape),

@@ -109,7 +109,7 @@ fn as_published(options: NupaOptions) -> NupaOptions {
 }
 
 const AS_PUBLISHED: &str =
-    "--prompt raw --lengths reference --reference --wording reference --budget 2xL --rule ref --no-stop-at-newline";
+    "--prompt raw --lengths reference --reference --wording reference --budget 2xL --scorer ref --no-stop-at-newline";
 
 fn planned_runs(adapter: Adapter) -> Vec<PlannedRun> {
     let fair = NupaOptions { adapter, ..NupaOptions::default() };

@@ -103,7 +103,7 @@ pub(super) fn tables() -> Vec<PublishedTable> {
 /// Caveats about the published numbers and the comparison.
 pub(super) fn caveats() -> Vec<String> {
     [
-        "Compared is profile `ref`, which extracts answers as the authors' program does and uses its gold answers; `strict` and \
+        "Compared is the scorer `ref`, which extracts answers as the authors' program does and uses its gold answers; `strict` and \
          `paper` are shown for reference. A difference is ours minus published, with a 95 % interval.",
         "Published accuracies have Wilson intervals of 100 questions per length, which the authors' evaluation asks of the \
          1,000 that the paper states. Published digit limits have no interval; ours have the limits at the lower and the upper ends \
@@ -115,9 +115,9 @@ pub(super) fn caveats() -> Vec<String> {
         "Published digit limits are the greatest length that passes, even if shorter ones fail, from 100 questions per length: \
          biased upward. Ours follow that rule here and the contiguous one in a run's own tables.",
         "The published evaluation stops after 2 L tokens and takes the first match after an anchored ` = `, which truncates or \
-         misses correct answers. `--budget 2xL --rule ref --no-stop-at-newline --lengths reference --reference --prompt raw` \
+         misses correct answers. `--budget 2xL --scorer ref --no-stop-at-newline --lengths reference --reference --prompt raw` \
          does the same.",
-        "The published gold answers of sig are wrong in 9.4 % of questions; only profile `ref` uses them.",
+        "The published gold answers of sig are wrong in 9.4 % of questions; only the scorer `ref` uses them.",
         "Table 3 does not state whether its multiplication of fractions is the easy or the hard one: both are compared with it. \
          It reports mod at 7 digits, beyond the cap of 6 in Table 19; Table 19's floordiv (20) and max on fractions (20) do not \
          follow from the authors' program, which reaches 13 and 6.",

@@ -128,7 +128,7 @@ fn compared(table: &NupaTable, width: usize) -> String {
         ("strict", MIDDLE),
         ("paper", WIDE),
         ("difference", 0),
-        ("reading", 0),
+        ("finding", 0),
     ];
     let shown: Vec<usize> = (0..COLUMNS.len()).filter(|&place| width >= COLUMNS[place].1).collect();
     let mut rows = Table::with_left(1, shown.iter().map(|&place| COLUMNS[place].0));
@@ -226,7 +226,7 @@ fn figure_tables(figure: &NupaFigure, width: usize) -> String {
         FigureMetric::Log2Dlength => ("log2(dlength + 1)", Unit::Digits),
     };
     let plural = if figure.figures.len() > 1 { "s" } else { "" };
-    let title = format!("Figure{plural} {}: {metric}, profile {}", numbers(&figure.figures), figure.profile);
+    let title = format!("Figure{plural} {}: {metric}, scorer {}", numbers(&figure.figures), figure.profile);
     let mut text = String::new();
     let beside = if width >= 104 { 4 } else { 2 };
     for ranges in LengthRange::ALL.chunks(beside) {

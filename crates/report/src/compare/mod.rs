@@ -141,8 +141,9 @@ pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), R
         let by =
             if scores.primary.is_empty() { String::new() } else { format!(" by {}", scores.primary.join(" and ")) };
         let message = format!("{name} has nothing to compare: none of its samples has a score{by}");
-        return Err(ReportError::setting(message)
-            .hint("--primary names another scorer; `earnest import --answers FILE` scores the completions of a log"));
+        return Err(ReportError::setting(message).hint(
+            "the setting `scorer` names another; `earnest import --answers FILE` scores the completions of a log",
+        ));
     }
     let mut without = names.iter().zip(scores).filter(|(_, scores)| scores.is_empty() && scores.without_number > 0);
     let Some((name, scores)) = without.next() else { return Ok(()) };
@@ -151,10 +152,10 @@ pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), R
     Err(match parts.first() {
         Some(first) => {
             ReportError::setting(format!("{name} has no number for `{scorer}`; its parts are {}", parts.join(", ")))
-                .hint(format!("--primary {first} compares a part"))
+                .hint(format!("the setting `scorer = {first}` compares a part"))
         }
         None => ReportError::setting(format!("{name} has no number for `{scorer}`: its scores are lists or texts"))
-            .hint("--primary names another scorer; `earnest samples` shows what is stored"),
+            .hint("the setting `scorer` names another; `earnest samples` shows what is stored"),
     })
 }
 
@@ -203,7 +204,7 @@ fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(Str
     }
     if mine.is_adaptive() {
         warn(format!(
-            "{name} and {other_name} are profiles, whose questions are near the limits of their models; only those that both asked are \
+            "{name} and {other_name} are numeracy profiles, whose questions are near the limits of their models; only those that both asked are \
              compared here. `earnest profile --compare {name} {other_name}` compares the limits"
         ));
     }

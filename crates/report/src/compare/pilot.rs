@@ -41,7 +41,9 @@ pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String))
     let runs = runs.map(|run| run.manifest.run);
     if let Some((name, _)) = runs.iter().zip(&scores).find(|(_, scores)| !scores.counts_right_answers()) {
         let message = format!("{name} is no pilot: its scores are not right and wrong");
-        return Err(ReportError::setting(message).hint("import its log with --primary and a scorer of 0 and 1"));
+        return Err(
+            ReportError::setting(message).hint("import its log with the setting `scorer` and a scorer of 0 and 1")
+        );
     }
     let items = pilot_items(&scores[0], &scores[1]);
     if items.is_empty() {

@@ -103,7 +103,7 @@
       ...block(rows.items.words[item], texts.question[item] || "(the question can not be had without the suite's data)", words),
       ...block("expected", texts.gold[item], words),
       ...block(rows.ms[i] < 0 ? "no answer" : "answered", texts.completion[i], words),
-      element("p", { className: "dim" }, `extracted: ${texts.extracted[i] ?? "nothing"} · passed: ${passed.join(", ") || "no rule"} · missed: ${missed.join(", ") || "no rule"} · ${rows.tokens[i]} tokens${time}${rows.truncated[i] ? " · cut off" : ""}`),
+      element("p", { className: "dim" }, `extracted: ${texts.extracted[i] ?? "nothing"} · passed: ${passed.join(", ") || "none"} · missed: ${missed.join(", ") || "none"} · ${rows.tokens[i]} tokens${time}${rows.truncated[i] ? " · cut off" : ""}`),
     ];
   };
   const draw = () => {

@@ -192,7 +192,7 @@ impl Comparison {
         (known && mine != theirs && !self.of_logs).then(|| {
             format!(
                 "The runs have different scorers ({mine} and {theirs}) and none that scored all answers of both, so their difference \
-                 of {} says nothing about the models. `earnest score RUN --save --rule SCORER` scores the answers of one of them \
+                 of {} says nothing about the models. `earnest score RUN --save --scorer NAME` scores the answers of one of them \
                  again.",
                 self.overall.size(self.overall.difference.abs())
             )

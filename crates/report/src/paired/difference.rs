@@ -10,8 +10,8 @@ use earnest_stats::{
     t_reach,
 };
 
-/// Differing pairs below which nothing is said of the differences that could be detected: McNemar's exact test of five that all
-/// differ in one direction has p = 0.0625.
+/// Fewest differing pairs for which a detectable difference is given: five that all differ in one direction have p = 0.0625 by McNemar's
+/// exact test.
 const FEWEST_DIFFERING: usize = 6;
 
 /// A difference of accuracies, `run - baseline`.

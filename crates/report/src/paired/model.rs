@@ -54,7 +54,7 @@ pub struct FittedModel {
     /// Clusters and degrees of freedom of either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robust: Option<RobustBasis>,
-    /// Both, in words.
+    /// Standard errors and their basis, in words.
     #[serde(skip)]
     pub basis: Option<String>,
     /// Difference of accuracies, averaged over the random effects, with its 95 % interval.

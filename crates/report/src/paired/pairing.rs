@@ -56,7 +56,7 @@ impl<'a> Pair<'a> {
         mean(&self.first)
     }
 
-    /// The same of the second run.
+    /// Mean of the second run.
     pub(super) fn run(&self) -> f64 {
         mean(&self.second)
     }

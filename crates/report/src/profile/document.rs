@@ -169,7 +169,7 @@ fn errors(task: &str, answers: &[&WrongAnswer]) -> Option<TaskErrors> {
 pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, ReportError> {
     let manifest = &run.manifest;
     if manifest.settings.suite != NAME || manifest.settings.origin() != Origin::Evaluated {
-        let message = format!("{} is a run of {}, not a profile", manifest.run, manifest.settings.suite);
+        let message = format!("{} is a run of {}, not a numeracy profile", manifest.run, manifest.settings.suite);
         return Err(ReportError::setting(message)
             .hint("`earnest profile --model MODEL` makes one; `earnest runs list` shows which there are"));
     }

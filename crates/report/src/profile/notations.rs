@@ -19,7 +19,7 @@ const LEVEL: f64 = 0.05;
 #[derive(Debug, Clone, Serialize)]
 pub struct NotationResult {
     pub notation: Notation,
-    /// What is asked of the numbers.
+    /// Question about the numbers.
     pub question: NotationQuestion,
     /// Digits of the numbers.
     pub length: usize,

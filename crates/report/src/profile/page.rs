@@ -65,7 +65,7 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
     let samples: usize = profiles.iter().map(|profile| profile.answers + profile.failed).sum();
     framed(&Frame {
         title: &title,
-        heading: "earnest <span class=\"dim\">profile</span>",
+        heading: "earnest <span class=\"dim\">numeracy profile</span>",
         sections,
         tools: "",
         style: STYLE,

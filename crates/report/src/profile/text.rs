@@ -60,7 +60,7 @@ enum Fold {
     Sure,
     /// Skills whose estimate is below their shortest length; remarks are one paragraph.
     Likely,
-    /// The same, and limits have no intervals.
+    /// As `Likely`, and limits have no intervals.
     Intervals,
 }
 

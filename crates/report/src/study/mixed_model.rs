@@ -163,7 +163,7 @@ const GROUPS: [&str; 2] = ["cluster", "item"];
 /// Level of rows that do not have a condition.
 const NO_CONDITION: &str = "none";
 
-/// A fit with what is said beside it.
+/// Fit with the references, marginal effects and remarks that are printed beside it.
 struct Fitted {
     fit: MixedFit,
     references: Vec<(String, String)>,
@@ -245,7 +245,7 @@ fn fitted(definition: &MixedModelDefinition, names: &[&str], columns: &[Column])
 fn no_column(name: &str) -> String {
     format!(
         "no row has a column `{name}`; there are model, task, prompt, run, item, item_task, cluster, sample, correct, the \
-         suites' rules and metrics, and their covariates"
+         suites' scores and metrics, and their covariates"
     )
 }
 

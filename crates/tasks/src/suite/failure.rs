@@ -73,7 +73,7 @@ classes! {
     Unevaluated = "unevaluated",
     /// The model gives no answer, as the reader of final answers sees it.
     Refused = "refused",
-    /// The same by the words of refusals.
+    /// A refusal, by its words.
     Refusal = "refusal",
     /// Two answers of equal standing.
     Rivals = "rivals",

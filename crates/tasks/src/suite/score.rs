@@ -39,7 +39,7 @@ pub struct Score {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
     /// No result of the rule.
-    #[error("it has no result of the rule `{0}`")]
+    #[error("it has no score by `{0}`")]
     Rule(String),
     /// No value of the metric.
     #[error("it has no metric `{0}`")]

@@ -35,12 +35,12 @@ pub trait Scoring: Send + Sync {
         None
     }
 
-    /// The rules of which one can be primary, for `--rule`.
+    /// The scorers of which one can decide, for the setting `scorer`.
     fn profiles(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// The rules that decide correctness: one, or one a kind of prompt; none where a suite has no rules by name.
+    /// The scorers that decide correctness: one, or one for each kind of prompt; none where a suite has no scorers by name.
     fn primary(&self) -> Vec<&str> {
         Vec::new()
     }

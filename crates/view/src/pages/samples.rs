@@ -84,7 +84,7 @@ impl Wanted {
             filter.disagree = Some([self.scorer.clone(), self.against.clone()]);
         } else if !self.disagree.is_empty() {
             let rules = shape::both(&self.disagree).ok_or_else(|| {
-                Failed::bad_request(format!("{:?} is not two rules joined by a comma", self.disagree))
+                Failed::bad_request(format!("{:?} is not two scorers joined by a comma", self.disagree))
             })?;
             filter.disagree = Some(rules);
         }

@@ -195,7 +195,7 @@ pub(crate) struct Weights {
     pub(crate) stream_projections: Vec<(PackedMatrix, PackedMatrix)>,
     pub(crate) layers: Vec<LayerWeights>,
     pub(crate) final_norm: NormWeights,
-    /// None: the embedding is the head.
+    /// Output matrix; none where the embedding serves as head.
     pub(crate) head: Option<PackedMatrix>,
     pub(crate) head_bias: Option<Vec<f32>>,
 }

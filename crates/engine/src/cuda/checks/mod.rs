@@ -55,7 +55,7 @@ const PRODUCT_TOLERANCE: f64 = 1e-3;
 /// may lose an 8,192nd of the sum so far.
 const FP8_TOLERANCE: f64 = 0.02;
 
-/// What a check does on a GPU.
+/// Body of a check.
 type Run = Box<dyn FnOnce(&mut Gpu) -> Result<Outcome, DeviceError>>;
 
 /// A check of some kernels that has not run yet.
@@ -225,7 +225,7 @@ fn round(element: Element, x: f32) -> f32 {
     }
 }
 
-/// As 16-bit elements.
+/// Rounds numbers to 16-bit elements.
 fn bits(element: Element, list: &[f32]) -> Vec<u16> {
     let one = |&x: &f32| match element {
         Element::F16 => half::f16::from_f32(x).to_bits(),

@@ -302,7 +302,7 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
          and its exact match is that of the best validation, whose adapters are kept."
             .to_owned(),
         "Errors are standard errors over seeds; a seed determines both weights and questions. A difference has Welch's 95 % interval, \
-         which is not adjusted. Readings follow p values that are adjusted (Holm) for all contrasts of a family: encodings, digits per token, random groups, \
+         which is not adjusted. Findings follow p values that are adjusted (Holm) for all contrasts of a family: encodings, digits per token, random groups, \
          formats, hints."
             .to_owned(),
         format!(

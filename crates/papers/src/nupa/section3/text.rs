@@ -131,7 +131,7 @@ fn contrasts<'a>(findings: impl Iterator<Item = &'a Section3Finding>, width: usi
     if wide {
         names.extend(["first", "second"]);
     }
-    names.extend(["difference [95 %]", "p", "adjusted", "reading"]);
+    names.extend(["difference [95 %]", "p", "adjusted", "finding"]);
     let mut table = Table::with_left(3, names);
     for finding in findings {
         let mut row = vec![
@@ -170,11 +170,11 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize
     // Several results for one number need their models' names.
     let models = wide || shown.iter().any(|cell| cell.ours.len() > 1);
     let first = shown[0].reading;
-    // One reading for all is a sentence, not a column.
+    // One finding for all is a sentence, not a column.
     let readings = shown.iter().any(|cell| cell.reading != first);
     let mut names = vec!["task", "variant", "column", "metric", "published", "ours", "digits"];
     names.extend(models.then_some("model"));
-    names.extend(readings.then_some("reading"));
+    names.extend(readings.then_some("finding"));
     let mut rows = Table::with_left(4, names);
     for cell in &shown {
         let published = &cell.published;

@@ -72,7 +72,7 @@ fn what(run: &ReportRun) -> String {
     let name = main(run).map(|(name, _)| {
         // A column named after its rule needs no second mention.
         let by = document.readings.as_ref().filter(|readings| !readings.primary.iter().any(|rule| rule == name));
-        by.map_or_else(|| format!("{name} · "), |readings| format!("{name}, by rule {} · ", readings.decides()))
+        by.map_or_else(|| format!("{name} · "), |readings| format!("{name}, by scorer {} · ", readings.decides()))
     });
     format!(
         "{}{} {}, {} of {} samples",
@@ -116,7 +116,7 @@ fn row(place: usize, run: &ReportRun, runs: usize, says_what: bool) -> String {
     }
     if run.document.manifest.settings.is_adaptive() {
         said.push(
-            "no share of right answers: most questions of a profile are near the limits of its model, which are below"
+            "no share of right answers: most questions of a numeracy profile are near the limits of its model, which are below"
                 .to_owned(),
         );
     }

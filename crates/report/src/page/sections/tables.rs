@@ -36,7 +36,7 @@ pub fn tables(runs: &[ReportRun]) -> String {
             .document
             .readings
             .as_ref()
-            .map(|readings| format!("<br><small>by rule {}</small>", escape(&readings.decides())));
+            .map(|readings| format!("<br><small>by scorer {}</small>", escape(&readings.decides())));
         write!(
             html,
             "<th scope=\"col\" class=\"num\" data-run=\"{place}\">{}{}</th>",
@@ -98,10 +98,10 @@ pub fn tables(runs: &[ReportRun]) -> String {
     html
 }
 
-/// Renders all rules, each compared with the primary one.
+/// Renders all scorers, each compared with the one that decides.
 fn side_by_side(readings: &Readings) -> String {
     let mut html =
-        String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">rule</th>");
+        String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">scorer</th>");
     let differs = format!("differs from {}", readings.decides());
     for name in ["right, %", "right", "of", &differs, "right alone", "wrong alone"] {
         write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(name)).expect(WRITES);

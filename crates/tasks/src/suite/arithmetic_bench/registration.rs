@@ -29,7 +29,7 @@ const OPTIONS: [OptionSpec; 7] = [
     .under("Items"),
     OptionSpec::SEED,
     OptionSpec::profile(
-        "Rule that decides what is right, of final, boundary, compat and last_number; all are stored [default: final for \
+        "Scorer that decides what is right, of final, boundary, compat and last_number; all are stored [default: final for \
          chat prompts and endpoints, else boundary]",
     ),
     OptionSpec::flag(

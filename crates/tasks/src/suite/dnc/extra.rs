@@ -45,7 +45,7 @@ impl DonorPool {
         DonorPool(problems.into_iter().filter_map(donor).collect())
     }
 
-    /// These donors, whatever they are.
+    /// Given donors, taken without a check.
     pub fn of(donors: Vec<Donor>) -> Self {
         DonorPool(donors)
     }

@@ -24,7 +24,7 @@ pub(super) struct Outcome {
     pub cell: Cell,
     pub kind: Option<Kind>,
     correct: f64,
-    /// The other rules.
+    /// Shares right by the other scorers.
     pub rules: BTreeMap<String, f64>,
     pub unparsed: Option<f64>,
     pub truncated: f64,

@@ -89,7 +89,7 @@ pub enum FormulaError {
     NoDivision,
     #[error("it has no value")]
     NoValue,
-    /// With the value of the left side.
+    /// The sides differ; holds the value of the left one.
     #[error("the left side is {0}")]
     Differs(String),
 }

@@ -70,7 +70,7 @@ const OPTIONS: [OptionSpec; 15] = [
     ),
     OptionSpec::SEED,
     OptionSpec::profile(
-        "Rule that decides what is right, of final and the data set's own (answer, tatqa_em, eq_equivalent); all are \
+        "Scorer that decides what is right, of final and the data set's own (answer, tatqa_em, eq_equivalent); all are \
          stored [default: final for chat prompts and endpoints, else the data set's own]",
     ),
 ];

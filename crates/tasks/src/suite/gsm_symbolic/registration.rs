@@ -48,7 +48,7 @@ const PYTHON: OptionSpec = OptionSpec::path(
 );
 
 const PROFILE: OptionSpec = OptionSpec::profile(
-    "Rule that decides what is right, of final, study, study_strict, strict and flexible; all are stored [default: final \
+    "Scorer that decides what is right, of final, study, study_strict, strict and flexible; all are stored [default: final \
      for chat prompts and endpoints, else study]",
 );
 

@@ -148,7 +148,7 @@ fn difference(base: &[&Scored<'_>], group: &[&Scored<'_>]) -> Option<Interval> {
 /// `compared`: there are differences between variants and their originals.
 fn notes(options: &Options, compared: bool) -> Vec<String> {
     let mut notes = vec![format!(
-        "{} is the primary rule. study is what the study's own program extracts; study_strict also refuses answers behind which \
+        "{} is the scorer that decides. study is what the study's own program extracts; study_strict also refuses answers behind which \
          another question begins; strict reads the last statement of an answer, flexible the last number, final the answer as a \
          careful person would.",
         options.profile.name()

@@ -48,7 +48,7 @@ const OPTIONS: [OptionSpec; 13] = [
     OptionSpec::integer(
         "index-hints",
         "N",
-        "Put a hint of its place before every digit of the operands, from an alphabet of N hints [default: 30]",
+        "Put a hint of its position before every digit of the operands, from an alphabet of N hints [default: 30]",
     )
     .under("Numbers")
     .missing(HINTS),

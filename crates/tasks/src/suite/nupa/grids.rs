@@ -20,7 +20,7 @@ fn ranges(metric: MetricName, profile: Profile, tasks: &[(TaskId, &SummaryRow)],
         MetricName::DigitMatch => ("Digit match, per cent of the digits", Unit::Fraction),
         MetricName::Dlength => ("Difference in length (dlength), digits", Unit::Digits),
     };
-    let title = format!("{what}, by rule {}", profile.name());
+    let title = format!("{what}, by scorer {}", profile.name());
     let cells = |row: &SummaryRow| {
         let cell = |range: &str| {
             let value = value(row, &format!("{} {range}", metric.name()))?;

@@ -44,7 +44,7 @@ const OPTIONS: [OptionSpec; 15] = [
         &["train", "valid", "test"],
     ),
     OptionSpec::profile(
-        "Rule that decides what is right, of final, strict, paper and ref; all are stored [default: final for chat \
+        "Scorer that decides what is right, of final, strict, paper and ref; all are stored [default: final for chat \
          prompts and endpoints, else strict]",
     ),
     OptionSpec::choice(

@@ -359,7 +359,7 @@ fn notes(tasks: &[TaskRecords]) -> Vec<String> {
                 "S includes the lengths that the authors' test omits (`--lengths reference` leaves them out).".into(),
             );
         }
-        notes.push("Curves by length and digit limits by both rules are in --json.".into());
+        notes.push("Curves by length and digit limits by both definitions are in --json.".into());
     }
     notes
 }

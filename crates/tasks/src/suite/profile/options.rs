@@ -69,7 +69,7 @@ struct Stored {
     adapter: String,
     /// Versions of the suites that make and score the questions.
     sources: Value,
-    /// The primary rule, of which there is one; written by `score --rule`.
+    /// The scorer, of which there is one; written by a score with the setting `scorer`.
     #[serde(default)]
     profile: Option<String>,
 }

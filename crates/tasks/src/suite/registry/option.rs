@@ -9,6 +9,9 @@ use serde::de::DeserializeOwned;
 
 use crate::suite::MAX_SAMPLES;
 
+/// Former spellings of `--scorer` of suites, which old command lines have.
+const FORMER_SCORER: [&str; 2] = ["rule", "profile"];
+
 /// Description of one option.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionSpec {
@@ -64,11 +67,11 @@ impl OptionSpec {
     /// Prompts, as [`OptionValues::prompts`].
     pub const PROMPT: OptionSpec = OptionSpec::new("prompt", "PROMPT", "Prompts of the suite", OptionKind::Shared);
 
-    /// The primary rule, as [`OptionValues::profile`]: `--rule` on the command line, and `profile` in stored settings and older command
-    /// lines; `help` names the rules and the default.
+    /// The deciding scorer, as [`OptionValues::profile`]: `--scorer` on the command line, and `profile` in stored settings; `help` names the
+    /// scorers and the default.
     pub const fn profile(help: &'static str) -> Self {
         let spec = OptionSpec::new("profile", "NAME", help, OptionKind::Text(anything));
-        OptionSpec { long: "rule", heading: Some("Scoring"), aliases: &["profile"], ..spec }
+        OptionSpec { long: "scorer", heading: Some("Scoring"), aliases: &FORMER_SCORER, ..spec }
     }
 
     const fn new(name: &'static str, value: &'static str, help: &'static str, kind: OptionKind) -> Self {
@@ -315,20 +318,20 @@ impl OptionValues {
         self.first(name).map(Path::new)
     }
 
-    /// The requested primary rule, by one of the `possible` names.
+    /// The requested scorer, by one of the `possible` names.
     ///
     /// # Errors
-    /// If the suite has no such rule.
+    /// If the suite has no such scorer.
     pub fn profile<P: DeserializeOwned>(&self, suite: &str, possible: &[&str]) -> Result<Option<P>, OptionError> {
         let Some(name) = self.text("profile")? else { return Ok(None) };
         check_profile(suite, name, possible)?;
         serde_json::from_value(name.into())
             .map(Some)
-            .map_err(|error| OptionError::usage(format!("--rule {name}: {error}")))
+            .map_err(|error| OptionError::usage(format!("setting `scorer = {name}`: {error}")))
     }
 }
 
-/// Refuses a rule that is not among the possible ones.
+/// Refuses a scorer that is not among the possible ones.
 ///
 /// # Errors
 /// One that names them.
@@ -336,7 +339,8 @@ pub fn check_profile(suite: &str, name: &str, possible: &[&str]) -> Result<(), O
     if possible.contains(&name) {
         return Ok(());
     }
-    Err(OptionError::usage(format!("{suite} has no rule {name}")).help(format!("--rule takes {}", possible.join(", "))))
+    Err(OptionError::usage(format!("{suite} has no scorer {name}"))
+        .help(format!("the setting `scorer` takes {}", possible.join(", "))))
 }
 
 #[cfg(test)]
@@ -361,8 +365,8 @@ mod tests {
     fn unknown_profiles_are_answered_with_the_known_ones() {
         let values = OptionValues::default().with("profile", "best");
         let error = values.profile::<String>("toy", &["final", "strict"]).unwrap_err();
-        assert_eq!(error.message, "toy has no rule best");
-        assert_eq!(error.help.as_deref(), Some("--rule takes final, strict"));
+        assert_eq!(error.message, "toy has no scorer best");
+        assert_eq!(error.help.as_deref(), Some("the setting `scorer` takes final, strict"));
         assert_eq!(OptionValues::default().profile::<String>("toy", &[]), Ok(None));
     }
 }

@@ -96,7 +96,7 @@ impl Choices {
                 different.dedup();
                 if different.len() > 1 {
                     return Err(format!(
-                        "the answer {said} is the text of one choice and the place or letter of another; say with \
+                        "the answer {said} is the text of one choice and the index or letter of another; say with \
                          gold = \"index\", \"letter\" or \"text\" under [questions] what it is"
                     ));
                 }

@@ -90,7 +90,7 @@ impl Rules {
         check(&scorers, &rules)?;
         let named = |name: &String| match rules.contains(&name.as_str()) {
             true => Ok(name.clone()),
-            false => Err((name.clone(), format!("there is no scorer {name}; the rules are {}", rules.join(", ")))),
+            false => Err((name.clone(), format!("there is no scorer {name}; there are {}", rules.join(", ")))),
         };
         let first = rules.first().map(|rule| (*rule).to_owned());
         let usual = definition.primary.as_ref().map(named).transpose()?.or(first);

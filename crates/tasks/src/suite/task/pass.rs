@@ -192,7 +192,7 @@ impl Passed {
     }
 }
 
-/// What is said of the rows after the first ones, of which none can be asked.
+/// Note on the rows that were not looked at because none of the first ones can be asked.
 pub(super) fn not_looked_at(left: usize) -> String {
     format!("none of the first rows can be asked, so {} were not looked at", counted(left, "row"))
 }

@@ -30,7 +30,7 @@ fn seconds(rows: u64) -> u64 {
 pub(super) const BATCH: usize = 256;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// What a task file says about rows.
+/// Sources of a row's parts that a task file names.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Sources {
     questions: Questions,
@@ -63,10 +63,10 @@ impl Sources {
     }
 }
 
-/// What is wanted of a row.
+/// Parts of a row to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Wanted {
-    /// Its parts alone.
+    /// The parts alone.
     Parts,
     /// Its parts, and the texts of question and system message.
     Item,

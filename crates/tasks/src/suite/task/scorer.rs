@@ -216,7 +216,7 @@ impl Scorer {
             Kind::Likelihood => {
                 if options.name.as_deref().is_some_and(|name| name != kind.name()) {
                     let message =
-                        "a likelihood scorer has the rules acc, acc_norm_bytes and acc_norm_tokens, and no name";
+                        "a likelihood scorer gives the scores acc, acc_norm_bytes and acc_norm_tokens, and no name";
                     return Err((name, message.to_owned()));
                 }
                 Rule::Likelihood { delimiter: options.delimiter.clone(), of: options.of.unwrap_or_default() }

@@ -19,7 +19,7 @@ const TILE_DATA: libc::c_long = 18;
 /// Asks for AMX with bf16.
 ///
 /// # Errors
-/// The reason why there is none.
+/// Reason why the machine has no such kernel.
 pub(super) fn ask() -> Result<(), String> {
     if std::env::var_os("EARNEST_AMX").is_some_and(|value| value == "off") {
         return Err("EARNEST_AMX is off".to_owned());

@@ -20,7 +20,7 @@ use crate::cpu::kernels::tile::{tiles, with_few_rows};
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Group {
-    /// Of both halves.
+    /// Steps of both halves.
     step: [[f32; LANES]; 2],
     least: [[f32; LANES]; 2],
     codes: [[u8; QUAD * LANES]; QUADS],

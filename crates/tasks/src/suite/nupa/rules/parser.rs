@@ -159,7 +159,7 @@ impl Scope<'_> {
     fn call(&self, function: &Tree, arguments: &[Argument]) -> Result<Expression, String> {
         let arguments = arguments.iter().map(|argument| match argument {
             Argument::Positional(value) => self.lower(value),
-            _ => Err("expected arguments by their places".to_owned()),
+            _ => Err("expected positional arguments".to_owned()),
         });
         let arguments = arguments.collect::<Result<Vec<_>, String>>()?;
         match function {
