@@ -47,7 +47,7 @@ fn candidates(name: &str, runs: &[String], labels: &[String], arguments: impl It
     )
 }
 
-/// Places of a name among the words of a command: those that are no option's value, else the first.
+/// Indices of a name among the words of a command: those that are no option's value, else the first.
 fn places(name: &str, words: &[String]) -> Vec<usize> {
     let all: Vec<usize> = (0..words.len()).filter(|&at| words[at] == name).collect();
     let is_value = |at: &usize| {

@@ -55,14 +55,14 @@ struct Entry {
     /// Documents and samples that were stored.
     items: usize,
     samples: usize,
-    /// Samples without a score by the primary scorer, and those of them that failed in the tool.
+    /// Samples without a score by the deciding scorer, and those of them that failed in the tool.
     without_score: usize,
     failed: usize,
     /// Samples that could not be read.
     refused: usize,
     /// Documents without a label of their cluster, where others have one: each is its own.
     without_label: usize,
-    /// Primary scorer, and its mean.
+    /// Scorer that decides, and its mean.
     primary: Option<String>,
     mean: Option<f64>,
     #[serde(skip)]

@@ -117,14 +117,14 @@ pub struct ProfileArgs {
     pub json: bool,
 }
 
-/// Two profiles and their differences, as JSON.
+/// Two numeracy profiles and their differences, as JSON.
 #[derive(Serialize)]
 struct Compared<'a> {
     profiles: [&'a NumeracyProfile; 2],
     differences: Vec<LimitDifference>,
 }
 
-/// Measures a profile, or compares two stored ones.
+/// Measures a numeracy profile, or compares two stored ones.
 pub fn execute(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
     match &args.compare[..] {
         [one, other] => compare(args, one, other, quiet, printer),

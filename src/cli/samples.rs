@@ -81,7 +81,7 @@ fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
     format!("{first}\n[... {left_out} characters left out: --full shows them ...]\n{last}").into()
 }
 
-/// Outcomes of a sample by two rules: the rule, and its score with the answer it read.
+/// Scores of a sample by two scorers: the scorer, and its score with the answer it read.
 fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[String]) -> Vec<(String, String)> {
     let Some(score) = &sample.score else { return Vec::new() };
     let line = |rule: &String| {
@@ -90,7 +90,7 @@ fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[String]) -> Vec
             Some(false) => "wrong",
             None => "did not score it",
         };
-        // The primary rule's reading is the extracted answer; a rule that looks for the expected answer has none.
+        // What the deciding scorer read is the extracted answer; a scorer that looks for the expected answer has none.
         let own = primary.contains(rule).then_some(&score.answer);
         let read = match own.or_else(|| score.evidence.readings.get(rule)) {
             Some(Some(read)) => format!(", read {read}"),
@@ -102,7 +102,7 @@ fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[String]) -> Vec
     rules.iter().map(line).collect()
 }
 
-/// A sample as text, with its question if it is known; of a log with its primary scorer, if there is one. Control characters of a completion are made visible.
+/// A sample as text, with its question if it is known; of a log with the scorer that decides, if there is one. Control characters of a completion are made visible.
 fn card(
     sample: &Sample,
     asked: Option<&StoredQuestion>,

@@ -652,7 +652,7 @@ fn what_has_no_profile_says_why() {
     let (_, text) = profiles("11_base_all_correct.csv", &["--objective", "lme4"]);
     assert!(text.contains("the converged fit has no estimates: separated"), "{text}");
     let (_, text) = profiles("01_typical.csv", &["--objective", "lme4"]);
-    assert!(text.contains("gamma_c: no interval: a profile needs a smooth likelihood"), "{text}");
+    assert!(text.contains("gamma_c: no interval: a profile interval needs a smooth likelihood"), "{text}");
     // Complete separation has intervals with one end, although it has no estimate.
     let folder = tempfile::tempdir().unwrap();
     let rows: String = (0..40).map(|row| format!("{},{},{}\n", row % 8, row % 2, row % 2)).collect();

@@ -11,7 +11,7 @@ const FORMER: [(&str, &str); 8] = [
     (r"rules?", "scorer"),
     (r"matchers?", "scorer"),
     (r"verdicts?", "score"),
-    (r"readings?", "score, or position of a meter"),
+    (r"readings?", "score, or finding"),
     (r"primary", "scorer"),
     (r"profiles?", "scorer, or numeracy profile"),
     (r"places?", "index or position"),
@@ -22,7 +22,7 @@ const FORMER: [(&str, &str); 8] = [
 const OPTIONS: &str = r"(^|[^\w-])--(rule|primary|profile|matcher|verdict|reading|reader)\b";
 
 /// Phrases with these words that mean something else, and what.
-const ALLOWED: [(&str, &str); 24] = [
+const ALLOWED: [(&str, &str); 26] = [
     (r"rule[- ]following", "prompts of the NUPA Test with a rule given as a program"),
     (r"rules? (that is )?given as a (Python )?program", "the NUPA Test's rules"),
     (r"following a rule", "the NUPA Test's rules"),
@@ -35,7 +35,9 @@ const ALLOWED: [(&str, &str); 24] = [
     (r"its rule as a program", "the NUPA Test's rules"),
     (r"follow that rule", "the paper's rule for digit limits"),
     (r"trapezoidal rule", "numerical integration"),
+    (r"has a rule instead of examples", "the NUPA Test's rules"),
     (r"[Nn]umeracy profiles?", "the instrument"),
+    (r"in flight", "today's word"),
     (r"[Pp]rofile (likelihood|intervals?|\[)", "statistics"),
     (r"- profile:|--ci profile", "intervals by profile likelihood"),
     (r"penalised likelihoods? and its profile", "statistics"),
@@ -59,7 +61,9 @@ fn former_words(text: &str) -> Vec<String> {
     let names = Regex::new(r"`[^`\n]*`|\S*[./_]\w\S*").unwrap();
     let options = Regex::new(OPTIONS).unwrap();
     let allowed = Regex::new(&join(&ALLOWED)).unwrap();
-    let plain = text.replace("\\-", "-").split_whitespace().collect::<Vec<_>>().join(" ");
+    // Rows in JSON have stored names.
+    let lines = text.lines().filter(|line| !line.starts_with('{')).collect::<Vec<_>>().join(" ");
+    let plain = lines.replace("\\-", "-").split_whitespace().collect::<Vec<_>>().join(" ");
     let mut found: Vec<String> =
         options.find_iter(&plain).map(|option| around(&plain, option.start(), "--scorer")).collect();
     // Sentences of the program end with a dot before a blank, so that a name with a dot within it is no sentence.
@@ -78,7 +82,7 @@ fn former_words(text: &str) -> Vec<String> {
     found
 }
 
-/// A place in a text with some of what stands around it, and today's word.
+/// The text around an index, and today's word.
 fn around(text: &str, at: usize, today: &str) -> String {
     let begin = text[..at].char_indices().rev().nth(40).map_or(0, |(index, _)| index);
     let end = text[at..].char_indices().nth(50).map_or(text.len(), |(index, _)| at + index);

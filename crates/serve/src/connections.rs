@@ -20,7 +20,7 @@ pub struct Connections {
     table: Mutex<Table>,
     /// Connections closed for others.
     pub evicted: AtomicU64,
-    /// Connections that found no place.
+    /// Connections refused because all slots were taken.
     pub refused: AtomicU64,
 }
 

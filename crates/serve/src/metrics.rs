@@ -40,7 +40,12 @@ impl Metrics {
         let server: [Row; 7] = [
             ("earnest_connections", "gauge", "Open connections.", connections.open() as u64),
             ("earnest_connections_evicted_total", "counter", "Connections closed to make room for others.", evicted),
-            ("earnest_connections_refused_total", "counter", "Connections that found no place.", refused),
+            (
+                "earnest_connections_refused_total",
+                "counter",
+                "Connections refused because all slots were taken.",
+                refused,
+            ),
             ("earnest_request_memory_bytes", "gauge", "Memory granted to requests in flight.", budget.used() as u64),
             ("earnest_request_memory_limit_bytes", "gauge", "Memory for all requests.", budget.total() as u64),
             ("earnest_completions_in_flight", "gauge", "Completions in flight.", queue.in_flight() as u64),

@@ -129,7 +129,7 @@ pub fn check_table(suite: &str, metric: Option<&str>) -> Result<(), CliError> {
     }
 }
 
-/// The suite of a stored run, with the current scoring rules.
+/// The suite of a stored run, with the current scorers.
 pub fn stored(settings: &RunSettings) -> Result<Suite, CliError> {
     Ok(suites::stored(settings)?)
 }

@@ -59,7 +59,7 @@ pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsStri
 /// Command that imports logs: `import` is called so if its first argument is a path.
 const LOGS: &str = "import-logs";
 
-/// Place of the word `import` where the first argument after it is no suite, so that logs are named. Options of completions alone
+/// Index of the word `import` where the first argument after it is no suite, so that logs are named. Options of completions alone
 /// leave it to clap, which explains an unknown suite.
 fn logs_of(words: &[OsString], definition: &Command) -> Option<usize> {
     let [import, logs] = ["import", LOGS].map(|name| definition.find_subcommand(name));

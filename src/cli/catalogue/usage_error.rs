@@ -93,7 +93,7 @@ fn choose_from() -> String {
 /// Names of the suites that have an option.
 fn owners(option: &str) -> Vec<&'static str> {
     let has = |suite: &&&dyn BuiltIn| {
-        suite.card().options.iter().any(|own| own.is_own() && (own.name == option || own.long == option))
+        suite.card().options.iter().any(|own| own.is_own() && (own.name == option || own.long == option || own.aliases.contains(&option)))
     };
     BUILT_IN.iter().filter(has).map(|suite| suite.card().name).collect()
 }

@@ -10,7 +10,7 @@ use earnest_models::checkpoint::WeightFormat;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 use earnest_tasks::suite::registry::OptionValues;
 
-/// Place of the study's questions.
+/// Location of the study's questions.
 pub(super) enum Questions {
     /// They are here, or made here.
     Here,

@@ -134,7 +134,7 @@ pub(super) struct Interval {
     pub(super) low_open: Option<OpenEnd>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) high_open: Option<OpenEnd>,
-    /// Quadrature points of a profile, if different from the fit's.
+    /// Quadrature points of a profile likelihood, if different from the fit's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) points: Option<usize>,
 }

@@ -194,7 +194,7 @@ fn ends(
 ) -> Result<MixedInterval, MixedError> {
     let none = |reason: &str| Err(MixedError::NotEstimated { reason: reason.to_owned() });
     if found.method == Method::Lme4 {
-        return none("a profile needs a smooth likelihood; fit with the converged objective");
+        return none("a profile interval needs a smooth likelihood; fit with the converged objective");
     }
     let separation = found.diagnoses.iter().find_map(|one| match one {
         MixedDiagnosis::Separation { unbounded, complete, .. } => Some((unbounded, *complete)),
@@ -220,7 +220,7 @@ fn ends(
         return none("the fit has no likelihood, see its diagnoses");
     }
     if found.errors == Errors::Robust {
-        return none("profiles trust the random effects, which the scatter between groups does not bear out");
+        return none("profile intervals trust the random effects, which the scatter between groups does not bear out");
     }
     if name == RANDOM_SD {
         return profile_deviation(data, found, level);

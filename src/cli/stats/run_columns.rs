@@ -26,7 +26,7 @@ const OWN: [&str; 15] = [
     "completion_tokens",
 ];
 
-/// The wanted columns. Covariates, the suite's rules (matchers) and metrics go by their own names or, if two are the same, by those
+/// The wanted columns. Covariates, the suite's scores and metrics go by their own names or, if two are the same, by those
 /// of `earnest export` (`covariate_...`, `matcher_...`, `metric_...`).
 pub(super) struct RunColumns<'w> {
     wanted: &'w [&'w str],
@@ -130,7 +130,7 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
     })
 }
 
-/// A covariate, rule or metric.
+/// Returns a covariate, score or metric.
 fn other(sample: &Sample, name: &str) -> Result<Option<String>, ColumnError> {
     let score = sample.score.as_ref();
     let covariate = |name: &str| sample.covariates.get(name).and_then(text);

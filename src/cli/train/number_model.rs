@@ -104,7 +104,7 @@ pub struct NumberModelArgs {
     pub beyond: Option<Weighted>,
 
     /// Minimum length of the shorter operand: half of the longer one's, or any
-    #[arg(long, value_name = "RULE", default_value = "half", value_parser = PossibleValuesParser::new(["half", "any"]), help_heading = "Questions")]
+    #[arg(long, value_name = "HOW", default_value = "half", value_parser = PossibleValuesParser::new(["half", "any"]), help_heading = "Questions")]
     pub short_operand: String,
 
     /// Digits to write backwards: of integers and integer parts, of decimals, of each part, or of the total text

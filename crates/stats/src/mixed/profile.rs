@@ -188,7 +188,7 @@ impl<'c, C: Mixed> Profile<'c, C> {
         let error = coefficient.standard_error_model.or(coefficient.standard_error);
         let (Some(estimate), Some(error), Some(lowest)) = (coefficient.estimate, error, fit.minus_two_log_likelihood)
         else {
-            return Err(missing("there is no finite estimate to profile"));
+            return Err(missing("there is no finite estimate for a profile interval"));
         };
         criterion.set_units(&fit.units);
         let theta = criterion.theta().clone();
@@ -228,7 +228,7 @@ impl<'c, C: Mixed> Profile<'c, C> {
             (0..theta.len()).filter(|&index| theta.is_diagonal(index) && at[index].abs() < AWAY).collect();
         small.into_iter().for_each(|index| at[index] = AWAY);
         let found = minimise(&mut self.held, at, &self.free, &self.inverse);
-        let found = found.ok_or_else(|| missing("the profile cannot be computed"))?;
+        let found = found.ok_or_else(|| missing("the profile likelihood cannot be computed"))?;
         at.clone_from(&found.at);
         self.held.evaluate(at, None);
         if found.value < self.lowest - BETTER {

@@ -57,7 +57,7 @@ pub fn variance_test(data: &MixedData, fit: &MixedFit) -> Result<VarianceTest, M
 fn scale(data: &MixedData) -> Result<f64, MixedError> {
     match data.has_one_effect() {
         true => Ok(data.groupings[0].scale[0]),
-        false => Err(missing("the profile of a standard deviation needs a model with one random effect")),
+        false => Err(missing("the profile interval of a standard deviation needs a model with one random effect")),
     }
 }
 
@@ -73,7 +73,7 @@ fn over<R>(
     match fit.method {
         Method::Quadrature => with(&mut Quadrature::new(data, &layout, fit.points), fit, body),
         Method::Laplace => with(&mut Laplace::new(data, &layout), fit, body),
-        _ => Err(missing("a profile needs a binomial model and a smooth likelihood")),
+        _ => Err(missing("a profile interval needs a binomial model and a smooth likelihood")),
     }
 }
 
@@ -88,11 +88,12 @@ fn with<C: Mixed, R>(
     criterion.set_units(&fit.units);
     let mut lowest = minimum;
     let mut excess = |at: f64| {
-        let (start, inverse) = criterion.start(at).ok_or_else(|| missing("the profile cannot be computed"))?;
+        let (start, inverse) =
+            criterion.start(at).ok_or_else(|| missing("the profile likelihood cannot be computed"))?;
         let mut free = vec![true; start.len()];
         free[0] = false;
-        let found =
-            minimise(criterion, &start, &free, &inverse).ok_or_else(|| missing("the profile cannot be computed"))?;
+        let found = minimise(criterion, &start, &free, &inverse)
+            .ok_or_else(|| missing("the profile likelihood cannot be computed"))?;
         lowest = lowest.min(found.value);
         Ok((found.value - minimum).max(0.0).sqrt())
     };

@@ -59,7 +59,7 @@ struct Search<'d> {
 
 impl Search<'_> {
     fn end<C: Mixed>(&self, criterion: &mut C) -> Result<Option<f64>, MixedError> {
-        let unknown = || missing("the profile cannot be computed");
+        let unknown = || missing("the profile likelihood cannot be computed");
         // A start needs a prior, without which logistic regression runs away.
         let columns = self.data.columns();
         criterion.set_units(&vec![1.0; columns]);

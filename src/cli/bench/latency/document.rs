@@ -53,7 +53,7 @@ pub(super) struct Settings {
 pub(super) struct ModeDocument {
     pub(super) mode: LatencyMode,
     pub(super) latencies: Vec<Row>,
-    /// Scoring rule.
+    /// Scorer of the answers.
     pub(super) read_by: &'static str,
     /// Right completions in the first pass; none if their number of tokens is fixed.
     pub(super) right: Option<usize>,

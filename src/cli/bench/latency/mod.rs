@@ -78,7 +78,7 @@ pub struct LatencyArgs {
     pub context: Option<u32>,
 
     /// Number of tokens to generate
-    #[arg(long, value_name = "RULE", value_enum, default_value = "written")]
+    #[arg(long, value_name = "HOW", value_enum, default_value = "written")]
     pub tokens: TokenRule,
 
     /// Seed of the questions

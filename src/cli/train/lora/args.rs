@@ -123,7 +123,7 @@ pub struct LoraArgs {
     pub style: String,
 
     /// Minimum length of the shorter operand: half of the longer one's, or any
-    #[arg(long, value_name = "RULE", default_value = "half", value_parser = PossibleValuesParser::new(["half", "any"]), help_heading = "Questions")]
+    #[arg(long, value_name = "HOW", default_value = "half", value_parser = PossibleValuesParser::new(["half", "any"]), help_heading = "Questions")]
     pub short_operand: String,
 
     /// Prompt format: plain text, or the checkpoint's chat template

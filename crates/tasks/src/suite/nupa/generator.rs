@@ -61,14 +61,14 @@ const OPTIONS: [OptionSpec; 13] = [
     OptionSpec::flag("reference", "Draw questions as the authors' program does, biases included").under("Draws"),
     OptionSpec::choice(
         "short-operand",
-        "RULE",
+        "HOW",
         "Length of the shorter operand: at least half of the longer one's, or any [default: half]",
         &["half", "any"],
     )
     .under("Draws"),
     OptionSpec::choice(
         "hard-floats",
-        "RULE",
+        "HOW",
         "Decimals of the two floats of max_hard and min_hard: may differ in number, or equal [default: differ]",
         &["differ", "equal"],
     )

@@ -227,7 +227,7 @@ impl NupaOptions {
             );
         }
         if self.shots > 0 && self.style == PromptStyle::RuleFollowing {
-            return contradiction("shots", "rule following is zero-shot: the rule takes the examples' place".into());
+            return contradiction("shots", "rule following is zero-shot: it has a rule instead of examples".into());
         }
         if self.budget == BudgetRule::Fixed(0) {
             return contradiction("budget", "a budget of 0 tokens leaves no answer".into());

@@ -31,7 +31,7 @@ pub enum ConformanceError {
     DuplicateItem(String),
     #[error("a run stored with these options would ask other items")]
     Unstable,
-    #[error("primary rules are {suite:?} in the suite and {stored:?} in a stored run")]
+    #[error("the deciding scorers are {suite:?} in the suite and {stored:?} in a stored run")]
     PrimaryRules { suite: Vec<String>, stored: Vec<String> },
     #[error(transparent)]
     Options(#[from] OptionError),

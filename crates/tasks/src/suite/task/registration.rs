@@ -28,7 +28,7 @@ const OPTIONS: [OptionSpec; 5] = [
     OptionSpec::PROMPT,
     OptionSpec::SEED,
     OptionSpec::profile(
-        "Scorer that decides what is right, of the task's scorers; all are stored [default: the task's first]",
+        "Scorer that decides what is right, of the task file's scorers; all are stored [default: the first]",
     ),
 ];
 
