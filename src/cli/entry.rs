@@ -39,7 +39,7 @@ pub fn main() -> ExitCode {
                     printer.error(&error);
                     return error.exit.into();
                 }
-                None => with_names(error).exit(),
+                None => with_names(with_spelling(error)).exit(),
             },
         },
     };
@@ -111,6 +111,18 @@ fn number_error(error: &clap::Error) -> Option<CliError> {
     };
     let (option, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
     Some(CliError::usage(format!("{option} takes {wanted}, and was given `{value}`")))
+}
+
+/// Suggests today's spelling where clap suggests a former one, which it knows too.
+fn with_spelling(mut error: clap::Error) -> clap::Error {
+    let today = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(near)) => catalogue::today_at(args::definition(), offered::words(), near),
+        _ => None,
+    };
+    if let Some(today) = today {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(today));
+    }
+    error
 }
 
 /// Adds the valid names to the error of an unknown command, the nearest one first: clap's own suggestions are of names that begin alike.

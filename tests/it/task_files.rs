@@ -256,7 +256,7 @@ fn what_is_wrong_is_said_before_a_model_is_loaded() {
         std::fs::write(at.join("t.toml"), text).unwrap();
         refused(at, &["run", "t.toml", "--model", "none"], 2, said);
     }
-    refused(at, &["run", "my-sums.toml", "--prompt", "other"], 2, &["the task has no prompt other", "shown"]);
+    refused(at, &["run", "my-sums.toml", "--prompt", "other"], 2, &["the task file has no prompt other", "shown"]);
     refused(at, &["run", "my-sums.toml", "--profile", "other"], 2, &["there is no scorer other"]);
     refused(at, &["run", "nosuch"], 2, &["there is no suite nosuch", "or a file of questions"]);
     refused(at, &["run", "task"], 2, &["task needs a file of questions"]);

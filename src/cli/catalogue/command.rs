@@ -335,6 +335,28 @@ mod tests {
     }
 
     #[test]
+    fn former_spellings_of_the_scorer_are_read() {
+        for spelling in ["--scorer", "--rule", "--profile"] {
+            let asked = run(&["nupa", spelling, "strict"]).unwrap();
+            assert_eq!(asked.options.text("profile"), Ok(Some("strict")), "{spelling}");
+        }
+        for words in [
+            &["score", "a", "--rule", "final"][..],
+            &["score", "a", "--profile", "final"],
+            &["score", "a", "--reader", "final"],
+            &["compare", "a", "b", "--primary", "final"],
+            &["import-logs", "a", "--primary", "final"],
+            &["import-logs", "a", "--scorer", "final"],
+        ] {
+            let words = [&["earnest"], words].concat();
+            definition().try_get_matches_from(&words).unwrap_or_else(|error| panic!("{words:?}: {error}"));
+        }
+        let words = ["score", "a", "--profil", "final"].map(str::to_owned);
+        let today = super::super::today_at(definition(), words.into_iter(), "--profile");
+        assert_eq!(today.as_deref(), Some("--scorer"));
+    }
+
+    #[test]
     fn lists_are_split_and_values_checked() {
         let asked = run(&["dnc", "--kinds", "noise,type", "--kinds", "extra", "--limit", "3"]).unwrap();
         assert_eq!(asked.options.list("kinds"), Ok(Some(vec!["noise", "type", "extra"])));

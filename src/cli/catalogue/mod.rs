@@ -17,7 +17,7 @@ pub use command::{GeneratorCommand, SuiteCommand, given_options_of, with_options
 pub use earnest_tasks::suite::registry::Channel;
 pub use entry::entries;
 pub use order::suite_first;
-pub use usage_error::{names_at, suite_usage_error};
+pub use usage_error::{names_at, suite_usage_error, today_at};
 
 impl From<OptionError> for CliError {
     fn from(error: OptionError) -> Self {

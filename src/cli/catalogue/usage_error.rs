@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, Error};
+use clap::{Arg, Command, Error};
 
 use super::command::{SUITES_HEADING, with_suites};
 use crate::cli::error::CliError;
@@ -34,6 +34,15 @@ pub(super) fn has_suites(command: &Command) -> bool {
 pub fn names_at(command: Command, words: impl Iterator<Item = String>) -> Vec<String> {
     let (command, _) = at(command, words);
     command.get_subcommands().filter(|found| !found.is_hide_set()).map(|found| found.get_name().to_owned()).collect()
+}
+
+/// Today's spelling of an option at the point where a command line is wrong; none if it is no former spelling.
+pub fn today_at(command: Command, words: impl Iterator<Item = String>, option: &str) -> Option<String> {
+    let (command, _) = at(command, words);
+    let name = option.trim_start_matches('-');
+    let is_former = |arg: &&Arg| arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&name));
+    let long = command.get_arguments().find(is_former)?.get_long()?;
+    Some(option.replace(name, long))
 }
 
 /// An error about suites for a clap error; none for other errors.
@@ -93,7 +102,11 @@ fn choose_from() -> String {
 /// Names of the suites that have an option.
 fn owners(option: &str) -> Vec<&'static str> {
     let has = |suite: &&&dyn BuiltIn| {
-        suite.card().options.iter().any(|own| own.is_own() && (own.name == option || own.long == option || own.aliases.contains(&option)))
+        suite
+            .card()
+            .options
+            .iter()
+            .any(|own| own.is_own() && (own.name == option || own.long == option || own.aliases.contains(&option)))
     };
     BUILT_IN.iter().filter(has).map(|suite| suite.card().name).collect()
 }

@@ -11,13 +11,15 @@ use super::toml_table::{Found, Table, kind, unknown};
 /// Reads the options of a suite; paths are relative to `base`.
 pub(super) fn read_options(table: Table<'_>, card: &Card, base: &Path, options: &mut OptionValues) {
     let own: Vec<&OptionSpec> = card.options.iter().filter(|option| option.is_own()).collect();
-    let names: Vec<&str> = own.iter().map(|option| option.name).collect();
+    let names: Vec<&str> = own.iter().map(|option| option.long).collect();
     let place = table.place();
     let mut mistakes = Vec::new();
     let notes = table.notes();
     for (written, found) in table.all() {
         let name = written.replace('_', "-");
-        let is = |option: &&&OptionSpec| option.name == name || option.aliases.contains(&name.as_str());
+        let is = |option: &&&OptionSpec| {
+            [option.name, option.long].contains(&name.as_str()) || option.aliases.contains(&name.as_str())
+        };
         let Some(option) = own.iter().find(is) else {
             let shared = card.options.iter().any(|option| option.name == name);
             mistakes.push(match shared {
@@ -27,7 +29,7 @@ pub(super) fn read_options(table: Table<'_>, card: &Card, base: &Path, options: 
             continue;
         };
         if options.has(option.name) {
-            mistakes.push(Mistake::new(&found.place, format!("{} is given twice", option.name)));
+            mistakes.push(Mistake::new(&found.place, format!("{} is given twice", option.long)));
             continue;
         }
         match values(option, &found, base) {
@@ -54,7 +56,7 @@ fn partners(option: &OptionSpec, options: &OptionValues, place: &Place) -> Optio
 
 /// The texts of an option as the command line would give them; none for a flag that is off.
 fn values(option: &OptionSpec, found: &Found<'_>, base: &Path) -> Result<Option<Vec<OsString>>, String> {
-    let OptionSpec { name, .. } = option;
+    let OptionSpec { long: name, .. } = option;
     match (option.kind, found.value) {
         (OptionKind::Flag, DeValue::Boolean(on)) => return Ok(on.then(Vec::new)),
         (OptionKind::Flag, other) => return Err(format!("expected true or false, not {}", kind(other))),

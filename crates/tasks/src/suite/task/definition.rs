@@ -234,7 +234,8 @@ impl Definition {
         let names: Vec<&str> = self.prompts.keys().map(String::as_str).collect();
         match name {
             Some(name) => self.prompts.get(name).cloned().ok_or_else(|| {
-                let error = OptionError::usage(format!("the task file has no prompt {}", shortened(name, LONGEST_QUOTED)));
+                let error =
+                    OptionError::usage(format!("the task file has no prompt {}", shortened(name, LONGEST_QUOTED)));
                 match names.len() {
                     0 => error.help("--prompt takes auto, chat or raw; [prompts.NAME] in a task file defines more"),
                     _ => error.help(format!("--prompt takes auto, chat or raw, and of {}", some_of(names))),
