@@ -53,7 +53,7 @@ class Comparison:
     tasks: Tuple[Difference, ...]
     #: Settings besides the model in which the runs differ: name, value of the baseline, value of the run.
     settings: Tuple[Tuple[str, Any, Any], ...]
-    #: Everything, as ``earnest compare --json`` prints it: mixed model, rules, flips, McNemar's test, anytime-valid differences.
+    #: Everything, as ``earnest compare --json`` prints it: mixed model, scorers, flips, McNemar's test, anytime-valid differences.
     document: Mapping[str, Any] = dataclasses.field(repr=False)
 
     @property
@@ -81,7 +81,7 @@ class Comparison:
 
     @property
     def caveats(self) -> Tuple[str, ...]:
-        """Sentences about what else differs than the models: settings, prompts, rules. Empty if nothing does."""
+        """Sentences about what else differs than the models: settings, prompts, scorers. Empty if nothing does."""
         return tuple(self.document["caveats"])
 
     def __str__(self) -> str:
@@ -95,6 +95,7 @@ def compare(
     b: Union[Run, Location],
     *,
     task: Optional[str] = None,
+    scorer: Optional[str] = None,
     primary: Optional[str] = None,
     cluster: Optional[str] = None,
     figure: Optional[Location] = None,
@@ -108,7 +109,8 @@ def compare(
         a: The baseline: a run, a unique part of a run's name, or a file or folder with one model's logs of another tool.
         b: The run that is compared with it.
         task: Only this task.
-        primary: The rule or scorer to compare by (default: the primary one of each run).
+        scorer: The scorer to compare by (default: that of each run).
+        primary: Former name of ``scorer``.
         cluster: Field of the questions whose equal values make a cluster.
         figure: File to draw the differences into: .svg, .pdf or .png.
         results: Results folder of names (default: ``EARNEST_RESULTS``, else ``earnest-results``); a Run has its own.
@@ -117,7 +119,7 @@ def compare(
     Raises:
         UsageError: No such run, no common item, or logs of several models.
     """
-    named: Dict[str, Option] = {"task": task, "primary": primary, "cluster": cluster, "figure": figure}
+    named: Dict[str, Option] = {"task": task, "scorer": scorer, "primary": primary, "cluster": cluster, "figure": figure}
     words = ["compare", "--json", *_program.arguments({**named, **options}), *_where([a, b], results), "--", _name(a), _name(b)]
     # 1: something was left out, as `keep_going=True` allows.
     _, found = _program.document(words, quiet=quiet, accept=(0, 1))

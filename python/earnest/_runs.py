@@ -48,7 +48,7 @@ class Run:
     #: Samples that are right, of those with a score.
     correct: int
     scored: int
-    #: Primary rules, by which a sample is right.
+    #: Scorers that decide whether a sample is right.
     primary: Tuple[str, ...]
     #: Accuracy over all samples with its 95 % Wilson interval and its standard error, which are robust to clusters of items.
     accuracy: Optional[float]
@@ -177,7 +177,7 @@ def samples(
     """Reads a run's samples, one row each.
 
     Columns: ``item``, ``sample``, ``task``, ``cluster``, ``question``, ``prompt``, ``gold`` (the expected answer), ``completion``,
-    ``extracted``, ``correct``, tokens, timings, and one for each covariate (``covariate_length``, ...), rule (``matcher_strict``, ...)
+    ``extracted``, ``correct``, tokens, timings, and one for each covariate (``covariate_length``, ...), scorer (``matcher_strict``, ...)
     and metric (``metric_...``).
 
     Args:

@@ -102,7 +102,7 @@ class Runs(unittest.TestCase):
         self.assertIn("<svg", svg.read_text())
         self.assertIn("different settings", found.caveats[0])
         self.assertIn("temperature", str(found))
-        with self.assertRaisesRegex(earnest.UsageError, "(?s)there is no option primry.*did you mean primary"):
+        with self.assertRaisesRegex(earnest.UsageError, "(?s)there is no option primry.*did you mean scorer"):
             earnest.compare(self.a, self.b, primry="boundary")
         other = earnest.compare(self.a.name, self.b, task="add_Integer", quiet=True)
         self.assertEqual(other.items, 20)

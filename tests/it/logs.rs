@@ -121,7 +121,7 @@ fn a_folder_of_logs_is_a_run_for_each_model_and_task() {
     for said in [
         "log of lm-evaluation-harness 0.4.13: scores are the tool's own; 40 documents",
         "exact_match of exact_match,strict-match             40       0.3      0.3",
-        "scored by   exact_match,strict-match",
+        "scored by exact_match,strict-match",
         "seed      unknown",
         "few-shot  0",
     ] {
