@@ -193,7 +193,7 @@ fn sample(number: usize) -> Sample {
         score: Some(Score {
             correct,
             answer: Some((number + 28).to_string()),
-            rules: [("boundary", correct), ("compat", true), ("final", correct)].into(),
+            scorers: [("boundary", correct), ("compat", true), ("final", correct)].into(),
             metrics: [("digit_match", 0.75), ("length_error", 0.0)].into(),
             failure: (!correct).then_some(FailureClass::Wrong),
             ..Score::default()

@@ -38,7 +38,7 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     if args.json {
         let printed = comparisons.iter().map(|comparison| {
-            let caveats = comparison.caveats().into_iter().chain(comparison.other_rules()).collect();
+            let caveats = comparison.caveats().into_iter().chain(comparison.other_scorers()).collect();
             PrintedComparison { comparison, caveats }
         });
         printer.json(&printed.collect::<Vec<_>>())?;
@@ -82,8 +82,8 @@ struct PrintedComparison<'a> {
 /// Compares logs where every word is a file or folder, else stored runs; returns the number of logs and samples that were left out
 /// too.
 fn comparisons(args: &CompareArgs, printer: Printer) -> Result<(Vec<Comparison>, usize), CliError> {
-    let CompareArgs { primary, cluster, task, .. } = args;
-    let settings = CompareSettings { primary: primary.clone(), cluster: cluster.clone(), task: task.clone() };
+    let CompareArgs { chosen, cluster, task, .. } = args;
+    let settings = CompareSettings { chosen: chosen.clone(), cluster: cluster.clone(), task: task.clone() };
     let (paths, names): (Vec<&String>, Vec<&String>) = args.runs.iter().partition(|word| Path::new(word).exists());
     // A run may be named as a folder is, but not with a slash.
     let is_path = |word: &&String| word.contains(['/', std::path::MAIN_SEPARATOR]) || word.ends_with(".eval");
@@ -254,7 +254,7 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
     for remark in &remarks {
         text.push_str(&wrap(&harmless(&offered::here(remark)), width, "* "));
     }
-    text.push_str(&rules(comparison, width));
+    text.push_str(&scorers(comparison, width));
     let (gained, lost) = (comparison.gained, comparison.lost);
     match comparison.right_or_wrong {
         true => writeln!(text, "\nItems that only B has right: {gained}. Items that only A has right: {lost}."),
@@ -286,7 +286,7 @@ fn of_logs(comparison: &Comparison) -> Vec<String> {
         return Vec::new();
     }
     let mut remarks = Vec::new();
-    let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(", "));
+    let [mine, theirs] = comparison.chosen.each_ref().map(|scorers| scorers.join(", "));
     match (mine.as_str(), theirs.as_str()) {
         ("", _) | (_, "") => {}
         (mine, theirs) if mine == theirs => remarks.push(format!("Scored by {mine}; --scorer names another.")),
@@ -324,12 +324,12 @@ fn of_logs(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Table of all scorers of both runs, and those that decide; empty if there is one only.
-fn rules(comparison: &Comparison, width: usize) -> String {
-    if comparison.rules.len() < 2 {
+fn scorers(comparison: &Comparison, width: usize) -> String {
+    if comparison.scorers.len() < 2 {
         return String::new();
     }
     // Shares are in per cent unless other numbers stand beside them.
-    let shares = comparison.rules.iter().all(|rule| rule.shares);
+    let shares = comparison.scorers.iter().all(|scorer| scorer.shares);
     let number = |value: f64| if shares { format!("{:.1}", 100.0 * value) } else { format!("{value:.3}") };
     let change = |value: f64| if shares { format!("{:+.1}", 100.0 * value) } else { format!("{value:+.3}") };
     let head = [
@@ -340,20 +340,20 @@ fn rules(comparison: &Comparison, width: usize) -> String {
         ("change", Align::Right),
     ];
     let mut table = Table::new(head.map(|(name, align)| (name.to_owned(), align)));
-    for rule in &comparison.rules {
+    for scorer in &comparison.scorers {
         table.row(vec![
-            rule.name.clone(),
-            rule.items.to_string(),
-            number(rule.baseline),
-            number(rule.run),
-            change(rule.run - rule.baseline),
+            scorer.name.clone(),
+            scorer.items.to_string(),
+            number(scorer.baseline),
+            number(scorer.run),
+            change(scorer.run - scorer.baseline),
         ]);
     }
-    let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(" and "));
-    let primary = match (mine.as_str(), theirs.as_str()) {
+    let [mine, theirs] = comparison.chosen.each_ref().map(|scorers| scorers.join(" and "));
+    let chosen = match (mine.as_str(), theirs.as_str()) {
         _ if comparison.of_logs => return format!("\n{}", table.render()),
         ("", _) | (_, "") => return format!("\n{}", table.render()),
-        (mine, theirs) if mine == theirs => match &comparison.own_primary {
+        (mine, theirs) if mine == theirs => match &comparison.own_scorers {
             None => format!("Scorer: {mine}."),
             Some(own) => {
                 let [first, second] = own.each_ref().map(|own| own.join(" and "));
@@ -368,7 +368,7 @@ fn rules(comparison: &Comparison, width: usize) -> String {
             comparison.run
         ),
     };
-    format!("\n{}{}", table.render(), wrap(&offered::here(&primary), width, "* "))
+    format!("\n{}{}", table.render(), wrap(&offered::here(&chosen), width, "* "))
 }
 
 /// Power that could be expected before the runs, for all items together.

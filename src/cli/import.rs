@@ -63,7 +63,8 @@ struct Entry {
     /// Documents without a label of their cluster, where others have one: each is its own.
     without_label: usize,
     /// Scorer that decides, and its mean.
-    primary: Option<String>,
+    #[serde(rename = "primary")]
+    chosen: Option<String>,
     mean: Option<f64>,
     #[serde(skip)]
     score: String,
@@ -76,7 +77,7 @@ impl Entry {
     /// Says how many samples have no score, where the others have one.
     fn without_scores(&self) -> Option<String> {
         let count = self.without_score;
-        let primary = self.primary.as_deref().filter(|_| count > 0)?;
+        let chosen = self.chosen.as_deref().filter(|_| count > 0)?;
         let failed = match self.failed {
             0 => String::new(),
             1 if count == 1 => ": it failed in the tool".to_owned(),
@@ -84,7 +85,7 @@ impl Entry {
             failed => format!(": {failed} of them failed in the tool"),
         };
         Some(format!(
-            "{}: {count} of {} {} no score by {primary}{failed}.",
+            "{}: {count} of {} {} no score by {chosen}{failed}.",
             self.run,
             counted(self.samples, "sample"),
             agreeing(count, "has", "have")
@@ -107,7 +108,7 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
     let settings = LogImportSettings {
         paths: args.paths.clone(),
         find: args.find(),
-        primary: args.primary.clone(),
+        deciding: args.chosen.clone(),
         cluster: args.cluster.clone(),
         answers: args.answers.clone(),
         results: args.results.folder.clone(),
@@ -157,9 +158,9 @@ fn outcome(found: &ImportedLogs) -> Result<Outcome, CliError> {
         }
         let manifest = &log.run.manifest;
         let document = results::document(&found.store, &log.run)?;
-        let primary = results::primary_rules(&found.store, &log.run)?.into_iter().next();
+        let chosen = results::chosen_scorers(&found.store, &log.run)?.into_iter().next();
         let all = document.summary.rows.last();
-        let mean = primary.as_deref().and_then(|primary| mean_of(all?, primary));
+        let mean = chosen.as_deref().and_then(|chosen| mean_of(all?, chosen));
         let first = found.store.samples(&log.run, Filter::default()).next().transpose()?;
         imported.push(Entry {
             run: manifest.run.clone(),
@@ -174,7 +175,7 @@ fn outcome(found: &ImportedLogs) -> Result<Outcome, CliError> {
             without_label: log.without_label,
             mean: mean.as_ref().map(|(mean, _)| *mean),
             score: mean.map_or_else(|| "-".to_owned(), |(_, text)| text),
-            primary,
+            chosen,
             first_item: first.map(|sample| (sample.item, sample.gold)),
         });
     }
@@ -214,15 +215,15 @@ fn listed(entries: &[Entry], known_width: Option<usize>, width: usize) -> String
             entry.items.to_string(),
             entry.samples.to_string(),
             entry.score.clone(),
-            entry.primary.clone().unwrap_or_else(|| "-".to_owned()),
+            entry.chosen.clone().unwrap_or_else(|| "-".to_owned()),
         ]);
     }
     if known_width.is_none_or(|known| table.width() <= known) {
         return table.render();
     }
     let entry_card = |entry: &Entry| {
-        let score = match &entry.primary {
-            Some(primary) => format!("score {} by {primary}", entry.score),
+        let score = match &entry.chosen {
+            Some(chosen) => format!("score {} by {chosen}", entry.score),
             None => "no score".to_owned(),
         };
         let (documents, samples) = (counted(entry.items, "document"), counted(entry.samples, "sample"));
@@ -281,7 +282,7 @@ mod tests {
             failed,
             refused: 0,
             without_label: 0,
-            primary: Some("right".to_owned()),
+            chosen: Some("right".to_owned()),
             mean: None,
             score: "-".to_owned(),
             first_item: None,
@@ -296,11 +297,11 @@ mod tests {
                     run: "arith_generate-EleutherAI_pythia-70m-0123abcd".to_owned(),
                     tool: "lm-evaluation-harness",
                     score: "50.0 [26.9,  73.1]".to_owned(),
-                    primary: Some("exact_match,flexible-extract".to_owned()),
+                    chosen: Some("exact_match,flexible-extract".to_owned()),
                     samples: 24,
                     ..entry(12, 0, 0)
                 },
-                Entry { primary: None, ..entry(1, 0, 0) },
+                Entry { chosen: None, ..entry(1, 0, 0) },
             ],
             known: Vec::new(),
             refused: Vec::new(),

@@ -30,7 +30,7 @@ pub struct ImportLogsArgs {
     /// Scorer that decides, of those of the log, e.g. exact_match,flexible-extract; a metric or filter alone is enough where it
     /// is the only one [default: the tool's first]
     #[arg(long = "scorer", alias = "primary", value_name = "NAME")]
-    pub primary: Option<String>,
+    pub chosen: Option<String>,
 
     /// Field of the documents whose equal values make a cluster of items that are not independent, e.g. template [default:
     /// cluster, where they have it]

@@ -177,7 +177,7 @@ pub struct CompareArgs {
 
     /// Compare by this scorer instead of each run's own
     #[arg(long = "scorer", alias = "primary", value_name = "NAME")]
-    pub primary: Option<String>,
+    pub chosen: Option<String>,
 
     /// Field of the questions whose equal values make a cluster of items that are not independent [default: the stored
     /// clusters]
@@ -238,7 +238,7 @@ pub struct ScoreArgs {
 
     /// Scorer that decides what is right, e.g. final [default: the run's own]. `final` reads the completions of another tool's log too
     #[arg(long = "scorer", aliases = ["rule", "profile", "reader"], value_name = "NAME")]
-    pub profile: Option<String>,
+    pub chosen: Option<String>,
 
     #[command(flatten)]
     pub confinement: ConfinementArgs,

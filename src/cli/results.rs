@@ -9,7 +9,7 @@ use earnest_report as report;
 use earnest_report::Detail;
 use earnest_results::store::{Filter, RunRecord, Store};
 
-pub use earnest_results::folder::{document, find_run, primary_rules};
+pub use earnest_results::folder::{chosen_scorers, document, find_run};
 
 /// Opens existing results.
 pub fn open(folder: &Path, printer: Printer) -> Result<Store, CliError> {

@@ -193,7 +193,7 @@ fn cells(entry: &RunEntry) -> Vec<String> {
             (Some(value), Some(low), Some(high)) => percent(&Interval { estimate: value, low, high }),
             _ => "-".to_owned(),
         },
-        entry.primary.join(", "),
+        entry.chosen.join(", "),
         entry.failed.to_string(),
         entry.truncated.to_string(),
         tokens(entry),
@@ -213,9 +213,9 @@ fn cards(entries: &[RunEntry], width: usize) -> String {
         };
         let right = match (entry.accuracy, entry.low, entry.high) {
             (Some(value), Some(low), Some(high)) => {
-                let by = match entry.primary.is_empty() {
+                let by = match entry.chosen.is_empty() {
                     true => String::new(),
-                    false => format!(" by {}", entry.primary.join(", ")),
+                    false => format!(" by {}", entry.chosen.join(", ")),
                 };
                 format!(", right {:.1} % [{:.1}, {:.1}]{by}", 100.0 * value, 100.0 * low, 100.0 * high)
             }
@@ -504,7 +504,7 @@ mod tests {
             truncated: 0,
             correct: 10,
             scored: 20,
-            primary: vec!["strict".into()],
+            chosen: vec!["strict".into()],
             adaptive: false,
             accuracy: Some(0.5),
             low: Some(0.3),

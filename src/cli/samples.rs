@@ -49,14 +49,14 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         }
         return Ok(Exit::Success);
     }
-    let primary = results::primary_rules(&store, &run)?;
+    let chosen = results::chosen_scorers(&store, &run)?;
     let whole = args.full || !printer.is_terminal();
     let limit = args.limit.unwrap_or(CARDS);
     let (shown, more) = each_asked(&store, &run, filter, limit, |AskedSample { sample, question, .. }| {
-        let first = args.disagree.as_ref().map(|rules| side_by_side(&sample, rules, &primary));
+        let first = args.disagree.as_ref().map(|scorers| side_by_side(&sample, scorers, &chosen));
         let (opened, of_log) = (run.manifest.opened_thinking(), run.manifest.settings.origin() == Origin::Log);
-        let primary = primary.first().map(String::as_str).filter(|_| of_log);
-        printer.result(&card(&sample, question.as_ref(), opened, first, of_log.then_some(primary), whole))
+        let chosen = chosen.first().map(String::as_str).filter(|_| of_log);
+        printer.result(&card(&sample, question.as_ref(), opened, first, of_log.then_some(chosen), whole))
     })?;
     if shown == 0 {
         printer.message("no sample of the run matches");
@@ -82,24 +82,24 @@ fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
 }
 
 /// Scores of a sample by two scorers: the scorer, and its score with the answer it read.
-fn side_by_side(sample: &Sample, rules: &[String; 2], primary: &[String]) -> Vec<(String, String)> {
+fn side_by_side(sample: &Sample, scorers: &[String; 2], chosen: &[String]) -> Vec<(String, String)> {
     let Some(score) = &sample.score else { return Vec::new() };
-    let line = |rule: &String| {
-        let outcome = match score.rules.get(rule) {
+    let line = |by: &String| {
+        let outcome = match score.scorers.get(by) {
             Some(true) => "right",
             Some(false) => "wrong",
             None => "did not score it",
         };
         // What the deciding scorer read is the extracted answer; a scorer that looks for the expected answer has none.
-        let own = primary.contains(rule).then_some(&score.answer);
-        let read = match own.or_else(|| score.evidence.readings.get(rule)) {
+        let own = chosen.contains(by).then_some(&score.answer);
+        let read = match own.or_else(|| score.evidence.readings.get(by)) {
             Some(Some(read)) => format!(", read {read}"),
             Some(None) => ", read nothing".to_owned(),
             None => String::new(),
         };
-        (rule.clone(), format!("{outcome}{read}"))
+        (by.clone(), format!("{outcome}{read}"))
     };
-    rules.iter().map(line).collect()
+    scorers.iter().map(line).collect()
 }
 
 /// A sample as text, with its question if it is known; of a log with the scorer that decides, if there is one. Control characters of a completion are made visible.
@@ -115,8 +115,8 @@ fn card(
     let of_log = log.is_some();
     let outcome = match (&sample.score, &sample.failure) {
         (Some(score), _) if score.correct => "right".to_owned(),
-        (Some(score), _) if log.flatten().is_some_and(|primary| value(score, primary) != Some(0.0)) => {
-            let number = log.flatten().and_then(|primary| value(score, primary));
+        (Some(score), _) if log.flatten().is_some_and(|chosen| value(score, chosen) != Some(0.0)) => {
+            let number = log.flatten().and_then(|chosen| value(score, chosen));
             number.map_or_else(|| "no number".to_owned(), short)
         }
         (Some(score), _) => match &score.failure {
@@ -135,8 +135,8 @@ fn card(
             writeln!(text, "  {:<11} {line}", "").expect("writing to a String cannot fail");
         }
     };
-    for (rule, outcome) in first.iter().flatten() {
-        row(rule, outcome);
+    for (by, outcome) in first.iter().flatten() {
+        row(by, outcome);
     }
     match asked {
         Some(StoredQuestion { prompt: Some(prompt), .. }) => row("prompt", &shortened(prompt, whole)),
@@ -205,16 +205,15 @@ fn card(
         for (scorer, explanation) in &score.evidence.explanations {
             row("explained", &shortened(&format!("{scorer}: {explanation}"), whole));
         }
-        let read = |rule: &str| match score.evidence.readings.get(rule) {
+        let read = |by: &str| match score.evidence.readings.get(by) {
             Some(read) => format!(" ({})", read.as_deref().unwrap_or("nothing")),
             None => String::new(),
         };
-        let outcome =
-            |(rule, right): (&str, bool)| format!("{rule} {}{}", if right { "right" } else { "wrong" }, read(rule));
-        let mut rules: Vec<String> = score.rules.iter().map(outcome).collect();
-        let unscored = score.evidence.readings.keys().filter(|rule| score.rules.get(rule).is_none());
-        rules.extend(unscored.map(|rule| format!("{rule}{}", read(rule))));
-        row("scores", &in_lines(&rules));
+        let outcome = |(by, right): (&str, bool)| format!("{by} {}{}", if right { "right" } else { "wrong" }, read(by));
+        let mut scorers: Vec<String> = score.scorers.iter().map(outcome).collect();
+        let unscored = score.evidence.readings.keys().filter(|by| score.scorers.get(by).is_none());
+        scorers.extend(unscored.map(|by| format!("{by}{}", read(by))));
+        row("scores", &in_lines(&scorers));
         // A count of zero says that nothing of the kind was there.
         let metrics = score.metrics.iter().filter(|(_, value)| *value != 0.0);
         let metrics: Vec<String> =
@@ -323,7 +322,7 @@ mod tests {
         .unwrap();
         let of = |one: &str, other: &str| {
             let lines = side_by_side(&sample, &[one.to_owned(), other.to_owned()], &["final".to_owned()]);
-            lines.into_iter().map(|(rule, outcome)| format!("{rule} {outcome}")).collect::<Vec<_>>()
+            lines.into_iter().map(|(by, outcome)| format!("{by} {outcome}")).collect::<Vec<_>>()
         };
         assert_eq!(of("final", "strict"), ["final right, read 1287", "strict wrong, read 700"]);
         assert_eq!(of("compat", "paper"), ["compat right", "paper did not score it, read nothing"]);

@@ -6,14 +6,14 @@ use super::error::CliError;
 use super::printer::Printer;
 use super::result_args::ScoreArgs;
 use super::{Exit, results};
-use earnest_eval::rescore::{NewRule, RescoreSettings, Rescored, rescore};
+use earnest_eval::rescore::{NewScorer, RescoreSettings, Rescored, rescore};
 use earnest_report::wrap_lines;
 use earnest_tasks::suite::FINAL;
 
 /// Scores a run again and prints what changed.
 pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
     let settings = RescoreSettings {
-        profile: args.profile.clone(),
+        chosen: args.chosen.clone(),
         save: args.save,
         flips: args.limit,
         ..RescoreSettings::new(&args.results.folder, &args.run)
@@ -46,24 +46,24 @@ fn screen(changes: &Rescored) -> String {
         line("There is nothing to score: the run has no completions.".to_owned());
         return text;
     }
-    let by = |rule: &str| if rule.is_empty() { String::new() } else { format!(" by {rule}") };
+    let by = |scorer: &str| if scorer.is_empty() { String::new() } else { format!(" by {scorer}") };
     let right =
-        |name: &str, count: usize, rule: &str| format!("{name:<14} {:>6.1} % ({count}){}", share(count), by(rule));
-    line(right("right before", changes.correct_before, &changes.primary));
-    line(right("right now", changes.correct_now, &changes.primary_now));
-    for (rule, NewRule { samples, right }) in &changes.new_rules {
-        line(format!("new: {rule}, right on {right} of {samples}"));
+        |name: &str, count: usize, scorer: &str| format!("{name:<14} {:>6.1} % ({count}){}", share(count), by(scorer));
+    line(right("right before", changes.correct_before, &changes.chosen));
+    line(right("right now", changes.correct_now, &changes.chosen_now));
+    for (scorer, NewScorer { samples, right }) in &changes.new_scorers {
+        line(format!("new: {scorer}, right on {right} of {samples}"));
     }
     if !changes.new_metrics.is_empty() {
         let names: Vec<&str> = changes.new_metrics.iter().map(String::as_str).collect();
         line(format!("new numbers: {}", names.join(", ")));
     }
-    let same_rule = changes.primary_now == changes.primary;
-    if !same_rule {
+    let same_scorer = changes.chosen_now == changes.chosen;
+    if !same_scorer {
         line(format!(
             "{} is the scorer instead of {}: {} became right, {} became wrong.",
-            changes.primary_now,
-            if changes.primary.is_empty() { "none" } else { &changes.primary },
+            changes.chosen_now,
+            if changes.chosen.is_empty() { "none" } else { &changes.chosen },
             changes.gained,
             changes.lost
         ));
@@ -71,7 +71,7 @@ fn screen(changes: &Rescored) -> String {
     if changes.changed == 0 {
         line("No score changed.".to_owned());
     } else {
-        line(match same_rule {
+        line(match same_scorer {
             true => format!(
                 "{} changed: {} became right, {} became wrong.",
                 counted(changes.changed, "score"),
@@ -80,8 +80,8 @@ fn screen(changes: &Rescored) -> String {
             ),
             false => format!("{} on which scores or metrics changed:", counted(changes.changed, "sample")),
         });
-        for (rule, count) in &changes.rules {
-            line(format!("  {rule}: {count}"));
+        for (scorer, count) in &changes.scorers {
+            line(format!("  {scorer}: {count}"));
         }
     }
     if changes.reread > 0 {
@@ -95,10 +95,10 @@ fn screen(changes: &Rescored) -> String {
     }
     if let Some(saved) = &changes.saved {
         line(format!("The new scores are in the run {saved}."));
-    } else if changes.changed > 0 || !changes.new_rules.is_empty() {
+    } else if changes.changed > 0 || !changes.new_scorers.is_empty() {
         line("--save stores the new scores as another run.".to_owned());
     }
-    if changes.new_rules.contains_key(FINAL) && changes.primary_now == changes.primary {
+    if changes.new_scorers.contains_key(FINAL) && changes.chosen_now == changes.chosen {
         line(format!("--scorer {FINAL} scores by the final answer."));
     }
     text

@@ -168,12 +168,12 @@ fn screen(found: &Check, width: usize) -> String {
         let tasks: Vec<String> = found.tasks.iter().map(|(name, count)| format!("{name} {count}")).collect();
         row("tasks", beginning(&tasks.join(", "), LONGEST_PROMPT).into_owned());
     }
-    match &found.primary {
-        Some(primary) => {
-            let others: Vec<&str> = found.rules.iter().skip(1).map(String::as_str).collect();
+    match &found.chosen {
+        Some(chosen) => {
+            let others: Vec<&str> = found.scorers.iter().skip(1).map(String::as_str).collect();
             let beside = if others.is_empty() { String::new() } else { format!("; beside it {}", others.join(", ")) };
-            let raw = found.primary_raw.as_ref().map(|raw| format!("; in raw prompts {raw}")).unwrap_or_default();
-            row("scored by", format!("{primary}{beside}{raw}"));
+            let raw = found.chosen_raw.as_ref().map(|raw| format!("; in raw prompts {raw}")).unwrap_or_default();
+            row("scored by", format!("{chosen}{beside}{raw}"));
             if let Some(kinds) = &found.chosen_for {
                 row("", format!("chosen for the answers ({kinds}); `scorers` in a task file names others"));
             }

@@ -104,7 +104,7 @@ fn task_row(suite: &NupaSuite, row: &Row) -> Result<(), String> {
         let ours = half_even_answer(task, a, b).map_err(said)?;
         same("half-even answer", ours.as_str(), text(row, "answer_half_even")?)?;
     }
-    profiles(suite, task, a, b, &answer, &reference)?;
+    scorers(suite, task, a, b, &answer, &reference)?;
     let data_set = match task.pair_source() {
         PairSource::Add => "add",
         PairSource::Compare => "compare",
@@ -151,7 +151,7 @@ fn task_row(suite: &NupaSuite, row: &Row) -> Result<(), String> {
 }
 
 /// The suite itself, asked this question: `strict` and `paper` follow exact arithmetic, `ref` the reference.
-fn profiles(
+fn scorers(
     suite: &NupaSuite,
     task: TaskId,
     a: &str,
@@ -165,7 +165,7 @@ fn profiles(
         // The space before the answer is what the reference's marker needs.
         let completion = format!(" {given}");
         let score = suite.score(&item, &Answered { completion: &completion, truncated: false });
-        let passes = |profile: &str| score.rules.get(profile);
+        let passes = |scorer: &str| score.scorers.get(scorer);
         same("strict", passes("strict"), Some(given == answer))?;
         same("paper", passes("paper"), Some(given == answer))?;
         same("ref", passes("ref"), Some(given == reference))?;

@@ -258,7 +258,7 @@ fn completions_are_read_again_beside_the_tools_scores() {
         let score = sample.unwrap().score.unwrap();
         tool += value(&score, "exact_match,flexible-extract").unwrap();
         own += value(&score, "final").unwrap();
-        assert_eq!(score.correct, score.rules["final"]);
+        assert_eq!(score.correct, score.scorers["final"]);
     }
     assert_eq!((tool, own > 0.0), (7.0, true));
     // The first run has no reading of its own.
@@ -277,8 +277,8 @@ fn scores(folder: &Path, run: &str, name: impl Fn(&str) -> Option<String>) -> BT
     for sample in store.samples(&run, Filter::default()) {
         let sample = sample.unwrap();
         let Some(score) = sample.score else { continue };
-        let rules = score.rules.iter().map(|(rule, right)| (rule, f64::from(u8::from(right))));
-        for (scorer, number) in rules.chain(score.metrics.iter()) {
+        let scorers = score.scorers.iter().map(|(name, right)| (name, f64::from(u8::from(right))));
+        for (scorer, number) in scorers.chain(score.metrics.iter()) {
             if let Some(name) = name(scorer) {
                 all.insert((sample.item.clone(), sample.sample, name), number);
             }
@@ -320,10 +320,10 @@ fn exports_come_back_with_every_score() {
         }
         // A rule is a filter of `acc`, a metric one of the filter `none`.
         let after = scores(&back, name, |name| Some(name.to_owned()));
-        for ((item, sample, rule), number) in &before {
+        for ((item, sample, name), number) in &before {
             let of = |scorer: String| after.get(&(item.clone(), *sample, scorer)).copied();
-            let found = of(format!("acc,{rule}")).or_else(|| of(format!("{rule},none")));
-            assert_eq!(found, Some(*number), "{item} {sample} {rule}");
+            let found = of(format!("acc,{name}")).or_else(|| of(format!("{name},none")));
+            assert_eq!(found, Some(*number), "{item} {sample} {name}");
         }
         assert_eq!(imported["imported"][0]["primary"], "acc,none");
     }
@@ -337,9 +337,9 @@ fn whole_scores(folder: &Path, run: &str) -> BTreeMap<(String, u32), String> {
     for sample in store.samples(&run, Filter::default()) {
         let sample = sample.unwrap();
         let score = sample.score.as_ref().map(|score| {
-            let rules = score.rules.iter().map(|(rule, right)| (rule.to_owned(), f64::from(u8::from(right))));
+            let scorers = score.scorers.iter().map(|(name, right)| (name.to_owned(), f64::from(u8::from(right))));
             let metrics = score.metrics.iter().map(|(metric, value)| (metric.to_owned(), value));
-            let numbers: BTreeMap<String, f64> = rules.chain(metrics).collect();
+            let numbers: BTreeMap<String, f64> = scorers.chain(metrics).collect();
             (score.correct, score.answer.clone().filter(|answer| !answer.is_empty()), numbers, score.evidence.clone())
         });
         let failure = sample.failure.as_ref().map(|failure| failure.message.clone());
@@ -373,9 +373,9 @@ fn exports_of_logs_come_back_whole() {
     ];
     for wanted in wanted {
         let run = runs.iter().find(|run| wanted(run)).unwrap();
-        let primary = document(&run_in(at, &["runs", "show", run, "--json"]))["manifest"]["settings"]["suite_options"]
-            ["profile"]
-            .clone();
+        let chosen =
+            document(&run_in(at, &["runs", "show", run, "--json"]))["manifest"]["settings"]["suite_options"]["profile"]
+                .clone();
         for format in ["jsonl", "csv", "parquet", "lm-eval"] {
             let back = at.join(format!("{run}-{format}"));
             std::fs::create_dir(&back).unwrap();
@@ -385,7 +385,7 @@ fn exports_of_logs_come_back_whole() {
             assert_eq!(code(&output), 0, "{format} {run}: {}", stderr(&output));
             let imported = document(&output);
             let name = &names(&imported)[0];
-            assert_eq!(imported["imported"][0]["primary"], primary, "{format} {run}");
+            assert_eq!(imported["imported"][0]["primary"], chosen, "{format} {run}");
             assert_eq!(whole_scores(&back, name), whole_scores(at, run), "{format} {run}");
             assert_eq!(listed(&back, name), listed(at, run), "{format} {run}");
         }
@@ -503,7 +503,7 @@ fn scores_that_are_no_numbers_have_parts() {
         let of = |run: &Value| (run["primary"].as_str().map(str::to_owned), run["mean"].as_f64().unwrap());
         let found: Vec<_> = imported["imported"].as_array().unwrap().iter().map(of).collect();
         assert!(
-            found.iter().all(|(primary, _)| primary.as_deref() == Some("exact_match,strict-match.form")),
+            found.iter().all(|(chosen, _)| chosen.as_deref() == Some("exact_match,strict-match.form")),
             "{found:?}"
         );
         assert!(found.iter().all(|(_, mean)| (mean - 0.35).abs() < 1e-12), "{found:?}");
@@ -710,7 +710,7 @@ fn a_table_says_what_its_columns_are() {
     let store = store(at);
     for sample in store.samples(&store.run(&runs[0]).unwrap(), Filter::default()) {
         let score = sample.unwrap().score.unwrap();
-        assert!(score.rules.is_empty() && score.metrics.contains("points"), "{score:?}");
+        assert!(score.scorers.is_empty() && score.metrics.contains("points"), "{score:?}");
     }
     // Fractions are compared as they are.
     let found = document(&run_in(at, &["compare", &runs[0], &runs[1], "--cluster", "page", "--json"]))[0].clone();

@@ -194,7 +194,7 @@ fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
             score: Some(Score {
                 correct: right,
                 answer: if right { Some(item.gold.clone()) } else { number },
-                rules: [("study", right), ("strict", right), ("flexible", right)].into(),
+                scorers: [("study", right), ("strict", right), ("flexible", right)].into(),
                 metrics: Default::default(),
                 failure: (!right).then(|| ["wrong", "no_number", "wrong_last_number"][dice.roll(3)].into()),
                 evidence: Default::default(),

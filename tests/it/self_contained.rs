@@ -204,7 +204,7 @@ fn merged_and_scored_runs_have_the_questions_of_their_parts() {
 
 /// Gives the killed run the suite's version of today: runs are continued by the rules that scored them alone, and these tests are about the
 /// form of their files.
-fn score_by_todays_rules(at: &Path) {
+fn score_by_todays_scorers(at: &Path) {
     let file = rusqlite::Connection::open(at.join("earnest-results").join(FILE_NAME)).unwrap();
     let killed = "SELECT manifest FROM runs WHERE status = 'running'";
     let text: String = file.query_row(killed, [], |row| row.get(0)).unwrap();
@@ -222,7 +222,7 @@ fn third_version(at: &Path) {
     std::fs::create_dir(&results).unwrap();
     let dump = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/results_v3/earnest.sql");
     sql(at, &std::fs::read_to_string(dump).unwrap());
-    score_by_todays_rules(at);
+    score_by_todays_scorers(at);
     // The model inside the program of that time, found by its name where the command runs.
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/earnest-abacus-1m");
     let copy = at.join("earnest-abacus-1m");

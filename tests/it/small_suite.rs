@@ -51,7 +51,7 @@ impl Scoring for Squares {
         score_final(item, Form::Integer, answered)
     }
 
-    fn primary(&self) -> Vec<&'static str> {
+    fn chosen(&self) -> Vec<&'static str> {
         vec![FINAL]
     }
 
@@ -87,7 +87,7 @@ impl BuiltIn for Registration {
         Ok(Box::new(Chosen(Options { largest, seed: values.seed })))
     }
 
-    fn primary(&self, _: &Value) -> Vec<String> {
+    fn chosen(&self, _: &Value) -> Vec<String> {
         vec![FINAL.to_owned()]
     }
 

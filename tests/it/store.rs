@@ -44,7 +44,7 @@ fn sample(number: usize) -> Sample {
         score: answered.then(|| Score {
             correct: number.is_multiple_of(2),
             answer: number.is_multiple_of(3).then(|| number.to_string()),
-            rules: [("final", number.is_multiple_of(2))].into(),
+            scorers: [("final", number.is_multiple_of(2))].into(),
             metrics: [("share", 0.1 + number as f64)].into(),
             failure: (number % 2 == 1).then_some(FailureClass::Wrong),
             evidence: Evidence {
@@ -123,10 +123,11 @@ fn filters_choose() {
     // Bound as a value, never as SQL.
     assert_eq!(count(Filter { contains: Some("\"11\"".into()), ..Filter::default() }), 1);
     assert_eq!(count(Filter { contains: Some("%' OR 1 --".into()), ..Filter::default() }), 0);
-    let of_rules = |one: &str, other: &str| Filter { disagree: Some([one.into(), other.into()]), ..Filter::default() };
-    assert_eq!(count(of_rules("final", "final")), 0);
+    let of_scorers =
+        |one: &str, other: &str| Filter { disagree: Some([one.into(), other.into()]), ..Filter::default() };
+    assert_eq!(count(of_scorers("final", "final")), 0);
     // Both must have scored a sample, and a name is never SQL.
-    assert_eq!((count(of_rules("final", "strict")), count(of_rules("final", "\" OR 1 --"))), (0, 0));
+    assert_eq!((count(of_scorers("final", "strict")), count(of_scorers("final", "\" OR 1 --"))), (0, 0));
     let both = Filter { task: Some("large".into()), reason: Some("wrong".into()), ..Filter::default() };
     assert_eq!(count(both), expect(|sample| sample.task == "large" && sample.score.is_some()));
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use earnest_tasks::suite::log::{beside, scorer};
-use earnest_tasks::suite::registry::{ProgramsRecord, check_profile};
+use earnest_tasks::suite::registry::{ProgramsRecord, check_scorer};
 use earnest_tasks::suite::{FINAL, Score, Suite};
 
 use crate::EvalError;
@@ -24,7 +24,7 @@ pub struct RescoreSettings {
     /// Name of the run, or a part of it that no other run has.
     pub run: String,
     /// Primary rule; none for the run's own.
-    pub profile: Option<String>,
+    pub chosen: Option<String>,
     /// Store the new scores as another run.
     pub save: bool,
     /// Most samples to list that became right or wrong.
@@ -34,7 +34,7 @@ pub struct RescoreSettings {
 impl RescoreSettings {
     /// Scores a run by its own primary rule; stores nothing.
     pub fn new(results: impl Into<PathBuf>, run: impl Into<String>) -> Self {
-        RescoreSettings { results: results.into(), run: run.into(), profile: None, save: false, flips: 10 }
+        RescoreSettings { results: results.into(), run: run.into(), chosen: None, save: false, flips: 10 }
     }
 }
 
@@ -46,8 +46,8 @@ pub struct Rescored {
     pub version: String,
     pub today: String,
     /// Primary rules then and now.
-    pub primary: String,
-    pub primary_now: String,
+    pub chosen: String,
+    pub chosen_now: String,
     /// Samples with a completion.
     pub scored: usize,
     /// Samples that the rule `final` scores now.
@@ -63,9 +63,11 @@ pub struct Rescored {
     pub gained: usize,
     pub lost: usize,
     /// Rules and metrics that changed, with the number of samples.
-    pub rules: BTreeMap<String, usize>,
+    #[serde(rename = "rules")]
+    pub scorers: BTreeMap<String, usize>,
     /// Rules that did not exist when the run was scored.
-    pub new_rules: BTreeMap<String, NewRule>,
+    #[serde(rename = "new_rules")]
+    pub new_scorers: BTreeMap<String, NewScorer>,
     /// Metrics that did not exist then.
     pub new_metrics: BTreeSet<String>,
     /// The first samples that became right or wrong.
@@ -76,7 +78,7 @@ pub struct Rescored {
 
 /// Counts of a rule that is new.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct NewRule {
+pub struct NewScorer {
     /// Samples that it scored.
     pub samples: usize,
     /// Samples that it finds right.
@@ -106,9 +108,9 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
     }
     store.check_seal(&run)?;
     let suite_then = folder::suite_of(&store, &run)?;
-    let run_settings = with_profile(&run.manifest.settings, &suite_then, settings.profile.as_deref())?;
-    let primary = suite_then.scoring.primary().join(" and ");
-    let suite = match settings.profile {
+    let run_settings = with_scorer(&run.manifest.settings, &suite_then, settings.chosen.as_deref())?;
+    let chosen = suite_then.scoring.chosen().join(" and ");
+    let suite = match settings.chosen {
         Some(_) => {
             let manifest = Manifest { settings: run_settings.clone(), ..run.manifest.clone() };
             folder::suite_of(&store, &RunRecord { manifest, ..run.clone() })?
@@ -120,15 +122,15 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
         run: run.manifest.run.clone(),
         version: run.manifest.settings.suite_version.clone(),
         today: suite.scoring.version().to_owned(),
-        primary,
-        primary_now: suite.scoring.primary().join(" and "),
+        chosen,
+        chosen_now: suite.scoring.chosen().join(" and "),
         ..Rescored::default()
     };
     each_rescored(&store, &run, &suite, |before, _, after| {
         rescored.add(before, &after, settings.flips);
         Ok(())
     })?;
-    if run.manifest.settings.origin() == Origin::Log && settings.profile.as_deref() == Some(FINAL) && rescored.read == 0
+    if run.manifest.settings.origin() == Origin::Log && settings.chosen.as_deref() == Some(FINAL) && rescored.read == 0
     {
         let message = format!(
             "no completion of {} can be read: there is none, they are log-likelihoods, or they have no expected answer",
@@ -146,30 +148,30 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
 impl Rescored {
     fn add(&mut self, before: &Sample, after: &Sample, most_flips: usize) {
         let Some(new) = &after.score else { return };
-        self.read += usize::from(new.rules.contains(FINAL));
+        self.read += usize::from(new.scorers.contains(FINAL));
         // A log may have completions and no scores.
         let none = Score::default();
         let old = before.score.as_ref().unwrap_or(&none);
         self.scored += 1;
         self.correct_before += usize::from(old.correct);
         self.correct_now += usize::from(new.correct);
-        self.changed += usize::from(is_changed(old, new, self.primary == self.primary_now));
-        self.reread += usize::from(old.rules.contains(FINAL) && final_answer(old) != final_answer(new));
-        for (name, matched) in new.rules.iter() {
-            match old.rules.get(name) {
+        self.changed += usize::from(is_changed(old, new, self.chosen == self.chosen_now));
+        self.reread += usize::from(old.scorers.contains(FINAL) && final_answer(old) != final_answer(new));
+        for (name, matched) in new.scorers.iter() {
+            match old.scorers.get(name) {
                 Some(before) if before == matched => {}
-                Some(_) => *self.rules.entry(name.to_owned()).or_default() += 1,
+                Some(_) => *self.scorers.entry(name.to_owned()).or_default() += 1,
                 None => {
-                    let rule = self.new_rules.entry(name.to_owned()).or_default();
-                    rule.samples += 1;
-                    rule.right += usize::from(matched);
+                    let scorer = self.new_scorers.entry(name.to_owned()).or_default();
+                    scorer.samples += 1;
+                    scorer.right += usize::from(matched);
                 }
             }
         }
         for (name, value) in new.metrics.iter() {
             match old.metrics.get(name) {
                 Some(before) if before == value => {}
-                Some(_) => *self.rules.entry(name.to_owned()).or_default() += 1,
+                Some(_) => *self.scorers.entry(name.to_owned()).or_default() += 1,
                 None => drop(self.new_metrics.insert(name.to_owned())),
             }
         }
@@ -191,34 +193,34 @@ impl Rescored {
 
 /// Returns the answer that the scorer `final` reads.
 fn final_answer(score: &Score) -> Option<String> {
-    score.by_rule(FINAL).and_then(|score| score.answer)
+    score.by_scorer(FINAL).and_then(|score| score.answer)
 }
 
 /// Returns true if a rule or metric of the old score has another value now. The extracted answer is compared only where the
 /// primary rule is the same.
-fn is_changed(old: &Score, new: &Score, same_rule: bool) -> bool {
+fn is_changed(old: &Score, new: &Score, same_scorer: bool) -> bool {
     let mut known = new.clone();
-    known.rules.retain(|name, _| old.rules.contains(name));
+    known.scorers.retain(|name, _| old.scorers.contains(name));
     known.metrics.retain(|name, _| old.metrics.contains(name));
-    if same_rule { !old.agrees_with(&known) } else { known.rules != old.rules || known.metrics != old.metrics }
+    if same_scorer { !old.agrees_with(&known) } else { known.scorers != old.scorers || known.metrics != old.metrics }
 }
 
 /// Returns the settings with another primary rule, if one is named.
-fn with_profile(settings: &RunSettings, suite: &Suite, name: Option<&str>) -> Result<RunSettings, EvalError> {
+fn with_scorer(settings: &RunSettings, suite: &Suite, name: Option<&str>) -> Result<RunSettings, EvalError> {
     let mut settings = settings.clone();
     let Some(name) = name else { return Ok(settings) };
     let name = match settings.origin() == Origin::Log {
-        true => scorer(name, &suite.scoring.profiles()).unwrap_or(name),
+        true => scorer(name, &suite.scoring.scorers()).unwrap_or(name),
         false => name,
     };
-    check_profile(&settings.suite, name, &suite.scoring.profiles())?;
+    check_scorer(&settings.suite, name, &suite.scoring.scorers())?;
     if let serde_json::Value::Object(fields) = &mut settings.suite_options {
         fields.insert("profile".into(), name.into());
         // As the suite writes it: its default rule is left out.
         let written = suites::stored(&settings)?.scoring.options();
         let serde_json::Value::Object(fields) = &mut settings.suite_options else { return Ok(settings) };
         match written.get("profile") {
-            Some(profile) => fields.insert("profile".into(), profile.clone()),
+            Some(chosen) => fields.insert("profile".into(), chosen.clone()),
             None => fields.remove("profile"),
         };
     }
@@ -233,7 +235,7 @@ fn each_rescored(
     mut each: impl FnMut(&Sample, usize, Sample) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
     let manifest = &run.manifest;
-    let (of_log, primary) = (manifest.settings.origin() == Origin::Log, suite.scoring.primary().into_iter().next());
+    let (of_log, chosen) = (manifest.settings.origin() == Origin::Log, suite.scoring.chosen().into_iter().next());
     let mut plan = manifest.plan().walk(suite);
     let mut samples = store.samples(run, Filter::default()).placed();
     loop {
@@ -269,10 +271,10 @@ fn each_rescored(
                     // The tool's scores stay beside today's reading.
                     let read = after.score.take().unwrap_or_default();
                     after.score = match &before.score {
-                        Some(stored) => Some(beside(stored, &read, primary)),
+                        Some(stored) => Some(beside(stored, &read, chosen)),
                         // Without a score of the tool today's reading is the only one.
-                        None if primary == Some(FINAL) && read.rules.contains(FINAL) => {
-                            Some(beside(&Score::default(), &read, primary))
+                        None if chosen == Some(FINAL) && read.scorers.contains(FINAL) => {
+                            Some(beside(&Score::default(), &read, chosen))
                         }
                         None => None,
                     };
@@ -332,12 +334,12 @@ mod tests {
         let settings = RescoreSettings::new(&results, &run);
         let same = rescore(&settings, &mut ()).unwrap();
         assert_eq!((same.scored, same.changed, same.saved), (1, 0, None));
-        let settings = RescoreSettings { profile: Some("final".into()), save: true, ..settings };
+        let settings = RescoreSettings { chosen: Some("final".into()), save: true, ..settings };
         let other = rescore(&settings, &mut ()).unwrap();
-        assert_eq!(other.primary_now, "final");
+        assert_eq!(other.chosen_now, "final");
         let saved = Store::open(&results).unwrap().run(&other.saved.unwrap()).unwrap();
         assert_eq!(saved.manifest.settings.suite_options["profile"], "final");
-        let unknown = RescoreSettings { profile: Some("best".into()), ..settings };
+        let unknown = RescoreSettings { chosen: Some("best".into()), ..settings };
         assert!(matches!(rescore(&unknown, &mut ()), Err(EvalError::Suite(_))));
     }
 

@@ -178,7 +178,7 @@ fn card(name: &str, run: &Run, manifest: Option<&Value>, options: &FindOptions) 
 /// Scorers of a log: the primary one, then those of its card, then those of its rows.
 fn scorers_of_log(log: &LogNames, card: &[String], rows: &BTreeSet<String>) -> Vec<String> {
     let mut scorers: Vec<String> = Vec::new();
-    for name in log.primary.iter().chain(card).chain(rows) {
+    for name in log.chosen.iter().chain(card).chain(rows) {
         if !scorers.contains(name) {
             scorers.push(name.clone());
         }
@@ -193,7 +193,7 @@ fn log_names(row: &Row) -> Option<LogNames> {
     }
     let text = |column: &str| row.text(column).filter(|text| !text.is_empty()).map(std::borrow::Cow::into_owned);
     let planned = whole(row, "log_planned").and_then(|planned| usize::try_from(planned).ok());
-    Some(LogNames { model: text("log_model")?, primary: text("log_primary"), planned })
+    Some(LogNames { model: text("log_model")?, chosen: text("log_primary"), planned })
 }
 
 /// The evidence of a row: readings, explanations and scores that are no numbers.
@@ -263,7 +263,7 @@ fn scores(row: &Row, log: Option<&LogNames>) -> Vec<(String, Value)> {
     let others = evidence(row).values;
     // Their parts come with them.
     scores.retain(|(name, _)| {
-        log.primary.as_ref() == Some(name) || name.split_once('.').is_none_or(|(whole, _)| !others.contains_key(whole))
+        log.chosen.as_ref() == Some(name) || name.split_once('.').is_none_or(|(whole, _)| !others.contains_key(whole))
     });
     scores.extend(others);
     scores
@@ -345,7 +345,7 @@ fn sample(row: &Row, log: Option<&LogNames>) -> Result<LogSample, String> {
     let mut evidence = if log.is_some() { evidence(row) } else { Evidence::default() };
     let score = |(scorer, value): (String, Value)| {
         let answer = match log {
-            Some(log) if log.primary.as_ref() != Some(&scorer) => evidence.readings.get(&scorer).cloned().flatten(),
+            Some(log) if log.chosen.as_ref() != Some(&scorer) => evidence.readings.get(&scorer).cloned().flatten(),
             _ => answer.clone(),
         };
         let explanation = evidence.explanations.get(&scorer).cloned();

@@ -25,7 +25,7 @@ pub use verification::Verification;
 const PAPER: &str = "Arithmetic-Bench: Evaluating Multi-Step Reasoning in LLMs with Basic Arithmetic (2025)";
 
 /// Scoring rule nearest to the paper's: its separators deleted, then a plain substring (section 3.3).
-const RULE: &str = "compat";
+const SCORER: &str = "compat";
 
 /// Last length of Figure 1.
 const FIGURE_1_LENGTHS: usize = 30;
@@ -34,11 +34,11 @@ const FIGURE_1_LENGTHS: usize = 30;
 type Shares = BTreeMap<String, (f64, f64)>;
 
 /// [`Shares`] by rule.
-type Rules = BTreeMap<String, Shares>;
+type ByScorer = BTreeMap<String, Shares>;
 
 /// Results of a run by task and length.
 #[derive(Debug, Clone, Default)]
-struct Cells(BTreeMap<(Task, usize), Rules>);
+struct Cells(BTreeMap<(Task, usize), ByScorer>);
 
 /// Counts the prompt tokens of an item; `None` if it cannot be rendered.
 pub type CountTokens<'a> = dyn Fn(&earnest_tasks::suite::Item) -> Option<usize> + 'a;
@@ -71,8 +71,8 @@ impl EvaluatedRun {
         let answer = ScoredAnswer { correct: score.correct, text: score.answer.clone() };
         self.answers.entry(task).or_default().entry(sample.item.clone()).or_default().push(answer);
         let cell = self.cells.0.entry((task, length)).or_default();
-        for (rule, passed) in score.rules.iter() {
-            let (sum, n) = cell.entry(rule.to_owned()).or_default().entry(sample.item.clone()).or_default();
+        for (scorer, passed) in score.scorers.iter() {
+            let (sum, n) = cell.entry(scorer.to_owned()).or_default().entry(sample.item.clone()).or_default();
             *sum += f64::from(passed);
             *n += 1.0;
         }
@@ -112,16 +112,16 @@ impl EvaluatedRun {
     fn mean(&self, task: Task) -> (BTreeMap<String, Interval>, usize) {
         let mut strata: BTreeMap<&str, Vec<Stratum>> = BTreeMap::new();
         let mut items = 0;
-        for rules in self.cells.0.range((task, 0)..=(task, usize::MAX)).map(|(_, rules)| rules) {
-            items += rules.values().map(BTreeMap::len).max().unwrap_or(0);
-            for (rule, shares) in rules {
+        for scorers in self.cells.0.range((task, 0)..=(task, usize::MAX)).map(|(_, scorers)| scorers) {
+            items += scorers.values().map(BTreeMap::len).max().unwrap_or(0);
+            for (scorer, shares) in scorers {
                 let successes = shares.values().map(|(sum, n)| sum / n).sum();
-                strata.entry(rule).or_default().push(Stratum { successes, n: shares.len() });
+                strata.entry(scorer).or_default().push(Stratum { successes, n: shares.len() });
             }
         }
         let means = strata
             .into_iter()
-            .filter_map(|(rule, strata)| Some((rule.to_owned(), interval(stratified(&strata, Z95)?))));
+            .filter_map(|(scorer, strata)| Some((scorer.to_owned(), interval(stratified(&strata, Z95)?))));
         (means.collect(), items)
     }
 
@@ -136,12 +136,12 @@ impl EvaluatedRun {
     }
 
     fn curve(&self, task: Task, last: usize) -> Vec<CurvePoint> {
-        let point = |((_, length), rules): (&(Task, usize), &Rules)| {
-            let ours = rules.iter().filter_map(|(rule, shares)| {
+        let point = |((_, length), scorers): (&(Task, usize), &ByScorer)| {
+            let ours = scorers.iter().filter_map(|(scorer, shares)| {
                 let successes = shares.values().map(|(sum, n)| sum / n).sum();
-                Some((rule.clone(), interval(wilson(successes, shares.len() as f64, Z95)?)))
+                Some((scorer.clone(), interval(wilson(successes, shares.len() as f64, Z95)?)))
             });
-            let items = rules.values().map(BTreeMap::len).max().unwrap_or(0);
+            let items = scorers.values().map(BTreeMap::len).max().unwrap_or(0);
             CurvePoint { x: *length, items, ours: ours.collect() }
         };
         self.cells.0.range((task, 0)..=(task, last)).map(point).collect()
@@ -247,7 +247,7 @@ pub fn compare(runs: &[EvaluatedRun]) -> Comparison {
 
 fn cell(ours: &EvaluatedRun, task: Task, published: Option<Published>, comparable: bool) -> ComparedCell {
     let (means, items) = ours.mean(task);
-    let pair = published.as_ref().zip(means.get(RULE));
+    let pair = published.as_ref().zip(means.get(SCORER));
     let difference = pair.filter(|_| comparable).map(|(published, ours)| difference(ours, &published.value));
     let reading = match (&published, items, difference) {
         (_, 0, _) => Reading::NotRun,
@@ -256,7 +256,15 @@ fn cell(ours: &EvaluatedRun, task: Task, published: Option<Published>, comparabl
         (_, _, Some(difference)) if difference.low > 0.0 || difference.high < 0.0 => Reading::Differs,
         _ => Reading::NoDifferenceShown,
     };
-    ComparedCell { column: task.to_string(), published, items, ours: means, rule: RULE.to_owned(), difference, reading }
+    ComparedCell {
+        column: task.to_string(),
+        published,
+        items,
+        ours: means,
+        scorer: SCORER.to_owned(),
+        difference,
+        reading,
+    }
 }
 
 fn caveats() -> Vec<String> {

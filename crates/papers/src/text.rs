@@ -43,7 +43,7 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
             writeln!(text, "\n  {}", curve.title).expect(WRITES);
             let mut table = Table::with_left(1, ["length", "items", "compat", "boundary"]);
             for point in &curve.points {
-                let cell = |rule: &str| point.ours.get(rule).map_or_else(|| "-".to_owned(), percent);
+                let cell = |scorer: &str| point.ours.get(scorer).map_or_else(|| "-".to_owned(), percent);
                 table.row(vec![point.x.to_string(), point.items.to_string(), cell("compat"), cell("boundary")]);
             }
             text.push_str(&indent(&table.render_within(inside(width))));
@@ -158,7 +158,7 @@ fn compared(table: &ComparedTable, width: usize) -> String {
     let mut text = Table::with_left(1, ["task", "items", "published", "compat", "boundary", "difference", "finding"]);
     let mut doubts = Vec::new();
     for cell in &table.cells {
-        let ours = |rule: &str| cell.ours.get(rule).map_or_else(|| "-".to_owned(), percent);
+        let ours = |scorer: &str| cell.ours.get(scorer).map_or_else(|| "-".to_owned(), percent);
         let doubt = cell.published.as_ref().and_then(|published| published.doubt.as_ref());
         doubts.extend(doubt.map(|doubt| format!("  * {}: {doubt}\n", cell.column)));
         text.row(vec![

@@ -33,8 +33,8 @@ pub(super) fn profile(grid: &Grid, width: usize) -> Option<String> {
 
 /// Accuracy by task and range of lengths as a grid, of a suite that has none but has curves. They are no part of the document.
 pub(super) fn curves(document: &Document) -> Option<Grid> {
-    let rule = &document.main_value(document.summary.rows.last()?)?.0;
-    let name = format!("{rule} accuracy by length");
+    let scorer = &document.main_value(document.summary.rows.last()?)?.0;
+    let name = format!("{scorer} accuracy by length");
     let curves: Vec<&Series> = document.summary.series.iter().filter(|series| series.name == name).collect();
     if !document.grids.is_empty() || curves.len() < 2 {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn curves(document: &Document) -> Option<Grid> {
         false => format!("{}-{}", range.start(), range.end()),
     };
     Some(Grid {
-        name: rule.clone(),
+        name: scorer.clone(),
         title: "Right, per cent".into(),
         unit: Unit::Fraction,
         columns: ranges.iter().map(title).collect(),

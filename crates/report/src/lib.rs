@@ -21,7 +21,7 @@ mod wrap;
 pub use error::ReportError;
 pub use grid::text as grid_text;
 pub use paired::{
-    Comparison, Difference, FittedModel, Flip, PairedModel, RuleDifference, Sequential, compare, comparison_figure,
+    Comparison, Difference, FittedModel, Flip, PairedModel, ScorerDifference, Sequential, compare, comparison_figure,
     differing_settings, own_settings, p_sentence, p_text,
 };
 pub(crate) use paired::{adjust, pilot_items};

@@ -13,7 +13,7 @@ use earnest_engine::Sampling;
 use earnest_engine::endpoint::NOT_TOLD;
 use earnest_tasks::suite::log::Reported;
 use earnest_tasks::suite::registry::task_label;
-use earnest_tasks::suite::{Interval, Readings, RuleReading, SummaryRow};
+use earnest_tasks::suite::{Interval, ScorerCounts, SideBySide, SummaryRow};
 
 /// Detail of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,13 +120,15 @@ pub(super) fn headline(document: &Document) -> Option<String> {
     };
     let mut text = format!("{what}, 95 % interval {low:.1} to {high:.1}");
     if let Some(readings) = &document.readings {
-        let share = |rule: &RuleReading| format!("{:.1} %", 100.0 * rule.right as f64 / rule.samples.max(1) as f64);
-        let primary: Vec<String> = readings.rules.iter().filter(|rule| readings.is_primary(rule)).map(share).collect();
+        let share =
+            |scorer: &ScorerCounts| format!("{:.1} %", 100.0 * scorer.right as f64 / scorer.samples.max(1) as f64);
+        let chosen: Vec<String> =
+            readings.scorers.iter().filter(|scorer| readings.is_chosen(scorer)).map(share).collect();
         let others: Vec<String> = readings
-            .rules
+            .scorers
             .iter()
-            .filter(|rule| !readings.is_primary(rule) && !primary.contains(&share(rule)))
-            .map(|rule| format!("{} {}", rule.name, share(rule)))
+            .filter(|scorer| !readings.is_chosen(scorer) && !chosen.contains(&share(scorer)))
+            .map(|scorer| format!("{} {}", scorer.name, share(scorer)))
             .collect();
         text += &format!(", by scorer {}", readings.decides());
         if !others.is_empty() {
@@ -149,16 +151,16 @@ pub(super) fn nothing(document: &Document) -> Option<String> {
 }
 
 /// Renders the table of scorers, each compared with the one that decides.
-fn side_by_side(readings: &Readings) -> String {
+fn side_by_side(readings: &SideBySide) -> String {
     let differs = format!("differs from {}", readings.decides());
     let head = ["scorer", "right", "%", &differs, "right alone", "wrong alone"];
     let mut table = Table::with_left(1, head);
-    for rule in &readings.rules {
-        let right = format!("{}/{}", rule.right, rule.samples);
-        let share = format!("{:.1}", 100.0 * rule.right as f64 / rule.samples.max(1) as f64);
-        let mut cells = vec![rule.name.clone(), right, share];
-        if !readings.is_primary(rule) {
-            cells.extend([rule.differs(), rule.alone, rule.missed].map(|count| count.to_string()));
+    for scorer in &readings.scorers {
+        let right = format!("{}/{}", scorer.right, scorer.samples);
+        let share = format!("{:.1}", 100.0 * scorer.right as f64 / scorer.samples.max(1) as f64);
+        let mut cells = vec![scorer.name.clone(), right, share];
+        if !readings.is_chosen(scorer) {
+            cells.extend([scorer.differs(), scorer.alone, scorer.missed].map(|count| count.to_string()));
         }
         table.row(cells);
     }
@@ -545,17 +547,17 @@ mod tests {
 
     #[test]
     fn rules_stand_side_by_side() {
-        let rule = |name: &str, right, alone, missed| earnest_tasks::suite::RuleReading {
+        let scorer = |name: &str, right, alone, missed| earnest_tasks::suite::ScorerCounts {
             name: name.into(),
             samples: 45,
             right,
             alone,
             missed,
         };
-        let readings = Readings {
-            primary: vec!["final".into()],
+        let readings = SideBySide {
+            chosen: vec!["final".into()],
             samples: 45,
-            rules: vec![rule("final", 40, 0, 0), rule("strict", 1, 1, 40)],
+            scorers: vec![scorer("final", 40, 0, 0), scorer("strict", 1, 1, 40)],
             example_echoed: 28,
             only_in_thinking: 0,
             rivals: 0,

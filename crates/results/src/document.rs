@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::store::{RunRecord, Store};
 use earnest_stats::{Estimate, Z95, wilson};
 use earnest_tasks::suite::log::{LogSuite, Reported};
-use earnest_tasks::suite::{Grid, Interval, Item, Readings, Score, Scored, Segments, Suite, Summary, SummaryRow};
+use earnest_tasks::suite::{Grid, Interval, Item, Score, Scored, Segments, SideBySide, Suite, Summary, SummaryRow};
 
 /// Format version of [`Document`].
 pub const REPORT_FORMAT: u32 = 1;
@@ -31,7 +31,7 @@ pub struct Document {
     pub grids: Vec<Grid>,
     /// All rules side by side, if the suite has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub readings: Option<Readings>,
+    pub readings: Option<SideBySide>,
     /// Aggregates that another tool reported, beside those of its samples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reported: Vec<Reported>,
@@ -65,8 +65,8 @@ impl Document {
         if settings.origin() != Origin::Log {
             return row.values.first();
         }
-        let primary = crate::suites::primary(settings);
-        row.values.iter().find(|(name, _)| primary.contains(name))
+        let chosen = crate::suites::chosen(settings);
+        row.values.iter().find(|(name, _)| chosen.contains(name))
     }
 
     /// The row over all tasks; none where the suite has no such row.
@@ -168,11 +168,11 @@ impl Document {
 
     fn of(folder: &str, manifest: Manifest, suite: &Suite, counts: Counts, scored: &[Scored<'_>]) -> Self {
         let mut summary = suite.scoring.summarise(scored);
-        let readings = match suite.scoring.primary()[..] {
+        let readings = match suite.scoring.chosen()[..] {
             [] => None,
-            ref primary => Readings::of(primary, scored.iter().map(|scored| scored.score)),
+            ref chosen => SideBySide::of(chosen, scored.iter().map(|scored| scored.score)),
         };
-        summary.notes.extend(readings.iter().flat_map(Readings::remarks));
+        summary.notes.extend(readings.iter().flat_map(SideBySide::remarks));
         Document {
             reported: Vec::new(),
             format: REPORT_FORMAT,

@@ -46,14 +46,16 @@ pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Fi
         };
         return Err(ResultsError::setting(format!("no sample of {name} has the {word} {value}")).hint(hint));
     }
-    for rule in filter.disagree.iter().flatten() {
-        if !store.has_rule(run, rule)? {
-            let rules = store.rules(run)?;
-            let hint = match rules.is_empty() {
+    for scorer in filter.disagree.iter().flatten() {
+        if !store.has_scorer(run, scorer)? {
+            let scorers = store.scorers(run)?;
+            let hint = match scorers.is_empty() {
                 true => "no sample of it has a score".to_owned(),
-                false => format!("it has {}; `earnest score {name} --save` makes a run with today's", rules.join(", ")),
+                false => {
+                    format!("it has {}; `earnest score {name} --save` makes a run with today's", scorers.join(", "))
+                }
             };
-            return Err(ResultsError::setting(format!("no sample of {name} was scored by {rule}")).hint(hint));
+            return Err(ResultsError::setting(format!("no sample of {name} was scored by {scorer}")).hint(hint));
         }
     }
     let needs_texts = match (filter.error, &filter.contains) {

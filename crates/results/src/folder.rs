@@ -245,11 +245,11 @@ pub fn each_item(store: &Store, run: &RunRecord, mut each: impl FnMut(Item)) -> 
 }
 
 /// Returns the primary rules of a run; none if neither this version nor the stored document knows them.
-pub fn primary_rules(store: &Store, run: &RunRecord) -> Result<Vec<String>, ResultsError> {
-    let rules = suites::primary(&run.manifest.settings);
-    if !rules.is_empty() {
-        return Ok(rules);
+pub fn chosen_scorers(store: &Store, run: &RunRecord) -> Result<Vec<String>, ResultsError> {
+    let scorers = suites::chosen(&run.manifest.settings);
+    if !scorers.is_empty() {
+        return Ok(scorers);
     }
     let readings = Document::kept(store, run)?.and_then(|kept| kept.readings);
-    Ok(readings.map(|readings| readings.primary).unwrap_or_default())
+    Ok(readings.map(|readings| readings.chosen).unwrap_or_default())
 }

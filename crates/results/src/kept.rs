@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use crate::store::{RunRecord, Store};
 use crate::{Document, FailureGroup, REPORT_FORMAT, RunError, Status, Totals};
 use earnest_tasks::suite::log::Reported;
-use earnest_tasks::suite::{Grid, Interval, Readings, Summary};
+use earnest_tasks::suite::{Grid, Interval, SideBySide, Summary};
 
 /// A [`Document`] without the manifest.
 #[derive(Serialize, Deserialize)]
@@ -16,7 +16,7 @@ struct Kept {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     grids: Vec<Grid>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    readings: Option<Readings>,
+    readings: Option<SideBySide>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     reported: Vec<Reported>,
     /// NaN and infinities, which JSON lacks, by index among all numbers; their place holds 0.

@@ -170,8 +170,8 @@ pub fn card_of(settings: &RunSettings) -> Option<LogCard> {
 pub struct LogNames {
     pub model: String,
     /// Primary scorer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub primary: Option<String>,
+    #[serde(rename = "primary", default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
     /// Number of documents that were to be answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<usize>,
@@ -180,9 +180,9 @@ pub struct LogNames {
 impl LogNames {
     /// The names of a log; none for other runs.
     pub fn of(manifest: &Manifest) -> Option<Self> {
-        let primary = manifest.settings.chosen_scorer().map(str::to_owned);
+        let chosen = manifest.settings.chosen_scorer().map(str::to_owned);
         let model = manifest.model.name.clone();
         let planned = card_of(&manifest.settings).and_then(|card| card.planned);
-        (manifest.settings.origin() == Origin::Log).then_some(LogNames { model, primary, planned })
+        (manifest.settings.origin() == Origin::Log).then_some(LogNames { model, chosen, planned })
     }
 }

@@ -3,7 +3,7 @@ use crate::document::Counts;
 use crate::store::{RunRecord, Store};
 use crate::{Document, Manifest, Outcome, REPORT_FORMAT, RunError, Sample};
 use earnest_tasks::suite::log::{LogSuite, Tally};
-use earnest_tasks::suite::{Readings, Scoring};
+use earnest_tasks::suite::{Scoring, SideBySide};
 
 /// Sums over the samples of a log.
 pub struct LogSums {
@@ -39,9 +39,9 @@ impl LogSums {
     /// Returns the document of the run.
     pub fn document(mut self, folder: String, manifest: Manifest, planned: usize, suite: &LogSuite) -> Document {
         self.counts.totals.planned = planned;
-        let readings = self.tally.readings(&suite.primary());
+        let readings = self.tally.readings(&suite.chosen());
         let mut summary = suite.summary(&self.tally);
-        summary.notes.extend(readings.iter().flat_map(Readings::remarks));
+        summary.notes.extend(readings.iter().flat_map(SideBySide::remarks));
         Document {
             format: REPORT_FORMAT,
             folder,

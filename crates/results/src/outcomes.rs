@@ -142,7 +142,7 @@ fn sample(manifest: &Manifest, row: &Map<String, Value>) -> Option<Sample> {
         correct => {
             let mut score = Score { correct: correct.as_bool()?, ..Score::default() };
             for (name, value) in named("matcher_") {
-                score.rules.insert(name, value.as_bool()?);
+                score.scorers.insert(name, value.as_bool()?);
             }
             for (name, value) in named("metric_") {
                 score.metrics.insert(name, value.as_f64()?);

@@ -32,7 +32,8 @@ pub struct RunEntry {
     #[serde(rename = "judged")]
     pub scored: usize,
     /// Primary rules.
-    pub primary: Vec<String>,
+    #[serde(rename = "primary")]
+    pub chosen: Vec<String>,
     /// True if earlier answers chose the questions: there is no accuracy.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub adaptive: bool,
@@ -114,10 +115,10 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, ResultsError> {
     let mut accuracy = sums.accuracy();
     let mut standard_error = sums.standard_error;
     let device_seconds = device_seconds(&run.manifest);
-    let primary = folder::primary_rules(store, &run)?;
+    let chosen = folder::chosen_scorers(store, &run)?;
     if run.manifest.settings.origin() == Origin::Log {
         // The primary scorer may give fractions, or no numbers at all.
-        accuracy = mean_of_log(store, &run, primary.first())?;
+        accuracy = mean_of_log(store, &run, chosen.first())?;
         standard_error = None;
     }
     let adaptive = run.manifest.settings.is_adaptive();
@@ -135,7 +136,7 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, ResultsError> {
     };
     let origin = run.manifest.settings.origin();
     Ok(RunEntry {
-        primary,
+        chosen,
         origin,
         adaptive,
         label: None,
@@ -172,10 +173,10 @@ fn as_on_its_screen(store: &Store, run: &RunRecord, scored: usize, own: Estimate
 }
 
 /// Mean of a log's primary scorer with its interval, as in the run's document; none without numbers.
-fn mean_of_log(store: &Store, run: &RunRecord, primary: Option<&String>) -> Result<Option<Estimate>, ResultsError> {
+fn mean_of_log(store: &Store, run: &RunRecord, chosen: Option<&String>) -> Result<Option<Estimate>, ResultsError> {
     let document = folder::document(store, run)?;
-    let Some((all, primary)) = document.summary.rows.last().zip(primary) else { return Ok(None) };
-    let value = all.values.iter().find(|(name, _)| name == primary).map(|(_, value)| value);
+    let Some((all, chosen)) = document.summary.rows.last().zip(chosen) else { return Ok(None) };
+    let value = all.values.iter().find(|(name, _)| name == chosen).map(|(_, value)| value);
     Ok(value.map(|value| Estimate { value: value.estimate, low: value.low, high: value.high }))
 }
 

@@ -76,9 +76,9 @@ pub fn stored(settings: &RunSettings) -> Result<Suite, OptionError> {
 }
 
 /// Returns the names of a run's primary rules without reading its data; none for unknown suites or options.
-pub fn primary(settings: &RunSettings) -> Vec<String> {
+pub fn chosen(settings: &RunSettings) -> Vec<String> {
     let suite = find_stored(&settings.suite, &settings.suite_options);
-    suite.map_or_else(Vec::new, |suite| suite.primary(&settings.suite_options))
+    suite.map_or_else(Vec::new, |suite| suite.chosen(&settings.suite_options))
 }
 
 /// Memory for the rows of a suite's Parquet file, in bytes. The largest, of GSM-Symbolic, take 10 MB.

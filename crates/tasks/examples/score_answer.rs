@@ -10,8 +10,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let score = suite.score(&item, &Answered { completion: &completion, truncated: false });
     println!("{}\n{completion}\n", item.segments.question);
     println!("correct {}, read {:?}, failure {:?}", score.correct, score.answer, score.failure);
-    for (rule, right) in score.rules.iter() {
-        println!("  {rule:<12} {right}");
+    for (scorer, right) in score.scorers.iter() {
+        println!("  {scorer:<12} {right}");
     }
     // A metric that a score does not have is an error, never a zero.
     println!("digits matched {:.2}", score.metric("digit_match")?);

@@ -13,11 +13,12 @@ pub(crate) struct Piece {
     pub kind: &'static str,
     pub text: String,
     /// Rules that read this piece as the answer.
-    pub rules: Vec<String>,
+    #[serde(rename = "rules")]
+    pub scorers: Vec<String>,
 }
 
 fn piece(kind: &'static str, text: &str) -> Piece {
-    Piece { kind, text: text.to_owned(), rules: Vec::new() }
+    Piece { kind, text: text.to_owned(), scorers: Vec::new() }
 }
 
 /// Splits a completion into its thinking and what is visible, with each reading marked where it last stands. `opened` is the marker of
@@ -58,22 +59,22 @@ fn push_thinking(pieces: &mut Vec<Piece>, text: &str) {
 /// Marks the last place of each reading; places that overlap an earlier mark are left out.
 fn marked(text: &str, readings: &[(String, String)]) -> Vec<Piece> {
     let mut marks: Vec<(Range<usize>, Vec<String>)> = Vec::new();
-    for (rule, read) in readings.iter().filter(|(_, read)| !read.trim().is_empty()) {
+    for (scorer, read) in readings.iter().filter(|(_, read)| !read.trim().is_empty()) {
         let Some(start) = last_number(text, read.trim()) else { continue };
         let range = start..start + read.trim().len();
         match marks.iter_mut().find(|(other, _)| other.start < range.end && range.start < other.end) {
-            Some((_, rules)) => rules.push(rule.clone()),
-            None => marks.push((range, vec![rule.clone()])),
+            Some((_, scorers)) => scorers.push(scorer.clone()),
+            None => marks.push((range, vec![scorer.clone()])),
         }
     }
     marks.sort_by_key(|(range, _)| range.start);
     let mut pieces = Vec::new();
     let mut at = 0;
-    for (range, rules) in marks {
+    for (range, scorers) in marks {
         if at < range.start {
             pieces.push(piece("plain", &text[at..range.start]));
         }
-        pieces.push(Piece { rules, ..piece("plain", &text[range.clone()]) });
+        pieces.push(Piece { scorers, ..piece("plain", &text[range.clone()]) });
         at = range.end;
     }
     if at < text.len() {

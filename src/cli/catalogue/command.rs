@@ -394,7 +394,7 @@ mod tests {
             fn configure(&self, _: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
                 Err(OptionError::usage("not here"))
             }
-            fn primary(&self, _: &serde_json::Value) -> Vec<String> {
+            fn chosen(&self, _: &serde_json::Value) -> Vec<String> {
                 Vec::new()
             }
             fn stored(&self, _: &serde_json::Value, _: &dyn Host) -> Result<Suite, OptionError> {

@@ -53,9 +53,9 @@ impl<'w> RunColumns<'w> {
     pub(super) fn fields(&mut self, sample: &Sample, manifest: &Manifest) -> Result<Vec<&str>, ColumnError> {
         self.rows += 1;
         let score = sample.score.as_ref();
-        let rules = score.into_iter().flat_map(|score| score.rules.names().chain(score.metrics.names()));
+        let scorers = score.into_iter().flat_map(|score| score.scorers.names().chain(score.metrics.names()));
         let prompt = sample.prompt().map(|_| "prompt");
-        for name in prompt.into_iter().chain(sample.covariates.keys().map(String::as_str)).chain(rules) {
+        for name in prompt.into_iter().chain(sample.covariates.keys().map(String::as_str)).chain(scorers) {
             if !self.present.contains(name) {
                 self.present.insert(name.to_owned());
             }
@@ -105,10 +105,10 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
         "gold" => sample.gold.clone(),
         // A tool's number as it is: a fraction is neither right nor wrong.
         "correct" if manifest.settings.origin() == Origin::Log => {
-            let primary = manifest.settings.chosen_scorer();
+            let chosen = manifest.settings.chosen_scorer();
             score
-                .zip(primary)
-                .and_then(|(score, primary)| value(score, primary))
+                .zip(chosen)
+                .and_then(|(score, chosen)| value(score, chosen))
                 .map(|value| value.to_string())
                 .unwrap_or_default()
         }
@@ -134,18 +134,18 @@ fn own(sample: &Sample, manifest: &Manifest, name: &str) -> Option<String> {
 fn other(sample: &Sample, name: &str) -> Result<Option<String>, ColumnError> {
     let score = sample.score.as_ref();
     let covariate = |name: &str| sample.covariates.get(name).and_then(text);
-    let matcher = |name: &str| score?.rules.get(name).map(truth);
+    let scorer = |name: &str| score?.scorers.get(name).map(truth);
     let metric = |name: &str| score?.metrics.get(name).map(|value| value.to_string());
     if let Some(found) = name.strip_prefix("covariate_").and_then(covariate) {
         return Ok(Some(found));
     }
-    if let Some(found) = name.strip_prefix("matcher_").and_then(matcher) {
+    if let Some(found) = name.strip_prefix("matcher_").and_then(scorer) {
         return Ok(Some(found));
     }
     if let Some(found) = name.strip_prefix("metric_").and_then(metric) {
         return Ok(Some(found));
     }
-    let mut found = [("covariate", covariate(name)), ("matcher", matcher(name)), ("metric", metric(name))]
+    let mut found = [("covariate", covariate(name)), ("matcher", scorer(name)), ("metric", metric(name))]
         .into_iter()
         .filter_map(|(kind, value)| Some((kind, value?)));
     match (found.next(), found.next()) {

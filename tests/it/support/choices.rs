@@ -49,7 +49,7 @@ impl Scoring for Choices {
         Score {
             correct,
             answer,
-            rules: [("likelihood", correct)].into(),
+            scorers: [("likelihood", correct)].into(),
             failure: (!correct).then_some(FailureClass::Wrong),
             ..Score::default()
         }

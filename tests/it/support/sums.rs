@@ -57,7 +57,7 @@ impl Scoring for Sums {
         Score {
             correct,
             answer: Some(answered.completion.to_owned()),
-            rules: [("prefix", correct)].into(),
+            scorers: [("prefix", correct)].into(),
             metrics: [("undefined", f64::NAN), ("length", 1.5)].into(),
             failure: (!correct).then_some(FailureClass::Wrong),
             ..Score::default()

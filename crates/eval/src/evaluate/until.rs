@@ -36,8 +36,8 @@ pub(super) fn resolved(
         let why = format!("is a run of {}, not of {}", run.manifest.settings.suite, suite.scoring.name());
         return refused(&why, "`earnest runs list` lists the runs".to_owned());
     }
-    let mine: Vec<String> = suite.scoring.primary().into_iter().map(str::to_owned).collect();
-    let theirs = folder::primary_rules(&store, &run)?;
+    let mine: Vec<String> = suite.scoring.chosen().into_iter().map(str::to_owned).collect();
+    let theirs = folder::chosen_scorers(&store, &run)?;
     if !mine.is_empty() && !theirs.is_empty() && mine != theirs {
         let why = format!(
             "is scored by {}, this run would be by {}: their difference says nothing about the models",

@@ -28,7 +28,7 @@ pub struct Converter<'a> {
     pub run: String,
     pub card: &'a LogCard,
     /// Primary scorer.
-    pub primary: Option<&'a str>,
+    pub deciding: Option<&'a str>,
     /// Field of the documents whose value is the cluster.
     pub cluster: Option<&'a str>,
     /// Expected answers for samples that have none.
@@ -173,7 +173,7 @@ impl Converter<'_> {
     ) -> Option<Score> {
         if self.answers.is_some() && self.card.scorers.is_empty() {
             let read = read_again(item, &Answered { completion: completion?, truncated });
-            return (!read.rules.is_empty()).then_some(read);
+            return (!read.scorers.is_empty()).then_some(read);
         }
         if scores.is_empty() {
             return None;
@@ -204,11 +204,11 @@ impl Converter<'_> {
             }
             score.evidence.readings.insert(one.scorer, one.answer);
         }
-        if let Some(primary) = self.primary {
-            decide(&mut score, primary);
+        if let Some(deciding) = self.deciding {
+            decide(&mut score, deciding);
             // The primary scorer's reading is the answer, or the one of the scorer that it is a part of.
-            let own = score.evidence.readings.remove(primary);
-            let whole = || score.evidence.readings.get(primary.split_once('.')?.0).cloned();
+            let own = score.evidence.readings.remove(deciding);
+            let whole = || score.evidence.readings.get(deciding.split_once('.')?.0).cloned();
             score.answer = own.or_else(whole).flatten();
         }
         score.evidence.readings.retain(|_, read| read.is_some());

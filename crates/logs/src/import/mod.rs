@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub use answers::Answers;
 pub use convert::{Converted, Converter, no_field};
-pub use settings::{Chosen, log_manifest, options, primary, settings, with_own_names};
+pub use settings::{Chosen, deciding, log_manifest, options, settings, with_own_names};
 
 use crate::{FindOptions, Log, LogError};
 use earnest_results::store::{PACK_ITEMS, RunRecord, Store};
@@ -32,7 +32,7 @@ pub struct LogImportSettings {
     /// Search and columns; logs and samples that cannot be read are left out with `keep_going`.
     pub find: FindOptions,
     /// Primary scorer; none for each tool's own.
-    pub primary: Option<String>,
+    pub deciding: Option<String>,
     /// Field of the documents that is the cluster; none for `cluster`, where they have it.
     pub cluster: Option<String>,
     /// File of expected answers, for logs without scores.
@@ -90,13 +90,13 @@ pub fn import_logs(settings: &LogImportSettings, reporter: &mut dyn Reporter) ->
         return Err(nothing_found(&settings.paths));
     }
     let chosen = Chosen {
-        primary: settings.primary.as_deref(),
+        deciding: settings.deciding.as_deref(),
         cluster: settings.cluster.as_deref(),
         answers: answers.as_ref(),
     };
     // Names that are wrong for every log are refused before anything is stored.
     for log in &found.logs {
-        if let Err(error) = primary(log, chosen)
+        if let Err(error) = deciding(log, chosen)
             && !settings.find.keep_going
         {
             return Err(error);
@@ -174,8 +174,8 @@ fn import_log(
     reporter: &mut dyn Reporter,
 ) -> Result<Found, LogError> {
     let card = &log.card;
-    let primary = primary(log, chosen)?;
-    let options = options(card, log.sha256()?, primary.as_deref(), chosen);
+    let deciding = deciding(log, chosen)?;
+    let options = options(card, log.sha256()?, deciding.as_deref(), chosen);
     let identity = settings::identity(&options).unwrap_or_default();
     if let Some(run) = known.runs.get(&identity) {
         return Ok(Found::Known(run.clone()));
@@ -200,7 +200,7 @@ fn import_log(
         let converter = Converter {
             run: name,
             card,
-            primary: primary.as_deref(),
+            deciding: deciding.as_deref(),
             cluster: chosen.cluster,
             answers: chosen.answers,
         };

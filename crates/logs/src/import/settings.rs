@@ -23,14 +23,14 @@ const CLUSTER: &str = "cluster";
 const ANSWERS: &str = "answers";
 
 /// Marks of rules and metrics in the columns of exports.
-const RULE: &str = "matcher_";
+const SCORER: &str = "matcher_";
 const METRIC: &str = "metric_";
 
 /// The name that a scorer has in the run, and true for a metric of a run of earnest: in exports its rules and metrics are marked.
 pub(super) fn own_name(tool: Tool, scorer: &str) -> (&str, bool) {
     match tool {
-        Tool::Earnest => match (scorer.strip_prefix(RULE), scorer.strip_prefix(METRIC)) {
-            (Some(rule), _) => (rule, false),
+        Tool::Earnest => match (scorer.strip_prefix(SCORER), scorer.strip_prefix(METRIC)) {
+            (Some(name), _) => (name, false),
             (None, Some(metric)) => (metric, true),
             (None, None) => (scorer, false),
         },
@@ -55,7 +55,7 @@ pub fn with_own_names(card: &LogCard) -> LogCard {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Chosen<'a> {
     /// Primary scorer, or a part of its name.
-    pub primary: Option<&'a str>,
+    pub deciding: Option<&'a str>,
     /// Field of the documents that is the cluster.
     pub cluster: Option<&'a str>,
     pub answers: Option<&'a Answers>,
@@ -65,20 +65,20 @@ pub struct Chosen<'a> {
 ///
 /// # Errors
 /// A name that the log does not have, or that may be several scorers.
-pub fn primary(log: &Log, chosen: Chosen<'_>) -> Result<Option<String>, LogError> {
+pub fn deciding(log: &Log, chosen: Chosen<'_>) -> Result<Option<String>, LogError> {
     let card = &log.card;
     let mut names: Vec<&str> = card.scorers.iter().map(String::as_str).collect();
     if names.is_empty() && chosen.answers.is_some() {
         names.push(FINAL);
     }
-    let Some(name) = chosen.primary else { return Ok(names.first().map(|name| (*name).to_owned())) };
+    let Some(name) = chosen.deciding else { return Ok(names.first().map(|name| (*name).to_owned())) };
     let thing = format!("the log of {} on {}", card.model, card.task);
     named(&thing, name, &names, names.first().copied(), || parts(log)).map(Some)
 }
 
 /// Parts of the log's scores.
 fn parts(log: &Log) -> Result<Parts, LogError> {
-    let converter = Converter { run: String::new(), card: &log.card, primary: None, cluster: None, answers: None };
+    let converter = Converter { run: String::new(), card: &log.card, deciding: None, cluster: None, answers: None };
     let mut parts = Parts::default();
     log.samples(&mut |sample| {
         parts.add(&converter.convert(sample).sample);
@@ -88,12 +88,12 @@ fn parts(log: &Log) -> Result<Parts, LogError> {
 }
 
 /// Options of the suite of a log: the log's card, the digest of its samples, and what the user chose.
-pub fn options(card: &LogCard, sha256: String, primary: Option<&str>, chosen: Chosen<'_>) -> Value {
+pub fn options(card: &LogCard, sha256: String, deciding: Option<&str>, chosen: Chosen<'_>) -> Value {
     let mut options = Map::new();
     options.insert(STORED_KEY.to_owned(), serde_json::to_value(card).unwrap_or_default());
     options.insert(CONTENT.to_owned(), sha256.into());
     for (key, value) in [
-        (PRIMARY, primary),
+        (PRIMARY, deciding),
         (CLUSTER, chosen.cluster),
         (ANSWERS, chosen.answers.map(|answers| answers.sha256.as_str())),
     ] {
@@ -223,7 +223,7 @@ pub(super) mod tests {
     #[test]
     fn a_log_is_itself_whichever_version_imports_it() {
         let card = card(&["a", "b"]);
-        let of = |primary| options(&card, "ab".into(), primary, Chosen::default());
+        let of = |deciding| options(&card, "ab".into(), deciding, Chosen::default());
         let other = LogCard { notes: vec!["said in another way".into()], ..card.clone() };
         assert_eq!(identity(&of(Some("a"))), identity(&options(&other, "ab".into(), Some("a"), Chosen::default())));
         assert_ne!(identity(&of(Some("a"))), identity(&of(Some("b"))));

@@ -210,7 +210,7 @@ impl<'a> Placing<'a> {
                 self.written.texts.insert(score.scorer.clone(), text.to_owned());
             }
         }
-        let by_primary = self.take_names(&sample);
+        let by_chosen = self.take_names(&sample);
         let (id, epoch) = (sample.id.clone(), sample.epoch);
         let Converted { mut item, prompt, sample: mut row, labelled } = self.converter.convert(sample);
         let (name, number, is_next) = self.document(&id, epoch);
@@ -241,7 +241,7 @@ impl<'a> Placing<'a> {
             self.written.items += 1;
         }
         self.written.samples += 1;
-        self.written.without_score += usize::from(row.score.is_none() || by_primary == Some(false));
+        self.written.without_score += usize::from(row.score.is_none() || by_chosen == Some(false));
         self.written.failed += usize::from(row.failure.is_some());
         self.written.without_answer += usize::from(row.completion.is_some() && row.gold.is_empty());
         self.written.with_answer += usize::from(!row.gold.is_empty());
@@ -251,16 +251,16 @@ impl<'a> Placing<'a> {
 
     /// Takes the names of the scorers that have a score of the sample; true if the primary one is among them, none if there is none.
     fn take_names(&mut self, sample: &LogSample) -> Option<bool> {
-        let Converter { card, primary, .. } = self.converter;
-        let mut by_primary = false;
+        let Converter { card, deciding, .. } = self.converter;
+        let mut by_chosen = false;
         for score in sample.scores.iter().filter(|score| !score.value.is_null()) {
             let (name, _) = own_name(card.tool, &score.scorer);
-            by_primary |= primary.is_some_and(|primary| is_of(primary, name));
+            by_chosen |= deciding.is_some_and(|deciding| is_of(deciding, name));
             if !self.written.given.contains(name) {
                 self.written.given.insert(name.to_owned());
             }
         }
-        primary.filter(|_| !card.scorers.is_empty()).map(|_| by_primary)
+        deciding.filter(|_| !card.scorers.is_empty()).map(|_| by_chosen)
     }
 
     /// Id of the sample's document in the run, its number, and true for its first sample. A document that has this repeat already is
@@ -316,7 +316,7 @@ fn store_batches(
     let mut kinds = Kinds::new();
     let mut note = |score: &Score| {
         for (place, names) in
-            [score.rules.names().collect::<Vec<_>>(), score.metrics.names().collect()].into_iter().enumerate()
+            [score.scorers.names().collect::<Vec<_>>(), score.metrics.names().collect()].into_iter().enumerate()
         {
             for name in names {
                 match kinds.get_mut(name) {
@@ -353,7 +353,7 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, 
         let Some(score) = &mut row.score else { continue };
         let mut changed = false;
         for name in &mixed {
-            if let Some(right) = score.rules.remove(name) {
+            if let Some(right) = score.scorers.remove(name) {
                 score.metrics.insert(*name, f64::from(u8::from(right)));
                 changed = true;
             }

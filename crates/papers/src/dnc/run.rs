@@ -7,7 +7,7 @@ use super::tables::{ComparedTable, compared_tables};
 use crate::COMPARISON_FORMAT;
 use crate::dnc::published::{CAVEATS, PublishedTable, Recomputed, table_12, tables};
 use earnest_results::{Manifest, Sample, Status};
-use earnest_tasks::suite::dnc::{Mode, Numbers, Options, Profile, Target, own_rule, summarise_samples};
+use earnest_tasks::suite::dnc::{Mode, Numbers, Options, Scorer, Target, own_scorer, summarise_samples};
 use earnest_tasks::suite::{Budget, Interval, Item, Score, Scored, Segments, Summary, SummaryRow};
 
 const PAPER: &str =
@@ -138,7 +138,7 @@ fn add(comparison: &mut DncComparison, run: &EvaluatedRun) {
     let settings = &run.manifest.settings;
     // The paper uses the data set's own rule, whatever the run's primary one was.
     let options = match serde_json::from_value::<Options>(settings.suite_options.clone()) {
-        Ok(options) => Options { profile: Profile::Own, ..options },
+        Ok(options) => Options { scorer: Scorer::Own, ..options },
         Err(error) => {
             let limits = vec![format!("is not shown: its options were written by another version ({error})")];
             comparison.runs.push(RunUsed { run: name, model, limits });
@@ -148,7 +148,7 @@ fn add(comparison: &mut DncComparison, run: &EvaluatedRun) {
     let own = |item: &Item, score: &Score| {
         let named = item.covariates.get("target").and_then(serde_json::Value::as_str);
         let target = options.targets.iter().find(|target| Some(target.name()) == named);
-        target.and_then(|target| score.by_rule(own_rule(options.dataset, *target))).unwrap_or_else(|| score.clone())
+        target.and_then(|target| score.by_scorer(own_scorer(options.dataset, *target))).unwrap_or_else(|| score.clone())
     };
     let scores: Vec<Score> = run.rows.iter().map(|(item, score, ..)| own(item, score)).collect();
     let rows = run.rows.iter().zip(&scores);

@@ -15,7 +15,7 @@ pub struct ComparedTable {
     pub model: String,
     /// The paper's metric, and the scoring rule of ours that is compared with it.
     pub metric: String,
-    pub rule: String,
+    pub scorer: String,
     pub rows: Vec<ComparedRow>,
 }
 
@@ -54,8 +54,8 @@ pub(super) enum Quantity {
 pub(super) fn compared_tables(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<ComparedTable> {
     let mut compared = Vec::new();
     for &target in &options.targets {
-        for (metric, rule) in metrics(options.dataset, target) {
-            let view = View { options, summary, target, rule };
+        for (metric, scorer) in metrics(options.dataset, target) {
+            let view = View { options, summary, target, scorer };
             let mut numbers: Vec<(u8, Quantity)> = match options.numbers {
                 Numbers::Token => vec![(3, Quantity::Change), (9, Quantity::Raw), (10, Quantity::Relative)],
                 Numbers::Replace => vec![(6, Quantity::Change), (6, Quantity::Raw)],
@@ -80,7 +80,7 @@ pub(super) fn compared_tables(options: &Options, summary: &Summary, run: &str, m
                         run: run.to_owned(),
                         model: model.to_owned(),
                         metric: metric.to_owned(),
-                        rule: rule.to_owned(),
+                        scorer: scorer.to_owned(),
                         rows,
                     });
                 }
@@ -111,7 +111,7 @@ struct View<'a> {
     options: &'a Options,
     summary: &'a Summary,
     target: Target,
-    rule: &'a str,
+    scorer: &'a str,
 }
 
 impl View<'_> {
@@ -121,22 +121,22 @@ impl View<'_> {
     }
 
     /// Name of a column: that of the primary rule, or of another one.
-    fn column(&self, primary: &str, other: &str) -> String {
-        if self.rule.is_empty() { primary.to_owned() } else { format!("{other} {}", self.rule) }
+    fn column(&self, chosen: &str, other: &str) -> String {
+        if self.scorer.is_empty() { chosen.to_owned() } else { format!("{other} {}", self.scorer) }
     }
 
     /// Accuracy on all the original questions.
     fn original(&self) -> Option<(usize, Interval)> {
-        match self.rule {
+        match self.scorer {
             "" => self.value("original", "accuracy"),
-            rule => self.value("original", &format!("original {rule}")),
+            scorer => self.value("original", &format!("original {scorer}")),
         }
     }
 
     fn change(&self, kind: Kind) -> Option<(usize, Interval)> {
-        match self.rule {
+        match self.scorer {
             "" => self.value(kind.name(), "delta"),
-            rule => self.value(kind.name(), &format!("delta {rule}")),
+            scorer => self.value(kind.name(), &format!("delta {scorer}")),
         }
     }
 
@@ -254,14 +254,14 @@ fn targets(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<
     for (place, metric) in table.columns.iter().enumerate() {
         let mut rows = Vec::new();
         for &target in &options.targets {
-            let (line, rule) = match (target, metric.as_str()) {
+            let (line, scorer) = match (target, metric.as_str()) {
                 (Target::Equation, "Acc_eq") => ("eq", "acc_eq"),
                 (Target::Equation, _) => ("eq", "acc_ans"),
                 // Both readings of the paper's second target.
                 (Target::EquationAnswer | Target::Answer, "Acc_ans") => ("ans", ""),
                 _ => continue,
             };
-            let Some((n, ours)) = (View { options, summary, target, rule }).original() else { continue };
+            let Some((n, ours)) = (View { options, summary, target, scorer }).original() else { continue };
             let published = table
                 .rows
                 .iter()
@@ -281,7 +281,7 @@ fn targets(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<
                 run: run.to_owned(),
                 model: model.to_owned(),
                 metric: metric.clone(),
-                rule: String::new(),
+                scorer: String::new(),
                 rows,
             });
         }

@@ -76,7 +76,7 @@ impl Evaluation {
         let gamma = number("gamma").filter(|gamma| gamma.is_finite());
         // The study's rule, whatever the run's primary one is; the error class is that of the primary rule.
         let incomplete = |source| ObservationError::Score { item: sample.item.clone(), source };
-        let correct = score.rule("study").map_err(incomplete)?;
+        let correct = score.scorer("study").map_err(incomplete)?;
         let failure = (!correct).then(|| score.failure.as_ref().map_or(ErrorClass::Wrong, ErrorClass::of));
         let rows = match set.filter(|set| *set != "base" && *set != "main") {
             Some(harder) => self.harder.entry(harder.to_owned()).or_default(),

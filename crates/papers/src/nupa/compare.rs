@@ -6,13 +6,13 @@ use super::document::{
     FigureMetric, NUPA_COMPARISON_FORMAT, NupaCell, NupaComparison, NupaFigure, NupaRun, NupaTable, Quantity,
 };
 use super::published::{TABLE_3, TABLE_10, caveats, limit_title, rule_following_cells, tables};
-use super::run::{EvaluatedRun, Limit, PROFILES};
+use super::run::{EvaluatedRun, Limit, SCORERS};
 use crate::nupa::inference_tables::{
     TABLE_3_METHODS, figure_rows, published_digit_limit, published_models, published_range_accuracy,
     published_rule_following,
 };
 use crate::{Published, Reading, difference, model_key};
-use earnest_tasks::suite::nupa::{DigitLimit, LengthRange, MetricName, Profile, TASKS, TaskId};
+use earnest_tasks::suite::nupa::{DigitLimit, LengthRange, MetricName, Scorer, TASKS, TaskId};
 use earnest_tasks::suite::{Interval, Summary};
 
 /// Questions per task and length in the authors' evaluation.
@@ -55,7 +55,7 @@ pub struct UnknownRow {
 }
 
 /// Summaries by profile, in the order of [`PROFILES`].
-type ByProfile = [(Profile, Summary); 3];
+type ByScorer = [(Scorer, Summary); 3];
 
 /// Compares runs with the paper.
 pub fn compare(runs: &[EvaluatedRun], reference: &ReferenceRow) -> NupaComparison {
@@ -92,7 +92,7 @@ fn compare_run(ours: &EvaluatedRun, reference: &ReferenceRow) -> NupaRun {
     if let (Some(row), Some(suffix)) = (row.filter(|row| own == Some(*row)), quantised) {
         limits.push(Limit::Other(format!("evaluates a quantised model ({suffix}), not {row} itself")));
     }
-    let summaries = PROFILES.map(|profile| (profile, ours.summary(profile)));
+    let summaries = SCORERS.map(|scorer| (scorer, ours.summary(scorer)));
     // Each cell counts its own lengths.
     let comparable = limits.iter().all(Limit::is_comparable);
     let cells = Cells { ours, summaries: &summaries, comparable };
@@ -123,7 +123,7 @@ fn compare_run(ours: &EvaluatedRun, reference: &ReferenceRow) -> NupaRun {
 
 struct Cells<'a> {
     ours: &'a EvaluatedRun,
-    summaries: &'a ByProfile,
+    summaries: &'a ByScorer,
     comparable: bool,
 }
 
@@ -201,11 +201,11 @@ impl Cells<'_> {
         let ours: BTreeMap<String, Interval> = self
             .summaries
             .iter()
-            .filter_map(|(profile, summary)| Some((profile.name().to_owned(), value(summary)?)))
+            .filter_map(|(scorer, summary)| Some((scorer.name().to_owned(), value(summary)?)))
             .collect();
-        let profile = PROFILES[0].name();
+        let scorer = SCORERS[0].name();
         let difference =
-            published.as_ref().zip(ours.get(profile)).map(|(published, ours)| difference(ours, &published.value));
+            published.as_ref().zip(ours.get(scorer)).map(|(published, ours)| difference(ours, &published.value));
         let reading = match difference {
             None => Reading::NotPublished,
             Some(_) if !self.comparable || lengths < published_lengths => Reading::NotComparable,
@@ -221,7 +221,7 @@ impl Cells<'_> {
             published_lengths,
             samples,
             ours,
-            profile,
+            scorer,
             difference,
             reading,
         })
@@ -241,7 +241,7 @@ fn point(summary: &Summary, task: TaskId, digits: usize) -> Option<Interval> {
     curve.points.iter().find(|(length, ..)| *length == digits as f64).map(|(.., value)| *value)
 }
 
-fn figures(ours: &EvaluatedRun, summaries: &ByProfile) -> Vec<NupaFigure> {
+fn figures(ours: &EvaluatedRun, summaries: &ByScorer) -> Vec<NupaFigure> {
     let kinds: &[(&[u8], FigureMetric)] = match (ours.direct(), ours.options.shots) {
         (true, 0) => {
             &[(&[2, 5], FigureMetric::ExactMatch), (&[6], FigureMetric::DigitMatch), (&[7], FigureMetric::Log2Dlength)]
@@ -250,14 +250,14 @@ fn figures(ours: &EvaluatedRun, summaries: &ByProfile) -> Vec<NupaFigure> {
         _ => &[],
     };
     let mut all = Vec::new();
-    for (profile, summary) in summaries {
+    for (scorer, summary) in summaries {
         let rows = figure_rows(summary);
         for (figures, metric) in kinds.iter().filter(|_| !rows.is_empty()) {
             all.push(NupaFigure {
                 figures: figures.to_vec(),
                 metric: *metric,
-                profile: profile.name(),
-                primary: *profile == ours.profile(),
+                scorer: scorer.name(),
+                chosen: *scorer == ours.scorer(),
                 rows: rows.clone(),
             });
         }

@@ -77,7 +77,8 @@ pub struct NupaCell {
     /// Ours by profile.
     pub ours: BTreeMap<String, Interval>,
     /// Profile that is compared: the one nearest to the published scoring.
-    pub profile: &'static str,
+    #[serde(rename = "profile")]
+    pub scorer: &'static str,
     /// Ours minus published.
     pub difference: Option<Interval>,
     pub reading: Reading,
@@ -110,8 +111,9 @@ pub struct NupaFigure {
     /// Numbers of the paper's figures that show them.
     pub figures: Vec<u8>,
     pub metric: FigureMetric,
-    pub profile: &'static str,
+    #[serde(rename = "profile")]
+    pub scorer: &'static str,
     /// True for the run's own profile.
-    pub primary: bool,
+    pub chosen: bool,
     pub rows: Vec<FigureRow>,
 }

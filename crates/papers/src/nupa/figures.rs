@@ -8,7 +8,7 @@ use earnest_tasks::suite::nupa::{LengthRange, Representation, TaskId};
 /// Draws a run's figures in its own profile, each with the numbers of the paper's figures that it corresponds to.
 pub fn figures(run: &NupaRun) -> Vec<(Vec<u8>, Figure)> {
     let mut drawn = Vec::new();
-    for figure in run.figures.iter().filter(|figure| figure.primary) {
+    for figure in run.figures.iter().filter(|figure| figure.chosen) {
         for representation in Representation::ALL {
             let own = |row: &&FigureRow| row.representation == representation.name();
             let rows: Vec<&FigureRow> = figure.rows.iter().filter(own).collect();

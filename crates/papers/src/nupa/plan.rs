@@ -7,7 +7,7 @@ use crate::nupa::inference_tables::published_models;
 pub use earnest_results::Rate;
 use earnest_tasks::suite::Item;
 use earnest_tasks::suite::nupa::{
-    Adapter, BudgetRule, Lengths, NupaError, NupaOptions, NupaSuite, Profile, PromptStyle, TASKS, TaskId, TaskPlan,
+    Adapter, BudgetRule, Lengths, NupaError, NupaOptions, NupaSuite, PromptStyle, Scorer, TASKS, TaskId, TaskPlan,
     Wording,
 };
 
@@ -98,7 +98,7 @@ fn as_published(options: NupaOptions) -> NupaOptions {
     let mut options = NupaOptions {
         lengths: Lengths::Reference,
         budget: BudgetRule::Published,
-        profile: Profile::Ref,
+        scorer: Scorer::Ref,
         stop_at_newline: false,
         wording: Wording::Reference,
         adapter: Adapter::Completion,

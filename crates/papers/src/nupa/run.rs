@@ -5,12 +5,12 @@ use std::fmt;
 
 use earnest_tasks::suite::Summary;
 use earnest_tasks::suite::nupa::{
-    Adapter, BudgetRule, Lengths, NupaError, NupaOptions, Profile, PromptStyle, ScoredAnswer, ShorterOperand, Split,
+    Adapter, BudgetRule, Lengths, NupaError, NupaOptions, PromptStyle, ScoredAnswer, Scorer, ShorterOperand, Split,
     TaskId, Wording, summarise_answers,
 };
 
 /// Profiles in the order of columns; the first one is compared with the published numbers.
-pub(super) const PROFILES: [Profile; 3] = [Profile::Ref, Profile::Strict, Profile::Paper];
+pub(super) const SCORERS: [Scorer; 3] = [Scorer::Ref, Scorer::Strict, Scorer::Paper];
 
 /// A run with its scored answers.
 #[derive(Debug, Clone)]
@@ -72,13 +72,13 @@ impl EvaluatedRun {
     }
 
     /// Profile whose figures are drawn: the run's own if it is one of the paper's, otherwise `strict`.
-    pub(super) fn profile(&self) -> Profile {
-        if PROFILES.contains(&self.options.profile) { self.options.profile } else { Profile::Strict }
+    pub(super) fn scorer(&self) -> Scorer {
+        if SCORERS.contains(&self.options.scorer) { self.options.scorer } else { Scorer::Strict }
     }
 
     /// The run's summary under a profile.
-    pub(super) fn summary(&self, profile: Profile) -> Summary {
-        let options = NupaOptions { profile, ..self.options.clone() };
+    pub(super) fn summary(&self, scorer: Scorer) -> Summary {
+        let options = NupaOptions { scorer, ..self.options.clone() };
         summarise_answers(&options, self.answers.iter().copied())
     }
 

@@ -64,7 +64,7 @@ fn compared_run(run: &NupaRun, width: usize) -> String {
             "* ",
         ));
     }
-    for figure in run.figures.iter().filter(|figure| figure.primary) {
+    for figure in run.figures.iter().filter(|figure| figure.chosen) {
         text.push_str(&figure_tables(figure, width));
     }
     text
@@ -226,7 +226,7 @@ fn figure_tables(figure: &NupaFigure, width: usize) -> String {
         FigureMetric::Log2Dlength => ("log2(dlength + 1)", Unit::Digits),
     };
     let plural = if figure.figures.len() > 1 { "s" } else { "" };
-    let title = format!("Figure{plural} {}: {metric}, scorer {}", numbers(&figure.figures), figure.profile);
+    let title = format!("Figure{plural} {}: {metric}, scorer {}", numbers(&figure.figures), figure.scorer);
     let mut text = String::new();
     let beside = if width >= 104 { 4 } else { 2 };
     for ranges in LengthRange::ALL.chunks(beside) {

@@ -43,7 +43,7 @@ pub fn asked_of_both(
     let answers = [&mine, &theirs].map(|sample| {
         let score = sample.score.as_ref();
         let answer = match scorer {
-            Some(scorer) => score.and_then(|score| score.by_rule(scorer)).and_then(|score| score.answer),
+            Some(scorer) => score.and_then(|score| score.by_scorer(scorer)).and_then(|score| score.answer),
             None => score.and_then(|score| score.answer.clone()),
         };
         answer.map_or_else(|| "nothing".to_owned(), |answer| shortened(&answer))

@@ -8,7 +8,7 @@ use crate::ReportError;
 use crate::paired::compare;
 use crate::{Comparison, differing_settings};
 use earnest_logs::import::{
-    Answers, Chosen, Converted, Converter, log_manifest, no_answers, nothing_found, options, primary, settings,
+    Answers, Chosen, Converted, Converter, deciding, log_manifest, no_answers, nothing_found, options, settings,
     with_own_names,
 };
 use earnest_logs::{FindOptions, Log};
@@ -59,7 +59,7 @@ pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Resu
     };
     let tasks = common_tasks(&sides, &mut warn)?;
     let chosen = Chosen {
-        primary: settings.compare.primary.as_deref(),
+        deciding: settings.compare.chosen.as_deref(),
         cluster: settings.compare.cluster.as_deref(),
         answers: answers.as_ref(),
     };
@@ -247,13 +247,13 @@ fn read(
         side.logs.iter().filter(|log| tasks.is_none_or(|tasks| tasks.contains(&log.card.task))).collect();
     for log in &wanted {
         let card = &log.card;
-        let scorer = primary(log, chosen)?;
+        let scorer = deciding(log, chosen)?;
         // Ids are those of one task.
         let prefix = if wanted.len() > 1 { format!("{}/", card.task) } else { String::new() };
         scores.next_task(prefix, scorer.clone());
         let run = side.name.clone();
         let converter =
-            Converter { run, card, primary: scorer.as_deref(), cluster: chosen.cluster, answers: chosen.answers };
+            Converter { run, card, deciding: scorer.as_deref(), cluster: chosen.cluster, answers: chosen.answers };
         let (mut with_answer, mut without_answer) = (0, 0);
         let refused = log.samples(&mut |sample| {
             let Converted { item, sample, .. } = converter.convert(sample);

@@ -77,11 +77,11 @@ pub(crate) fn common_scorer(store: &Store, runs: &[&RunRecord]) -> Result<Option
     if runs.iter().any(|run| run.manifest.settings.origin() == Origin::Log) {
         return Ok(None);
     }
-    let own = runs.iter().map(|run| folder::primary_rules(store, run)).collect::<Result<Vec<_>, _>>()?;
+    let own = runs.iter().map(|run| folder::chosen_scorers(store, run)).collect::<Result<Vec<_>, _>>()?;
     if own.windows(2).all(|two| two[0] == two[1]) {
         return Ok(None);
     }
-    let known = runs.iter().map(|run| store.rules(run)).collect::<Result<Vec<_>, _>>()?;
+    let known = runs.iter().map(|run| store.scorers(run)).collect::<Result<Vec<_>, _>>()?;
     let own: Vec<&[String]> = own.iter().map(Vec::as_slice).collect();
     let all_have = |scorer: &str| known.iter().all(|known| known.iter().any(|one| one == scorer));
     Ok(crate::paired::common_scorer(&own, all_have).map(str::to_owned))
@@ -138,8 +138,7 @@ pub(crate) fn check_common(comparison: &Comparison, nothing: impl FnOnce() -> Re
 pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), ReportError> {
     let unscored = |scores: &Scores| scores.is_empty() && scores.without_score > 0 && scores.without_number == 0;
     if let Some((name, scores)) = names.iter().zip(scores).find(|(_, scores)| unscored(scores)) {
-        let by =
-            if scores.primary.is_empty() { String::new() } else { format!(" by {}", scores.primary.join(" and ")) };
+        let by = if scores.chosen.is_empty() { String::new() } else { format!(" by {}", scores.chosen.join(" and ")) };
         let message = format!("{name} has nothing to compare: none of its samples has a score{by}");
         return Err(ReportError::setting(message).hint(
             "the setting `scorer` names another; `earnest import --answers FILE` scores the completions of a log",
@@ -147,7 +146,7 @@ pub(crate) fn check_numbers(names: &[String], scores: &[Scores]) -> Result<(), R
     }
     let mut without = names.iter().zip(scores).filter(|(_, scores)| scores.is_empty() && scores.without_number > 0);
     let Some((name, scores)) = without.next() else { return Ok(()) };
-    let scorer = scores.primary.join(" and ");
+    let scorer = scores.chosen.join(" and ");
     let parts: Vec<&str> = scores.parts.iter().map(String::as_str).collect();
     Err(match parts.first() {
         Some(first) => {

@@ -44,7 +44,7 @@ enum Source {
     Log(String),
     Evidence,
     Covariate(String),
-    Matcher(String),
+    Scorer(String),
     Metric(String),
 }
 
@@ -110,7 +110,7 @@ impl Columns {
     /// number or text. Also returns the number of rows.
     pub fn survey(rows: &dyn Rows) -> Result<(Self, usize), RowsError> {
         let mut covariates: BTreeMap<String, Kind> = BTreeMap::new();
-        let mut matchers = BTreeSet::new();
+        let mut scorers = BTreeSet::new();
         let mut metrics = BTreeSet::new();
         let mut count = 0;
         let (mut question, mut prompt) = (false, false);
@@ -129,7 +129,7 @@ impl Columns {
                 }
             }
             if let Some(score) = &sample.score {
-                add_names(&mut matchers, score.rules.names());
+                add_names(&mut scorers, score.scorers.names());
                 add_names(&mut metrics, score.metrics.names());
             }
             Ok(())
@@ -148,20 +148,17 @@ impl Columns {
             kind,
             source: Source::Covariate(name),
         });
-        let matchers = matchers.into_iter().map(|name| Column {
+        let scorers = scorers.into_iter().map(|name| Column {
             name: format!("matcher_{name}"),
             kind: Kind::Truth,
-            source: Source::Matcher(name),
+            source: Source::Scorer(name),
         });
         let metrics = metrics.into_iter().map(|name| Column {
             name: format!("metric_{name}"),
             kind: Kind::Number,
             source: Source::Metric(name),
         });
-        Ok((
-            Columns(fixed.chain(texts).chain(of_log).chain(covariates).chain(matchers).chain(metrics).collect()),
-            count,
-        ))
+        Ok((Columns(fixed.chain(texts).chain(of_log).chain(covariates).chain(scorers).chain(metrics).collect()), count))
     }
 }
 
@@ -169,9 +166,9 @@ fn log_columns(log: Option<LogNames>) -> Vec<Column> {
     let Some(log) = log else { return Vec::new() };
     let fact = |name: &str, value| Column { name: name.to_owned(), kind: Kind::Text, source: Source::Log(value) };
     let evidence = Column { name: "evidence".to_owned(), kind: Kind::Text, source: Source::Evidence };
-    let primary = log.primary.map(|primary| fact("log_primary", primary));
+    let chosen = log.chosen.map(|chosen| fact("log_primary", chosen));
     let planned = log.planned.map(|planned| fact("log_planned", planned.to_string()));
-    [fact("log_model", log.model)].into_iter().chain(primary).chain(planned).chain([evidence]).collect()
+    [fact("log_model", log.model)].into_iter().chain(chosen).chain(planned).chain([evidence]).collect()
 }
 
 fn add_names<'a>(known: &mut BTreeSet<String>, names: impl Iterator<Item = &'a str>) {
@@ -204,7 +201,7 @@ impl Columns {
     pub(crate) fn of_outcomes(mut self) -> Self {
         self.0.retain(|column| match &column.source {
             Source::Fixed(_) => OUTCOMES.contains(&column.name.as_str()),
-            Source::Covariate(_) | Source::Matcher(_) | Source::Metric(_) => true,
+            Source::Covariate(_) | Source::Scorer(_) | Source::Metric(_) => true,
             Source::Question | Source::Prompt | Source::Log(_) | Source::Evidence => false,
         });
         self
@@ -228,7 +225,7 @@ impl Column {
             Source::Covariate(name) => {
                 sample.covariates.get(name).map_or(Cell::Empty, |value| covariate(value, self.kind))
             }
-            Source::Matcher(name) => score.and_then(|score| score.rules.get(name)).map_or(Cell::Empty, Cell::Truth),
+            Source::Scorer(name) => score.and_then(|score| score.scorers.get(name)).map_or(Cell::Empty, Cell::Truth),
             Source::Metric(name) => score.and_then(|score| score.metrics.get(name)).map_or(Cell::Empty, Cell::Number),
         }
     }
@@ -274,7 +271,7 @@ pub(super) mod tests {
         let score = completion.map(|text| Score {
             correct: text == "42",
             answer: (text == "42").then(|| text.to_owned()),
-            rules: [("boundary", text == "42"), ("compat", true)].into(),
+            scorers: [("boundary", text == "42"), ("compat", true)].into(),
             metrics: [("digit_match", 0.5)].into(),
             failure: (text != "42").then_some(FailureClass::Wrong),
             ..Score::default()

@@ -169,12 +169,12 @@ fn add(
         None => (json!({ "gen_args_0": { "arg_0": prompt, "arg_1": generation } }), json!([responses])),
         Some(first) => scored(first, &likelihoods, &|text| json!({ "arg_0": prompt, "arg_1": shown(Some(text)) })),
     };
-    let primary = manifest.settings.chosen_scorer();
+    let chosen = manifest.settings.chosen_scorer();
     let mut own = own_facts(&samples, of_log);
     let mut columns = columns(&samples, scorers, of_log);
     while let Some((leading, _)) = columns.first() {
         let filter = leading.filter.clone();
-        let extracted: Vec<Value> = samples.iter().map(|sample| reading(sample, leading, primary, of_log)).collect();
+        let extracted: Vec<Value> = samples.iter().map(|sample| reading(sample, leading, chosen, of_log)).collect();
         let (metrics, others): (Vec<Column>, Vec<Column>) =
             columns.into_iter().partition(|(scorer, _)| scorer.filter == filter);
         columns = others;

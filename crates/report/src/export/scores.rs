@@ -54,8 +54,8 @@ pub(super) fn scorers_of(manifest: &Manifest) -> Vec<Scorer> {
     if settings.origin() != Origin::Log {
         return vec![Scorer::new("none", "acc", "")];
     }
-    let primary = settings.chosen_scorer().map(str::to_owned);
-    let names = primary.into_iter().chain(card_of(settings).map(|card| card.scorers).unwrap_or_default());
+    let chosen = settings.chosen_scorer().map(str::to_owned);
+    let names = chosen.into_iter().chain(card_of(settings).map(|card| card.scorers).unwrap_or_default());
     let mut scorers: Vec<Scorer> = Vec::new();
     for name in names {
         if !scorers.iter().any(|known| known.name == name) {
@@ -86,24 +86,24 @@ pub(super) fn columns(samples: &[&Sample], known: &[Scorer], of_log: bool) -> Ve
 fn values(score: &Score, of_log: bool) -> Vec<(Scorer, Value)> {
     let right = |right: bool| json!(f64::from(u8::from(right)));
     if of_log {
-        let rules = score.rules.iter().map(|(name, passed)| (name, right(passed)));
+        let scorers = score.scorers.iter().map(|(name, passed)| (name, right(passed)));
         let metrics = score.metrics.iter().map(|(name, value)| (name, json!(value)));
         let others = score.evidence.values.iter().map(|(name, value)| (name.as_str(), value.clone()));
-        return rules.chain(metrics).chain(others).map(|(name, value)| (Scorer::of_log(name), value)).collect();
+        return scorers.chain(metrics).chain(others).map(|(name, value)| (Scorer::of_log(name), value)).collect();
     }
-    let primary = (Scorer::new("none", "acc", ""), right(score.correct));
-    let rules = score.rules.iter().map(|(rule, passed)| (Scorer::new(rule, "acc", ""), right(passed)));
+    let chosen = (Scorer::new("none", "acc", ""), right(score.correct));
+    let scorers = score.scorers.iter().map(|(scorer, passed)| (Scorer::new(scorer, "acc", ""), right(passed)));
     let metrics = score.metrics.iter().map(|(metric, value)| (Scorer::new("none", metric, ""), json!(value)));
-    std::iter::once(primary).chain(rules).chain(metrics).collect()
+    std::iter::once(chosen).chain(scorers).chain(metrics).collect()
 }
 
 /// Returns the answer that a scorer read in a sample; of a run of earnest, that of the primary rule.
-pub(super) fn reading(sample: &Sample, scorer: &Scorer, primary: Option<&str>, of_log: bool) -> Value {
+pub(super) fn reading(sample: &Sample, scorer: &Scorer, chosen: Option<&str>, of_log: bool) -> Value {
     let Some(score) = &sample.score else { return Value::Null };
     if !of_log {
         return score.answer.as_deref().unwrap_or("[invalid]").into();
     }
     let own = score.evidence.readings.get(&scorer.name).cloned().flatten();
-    let answer = if primary == Some(scorer.name.as_str()) { score.answer.clone().or(own) } else { own };
+    let answer = if chosen == Some(scorer.name.as_str()) { score.answer.clone().or(own) } else { own };
     answer.map_or(Value::Null, Value::String)
 }

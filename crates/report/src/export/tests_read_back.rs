@@ -37,7 +37,7 @@ fn stored(number: u32, completion: Option<&str>) -> Sample {
         score: completion.map(|text| Score {
             correct: text == "42",
             answer: (text == "42").then(|| text.to_owned()),
-            rules: [("boundary", text == "42"), ("compat", true)].into(),
+            scorers: [("boundary", text == "42"), ("compat", true)].into(),
             metrics: [("digit_match", 1.0 / 3.0)].into(),
             ..Score::default()
         }),

@@ -35,7 +35,7 @@ struct Rows {
     tasks: Words,
     outcomes: Words,
     items: Words,
-    matchers: Words,
+    scorers: Words,
     run: Vec<usize>,
     task: Vec<usize>,
     item: Vec<usize>,
@@ -101,8 +101,8 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
         rows.ms.push(latency(sample).map_or(-1, |seconds| (seconds * 1000.0).round() as i64));
         rows.truncated.push(u8::from(sample.truncated()));
         let mut bits = 0u64;
-        for (name, passed) in sample.score.iter().flat_map(|score| score.rules.iter()) {
-            let bit = rows.matchers.place(name);
+        for (name, passed) in sample.score.iter().flat_map(|score| score.scorers.iter()) {
+            let bit = rows.scorers.place(name);
             // JavaScript's integers are exact up to 2^53.
             if passed && bit < 53 {
                 bits |= 1 << bit;

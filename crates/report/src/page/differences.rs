@@ -35,12 +35,12 @@ pub fn comparisons(runs: &[ReportRun]) -> Vec<Comparison> {
 
 fn scores(run: &ReportRun) -> Scores {
     let settings = &run.document.manifest.settings;
-    let primary = earnest_results::suites::primary(settings);
-    let mut scores = Scores::with_primary(primary.clone());
+    let chosen = earnest_results::suites::chosen(settings);
+    let mut scores = Scores::chosen_by(chosen.clone());
     scores.has_condition = settings.until.is_some();
     scores.ended_early = run.document.manifest.decision.as_ref().is_some_and(Decision::is_early);
     if settings.origin() == Origin::Log {
-        scores = scores.of_log(card_of(settings).map(|card| card.tool)).by_scorer(primary.into_iter().next());
+        scores = scores.of_log(card_of(settings).map(|card| card.tool)).by_scorer(chosen.into_iter().next());
     }
     run.samples.iter().for_each(|sample| scores.add(sample));
     scores.read_texts(|item| run.questions.content(item));

@@ -172,7 +172,7 @@ pub(super) fn groups(runs: &[ReportRun]) -> Vec<(String, Vec<String>)> {
 }
 
 /// Returns the series of the suite's primary rule, which comes first.
-fn primary(run: &ReportRun) -> Vec<&Series> {
+fn chosen(run: &ReportRun) -> Vec<&Series> {
     let series = &run.document.summary.series;
     let name = series.first().map(|one| one.name.as_str());
     series.iter().filter(|one| Some(one.name.as_str()) == name).collect()
@@ -180,7 +180,7 @@ fn primary(run: &ReportRun) -> Vec<&Series> {
 
 /// Returns the series to draw: all for suites with their own tables, else those of the primary rule.
 fn drawn(run: &ReportRun) -> Vec<&Series> {
-    if run.document.grids.is_empty() { primary(run) } else { run.document.summary.series.iter().collect() }
+    if run.document.grids.is_empty() { chosen(run) } else { run.document.summary.series.iter().collect() }
 }
 
 /// Returns the table of the same metric as a series.
@@ -286,7 +286,7 @@ fn grid_heat(run: &ReportRun, grid: &Grid) -> Option<Heat> {
 
 /// Returns accuracy by task and length of a run.
 fn lengths_heat(run: &ReportRun) -> Option<Heat> {
-    let series = primary(run);
+    let series = chosen(run);
     let mut lengths: Vec<f64> = series.iter().flat_map(|one| one.points.iter().map(|point| point.0)).collect();
     lengths.sort_unstable_by(f64::total_cmp);
     lengths.dedup();

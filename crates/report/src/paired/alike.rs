@@ -21,7 +21,7 @@ pub(crate) fn read_alike(scores: &mut [Scores]) {
     if scores.iter().any(|scores| scores.origin == Origin::Log) {
         return;
     }
-    let own: Vec<&[String]> = scores.iter().map(|scores| scores.primary.as_slice()).collect();
+    let own: Vec<&[String]> = scores.iter().map(|scores| scores.chosen.as_slice()).collect();
     let scorer = common_scorer(&own, |scorer| scores.iter().all(|scores| scores.has_all_of(scorer)));
     if let Some(scorer) = scorer.map(str::to_owned) {
         scores.iter_mut().for_each(|scores| scores.read_by(&scorer));
@@ -31,13 +31,13 @@ pub(crate) fn read_alike(scores: &mut [Scores]) {
 impl Comparison {
     /// Scorer of both runs that is not the own one of both.
     pub fn common_scorer(&self) -> Option<&str> {
-        self.own_primary.as_ref()?;
-        self.primary[0].first().map(String::as_str)
+        self.own_scorers.as_ref()?;
+        self.chosen[0].first().map(String::as_str)
     }
 
     /// Sentence on runs whose own scorers differ and that are compared by one.
     pub fn read_alike(&self) -> Option<String> {
-        let [mine, theirs] = self.own_primary.as_ref()?.each_ref().map(|own| own.join(" and "));
+        let [mine, theirs] = self.own_scorers.as_ref()?.each_ref().map(|own| own.join(" and "));
         let scorer = self.common_scorer()?;
         Some(format!(
             "{} (A) is scored by {mine} and {} (B) by {theirs} of their own, both are compared by {scorer}",

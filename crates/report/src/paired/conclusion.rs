@@ -18,7 +18,7 @@ impl Comparison {
             return "The runs have no items in common, so they cannot be compared.".to_owned();
         }
         if let Some(sequential) = &self.sequential {
-            return self.other_rules().unwrap_or_else(|| self.sequential_conclusion(sequential));
+            return self.other_scorers().unwrap_or_else(|| self.sequential_conclusion(sequential));
         }
         if self.gained + self.lost == 0 {
             let (all, do_not) = match self.items {
@@ -49,7 +49,7 @@ impl Comparison {
                 format!("All clusters differ by the same amount, so no standard error can be estimated.{exact}")
             };
         };
-        if let Some(said) = self.other_rules() {
+        if let Some(said) = self.other_scorers() {
             return said;
         }
         let direction = match (overall.shares, overall.difference > 0.0) {
@@ -185,9 +185,9 @@ impl Comparison {
     }
 
     /// Returns the conclusion of runs whose scorers differ and that have none in common.
-    pub fn other_rules(&self) -> Option<String> {
-        let known = self.primary.iter().all(|rules| !rules.is_empty());
-        let [mine, theirs] = self.primary.each_ref().map(|rules| rules.join(" and "));
+    pub fn other_scorers(&self) -> Option<String> {
+        let known = self.chosen.iter().all(|scorers| !scorers.is_empty());
+        let [mine, theirs] = self.chosen.each_ref().map(|scorers| scorers.join(" and "));
         // Scorers of two tools have different names for one thing; the screen says which they are.
         (known && mine != theirs && !self.of_logs).then(|| {
             format!(

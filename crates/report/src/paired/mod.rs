@@ -6,7 +6,7 @@ mod difference;
 mod figure;
 mod model;
 mod pairing;
-mod rules;
+mod scorers;
 mod sequential;
 mod settings;
 #[cfg(test)]
@@ -23,14 +23,14 @@ use earnest_results::{Origin, SettingChange};
 use earnest_stats::design::PilotItem;
 use earnest_stats::{Rates, benjamini_hochberg, holm};
 use pairing::{Pair, Pairing};
-use rules::rules;
+use scorers::scorers;
 
 pub(crate) use alike::{common_scorer, read_alike};
 pub use conclusion::{p_sentence, p_text};
 pub use difference::Difference;
 pub use figure::figure as comparison_figure;
 pub use model::{FittedModel, PairedModel};
-pub use rules::RuleDifference;
+pub use scorers::ScorerDifference;
 pub use sequential::Sequential;
 pub use settings::{differing_settings, own_settings};
 
@@ -81,12 +81,14 @@ pub struct Comparison {
     /// By kind of perturbation, in alphabetical order; empty unless there are several.
     pub perturbations: Vec<Difference>,
     /// Scorers of the baseline and of the run whose numbers are compared, where they are known.
-    pub primary: [Vec<String>; 2],
+    #[serde(rename = "primary")]
+    pub chosen: [Vec<String>; 2],
     /// Own scorers of the two, where they differ and both are compared by another one or by that of one of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub own_primary: Option<[Vec<String>; 2]>,
+    #[serde(rename = "own_primary", skip_serializing_if = "Option::is_none")]
+    pub own_scorers: Option<[Vec<String>; 2]>,
     /// Every rule of both runs, by name.
-    pub rules: Vec<RuleDifference>,
+    #[serde(rename = "rules")]
+    pub scorers: Vec<ScorerDifference>,
     /// True if every item's number is one of right answers; other scores are neither right nor wrong.
     pub right_or_wrong: bool,
     /// Items whose answer changed, those that became right first.
@@ -173,9 +175,9 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         overall,
         tasks: by_task,
         perturbations: by_kind.collect(),
-        primary: [first.primary.clone(), second.primary.clone()],
-        own_primary: own_primary(first, second),
-        rules: rules(first, second, pairs),
+        chosen: [first.chosen.clone(), second.chosen.clone()],
+        own_scorers: own_scorers(first, second),
+        scorers: scorers(first, second, pairs),
         right_or_wrong: first.counts_right_answers() && second.counts_right_answers(),
         gained: pairs.iter().filter(|pair| pair.change() > 0.0).count(),
         lost: pairs.iter().filter(|pair| pair.change() < 0.0).count(),
@@ -184,13 +186,13 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
 }
 
 /// Own scorers of two runs that are read by a common one. Of three runs two may have the same.
-fn own_primary(first: &Scores, second: &Scores) -> Option<[Vec<String>; 2]> {
-    if first.own_primary.is_empty() && second.own_primary.is_empty() {
+fn own_scorers(first: &Scores, second: &Scores) -> Option<[Vec<String>; 2]> {
+    if first.own_scorers.is_empty() && second.own_scorers.is_empty() {
         return None;
     }
-    let own = [first, second].map(|scores| match scores.own_primary.is_empty() {
-        true => scores.primary.clone(),
-        false => scores.own_primary.clone(),
+    let own = [first, second].map(|scores| match scores.own_scorers.is_empty() {
+        true => scores.chosen.clone(),
+        false => scores.own_scorers.clone(),
     });
     Some(own)
 }
@@ -260,7 +262,7 @@ mod tests {
                 sum: 0.0,
                 samples: 0,
                 is_binary: true,
-                rules: Vec::new(),
+                scorers: Vec::new(),
                 is_own_cluster: item == cluster,
                 lacks_label: false,
                 prompt: None,
@@ -451,10 +453,10 @@ mod tests {
 
     #[test]
     fn rules_of_both_runs_stand_side_by_side() {
-        let with = |mut scores: Scores, rules: &[(&str, bool)]| {
-            scores.rules = rules.iter().map(|(rule, _)| (*rule).to_owned()).collect();
+        let with = |mut scores: Scores, scorers: &[(&str, bool)]| {
+            scores.scorers = scorers.iter().map(|(scorer, _)| (*scorer).to_owned()).collect();
             for score in scores.items.values_mut() {
-                score.rules = rules.iter().map(|(_, right)| (f64::from(u8::from(*right)), 1)).collect();
+                score.scorers = scorers.iter().map(|(_, right)| (f64::from(u8::from(*right)), 1)).collect();
             }
             scores
         };
@@ -462,23 +464,23 @@ mod tests {
         let first = with(scores(&items), &[("strict", true), ("paper", false)]);
         let second = with(scores(&items), &[("strict", false), ("final", true)]);
         let found = compare(&names(2), &[first, second]).remove(0);
-        let strict = RuleDifference { name: "strict".into(), items: 2, baseline: 1.0, run: 0.0, shares: true };
-        assert_eq!(found.rules, [strict]);
-        let decided = compare(&names(2), &[Scores::with_primary(vec!["final".into()]), Scores::default()]).remove(0);
-        assert_eq!(decided.primary, [vec!["final".to_owned()], Vec::new()]);
+        let strict = ScorerDifference { name: "strict".into(), items: 2, baseline: 1.0, run: 0.0, shares: true };
+        assert_eq!(found.scorers, [strict]);
+        let decided = compare(&names(2), &[Scores::chosen_by(vec!["final".into()]), Scores::default()]).remove(0);
+        assert_eq!(decided.chosen, [vec!["final".to_owned()], Vec::new()]);
     }
 
     #[test]
     fn runs_of_different_scorers_are_read_by_one() {
         // Each answer of a run by its scorers: the first decides by default.
         type Scorer = (&'static str, fn(usize) -> bool);
-        let run = |rules: &[Scorer]| {
-            let mut all = many(rules[0].1);
-            all.primary = vec![rules[0].0.to_owned()];
-            all.rules = rules.iter().map(|(rule, _)| (*rule).to_owned()).collect();
+        let run = |scorers: &[Scorer]| {
+            let mut all = many(scorers[0].1);
+            all.chosen = vec![scorers[0].0.to_owned()];
+            all.scorers = scorers.iter().map(|(scorer, _)| (*scorer).to_owned()).collect();
             for (item, score) in &mut all.items {
                 let number: usize = item[1..].parse().unwrap();
-                score.rules = rules.iter().map(|(_, right)| (f64::from(u8::from(right(number))), 1)).collect();
+                score.scorers = scorers.iter().map(|(_, right)| (f64::from(u8::from(right(number))), 1)).collect();
             }
             all
         };
@@ -490,16 +492,16 @@ mod tests {
         };
         // Apart they differ by their scorers alone.
         let apart = compare(&names(2), &[raw(), chat()]).remove(0);
-        assert!(apart.overall.difference > 0.1 && apart.other_rules().is_some(), "{:?}", apart.overall);
+        assert!(apart.overall.difference > 0.1 && apart.other_scorers().is_some(), "{:?}", apart.overall);
         let found = alike(vec![raw(), chat()]).remove(0);
         assert_eq!((found.overall.difference, found.gained, found.lost), (0.0, 0, 0));
         assert_eq!(
-            (found.primary.clone(), found.common_scorer()),
+            (found.chosen.clone(), found.common_scorer()),
             ([(); 2].map(|()| vec!["final".to_owned()]), Some("final"))
         );
         let said = "run0 (A) is scored by strict and run1 (B) by final of their own, both are compared by final";
         assert_eq!(found.read_alike().as_deref(), Some(said));
-        assert!(found.caveats().contains(&said.to_owned()) && found.other_rules().is_none());
+        assert!(found.caveats().contains(&said.to_owned()) && found.other_scorers().is_none());
         // Of three runs the pair with the same scorers is read by the common one too.
         let three = alike(vec![raw(), raw(), chat()]);
         assert!(three.iter().all(|pair| pair.common_scorer() == Some("final")), "{three:?}");
@@ -507,12 +509,12 @@ mod tests {
         let old = || run(&[("strict", |n| n % 2 == 0), ("paper", |_| true)]);
         assert_eq!(alike(vec![old(), chat()]).remove(0).common_scorer(), Some("strict"));
         assert_eq!(alike(vec![chat(), old()]).remove(0).common_scorer(), Some("strict"));
-        assert_eq!(alike(vec![raw(), raw()]).remove(0).own_primary, None);
+        assert_eq!(alike(vec![raw(), raw()]).remove(0).own_scorers, None);
         let other = alike(vec![run(&[("paper", |_| true)]), chat()]).remove(0);
-        assert!(other.own_primary.is_none() && other.conclusion().contains("different scorers (paper and final)"));
+        assert!(other.own_scorers.is_none() && other.conclusion().contains("different scorers (paper and final)"));
         // A scorer that left an answer out is none in common.
         let mut partial = raw();
-        partial.items.values_mut().next().unwrap().rules.pop();
+        partial.items.values_mut().next().unwrap().scorers.pop();
         assert_eq!(alike(vec![partial, chat()]).remove(0).common_scorer(), Some("strict"));
     }
 

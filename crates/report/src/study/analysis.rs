@@ -11,7 +11,7 @@ use crate::study::mixed_model;
 use crate::{Comparison, Difference, adjust};
 use earnest_eval::study::{Adjustment, CompareDefinition, Dimension, PlannedRun, StudyOutcome, StudyPlan};
 use earnest_results::Totals;
-use earnest_results::folder::primary_rules;
+use earnest_results::folder::chosen_scorers;
 use earnest_results::scores::CompareSettings;
 use earnest_results::store::{Filter, RunRecord, Store};
 
@@ -148,7 +148,7 @@ impl StudyResults {
             result.totals = Some(sums.totals);
             result.scorer = match scorers.common(*planned) {
                 Some(scorer) => Some(scorer.to_owned()),
-                None => Some(primary_rules(store, record)?.join(" and ")).filter(|own| !own.is_empty()),
+                None => Some(chosen_scorers(store, record)?.join(" and ")).filter(|own| !own.is_empty()),
             };
             result.scored = scored;
             result.accuracy = accuracy.map(|accuracy| accuracy.value);
@@ -188,9 +188,9 @@ impl Scorers {
             let Some(scorer) = common_scorer(store, &runs)? else { continue };
             let mut own: Vec<String> = Vec::new();
             for run in runs {
-                let rules = primary_rules(store, run)?.join(" and ");
-                if !own.contains(&rules) {
-                    own.push(rules);
+                let names = chosen_scorers(store, run)?.join(" and ");
+                if !own.contains(&names) {
+                    own.push(names);
                 }
             }
             notes.push(format!(
@@ -215,7 +215,7 @@ fn accuracy_by(store: &Store, run: &RunRecord, scorer: &str) -> Result<(usize, O
     let (mut right, mut clusters) = (Vec::new(), Vec::new());
     for sample in store.samples(run, Filter::default()) {
         let sample = sample?;
-        let Some(is_right) = sample.score.as_ref().and_then(|score| score.rules.get(scorer)) else { continue };
+        let Some(is_right) = sample.score.as_ref().and_then(|score| score.scorers.get(scorer)) else { continue };
         let next = numbers.len() as u64;
         right.push(f64::from(u8::from(is_right)));
         clusters.push(*numbers.entry(sample.cluster).or_insert(next));
@@ -267,8 +267,8 @@ fn family(
             let (baseline, record, scorer) = group[first];
             for (place, other, theirs) in &group[first + 1..] {
                 let names = [record.manifest.run.clone(), other.manifest.run.clone()];
-                let primary = scorer.filter(|scorer| *theirs == Some(*scorer)).map(str::to_owned);
-                let settings = CompareSettings { primary, ..CompareSettings::default() };
+                let chosen = scorer.filter(|scorer| *theirs == Some(*scorer)).map(str::to_owned);
+                let settings = CompareSettings { chosen, ..CompareSettings::default() };
                 match paired(store, &names, &settings, &mut |text| notes.push(text)) {
                     Ok(found) => differences.extend(found.into_iter().map(|comparison| {
                         notes.extend(remark(baseline, place, &comparison));
@@ -297,7 +297,7 @@ fn family(
 /// A reason for which a difference is not what it seems.
 fn remark(baseline: &Coordinates, run: &Coordinates, comparison: &Comparison) -> Option<String> {
     let both = format!("{} and {}", name(baseline), name(run));
-    let [mine, theirs] = comparison.primary.each_ref().map(|rules| rules.join(" and "));
+    let [mine, theirs] = comparison.chosen.each_ref().map(|names| names.join(" and "));
     (mine != theirs).then(|| format!("{both} have different scorers ({mine} and {theirs}) and none in common"))
 }
 

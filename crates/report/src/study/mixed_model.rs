@@ -261,7 +261,7 @@ fn field(sample: &Sample, name: &str, scorer: Option<&str>) -> Option<String> {
         "sample" => return Some(sample.sample.to_string()),
         "correct" => {
             return score.and_then(|score| match scorer {
-                Some(scorer) => score.rules.get(scorer).map(truth),
+                Some(scorer) => score.scorers.get(scorer).map(truth),
                 None => Some(truth(score.correct)),
             });
         }
@@ -273,7 +273,7 @@ fn field(sample: &Sample, name: &str, scorer: Option<&str>) -> Option<String> {
         Value::Bool(value) => Some(truth(*value)),
         other => Some(other.to_string()),
     };
-    let rule = || score?.rules.get(name).map(truth);
+    let by_scorer = || score?.scorers.get(name).map(truth);
     let metric = || score?.metrics.get(name).map(|value| value.to_string());
-    covariate().or_else(rule).or_else(metric)
+    covariate().or_else(by_scorer).or_else(metric)
 }

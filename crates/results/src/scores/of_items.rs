@@ -11,11 +11,11 @@ use earnest_tasks::suite::{EXAMPLE_ECHOED, Item, ONLY_IN_THINKING, RIVALS, Score
 pub struct Scores {
     pub items: HashMap<String, ItemScore>,
     /// Scorers whose numbers are compared, where they are known.
-    pub primary: Vec<String>,
+    pub chosen: Vec<String>,
     /// The run's own scorers, where a common one of several runs is compared.
-    pub own_primary: Vec<String>,
+    pub own_scorers: Vec<String>,
     /// Names of all rules.
-    pub rules: Vec<String>,
+    pub scorers: Vec<String>,
     /// True for a run that ends by its answers.
     pub has_condition: bool,
     /// True if it did so before all its items were asked.
@@ -57,7 +57,7 @@ pub struct ItemScore {
     /// True if each of those numbers is 0 or 1.
     pub is_binary: bool,
     /// Sum and number of scored samples by rule, in the order of [`Scores::rules`].
-    pub rules: Vec<(f64, u32)>,
+    pub scorers: Vec<(f64, u32)>,
     /// True if the item is its own cluster.
     pub is_own_cluster: bool,
     /// True if it is so because it has no label, where others have one.
@@ -86,13 +86,13 @@ fn label(sample: &Sample, name: &str) -> Option<String> {
 
 impl Scores {
     /// Creates empty scores of a run with these primary rules.
-    pub fn with_primary(primary: Vec<String>) -> Self {
-        Scores { primary, ..Scores::default() }
+    pub fn chosen_by(chosen: Vec<String>) -> Self {
+        Scores { chosen, ..Scores::default() }
     }
 
     /// Compares the numbers of this scorer.
     pub fn by_scorer(self, scorer: Option<String>) -> Self {
-        Scores { primary: scorer.iter().cloned().collect(), scorer, ..self }
+        Scores { chosen: scorer.iter().cloned().collect(), scorer, ..self }
     }
 
     /// Takes this field of the questions as their cluster.
@@ -109,8 +109,8 @@ impl Scores {
     /// task.
     pub fn next_task(&mut self, prefix: String, scorer: Option<String>) {
         self.prefix = prefix;
-        if let Some(name) = scorer.as_ref().filter(|name| !self.primary.contains(name)) {
-            self.primary.push(name.clone());
+        if let Some(name) = scorer.as_ref().filter(|name| !self.chosen.contains(name)) {
+            self.chosen.push(name.clone());
         }
         self.scorer = scorer;
     }
@@ -168,7 +168,7 @@ impl Scores {
             sum: 0.0,
             samples: 0,
             is_binary: true,
-            rules: Vec::new(),
+            scorers: Vec::new(),
             is_own_cluster,
             lacks_label,
             prompt: sample.prompt_sha256.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()),
@@ -177,18 +177,18 @@ impl Scores {
         item.sum += number;
         item.samples += 1;
         item.is_binary &= number == 0.0 || number == 1.0;
-        let rules = score.rules.iter().map(|(rule, right)| (rule, f64::from(u8::from(right))));
+        let scorers = score.scorers.iter().map(|(scorer_name, right)| (scorer_name, f64::from(u8::from(right))));
         let own = [EXAMPLE_ECHOED, ONLY_IN_THINKING, RIVALS];
         let metrics = score.metrics.iter().filter(|(name, _)| self.origin == Origin::Log && !own.contains(name));
-        for (rule, value) in rules.chain(metrics) {
-            let place = self.rules.iter().position(|known| known == rule).unwrap_or_else(|| {
-                self.rules.push(rule.to_owned());
-                self.rules.len() - 1
+        for (scorer_name, value) in scorers.chain(metrics) {
+            let place = self.scorers.iter().position(|known| known == scorer_name).unwrap_or_else(|| {
+                self.scorers.push(scorer_name.to_owned());
+                self.scorers.len() - 1
             });
-            if item.rules.len() <= place {
-                item.rules.resize(place + 1, (0.0, 0));
+            if item.scorers.len() <= place {
+                item.scorers.resize(place + 1, (0.0, 0));
             }
-            let (sum, n) = &mut item.rules[place];
+            let (sum, n) = &mut item.scorers[place];
             (*sum, *n) = (*sum + value, *n + 1);
         }
     }
@@ -305,18 +305,18 @@ impl Scores {
 
     /// True if this scorer scored every sample.
     pub fn has_all_of(&self, scorer: &str) -> bool {
-        let Some(index) = self.rules.iter().position(|rule| rule == scorer) else { return false };
-        self.items.values().all(|item| item.rules.get(index).is_some_and(|(_, samples)| *samples == item.samples))
+        let Some(index) = self.scorers.iter().position(|scorer_name| scorer_name == scorer) else { return false };
+        self.items.values().all(|item| item.scorers.get(index).is_some_and(|(_, samples)| *samples == item.samples))
     }
 
     /// Makes the numbers of a scorer that scored every sample those that are compared.
     pub fn read_by(&mut self, scorer: &str) {
-        let Some(index) = self.rules.iter().position(|rule| rule == scorer) else { return };
+        let Some(index) = self.scorers.iter().position(|scorer_name| scorer_name == scorer) else { return };
         for item in self.items.values_mut() {
-            let Some((sum, _)) = item.rules.get(index) else { continue };
+            let Some((sum, _)) = item.scorers.get(index) else { continue };
             item.sum = *sum;
             item.is_binary = true;
         }
-        self.own_primary = std::mem::replace(&mut self.primary, vec![scorer.to_owned()]);
+        self.own_scorers = std::mem::replace(&mut self.chosen, vec![scorer.to_owned()]);
     }
 }

@@ -9,7 +9,7 @@ use crate::store::{Filter, RunRecord, Store};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CompareSettings {
     /// Scorer or rule whose numbers are compared; none for the own one of each run, or where these differ one that all have.
-    pub primary: Option<String>,
+    pub chosen: Option<String>,
     /// Field of the questions that is their cluster; none for the stored clusters.
     pub cluster: Option<String>,
     /// The only task.
@@ -28,21 +28,21 @@ pub fn scores(
 ) -> Result<Scores, ResultsError> {
     store.check_seal(run)?;
     let name = &run.manifest.run;
-    let own = folder::primary_rules(store, run)?;
+    let own = folder::chosen_scorers(store, run)?;
     let of_tool = run.manifest.settings.origin() == Origin::Log;
-    let mut scores = Scores::with_primary(own.clone()).clustered_by(settings.cluster.clone());
+    let mut scores = Scores::chosen_by(own.clone()).clustered_by(settings.cluster.clone());
     scores.has_condition = run.manifest.settings.until.is_some();
     scores.ended_early = run.manifest.decision.as_ref().is_some_and(Decision::is_early);
     if of_tool {
         let tool = card_of(&run.manifest.settings).map(|card| card.tool);
         scores = scores.of_log(tool).by_scorer(own.first().cloned());
     }
-    if let Some(wanted) = &settings.primary {
-        let rules = match of_tool {
-            true => suites::stored(&run.manifest.settings)?.scoring.profiles().into_iter().map(str::to_owned).collect(),
-            false => store.rules(run)?,
+    if let Some(wanted) = &settings.chosen {
+        let scorers = match of_tool {
+            true => suites::stored(&run.manifest.settings)?.scoring.scorers().into_iter().map(str::to_owned).collect(),
+            false => store.scorers(run)?,
         };
-        let names: Vec<&str> = rules.iter().map(String::as_str).collect();
+        let names: Vec<&str> = scorers.iter().map(String::as_str).collect();
         let parts = || -> Result<Parts, ResultsError> {
             let mut parts = Parts::default();
             if of_tool {

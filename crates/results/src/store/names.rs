@@ -33,7 +33,7 @@ pub(super) fn meant<'a>(name: &str, runs: &'a [String]) -> Vec<&'a str> {
         return Vec::new();
     }
     // The end is tried before the middle, because copies (`-scored`) and repeats (`.2`) have the hash in the middle.
-    let matchers: [&dyn Fn(&str) -> bool; 3] = [
+    let scorers: [&dyn Fn(&str) -> bool; 3] = [
         &|run| run.starts_with(name) && (name.chars().count() > 1 || begins_part(run, name.len())),
         &|run| run.ends_with(name) && begins_part(run, run.len() - name.len()),
         &|run| {
@@ -44,10 +44,10 @@ pub(super) fn meant<'a>(name: &str, runs: &'a [String]) -> Vec<&'a str> {
             run.match_indices(name).any(|(at, _)| fits(at))
         },
     ];
-    let matching = |matcher: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
-        runs.iter().map(String::as_str).filter(|run| matcher(run)).collect()
+    let matching = |scorer: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
+        runs.iter().map(String::as_str).filter(|run| scorer(run)).collect()
     };
-    matchers.into_iter().map(matching).find(|found| !found.is_empty()).unwrap_or_default()
+    scorers.into_iter().map(matching).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 /// True for the bytes of a run's name at which a part begins or a separator stands, and for its end.

@@ -9,7 +9,7 @@ use super::database::{RunRecord, Store, key};
 use super::row::Word;
 use crate::store::row;
 use crate::{Outcome, RunError, SampleFailure};
-use earnest_tasks::suite::{FailureClass, Score, rename_rules};
+use earnest_tasks::suite::{FailureClass, Score, rename_scorers};
 
 /// Cache of shared scores by correctness, failure class, rules and metrics as stored.
 #[derive(Default)]
@@ -37,11 +37,11 @@ impl ScoreCache {
         if let Some(score) = self.scores.get(&self.key) {
             return Ok(Arc::clone(score));
         }
-        let (rules, metrics) = (row::json(text, 8)?, row::json(text, 9)?);
+        let (scorers, metrics) = (row::json(text, 8)?, row::json(text, 9)?);
         let failure = failure.map(FailureClass::from);
-        let mut score = Score { correct, rules, metrics, failure, ..Score::default() };
+        let mut score = Score { correct, scorers, metrics, failure, ..Score::default() };
         let settings = &run.manifest.settings;
-        rename_rules(&settings.suite, &settings.suite_version, &mut score);
+        rename_scorers(&settings.suite, &settings.suite_version, &mut score);
         let score = Arc::new(score);
         if self.scores.len() < MAX_CACHED_SCORES {
             self.scores.insert(self.key.clone(), Arc::clone(&score));

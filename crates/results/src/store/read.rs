@@ -7,7 +7,7 @@ use super::database::{RunRecord, Store, key};
 use super::row;
 use crate::{RunError, Sample};
 use earnest_tasks::anatomy::{ErrorClass, of_sample};
-use earnest_tasks::suite::{Score, rename_rules, stored_rule};
+use earnest_tasks::suite::{Score, rename_scorers, stored_scorer};
 
 /// Rows per query: few enough for constant memory, many enough that the query costs little.
 const PAGE: i64 = 256;
@@ -141,8 +141,8 @@ impl Store {
     }
 
     /// True if a rule of this name scored a sample of the run.
-    pub fn has_rule(&self, run: &RunRecord, rule: &str) -> Result<bool, RunError> {
-        let Some(stored) = stored_name(run, rule) else { return Ok(false) };
+    pub fn has_scorer(&self, run: &RunRecord, scorer: &str) -> Result<bool, RunError> {
+        let Some(stored) = stored_name(run, scorer) else { return Ok(false) };
         let sql = "SELECT EXISTS (SELECT 1 FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ? AND rule.key = ?)";
         let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
         let parameters: [&dyn ToSql; 3] = [&start, &end, &stored];
@@ -154,25 +154,25 @@ impl Store {
     }
 
     /// Returns the names of the rules that scored the run's samples, in alphabetical order.
-    pub fn rules(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
+    pub fn scorers(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
         let sql = "SELECT DISTINCT rule.key FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ?";
         let read = || -> rusqlite::Result<Score> {
             let mut statement = self.connection().prepare_cached(sql)?;
             let names = statement
                 .query_map([key(run.id, 0), key(run.id + 1, 0)], |row| Ok((row.get::<_, String>(0)?, false)))?;
-            Ok(Score { rules: names.collect::<rusqlite::Result<_>>()?, ..Score::default() })
+            Ok(Score { scorers: names.collect::<rusqlite::Result<_>>()?, ..Score::default() })
         };
         let mut score = read().map_err(|source| self.error("read", source))?;
         let settings = &run.manifest.settings;
-        rename_rules(&settings.suite, &settings.suite_version, &mut score);
-        Ok(score.rules.names().map(str::to_owned).collect())
+        rename_scorers(&settings.suite, &settings.suite_version, &mut score);
+        Ok(score.scorers.names().map(str::to_owned).collect())
     }
 }
 
 /// Returns a rule's name in the rows of a run.
-fn stored_name(run: &RunRecord, rule: &str) -> Option<String> {
+fn stored_name(run: &RunRecord, scorer: &str) -> Option<String> {
     let settings = &run.manifest.settings;
-    stored_rule(&settings.suite, &settings.suite_version, rule).map(Into::into)
+    stored_scorer(&settings.suite, &settings.suite_version, scorer).map(Into::into)
 }
 
 impl Named {
@@ -202,10 +202,10 @@ impl<'a> Samples<'a> {
     pub(super) fn new(store: &'a Store, run: &RunRecord, mut filter: Filter) -> Self {
         let after = filter.after.map_or(key(run.id, 0) - 1, |place| key(run.id, place));
         let mut exhausted = false;
-        if let Some(rules) = &mut filter.disagree {
-            for rule in rules {
-                match stored_name(run, rule) {
-                    Some(stored) => *rule = stored,
+        if let Some(scorers) = &mut filter.disagree {
+            for scorer in scorers {
+                match stored_name(run, scorer) {
+                    Some(stored) => *scorer = stored,
                     None => exhausted = true,
                 }
             }
@@ -259,7 +259,7 @@ impl<'a> Samples<'a> {
             }
             let (key_read, mut sample) = row::from_row(row, name, &settings.suite)?;
             if let Some(score) = &mut sample.score {
-                rename_rules(&settings.suite, &settings.suite_version, score);
+                rename_scorers(&settings.suite, &settings.suite_version, score);
             }
             last = key_read;
             let place = usize::try_from(key_read - key(self.run.id, 0)).unwrap_or(0);

@@ -90,7 +90,7 @@ impl Store {
         if listed.is_empty() && run.seal == RunSeal::Edited {
             faults.push("the manifest or the summary was edited in the file after it was written".to_owned());
         }
-        let same_rules = suite.filter(|suite| suite.scoring.version() == manifest.settings.suite_version);
+        let same_scorers = suite.filter(|suite| suite.scoring.version() == manifest.settings.suite_version);
         let mut kinds: BTreeMap<Kind, Group> = BTreeMap::new();
         let mut note = |kind, sample: String| kinds.entry(kind).or_default().add(sample);
         let narrow =
@@ -142,7 +142,8 @@ impl Store {
                 note(if suite.is_none() && stored.is_err() { Kind::Question } else { Kind::NotPlanned }, name());
                 continue;
             };
-            if stored.is_err() || same_rules.is_some() && of_store.is_some_and(|item| !is_same_question(item, asked)) {
+            if stored.is_err() || same_scorers.is_some() && of_store.is_some_and(|item| !is_same_question(item, asked))
+            {
                 note(Kind::Question, name());
             }
             let tokens = sample.completion.as_ref().map(|completion| completion.tokens() as i64);
@@ -158,7 +159,7 @@ impl Store {
             if !consistent {
                 note(Kind::Inconsistent, name());
             }
-            if let (Some(suite), Some(completion), Some(score)) = (same_rules, &sample.completion, &sample.score) {
+            if let (Some(suite), Some(completion), Some(score)) = (same_scorers, &sample.completion, &sample.score) {
                 let opened = manifest.opened_thinking();
                 let today = score_completion(suite, asked, opened, &completion.text, sample.truncated());
                 if !today.agrees_with(score) {
@@ -177,8 +178,8 @@ impl Store {
     /// Returns the names of the columns of `runs` that differ from the manifest.
     fn inconsistent_columns(&self, run: &RunRecord, suite: Option<&Suite>) -> rusqlite::Result<Vec<&'static str>> {
         // Unknown for runs of early versions; another version of the suite may have another number of items.
-        let same_rules = suite.filter(|suite| suite.scoring.version() == run.manifest.settings.suite_version);
-        let planned = same_rules.map(|suite| run.manifest.plan().len(suite));
+        let same_scorers = suite.filter(|suite| suite.scoring.version() == run.manifest.settings.suite_version);
+        let planned = same_scorers.map(|suite| run.manifest.plan().len(suite));
         let planned = planned.is_some_and(|planned| run.planned.is_some_and(|listed| listed != planned));
         const COLUMNS: [&str; 7] = ["name", "settings_sha256", "suite", "model", "status", "started", "ended"];
         let sql = format!("SELECT {}, manifest FROM runs WHERE id = ?", COLUMNS.join(", "));

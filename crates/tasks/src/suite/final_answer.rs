@@ -22,18 +22,18 @@ pub fn read_final(item: &Item, form: Form, answered: &Answered<'_>) -> Reading {
 
 impl Score {
     /// Adds what a rule made of the completion. The primary rule decides; what others read goes into the evidence.
-    pub fn add_rule(&mut self, primary: &str, rule: &str, right: bool, read: Option<String>) {
-        self.rules.insert(rule, right);
-        if rule == primary {
+    pub fn add_scorer(&mut self, chosen: &str, scorer: &str, right: bool, read: Option<String>) {
+        self.scorers.insert(scorer, right);
+        if scorer == chosen {
             (self.correct, self.answer) = (right, read);
         } else {
-            self.evidence.readings.insert(rule.to_owned(), read.map(shortened));
+            self.evidence.readings.insert(scorer.to_owned(), read.map(shortened));
         }
     }
 
     /// Adds the rule `final` with what the reader noticed.
-    pub fn add_final(&mut self, primary: &str, right: bool, reading: &Reading) {
-        self.add_rule(primary, FINAL, right, reading.text().map(str::to_owned));
+    pub fn add_final(&mut self, chosen: &str, right: bool, reading: &Reading) {
+        self.add_scorer(chosen, FINAL, right, reading.text().map(str::to_owned));
         let mark = reading.answer.as_ref().map_or_else(|none| none.name(), |answer| answer.mark.name());
         self.evidence.mark = Some(mark.to_owned());
         self.evidence.rivals = reading.rivals.iter().take(MOST_RIVALS).cloned().map(shortened).collect();
@@ -48,10 +48,10 @@ impl Score {
 
     /// The same score with another of its rules as the primary one; none where that rule did not score it. The reason of a
     /// failure is known of the primary rule alone: by another one an answer is just wrong.
-    pub fn by_rule(&self, rule: &str) -> Option<Score> {
-        let correct = self.rules.get(rule)?;
+    pub fn by_scorer(&self, scorer: &str) -> Option<Score> {
+        let correct = self.scorers.get(scorer)?;
         // What other rules read is in the evidence.
-        let Some(read) = self.evidence.readings.get(rule) else {
+        let Some(read) = self.evidence.readings.get(scorer) else {
             return (correct == self.correct).then(|| self.clone());
         };
         let failure = (!correct).then_some(FailureClass::Wrong);
@@ -78,17 +78,17 @@ mod tests {
     #[test]
     fn the_primary_rule_decides_and_the_others_are_kept() {
         let mut score = Score::default();
-        score.add_rule(FINAL, "strict", false, Some("700".into()));
+        score.add_scorer(FINAL, "strict", false, Some("700".into()));
         score.add_final(FINAL, true, &reading("1287"));
         assert!(score.correct && score.answer.as_deref() == Some("1287"));
-        assert_eq!(score.rules.len(), 2);
+        assert_eq!(score.scorers.len(), 2);
         assert_eq!(score.evidence.readings["strict"].as_deref(), Some("700"));
         assert!(!score.evidence.readings.contains_key(FINAL));
         assert_eq!(score.evidence.mark.as_deref(), Some("bold"));
         assert_eq!((score.metrics[EXAMPLE_ECHOED], score.metrics[RIVALS]), (0.0, 0.0));
-        let strict = score.by_rule("strict").unwrap();
+        let strict = score.by_scorer("strict").unwrap();
         assert_eq!((strict.correct, strict.failure), (false, Some(FailureClass::Wrong)));
-        assert_eq!(score.by_rule("paper"), None);
+        assert_eq!(score.by_scorer("paper"), None);
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
         let mut score = Score::default();
         let rivals = (0..100).map(|number| number.to_string()).collect();
         score.add_final("strict", false, &Reading { rivals, ..Reading::none(NoAnswer::Rivals) });
-        score.add_rule("strict", "paper", false, Some("7".repeat(100_000)));
+        score.add_scorer("strict", "paper", false, Some("7".repeat(100_000)));
         assert_eq!((score.evidence.rivals.len(), score.metrics[RIVALS]), (MOST_RIVALS, 100.0));
         assert_eq!(score.evidence.readings["paper"].as_ref().unwrap().chars().count(), LONGEST + 1);
         assert_eq!(score.evidence.mark.as_deref(), Some("rivals"));

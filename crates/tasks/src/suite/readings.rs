@@ -8,13 +8,15 @@ use super::final_answer::{EXAMPLE_ECHOED, ONLY_IN_THINKING, RIVALS};
 
 /// All rules of a run on its scored samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Readings {
+pub struct SideBySide {
     /// The rules that decide: one, or one a kind of prompt.
-    pub primary: Vec<String>,
+    #[serde(rename = "primary")]
+    pub chosen: Vec<String>,
     /// Scored samples.
     pub samples: usize,
     /// The primary ones first, then by name.
-    pub rules: Vec<RuleReading>,
+    #[serde(rename = "rules")]
+    pub scorers: Vec<ScorerCounts>,
     /// Completions that repeat the prompt's own example, that have numbers inside their thinking alone, that state several
     /// answers.
     pub example_echoed: usize,
@@ -24,7 +26,7 @@ pub struct Readings {
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RuleReading {
+pub struct ScorerCounts {
     pub name: String,
     /// Samples that it scored, and those that it found right.
     pub samples: usize,
@@ -34,7 +36,7 @@ pub struct RuleReading {
     pub missed: usize,
 }
 
-impl RuleReading {
+impl ScorerCounts {
     /// Samples on which it differs from the primary rule.
     pub fn differs(&self) -> usize {
         self.alone + self.missed
@@ -43,15 +45,15 @@ impl RuleReading {
 
 /// Counts of scored samples, one by one.
 #[derive(Debug, Clone, Default)]
-pub struct ReadingCounts {
-    rules: BTreeMap<String, RuleReading>,
+pub struct ScorerTally {
+    scorers: BTreeMap<String, ScorerCounts>,
     samples: usize,
     example_echoed: usize,
     only_in_thinking: usize,
     rivals: usize,
 }
 
-impl ReadingCounts {
+impl ScorerTally {
     /// Adds a scored sample.
     pub fn add(&mut self, score: &Score) {
         self.samples += 1;
@@ -60,32 +62,32 @@ impl ReadingCounts {
         self.example_echoed += counted(EXAMPLE_ECHOED);
         self.only_in_thinking += counted(ONLY_IN_THINKING);
         self.rivals += counted(RIVALS);
-        for (name, right) in score.rules.iter() {
-            if !self.rules.contains_key(name) {
-                let fresh = RuleReading { name: name.to_owned(), samples: 0, right: 0, alone: 0, missed: 0 };
-                self.rules.insert(name.to_owned(), fresh);
+        for (name, right) in score.scorers.iter() {
+            if !self.scorers.contains_key(name) {
+                let fresh = ScorerCounts { name: name.to_owned(), samples: 0, right: 0, alone: 0, missed: 0 };
+                self.scorers.insert(name.to_owned(), fresh);
             }
-            let Some(rule) = self.rules.get_mut(name) else { continue };
-            rule.samples += 1;
-            rule.right += usize::from(right);
-            rule.alone += usize::from(right && !score.correct);
-            rule.missed += usize::from(!right && score.correct);
+            let Some(scorer) = self.scorers.get_mut(name) else { continue };
+            scorer.samples += 1;
+            scorer.right += usize::from(right);
+            scorer.alone += usize::from(right && !score.correct);
+            scorer.missed += usize::from(!right && score.correct);
         }
     }
 
     /// All rules with these as the ones that decide. None where there is no sample, or no rule but the primary one, or where what
     /// decides is no rule.
-    pub fn finish(self, primary: &[&str]) -> Option<Readings> {
-        let ReadingCounts { rules, samples, example_echoed, only_in_thinking, rivals } = self;
-        let mut rules: Vec<RuleReading> = rules.into_values().collect();
-        rules.sort_by_key(|rule| !primary.contains(&rule.name.as_str()));
+    pub fn finish(self, chosen: &[&str]) -> Option<SideBySide> {
+        let ScorerTally { scorers, samples, example_echoed, only_in_thinking, rivals } = self;
+        let mut scorers: Vec<ScorerCounts> = scorers.into_values().collect();
+        scorers.sort_by_key(|scorer| !chosen.contains(&scorer.name.as_str()));
         // A fraction decides by its mean, with which rights and wrongs cannot be compared one by one.
-        let decided = rules.iter().any(|rule| primary.contains(&rule.name.as_str()));
-        let primary = primary.iter().map(|name| (*name).to_owned()).collect();
-        (decided && rules.len() > 1).then_some(Readings {
-            primary,
+        let decided = scorers.iter().any(|scorer| chosen.contains(&scorer.name.as_str()));
+        let chosen = chosen.iter().map(|name| (*name).to_owned()).collect();
+        (decided && scorers.len() > 1).then_some(SideBySide {
+            chosen,
             samples,
-            rules,
+            scorers,
             example_echoed,
             only_in_thinking,
             rivals,
@@ -93,22 +95,22 @@ impl ReadingCounts {
     }
 }
 
-impl Readings {
+impl SideBySide {
     /// Counts scored samples, as [`ReadingCounts`].
-    pub fn of<'a>(primary: &[&str], scores: impl Iterator<Item = &'a Score>) -> Option<Self> {
-        let mut counts = ReadingCounts::default();
+    pub fn of<'a>(chosen: &[&str], scores: impl Iterator<Item = &'a Score>) -> Option<Self> {
+        let mut counts = ScorerTally::default();
         scores.for_each(|score| counts.add(score));
-        counts.finish(primary)
+        counts.finish(chosen)
     }
 
     /// True for a rule that decides.
-    pub fn is_primary(&self, rule: &RuleReading) -> bool {
-        self.primary.contains(&rule.name)
+    pub fn is_chosen(&self, scorer: &ScorerCounts) -> bool {
+        self.chosen.contains(&scorer.name)
     }
 
     /// The names of the rules that decide, for a sentence.
     pub fn decides(&self) -> String {
-        self.primary.join(" and ")
+        self.chosen.join(" and ")
     }
 
     /// Remarks on the completions for readers of the results, in sentences.
@@ -145,10 +147,10 @@ mod tests {
     use super::*;
 
     fn score(last: bool, strict: Option<bool>, echoed: f64) -> Score {
-        let rules = [("final", Some(last)), ("strict", strict)];
-        let rules = rules.into_iter().filter_map(|(name, right)| Some((name, right?))).collect();
+        let scorers = [("final", Some(last)), ("strict", strict)];
+        let scorers = scorers.into_iter().filter_map(|(name, right)| Some((name, right?))).collect();
         let metrics = [(EXAMPLE_ECHOED, echoed), (RIVALS, 2.0 * echoed)].into();
-        Score { correct: last, rules, metrics, ..Score::default() }
+        Score { correct: last, scorers, metrics, ..Score::default() }
     }
 
     #[test]
@@ -159,10 +161,10 @@ mod tests {
             score(false, Some(true), 0.0),
             score(false, None, 0.0),
         ];
-        let found = Readings::of(&["final"], all.iter()).unwrap();
+        let found = SideBySide::of(&["final"], all.iter()).unwrap();
         assert_eq!((found.samples, found.decides().as_str()), (4, "final"));
-        let [last, strict] = &found.rules[..] else { panic!("{found:?}") };
-        assert!(found.is_primary(last) && !found.is_primary(strict));
+        let [last, strict] = &found.scorers[..] else { panic!("{found:?}") };
+        assert!(found.is_chosen(last) && !found.is_chosen(strict));
         assert_eq!((last.samples, last.right, last.differs()), (4, 2, 0));
         assert_eq!((strict.samples, strict.right, strict.alone, strict.missed), (3, 2, 1, 1));
         let remarks = found.remarks();
@@ -173,10 +175,10 @@ mod tests {
 
     #[test]
     fn nothing_to_compare_is_no_table() {
-        assert_eq!(Readings::of(&["final"], std::iter::empty()), None);
+        assert_eq!(SideBySide::of(&["final"], std::iter::empty()), None);
         let alone = [score(true, None, 0.0)];
-        assert_eq!(Readings::of(&["final"], alone.iter()), None);
+        assert_eq!(SideBySide::of(&["final"], alone.iter()), None);
         let two = [score(true, Some(true), 0.0)];
-        assert!(Readings::of(&["strict"], two.iter()).unwrap().remarks().is_empty());
+        assert!(SideBySide::of(&["strict"], two.iter()).unwrap().remarks().is_empty());
     }
 }

@@ -25,7 +25,7 @@ pub struct Score {
     pub answer: Option<String>,
     /// Results of all rules, the primary one included.
     #[serde(rename = "matchers")]
-    pub rules: ByName<bool>,
+    pub scorers: ByName<bool>,
     /// Further numbers.
     pub metrics: ByName<f64>,
     /// Reason for the answer not being correct.
@@ -40,7 +40,7 @@ pub struct Score {
 pub enum Missing {
     /// No result of the rule.
     #[error("it has no score by `{0}`")]
-    Rule(String),
+    Scorer(String),
     /// No value of the metric.
     #[error("it has no metric `{0}`")]
     Metric(String),
@@ -51,8 +51,8 @@ impl Score {
     ///
     /// # Errors
     /// [`Missing`] if the rule did not score the completion.
-    pub fn rule(&self, name: &str) -> Result<bool, Missing> {
-        self.rules.get(name).ok_or_else(|| Missing::Rule(name.to_owned()))
+    pub fn scorer(&self, name: &str) -> Result<bool, Missing> {
+        self.scorers.get(name).ok_or_else(|| Missing::Scorer(name.to_owned()))
     }
 
     /// Value of a metric.

@@ -36,12 +36,12 @@ pub trait Scoring: Send + Sync {
     }
 
     /// The scorers of which one can decide, for the setting `scorer`.
-    fn profiles(&self) -> Vec<&str> {
+    fn scorers(&self) -> Vec<&str> {
         Vec::new()
     }
 
     /// The scorers that decide correctness: one, or one for each kind of prompt; none where a suite has no scorers by name.
-    fn primary(&self) -> Vec<&str> {
+    fn chosen(&self) -> Vec<&str> {
         Vec::new()
     }
 

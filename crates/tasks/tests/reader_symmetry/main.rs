@@ -98,7 +98,7 @@ fn right_numbers_are_right_and_wrong_ones_wrong() {
                     let completion = sentence.replace("«»", number);
                     let score = suite.score(&item, &Answered { completion: &completion, truncated: false });
                     all += 1;
-                    if score.rules.get(FINAL) != Some(expected) {
+                    if score.scorers.get(FINAL) != Some(expected) {
                         failed.push(format!("{} {completion:?} is not {expected}", item.id));
                     }
                 }

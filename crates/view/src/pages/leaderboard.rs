@@ -53,7 +53,7 @@ struct Entry {
     headline: Option<Share>,
     /// True if earlier answers chose the questions: there is no share to rank by.
     adaptive: bool,
-    rule: String,
+    scorer: String,
     /// Reason for the run not being readable.
     problem: Option<String>,
     #[serde(skip)]
@@ -193,7 +193,7 @@ fn entry(store: &Store, run: &RunRecord) -> Entry {
         planned: run.planned.map(|planned| planned as u64),
         headline: None,
         adaptive: manifest.settings.is_adaptive(),
-        rule: String::new(),
+        scorer: String::new(),
         problem: None,
         values: BTreeMap::new(),
         order: Vec::new(),
@@ -202,9 +202,9 @@ fn entry(store: &Store, run: &RunRecord) -> Entry {
         entry.status = status(store, run)?;
         let document = super::document(store, run)?;
         entry.recorded = document.totals.recorded as u64;
-        if let Some((share, rule)) = headline(&document) {
+        if let Some((share, scorer)) = headline(&document) {
             entry.headline = share.value.is_finite().then_some(share);
-            entry.rule = rule;
+            entry.scorer = scorer;
         }
         for (task, share) in values(&document) {
             entry.order.push(task.clone());

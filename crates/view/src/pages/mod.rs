@@ -40,8 +40,8 @@ pub(crate) fn labels<'a>(runs: impl Iterator<Item = (&'a str, &'a str)> + Clone)
 pub(crate) fn headline(document: &Document) -> Option<(Share, String)> {
     let all = document.summary.rows.last()?;
     let (name, value) = document.main_value(all)?;
-    let rule = document.readings.as_ref().map_or_else(|| name.clone(), |readings| readings.decides());
-    Some((Share { value: value.estimate, low: value.low, high: value.high }, rule))
+    let scorer = document.readings.as_ref().map_or_else(|| name.clone(), |readings| readings.decides());
+    Some((Share { value: value.estimate, low: value.low, high: value.high }, scorer))
 }
 
 /// Returns the document of a run, its seal checked.

@@ -49,11 +49,11 @@ pub(crate) fn class(word: &str) -> String {
 /// A rule's reading.
 #[derive(Serialize)]
 struct Reading {
-    rule: String,
+    scorer: String,
     right: bool,
     /// The answer it read; none for rules that look for the expected answer instead of reading one.
     read: Option<String>,
-    primary: bool,
+    chosen: bool,
 }
 
 /// A sample as the page shows it.
@@ -150,17 +150,17 @@ pub(crate) fn find(store: &Store, run: &RunRecord, item: &str, number: u32, by_t
 fn shown(run: &RunRecord, asked: AskedSample, tokens: Option<SampleTokens>) -> Shown {
     let AskedSample { sample, question, .. } = asked;
     let of_log = run.manifest.settings.origin() == Origin::Log;
-    let primary = earnest_results::suites::primary(&run.manifest.settings);
+    let chosen = earnest_results::suites::chosen(&run.manifest.settings);
     let outcome = outcome(&sample, of_log);
     let long = |text: String| limits::text(text, TEXT_BYTES);
     let text = long(sample.completion_text());
     const HOW: &str = "`earnest samples --json` prints all";
-    let (readings, more_readings) = limits::first(readings(&sample, &primary), ROWS, "scorers", HOW);
+    let (readings, more_readings) = limits::first(readings(&sample, &chosen), ROWS, "scorers", HOW);
     let (facts, more_facts) = limits::first(facts(&sample), ROWS, "details", HOW);
     let (likelihoods, more_likelihoods) = limits::first(likelihoods(&sample), ROWS, "continuations", HOW);
     let (tokens, more_tokens) = tokens.map(first_tokens).unzip();
     let more = [more_likelihoods, more_readings, more_facts].into_iter().chain(more_tokens.into_iter().flatten());
-    let marked = readings.iter().filter_map(|reading| Some((reading.rule.clone(), reading.read.clone()?)));
+    let marked = readings.iter().filter_map(|reading| Some((reading.scorer.clone(), reading.read.clone()?)));
     let marked: Vec<(String, String)> = marked.take(MARKS).collect();
     let completion = match sample.likelihoods() {
         Some(_) => pieces(&text, None, &[]),
@@ -214,18 +214,18 @@ fn likelihoods(sample: &Sample) -> Vec<Likelihood> {
     scores.into_iter().map(likelihood).collect()
 }
 
-fn readings(sample: &Sample, primary: &[String]) -> Vec<Reading> {
+fn readings(sample: &Sample, chosen: &[String]) -> Vec<Reading> {
     let Some(score) = &sample.score else { return Vec::new() };
-    let reading = |(rule, right): (&str, bool)| {
-        let is_primary = primary.iter().any(|name| name == rule);
-        let read = match is_primary {
+    let reading = |(scorer, right): (&str, bool)| {
+        let is_chosen = chosen.iter().any(|name| name == scorer);
+        let read = match is_chosen {
             true => score.answer.clone(),
-            false => score.evidence.readings.get(rule).cloned().flatten(),
+            false => score.evidence.readings.get(scorer).cloned().flatten(),
         };
         let read = read.map(|read| limits::text(read, SHORT_TEXT_BYTES));
-        Reading { rule: rule.to_owned(), right, read, primary: is_primary }
+        Reading { scorer: scorer.to_owned(), right, read, chosen: is_chosen }
     };
-    score.rules.iter().map(reading).collect()
+    score.scorers.iter().map(reading).collect()
 }
 
 fn facts(sample: &Sample) -> Vec<(String, String)> {

@@ -83,10 +83,10 @@ impl Wanted {
         if !self.scorer.is_empty() && !self.against.is_empty() {
             filter.disagree = Some([self.scorer.clone(), self.against.clone()]);
         } else if !self.disagree.is_empty() {
-            let rules = shape::both(&self.disagree).ok_or_else(|| {
+            let scorers = shape::both(&self.disagree).ok_or_else(|| {
                 Failed::bad_request(format!("{:?} is not two scorers joined by a comma", self.disagree))
             })?;
-            filter.disagree = Some(rules);
+            filter.disagree = Some(scorers);
         }
         if !self.after.is_empty() {
             let place = self.after.parse().map_err(|_| Failed::bad_request("`after` is not a number"))?;
@@ -153,13 +153,13 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
         let next = last.filter(|_| more).map(|place| wanted.query(&place.to_string()));
         let first = (!wanted.after.is_empty()).then(|| wanted.query(""));
         let (tasks, reasons) = (store.all(&run, Named::Task)?, store.all(&run, Named::Reason)?);
-        let rules = store.rules(&run)?;
+        let scorers = store.scorers(&run)?;
         // Too many for a list are written instead, with the first as suggestions.
-        let (number_of_tasks, number_of_rules) = (tasks.len() as u64, rules.len() as u64);
+        let (number_of_tasks, number_of_scorers) = (tasks.len() as u64, scorers.len() as u64);
         let too_many_tasks = tasks.len() > OPTIONS;
-        let too_many_rules = rules.len() * rules.len().saturating_sub(1) / 2 > OPTIONS;
+        let too_many_scorers = scorers.len() * scorers.len().saturating_sub(1) / 2 > OPTIONS;
         let tasks: Vec<String> = tasks.into_iter().take(OPTIONS).collect();
-        let rules: Vec<String> = rules.into_iter().take(OPTIONS).collect();
+        let scorers: Vec<String> = scorers.into_iter().take(OPTIONS).collect();
         varying(&mut lines);
         // Answers that the budget ended have a line of their own, whatever was in them.
         let classes: Vec<(String, String)> = reasons
@@ -169,7 +169,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
             .map(|reason| (format!("{CLASS}{reason}"), class(reason)))
             .collect();
         let title = format!("Samples of {name}");
-        let context = json!({"title": title, "run": name, "wanted": wanted, "lines": lines, "next": next, "first": first, "tasks": tasks, "classes": classes, "rules": rules, "too_many_tasks": too_many_tasks, "too_many_rules": too_many_rules, "number_of_tasks": number_of_tasks, "number_of_rules": number_of_rules});
+        let context = json!({"title": title, "run": name, "wanted": wanted, "lines": lines, "next": next, "first": first, "tasks": tasks, "classes": classes, "rules": scorers, "too_many_tasks": too_many_tasks, "too_many_rules": too_many_scorers, "number_of_tasks": number_of_tasks, "number_of_rules": number_of_scorers});
         Ok(Page::new("samples.html", context))
     })
     .await

@@ -113,7 +113,7 @@ pub(super) fn documents(asked: &[ModeQuestions], results: Vec<ModeResult>, token
         ModeDocument {
             mode,
             latencies: rows.collect(),
-            read_by: asked.suite.settings().profile.name(),
+            read_by: asked.suite.settings().scorer.name(),
             right,
             exact_match: exact_match.map(|found| [found.value, found.low, found.high]),
             truncated: own.then_some(cut),

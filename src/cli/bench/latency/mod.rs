@@ -24,7 +24,7 @@ use earnest_engine::bench::{BenchError, Ended, LatencyPlan, LatencyResults, meas
 use earnest_eval::prompt::Prompter;
 use earnest_results::Host;
 use earnest_tasks::suite::nupa::{
-    self, NupaOptions, NupaSuite, PromptStyle, TASKS, adapter, lengths, ruled_tasks, tasks, usual_profile,
+    self, NupaOptions, NupaSuite, PromptStyle, TASKS, adapter, lengths, ruled_tasks, tasks, usual_scorer,
 };
 
 #[derive(Debug, Args)]
@@ -146,8 +146,8 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
             LatencyMode::Direct => PromptStyle::Direct,
             LatencyMode::RfCot => PromptStyle::RuleFollowing,
         };
-        let (adapter, profile) = (adapter(prompter.mode()), usual_profile(prompter.mode()));
-        let options = NupaOptions { style, adapter, profile, ..options.clone() };
+        let (adapter, scorer) = (adapter(prompter.mode()), usual_scorer(prompter.mode()));
+        let options = NupaOptions { style, adapter, scorer, ..options.clone() };
         Ok((mode, NupaSuite::new(options).map_err(suite_error)?))
     });
     let suites = suites.collect::<Result<Vec<_>, CliError>>()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::DefenceError;
 use super::file::{DefenceExperiment, TrainedModel};
 use super::pairs::SUITE;
-use super::results::RuleOutcomes;
+use super::results::ScorerOutcomes;
 use super::runner::DefenceSettings;
 use crate::dnc::tables::metrics;
 use earnest_eval::evaluate::GenerationSettings;
@@ -18,7 +18,7 @@ use earnest_eval::{EvalError, study};
 use earnest_models::checkpoint::WeightFormat;
 use earnest_results::store::{Filter, RunRecord, Store};
 use earnest_results::{Sample, suites};
-use earnest_tasks::suite::dnc::{Kind, Split, Target, own_rule};
+use earnest_tasks::suite::dnc::{Kind, Split, Target, own_scorer};
 use earnest_tasks::suite::registry::{Channel, Mode, OptionValues};
 use earnest_tasks::suite::{Score, ThinkingText};
 use earnest_train::PromptForm;
@@ -26,8 +26,8 @@ use earnest_train::PromptForm;
 /// Outcomes of a model on original and perturbed questions.
 pub(super) struct Asked {
     pub(super) questions: Vec<String>,
-    pub(super) original: RuleOutcomes,
-    pub(super) perturbed: BTreeMap<Kind, RuleOutcomes>,
+    pub(super) original: ScorerOutcomes,
+    pub(super) perturbed: BTreeMap<Kind, ScorerOutcomes>,
 }
 
 /// Asks a model its questions, or gathers the answers that are stored. None if it was stopped.
@@ -140,8 +140,8 @@ fn questions(
 
 /// The letter of a score by a rule: `1` right, `0` wrong, `?` without a score. The rule's own outcome counts, also where another rule
 /// is the primary one and this one read nothing.
-pub fn letter(score: Option<&Score>, rule: &str) -> &'static str {
-    match score.and_then(|score| score.rules.get(rule)) {
+pub fn letter(score: Option<&Score>, scorer: &str) -> &'static str {
+    match score.and_then(|score| score.scorers.get(scorer)) {
         Some(true) => "1",
         Some(false) => "0",
         None => "?",
@@ -153,8 +153,8 @@ struct Gathered {
     place: BTreeMap<String, usize>,
     /// Metrics of the paper, and the rules that compute them.
     metrics: Vec<(&'static str, &'static str)>,
-    original: RuleOutcomes,
-    perturbed: BTreeMap<Kind, RuleOutcomes>,
+    original: ScorerOutcomes,
+    perturbed: BTreeMap<Kind, ScorerOutcomes>,
 }
 
 impl Gathered {
@@ -162,7 +162,9 @@ impl Gathered {
         let target: Target = experiment.target()?;
         let metrics: Vec<_> = metrics(experiment.dataset, target)
             .into_iter()
-            .map(|(metric, rule)| (metric, if rule.is_empty() { own_rule(experiment.dataset, target) } else { rule }))
+            .map(|(metric, scorer)| {
+                (metric, if scorer.is_empty() { own_scorer(experiment.dataset, target) } else { scorer })
+            })
             .collect();
         let place = questions.iter().enumerate().map(|(place, question)| (question.clone(), place)).collect();
         let original = metrics.iter().map(|(metric, _)| ((*metric).to_owned(), "?".repeat(questions.len()))).collect();
@@ -178,8 +180,8 @@ impl Gathered {
             }),
             Err(_) => &mut self.original,
         };
-        for (metric, rule) in &self.metrics {
-            let letter = letter(sample.score.as_ref(), rule);
+        for (metric, scorer) in &self.metrics {
+            let letter = letter(sample.score.as_ref(), scorer);
             if let Some(outcomes) = into.get_mut(*metric) {
                 outcomes.replace_range(place..=place, letter);
             }

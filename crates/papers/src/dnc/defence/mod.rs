@@ -16,7 +16,7 @@ mod training;
 pub use asking::letter;
 pub use error::DefenceError;
 pub use file::{DefenceExperiment, TrainedModel, TrainingOptions};
-pub use results::{DEFENCE_FORMAT, DefenceResults, ModelOutcomes, RESULTS_FILE, RuleOutcomes};
+pub use results::{DEFENCE_FORMAT, DefenceResults, ModelOutcomes, RESULTS_FILE, ScorerOutcomes};
 pub use runner::{DefenceEnd, DefenceEvent, DefenceSettings, run};
 pub use tables::{DefenceEffect, DefenceTables};
 pub use text::render_defence;

@@ -61,13 +61,13 @@ pub struct ModelOutcomes {
     /// Exact answers to the held-out rows at that step, and their number.
     pub held_out: (usize, usize),
     /// Outcomes on the original questions by the paper's metric.
-    pub original: RuleOutcomes,
+    pub original: ScorerOutcomes,
     /// The same on perturbed ones.
-    pub perturbed: BTreeMap<Kind, RuleOutcomes>,
+    pub perturbed: BTreeMap<Kind, ScorerOutcomes>,
 }
 
 /// Outcomes by metric, a letter a question: `1` right, `0` wrong, `-` not perturbed because it is not eligible, `?` without an answer.
-pub type RuleOutcomes = BTreeMap<String, String>;
+pub type ScorerOutcomes = BTreeMap<String, String>;
 
 impl ModelOutcomes {
     pub fn model(&self) -> TrainedModel {
@@ -131,8 +131,8 @@ impl DefenceResults {
         }
         let results: DefenceResults = serde_json::from_str(text).map_err(not_results)?;
         for model in &results.models {
-            let rules = model.original.values().chain(model.perturbed.values().flat_map(BTreeMap::values));
-            for outcomes in rules {
+            let scorers = model.original.values().chain(model.perturbed.values().flat_map(BTreeMap::values));
+            for outcomes in scorers {
                 if outcomes.len() != results.questions.len()
                     || !outcomes.bytes().all(|letter| b"01-?".contains(&letter))
                 {

@@ -7,7 +7,7 @@ use crate::COMPARISON_FORMAT;
 use crate::dnc::tables::{ComparedRow, ComparedTable, Quantity, Wanted, cells, metrics};
 use earnest_stats::holm;
 use earnest_tasks::suite::Interval;
-use earnest_tasks::suite::dnc::{Kind, PairedChange, own_rule, paired_change, relative_change, right_share};
+use earnest_tasks::suite::dnc::{Kind, PairedChange, own_scorer, paired_change, relative_change, right_share};
 
 /// The trained defence beside the paper's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -104,7 +104,7 @@ impl DefenceTables {
     pub fn new(results: &DefenceResults, source: &str) -> Self {
         let mut compared = Vec::new();
         let mut effects: Vec<DefenceEffect> = Vec::new();
-        for (metric, rule) in metrics(results.dataset, results.target) {
+        for (metric, scorer) in metrics(results.dataset, results.target) {
             let of_kinds: Vec<(Kind, Vec<Row<'_>>)> = results
                 .kinds
                 .iter()
@@ -119,7 +119,7 @@ impl DefenceTables {
                 (9, Quantity::Raw, "accuracy on perturbed questions, per cent"),
                 (10, Quantity::Relative, "change relative to the clean model on the original, per cent"),
             ] {
-                let rule = if rule.is_empty() { own_rule(results.dataset, results.target) } else { rule };
+                let scorer = if scorer.is_empty() { own_scorer(results.dataset, results.target) } else { scorer };
                 let (dataset, target) = (results.dataset.title(), results.target);
                 compared.push(ComparedTable {
                     table,
@@ -127,7 +127,7 @@ impl DefenceTables {
                     run: source.to_owned(),
                     model: results.model.clone(),
                     metric: metric.to_owned(),
-                    rule: rule.to_owned(),
+                    scorer: scorer.to_owned(),
                     rows: table_rows(results, &of_kinds, table, quantity, metric),
                 });
             }

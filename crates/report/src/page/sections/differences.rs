@@ -52,7 +52,7 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
     }
     html.push_str("</tbody></table></div>");
     for one in comparisons {
-        for said in one.other_rules().into_iter().chain(one.caveats().into_iter().map(|caveat| caveat + ".")) {
+        for said in one.other_scorers().into_iter().chain(one.caveats().into_iter().map(|caveat| caveat + ".")) {
             write!(html, "<p data-run=\"{}\"><strong>{}</strong></p>", place(one), escape(&said)).expect(WRITES);
         }
         if one.only_baseline + one.only_run > 0 {

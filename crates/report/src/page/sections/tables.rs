@@ -6,7 +6,7 @@ use super::format::{interval, percent, plain, sortable};
 use crate::page::ReportRun;
 use crate::plot::{escape, number};
 use earnest_tasks::suite::registry::task_label;
-use earnest_tasks::suite::{Grid, Interval, Readings, SummaryRow, Unit};
+use earnest_tasks::suite::{Grid, Interval, SideBySide, SummaryRow, Unit};
 
 /// Renders the matrix of tasks by models, then the tables of each run.
 pub fn tables(runs: &[ReportRun]) -> String {
@@ -99,7 +99,7 @@ pub fn tables(runs: &[ReportRun]) -> String {
 }
 
 /// Renders all scorers, each compared with the one that decides.
-fn side_by_side(readings: &Readings) -> String {
+fn side_by_side(readings: &SideBySide) -> String {
     let mut html =
         String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">scorer</th>");
     let differs = format!("differs from {}", readings.decides());
@@ -107,20 +107,20 @@ fn side_by_side(readings: &Readings) -> String {
         write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(name)).expect(WRITES);
     }
     html.push_str("</tr></thead><tbody>");
-    for rule in &readings.rules {
-        let share = rule.right as f64 / rule.samples.max(1) as f64;
+    for scorer in &readings.scorers {
+        let share = scorer.right as f64 / scorer.samples.max(1) as f64;
         write!(
             html,
             "<tr><th scope=\"row\">{}</th><td class=\"num\" data-value=\"{share}\">{}</td>",
-            escape(&rule.name),
+            escape(&scorer.name),
             percent(share)
         )
         .expect(WRITES);
-        for count in [rule.right, rule.samples] {
+        for count in [scorer.right, scorer.samples] {
             write!(html, "<td class=\"num\" data-value=\"{count}\">{count}</td>").expect(WRITES);
         }
-        for count in [rule.differs(), rule.alone, rule.missed] {
-            match readings.is_primary(rule) {
+        for count in [scorer.differs(), scorer.alone, scorer.missed] {
+            match readings.is_chosen(scorer) {
                 true => html.push_str("<td class=\"num\">–</td>"),
                 false => {
                     write!(html, "<td class=\"num\" data-value=\"{count}\">{count}</td>").expect(WRITES);

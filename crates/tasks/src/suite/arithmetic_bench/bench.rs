@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::draw::Cell;
-use super::{Ends, Options, OptionsError, Profile, Question, Task, score, summary};
+use super::{Ends, Options, OptionsError, Question, Scorer, Task, score, summary};
 use crate::suite::item_order::spread;
 use crate::suite::{Answered, Budget, Item, ItemOrder, Items, Score, Scored, Scoring, Segments, Summary};
 
@@ -176,15 +176,15 @@ impl Scoring for ArithmeticBench {
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
-        score::score(self.options.profile, item, answered)
+        score::score(self.options.scorer, item, answered)
     }
 
-    fn profiles(&self) -> Vec<&'static str> {
-        Profile::NAMES.to_vec()
+    fn scorers(&self) -> Vec<&'static str> {
+        Scorer::NAMES.to_vec()
     }
 
-    fn primary(&self) -> Vec<&'static str> {
-        vec![self.options.profile.name()]
+    fn chosen(&self) -> Vec<&'static str> {
+        vec![self.options.scorer.name()]
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
@@ -353,9 +353,9 @@ mod tests {
             json!({"tasks": ["add_1", "b2d"], "lengths": "1-100", "per_length": 10, "set": 1, "seed": 1, "order": 2});
         assert_eq!(options, expected);
         // The usual rule is not named, so that runs of before keep their identity.
-        let other = bench(|o| o.profile = Profile::Final);
+        let other = bench(|o| o.scorer = Scorer::Final);
         assert_eq!(other.options()["profile"], "final");
         assert_eq!(serde_json::from_value::<Options>(other.options()).unwrap(), other.options);
-        assert_eq!(serde_json::from_value::<Options>(expected).unwrap().profile, Profile::Boundary);
+        assert_eq!(serde_json::from_value::<Options>(expected).unwrap().scorer, Scorer::Boundary);
     }
 }

@@ -18,7 +18,7 @@ mod task;
 pub use baseline::{Baseline, baseline};
 pub use bench::{ArithmeticBench, CHAT_VERSION, QUESTIONS_VERSION, VERSION};
 pub(crate) use brackets::bracketed;
-pub use options::{Ends, Lengths, LengthsError, Options, OptionsError, Profile};
+pub use options::{Ends, Lengths, LengthsError, Options, OptionsError, Scorer};
 pub(crate) use question::prompt;
 pub use question::{OperandError, Question};
 pub use registration::Registration;

@@ -10,7 +10,7 @@ use crate::suite::{ItemOrder, TooManySamples, check_size};
 /// Primary rule; the others are reported beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Profile {
+pub enum Scorer {
     /// The expected number stands in the answer as a whole number.
     #[default]
     Boundary,
@@ -22,23 +22,23 @@ pub enum Profile {
     Final,
 }
 
-impl Profile {
+impl Scorer {
     /// The names, the default for conversations first.
     pub const NAMES: [&str; 4] = ["final", "boundary", "compat", "last_number"];
 
     /// The name of the rule in options and tables.
     pub fn name(self) -> &'static str {
         match self {
-            Profile::Boundary => "boundary",
-            Profile::Compat => "compat",
-            Profile::LastNumber => "last_number",
-            Profile::Final => "final",
+            Scorer::Boundary => "boundary",
+            Scorer::Compat => "compat",
+            Scorer::LastNumber => "last_number",
+            Scorer::Final => "final",
         }
     }
 
     /// True for the rule that decided before there were others; it is left out of manifests, so that runs keep their identity.
     pub fn is_boundary(&self) -> bool {
-        *self == Profile::Boundary
+        *self == Scorer::Boundary
     }
 }
 
@@ -82,8 +82,8 @@ pub struct Options {
     #[serde(default, skip_serializing_if = "Ends::is_model")]
     pub ends: Ends,
     /// The primary rule.
-    #[serde(default, skip_serializing_if = "Profile::is_boundary")]
-    pub profile: Profile,
+    #[serde(default, skip_serializing_if = "Scorer::is_boundary")]
+    pub scorer: Scorer,
 }
 
 impl Default for Options {
@@ -97,7 +97,7 @@ impl Default for Options {
             seed: 1,
             order: ItemOrder::default(),
             ends: Ends::default(),
-            profile: Profile::default(),
+            scorer: Scorer::default(),
         }
     }
 }

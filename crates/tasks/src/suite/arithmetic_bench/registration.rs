@@ -1,7 +1,7 @@
 //! Registration of Arithmetic-Bench.
 use serde_json::Value;
 
-use super::{ArithmeticBench, CHAT_VERSION, Ends, Lengths, Options, Profile, QUESTIONS_VERSION, Task, VERSION};
+use super::{ArithmeticBench, CHAT_VERSION, Ends, Lengths, Options, QUESTIONS_VERSION, Scorer, Task, VERSION};
 use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, Mode, OptionError, OptionSpec, OptionValues};
 use crate::suite::{Items, LengthList, Suite, check_lengths};
 
@@ -28,7 +28,7 @@ const OPTIONS: [OptionSpec; 7] = [
     )
     .under("Items"),
     OptionSpec::SEED,
-    OptionSpec::profile(
+    OptionSpec::scorer(
         "Scorer that decides what is right, of final, boundary, compat and last_number; all are stored [default: final for \
          chat prompts and endpoints, else boundary]",
     ),
@@ -46,7 +46,7 @@ impl BuiltIn for Registration {
         Card {
             options: &OPTIONS,
             alike: &[QUESTIONS_VERSION, CHAT_VERSION],
-            renamed_rules: &[
+            renamed_scorers: &[
                 ("1.0", "final", "last_number"),
                 ("1.0", "final_with_thinking", "last_number_with_thinking"),
             ],
@@ -73,12 +73,12 @@ impl BuiltIn for Registration {
     }
 
     fn configure(&self, values: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
-        let profile = values.profile(self.card().name, &Profile::NAMES)?;
-        Ok(Box::new(Chosen { options: options(values)?, goes_on: values.has("no-stop-at-newline"), profile }))
+        let scorer = values.scorer(self.card().name, &Scorer::NAMES)?;
+        Ok(Box::new(Chosen { options: options(values)?, goes_on: values.has("no-stop-at-newline"), scorer }))
     }
 
-    fn primary(&self, options: &Value) -> Vec<String> {
-        read(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
+    fn chosen(&self, options: &Value) -> Vec<String> {
+        read(options).map_or_else(|_| Vec::new(), |options| vec![options.scorer.name().to_owned()])
     }
 
     fn stored(&self, options: &Value, _: &dyn Host) -> Result<Suite, OptionError> {
@@ -95,12 +95,12 @@ struct Chosen {
     /// Raw completions go on after their answer.
     goes_on: bool,
     /// As asked for.
-    profile: Option<Profile>,
+    scorer: Option<Scorer>,
 }
 
 impl Choice for Chosen {
     fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
-        let profile = channel.profile(self.profile, Profile::Final, Profile::Boundary);
+        let scorer = channel.scorer(self.scorer, Scorer::Final, Scorer::Boundary);
         let ends = match (channel.mode, self.goes_on) {
             (Mode::Chat, true) => {
                 return Err(OptionError::usage(
@@ -111,7 +111,7 @@ impl Choice for Chosen {
             (Mode::Chat, false) | (Mode::Raw, true) => Ends::Model,
             (Mode::Raw, false) => Ends::AnswerLine,
         };
-        let options = Options { ends, profile, ..self.options.clone() };
+        let options = Options { ends, scorer, ..self.options.clone() };
         Ok(Suite::new(ArithmeticBench::new(options).map_err(OptionError::usage)?))
     }
 }

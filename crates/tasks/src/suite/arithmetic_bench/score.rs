@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Profile, Task, brackets};
+use super::{Scorer, Task, brackets};
 use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 use earnest_answer::reader::{Answer, Form, Reading};
 use earnest_answer::{Candidates, Expected, Matches, Normalised, Shape, contains_number, distinct, split_thinking};
@@ -15,10 +15,10 @@ pub(super) const LAST_NUMBER: &str = "last_number";
 pub(super) const WITH_THINKING: &str = "_with_thinking";
 
 /// All rules, the given one first.
-pub(super) fn rules(profile: Profile) -> Vec<&'static str> {
-    let mut rules = vec![BOUNDARY, COMPAT, LAST_NUMBER, FINAL];
-    rules.sort_by_key(|rule| *rule != profile.name());
-    rules
+pub(super) fn scorers(chosen: Scorer) -> Vec<&'static str> {
+    let mut scorers = vec![BOUNDARY, COMPAT, LAST_NUMBER, FINAL];
+    scorers.sort_by_key(|name| *name != chosen.name());
+    scorers
 }
 
 /// Openings of refusals, in the models' own words.
@@ -43,27 +43,27 @@ static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
 ///   in another form), `sign`, `refusal`, `echo` (no numbers but the operands), `no_number`, `wrong`; under `final` the reader's
 ///   own reasons where it found nothing; `malformed_gold` if the item's expected answer is none, which a stored item cannot have
 ///   unless it was damaged.
-pub(super) fn score(profile: Profile, item: &Item, answered: &Answered<'_>) -> Score {
+pub(super) fn score(scorer: Scorer, item: &Item, answered: &Answered<'_>) -> Score {
     let mut score = Score { failure: Some(FailureClass::MalformedGold), ..Score::default() };
     let Ok(expected) = Expected::parse(&item.gold) else { return score };
     let parts = split_thinking(answered.completion);
     let text = Normalised::new(&parts.visible);
-    let primary = profile.name();
+    let chosen = scorer.name();
 
     let matches = Matches::of(&expected, &parts.visible, &text);
     let last = Candidates::new(&text, expected.shape()).last().map(str::to_owned);
     let found = |found: bool| if found { Some(expected.text().to_owned()) } else { last.clone() };
-    for (rule, right) in [(COMPAT, matches.compat), (BOUNDARY, matches.boundary)] {
-        score.add_rule(primary, rule, right, found(right));
+    for (name, right) in [(COMPAT, matches.compat), (BOUNDARY, matches.boundary)] {
+        score.add_scorer(chosen, name, right, found(right));
         // They look for the expected answer and read none: there is nothing to show beside another rule's.
-        score.evidence.readings.remove(rule);
+        score.evidence.readings.remove(name);
     }
-    score.add_rule(primary, LAST_NUMBER, matches.final_number, last.clone());
+    score.add_scorer(chosen, LAST_NUMBER, matches.final_number, last.clone());
     if parts.has_thinking {
         let whole = Normalised::new(answered.completion);
         let whole = Matches::of(&expected, answered.completion, &whole);
-        for (rule, right) in [(COMPAT, whole.compat), (BOUNDARY, whole.boundary), (LAST_NUMBER, whole.final_number)] {
-            score.rules.insert(format!("{rule}{WITH_THINKING}"), right);
+        for (name, right) in [(COMPAT, whole.compat), (BOUNDARY, whole.boundary), (LAST_NUMBER, whole.final_number)] {
+            score.scorers.insert(format!("{name}{WITH_THINKING}"), right);
         }
     }
     let reading = read_final(item, Form::Integer, answered);
@@ -76,7 +76,7 @@ pub(super) fn score(profile: Profile, item: &Item, answered: &Answered<'_>) -> S
         }
         Shape::Integer | Shape::Spaced => answer.is_same_as(expected.text()),
     };
-    score.add_final(primary, reading.answer.as_ref().is_ok_and(is_right), &reading);
+    score.add_final(chosen, reading.answer.as_ref().is_ok_and(is_right), &reading);
 
     let operands: Vec<&str> = ["a", "b"].iter().filter_map(|name| item.covariates.get(*name)?.as_str()).collect();
     let (digit_match, length_error) = digit_metrics(&expected, score.answer.as_deref());
@@ -95,8 +95,8 @@ pub(super) fn score(profile: Profile, item: &Item, answered: &Answered<'_>) -> S
         metric("echo", f64::from(echo));
     }
 
-    let class = match profile {
-        Profile::Final => final_failure(&expected, answered, &reading, &operands),
+    let class = match scorer {
+        Scorer::Final => final_failure(&expected, answered, &reading, &operands),
         _ => failure(&expected, answered, &text, &operands),
     };
     score.failure = (!score.correct).then_some(class);
@@ -257,22 +257,22 @@ mod tests {
     fn thinking_is_scored_apart() {
         let item = item(Task::Add, "12", Some("30"));
         let wrong = score(&item, "<think>12+30 = 42</think>It is 43.");
-        assert!(!wrong.correct && !wrong.rules["compat"] && wrong.rules["boundary_with_thinking"]);
-        assert!(!wrong.rules["last_number_with_thinking"]);
-        assert_eq!((wrong.rules.len(), wrong.answer.as_deref()), (7, Some("43")));
+        assert!(!wrong.correct && !wrong.scorers["compat"] && wrong.scorers["boundary_with_thinking"]);
+        assert!(!wrong.scorers["last_number_with_thinking"]);
+        assert_eq!((wrong.scorers.len(), wrong.answer.as_deref()), (7, Some("43")));
         assert_eq!(wrong.metrics["thinking"], 1.0);
         let unclosed = score(&item, "<think>it must be 42");
         assert_eq!(unclosed.failure, Some(FailureClass::Empty));
         let plain = score(&item, "42");
-        assert_eq!((plain.rules.len(), plain.metrics["thinking"]), (4, 0.0));
+        assert_eq!((plain.scorers.len(), plain.metrics["thinking"]), (4, 0.0));
     }
 
     #[test]
     fn the_final_answer_is_the_readers() {
         let of = |item: &Item, completion: &str, truncated: bool| {
-            let bench = ArithmeticBench::new(Options { profile: Profile::Final, ..Options::default() }).unwrap();
+            let bench = ArithmeticBench::new(Options { scorer: Scorer::Final, ..Options::default() }).unwrap();
             let score = bench.score(item, &Answered { completion, truncated });
-            assert_eq!(score.correct, score.rules["final"]);
+            assert_eq!(score.correct, score.scorers["final"]);
             (score.failure.map_or_else(String::new, |class| class.to_string()), score.answer)
         };
         let sum = item(Task::Add, "12", Some("30"));
@@ -309,13 +309,13 @@ mod tests {
 
     #[test]
     fn the_rule_that_decides_comes_first() {
-        assert_eq!(rules(Profile::Boundary), ["boundary", "compat", "last_number", "final"]);
-        assert_eq!(rules(Profile::Final), ["final", "boundary", "compat", "last_number"]);
-        for (profile, correct) in [(Profile::Boundary, true), (Profile::Compat, true), (Profile::LastNumber, false)] {
-            let bench = ArithmeticBench::new(Options { profile, ..Options::default() }).unwrap();
+        assert_eq!(scorers(Scorer::Boundary), ["boundary", "compat", "last_number", "final"]);
+        assert_eq!(scorers(Scorer::Final), ["final", "boundary", "compat", "last_number"]);
+        for (scorer, correct) in [(Scorer::Boundary, true), (Scorer::Compat, true), (Scorer::LastNumber, false)] {
+            let bench = ArithmeticBench::new(Options { scorer, ..Options::default() }).unwrap();
             let completion = "42, or rather 43";
             let found = bench.score(&item(Task::Add, "12", Some("30")), &Answered { completion, truncated: false });
-            assert_eq!((found.correct, bench.primary()), (correct, vec![profile.name()]));
+            assert_eq!((found.correct, bench.chosen()), (correct, vec![scorer.name()]));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Tables, curves and notes.
-use super::score::{BOUNDARY, COMPAT, LAST_NUMBER, WITH_THINKING, rules};
+use super::score::{BOUNDARY, COMPAT, LAST_NUMBER, WITH_THINKING, scorers};
 use super::table::{Group, ItemScores, gather};
-use super::{Options, Profile, Task, baseline};
+use super::{Options, Scorer, Task, baseline};
 use crate::suite::{FailureClass, Interval, Scored, Series, Summary, SummaryRow};
 use crate::{agreeing, counted};
 
@@ -12,7 +12,7 @@ use crate::{agreeing, counted};
 /// equally and carries the stratified interval. A column without items (lengths 1-3 of a run on longer ones) is left out.
 pub(super) fn summarise(options: &Options, samples: &[Scored<'_>]) -> Summary {
     let (items, left_out) = gather(samples);
-    let profile = options.profile;
+    let scorer = options.scorer;
     let thinking = samples.iter().any(|sample| sample.score.metrics.get("thinking") == Some(1.0));
     let mut summary = Summary { rows: Vec::new(), series: Vec::new(), notes: Vec::new() };
     for task in Task::ALL {
@@ -20,40 +20,40 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>]) -> Summary {
         if group.0.is_empty() {
             continue;
         }
-        let mut row = row(task.id(), &group, profile, thinking);
+        let mut row = row(task.id(), &group, scorer, thinking);
         row.numbers.extend(curve_numbers(&group, options));
         row.numbers.extend(chances(&group));
-        summary.notes.extend(chance_note(task, &group, profile));
+        summary.notes.extend(chance_note(task, &group, scorer));
         summary.rows.push(row);
         if matches!(task, Task::Mul1 | Task::Div1) {
             let rest = group.filter(|item| item.b_is_one == Some(false));
             if !rest.0.is_empty() {
-                summary.rows.push(self::row(&format!("{task}, b > 1"), &rest, profile, thinking));
+                summary.rows.push(self::row(&format!("{task}, b > 1"), &rest, scorer, thinking));
             }
         }
-        summary.series.extend(curves(task, &group, profile, thinking));
+        summary.series.extend(curves(task, &group, scorer, thinking));
     }
     let all = Group::select(&items, |_| true);
     if !all.0.is_empty() {
-        summary.rows.push(row("all", &all, profile, thinking));
+        summary.rows.push(row("all", &all, scorer, thinking));
     }
     summary.notes.extend(general_notes(&items, left_out, thinking));
     summary
 }
 
-fn row(name: &str, group: &Group<'_, '_>, profile: Profile, thinking: bool) -> SummaryRow {
+fn row(name: &str, group: &Group<'_, '_>, scorer: Scorer, thinking: bool) -> SummaryRow {
     let short = group.filter(|item| item.length <= 3);
     let long = group.filter(|item| item.length > 3);
-    let primary = profile.name();
-    let accuracy = |rule: &str| (rule.to_owned(), group.accuracy(rule));
-    let mut values: Vec<_> = rules(profile).into_iter().map(accuracy).collect();
+    let chosen = scorer.name();
+    let accuracy = |name: &str| (name.to_owned(), group.accuracy(name));
+    let mut values: Vec<_> = scorers(scorer).into_iter().map(accuracy).collect();
     values.extend([
-        (format!("{primary}, mean over lengths"), group.mean_over_cells(primary)),
-        (format!("{primary}, lengths 1-3"), short.accuracy(primary)),
-        (format!("{primary}, lengths 4+"), long.accuracy(primary)),
+        (format!("{chosen}, mean over lengths"), group.mean_over_cells(chosen)),
+        (format!("{chosen}, lengths 1-3"), short.accuracy(chosen)),
+        (format!("{chosen}, lengths 4+"), long.accuracy(chosen)),
     ]);
     if thinking {
-        values.extend(WITH_ALL.map(|rule| accuracy(&format!("{rule}{WITH_THINKING}"))));
+        values.extend(WITH_ALL.map(|name| accuracy(&format!("{name}{WITH_THINKING}"))));
     }
     let failure =
         |class: &FailureClass| group.mean(|sample| Some(f64::from(sample.score.failure.as_ref() == Some(class))));
@@ -83,7 +83,7 @@ const WITH_ALL: [&str; 3] = [BOUNDARY, COMPAT, LAST_NUMBER];
 
 /// Area under the curve, and how far it stays high.
 fn curve_numbers(group: &Group<'_, '_>, options: &Options) -> Vec<(String, f64)> {
-    let curve = group.curve(options.profile.name());
+    let curve = group.curve(options.scorer.name());
     vec![
         ("area under curve".to_owned(), area(&curve)),
         ("all lengths >= 0.9 up to".to_owned(), reach(&curve, options.lengths.as_slice()) as f64),
@@ -134,10 +134,10 @@ fn best_constant(group: &Group<'_, '_>) -> f64 {
     }
 }
 
-fn chance_note(task: Task, group: &Group<'_, '_>, profile: Profile) -> Option<String> {
+fn chance_note(task: Task, group: &Group<'_, '_>, scorer: Scorer) -> Option<String> {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let echo = percent(group.expectation(|task, n| baseline(task, n).echo));
-    let score = group.accuracy(profile.name())?.estimate;
+    let score = group.accuracy(scorer.name())?.estimate;
     let (floor, text) = match task {
         Task::Count => {
             let constant = best_constant(group);
@@ -192,14 +192,14 @@ fn general_notes(items: &[ItemScores<'_>], left_out: usize, thinking: bool) -> V
     notes
 }
 
-fn curves(task: Task, group: &Group<'_, '_>, profile: Profile, thinking: bool) -> Vec<Series> {
-    let with_thinking = WITH_ALL.map(|rule| format!("{rule}{WITH_THINKING}"));
-    let plain = rules(profile).into_iter().map(str::to_owned);
-    let matchers = plain.chain(with_thinking.into_iter().filter(|_| thinking));
-    let series = |matcher: String| Series {
-        points: group.curve(&matcher).into_iter().map(|(length, n, value)| (length as f64, n, value)).collect(),
-        name: format!("{matcher} accuracy by length"),
+fn curves(task: Task, group: &Group<'_, '_>, scorer: Scorer, thinking: bool) -> Vec<Series> {
+    let with_thinking = WITH_ALL.map(|name| format!("{name}{WITH_THINKING}"));
+    let plain = scorers(scorer).into_iter().map(str::to_owned);
+    let all_names = plain.chain(with_thinking.into_iter().filter(|_| thinking));
+    let series = |scorer: String| Series {
+        points: group.curve(&scorer).into_iter().map(|(length, n, value)| (length as f64, n, value)).collect(),
+        name: format!("{scorer} accuracy by length"),
         task: task.to_string(),
     };
-    matchers.map(series).filter(|series| !series.points.is_empty()).collect()
+    all_names.map(series).filter(|series| !series.points.is_empty()).collect()
 }

@@ -18,13 +18,13 @@ pub(super) struct ItemScores<'a> {
 impl ItemScores<'_> {
     /// Share of samples that a rule accepts; none where it scored none of them. A sample without thinking is the same text with
     /// and without it.
-    fn share(&self, rule: &str) -> Option<f64> {
+    fn share(&self, scorer: &str) -> Option<f64> {
         let scored = self.samples.iter().filter_map(|sample| {
-            let rules = &sample.score.rules;
-            let plain = || rules.get(rule.strip_suffix(WITH_THINKING)?);
+            let scorers = &sample.score.scorers;
+            let plain = || scorers.get(scorer.strip_suffix(WITH_THINKING)?);
             // A damaged item is scored by no rule and is never right.
             let damaged = || (sample.score.failure == Some(FailureClass::MalformedGold)).then_some(false);
-            rules.get(rule).or_else(plain).or_else(damaged)
+            scorers.get(scorer).or_else(plain).or_else(damaged)
         });
         let (accepted, n) = scored.fold((0, 0), |(accepted, n), right| (accepted + usize::from(right), n + 1));
         (n > 0).then(|| accepted as f64 / n as f64)
@@ -67,15 +67,15 @@ impl<'g, 'a> Group<'g, 'a> {
     }
 
     /// Accuracy over items with its Wilson interval, `None` without items.
-    pub fn accuracy(&self, matcher: &str) -> Option<Interval> {
-        let shares: Vec<f64> = self.0.iter().filter_map(|item| item.share(matcher)).collect();
+    pub fn accuracy(&self, scorer: &str) -> Option<Interval> {
+        let shares: Vec<f64> = self.0.iter().filter_map(|item| item.share(scorer)).collect();
         wilson(shares.iter().sum(), shares.len() as f64, Z95).map(interval)
     }
 
     /// Mean over the cells (task and length) with the stratified interval.
-    pub fn mean_over_cells(&self, matcher: &str) -> Option<Interval> {
+    pub fn mean_over_cells(&self, scorer: &str) -> Option<Interval> {
         let strata = self.cells().filter_map(|(_, _, cell)| {
-            let shares: Vec<f64> = cell.0.iter().filter_map(|item| item.share(matcher)).collect();
+            let shares: Vec<f64> = cell.0.iter().filter_map(|item| item.share(scorer)).collect();
             (!shares.is_empty()).then(|| Stratum { successes: shares.iter().sum(), n: shares.len() })
         });
         stratified(&strata.collect::<Vec<_>>(), Z95).map(interval)
@@ -88,9 +88,9 @@ impl<'g, 'a> Group<'g, 'a> {
     }
 
     /// Accuracy by length, of a group of one task.
-    pub fn curve(&self, matcher: &str) -> Vec<(usize, usize, Interval)> {
+    pub fn curve(&self, scorer: &str) -> Vec<(usize, usize, Interval)> {
         let point = |(_, length, cell): (Task, usize, Group<'g, 'a>)| {
-            Some((length, cell.samples().count(), cell.accuracy(matcher)?))
+            Some((length, cell.samples().count(), cell.accuracy(scorer)?))
         };
         self.cells().filter_map(point).collect()
     }

@@ -55,7 +55,7 @@ pub use kind::{Capability, Kind, UnknownKind, kinds};
 pub use measure::{Equation, PaperEquation, drop_match, equation, paper_equation, round_half_up, same_value};
 pub use mention::{Attached, Mention, Number, mentions, raw_reference_mentions, reference_mentions};
 
-pub use options::{Mode, Options, OptionsError, PinnedFile, Profile, Source};
+pub use options::{Mode, Options, OptionsError, PinnedFile, Scorer, Source};
 pub use pairs::{PairedChange, paired_change, relative_change, right_share};
 pub use perturbation::{Edit, Field, Perturbed};
 pub use problem::{Dataset, FormulaError, Problem, ProblemError, Remainder, Scale, Split, UnknownDataset};
@@ -67,7 +67,7 @@ pub use reference::{
     perturb_text as reference_perturb_text,
 };
 pub use registration::Registration;
-pub use score::own_rule;
+pub use score::own_scorer;
 pub use suite::{Cell, Data, Dnc, DncError, QUESTIONS_VERSION, VERSION};
 pub use summary::summarise_samples;
 pub use target::{Numbers, PromptShape, Target, labelled, masked, parse_equation, restored};

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::kind::Kind;
 use super::problem::{Dataset, Split};
-use super::score::{own_rule, primary};
+use super::score::{chosen, own_scorer};
 use super::target::{Numbers, PromptShape, Target};
 use crate::suite::{FINAL, ItemOrder};
 
@@ -22,7 +22,7 @@ pub enum Mode {
 /// Primary rule; the others are reported beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Profile {
+pub enum Scorer {
     /// The rule of the data set and of what is asked for; in options under any of its names.
     #[default]
     #[serde(alias = "answer", alias = "tatqa_em", alias = "eq_equivalent")]
@@ -31,10 +31,10 @@ pub enum Profile {
     Final,
 }
 
-impl Profile {
+impl Scorer {
     /// True for [`Profile::Own`]; it is left out of manifests, so that runs keep their identity.
     pub fn is_own(&self) -> bool {
-        *self == Profile::Own
+        *self == Scorer::Own
     }
 }
 
@@ -89,8 +89,8 @@ pub struct Options {
     pub shape: PromptShape,
     pub source: Source,
     /// The primary rule.
-    #[serde(default, skip_serializing_if = "Profile::is_own")]
-    pub profile: Profile,
+    #[serde(default, skip_serializing_if = "Scorer::is_own")]
+    pub scorer: Scorer,
 }
 
 impl Default for Options {
@@ -111,7 +111,7 @@ impl Default for Options {
             order: ItemOrder::default(),
             shape: PromptShape::Chat,
             source: Source::default(),
-            profile: Profile::default(),
+            scorer: Scorer::default(),
         }
     }
 }
@@ -144,23 +144,23 @@ pub enum OptionsError {
 impl Options {
     /// Names of the rules of which one can be primary, the default for conversations first: those of targets with an answer, or,
     /// where none has one, of equations.
-    pub fn profiles(&self) -> Vec<&'static str> {
+    pub fn scorers(&self) -> Vec<&'static str> {
         match self.targets.iter().find(|target| target.has_answer()) {
-            Some(target) => vec![FINAL, own_rule(self.dataset, *target)],
-            None => vec![own_rule(self.dataset, Target::Equation)],
+            Some(target) => vec![FINAL, own_scorer(self.dataset, *target)],
+            None => vec![own_scorer(self.dataset, Target::Equation)],
         }
     }
 
     /// The rules that decide: one, or one a kind of prompt.
-    pub fn primary(&self) -> Vec<&'static str> {
-        let mut rules: Vec<&'static str> = Vec::new();
+    pub fn chosen(&self) -> Vec<&'static str> {
+        let mut scorers: Vec<&'static str> = Vec::new();
         for target in &self.targets {
-            let rule = primary(self.profile, self.dataset, *target);
-            if !rules.contains(&rule) {
-                rules.push(rule);
+            let scorer = chosen(self.scorer, self.dataset, *target);
+            if !scorers.contains(&scorer) {
+                scorers.push(scorer);
             }
         }
-        rules
+        scorers
     }
 
     /// Checks that they describe items.
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn profiles_are_named_as_their_rules() {
         let of = |dataset, targets: &[Target]| {
-            Options { dataset, targets: targets.to_vec(), ..Options::default() }.profiles()
+            Options { dataset, targets: targets.to_vec(), ..Options::default() }.scorers()
         };
         assert_eq!(of(Dataset::AsdivA, &[Target::Equation, Target::Cot]), ["final", "answer"]);
         assert_eq!(of(Dataset::AsdivA, &[Target::Equation]), ["eq_equivalent"]);
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(stored.get("profile"), None);
         stored["profile"] = "answer".into();
         assert_eq!(serde_json::from_value::<Options>(stored).unwrap(), Options::default());
-        let last = Options { profile: Profile::Final, ..Options::default() };
+        let last = Options { scorer: Scorer::Final, ..Options::default() };
         let stored = serde_json::to_value(&last).unwrap();
         assert_eq!(
             (stored["profile"].as_str(), serde_json::from_value(stored.clone()).ok()),

@@ -25,7 +25,7 @@ pub(super) struct Outcome {
     pub kind: Option<Kind>,
     correct: f64,
     /// Shares right by the other scorers.
-    pub rules: BTreeMap<String, f64>,
+    pub scorers: BTreeMap<String, f64>,
     pub unparsed: Option<f64>,
     pub truncated: f64,
     /// Share of right equations with a right answer beside them.
@@ -38,8 +38,8 @@ impl Outcome {
         self.correct
     }
 
-    pub(super) fn rule(&self, name: &str) -> f64 {
-        self.rules.get(name).copied().unwrap_or(f64::NAN)
+    pub(super) fn scorer(&self, name: &str) -> f64 {
+        self.scorers.get(name).copied().unwrap_or(f64::NAN)
     }
 }
 
@@ -89,8 +89,8 @@ pub(super) fn gather(samples: &[Scored<'_>]) -> Vec<Outcome> {
                 mix(mean.get_or_insert(value), value);
             }
         }
-        for (rule, right) in score.rules.iter() {
-            mix(outcome.rules.entry(rule.to_owned()).or_insert(0.0), f64::from(right));
+        for (scorer, right) in score.scorers.iter() {
+            mix(outcome.scorers.entry(scorer.to_owned()).or_insert(0.0), f64::from(right));
         }
     }
     outcomes
@@ -110,7 +110,7 @@ fn empty(sample: &Scored<'_>) -> Option<Outcome> {
         cell: cells.into_iter().find(|cell| Some(cell.name()) == text("cell"))?,
         kind: text("kind").and_then(|name| name.parse().ok()),
         correct: 0.0,
-        rules: BTreeMap::new(),
+        scorers: BTreeMap::new(),
         unparsed: None,
         truncated: 0.0,
         faithful: None,
@@ -260,7 +260,7 @@ mod tests {
             cell,
             kind: (cell == Cell::Attack).then_some(Kind::Noise),
             correct: f64::from(correct),
-            rules: BTreeMap::new(),
+            scorers: BTreeMap::new(),
             unparsed: None,
             truncated: 0.0,
             faithful: None,

@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::data::Files;
 use super::{
-    Data, Dnc, Kind, Mode, Numbers, Options, Profile, PromptShape, QUESTIONS_VERSION, Split, Target, VERSION, kinds,
+    Data, Dnc, Kind, Mode, Numbers, Options, PromptShape, QUESTIONS_VERSION, Scorer, Split, Target, VERSION, kinds,
 };
 use crate::suite::Suite;
 use crate::suite::registry::{
@@ -69,7 +69,7 @@ const OPTIONS: [OptionSpec; 15] = [
         &["refuse", "skip"],
     ),
     OptionSpec::SEED,
-    OptionSpec::profile(
+    OptionSpec::scorer(
         "Scorer that decides what is right, of final and the data set's own (answer, tatqa_em, eq_equivalent); all are \
          stored [default: final for chat prompts and endpoints, else the data set's own]",
     ),
@@ -112,7 +112,7 @@ impl BuiltIn for Registration {
     fn configure(&self, values: &OptionValues, host: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
         let mut options = options(values)?;
         options.check().map_err(OptionError::usage)?;
-        let profile = values.profile(self.card().name, &options.profiles())?;
+        let scorer = values.scorer(self.card().name, &options.scorers())?;
         let Some(folder) = values.path("data") else {
             return Err(OptionError::usage(
                 "dnc asks questions of data that cannot be shipped: --data DIR names their folder",
@@ -120,12 +120,12 @@ impl BuiltIn for Registration {
             .help("docs/dnc.md tells where ASDiv-a, DROP and TAT-QA come from and describes the folder"));
         };
         let data = Files::find(&mut options, folder, values.path("annotations"), host)?;
-        Ok(Box::new(Chosen { options, profile, data }))
+        Ok(Box::new(Chosen { options, scorer, data }))
     }
 
-    fn primary(&self, options: &Value) -> Vec<String> {
-        let rules = read(options).map_or_else(|_| Vec::new(), |options| options.primary());
-        rules.into_iter().map(str::to_owned).collect()
+    fn chosen(&self, options: &Value) -> Vec<String> {
+        let scorers = read(options).map_or_else(|_| Vec::new(), |options| options.chosen());
+        scorers.into_iter().map(str::to_owned).collect()
     }
 
     fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
@@ -142,20 +142,20 @@ fn read(options: &Value) -> Result<Options, OptionError> {
 struct Chosen {
     options: Options,
     /// As asked for.
-    profile: Option<Profile>,
+    scorer: Option<Scorer>,
     data: Data,
 }
 
 impl Choice for Chosen {
     fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         let answers = self.options.targets.iter().any(|target| target.has_answer());
-        let last = if answers { Profile::Final } else { Profile::Own };
-        let profile = channel.profile(self.profile, last, Profile::Own);
+        let last = if answers { Scorer::Final } else { Scorer::Own };
+        let scorer = channel.scorer(self.scorer, last, Scorer::Own);
         let shape = match channel.mode {
             PromptMode::Chat => PromptShape::Chat,
             PromptMode::Raw => PromptShape::Raw,
         };
-        let options = Options { shape, profile, ..self.options.clone() };
+        let options = Options { shape, scorer, ..self.options.clone() };
         Ok(Suite::new(Dnc::new(options, self.data.clone()).map_err(OptionError::usage)?))
     }
 }

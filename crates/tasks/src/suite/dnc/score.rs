@@ -2,7 +2,7 @@
 
 use super::expression::{Expression, exact, plain};
 use super::measure::{drop_match, equation, paper_equation, round_half_up, same_value};
-use super::options::Profile;
+use super::options::Scorer;
 use super::problem::Dataset;
 use super::problem::Scale;
 use super::target::{Target, labelled, parse_equation, restored};
@@ -46,12 +46,12 @@ impl<'a> Gold<'a> {
 }
 
 /// The rule that decides.
-pub(super) fn primary(profile: Profile, dataset: Dataset, target: Target) -> &'static str {
-    if profile == Profile::Final && target.has_answer() { FINAL } else { own_rule(dataset, target) }
+pub(super) fn chosen(scorer: Scorer, dataset: Dataset, target: Target) -> &'static str {
+    if scorer == Scorer::Final && target.has_answer() { FINAL } else { own_scorer(dataset, target) }
 }
 
 /// The rule of the data set and of what is asked for.
-pub fn own_rule(dataset: Dataset, target: Target) -> &'static str {
+pub fn own_scorer(dataset: Dataset, target: Target) -> &'static str {
     match (dataset, target) {
         (Dataset::TatqaA, _) => TATQA,
         (_, Target::Equation) => EQUIVALENT,
@@ -71,7 +71,7 @@ pub fn own_rule(dataset: Dataset, target: Target) -> &'static str {
 /// * `metrics`: `unparsed` (1 where a line that decides is missing or cannot be read, which is never right), `equation_unparsed`
 ///   (the same of the equation beside an answer), `normalised` (1 where something had to be removed or translated), `faithful` (1 or 0 where the equation is right: whether the answer beside it is too).
 /// * `failure`: `truncated`, `empty`, `unparsed`, `scale` (the right number under a wrong scale word), `wrong`.
-pub(super) fn score(profile: Profile, dataset: Dataset, target: Target, item: &Item, answered: &Answered<'_>) -> Score {
+pub(super) fn score(scorer: Scorer, dataset: Dataset, target: Target, item: &Item, answered: &Answered<'_>) -> Score {
     let parts = split_thinking(answered.completion);
     let text = parts.visible.as_ref();
     let gold = Gold::of(&item.gold);
@@ -79,7 +79,7 @@ pub(super) fn score(profile: Profile, dataset: Dataset, target: Target, item: &I
     let mut unparsed = false;
     let mut normalised = false;
     let mut scale_wrong = false;
-    let primary = primary(profile, dataset, target);
+    let chosen = chosen(scorer, dataset, target);
     let mut extracted = None;
     let mut none = None;
     // The reader needs no line with a label.
@@ -100,15 +100,15 @@ pub(super) fn score(profile: Profile, dataset: Dataset, target: Target, item: &I
         }
         let written = parsed.as_ref().map(|(_, side, _)| side.clone()).or(line).unwrap_or_default();
         let paper = paper_equation(written.trim(), gold.left);
-        score.rules.insert(ACC_EQ, paper.equation);
-        score.rules.insert(ACC_ANS, paper.answer);
+        score.scorers.insert(ACC_EQ, paper.equation);
+        score.scorers.insert(ACC_ANS, paper.answer);
         let ours = parsed.as_ref().and_then(|(expression, side, _)| {
             let left = Expression::parse(gold.left).ok()?;
             Some(equation(expression, side, &left, gold.left))
         });
         normalised |= parsed.as_ref().is_some_and(|(.., normalised)| *normalised);
-        score.rules.insert(EQ_VALUE, ours.is_some_and(|found| found.value));
-        score.rules.insert(EQUIVALENT, ours.is_some_and(|found| found.equivalent));
+        score.scorers.insert(EQ_VALUE, ours.is_some_and(|found| found.value));
+        score.scorers.insert(EQUIVALENT, ours.is_some_and(|found| found.equivalent));
         if target == Target::Equation && !written.is_empty() {
             extracted = Some(written);
         }
@@ -121,13 +121,13 @@ pub(super) fn score(profile: Profile, dataset: Dataset, target: Target, item: &I
         unparsed |= parsed.is_none();
         normalised |= parsed.as_ref().is_some_and(|number| number.normalised);
         let right = number_is_right(&gold, parsed.as_ref());
-        score.rules.insert(ANSWER, right);
+        score.scorers.insert(ANSWER, right);
         extracted = line.map(|line| parsed.as_ref().map_or_else(|| line.to_owned(), |number| plain(&number.value)));
         match dataset {
             Dataset::AsdivA => {}
             Dataset::DropNum => {
                 let prediction = parsed.as_ref().map_or(line.unwrap_or_default(), |number| number.written.as_str());
-                score.rules.insert(DROP, drop_match(prediction, gold.answer));
+                score.scorers.insert(DROP, drop_match(prediction, gold.answer));
             }
             Dataset::TatqaA => {
                 // A line that says something else than a scale is no scale, and counted.
@@ -139,12 +139,12 @@ pub(super) fn score(profile: Profile, dataset: Dataset, target: Target, item: &I
                 let wanted = item.covariates.get("scale").and_then(serde_json::Value::as_str).unwrap_or_default();
                 let found = tatqa_match(gold.answer, wanted, &line.unwrap_or_default().into(), said);
                 let exact = found.exact && !unparsed;
-                score.rules.insert(TATQA, exact);
+                score.scorers.insert(TATQA, exact);
                 let value = parsed.as_ref().is_some_and(|number| {
                     let scale = number.scale.or_else(|| Scale::parse(said)).unwrap_or(Scale::None);
                     same_quantity(&gold, Scale::parse(wanted).unwrap_or(Scale::None), &number.value, scale)
                 });
-                score.rules.insert(TATQA_VALUE, value);
+                score.scorers.insert(TATQA_VALUE, value);
                 scale_wrong = right && !exact && !value;
             }
         }
@@ -152,16 +152,16 @@ pub(super) fn score(profile: Profile, dataset: Dataset, target: Target, item: &I
             score.metrics.insert("faithful", f64::from(right));
         }
     }
-    let own = own_rule(dataset, target);
+    let own = own_scorer(dataset, target);
     // A data set has no such target where its own rule is missing; then nothing is right.
-    if let Ok(right) = score.rule(own) {
-        score.add_rule(primary, own, right, extracted);
+    if let Ok(right) = score.scorer(own) {
+        score.add_scorer(chosen, own, right, extracted);
     }
     if target.has_answer() {
         let reading = read_final(item, Form::Number, answered);
         let read = reading.answer.as_ref().ok().map(|answer| final_right(dataset, item, &gold, text, answered, answer));
-        score.add_final(primary, read.is_some_and(|read| read.right), &reading);
-        if primary == FINAL {
+        score.add_final(chosen, read.is_some_and(|read| read.right), &reading);
+        if chosen == FINAL {
             scale_wrong = read.is_some_and(|read| read.number && !read.right);
             unparsed_decides = false;
             none = reading.answer.err();
@@ -282,11 +282,11 @@ mod tests {
     }
 
     fn score(dataset: Dataset, target: Target, item: &Item, answered: &Answered<'_>) -> Score {
-        super::score(Profile::Own, dataset, target, item, answered)
+        super::score(Scorer::Own, dataset, target, item, answered)
     }
 
     fn last(dataset: Dataset, target: Target, item: &Item, completion: &str) -> Score {
-        super::score(Profile::Final, dataset, target, item, &Answered { completion, truncated: false })
+        super::score(Scorer::Final, dataset, target, item, &Answered { completion, truncated: false })
     }
 
     #[test]
@@ -295,15 +295,15 @@ mod tests {
         let of = |completion: &str| last(Dataset::AsdivA, Target::Answer, &rounded, completion);
         let right = of("It is 15.5.\nThat makes 16");
         assert!(right.correct && right.answer.as_deref() == Some("16"), "{right:?}");
-        assert!(!right.rules[ANSWER] && right.evidence.readings.contains_key(ANSWER));
+        assert!(!right.scorers[ANSWER] && right.evidence.readings.contains_key(ANSWER));
         assert_eq!(of("15").failure.as_ref().map(FailureClass::as_str), Some("wrong"));
         assert_eq!(of("Alas.").failure.as_ref().map(FailureClass::as_str), Some("no_number"));
         assert!(!of("<think>16</think>").correct);
         let equation = last(Dataset::AsdivA, Target::Equation, &rounded, "Equation: 248/16");
-        assert!(equation.correct && !equation.rules.contains(FINAL));
-        assert_eq!(primary(Profile::Final, Dataset::AsdivA, Target::Equation), EQUIVALENT);
+        assert!(equation.correct && !equation.scorers.contains(FINAL));
+        assert_eq!(chosen(Scorer::Final, Dataset::AsdivA, Target::Equation), EQUIVALENT);
         let own = asdiv(Target::Answer, "Answer: 16");
-        assert!(own.rules[FINAL] && own.evidence.readings.contains_key(FINAL));
+        assert!(own.scorers[FINAL] && own.evidence.readings.contains_key(FINAL));
     }
 
     #[test]
@@ -368,7 +368,7 @@ mod tests {
     fn equations_are_read_four_ways() {
         let of = |completion| {
             let score = asdiv(Target::Equation, completion);
-            [ACC_EQ, ACC_ANS, EQ_VALUE, EQUIVALENT].map(|rule| score.rules[rule])
+            [ACC_EQ, ACC_ANS, EQ_VALUE, EQUIVALENT].map(|scorer| score.scorers[scorer])
         };
         assert_eq!(of("Equation: 248/16"), [true; 4]);
         assert_eq!(of("Equation: 248.0 / 16 = 15.5"), [false, true, true, true]);
@@ -412,7 +412,7 @@ mod tests {
         };
         assert!(of("Answer: 12.5\nScale: million").correct);
         assert_eq!(of("Answer: 12.5\nScale: none").failure.as_ref().map(FailureClass::as_str), Some("scale"));
-        assert!(of("Answer: 12.5").rules[ANSWER]);
+        assert!(of("Answer: 12.5").scorers[ANSWER]);
         for line in ["million (USD)", "Millions of dollars", "US$ million", "**million**", "in millions", "mn"] {
             let text = format!("Answer: 12.5\nScale: {line}");
             let found = of(&text);
@@ -450,7 +450,7 @@ mod tests {
             let found =
                 score(Dataset::TatqaA, Target::Answer, &bare, &Answered { completion: &text, truncated: false });
             assert_eq!(found.correct, right, "{line}");
-            assert_eq!(found.rules[TATQA], right, "{line}");
+            assert_eq!(found.scorers[TATQA], right, "{line}");
             assert!(!(found.correct && found.metrics["unparsed"] == 1.0), "{line}");
         }
         for (line, scale) in [
@@ -471,7 +471,7 @@ mod tests {
         gold.covariates.insert("scale".into(), serde_json::json!("thousand"));
         let of = |completion| {
             let found = score(Dataset::TatqaA, Target::Answer, &gold, &Answered { completion, truncated: false });
-            [ANSWER, TATQA, TATQA_VALUE].map(|rule| found.rules[rule])
+            [ANSWER, TATQA, TATQA_VALUE].map(|scorer| found.scorers[scorer])
         };
         assert_eq!(of("Answer: (128)\nScale: thousand"), [true; 3]);
         assert_eq!(of("Answer: $(128)\nScale: thousand"), [true; 3]);

@@ -503,15 +503,15 @@ impl Scoring for Dnc {
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         let target = target_of(item);
-        score(self.options.profile, self.options.dataset, target, item, answered)
+        score(self.options.scorer, self.options.dataset, target, item, answered)
     }
 
-    fn profiles(&self) -> Vec<&'static str> {
-        self.options.profiles()
+    fn scorers(&self) -> Vec<&'static str> {
+        self.options.scorers()
     }
 
-    fn primary(&self) -> Vec<&'static str> {
-        self.options.primary()
+    fn chosen(&self) -> Vec<&'static str> {
+        self.options.chosen()
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {

@@ -6,7 +6,7 @@ use super::effects::{Effect, effects};
 use super::kind::{Capability, Kind};
 use super::options::Options;
 use super::pairs::{Outcome, Pair, PairedChange, accuracy, compare, gather, relative};
-use super::score::{ACC_ANS, ACC_EQ, DROP, primary};
+use super::score::{ACC_ANS, ACC_EQ, DROP, chosen};
 use super::suite::Cell;
 use super::target::{Numbers, Target};
 use crate::suite::{Interval, Scored, Summary, SummaryRow};
@@ -34,7 +34,7 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
             continue;
         }
         let named = |name: &str| if options.targets.len() > 1 { format!("{name}, {target}") } else { name.to_owned() };
-        let primary = primary(options.profile, options.dataset, target);
+        let chosen = chosen(options.scorer, options.dataset, target);
         let effects = effects(&mine);
         summary.notes.extend(effects.note.as_ref().map(|note| named_note(options, target, note)));
         let attacks: Vec<(Kind, Vec<Pair<'_>>)> = options
@@ -83,7 +83,7 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
         let adjusted = holm(&tested).unwrap_or_else(|_| vec![f64::NAN; tested.len()]);
         let asked = mine.iter().filter(|outcome| outcome.cell == Cell::Original).count();
         for (place, (kind, pairs)) in attacks.iter().enumerate() {
-            let mut row = row(&named(kind.name()), pairs, &compared[place], primary);
+            let mut row = row(&named(kind.name()), pairs, &compared[place], chosen);
             row.numbers.insert(1, ("Holm p".into(), adjusted[place]));
             // Draws of a question are one question.
             let mut eligible: Vec<(&str, u32)> =
@@ -96,7 +96,7 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
             effect_numbers(&mut row, effects.of(*kind));
             summary.rows.push(row);
         }
-        summary.rows.push(original_row(&named("original"), &mine, primary));
+        summary.rows.push(original_row(&named("original"), &mine, chosen));
         let mut scratch = 0;
         for kind in &options.kinds {
             for (cell, against, word) in
@@ -108,7 +108,7 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
                         &named(&format!("{kind}, {word}")),
                         &pairs,
                         &compare(&pairs, Outcome::correct),
-                        primary,
+                        chosen,
                     ));
                 }
             }
@@ -120,12 +120,12 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
                 .flat_map(|(_, pairs)| pairs.iter().copied())
                 .collect();
             if !pairs.is_empty() {
-                summary.rows.push(row(&named(capability.name()), &pairs, &compare(&pairs, Outcome::correct), primary));
+                summary.rows.push(row(&named(capability.name()), &pairs, &compare(&pairs, Outcome::correct), chosen));
             }
         }
         let all: Vec<Pair<'_>> = attacks.iter().flat_map(|(_, pairs)| pairs.iter().copied()).collect();
         if !all.is_empty() {
-            summary.rows.push(row(&named("all"), &all, &compare(&all, Outcome::correct), primary));
+            summary.rows.push(row(&named("all"), &all, &compare(&all, Outcome::correct), chosen));
         }
     }
     // JSON has no numbers for what is not known; it is left out.
@@ -162,7 +162,7 @@ fn pairs<'a>(mine: &[&'a Outcome], kind: Kind, cell: Cell, against: Cell, unpair
     found
 }
 
-fn original_row(name: &str, mine: &[&Outcome], primary: &str) -> SummaryRow {
+fn original_row(name: &str, mine: &[&Outcome], chosen: &str) -> SummaryRow {
     let originals: Vec<&Outcome> = mine.iter().filter(|outcome| outcome.cell == Cell::Original).copied().collect();
     let mut row = SummaryRow { name: name.to_owned(), n: originals.len(), values: Vec::new(), numbers: Vec::new() };
     row.values.push(("accuracy".into(), accuracy(&originals, Outcome::correct)));
@@ -171,9 +171,9 @@ fn original_row(name: &str, mine: &[&Outcome], primary: &str) -> SummaryRow {
     row.numbers.extend(known_per_cent("unparsed, original", &originals, |outcome| outcome.unparsed));
     row.numbers.push(("truncated, original".into(), mean(|outcome| outcome.truncated)));
     row.numbers.extend(known_per_cent("answer right where the equation is", &originals, |outcome| outcome.faithful));
-    for rule in rules(mine, primary) {
-        let found = accuracy(&originals, |outcome| outcome.rule(&rule));
-        percentages(&mut row.numbers, &format!("original {rule}"), found);
+    for scorer in scorers(mine, chosen) {
+        let found = accuracy(&originals, |outcome| outcome.scorer(&scorer));
+        percentages(&mut row.numbers, &format!("original {scorer}"), found);
     }
     row
 }
@@ -196,12 +196,12 @@ fn mean_per_cent(all: &[&Outcome], pick: fn(&Outcome) -> f64) -> f64 {
 }
 
 /// Rules beside the primary one, in order.
-fn rules(mine: &[&Outcome], primary: &str) -> Vec<String> {
+fn scorers(mine: &[&Outcome], chosen: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for outcome in mine {
-        for rule in outcome.rules.keys() {
-            if !found.contains(rule) && rule != primary {
-                found.push(rule.clone());
+        for scorer in outcome.scorers.keys() {
+            if !found.contains(scorer) && scorer != chosen {
+                found.push(scorer.clone());
             }
         }
     }
@@ -211,7 +211,7 @@ fn rules(mine: &[&Outcome], primary: &str) -> Vec<String> {
 /// The paper's own rules, whose tables have accuracies and relative changes too.
 const PAPER: [&str; 3] = [ACC_EQ, ACC_ANS, DROP];
 
-fn row(name: &str, pairs: &[Pair<'_>], compared: &PairedChange, primary: &str) -> SummaryRow {
+fn row(name: &str, pairs: &[Pair<'_>], compared: &PairedChange, chosen: &str) -> SummaryRow {
     let first: Vec<&Outcome> = pairs.iter().map(|pair| pair.first).collect();
     let second: Vec<&Outcome> = pairs.iter().map(|pair| pair.second).collect();
     let (before, after) = (accuracy(&first, Outcome::correct), accuracy(&second, Outcome::correct));
@@ -227,15 +227,19 @@ fn row(name: &str, pairs: &[Pair<'_>], compared: &PairedChange, primary: &str) -
     numbers.extend(known_per_cent("unparsed, perturbed", &second, |outcome| outcome.unparsed));
     numbers.push(("truncated, perturbed".to_owned(), mean_per_cent(&second, |outcome| outcome.truncated)));
     // Behind the test of the deciding rule, which must not make room for them.
-    for rule in rules(&second, primary) {
-        let delta = compare(pairs, |outcome| outcome.rule(&rule)).delta;
-        percentages(&mut numbers, &format!("delta {rule}"), delta);
+    for scorer in scorers(&second, chosen) {
+        let delta = compare(pairs, |outcome| outcome.scorer(&scorer)).delta;
+        percentages(&mut numbers, &format!("delta {scorer}"), delta);
     }
     percentages(&mut numbers, "original", before);
     percentages(&mut numbers, "relative delta", relative(pairs, Outcome::correct));
-    for rule in rules(&second, primary).iter().filter(|rule| PAPER.contains(&rule.as_str())) {
-        percentages(&mut numbers, &format!("perturbed {rule}"), accuracy(&second, |outcome| outcome.rule(rule)));
-        percentages(&mut numbers, &format!("relative delta {rule}"), relative(pairs, |outcome| outcome.rule(rule)));
+    for scorer in scorers(&second, chosen).iter().filter(|scorer| PAPER.contains(&scorer.as_str())) {
+        percentages(&mut numbers, &format!("perturbed {scorer}"), accuracy(&second, |outcome| outcome.scorer(scorer)));
+        percentages(
+            &mut numbers,
+            &format!("relative delta {scorer}"),
+            relative(pairs, |outcome| outcome.scorer(scorer)),
+        );
     }
     SummaryRow { name: name.to_owned(), n: pairs.len(), values, numbers }
 }

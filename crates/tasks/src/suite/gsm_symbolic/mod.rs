@@ -51,7 +51,7 @@ mod summary;
 
 pub use drawn::{DrawError, DrawnRow, draw};
 pub use mini::{grown_templates, own_templates};
-pub use options::{DataFile, Options, OptionsError, Profile, Source};
+pub use options::{DataFile, Options, OptionsError, Scorer, Source};
 pub use prompt::{Prompt, TrailingSpace, UnknownPrompt};
 pub use recognise::{Identity, PUBLISHED_KS, describes_questions};
 pub use registration::{CHOOSING, Mini, Symbolic, Templates, TemplatesError};

@@ -33,7 +33,7 @@ pub struct DataFile {
 /// Primary rule; the others are reported beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Profile {
+pub enum Scorer {
     /// The study's own extraction.
     #[default]
     Study,
@@ -47,24 +47,24 @@ pub enum Profile {
     Final,
 }
 
-impl Profile {
+impl Scorer {
     /// The names, the default for conversations first.
     pub const NAMES: [&str; 5] = ["final", "study", "study_strict", "strict", "flexible"];
 
     /// The name of the rule in options and tables.
     pub fn name(self) -> &'static str {
         match self {
-            Profile::Study => "study",
-            Profile::StudyStrict => "study_strict",
-            Profile::Strict => "strict",
-            Profile::Flexible => "flexible",
-            Profile::Final => "final",
+            Scorer::Study => "study",
+            Scorer::StudyStrict => "study_strict",
+            Scorer::Strict => "strict",
+            Scorer::Flexible => "flexible",
+            Scorer::Final => "final",
         }
     }
 
     /// True for the study's rule; it is left out of manifests, so that runs keep their identity.
     pub fn is_study(&self) -> bool {
-        *self == Profile::Study
+        *self == Scorer::Study
     }
 }
 
@@ -85,8 +85,8 @@ pub struct Options {
     #[serde(default)]
     pub python: Option<String>,
     /// The primary rule.
-    #[serde(default, skip_serializing_if = "Profile::is_study")]
-    pub profile: Profile,
+    #[serde(default, skip_serializing_if = "Scorer::is_study")]
+    pub scorer: Scorer,
 }
 
 /// Error of options that describe no items.
@@ -128,7 +128,7 @@ impl Options {
             trailing_space: TrailingSpace::Keep,
             chat: false,
             python: None,
-            profile: Profile::default(),
+            scorer: Scorer::default(),
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::data::{self, Questions};
 use super::generator::GsmGenerator;
-use super::{GsmSymbolic, Options, Profile, Prompt, Set, Source, TrailingSpace};
+use super::{GsmSymbolic, Options, Prompt, Scorer, Set, Source, TrailingSpace};
 use crate::suite::Suite;
 use crate::suite::registry::{
     BuiltIn, Card, Channel, Choice, Generator, Host, Mode, OptionError, OptionSpec, OptionValues, Programs,
@@ -47,7 +47,7 @@ const PYTHON: OptionSpec = OptionSpec::path(
     "Run model-written Python with this CPython 3 instead of the embedded interpreter",
 );
 
-const PROFILE: OptionSpec = OptionSpec::profile(
+const SCORER: OptionSpec = OptionSpec::scorer(
     "Scorer that decides what is right, of final, study, study_strict, strict and flexible; all are stored [default: final \
      for chat prompts and endpoints, else study]",
 );
@@ -71,7 +71,7 @@ const SYMBOLIC: [OptionSpec; 9] = [
     TEMPLATES,
     TRAILING_SPACE,
     PYTHON,
-    PROFILE,
+    SCORER,
 ];
 
 const MINI: [OptionSpec; 9] = [
@@ -83,7 +83,7 @@ const MINI: [OptionSpec; 9] = [
     OptionSpec::SEED,
     TRAILING_SPACE,
     PYTHON,
-    PROFILE,
+    SCORER,
 ];
 
 /// Options that choose among the questions.
@@ -136,8 +136,8 @@ impl BuiltIn for Symbolic {
         })
     }
 
-    fn primary(&self, options: &Value) -> Vec<String> {
-        primary(options)
+    fn chosen(&self, options: &Value) -> Vec<String> {
+        chosen(options)
     }
 
     fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
@@ -173,8 +173,8 @@ impl BuiltIn for Mini {
         })
     }
 
-    fn primary(&self, options: &Value) -> Vec<String> {
-        primary(options)
+    fn chosen(&self, options: &Value) -> Vec<String> {
+        chosen(options)
     }
 
     fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
@@ -213,10 +213,10 @@ fn configure(
         return Err(OptionError::usage(message).help("--prompt simple-code,structured-code do"));
     }
     options.python = python.map(|python| python.display().to_string());
-    let profile = values.profile(suite, &Profile::NAMES)?;
+    let scorer = values.scorer(suite, &Scorer::NAMES)?;
     let questions = source(&mut options)?;
     options.check().map_err(OptionError::usage)?;
-    Ok(Box::new(Chosen { options, profile, questions, programs: host.programs(python) }))
+    Ok(Box::new(Chosen { options, scorer, questions, programs: host.programs(python) }))
 }
 
 /// Prompts of these names; `all,gsm` is all.
@@ -236,7 +236,7 @@ fn prompts(names: &[String]) -> Result<Vec<Prompt>, OptionError> {
 struct Chosen {
     options: Options,
     /// As asked for.
-    profile: Option<Profile>,
+    scorer: Option<Scorer>,
     /// None: our own templates.
     questions: Option<Questions>,
     programs: Arc<dyn Programs>,
@@ -244,8 +244,8 @@ struct Chosen {
 
 impl Choice for Chosen {
     fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
-        let profile = channel.profile(self.profile, Profile::Final, Profile::Study);
-        let options = Options { chat: channel.mode == Mode::Chat, profile, ..self.options.clone() };
+        let scorer = channel.scorer(self.scorer, Scorer::Final, Scorer::Study);
+        let options = Options { chat: channel.mode == Mode::Chat, scorer, ..self.options.clone() };
         if options.asks_for_code() {
             // Better now than after the first hour.
             self.programs.start()?;
@@ -263,8 +263,8 @@ fn read(options: &Value) -> Result<Options, OptionError> {
     serde_json::from_value(options.clone()).map_err(OptionError::unreadable)
 }
 
-fn primary(options: &Value) -> Vec<String> {
-    read(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
+fn chosen(options: &Value) -> Vec<String> {
+    read(options).map_or_else(|_| Vec::new(), |options| vec![options.scorer.name().to_owned()])
 }
 
 fn stored(options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {

@@ -2,7 +2,7 @@
 use super::answer::code::{classify, program};
 use super::answer::{Label, correct, flexible, is_babbling, strict, text};
 use super::clean_up::clean_up;
-use super::options::{Options, Profile};
+use super::options::{Options, Scorer};
 use super::prompt::Prompt;
 use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 use earnest_answer::reader::Form;
@@ -21,10 +21,10 @@ pub(super) const FLEXIBLE: &str = "flexible";
 pub(super) const BABBLING: &str = "babbling";
 
 /// All rules, the given one first.
-pub(super) fn rules(profile: Profile) -> Vec<&'static str> {
-    let mut rules = vec![STUDY, STUDY_STRICT, STRICT, FLEXIBLE, FINAL];
-    rules.sort_by_key(|rule| *rule != profile.name());
-    rules
+pub(super) fn scorers(chosen: Scorer) -> Vec<&'static str> {
+    let mut scorers = vec![STUDY, STUDY_STRICT, STRICT, FLEXIBLE, FINAL];
+    scorers.sort_by_key(|name| *name != chosen.name());
+    scorers
 }
 
 /// Result of an extraction.
@@ -47,35 +47,35 @@ pub(super) fn score(options: &Options, item: &Item, answered: &Answered<'_>, run
     let found = if code { run(&response, runner) } else { read(&response) };
     let study = correct(found.value, truth);
     let babbling = is_babbling(&response);
-    let primary = options.profile.name();
+    let chosen = options.scorer.name();
     let mut score = Score::default();
-    score.add_rule(primary, STUDY, study, found.text.clone());
-    score.add_rule(primary, STUDY_STRICT, study && !babbling, found.text.clone());
+    score.add_scorer(chosen, STUDY, study, found.text.clone());
+    score.add_scorer(chosen, STUDY_STRICT, study && !babbling, found.text.clone());
     // It reads what the study reads.
     score.evidence.readings.remove(STUDY_STRICT);
     let mut none = None;
     if code {
         // A function has one value, whoever reads it; what differs is how a text is read.
-        for rule in [STRICT, FLEXIBLE, FINAL] {
-            score.add_rule(primary, rule, study, found.text.clone());
-            score.evidence.readings.remove(rule);
+        for name in [STRICT, FLEXIBLE, FINAL] {
+            score.add_scorer(chosen, name, study, found.text.clone());
+            score.evidence.readings.remove(name);
         }
     } else {
-        for (rule, value) in [(STRICT, strict::read(&visible)), (FLEXIBLE, flexible::read(&visible))] {
-            score.add_rule(primary, rule, correct(value, truth), value.map(|value| value.to_string()));
+        for (name, value) in [(STRICT, strict::read(&visible)), (FLEXIBLE, flexible::read(&visible))] {
+            score.add_scorer(chosen, name, correct(value, truth), value.map(|value| value.to_string()));
         }
         let reading = read_final(item, Form::Number, answered);
         let value = reading.answer.as_ref().ok().and_then(|answer| answer.to_f64());
-        score.add_final(primary, correct(value, truth), &reading);
+        score.add_final(chosen, correct(value, truth), &reading);
         none = reading.answer.err();
     }
     score.evidence.reason = found.reason.clone();
     score.metrics.insert(BABBLING, f64::from(babbling));
-    score.failure = (!score.correct).then(|| match (options.profile, none) {
-        (Profile::StudyStrict, _) if study => FailureClass::Babbling,
-        (Profile::Final, Some(none)) => none.into(),
-        (Profile::Strict | Profile::Flexible, _) if !code && score.answer.is_none() => FailureClass::NoNumber,
-        (Profile::Strict | Profile::Flexible | Profile::Final, _) if !code => FailureClass::Wrong,
+    score.failure = (!score.correct).then(|| match (options.scorer, none) {
+        (Scorer::StudyStrict, _) if study => FailureClass::Babbling,
+        (Scorer::Final, Some(none)) => none.into(),
+        (Scorer::Strict | Scorer::Flexible, _) if !code && score.answer.is_none() => FailureClass::NoNumber,
+        (Scorer::Strict | Scorer::Flexible | Scorer::Final, _) if !code => FailureClass::Wrong,
         // The class of Figures 9 to 11.
         _ => found.label.into(),
     });

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::drawn::draw;
 use super::large_numbers::gamma;
 use super::mini::own_templates;
-use super::options::{Options, OptionsError, Profile, Source};
+use super::options::{Options, OptionsError, Scorer, Source};
 use super::prompt::Prompt;
 use super::recognise::{Identity, sentences};
 use super::rows::{Row, Set, checked};
@@ -244,12 +244,12 @@ impl Scoring for GsmSymbolic {
         self.options.asks_for_code().then_some(self.runner.as_ref())
     }
 
-    fn profiles(&self) -> Vec<&'static str> {
-        Profile::NAMES.to_vec()
+    fn scorers(&self) -> Vec<&'static str> {
+        Scorer::NAMES.to_vec()
     }
 
-    fn primary(&self) -> Vec<&'static str> {
-        vec![self.options.profile.name()]
+    fn chosen(&self) -> Vec<&'static str> {
+        vec![self.options.scorer.name()]
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
@@ -341,7 +341,7 @@ mod tests {
         let stored = suite.options();
         assert_eq!(stored["prompt_sha256"]["gsm"], Prompt::Gsm.sha256(TrailingSpace::Trim));
         // The study's rule is not named, so that runs of before keep their identity.
-        assert_eq!((stored.get("profile"), suite.primary()), (None, vec!["study"]));
+        assert_eq!((stored.get("profile"), suite.chosen()), (None, vec!["study"]));
         let again = GsmSymbolic::own(serde_json::from_value(stored.clone()).unwrap(), Arc::new(LastLine)).unwrap();
         assert_eq!((again.options(), again.iter().collect::<Vec<_>>()), (stored, suite.iter().collect()));
     }
@@ -370,8 +370,8 @@ mod tests {
         let scored = |item: &Item, completion: &str| suite.score(item, &Answered { completion, truncated: false });
         let right = scored(&text, "It is 30 - 3. The final answer is 27.\n\nQ:");
         assert!(right.correct && right.failure.is_none() && right.answer.as_deref() == Some("27"));
-        assert_eq!((right.rules["study_strict"], right.metrics["babbling"]), (false, 1.0));
-        assert!(right.rules["strict"] && right.rules["flexible"]);
+        assert_eq!((right.scorers["study_strict"], right.metrics["babbling"]), (false, 1.0));
+        assert!(right.scorers["strict"] && right.scorers["flexible"]);
         let failure = |item: &Item, completion: &str| scored(item, completion).failure.unwrap().to_string();
         assert_eq!(failure(&text, "The final answer is 26."), "wrong");
         assert_eq!(failure(&text, "26"), "wrong_last_number");
@@ -390,28 +390,28 @@ mod tests {
         assert_eq!(failure(&code, "27"), "no_function");
         assert_eq!(failure(&code, "\n    return eval('27')"), "forbidden_string");
         let last = mini(|options| {
-            (options.prompts, options.profile) = (vec![Prompt::Gsm, Prompt::SimpleCode], Profile::Final);
+            (options.prompts, options.scorer) = (vec![Prompt::Gsm, Prompt::SimpleCode], Scorer::Final);
         })
         .unwrap();
         assert_eq!(last.options()["profile"], "final");
         let by_final = |item: &Item, completion: &str| last.score(item, &Answered { completion, truncated: false });
         let right = by_final(&text, "27");
-        assert!(right.correct && right.answer.as_deref() == Some("27") && right.rules["study"]);
+        assert!(right.correct && right.answer.as_deref() == Some("27") && right.scorers["study"]);
         assert_eq!(right.evidence.readings.keys().collect::<Vec<_>>(), ["flexible", "strict", "study"]);
         assert_eq!(by_final(&text, "26").failure, Some(FailureClass::Wrong));
         assert_eq!(by_final(&text, "Alas.").failure, Some(FailureClass::NoNumber));
         // A function has one value, whoever reads it.
         let code_right = by_final(&code, "\n    return 27\n\n\nQ:");
-        assert!(code_right.correct && code_right.rules["final"] && code_right.answer.as_deref() == Some("27"));
+        assert!(code_right.correct && code_right.scorers["final"] && code_right.answer.as_deref() == Some("27"));
         assert_eq!(by_final(&code, "\n    return nowhere").failure, Some(FailureClass::NameError));
-        for (profile, completion, failure) in [
-            (Profile::Strict, "It is 27", "no_number"),
-            (Profile::Flexible, "The answer is 27, not 26", "wrong"),
-            (Profile::StudyStrict, "The final answer is 27.\n\nQ:", "babbling"),
+        for (scorer, completion, failure) in [
+            (Scorer::Strict, "It is 27", "no_number"),
+            (Scorer::Flexible, "The answer is 27, not 26", "wrong"),
+            (Scorer::StudyStrict, "The final answer is 27.\n\nQ:", "babbling"),
         ] {
-            let suite = mini(|options| options.profile = profile).unwrap();
+            let suite = mini(|options| options.scorer = scorer).unwrap();
             let found = suite.score(&text, &Answered { completion, truncated: false });
-            assert_eq!(found.failure, Some(failure.into()), "{profile:?}: {found:?}");
+            assert_eq!(found.failure, Some(failure.into()), "{scorer:?}: {found:?}");
         }
         let thought = "<think>The answer is 27</think> I do not know.";
         assert!(scored(&text, thought).correct);

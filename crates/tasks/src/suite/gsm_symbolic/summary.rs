@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use super::options::Options;
 use super::prompt::{Prompt, TrailingSpace};
 use super::rows::Set;
-use super::scoring::{BABBLING, rules};
+use super::scoring::{BABBLING, scorers};
 use crate::suite::{FailureClass, Interval, Scored, Summary, SummaryRow};
 use earnest_stats::{ClusteredMean, Z95, clustered_mean, wilson};
 
@@ -54,7 +54,7 @@ pub(super) fn summarise(options: &Options, recognised: &[String], samples: &[Sco
 }
 
 fn row(options: &Options, name: &str, group: &[&Scored<'_>]) -> SummaryRow {
-    let column = |rule: &str| Some((rule.to_owned(), accuracy(group, rule)?));
+    let column = |scorer: &str| Some((scorer.to_owned(), accuracy(group, scorer)?));
     let mut clusters: Vec<&str> = group.iter().map(|sample| sample.item.cluster.as_str()).collect();
     clusters.sort_unstable();
     clusters.dedup();
@@ -71,7 +71,7 @@ fn row(options: &Options, name: &str, group: &[&Scored<'_>]) -> SummaryRow {
     SummaryRow {
         name: name.to_owned(),
         n: group.len(),
-        values: rules(options.profile).into_iter().filter_map(column).collect(),
+        values: scorers(options.scorer).into_iter().filter_map(column).collect(),
         numbers,
     }
 }
@@ -95,8 +95,8 @@ fn classes(name: &str, group: &[&Scored<'_>]) -> Option<String> {
 }
 
 /// A rule's share of right answers; none where it scored none of them.
-fn accuracy(group: &[&Scored<'_>], rule: &str) -> Option<Interval> {
-    let right = |sample: &&Scored<'_>| Some((f64::from(sample.score.rules.get(rule)?), cluster(sample)));
+fn accuracy(group: &[&Scored<'_>], scorer: &str) -> Option<Interval> {
+    let right = |sample: &&Scored<'_>| Some((f64::from(sample.score.scorers.get(scorer)?), cluster(sample)));
     let (values, clusters): (Vec<f64>, Vec<u64>) = group.iter().filter_map(right).unzip();
     (!values.is_empty()).then(|| clustered(&values, &clusters, (0.0, 1.0)))
 }
@@ -151,7 +151,7 @@ fn notes(options: &Options, compared: bool) -> Vec<String> {
         "{} is the scorer that decides. study is what the study's own program extracts; study_strict also refuses answers behind which \
          another question begins; strict reads the last statement of an answer, flexible the last number, final the answer as a \
          careful person would.",
-        options.profile.name()
+        options.scorer.name()
     )];
     if options.asks_for_code() {
         notes.push(
@@ -185,7 +185,7 @@ fn notes(options: &Options, compared: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::{Profile, Source};
+    use super::super::options::{Scorer, Source};
     use super::super::scoring::STUDY;
     use super::*;
     use crate::suite::{Budget, Item, Score, Segments};
@@ -206,10 +206,10 @@ mod tests {
             keep_stop: false,
             continuations: Vec::new(),
         };
-        let rules = rules(Profile::Study).into_iter().map(|rule| (rule, correct));
+        let scorers = scorers(Scorer::Study).into_iter().map(|scorer| (scorer, correct));
         let score = Score {
             correct,
-            rules: rules.collect(),
+            scorers: scorers.collect(),
             metrics: [(BABBLING, 1.0)].into(),
             failure: failure.map(FailureClass::from),
             ..Score::default()

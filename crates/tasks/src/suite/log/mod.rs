@@ -19,15 +19,15 @@ pub const STORED_KEY: &str = "log";
 
 /// Value of a scorer in a score: right and wrong as 1 and 0; none where it gave no number.
 pub fn value(score: &Score, scorer: &str) -> Option<f64> {
-    let right = score.rules.get(scorer).map(|right| f64::from(u8::from(right)));
+    let right = score.scorers.get(scorer).map(|right| f64::from(u8::from(right)));
     right.or_else(|| score.metrics.get(scorer))
 }
 
 /// Sets the number that a scorer gave: 0 and 1 are a rule's, others a metric's.
 pub fn set_value(score: &mut Score, scorer: &str, value: f64) {
     match value {
-        0.0 => score.rules.insert(scorer, false),
-        1.0 => score.rules.insert(scorer, true),
+        0.0 => score.scorers.insert(scorer, false),
+        1.0 => score.scorers.insert(scorer, true),
         other => score.metrics.insert(scorer, other),
     }
 }
@@ -61,7 +61,7 @@ mod tests {
             set_value(&mut score, scorer, number);
             assert_eq!(value(&score, scorer), Some(number));
         }
-        assert_eq!((score.rules.len(), score.metrics.len()), (2, 2));
+        assert_eq!((score.scorers.len(), score.metrics.len()), (2, 2));
         assert_eq!(value(&score, "none"), None);
     }
 

@@ -27,8 +27,8 @@ impl BuiltIn for Registration {
         Err(OptionError::usage("a log has answers already and cannot be run").help("`earnest import PATH` reads logs"))
     }
 
-    fn primary(&self, options: &Value) -> Vec<String> {
-        LogSuite::of(options).ok().and_then(|suite| suite.stored.profile).into_iter().collect()
+    fn chosen(&self, options: &Value) -> Vec<String> {
+        LogSuite::of(options).ok().and_then(|suite| suite.stored.scorer).into_iter().collect()
     }
 
     fn stored(&self, options: &Value, _: &dyn Host) -> Result<Suite, OptionError> {
@@ -42,8 +42,8 @@ struct Stored {
     #[serde(rename = "log")]
     card: StoredCard,
     /// Primary scorer.
-    #[serde(default)]
-    profile: Option<String>,
+    #[serde(rename = "profile", default)]
+    scorer: Option<String>,
 }
 
 /// Facts of the log that scores depend on.
@@ -87,9 +87,9 @@ impl LogSuite {
 
     /// Scorers in the tool's order, the primary one first.
     fn scorers(&self) -> Vec<&str> {
-        let primary = self.stored.profile.as_deref();
-        let others = self.stored.card.scorers.iter().map(String::as_str).filter(|scorer| Some(*scorer) != primary);
-        primary.into_iter().chain(others).collect()
+        let chosen = self.stored.scorer.as_deref();
+        let others = self.stored.card.scorers.iter().map(String::as_str).filter(|scorer| Some(*scorer) != chosen);
+        chosen.into_iter().chain(others).collect()
     }
 }
 
@@ -121,7 +121,7 @@ impl Scoring for LogSuite {
         read_again(item, answered)
     }
 
-    fn profiles(&self) -> Vec<&str> {
+    fn scorers(&self) -> Vec<&str> {
         let mut names = self.scorers();
         if !names.contains(&FINAL) {
             names.push(FINAL);
@@ -129,8 +129,8 @@ impl Scoring for LogSuite {
         names
     }
 
-    fn primary(&self) -> Vec<&str> {
-        self.stored.profile.as_deref().into_iter().collect()
+    fn chosen(&self) -> Vec<&str> {
+        self.stored.scorer.as_deref().into_iter().collect()
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
@@ -153,14 +153,14 @@ mod tests {
     fn stored_logs_are_found_by_their_options() {
         let options = json!({"log": {"task": "arith", "scorers": ["strict", "flexible"]}, "profile": "flexible"});
         let found = find_stored("arith", &options).unwrap();
-        assert_eq!(found.primary(&options), ["flexible"]);
+        assert_eq!(found.chosen(&options), ["flexible"]);
         let suite = found.stored(&options, &NoHost).unwrap();
         assert_eq!(
             (suite.scoring.name(), suite.scoring.version(), suite.scoring.options()),
             ("arith", UNKNOWN_VERSION, options)
         );
         assert_eq!(
-            (suite.scoring.profiles(), suite.scoring.primary()),
+            (suite.scoring.scorers(), suite.scoring.chosen()),
             (vec!["flexible", "strict", FINAL], vec!["flexible"])
         );
         assert!(suite.items.is_empty() && suite.items.iter().next().is_none());

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::reported::{self, Reported};
-use crate::suite::{FINAL, Interval, ReadingCounts, Readings, Score, Summary, SummaryRow};
+use crate::suite::{FINAL, Interval, Score, ScorerTally, SideBySide, Summary, SummaryRow};
 
 /// Width of intervals.
 const LEVEL: f64 = 0.95;
@@ -19,7 +19,7 @@ pub struct Tally {
     /// Clusters by the hash of their name.
     clusters: HashMap<u64, u32>,
     columns: Vec<(String, Vec<Number>)>,
-    readings: ReadingCounts,
+    readings: ScorerTally,
     samples: Vec<usize>,
 }
 
@@ -45,9 +45,9 @@ impl Tally {
         let next = self.clusters.len() as u32;
         let cluster = *self.clusters.entry(hasher.finish()).or_insert(next);
         let number = |value| Number { value, document: document as u32, cluster, task: task as u32 };
-        let rules = score.rules.iter().map(|(name, right)| (name, f64::from(u8::from(right))));
-        let metrics = score.metrics.iter().filter(|(name, _)| !score.rules.contains(name));
-        for (name, value) in rules.chain(metrics) {
+        let scorers = score.scorers.iter().map(|(name, right)| (name, f64::from(u8::from(right))));
+        let metrics = score.metrics.iter().filter(|(name, _)| !score.scorers.contains(name));
+        for (name, value) in scorers.chain(metrics) {
             let place = self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
                 self.columns.push((name.to_owned(), Vec::new()));
                 self.columns.len() - 1
@@ -80,8 +80,8 @@ impl Tally {
     }
 
     /// All rules side by side.
-    pub fn readings(&self, primary: &[&str]) -> Option<Readings> {
-        self.readings.clone().finish(primary)
+    pub fn readings(&self, chosen: &[&str]) -> Option<SideBySide> {
+        self.readings.clone().finish(chosen)
     }
 
     /// Returns the aggregates that the tool reported, by the options of the run, beside those of the samples; nothing where the options are not a log's.
@@ -183,7 +183,7 @@ mod tests {
         let mut tally = Tally::default();
         for number in 0..4 {
             let score = Score {
-                rules: [("match", number != 0), ("grades.form", true)].into(),
+                scorers: [("match", number != 0), ("grades.form", true)].into(),
                 metrics: [("f1", f64::from(number) / 10.0), ("length", f64::from(10 * number))].into(),
                 ..Score::default()
             };
@@ -196,7 +196,7 @@ mod tests {
         assert!((all.values[0].1.estimate - 0.15).abs() < 1e-15 && all.values[1].1.estimate == 0.75);
         assert_eq!((all.numbers[0].0.as_str(), all.numbers[0].1, all.numbers.len()), ("length", 15.0, 3));
         assert_eq!((summary.rows.len(), summary.notes.len(), all.n), (2, 2, 4), "{:?}", summary.notes);
-        assert_eq!(tally.readings(&["match"]).unwrap().rules.len(), 2);
+        assert_eq!(tally.readings(&["match"]).unwrap().scorers.len(), 2);
         assert_eq!(tally.readings(&["f1"]), None);
         assert!(Tally::default().summary(&["match"]).rows.is_empty());
     }
@@ -205,7 +205,7 @@ mod tests {
     fn aggregates_are_recomputed_over_documents() {
         let mut tally = Tally::default();
         for (number, right) in [true, true, true, false, false, false, true, false].into_iter().enumerate() {
-            let score = Score { rules: [("match", right)].into(), ..Score::default() };
+            let score = Score { scorers: [("match", right)].into(), ..Score::default() };
             tally.add(number / 2, "t", "c", &score);
         }
         let one = |reducer: &str, metric: &str, value: f64| json!({"scorer": "match", "reducer": reducer, "metric": metric, "value": value});

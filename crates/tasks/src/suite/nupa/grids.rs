@@ -2,25 +2,25 @@
 use crate::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Summary, SummaryRow, Unit};
 
 use super::summary::SHORT;
-use super::{DigitLimit, LengthRange, MetricName, Profile, Representation, TASKS, TaskId};
+use super::{DigitLimit, LengthRange, MetricName, Representation, Scorer, TASKS, TaskId};
 
 /// Exact match, digit match, dlength by range of lengths; then the digit limits.
-pub(super) fn grids(summary: &Summary, profile: Profile) -> Vec<Grid> {
+pub(super) fn grids(summary: &Summary, scorer: Scorer) -> Vec<Grid> {
     let tasks: Vec<(TaskId, &SummaryRow)> =
         TASKS.iter().filter_map(|&task| Some((task, row(summary, &task.to_string())?))).collect();
     let all = summary.rows.iter().find(|row| row.name == "all" && row.n > 0);
-    let mut grids: Vec<Grid> = MetricName::ALL.into_iter().map(|metric| ranges(metric, profile, &tasks, all)).collect();
+    let mut grids: Vec<Grid> = MetricName::ALL.into_iter().map(|metric| ranges(metric, scorer, &tasks, all)).collect();
     grids.push(limits(&tasks));
     grids
 }
 
-fn ranges(metric: MetricName, profile: Profile, tasks: &[(TaskId, &SummaryRow)], all: Option<&SummaryRow>) -> Grid {
+fn ranges(metric: MetricName, scorer: Scorer, tasks: &[(TaskId, &SummaryRow)], all: Option<&SummaryRow>) -> Grid {
     let (what, unit) = match metric {
         MetricName::ExactMatch => ("Right, per cent", Unit::Fraction),
         MetricName::DigitMatch => ("Digit match, per cent of the digits", Unit::Fraction),
         MetricName::Dlength => ("Difference in length (dlength), digits", Unit::Digits),
     };
-    let title = format!("{what}, by scorer {}", profile.name());
+    let title = format!("{what}, by scorer {}", scorer.name());
     let cells = |row: &SummaryRow| {
         let cell = |range: &str| {
             let value = value(row, &format!("{} {range}", metric.name()))?;
@@ -118,7 +118,7 @@ mod tests {
         let counts = [("n S", 4.0), ("n S with omitted lengths", 6.0), ("n XL", 3.0)];
         let rows = ["max_Float_Float_Float", "add_Integer_Integer_Integer", "all"].map(|n| row(n, &columns, &counts));
         let summary = Summary { rows: rows.to_vec(), series: Vec::new(), notes: Vec::new() };
-        let found = grids(&summary, Profile::Strict);
+        let found = grids(&summary, Scorer::Strict);
         assert_eq!(
             found.iter().map(|grid| grid.name.as_str()).collect::<Vec<_>>(),
             ["exact_match", "digit_match", "dlength", "digits"]
@@ -137,6 +137,6 @@ mod tests {
     #[test]
     fn an_empty_summary_has_no_rows() {
         let summary = Summary { rows: Vec::new(), series: Vec::new(), notes: Vec::new() };
-        assert!(grids(&summary, Profile::Strict).iter().all(|grid| grid.groups.is_empty()));
+        assert!(grids(&summary, Scorer::Strict).iter().all(|grid| grid.groups.is_empty()));
     }
 }

@@ -48,12 +48,12 @@ pub use error::NupaError;
 pub use exact::{exact_answer, half_even_answer, reference_answer};
 pub use metrics::{DigitSet, Metrics, measure};
 pub use number_format::{IndexHints, NumberFormat, Reversal};
-pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, Profile, PromptStyle, QuestionFile};
+pub use options::{Adapter, BudgetRule, Lengths, NupaOptions, PromptStyle, QuestionFile, Scorer};
 pub use pairs::{PairRules, RawPair, ShorterOperand, draw_number, draw_pair};
 pub use plan::TaskPlan;
 pub use prepare::{Auxiliary, Operands, number_length, prepare, question_length};
 pub use prompt::{Wording, question, rule_following_instruction, system_message};
-pub use registration::{Registration, adapter, lengths, tasks, usual_profile};
+pub use registration::{Registration, adapter, lengths, tasks, usual_scorer};
 pub use rules::{
     Rule, RuleError, RuleReach, RuleTrace, TokenLength, longest_within, rule, rule_reach, ruled_tasks, token_lengths,
 };

@@ -63,7 +63,7 @@ impl Lengths {
 /// Primary reading of a completion; the others are reported beside it. None of them sees thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Profile {
+pub enum Scorer {
     /// The visible text alone, ASCII digits, no negative numbers; exact truths.
     #[default]
     Strict,
@@ -75,9 +75,9 @@ pub enum Profile {
     Final,
 }
 
-impl Profile {
+impl Scorer {
     /// All of them, each at its own place.
-    pub const ALL: [Profile; 4] = [Profile::Strict, Profile::Paper, Profile::Ref, Profile::Final];
+    pub const ALL: [Scorer; 4] = [Scorer::Strict, Scorer::Paper, Scorer::Ref, Scorer::Final];
 
     /// Their names, the default for conversations first.
     pub const NAMES: [&str; 4] = ["final", "strict", "paper", "ref"];
@@ -140,7 +140,7 @@ pub struct NupaOptions {
     /// The spelling of the `min` prompt.
     pub wording: Wording,
     /// The primary profile.
-    pub profile: Profile,
+    pub scorer: Scorer,
     /// To whom the question is put.
     pub adapter: Adapter,
     /// Answer that the prompt asks for.
@@ -170,7 +170,7 @@ impl Default for NupaOptions {
             split: Split::Test,
             pairs: PairRules::default(),
             wording: Wording::Corrected,
-            profile: Profile::Strict,
+            scorer: Scorer::Strict,
             adapter: Adapter::Completion,
             style: PromptStyle::Direct,
             shots: 0,
@@ -257,7 +257,7 @@ impl NupaOptions {
             "hard_floats": if self.pairs.hard_floats_equal_length { "equal" } else { "differ" },
             "reference": self.pairs.reference,
             "wording": match self.wording { Wording::Corrected => "corrected", Wording::Reference => "reference" },
-            "profile": self.profile.name(),
+            "profile": self.scorer.name(),
             "adapter": match self.adapter { Adapter::Completion => "completion", Adapter::Chat => "chat" },
             "prompt": match self.style { PromptStyle::Direct => "direct", PromptStyle::RuleFollowing => "rule-following" },
             "shots": self.shots,
@@ -323,10 +323,10 @@ impl NupaOptions {
                 }
                 ("wording", "corrected") => options.wording = Wording::Corrected,
                 ("wording", "reference") => options.wording = Wording::Reference,
-                ("profile", "strict") => options.profile = Profile::Strict,
-                ("profile", "paper") => options.profile = Profile::Paper,
-                ("profile", "ref") => options.profile = Profile::Ref,
-                ("profile", "final") => options.profile = Profile::Final,
+                ("profile", "strict") => options.scorer = Scorer::Strict,
+                ("profile", "paper") => options.scorer = Scorer::Paper,
+                ("profile", "ref") => options.scorer = Scorer::Ref,
+                ("profile", "final") => options.scorer = Scorer::Final,
                 ("adapter", "completion") => options.adapter = Adapter::Completion,
                 ("adapter", "chat") => options.adapter = Adapter::Chat,
                 ("prompt", "direct") => options.style = PromptStyle::Direct,
@@ -357,7 +357,7 @@ impl NupaOptions {
                 ("short_operand", _) => return Err(wrong("short_operand", "half, any", value)),
                 ("hard_floats", _) => return Err(wrong("hard_floats", "equal, differ", value)),
                 ("wording", _) => return Err(wrong("wording", "corrected, reference", value)),
-                ("profile", _) => return Err(wrong("profile", &Profile::NAMES.join(", "), value)),
+                ("profile", _) => return Err(wrong("profile", &Scorer::NAMES.join(", "), value)),
                 ("adapter", _) => return Err(wrong("adapter", "completion, chat", value)),
                 ("prompt", _) => return Err(wrong("prompt", "direct, rule-following", value)),
                 (_, _) => {
@@ -406,7 +406,7 @@ mod tests {
             tasks: vec![TASKS[3], TASKS[50]],
             lengths: Lengths::Chosen(vec![3, 9]),
             budget: BudgetRule::Fixed(64),
-            profile: Profile::Ref,
+            scorer: Scorer::Ref,
             shots: 5,
             seed: u64::MAX,
             ..NupaOptions::default()

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use super::generator::NupaGenerator;
 use super::given;
 use super::{
-    Adapter, Lengths, NupaError, NupaOptions, NupaSuite, Profile, PromptStyle, QUESTIONS_VERSION, SUITE_VERSION, TASKS,
+    Adapter, Lengths, NupaError, NupaOptions, NupaSuite, PromptStyle, QUESTIONS_VERSION, SUITE_VERSION, Scorer, TASKS,
     TaskId, ruled_tasks,
 };
 use crate::suite::registry::{
@@ -43,7 +43,7 @@ const OPTIONS: [OptionSpec; 15] = [
         "Part of the data; parts share no question [default: test]",
         &["train", "valid", "test"],
     ),
-    OptionSpec::profile(
+    OptionSpec::scorer(
         "Scorer that decides what is right, of final, strict, paper and ref; all are stored [default: final for chat \
          prompts and endpoints, else strict]",
     ),
@@ -138,11 +138,11 @@ impl BuiltIn for Registration {
             given::read(&mut options, path, values.has("tasks"), values.has("per-length"), host)?;
             options.check()?;
         }
-        Ok(Box::new(Chosen { options, profile: values.profile(self.card().name, &Profile::NAMES)? }))
+        Ok(Box::new(Chosen { options, scorer: values.scorer(self.card().name, &Scorer::NAMES)? }))
     }
 
-    fn primary(&self, options: &Value) -> Vec<String> {
-        NupaOptions::from_json(options).map_or_else(|_| Vec::new(), |options| vec![options.profile.name().to_owned()])
+    fn chosen(&self, options: &Value) -> Vec<String> {
+        NupaOptions::from_json(options).map_or_else(|_| Vec::new(), |options| vec![options.scorer.name().to_owned()])
     }
 
     fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
@@ -155,13 +155,13 @@ impl BuiltIn for Registration {
 struct Chosen {
     options: NupaOptions,
     /// As asked for.
-    profile: Option<Profile>,
+    scorer: Option<Scorer>,
 }
 
 impl Chosen {
     fn options(&self, channel: Channel) -> NupaOptions {
-        let profile = channel.profile(self.profile, Profile::Final, Profile::Strict);
-        NupaOptions { adapter: adapter(channel.mode), profile, ..self.options.clone() }
+        let scorer = channel.scorer(self.scorer, Scorer::Final, Scorer::Strict);
+        NupaOptions { adapter: adapter(channel.mode), scorer, ..self.options.clone() }
     }
 }
 
@@ -275,8 +275,8 @@ pub fn adapter(mode: Mode) -> Adapter {
 }
 
 /// Primary profile of prompts to an engine of this machine where none is named.
-pub fn usual_profile(mode: Mode) -> Profile {
-    Channel::local(mode).profile(None, Profile::Final, Profile::Strict)
+pub fn usual_scorer(mode: Mode) -> Scorer {
+    Channel::local(mode).scorer(None, Scorer::Final, Scorer::Strict)
 }
 
 impl From<NupaError> for OptionError {

@@ -5,7 +5,7 @@ use earnest_answer::number::Number;
 use earnest_answer::reader::{Answer, Form, Reading};
 use earnest_answer::split_thinking;
 
-use super::options::{Adapter, NupaOptions, Profile, PromptStyle};
+use super::options::{Adapter, NupaOptions, PromptStyle, Scorer};
 use super::{DigitSet, Metrics, TaskId, measure};
 
 /// Scores a completion of one of the suite's items. No profile sees thinking: the paper had no models that think first.
@@ -31,30 +31,30 @@ pub(super) fn score(options: &NupaOptions, item: &Item, answered: &Answered<'_>)
     let reading = read_final(item, form_asked(form), answered);
     let final_text = reading.text().filter(|text| is_written_as(form, text));
     let reference_gold = item.covariates.get("reference_gold").and_then(|gold| gold.as_str()).unwrap_or(&item.gold);
-    let primary = options.profile.name();
+    let chosen = options.scorer.name();
     let mut score = Score::default();
     let mut deciding = None;
-    for profile in Profile::ALL {
-        let measured = match profile {
-            Profile::Strict => measure(form, DigitSet::Ascii, &item.gold, strict.answer.as_deref().unwrap_or_default()),
-            Profile::Paper => measure(form, DigitSet::Python, &item.gold, paper.unwrap_or_default()),
-            Profile::Ref => measure(form, DigitSet::Python, reference_gold, &reference),
-            Profile::Final => measure(form, DigitSet::Ascii, &item.gold, final_text.unwrap_or_default()),
+    for scorer in Scorer::ALL {
+        let measured = match scorer {
+            Scorer::Strict => measure(form, DigitSet::Ascii, &item.gold, strict.answer.as_deref().unwrap_or_default()),
+            Scorer::Paper => measure(form, DigitSet::Python, &item.gold, paper.unwrap_or_default()),
+            Scorer::Ref => measure(form, DigitSet::Python, reference_gold, &reference),
+            Scorer::Final => measure(form, DigitSet::Ascii, &item.gold, final_text.unwrap_or_default()),
         };
         let right = measured.is_some_and(|metrics| metrics.exact);
-        match profile {
-            Profile::Strict => score.add_rule(primary, profile.name(), right, strict.answer.clone()),
-            Profile::Paper => score.add_rule(primary, profile.name(), right, paper.map(String::from)),
-            Profile::Ref => {
+        match scorer {
+            Scorer::Strict => score.add_scorer(chosen, scorer.name(), right, strict.answer.clone()),
+            Scorer::Paper => score.add_scorer(chosen, scorer.name(), right, paper.map(String::from)),
+            Scorer::Ref => {
                 let read = Some(reference.clone()).filter(|text| !text.is_empty());
-                score.add_rule(primary, profile.name(), right, read);
+                score.add_scorer(chosen, scorer.name(), right, read);
             }
-            Profile::Final => score.add_final(primary, right, &reading),
+            Scorer::Final => score.add_final(chosen, right, &reading),
         }
         if let Some(measured) = measured {
-            record(&mut score.metrics, profile, measured);
+            record(&mut score.metrics, scorer, measured);
         }
-        if profile == options.profile {
+        if scorer == options.scorer {
             deciding = measured;
         }
     }
@@ -64,9 +64,9 @@ pub(super) fn score(options: &NupaOptions, item: &Item, answered: &Answered<'_>)
     metric("not_anchored", strict.answer.is_some() && !strict.anchored);
     metric("negative", strict.negative);
     if !score.correct {
-        let class = match (options.profile, &score.answer) {
+        let class = match (options.scorer, &score.answer) {
             _ if answered.truncated => FailureClass::Truncated,
-            (Profile::Final, _) => final_failure(task, item, &reading, deciding),
+            (Scorer::Final, _) => final_failure(task, item, &reading, deciding),
             (_, extracted) => failure(task, item, &strict, extracted.as_deref(), deciding),
         };
         score.failure = Some(class);
@@ -131,13 +131,13 @@ fn is_written_as(form: AnswerForm, text: &str) -> bool {
     }
 }
 
-fn record(metrics: &mut ByName<f64>, profile: Profile, measured: Metrics) {
-    let name = profile.name();
+fn record(metrics: &mut ByName<f64>, scorer: Scorer, measured: Metrics) {
+    let name = scorer.name();
     metrics.insert(format!("{name}_digit_match"), measured.digit_match);
     // The reference's dlength is the difference of totals; the paper's is a sum over parts.
-    let dlength = if profile == Profile::Ref { measured.dlength_total } else { measured.dlength };
+    let dlength = if scorer == Scorer::Ref { measured.dlength_total } else { measured.dlength };
     metrics.insert(format!("{name}_dlength"), dlength as f64);
-    if profile != Profile::Ref {
+    if scorer != Scorer::Ref {
         metrics.insert(format!("{name}_dlength_total"), measured.dlength_total as f64);
     }
 }
@@ -164,11 +164,11 @@ mod tests {
     use crate::suite::Scoring;
 
     fn score(task: &str, a: &str, b: Option<&str>, completion: &str) -> Score {
-        by(Profile::Strict, task, a, b, completion)
+        by(Scorer::Strict, task, a, b, completion)
     }
 
-    fn by(profile: Profile, task: &str, a: &str, b: Option<&str>, completion: &str) -> Score {
-        let suite = NupaSuite::new(NupaOptions { profile, ..NupaOptions::default() }).unwrap();
+    fn by(scorer: Scorer, task: &str, a: &str, b: Option<&str>, completion: &str) -> Score {
+        let suite = NupaSuite::new(NupaOptions { scorer, ..NupaOptions::default() }).unwrap();
         let item = suite.item_from_operands(task.parse().unwrap(), a, b).unwrap();
         suite.score(&item, &Answered { completion, truncated: false })
     }
@@ -181,29 +181,29 @@ mod tests {
     fn profiles_stand_side_by_side() {
         let score = score("add_Integer", "744", Some("543"), "1287");
         assert!(score.correct);
-        assert_eq!(score.rules, ByName::from([("strict", true), ("paper", true), ("ref", false), ("final", true)]));
+        assert_eq!(score.scorers, ByName::from([("strict", true), ("paper", true), ("ref", false), ("final", true)]));
         let negative = self::score("add_Integer", "744", Some("543"), " -1287");
-        assert!(!negative.rules["strict"]);
-        assert!(negative.rules["paper"]);
+        assert!(!negative.scorers["strict"]);
+        assert!(negative.scorers["paper"]);
     }
 
     #[test]
     fn no_profile_sees_thinking() {
         let thought = "<think>700+500=1200, 44+43=87</think>\n\n1287";
-        for profile in Profile::ALL {
-            let score = by(profile, "add_Integer", "744", Some("543"), thought);
-            assert!(score.rules["strict"] && score.rules["paper"] && score.rules["final"], "{score:?}");
-            assert_eq!(score.correct, profile != Profile::Ref);
+        for scorer in Scorer::ALL {
+            let score = by(scorer, "add_Integer", "744", Some("543"), thought);
+            assert!(score.scorers["strict"] && score.scorers["paper"] && score.scorers["final"], "{score:?}");
+            assert_eq!(score.correct, scorer != Scorer::Ref);
             assert_eq!(score.evidence.readings.len(), 3);
         }
         let marked = "<think>The answer is 700.</think>The answer is 1287";
-        assert!(by(Profile::Paper, "add_Integer", "744", Some("543"), marked).correct);
+        assert!(by(Scorer::Paper, "add_Integer", "744", Some("543"), marked).correct);
     }
 
     #[test]
     fn the_final_answer_is_the_value_in_the_form_asked_for() {
         let failure = |task, a, b, completion| {
-            by(Profile::Final, task, a, b, completion).failure.map_or_else(String::new, |class| class.to_string())
+            by(Scorer::Final, task, a, b, completion).failure.map_or_else(String::new, |class| class.to_string())
         };
         let (a, b) = ("744", Some("543"));
         assert_eq!(failure("add_Integer", a, b, "1287"), "");
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(failure("add_Integer", a, b, "12870"), "wrong_length");
         assert_eq!(failure("add_Integer", a, b, "1288"), "wrong_digits");
         assert_eq!(failure("add_Integer", a, b, "Alas."), "no_number");
-        let score = by(Profile::Final, "add_Integer", a, b, "1288");
+        let score = by(Scorer::Final, "add_Integer", a, b, "1288");
         assert_eq!((score.answer.as_deref(), score.metrics["final_digit_match"]), (Some("1288"), 0.75));
         for (form, text, written) in [
             (AnswerForm::Integer, "1287", true),
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_right_value_in_another_form_is_wrong() {
-        let suite = NupaSuite::new(NupaOptions { profile: Profile::Final, ..NupaOptions::default() }).unwrap();
+        let suite = NupaSuite::new(NupaOptions { scorer: Scorer::Final, ..NupaOptions::default() }).unwrap();
         let class = |task: &str, a: &str, b: Option<&str>, text: &str| {
             let task: TaskId = task.parse().unwrap();
             let item = suite.item_from_operands(task, a, b).unwrap();
@@ -258,9 +258,9 @@ mod tests {
     #[test]
     fn reference_truth_of_significant_figures() {
         let exact = score("sig_Integer", "15501", Some("2"), " 1.6e4");
-        assert!(exact.rules["strict"] && exact.rules["paper"] && !exact.rules["ref"]);
+        assert!(exact.scorers["strict"] && exact.scorers["paper"] && !exact.scorers["ref"]);
         let biased = score("sig_Integer", "15501", Some("2"), " 1.5e4");
-        assert!(!biased.rules["strict"] && biased.rules["ref"]);
+        assert!(!biased.scorers["strict"] && biased.scorers["ref"]);
     }
 
     #[test]

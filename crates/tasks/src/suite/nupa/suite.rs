@@ -7,7 +7,7 @@ use super::answer::extract_strict;
 use crate::suite::{Answered, Budget, Grid, Item, ItemOrder, Items, Score, Scored, Scoring, Segments, Shot, Summary};
 
 use super::cell::{Cell, LONGEST_SHARED, Question, Split};
-use super::options::{Adapter, BudgetRule, NupaOptions, Profile, PromptStyle};
+use super::options::{Adapter, BudgetRule, NupaOptions, PromptStyle, Scorer};
 use super::order::TaskQuestions;
 use super::{
     DigitSet, LengthRange, NupaError, TaskId, grids, measure, prompt, reference_answer, rules, scoring, summary,
@@ -299,12 +299,12 @@ impl Scoring for NupaSuite {
         scoring::score(&self.options, item, answered)
     }
 
-    fn profiles(&self) -> Vec<&'static str> {
-        Profile::NAMES.to_vec()
+    fn scorers(&self) -> Vec<&'static str> {
+        Scorer::NAMES.to_vec()
     }
 
-    fn primary(&self) -> Vec<&'static str> {
-        vec![self.options.profile.name()]
+    fn chosen(&self) -> Vec<&'static str> {
+        vec![self.options.scorer.name()]
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
@@ -312,7 +312,7 @@ impl Scoring for NupaSuite {
     }
 
     fn grids(&self, summary: &Summary) -> Vec<Grid> {
-        grids::grids(summary, self.options.profile)
+        grids::grids(summary, self.options.scorer)
     }
 }
 
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn items_by_operands() {
-        let suite = suite(|options| options.profile = Profile::Paper);
+        let suite = suite(|options| options.scorer = Scorer::Paper);
         let item = suite.item_by_id("add_Integer_Integer_Integer:744,543").unwrap().unwrap();
         assert_eq!(item.gold, "1287");
         assert_eq!(suite.item_by_id("to_float_Fraction_none_Float:1/8").unwrap().unwrap().gold, "0.125");

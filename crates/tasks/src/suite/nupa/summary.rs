@@ -9,7 +9,7 @@ use crate::suite::{Interval, Missing, Score, Scored, Series, Summary, SummaryRow
 use earnest_stats::{self as stats, Z95};
 
 use super::aggregate::{DigitLimit, LengthRange, LimitRule, MetricName, Record, digit_limit};
-use super::{NupaOptions, Profile, TaskId};
+use super::{NupaOptions, Scorer, TaskId};
 
 /// A scored answer, as far as summaries need it: small, so that a whole evaluation fits into memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,7 +20,7 @@ pub struct ScoredAnswer {
     /// The question, by a hash of its operands; samples of one question are not independent.
     question: u64,
     /// At the places of [`Profile`]; none of a profile that was not there when the answer was scored.
-    records: [Option<Record>; Profile::ALL.len()],
+    records: [Option<Record>; Scorer::ALL.len()],
     /// The primary profile found no answer.
     empty: bool,
     truncated: bool,
@@ -41,10 +41,10 @@ impl ScoredAnswer {
     ) -> Result<Option<Self>, Missing> {
         let length = covariates.get("length").and_then(|length| usize::try_from(length.as_u64()?).ok());
         let (Ok(task), Some(length)) = (task.parse::<TaskId>(), length) else { return Ok(None) };
-        let mut records = [None; Profile::ALL.len()];
-        for (record, profile) in records.iter_mut().zip(Profile::ALL) {
-            let name = profile.name();
-            let Some(exact) = score.rules.get(name) else { continue };
+        let mut records = [None; Scorer::ALL.len()];
+        for (record, scorer) in records.iter_mut().zip(Scorer::ALL) {
+            let name = scorer.name();
+            let Some(exact) = score.scorers.get(name) else { continue };
             *record = Some(Record {
                 length,
                 exact_match: f64::from(exact),
@@ -123,7 +123,7 @@ fn collect(options: &NupaOptions, answers: impl IntoIterator<Item = ScoredAnswer
     let mut tasks: BTreeMap<(usize, String), TaskRecords> = BTreeMap::new();
     let mut places: BTreeMap<TaskId, (usize, String)> = BTreeMap::new();
     for answer in answers {
-        let Some(record) = answer.records[options.profile as usize] else { continue };
+        let Some(record) = answer.records[options.scorer as usize] else { continue };
         let task = answer.task;
         let place = places.entry(task).or_insert_with(|| {
             let place = options.tasks.iter().position(|&selected| selected == task).unwrap_or(usize::MAX);
@@ -138,9 +138,9 @@ fn collect(options: &NupaOptions, answers: impl IntoIterator<Item = ScoredAnswer
             tokens: 0,
         });
         entry.records.push(Sampled { record, question: answer.question });
-        for profile in Profile::ALL {
-            if let Some(record) = answer.records[profile as usize] {
-                entry.exact.entry(profile.name()).or_default().push((answer.question, record.exact_match));
+        for scorer in Scorer::ALL {
+            if let Some(record) = answer.records[scorer as usize] {
+                entry.exact.entry(scorer.name()).or_default().push((answer.question, record.exact_match));
             }
         }
         entry.truncated += usize::from(answer.truncated);
@@ -262,9 +262,9 @@ fn task_row(task: &TaskRecords) -> SummaryRow {
             }
         }
     }
-    for (profile, exact) in &task.exact {
+    for (scorer, exact) in &task.exact {
         let (questions, exact): (Vec<u64>, Vec<f64>) = exact.iter().copied().unzip();
-        values.push((format!("exact_match {profile}"), bounds(stats::clustered_wilson(&exact, &questions, Z95))));
+        values.push((format!("exact_match {scorer}"), bounds(stats::clustered_wilson(&exact, &questions, Z95))));
     }
     let n = task.records.len() as f64;
     numbers.push(("empty".into(), task.empty as f64 / n));

@@ -263,7 +263,7 @@ pub(super) fn score(notation: Notation, item: &Item, answered: &Answered<'_>) ->
         |inside: &&str| score_number(notation, item, &Answered { completion: inside, truncated: false }).correct;
     if score.correct && !last.iter().rev().any(is_right) {
         score.correct = false;
-        score.rules.insert(FINAL, false);
+        score.scorers.insert(FINAL, false);
         score.failure = Some(FailureClass::Format);
     }
     score
@@ -367,7 +367,7 @@ mod tests {
                 }
                 for answer in bare.iter().filter(|_| is_box) {
                     let found = scored(answer);
-                    assert!(!found.correct && !found.rules[FINAL], "{notation:?} {answer}: {found:?}");
+                    assert!(!found.correct && !found.scorers[FINAL], "{notation:?} {answer}: {found:?}");
                     assert_eq!(found.failure, Some(FailureClass::Format));
                 }
                 assert!(!score(notation, &item, &Answered { completion: " 17", truncated: false }).correct);

@@ -7,7 +7,7 @@ use super::text::{self, Asked};
 use super::{NAME, ProfileOptions};
 use crate::suite::arithmetic_bench::{self, ArithmeticBench};
 use crate::suite::gsm_symbolic::{Prompt, TrailingSpace};
-use crate::suite::nupa::{Adapter, NupaOptions, NupaSuite, Profile};
+use crate::suite::nupa::{Adapter, NupaOptions, NupaSuite, Scorer};
 use crate::suite::registry::OptionError;
 use crate::suite::{Answered, Budget, FailureClass, Item, Score, Scoring, Segments, score_final};
 use earnest_answer::reader::Form;
@@ -41,13 +41,13 @@ impl Sources {
         let nupa = NupaOptions {
             seed: options.seed,
             adapter: options.adapter,
-            profile: Profile::Final,
+            scorer: Scorer::Final,
             per_length: MOST_BUDGET,
             ..NupaOptions::default()
         };
         let bench = arithmetic_bench::Options {
             seed: options.seed,
-            profile: arithmetic_bench::Profile::Final,
+            scorer: arithmetic_bench::Scorer::Final,
             ..arithmetic_bench::Options::default()
         };
         Ok(Sources {

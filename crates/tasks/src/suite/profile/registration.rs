@@ -101,7 +101,7 @@ impl BuiltIn for Registration {
         Ok(Box::new(Chosen { options, caps }))
     }
 
-    fn primary(&self, _: &Value) -> Vec<String> {
+    fn chosen(&self, _: &Value) -> Vec<String> {
         vec![FINAL.to_owned()]
     }
 

@@ -65,11 +65,11 @@ impl Scoring for ProfileSuite {
         self.sources.score(skill, item, answered)
     }
 
-    fn profiles(&self) -> Vec<&str> {
+    fn scorers(&self) -> Vec<&str> {
         vec![FINAL]
     }
 
-    fn primary(&self) -> Vec<&str> {
+    fn chosen(&self) -> Vec<&str> {
         vec![FINAL]
     }
 

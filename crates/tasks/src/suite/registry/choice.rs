@@ -51,7 +51,7 @@ impl Channel {
 
     /// Primary rule: the one that is asked for, or `last` for conversations and endpoints, whose models talk around their
     /// answers, or `usual` for texts to continue, where a paper's number is reproduced.
-    pub fn profile<P>(self, asked: Option<P>, last: P, usual: P) -> P {
+    pub fn scorer<P>(self, asked: Option<P>, last: P, usual: P) -> P {
         let talks = self.endpoint || self.mode == Mode::Chat;
         asked.unwrap_or(if talks { last } else { usual })
     }
@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn conversations_and_endpoints_are_read_by_their_final_answer() {
-        let of = |mode, endpoint, asked| Channel { mode, endpoint, thinking: None }.profile(asked, "final", "strict");
+        let of = |mode, endpoint, asked| Channel { mode, endpoint, thinking: None }.scorer(asked, "final", "strict");
         assert_eq!(of(Mode::Raw, false, None), "strict");
         assert_eq!(of(Mode::Chat, false, None), "final");
         assert_eq!(of(Mode::Raw, true, None), "final");
         assert_eq!(of(Mode::Chat, true, Some("ref")), "ref");
-        assert_eq!(Channel::local(Mode::Raw).profile(Some("paper"), "final", "strict"), "paper");
+        assert_eq!(Channel::local(Mode::Raw).scorer(Some("paper"), "final", "strict"), "paper");
     }
 }

@@ -32,7 +32,7 @@ pub enum ConformanceError {
     #[error("a run stored with these options would ask other items")]
     Unstable,
     #[error("the deciding scorers are {suite:?} in the suite and {stored:?} in a stored run")]
-    PrimaryRules { suite: Vec<String>, stored: Vec<String> },
+    ChosenScorers { suite: Vec<String>, stored: Vec<String> },
     #[error(transparent)]
     Options(#[from] OptionError),
     #[error("{mode} prompts: {source}")]
@@ -129,10 +129,10 @@ fn check_items(registration: &dyn BuiltIn, suite: &Suite) -> Result<(), Conforma
     if beginning(&stored) != beginning(suite) || stored.scoring.options() != options {
         return Err(ConformanceError::Unstable);
     }
-    if registration.primary(&options) != suite.scoring.primary() {
-        let suite = suite.scoring.primary().into_iter().map(str::to_owned).collect();
-        let stored = registration.primary(&options);
-        return Err(ConformanceError::PrimaryRules { suite, stored });
+    if registration.chosen(&options) != suite.scoring.chosen() {
+        let suite = suite.scoring.chosen().into_iter().map(str::to_owned).collect();
+        let stored = registration.chosen(&options);
+        return Err(ConformanceError::ChosenScorers { suite, stored });
     }
     Ok(())
 }

@@ -15,11 +15,11 @@ use serde_json::Value;
 
 pub use choice::{Channel, Choice, GivenQuestion, Mode, TemplateThinking};
 pub use conformance::{ConformanceError, conforms};
-pub use former_names::{rename_rules, stored_rule};
+pub use former_names::{rename_scorers, stored_scorer};
 pub use generator::{Generator, Lines};
 pub use host::{DATA_VARIABLE, Host, HostError, NoHost, Programs, ProgramsRecord, Row, RowFile, RowSource, Rows};
 pub use item_lines::ItemLines;
-pub use option::{ErrorKind, OptionError, OptionKind, OptionSpec, OptionValues, check_profile};
+pub use option::{ErrorKind, OptionError, OptionKind, OptionSpec, OptionValues, check_scorer};
 
 use crate::suite::{self, Suite};
 
@@ -80,7 +80,7 @@ pub struct Card {
     /// nothing about it.
     pub adaptive: bool,
     /// Rules that had other names: version, name then, name today.
-    pub renamed_rules: &'static [(&'static str, &'static str, &'static str)],
+    pub renamed_scorers: &'static [(&'static str, &'static str, &'static str)],
 }
 
 impl Card {
@@ -105,7 +105,7 @@ impl Card {
             tables: &[],
             examples_in_text: 0,
             adaptive: false,
-            renamed_rules: &[],
+            renamed_scorers: &[],
         }
     }
 }
@@ -192,7 +192,7 @@ pub trait BuiltIn: Sync {
     fn configure(&self, values: &OptionValues, host: &dyn Host) -> Result<Box<dyn Choice>, OptionError>;
 
     /// Rules that decide under the options of a stored run; none where the options cannot be read.
-    fn primary(&self, options: &Value) -> Vec<String>;
+    fn chosen(&self, options: &Value) -> Vec<String>;
 
     /// The suite with the options of a stored run, as [`Scoring::options`](crate::suite::Scoring::options) gave them.
     ///

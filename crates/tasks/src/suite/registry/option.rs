@@ -69,7 +69,7 @@ impl OptionSpec {
 
     /// The deciding scorer, as [`OptionValues::profile`]: `--scorer` on the command line, and `profile` in stored settings; `help` names the
     /// scorers and the default.
-    pub const fn profile(help: &'static str) -> Self {
+    pub const fn scorer(help: &'static str) -> Self {
         let spec = OptionSpec::new("profile", "NAME", help, OptionKind::Text(anything));
         OptionSpec { long: "scorer", heading: Some("Scoring"), aliases: &FORMER_SCORER, ..spec }
     }
@@ -322,9 +322,9 @@ impl OptionValues {
     ///
     /// # Errors
     /// If the suite has no such scorer.
-    pub fn profile<P: DeserializeOwned>(&self, suite: &str, possible: &[&str]) -> Result<Option<P>, OptionError> {
+    pub fn scorer<P: DeserializeOwned>(&self, suite: &str, possible: &[&str]) -> Result<Option<P>, OptionError> {
         let Some(name) = self.text("profile")? else { return Ok(None) };
-        check_profile(suite, name, possible)?;
+        check_scorer(suite, name, possible)?;
         serde_json::from_value(name.into())
             .map(Some)
             .map_err(|error| OptionError::usage(format!("setting `scorer = {name}`: {error}")))
@@ -335,7 +335,7 @@ impl OptionValues {
 ///
 /// # Errors
 /// One that names them.
-pub fn check_profile(suite: &str, name: &str, possible: &[&str]) -> Result<(), OptionError> {
+pub fn check_scorer(suite: &str, name: &str, possible: &[&str]) -> Result<(), OptionError> {
     if possible.contains(&name) {
         return Ok(());
     }
@@ -364,9 +364,9 @@ mod tests {
     #[test]
     fn unknown_profiles_are_answered_with_the_known_ones() {
         let values = OptionValues::default().with("profile", "best");
-        let error = values.profile::<String>("toy", &["final", "strict"]).unwrap_err();
+        let error = values.scorer::<String>("toy", &["final", "strict"]).unwrap_err();
         assert_eq!(error.message, "toy has no scorer best");
         assert_eq!(error.help.as_deref(), Some("the setting `scorer` takes final, strict"));
-        assert_eq!(OptionValues::default().profile::<String>("toy", &[]), Ok(None));
+        assert_eq!(OptionValues::default().scorer::<String>("toy", &[]), Ok(None));
     }
 }

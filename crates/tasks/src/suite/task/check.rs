@@ -38,15 +38,17 @@ pub struct Check {
     /// Questions by task, where there are several.
     pub tasks: BTreeMap<String, usize>,
     /// Rules, the one that decides first.
-    pub rules: Vec<String>,
+    #[serde(rename = "rules")]
+    pub scorers: Vec<String>,
     /// Rule that decides; none for perplexities.
-    pub primary: Option<String>,
+    #[serde(rename = "primary")]
+    pub chosen: Option<String>,
     /// Kinds of the answers (`3 numbers and 1 text`), where they chose the rules: none are named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen_for: Option<String>,
     /// Rule that decides in raw prompts, where it is another one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub primary_raw: Option<String>,
+    #[serde(rename = "primary_raw", skip_serializing_if = "Option::is_none")]
+    pub chosen_raw: Option<String>,
     /// Worked examples before each question.
     pub examples: usize,
     pub covariates: Vec<Covariate>,
@@ -253,9 +255,9 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
         gold: item.gold,
         continuations: item.continuations,
     });
-    let raw = configured.task(false)?.primary.filter(|raw| mode.is_none() && Some(raw) != task.primary.as_ref());
-    let mut rules: Vec<String> = task.scorers.iter().flat_map(Scorer::rules).map(str::to_owned).collect();
-    rules.sort_by_key(|rule| Some(rule) != task.primary.as_ref());
+    let raw = configured.task(false)?.chosen.filter(|raw| mode.is_none() && Some(raw) != task.chosen.as_ref());
+    let mut scorers: Vec<String> = task.scorers.iter().flat_map(Scorer::names).map(str::to_owned).collect();
+    scorers.sort_by_key(|name| Some(name) != task.chosen.as_ref());
     let file = |file: &crate::suite::registry::RowFile| CheckedFile {
         path: file.path.display().to_string(),
         sha256: file.sha256.clone(),
@@ -267,10 +269,10 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
         clusters: clusters.len(),
         without_label,
         tasks: if tasks.len() > 1 { tasks } else { BTreeMap::new() },
-        rules,
-        primary: task.primary.clone(),
+        scorers,
+        chosen: task.chosen.clone(),
         chosen_for: configured.chosen_for(),
-        primary_raw: raw,
+        chosen_raw: raw,
         examples: task.shown(),
         covariates: covariates.into_iter().map(covariate).collect(),
         prompts: task.definition().prompts.keys().cloned().collect(),
@@ -344,9 +346,9 @@ fn kind(value: &Value) -> &'static str {
 
 /// An expected answer from which a number is taken although it neither is one nor marks one.
 fn from_text(task: &Task, said: Option<&Said>, row: &Row, item: &Item) -> Option<String> {
-    let primary = task.scorers.iter().find(|scorer| Some(&scorer.name) == task.primary.as_ref())?;
+    let chosen = task.scorers.iter().find(|scorer| Some(&scorer.name) == task.chosen.as_ref())?;
     let answer = said?.answer.clone()?;
-    if !primary.needs_number() || gold::says_number(&answer) || answer == item.gold {
+    if !chosen.needs_number() || gold::says_number(&answer) || answer == item.gold {
         return None;
     }
     let beginning: String = answer.chars().take(BEGINNING).collect();
@@ -355,8 +357,8 @@ fn from_text(task: &Task, said: Option<&Said>, row: &Row, item: &Item) -> Option
 
 /// A reference solution from which the reader takes another number than the answer.
 fn unread(task: &Task, said: Option<&Said>, row: &Row, item: &Item) -> Option<String> {
-    let primary = task.scorers.iter().find(|scorer| Some(&scorer.name) == task.primary.as_ref())?;
-    if !primary.needs_number() {
+    let chosen = task.scorers.iter().find(|scorer| Some(&scorer.name) == task.chosen.as_ref())?;
+    if !chosen.needs_number() {
         return None;
     }
     let Said { question, answer, solution } = said?;

@@ -9,7 +9,7 @@ use super::columns::{ANSWERS, Parts, Problem, text};
 use super::definition::Definition;
 use super::reader::{RowReader, Taken, Wanted};
 use super::row_id::row_id;
-use super::scorer::{Rule, Scorer};
+use super::scorer::{Method, Scorer};
 use super::scorer_spec::Scored;
 use super::usual;
 use crate::nearest;
@@ -45,7 +45,7 @@ pub(super) struct Setting {
     /// earlier versions.
     pub framed: bool,
     /// Rule that decides, if another one than the file's.
-    pub profile: Option<String>,
+    pub scorer: Option<String>,
     /// Rows of the examples, one more than are shown where the item itself may be among them.
     pub examples: Vec<Map<String, Value>>,
 }
@@ -56,7 +56,7 @@ pub(super) struct Task {
     pub version: String,
     pub scorers: Vec<Scorer>,
     /// Rule that decides; none for perplexities.
-    pub primary: Option<String>,
+    pub chosen: Option<String>,
     /// Rule that decides by the file.
     pub usual: Option<String>,
     /// Text between prompt and continuation.
@@ -71,31 +71,31 @@ pub(super) struct Task {
 }
 
 /// The scorers of a task, and the rules that decide.
-pub(super) struct Rules {
+pub(super) struct Scorers {
     pub scorers: Vec<Scorer>,
     /// Rule that decides by the file.
     pub usual: Option<String>,
     /// Rule that decides; none for perplexities.
-    pub primary: Option<String>,
+    pub chosen: Option<String>,
 }
 
-impl Rules {
+impl Scorers {
     /// Compiles the scorers of a task file; `profile` names the rule that decides, if another one than the file's.
     ///
     /// # Errors
     /// The text of the task file that is wrong, and the reason.
-    pub(super) fn of(definition: &Definition, profile: Option<&String>) -> Result<Self, (String, String)> {
+    pub(super) fn of(definition: &Definition, scorer: Option<&String>) -> Result<Self, (String, String)> {
         let scorers = definition.scorers.iter().map(Scorer::new).collect::<Result<Vec<_>, _>>()?;
-        let rules: Vec<&str> = scorers.iter().flat_map(Scorer::rules).collect();
-        check(&scorers, &rules)?;
-        let named = |name: &String| match rules.contains(&name.as_str()) {
+        let names: Vec<&str> = scorers.iter().flat_map(Scorer::names).collect();
+        check(&scorers, &names)?;
+        let named = |name: &String| match names.contains(&name.as_str()) {
             true => Ok(name.clone()),
-            false => Err((name.clone(), format!("there is no scorer {name}; there are {}", rules.join(", ")))),
+            false => Err((name.clone(), format!("there is no scorer {name}; there are {}", names.join(", ")))),
         };
-        let first = rules.first().map(|rule| (*rule).to_owned());
-        let usual = definition.primary.as_ref().map(named).transpose()?.or(first);
-        let primary = profile.map(named).transpose()?.or(usual.clone());
-        Ok(Rules { scorers, usual, primary })
+        let first = names.first().map(|name| (*name).to_owned());
+        let usual = definition.chosen.as_ref().map(named).transpose()?.or(first);
+        let chosen = scorer.map(named).transpose()?.or(usual.clone());
+        Ok(Scorers { scorers, usual, chosen })
     }
 }
 
@@ -120,9 +120,9 @@ impl Task {
         setting: &Setting,
         reader: Arc<RowReader>,
     ) -> Result<Self, (String, String)> {
-        let Rules { scorers, usual, primary } = Rules::of(&definition, setting.profile.as_ref())?;
-        let delimiter = scorers.iter().find_map(|scorer| match &scorer.rule {
-            Rule::Likelihood { delimiter, .. } | Rule::Perplexity { delimiter } => Some(delimiter.clone()),
+        let Scorers { scorers, usual, chosen } = Scorers::of(&definition, setting.scorer.as_ref())?;
+        let delimiter = scorers.iter().find_map(|scorer| match &scorer.method {
+            Method::Likelihood { delimiter, .. } | Method::Perplexity { delimiter } => Some(delimiter.clone()),
             _ => None,
         });
         let blank = || if setting.chat { String::new() } else { " ".to_owned() };
@@ -137,7 +137,7 @@ impl Task {
             version: definition.version.clone().unwrap_or_else(|| "1".to_owned()),
             delimiter: delimiter.flatten().unwrap_or_else(blank),
             scorers,
-            primary,
+            chosen,
             usual,
             framed,
             chat: setting.chat,
@@ -273,9 +273,9 @@ impl Task {
 
     /// True if the choices are scored by their letters.
     fn by_letter(&self) -> bool {
-        self.scorers.iter().any(|scorer| match scorer.rule {
-            Rule::Choice => true,
-            Rule::Likelihood { of, .. } => of == Scored::Letter,
+        self.scorers.iter().any(|scorer| match scorer.method {
+            Method::Choice => true,
+            Method::Likelihood { of, .. } => of == Scored::Letter,
             _ => false,
         })
     }
@@ -311,11 +311,11 @@ impl Task {
         if answer.trim().is_empty() {
             return Err(no_answer());
         }
-        let primary = self.scorers.iter().find(|scorer| Some(&scorer.name) == self.usual.as_ref());
-        let Some(primary) = primary.filter(|primary| primary.needs_number()) else { return Ok(answer) };
-        match primary.number(&answer, parts.question.as_deref().unwrap_or(asked)) {
+        let chosen = self.scorers.iter().find(|scorer| Some(&scorer.name) == self.usual.as_ref());
+        let Some(chosen) = chosen.filter(|chosen| chosen.needs_number()) else { return Ok(answer) };
+        match chosen.number(&answer, parts.question.as_deref().unwrap_or(asked)) {
             Some(number) => Ok(number),
-            None if primary.takes_texts() => Ok(answer),
+            None if chosen.takes_texts() => Ok(answer),
             None => {
                 let shown: String = answer.chars().take(60).collect();
                 Err(Problem { part: "answer", message: format!("no number can be read from {shown:?}") })
@@ -325,9 +325,9 @@ impl Task {
 
     fn continuations(&self, choices: Option<&Choices>, expected: &str) -> Vec<String> {
         let with = |text: &str| format!("{}{text}", self.delimiter);
-        match self.scorers.first().map(|scorer| &scorer.rule) {
-            Some(Rule::Perplexity { .. }) => vec![with(expected)],
-            Some(Rule::Likelihood { of, .. }) => {
+        match self.scorers.first().map(|scorer| &scorer.method) {
+            Some(Method::Perplexity { .. }) => vec![with(expected)],
+            Some(Method::Likelihood { of, .. }) => {
                 let texts = choices.map_or(&[][..], |choices| &choices.texts);
                 let part = |(place, text): (usize, &String)| match of {
                     Scored::Text => with(text),
@@ -351,7 +351,7 @@ impl Task {
         }
         let question = match &parts.question {
             Some(question) if !question.trim().is_empty() => question.as_str(),
-            None if self.scorers.iter().all(|scorer| matches!(scorer.rule, Rule::Perplexity { .. })) => {
+            None if self.scorers.iter().all(|scorer| matches!(scorer.method, Method::Perplexity { .. })) => {
                 return Ok(String::new());
             }
             Some(_) => return Err(Problem { part: "question", message: "it is empty".to_owned() }),
@@ -403,7 +403,7 @@ impl Task {
 
     /// True if it runs programs that models write.
     pub(super) fn runs_programs(&self) -> bool {
-        self.scorers.iter().any(|scorer| matches!(scorer.rule, Rule::Python { .. }))
+        self.scorers.iter().any(|scorer| matches!(scorer.method, Method::Python { .. }))
     }
 }
 
@@ -436,11 +436,11 @@ fn none_of(part: &'static str, usual: &[&str], row: &Map<String, Value>) -> Prob
 }
 
 /// Checks scorers against each other.
-fn check(scorers: &[Scorer], rules: &[&str]) -> Result<(), (String, String)> {
-    for (place, rule) in rules.iter().enumerate() {
-        if rules[..place].contains(rule) {
-            let message = format!("two scorers have the name {rule}; give one of them another name");
-            return Err(((*rule).to_owned(), message));
+fn check(scorers: &[Scorer], names: &[&str]) -> Result<(), (String, String)> {
+    for (place, name) in names.iter().enumerate() {
+        if names[..place].contains(name) {
+            let message = format!("two scorers have the name {name}; give one of them another name");
+            return Err(((*name).to_owned(), message));
         }
     }
     let (scored, generated): (Vec<&Scorer>, Vec<&Scorer>) = scorers.iter().partition(|scorer| scorer.is_likelihood());

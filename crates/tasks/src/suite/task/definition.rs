@@ -28,8 +28,8 @@ pub struct Definition {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scorers: Vec<ScorerSpec>,
     /// Rule that decides.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub primary: Option<String>,
+    #[serde(rename = "primary", skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
     pub questions: Questions,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Prompt>,

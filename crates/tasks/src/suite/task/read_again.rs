@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::choice;
 use super::choices::letter;
-use super::scorer::{self, Rule, Scorer};
+use super::scorer::{self, Method, Scorer};
 use crate::suite::registry::{Host, NoHost};
 use crate::suite::{Answered, FINAL, Item, Score};
 
@@ -14,7 +14,7 @@ pub fn read_again(item: &Item, answered: &Answered<'_>) -> Score {
     let others = item.covariates.get(TARGETS).and_then(Value::as_array);
     let others = others.into_iter().flatten().filter_map(Value::as_str).filter(|target| *target != item.gold);
     let first = read_one(item, answered);
-    let right = |score: &Score| score.rules.get(FINAL) == Some(true);
+    let right = |score: &Score| score.scorers.get(FINAL) == Some(true);
     if right(&first) {
         return first;
     }
@@ -31,16 +31,16 @@ fn read_one(item: &Item, answered: &Answered<'_>) -> Score {
     }
     let choices = choice::texts(item);
     if choices.is_empty() {
-        return by(Rule::Final { texts: true, plain: false }, item, answered);
+        return by(Method::Final { texts: true, plain: false }, item, answered);
     }
     match right_letter(&item.gold, &choices) {
-        Some(gold) => by(Rule::Choice, &Item { gold, ..item.clone() }, answered),
+        Some(gold) => by(Method::Choice, &Item { gold, ..item.clone() }, answered),
         None => Score::default(),
     }
 }
 
-fn by(rule: Rule, item: &Item, answered: &Answered<'_>) -> Score {
-    let scorer = Scorer { name: FINAL.to_owned(), rule };
+fn by(method: Method, item: &Item, answered: &Answered<'_>) -> Score {
+    let scorer = Scorer { name: FINAL.to_owned(), method };
     scorer::score(&[scorer], FINAL, item, answered, NoHost.programs(None).as_ref())
 }
 
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn read(item: &Item, completion: &str) -> Option<bool> {
-        read_again(item, &Answered { completion, truncated: false }).rules.get(FINAL)
+        read_again(item, &Answered { completion, truncated: false }).scorers.get(FINAL)
     }
 
     #[test]

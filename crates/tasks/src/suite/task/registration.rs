@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::compiled::{Rules, Setting, Task};
+use super::compiled::{Scorers, Setting, Task};
 use super::definition::{Definition, PromptMode};
 use super::pass::{GIVEN_UP, Passed};
 use super::reader::{BATCH, LimitReached, RowReader, Sources, Taken, Unusable, Wanted};
@@ -27,7 +27,7 @@ const OPTIONS: [OptionSpec; 5] = [
     OptionSpec::flag("skip-bad-rows", "Leave rows out that cannot be read or asked, and count them"),
     OptionSpec::PROMPT,
     OptionSpec::SEED,
-    OptionSpec::profile(
+    OptionSpec::scorer(
         "Scorer that decides what is right, of the task file's scorers; all are stored [default: the first]",
     ),
 ];
@@ -66,17 +66,17 @@ impl BuiltIn for Registration {
         Ok(Box::new(Configured::new(values, host)?))
     }
 
-    fn primary(&self, options: &Value) -> Vec<String> {
+    fn chosen(&self, options: &Value) -> Vec<String> {
         let Ok(stored) = Stored::deserialize(options) else { return Vec::new() };
-        let rules = Rules::of(&stored.task_file, stored.profile.as_ref());
-        rules.ok().and_then(|rules| rules.primary).into_iter().collect()
+        let names = Scorers::of(&stored.task_file, stored.scorer.as_ref());
+        names.ok().and_then(|names| names.chosen).into_iter().collect()
     }
 
     fn stored(&self, options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
         let stored = Stored::deserialize(options).map_err(OptionError::unreadable)?;
         let rows = source::again(&stored.files, &stored.task_file.questions, stored.skip_bad_rows, host)?;
-        let Stored { task_file, name, chat, framed, prompt, profile, examples, skip_bad_rows: skip, .. } = stored;
-        let setting = Setting { name, prompt, chat, framed, profile, examples };
+        let Stored { task_file, name, chat, framed, prompt, scorer, examples, skip_bad_rows: skip, .. } = stored;
+        let setting = Setting { name, prompt, chat, framed, scorer, examples };
         let sources = Sources::of(&task_file, &task_file.prompt(setting.prompt.as_deref())?);
         let reader = RowReader::new(&sources, host).map_err(|error| OptionError::unreadable(error.reason()))?;
         let task = Task::new(task_file, &setting, Arc::new(reader));
@@ -108,8 +108,8 @@ struct Stored {
     framed: bool,
     #[serde(default)]
     prompt: Option<String>,
-    #[serde(default)]
-    profile: Option<String>,
+    #[serde(rename = "profile", default)]
+    scorer: Option<String>,
     #[serde(default)]
     examples: Vec<Map<String, Value>>,
     #[serde(default)]
@@ -253,13 +253,13 @@ impl Configured {
             Unusable::Limit(limit) => in_file(file.as_ref(), "", &limit.to_string()).help(LIMITS),
         })?;
         let mode = chosen.mode;
-        let profile = values.text("profile")?.map(str::to_owned);
+        let scorer = values.text("profile")?.map(str::to_owned);
         let examples = match &definition.examples {
             None => Vec::new(),
             Some(wanted) => examples::rows(wanted, &folder, rows.as_ref(), values.seed, host)?,
         };
         let name = source::name_of(path);
-        let setting = Setting { name, prompt, chat: mode != Some(PromptMode::Raw), framed: true, profile, examples };
+        let setting = Setting { name, prompt, chat: mode != Some(PromptMode::Raw), framed: true, scorer, examples };
         let mut configured = Configured {
             definition,
             passed: Arc::default(),
@@ -339,8 +339,8 @@ impl Configured {
         if let Some(usual) = self.usual {
             definition.scorers = usual.scorers(chat);
             // A number can be asked for as a text, and the other way round.
-            if let Some(profile) = &self.setting.profile
-                && let Some(kind) = ScorerKind::ALL.into_iter().find(|kind| kind.name() == profile)
+            if let Some(scorer) = &self.setting.scorer
+                && let Some(kind) = ScorerKind::ALL.into_iter().find(|kind| kind.name() == scorer)
                 && !definition.scorers.iter().any(|spec| spec.0.kind.as_deref() == Some(kind.name()))
                 && matches!(
                     kind,

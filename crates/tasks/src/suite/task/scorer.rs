@@ -16,12 +16,12 @@ use earnest_answer::{CodeRunner, split_thinking};
 pub(super) struct Scorer {
     /// Name of its rule.
     pub name: String,
-    pub rule: Rule,
+    pub method: Method,
 }
 
 /// Rule of a scorer.
 #[derive(Debug, Clone)]
-pub(super) enum Rule {
+pub(super) enum Method {
     /// `plain`: answers that say no number are texts, whatever digits they have.
     Final {
         texts: bool,
@@ -163,14 +163,14 @@ impl Scorer {
             case: options.ignore_case.unwrap_or_default(),
             punctuation: options.ignore_punctuation.unwrap_or_default(),
         };
-        let rule = match kind {
+        let method = match kind {
             Kind::Final => {
                 let (texts, plain) = (options.texts.unwrap_or_default(), options.plain.unwrap_or_default());
                 if plain && !texts {
                     let message = "plain is for answers that are compared as texts: write texts = true beside it";
                     return Err(("plain".to_owned(), message.to_owned()));
                 }
-                Rule::Final { texts, plain }
+                Method::Final { texts, plain }
             }
             Kind::Number => {
                 let (tolerance, relative) = (options.tolerance.unwrap_or(0.0), options.relative.unwrap_or(0.0));
@@ -187,10 +187,10 @@ impl Scorer {
                 if options.digits.is_some() && (options.tolerance.is_some() || options.relative.is_some()) {
                     return Err(("digits".to_owned(), "digits excludes tolerance and relative".to_owned()));
                 }
-                Rule::Number { tolerance, relative, digits: options.digits }
+                Method::Number { tolerance, relative, digits: options.digits }
             }
-            Kind::Exact => Rule::Exact(spelling),
-            Kind::Contains => Rule::Contains(spelling),
+            Kind::Exact => Method::Exact(spelling),
+            Kind::Contains => Method::Contains(spelling),
             Kind::Regex => {
                 let Some(pattern) = &options.pattern else {
                     return Err(("regex".to_owned(), "a regex scorer needs a pattern".to_owned()));
@@ -208,64 +208,64 @@ impl Scorer {
                     let most = regex.captures_len() - 1;
                     return Err((pattern.clone(), format!("group {group}: the pattern has groups 0 to {most}")));
                 }
-                Rule::Regex { regex, group, take: options.take.unwrap_or_default(), spelling }
+                Method::Regex { regex, group, take: options.take.unwrap_or_default(), spelling }
             }
-            Kind::Choice => Rule::Choice,
-            Kind::Python => Rule::Python { function: options.function.clone() },
-            Kind::Expression => Rule::Expression,
+            Kind::Choice => Method::Choice,
+            Kind::Python => Method::Python { function: options.function.clone() },
+            Kind::Expression => Method::Expression,
             Kind::Likelihood => {
                 if options.name.as_deref().is_some_and(|name| name != kind.name()) {
                     let message =
                         "a likelihood scorer gives the scores acc, acc_norm_bytes and acc_norm_tokens, and no name";
                     return Err((name, message.to_owned()));
                 }
-                Rule::Likelihood { delimiter: options.delimiter.clone(), of: options.of.unwrap_or_default() }
+                Method::Likelihood { delimiter: options.delimiter.clone(), of: options.of.unwrap_or_default() }
             }
-            Kind::Perplexity => Rule::Perplexity { delimiter: options.delimiter.clone() },
+            Kind::Perplexity => Method::Perplexity { delimiter: options.delimiter.clone() },
         };
-        Ok(Scorer { name, rule })
+        Ok(Scorer { name, method })
     }
 
     /// Names of its rules.
-    pub(super) fn rules(&self) -> Vec<&str> {
-        match self.rule {
-            Rule::Likelihood { .. } => super::likelihood::RULES.to_vec(),
-            Rule::Perplexity { .. } => Vec::new(),
+    pub(super) fn names(&self) -> Vec<&str> {
+        match self.method {
+            Method::Likelihood { .. } => super::likelihood::NAMES.to_vec(),
+            Method::Perplexity { .. } => Vec::new(),
             _ => vec![&self.name],
         }
     }
 
     /// True if it needs a number as the expected answer.
     pub(super) fn needs_number(&self) -> bool {
-        matches!(self.rule, Rule::Final { .. } | Rule::Number { .. } | Rule::Python { .. } | Rule::Expression)
+        matches!(self.method, Method::Final { .. } | Method::Number { .. } | Method::Python { .. } | Method::Expression)
     }
 
     /// True if it compares expected answers that are no numbers as texts.
     pub(super) fn takes_texts(&self) -> bool {
-        matches!(self.rule, Rule::Final { texts: true, .. })
+        matches!(self.method, Method::Final { texts: true, .. })
     }
 
     /// The number of an expected answer, as this scorer compares it; none of one that it compares as a text.
     pub(super) fn number(&self, answer: &str, question: &str) -> Option<String> {
-        let is_text = matches!(self.rule, Rule::Final { plain: true, .. }) && !gold::says_number(answer);
+        let is_text = matches!(self.method, Method::Final { plain: true, .. }) && !gold::says_number(answer);
         if is_text { None } else { gold::from(answer, question) }
     }
 
     /// True if it needs choices.
     pub(super) fn needs_choices(&self) -> bool {
-        matches!(self.rule, Rule::Choice | Rule::Likelihood { .. })
+        matches!(self.method, Method::Choice | Method::Likelihood { .. })
     }
 
     /// True if it scores log-likelihoods.
     pub(super) fn is_likelihood(&self) -> bool {
-        matches!(self.rule, Rule::Likelihood { .. } | Rule::Perplexity { .. })
+        matches!(self.method, Method::Likelihood { .. } | Method::Perplexity { .. })
     }
 }
 
 /// Scores a generated completion by all scorers.
 pub(super) fn score(
     scorers: &[Scorer],
-    primary: &str,
+    chosen: &str,
     item: &Item,
     answered: &Answered<'_>,
     runner: &dyn CodeRunner,
@@ -274,41 +274,43 @@ pub(super) fn score(
     let parts = split_thinking(answered.completion);
     let visible = parts.visible.as_ref();
     let number = gold::from(&item.gold, &item.segments.question);
-    let needs_reading = |scorer: &Scorer| matches!(scorer.rule, Rule::Final { .. } | Rule::Number { .. });
+    let needs_reading = |scorer: &Scorer| matches!(scorer.method, Method::Final { .. } | Method::Number { .. });
     let reading = scorers.iter().any(needs_reading).then(|| read_number(item, answered));
     for scorer in scorers {
-        let judged = match (&scorer.rule, &reading) {
-            (Rule::Final { texts: true, plain }, _) if scorer.number(&item.gold, &item.segments.question).is_none() => {
+        let judged = match (&scorer.method, &reading) {
+            (Method::Final { texts: true, plain }, _)
+                if scorer.number(&item.gold, &item.segments.question).is_none() =>
+            {
                 let spelling = Spelling { case: true, punctuation: *plain };
                 let said = visible.trim().trim_end_matches('.');
                 let read = (!said.is_empty()).then(|| said.to_owned());
                 Judged::of(spelling.of(said) == spelling.of(&item.gold), read)
             }
-            (Rule::Final { .. }, Some(reading)) => {
+            (Method::Final { .. }, Some(reading)) => {
                 let judged = by_reading(reading, |text| number.as_deref().is_some_and(|gold| same_number(text, gold)));
                 if scorer.name == FINAL {
-                    score.add_final(primary, judged.right, reading);
-                    fail(&mut score, primary, scorer, judged);
+                    score.add_final(chosen, judged.right, reading);
+                    fail(&mut score, chosen, scorer, judged);
                     continue;
                 }
                 judged
             }
-            (Rule::Number { tolerance, relative, digits }, Some(reading)) => by_reading(reading, |text| {
+            (Method::Number { tolerance, relative, digits }, Some(reading)) => by_reading(reading, |text| {
                 let (Some(gold), Some(found)) = (number.as_deref().and_then(float), float(text)) else { return false };
                 match digits {
                     Some(digits) => rounded(found, *digits) == rounded(gold, *digits),
                     None => (found - gold).abs() <= tolerance.max(relative * gold.abs()),
                 }
             }),
-            (Rule::Exact(spelling), _) => {
+            (Method::Exact(spelling), _) => {
                 let said = (!visible.trim().is_empty()).then(|| visible.trim().to_owned());
                 Judged::of(agree(visible, &item.gold, *spelling), said)
             }
-            (Rule::Contains(spelling), _) => {
+            (Method::Contains(spelling), _) => {
                 let found = contains(&spelling.of(visible), &spelling.of(&item.gold));
                 Judged::of(found, found.then(|| item.gold.clone()).or_else(|| Some(visible.trim().to_owned())))
             }
-            (Rule::Regex { regex, group, take, spelling }, _) => {
+            (Method::Regex { regex, group, take, spelling }, _) => {
                 let taken = |found: regex::Captures<'_>| found.get(*group).map(|part| part.as_str().trim().to_owned());
                 let mut all = regex.captures_iter(visible).filter_map(taken);
                 let read = match take {
@@ -317,16 +319,16 @@ pub(super) fn score(
                 };
                 Judged::of(read.as_deref().is_some_and(|read| agree(read, &item.gold, *spelling)), read)
             }
-            (Rule::Choice, _) => {
+            (Method::Choice, _) => {
                 let read = choice::read(visible, &choice::texts(item));
                 Judged::of(read.as_deref() == Some(&item.gold), read)
             }
-            (Rule::Python { function }, _) => {
+            (Method::Python { function }, _) => {
                 let run = program::run(visible, function.as_deref(), runner);
                 let right = run.number.as_deref().is_some_and(|found| program::agrees(found, number.as_deref()));
                 Judged { right, read: run.number, failure: run.failure, reason: run.reason }
             }
-            (Rule::Expression, _) => {
+            (Method::Expression, _) => {
                 let found = expression::value(visible);
                 let right = found
                     .as_ref()
@@ -336,12 +338,15 @@ pub(super) fn score(
                     Err(reason) => Judged { reason: Some(reason), ..Judged::of(false, None) },
                 }
             }
-            (Rule::Final { .. } | Rule::Number { .. } | Rule::Likelihood { .. } | Rule::Perplexity { .. }, _) => {
+            (
+                Method::Final { .. } | Method::Number { .. } | Method::Likelihood { .. } | Method::Perplexity { .. },
+                _,
+            ) => {
                 continue;
             }
         };
-        score.add_rule(primary, &scorer.name, judged.right, judged.read.clone());
-        fail(&mut score, primary, scorer, judged);
+        score.add_scorer(chosen, &scorer.name, judged.right, judged.read.clone());
+        fail(&mut score, chosen, scorer, judged);
     }
     if !score.correct && parts.visible.trim().is_empty() {
         score.failure = Some(if parts.has_thinking { FailureClass::OnlyThinking } else { FailureClass::Empty });
@@ -350,8 +355,8 @@ pub(super) fn score(
 }
 
 /// Keeps why the primary rule does not accept an answer.
-fn fail(score: &mut Score, primary: &str, scorer: &Scorer, judged: Judged) {
-    if scorer.name == primary {
+fn fail(score: &mut Score, chosen: &str, scorer: &Scorer, judged: Judged) {
+    if scorer.name == chosen {
         score.evidence.reason = judged.reason;
         score.failure = (!judged.right).then_some(judged.failure);
     }

@@ -121,7 +121,7 @@ impl Scoring for TaskSuite {
             .iter()
             .map(|file| json!({PLACE: file.path.display().to_string(), "sha256": file.sha256, "rows": file.rows}))
             .collect();
-        let Setting { prompt, chat, profile, examples, .. } = &self.setting;
+        let Setting { prompt, chat, scorer, examples, .. } = &self.setting;
         let mut options = Map::new();
         // Places of files are no part of a run's identity, but a task file may use that word for something else.
         let content = json!([definition, examples]).to_string();
@@ -140,16 +140,16 @@ impl Scoring for TaskSuite {
         if self.skip {
             options.insert("skip_bad_rows".into(), true.into());
         }
-        let profile = profile.as_ref().filter(|profile| Some(*profile) != self.task.usual.as_ref());
-        options.extend(profile.map(|profile| ("profile".to_owned(), profile.as_str().into())));
+        let scorer = scorer.as_ref().filter(|scorer| Some(*scorer) != self.task.usual.as_ref());
+        options.extend(scorer.map(|scorer| ("profile".to_owned(), scorer.as_str().into())));
         Value::Object(options)
     }
 
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
-        let primary = self.task.primary.as_deref().unwrap_or_default();
+        let chosen = self.task.chosen.as_deref().unwrap_or_default();
         match self.task.scorers.iter().any(scorer::Scorer::is_likelihood) {
-            true => likelihood::score(&self.task.scorers, primary, &self.task.delimiter, item, answered),
-            false => scorer::score(&self.task.scorers, primary, item, answered, self.programs.as_ref()),
+            true => likelihood::score(&self.task.scorers, chosen, &self.task.delimiter, item, answered),
+            false => scorer::score(&self.task.scorers, chosen, item, answered, self.programs.as_ref()),
         }
     }
 
@@ -157,16 +157,16 @@ impl Scoring for TaskSuite {
         self.task.runs_programs().then_some(self.programs.as_ref())
     }
 
-    fn profiles(&self) -> Vec<&str> {
-        self.task.scorers.iter().flat_map(|scorer| scorer.rules()).collect()
+    fn scorers(&self) -> Vec<&str> {
+        self.task.scorers.iter().flat_map(|scorer| scorer.names()).collect()
     }
 
-    fn primary(&self) -> Vec<&str> {
-        self.task.primary.iter().map(String::as_str).collect()
+    fn chosen(&self) -> Vec<&str> {
+        self.task.chosen.iter().map(String::as_str).collect()
     }
 
     fn summarise(&self, samples: &[Scored<'_>]) -> Summary {
-        let mut summary = summary::of(samples, self.task.primary.as_deref(), &self.profiles());
+        let mut summary = summary::of(samples, self.task.chosen.as_deref(), &self.scorers());
         summary.notes.extend(self.left_out());
         summary
     }

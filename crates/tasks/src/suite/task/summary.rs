@@ -7,7 +7,7 @@ use super::likelihood::{BYTES, LOGPROB, TOKENS};
 use crate::suite::{Interval, Scored, Summary, SummaryRow};
 
 /// A row a task in the order of the samples, then `all`.
-pub(super) fn of(samples: &[Scored<'_>], primary: Option<&str>, rules: &[&str]) -> Summary {
+pub(super) fn of(samples: &[Scored<'_>], chosen: Option<&str>, names: &[&str]) -> Summary {
     let mut by_task: Vec<(&str, Vec<&Scored<'_>>)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for sample in samples {
@@ -19,9 +19,9 @@ pub(super) fn of(samples: &[Scored<'_>], primary: Option<&str>, rules: &[&str]) 
         by_task[place].1.push(sample);
     }
     by_task.push(("all", samples.iter().collect()));
-    let others: Vec<&str> = rules.iter().copied().filter(|rule| Some(*rule) != primary).collect();
+    let others: Vec<&str> = names.iter().copied().filter(|scorer| Some(*scorer) != chosen).collect();
     let rows = by_task.iter().filter(|(_, samples)| !samples.is_empty());
-    let rows = rows.map(|(name, samples)| row(name, samples, primary.is_some(), &others)).collect();
+    let rows = rows.map(|(name, samples)| row(name, samples, chosen.is_some(), &others)).collect();
     Summary { rows, series: Vec::new(), notes: Vec::new() }
 }
 
@@ -46,8 +46,8 @@ fn row(name: &str, samples: &[&Scored<'_>], decided: bool, others: &[&str]) -> S
     if decided {
         add("accuracy", &|sample| sample.score.correct);
     }
-    for rule in others {
-        add(rule, &|sample| sample.score.rules.get(rule).unwrap_or_default());
+    for scorer in others {
+        add(scorer, &|sample| sample.score.scorers.get(scorer).unwrap_or_default());
     }
     let sum = |metric: &str| -> f64 { samples.iter().filter_map(|sample| sample.score.metrics.get(metric)).sum() };
     let (logprob, bytes, tokens) = (sum(LOGPROB), sum(BYTES), sum(TOKENS));

@@ -117,10 +117,10 @@ fn round_trip(suite: &Suite, host: &Files) {
     assert_eq!(again.scoring.options(), options);
     assert_eq!(items(&again), items(suite));
     assert_eq!(
-        (again.scoring.name(), again.scoring.version(), again.scoring.primary()),
-        (suite.scoring.name(), suite.scoring.version(), suite.scoring.primary())
+        (again.scoring.name(), again.scoring.version(), again.scoring.chosen()),
+        (suite.scoring.name(), suite.scoring.version(), suite.scoring.chosen())
     );
-    assert_eq!(Registration.primary(&options), suite.scoring.primary());
+    assert_eq!(Registration.chosen(&options), suite.scoring.chosen());
 }
 
 fn numbers() -> Files {
@@ -133,7 +133,7 @@ fn questions_alone_are_a_task() {
     let host = numbers();
     let suite = suite(&host, &values("sums.jsonl"), Mode::Chat).unwrap();
     assert_eq!(
-        (suite.scoring.name(), suite.scoring.version(), suite.items.len(), suite.scoring.primary()),
+        (suite.scoring.name(), suite.scoring.version(), suite.items.len(), suite.scoring.chosen()),
         ("sums", "1", 12, vec!["final"])
     );
     let all = items(&suite);
@@ -157,16 +157,16 @@ fn questions_alone_are_a_task() {
 fn the_answers_settle_the_scorers() {
     let texts = files(&[("q.jsonl", lines(&[json!({"question": "Capital of France?", "answer": "Paris"})]))]);
     let suite = suite(&texts, &values("q.jsonl"), Mode::Chat).unwrap();
-    assert_eq!(suite.scoring.profiles(), ["exact", "contains"]);
+    assert_eq!(suite.scoring.scorers(), ["exact", "contains"]);
     let item = items(&suite).remove(0);
     let score = scored(&suite, &item, "It is Paris.");
-    assert!(!score.correct && score.rules.get("contains") == Some(true));
+    assert!(!score.correct && score.scorers.get("contains") == Some(true));
     assert!(scored(&suite, &item, " paris. ").correct);
     let mixed = [json!({"question": "1+1?", "answer": 2}), json!({"question": "France?", "answer": "Paris"})];
     let mixed = files(&[("m.jsonl", lines(&mixed))]);
     let suite = self::suite(&mixed, &values("m.jsonl"), Mode::Chat).unwrap();
     let all = items(&suite);
-    assert_eq!((suite.scoring.primary(), all[1].gold.as_str()), (vec!["final"], "Paris"));
+    assert_eq!((suite.scoring.chosen(), all[1].gold.as_str()), (vec!["final"], "Paris"));
     for (item, right, wrong) in [(&all[0], "That makes 2.", "It is 3."), (&all[1], "Paris.", "2")] {
         assert!(scored(&suite, item, right).correct && !scored(&suite, item, wrong).correct);
     }
@@ -177,7 +177,7 @@ fn the_answers_settle_the_scorers() {
     let error = self::suite(&strict, &values("m.toml"), Mode::Chat).err().unwrap();
     assert!(error.message.contains("m.jsonl, line 2: answer: no number can be read from \"Paris\""), "{error}");
     let asked = self::suite(&mixed, &values("m.jsonl").with("profile", "exact"), Mode::Chat).unwrap();
-    assert_eq!(asked.scoring.primary(), ["exact"]);
+    assert_eq!(asked.scoring.chosen(), ["exact"]);
     round_trip(&asked, &mixed);
     let solution = "3 + 4 = <<3+4=7>>7\n#### 7";
     let gsm = files(&[("g.jsonl", lines(&[json!({"question": "How many?", "answer": solution})]))]);
@@ -237,7 +237,7 @@ fn a_task_file_says_the_rest() {
     let mut host = numbers();
     host.texts.insert("arith.toml".into(), TASK.to_owned());
     let suite = suite(&host, &values("arith.toml"), Mode::Chat).unwrap();
-    assert_eq!((suite.scoring.name(), suite.scoring.version(), suite.scoring.primary()), ("arith", "3", vec!["final"]));
+    assert_eq!((suite.scoring.name(), suite.scoring.version(), suite.scoring.chosen()), ("arith", "3", vec!["final"]));
     let all = items(&suite);
     let shots = |item: &Item| item.segments.shots.iter().map(|shot| shot.question.clone()).collect::<Vec<_>>();
     // A question is not its own example.
@@ -493,7 +493,7 @@ fn all_answers_choose_the_scorers_whatever_their_order() {
     let numbers = ["yes", "23", "$14.25", "073"];
     let texts = ["Apollo 11", "Henry VIII", "Catch-22", "1889", "Paris"];
     let units = ["18", "5 apples", "20 miles", "3 hours"];
-    for (answers, said, rules, kinds) in [
+    for (answers, said, scorers, kinds) in [
         (
             &numbers[..],
             &["Yes.", "The answer is 23.", "It is $14.25", "73"][..],
@@ -517,8 +517,8 @@ fn all_answers_choose_the_scorers_whatever_their_order() {
             let host = files(&[("q.jsonl", lines(&rows.iter().enumerate().map(row).collect::<Vec<_>>()))]);
             let checked = super::check(&values("q.jsonl"), &host).unwrap();
             assert_eq!(
-                (checked.rules.as_slice(), checked.chosen_for.as_deref()),
-                (&rules.iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>()[..], Some(kinds)),
+                (checked.scorers.as_slice(), checked.chosen_for.as_deref()),
+                (&scorers.iter().map(|scorer| (*scorer).to_owned()).collect::<Vec<_>>()[..], Some(kinds)),
                 "{rows:?}"
             );
             let suite = suite(&host, &values("q.jsonl"), Mode::Chat).unwrap();
@@ -558,7 +558,7 @@ fn zeros_before_a_number_count_in_texts_alone() {
     let suite = self::suite(&texts, &values("t.toml"), Mode::Chat).unwrap();
     for (item, said) in items(&suite).iter().zip(["73", "016", "04", "0", "-7", "7.5", "3/04"]) {
         let score = scored(&suite, item, said);
-        assert_eq!((score.rules["exact"], score.rules["number"]), (false, true), "{said} for {}", item.gold);
+        assert_eq!((score.scorers["exact"], score.scorers["number"]), (false, true), "{said} for {}", item.gold);
         assert!(scored(&suite, item, &item.gold).correct, "{}", item.gold);
     }
 }

@@ -7,7 +7,7 @@ use earnest_results::scores::{ItemScore, Scores};
 
 /// Accuracies by one rule, over the items that it scored in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RuleDifference {
+pub struct ScorerDifference {
     pub name: String,
     pub items: usize,
     /// Shares of right answers, or means of a scorer's numbers.
@@ -18,15 +18,15 @@ pub struct RuleDifference {
 }
 
 /// Returns the accuracies by every rule that both runs have, in alphabetical order.
-pub(super) fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<RuleDifference> {
+pub(super) fn scorers(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<ScorerDifference> {
     let of_logs = first.origin == Origin::Log || second.origin == Origin::Log;
     let share = |scores: &[&ItemScore], place: usize| {
-        let counts = scores.iter().filter_map(|score| score.rules.get(place).filter(|(_, samples)| *samples > 0));
+        let counts = scores.iter().filter_map(|score| score.scorers.get(place).filter(|(_, samples)| *samples > 0));
         let shares: Vec<f64> = counts.map(|(sum, samples)| sum / f64::from(*samples)).collect();
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     };
-    let both = first.rules.iter().enumerate().filter_map(|(mine, name)| {
-        let theirs = second.rules.iter().position(|other| other == name)?;
+    let both = first.scorers.iter().enumerate().filter_map(|(mine, name)| {
+        let theirs = second.scorers.iter().position(|other| other == name)?;
         let shares: Vec<(f64, f64)> =
             pairs.iter().filter_map(|pair| share(&pair.first, mine).zip(share(&pair.second, theirs))).collect();
         let items = shares.len();
@@ -36,9 +36,9 @@ pub(super) fn rules(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<
         let mean = |of: fn(&(f64, f64)) -> f64| shares.iter().map(of).sum::<f64>() / items as f64;
         let (baseline, run) = (mean(|share| share.0), mean(|share| share.1));
         let is_shown = items > 0 && (are_shares || of_logs);
-        is_shown.then(|| RuleDifference { name: name.clone(), items, baseline, run, shares: are_shares })
+        is_shown.then(|| ScorerDifference { name: name.clone(), items, baseline, run, shares: are_shares })
     });
-    let mut rules: Vec<RuleDifference> = both.collect();
-    rules.sort_by(|one, other| one.name.cmp(&other.name));
-    rules
+    let mut scorers: Vec<ScorerDifference> = both.collect();
+    scorers.sort_by(|one, other| one.name.cmp(&other.name));
+    scorers
 }
