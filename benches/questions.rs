@@ -31,7 +31,7 @@ fn measure(path: &Path, name: &str, count: usize) {
     forget_peak();
     let start = Instant::now();
     let source = RowSource { paths: vec![PathBuf::from(path)], ..RowSource::default() };
-    let rows = LocalHost.rows(&source).expect("good rows");
+    let rows = LocalHost::default().rows(&source).expect("good rows");
     let (ready, ready_mb) = (start.elapsed().as_secs_f64(), peak_mb());
     assert_eq!(rows.len(), count);
     forget_peak();

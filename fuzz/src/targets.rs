@@ -340,7 +340,7 @@ fn task(scratch: &Scratch, data: &[u8]) {
     }
     let mut values = OptionValues::new(1, Vec::new()).with("file", path.as_os_str());
     values.set("skip-bad-rows", Vec::new());
-    let _ = check(&values, &LocalHost);
+    let _ = check(&values, &LocalHost::default());
 }
 
 /// A file of questions as Parquet.

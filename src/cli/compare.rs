@@ -34,7 +34,7 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
                 .help("draw them one by one")
         })?;
         write_figure(path, &figure)?;
-        printer.message(&format!("{}: the differences with their intervals", path.display()));
+        printer.remark(&format!("{}: the differences with their intervals", path.display()));
     }
     if args.json {
         let printed = comparisons.iter().map(|comparison| {
@@ -136,8 +136,43 @@ fn asked(args: &CompareArgs, comparison: &Comparison, printer: Printer) -> Resul
 }
 
 fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &CompareArgs, width: usize) -> String {
-    let (flips, all) = (args.flips, args.all);
     let mut text = format!("{} (A)\n{} (B)\n\n", one_line(&comparison.baseline), one_line(&comparison.run));
+    let (mut table, alike) = differences(comparison, args.all);
+    let left_out = table.fit(width, ["McNemar p", "p BH", "detectable", "p"]);
+    table.shorten_names(width);
+    text.push_str(&wrap(&harmless(&offered::here(&comparison.conclusion())), width, ""));
+    text.push('\n');
+    text.push_str(&table.render());
+    text.push('\n');
+    let mut remarks = Vec::new();
+    if alike > 0 {
+        remarks.push(format!(
+            "{alike} more tasks have the same accuracy in both runs and are not shown: --all shows them."
+        ));
+    }
+    remarks.extend(comparison.sequential.as_ref().map(Sequential::remark));
+    remarks.extend(comparison.model.as_ref().map(PairedModel::remark));
+    remarks.extend(of_logs(comparison));
+    remarks.push(reading(comparison));
+    remarks.extend(families(comparison, family));
+    remarks.extend(pairing(comparison));
+    // One statement on what could be found: from the standard error, or, without one, from the number of items.
+    if comparison.right_or_wrong && comparison.overall.interval.is_none() {
+        remarks.extend(power_beforehand(&comparison.overall));
+    }
+    if !left_out.is_empty() {
+        remarks.push(format!("A wider terminal and --json also have: {}.", left_out.join("; ")));
+    }
+    for remark in &remarks {
+        text.push_str(&wrap(&harmless(&offered::here(remark)), width, "* "));
+    }
+    text.push_str(&scorers(comparison, width));
+    write_flips(&mut text, comparison, asked, args.flips, width);
+    text
+}
+
+/// Table of the differences, and the number of tasks without one that are left out.
+fn differences(comparison: &Comparison, all: bool) -> (Table, usize) {
     let rows = match comparison.perturbations.is_empty() || !comparison.tasks.is_empty() {
         true => "task",
         false => "perturbation",
@@ -166,20 +201,11 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         }
         group.into_iter().for_each(|one| table.row(cells(one)));
     }
-    let left_out = table.fit(width, ["McNemar p", "p BH", "detectable", "p"]);
-    table.shorten_names(width);
-    text.push_str(&wrap(&harmless(&offered::here(&comparison.conclusion())), width, ""));
-    text.push('\n');
-    text.push_str(&table.render());
-    text.push('\n');
-    let mut remarks = Vec::new();
-    if !alike.is_empty() {
-        remarks.push(format!(
-            "{} more tasks have the same accuracy in both runs and are not shown: --all shows them.",
-            alike.len()
-        ));
-    }
-    remarks.extend(comparison.sequential.as_ref().map(Sequential::remark));
+    (table, alike.len())
+}
+
+/// Explanation of the columns of the table.
+fn reading(comparison: &Comparison) -> String {
     let every = || comparison.tasks.iter().chain(&comparison.perturbations).chain([&comparison.overall]);
     let shows = |text: &str| every().any(|one| one.detectable_text() == text);
     let mut none = String::new();
@@ -192,18 +218,20 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
     if every().any(|one| one.detectable_text().starts_with(['+', '-']) && one.detectable.is_some()) {
         none.push_str(", with a sign where A leaves room for it in that direction only");
     }
-    remarks.extend(comparison.model.as_ref().map(PairedModel::remark));
-    remarks.extend(of_logs(comparison));
     let unit = match comparison.overall.shares {
         true => "Accuracies in per cent, differences in points",
         false => "Means of the scores",
     };
-    remarks.push(format!(
+    format!(
         "{unit}, paired by item. {} McNemar's exact test takes items as independent. \"detectable\" is the smallest true difference that \
          is detected with 80 % power{none}. Intervals, p values and detectable differences are not adjusted for several tasks; \
          \"p Holm\" and \"p BH\" are.",
         comparison.tests()
-    ));
+    )
+}
+
+/// The families of tests that are adjusted.
+fn families(comparison: &Comparison, family: usize) -> Option<String> {
     let of_groups = |name: &str, rows: &[Difference]| {
         let tests = rows.iter().filter(|row| row.p.is_some()).map(|row| row.family).max().unwrap_or(0);
         (tests > 1).then(|| format!("the {tests} tests of {name}"))
@@ -213,13 +241,18 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         .chain([of_groups("tasks", &comparison.tasks), of_groups("perturbations", &comparison.perturbations)])
         .flatten()
         .collect();
-    if !families.is_empty() {
-        remarks.push(format!(
+    (!families.is_empty()).then(|| {
+        format!(
             "Families that are adjusted, each for itself: {}. Holm's method bounds the chance of any false positive in the family, that \
              of Benjamini and Hochberg (BH) the share of false ones among those that hold.",
             families.join("; ")
-        ));
-    }
+        )
+    })
+}
+
+/// Remarks on items that were paired by originals, and on those that were not paired.
+fn pairing(comparison: &Comparison) -> Vec<String> {
+    let mut remarks = Vec::new();
     if comparison.by_pair > 0 {
         let [mine, theirs] = comparison.items_by_pair;
         let (by_id, by_pair) = (comparison.items - comparison.by_pair, comparison.by_pair);
@@ -244,17 +277,11 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
             agreeing(comparison.different_question, "is another question in B", "are other questions in B")
         ));
     }
-    // One statement on what could be found: from the standard error, or, without one, from the number of items.
-    if comparison.right_or_wrong && comparison.overall.interval.is_none() {
-        remarks.extend(power_beforehand(&comparison.overall));
-    }
-    if !left_out.is_empty() {
-        remarks.push(format!("A wider terminal and --json also have: {}.", left_out.join("; ")));
-    }
-    for remark in &remarks {
-        text.push_str(&wrap(&harmless(&offered::here(remark)), width, "* "));
-    }
-    text.push_str(&scorers(comparison, width));
+    remarks
+}
+
+/// Writes the items that one run alone has right.
+fn write_flips(text: &mut String, comparison: &Comparison, asked: &[AskedOfBoth], flips: usize, width: usize) {
     let (gained, lost) = (comparison.gained, comparison.lost);
     match comparison.right_or_wrong {
         true => writeln!(text, "\nItems that only B has right: {gained}. Items that only A has right: {lost}."),
@@ -277,7 +304,6 @@ fn screen(comparison: &Comparison, asked: &[AskedOfBoth], family: usize, args: &
         writeln!(text, "  and {} more; --flips shows more", comparison.flips.len() - listed.len())
             .expect("writing to a String cannot fail");
     }
-    text
 }
 
 /// Remarks on the scorers and the pairs of other tools' logs.

@@ -66,9 +66,9 @@ impl DataSet {
 }
 
 /// Runs the subcommand.
-pub fn execute(args: &DataArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &DataArgs, printer: Printer) -> Result<Exit, CliError> {
     let DataCommand::Fetch(args) = &args.command;
-    fetch(args, quiet, printer)
+    fetch(args, printer)
 }
 
 /// A data set in the cache.
@@ -84,11 +84,9 @@ struct Brought {
 ///
 /// # Errors
 /// Errors of the hub and of the cache.
-pub(super) fn bring_gsm_symbolic(revision: Option<&str>, quiet: bool, printer: Printer) -> Result<(), CliError> {
-    let brought = bring(DataSet::GsmSymbolic, revision, quiet, printer)?;
-    if !quiet {
-        printer.message(&format!("{}: {} ({LICENCE})", brought.named, described(&brought.report)));
-    }
+pub(super) fn bring_gsm_symbolic(revision: Option<&str>, printer: Printer) -> Result<(), CliError> {
+    let brought = bring(DataSet::GsmSymbolic, revision, printer)?;
+    printer.message(&format!("{}: {} ({LICENCE})", brought.named, described(&brought.report)));
     for sentence in identity(&brought.commit)?.iter().filter(|sentence| sentence.contains(" not ")) {
         printer.warning(sentence);
     }
@@ -98,7 +96,7 @@ pub(super) fn bring_gsm_symbolic(revision: Option<&str>, quiet: bool, printer: P
 /// Licence of the questions of gsm-symbolic.
 pub(super) const LICENCE: &str = "CC BY-NC-ND 4.0";
 
-fn bring(name: DataSet, revision: Option<&str>, quiet: bool, printer: Printer) -> Result<Brought, CliError> {
+fn bring(name: DataSet, revision: Option<&str>, printer: Printer) -> Result<Brought, CliError> {
     let environment = Environment::read(false);
     let cache = Cache::from_environment(&environment)?;
     let repo = RepoId::dataset(name.repo())?;
@@ -112,12 +110,10 @@ fn bring(name: DataSet, revision: Option<&str>, quiet: bool, printer: Printer) -
         None => "main".to_owned(),
     };
     let remote = Remote::new(&environment, &format!("fetching {}", name.repo()))?;
-    if !quiet {
-        printer.message(&format!("asking {} for the files of {}", environment.endpoint, name.repo()));
-    }
+    printer.message(&format!("asking {} for the files of {}", environment.endpoint, name.repo()));
     let found = remote.revision(&repo, &revision)?;
     if let Some(other) = &found.moved {
-        printer.message(&format!("{0} has moved to {other}; the cache keeps it as {0}", name.repo()));
+        printer.remark(&format!("{0} has moved to {other}; the cache keeps it as {0}", name.repo()));
     }
     let listing = found.listing.rows();
     if listing.files.iter().all(|file| file.path == "README.md") {
@@ -127,13 +123,13 @@ fn bring(name: DataSet, revision: Option<&str>, quiet: bool, printer: Printer) -
         )
         .help("--revision names another commit"));
     }
-    let (folder, report) = download(&cache, &remote, &repo, &listing, quiet, printer)?;
+    let (folder, report) = download(&cache, &remote, &repo, &listing, printer)?;
     let commit = listing.commit.to_string();
     Ok(Brought { named: format!("{}@{commit}", name.repo()), folder, report, commit })
 }
 
-fn fetch(args: &FetchDataArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    let Brought { named, folder, report, commit } = bring(args.name, args.revision.as_deref(), quiet, printer)?;
+fn fetch(args: &FetchDataArgs, printer: Printer) -> Result<Exit, CliError> {
+    let Brought { named, folder, report, commit } = bring(args.name, args.revision.as_deref(), printer)?;
     let questions = match args.name {
         DataSet::GsmSymbolic => identity(&commit),
         DataSet::Gsm8k => Ok(Vec::new()),
@@ -152,7 +148,7 @@ fn fetch(args: &FetchDataArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
             for sentence in &sentences {
                 match others {
                     true => printer.warning(sentence),
-                    false => printer.message(sentence),
+                    false => printer.remark(sentence),
                 }
             }
             Ok(if others { Exit::FailedSamples } else { Exit::Success })

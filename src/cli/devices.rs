@@ -1,5 +1,4 @@
 //! `earnest run --devices`: one process per device, each with a part of the items, and their parts joined.
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -16,7 +15,9 @@ use super::Exit;
 use super::error::CliError;
 use super::interrupt::{ask_to_stop, stop_on_signal};
 use super::printer::Printer;
-use earnest_eval::model::DeviceChoice;
+use super::run_part::PartSettings;
+use earnest_eval::model::{DeviceChoice, EngineSettings};
+use earnest_results::Shard;
 
 /// Interval at which the processes are looked at.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -62,31 +63,28 @@ fn name(device: DeviceChoice) -> String {
     }
 }
 
-/// Runs this process's command once on every device, with a part of the items each, and returns when all parts are stored. `limit` is the
-/// limit of items where the command leaves it to the program.
+/// Evaluates a part of a run in a process on every device, by the settings of one part with the others' place and device, and returns
+/// when all parts are stored.
 ///
 /// # Errors
 /// The error of the first process that failed, with its device; what the others stored is kept, and the same command continues.
 pub fn run_parts(
     devices: &[DeviceChoice],
-    limit: Option<usize>,
-    quiet: bool,
+    settings: &PartSettings,
+    results: &Path,
     printer: Printer,
 ) -> Result<(), CliError> {
     let stop = stop_on_signal()?;
-    // A new folder of a name that nobody can have prepared; only events are in it, and it goes when it is dropped.
+    // A new folder of a name that nobody can have prepared; only settings and events are in it, and it goes when it is dropped.
     let folder = tempfile::Builder::new().prefix("earnest-devices-").tempdir().map_err(|error| {
         let message = format!("cannot write to {}: {error}", std::env::temp_dir().display());
         CliError::new(Exit::Results, message)
     })?;
     let folder = folder.path();
-    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let (Some(limit), Some(at)) = (limit, words.iter().position(|word| word == "run")) {
-        words.splice(at + 1..at + 1, ["--limit".into(), limit.to_string().into()]);
-    }
     let mut parts = Vec::new();
     for (index, &device) in devices.iter().enumerate() {
-        match Part::start(&words, device, (index + 1, devices.len()), folder) {
+        let settings = of_part(settings, device, Shard { part: index + 1, of: devices.len() });
+        match Part::start(&settings, results, folder) {
             Ok(part) => parts.push(part),
             Err(error) => {
                 parts.iter_mut().for_each(Part::stop);
@@ -95,7 +93,7 @@ pub fn run_parts(
             }
         }
     }
-    let mut display = Display::new(quiet, printer);
+    let mut display = Display::new(printer);
     while parts.iter_mut().any(Part::is_running) {
         if stop.load(Ordering::Relaxed) {
             parts.iter_mut().for_each(Part::stop);
@@ -128,25 +126,10 @@ pub fn run_parts(
     Err(CliError::new(first.exit(), first.sentence()).help(next))
 }
 
-/// Arguments of a part: those of this process without the ones that are the whole run's.
-fn arguments(words: &[OsString], device: DeviceChoice, (part, of): (usize, usize), events: &Path) -> Vec<OsString> {
-    let mut kept = Vec::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match word.to_str() {
-            Some("--devices" | "--device") => drop(words.next()),
-            Some("--json" | "--quiet" | "-q") => {}
-            Some(word) if word.starts_with("--devices=") || word.starts_with("--device=") => {}
-            _ => kept.push(word.clone()),
-        }
-    }
-    let own =
-        ["--device".into(), name(device), "--shard".into(), format!("{part}/{of}"), "--json".into(), "--quiet".into()];
-    // The options of `run` stand before the suite, which has options of its own.
-    let run = kept.iter().position(|word| word == "run").map_or(0, |at| at + 1);
-    let events = ["--events".into(), events.as_os_str().to_owned()];
-    kept.splice(run..run, own.map(OsString::from).into_iter().chain(events));
-    kept
+/// Settings of the part of a device.
+fn of_part(settings: &PartSettings, device: DeviceChoice, shard: Shard) -> PartSettings {
+    let engine = EngineSettings { device, ..settings.engine.clone() };
+    PartSettings { shard, engine, ..settings.clone() }
 }
 
 /// A process.
@@ -172,13 +155,19 @@ struct Ended {
 }
 
 impl Part {
-    fn start(words: &[OsString], device: DeviceChoice, part: (usize, usize), folder: &Path) -> Result<Part, CliError> {
+    fn start(settings: &PartSettings, results: &Path, folder: &Path) -> Result<Part, CliError> {
+        let device = settings.engine.device;
         let failed = |error: std::io::Error| {
             CliError::new(Exit::Engine, format!("cannot start the process for {}: {error}", name(device)))
         };
-        let events = folder.join(format!("{}.jsonl", part.0));
+        let file = |ending: &str| folder.join(format!("{}.{ending}", settings.shard.part));
+        let (given, events) = (file("json"), file("jsonl"));
+        let text = serde_json::to_vec(settings).map_err(|error| failed(error.into()))?;
+        std::fs::write(&given, text).map_err(failed)?;
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.args(arguments(words, device, part, &events)).env_remove("EARNEST_DEVICE");
+        // What `EARNEST_DEVICE` would choose is in the settings.
+        command.args(["--quiet", "run-part"]).arg(&given).env_remove("EARNEST_DEVICE");
+        command.arg("--results").arg(results).arg("--events").arg(&events);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // Ctrl-C on a terminal reaches this process only, which passes it on once.
         #[cfg(unix)]
@@ -277,19 +266,18 @@ impl Ended {
 struct Display {
     printer: Printer,
     bar: Option<ProgressBar>,
-    quiet: bool,
     begun: Option<(Instant, usize)>,
     last: Instant,
 }
 
 impl Display {
-    fn new(quiet: bool, printer: Printer) -> Display {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+    fn new(printer: Printer) -> Display {
+        let bar = (!printer.is_quiet() && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
             bar.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
             bar
         });
-        Display { printer, bar, quiet, begun: None, last: Instant::now() }
+        Display { printer, bar, begun: None, last: Instant::now() }
     }
 
     fn show(&mut self, parts: &[Part]) {
@@ -300,7 +288,7 @@ impl Display {
         let elapsed = self.begun.map(|(start, before)| (start.elapsed(), done - before.min(done)));
         match &self.bar {
             Some(bar) => bar.set_message(line(parts, elapsed)),
-            None if !self.quiet && self.last.elapsed() >= PLAIN_PERIOD => {
+            None if self.last.elapsed() >= PLAIN_PERIOD => {
                 self.last = Instant::now();
                 self.printer.message(&line(parts, elapsed));
             }
@@ -348,18 +336,6 @@ mod tests {
         assert_eq!(list("1,cuda:1").unwrap_err(), "cuda:1 is named twice");
         assert!(list("0,cpu").unwrap_err().contains("round differently"));
         assert!(["", "0,", "auto", "0,x"].iter().all(|text| list(text).unwrap_err().contains("not a device")));
-    }
-
-    #[test]
-    fn a_part_has_the_command_with_its_own_device_and_items() {
-        let words: Vec<OsString> =
-            ["run", "nupa", "--devices", "0,1", "--json", "--limit", "9"].map(OsString::from).into();
-        let part = arguments(&words, DeviceChoice::Cuda(1), (2, 2), Path::new("e.jsonl"));
-        let text: Vec<&str> = part.iter().map(|word| word.to_str().unwrap()).collect();
-        assert_eq!(text.join(" "), "run --device cuda:1 --shard 2/2 --json --quiet --events e.jsonl nupa --limit 9");
-        let joined: Vec<OsString> = ["-q", "run", "--devices=0,1", "nupa"].map(OsString::from).into();
-        let part = arguments(&joined, DeviceChoice::Cuda(0), (1, 2), Path::new("e"));
-        assert_eq!(part.len(), 1 + 6 + 2 + 1, "{part:?}");
     }
 
     #[test]

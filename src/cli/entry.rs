@@ -6,16 +6,15 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::args::{self, Cli, Command};
-use super::confine::confine;
-use super::error::{CliError, with_causes};
+use super::error::CliError;
 use super::interrupt::fail_writes_beyond_limit;
 use super::printer::Printer;
 use earnest_tasks::nearest;
 
 use super::{
     bench, catalogue, compare, data, doctor, export, generate, import, merge, models, offered, perturb, profile,
-    report, reproduce, rf_lengths, run, runs, samples, score, serve, shell, show, stats, study, suites, tasks, train,
-    view,
+    report, reproduce, rf_lengths, run, run_part, runs, samples, score, serve, shell, show, stats, study, suites,
+    tasks, train, view,
 };
 
 /// Parses the arguments, runs the command and prints its error.
@@ -25,7 +24,7 @@ pub fn main() -> ExitCode {
     fail_writes_beyond_limit();
     earnest_models::serve_if_worker();
     earnest_tasks::suite::task::serve_if_worker();
-    let printer = Printer::new();
+    let printer = Printer::new(false);
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
     let cli = match Cli::from_arguments() {
         Ok(cli) => cli,
@@ -43,7 +42,7 @@ pub fn main() -> ExitCode {
             },
         },
     };
-    confine(&cli.command);
+    let printer = Printer::new(cli.quiet);
     if let Err(error) = earnest_eval::threads::prepare() {
         let error = CliError::from(error);
         printer.error(&error);
@@ -51,36 +50,37 @@ pub fn main() -> ExitCode {
     }
     let outcome = match &cli.command {
         Command::Run(args) => match &args.from.run {
-            Some(name) => run::repeat(name, args, cli.quiet, printer),
-            None => run::execute(args, cli.quiet, printer),
+            Some(name) => run::repeat(name, args, printer),
+            None => run::execute(args, printer),
         },
-        Command::Profile(args) => profile::execute(args, cli.quiet, printer),
-        Command::Study(args) => study::execute(args, cli.quiet, printer),
-        Command::Resume(args) => run::resume(args, cli.quiet, printer),
+        Command::Profile(args) => profile::execute(args, printer),
+        Command::Study(args) => study::execute(args, printer),
+        Command::Resume(args) => run::resume(args, printer),
         Command::Runs(args) => runs::execute(args, printer),
         Command::Samples(args) => samples::execute(args, printer),
-        Command::View(args) => view::execute(args, cli.quiet, printer),
+        Command::View(args) => view::execute(args, printer),
         Command::Compare(args) => compare::execute(args, printer),
         Command::Score(args) => score::execute(args, printer),
-        Command::Import(args) => import::execute(args, cli.quiet, printer),
+        Command::Import(args) => import::execute(args, printer),
+        Command::RunPart(args) => run_part::execute(args, printer),
         Command::ImportLogs(args) => import::execute_logs(args, printer),
         Command::Merge(args) => merge::execute(args, printer),
         Command::Suites(args) => suites::execute(args, printer),
-        Command::Tasks(args) => tasks::execute(args, cli.quiet, printer),
+        Command::Tasks(args) => tasks::execute(args, printer),
         Command::Show(args) => show::execute(args, printer),
-        Command::Generate(args) => generate::execute(args, cli.quiet, printer),
-        Command::Perturb(args) => perturb::execute(args, cli.quiet, printer),
+        Command::Generate(args) => generate::execute(args, printer),
+        Command::Perturb(args) => perturb::execute(args, printer),
         Command::RfLengths(args) => rf_lengths::execute(args, printer),
-        Command::Models(args) => models::execute(args, cli.quiet, printer),
-        Command::Data(args) => data::execute(args, cli.quiet, printer),
-        Command::Train(args) => train::execute(args, cli.quiet, printer),
-        Command::Bench(args) => bench::execute(args, cli.quiet, printer),
-        Command::Serve(args) => serve::execute(args, cli.quiet, printer),
-        Command::Stats(args) => statistics(args, printer),
+        Command::Models(args) => models::execute(args, printer),
+        Command::Data(args) => data::execute(args, printer),
+        Command::Train(args) => train::execute(args, printer),
+        Command::Bench(args) => bench::execute(args, printer),
+        Command::Serve(args) => serve::execute(args, printer),
+        Command::Stats(args) => stats::execute(args, printer),
         Command::Doctor(args) => doctor::execute(args, printer),
         Command::Report(args) => report::execute(args, printer),
         Command::Export(args) => export::execute(args, printer),
-        Command::Reproduce(args) => reproduce::execute(args, cli.quiet, printer),
+        Command::Reproduce(args) => reproduce::execute(args, printer),
         Command::Completions(args) => shell::completions(args, printer),
         Command::Man(args) => shell::man(args, printer),
     };
@@ -141,18 +141,4 @@ fn with_names(mut error: clap::Error) -> clap::Error {
     let tip = StyledStr::from(format!("choose from {}", names.join(", ")));
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     error
-}
-
-/// Runs `earnest stats`, whose text and chain of causes are printed like those of every command.
-fn statistics(args: &stats::StatsArgs, printer: Printer) -> Result<super::Exit, CliError> {
-    let mut text = Vec::new();
-    let exit = stats::run(args, &mut text).map_err(|error| match stats::of_run(error) {
-        Ok(error) => error,
-        Err(error) => CliError::usage(with_causes(&error)),
-    })?;
-    printer.result(&String::from_utf8_lossy(&text))?;
-    if exit == super::Exit::FailedSamples {
-        printer.warning("there is no usable estimate, so the exit code is 1; the result says why");
-    }
-    Ok(exit)
 }

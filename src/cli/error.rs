@@ -52,20 +52,6 @@ impl CliError {
     }
 }
 
-/// An error and its causes in one line, without repeating a cause that the message already ends with.
-pub fn with_causes(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let next = cause.to_string();
-        if text.is_empty() {
-            text = next;
-        } else if !text.ends_with(&next) {
-            text = format!("{text}: {next}");
-        }
-    }
-    text
-}
-
 impl std::fmt::Display for CliError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.message)
@@ -180,25 +166,5 @@ impl From<StudyError> for CliError {
     fn from(error: StudyError) -> Self {
         let exit = if error.mistakes.iter().all(|mistake| mistake.of_model) { Exit::Model } else { Exit::Usage };
         CliError::of(exit, error.to_string(), error.help())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use anyhow::Context;
-
-    use super::*;
-
-    #[test]
-    fn a_cause_is_said_once() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("cannot open data.csv: {source}")]
-        struct Open {
-            source: std::io::Error,
-        }
-        let open = || Open { source: std::io::Error::other("no such file") };
-        assert_eq!(with_causes(&anyhow::Error::new(open())), "cannot open data.csv: no such file");
-        let around = Err::<(), _>(open()).context("cannot fit data.csv").unwrap_err();
-        assert_eq!(with_causes(&around), "cannot fit data.csv: cannot open data.csv: no such file");
     }
 }

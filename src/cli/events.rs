@@ -24,7 +24,6 @@ const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
 /// All receivers of a session's events.
 pub struct Reporters {
     printer: Printer,
-    quiet: bool,
     progress: Option<Progress>,
     file: Option<EventFile>,
 }
@@ -32,16 +31,16 @@ pub struct Reporters {
 impl Reporters {
     /// Creates the progress display on stderr, and opens the file if one is named. The file is appended to, so that a continued run
     /// keeps its events.
-    pub fn new(printer: Printer, quiet: bool, events: Option<&Path>) -> Result<Self, CliError> {
+    pub fn new(printer: Printer, events: Option<&Path>) -> Result<Self, CliError> {
         let file = events.map(EventFile::open).transpose()?;
-        let mut reporters = Reporters::on_terminal(printer, quiet);
+        let mut reporters = Reporters::on_terminal(printer);
         reporters.file = file;
         Ok(reporters)
     }
 
     /// Creates the progress display alone.
-    pub fn on_terminal(printer: Printer, quiet: bool) -> Self {
-        Reporters { printer, quiet, progress: Some(Progress::new(printer, quiet)), file: None }
+    pub fn on_terminal(printer: Printer) -> Self {
+        Reporters { printer, progress: Some(Progress::new(printer)), file: None }
     }
 
     /// Runs a function that prints with the progress bar suspended.
@@ -66,7 +65,7 @@ impl Reporters {
 impl Reporter for Reporters {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
-            RunEvent::Message(text) if !self.quiet => self.aside(|| self.printer.message(&offered::here(text))),
+            RunEvent::Message(text) => self.aside(|| self.printer.message(&offered::here(text))),
             RunEvent::Warning(text) => self.aside(|| self.printer.warning(&offered::here(text))),
             // Until here a signal may end the process at once: nothing would be lost.
             RunEvent::Started { .. } => {

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use super::error::CliError;
 use super::output::{output_file, write_file};
 use super::printer::Printer;
-use super::reproduce::numbers_of;
 use super::{Exit, results};
+use earnest_papers::gsm_symbolic::numbers_of;
 use earnest_report::export::{CsvTexts, LmEval, Outcomes, write_csv, write_jsonl, write_parquet};
 use earnest_results::{Rows, StoredRun, WithoutTexts};
 
@@ -134,14 +134,14 @@ pub fn execute(args: &ExportArgs, printer: Printer) -> Result<Exit, CliError> {
         })?,
     }
     let place = if is_standard_output(output) { "standard output".into() } else { output.display().to_string() };
-    printer.message(&format!("{place}: {}", counted(count, "sample")));
+    printer.remark(&format!("{place}: {}", counted(count, "sample")));
     Ok(Exit::Success)
 }
 
 fn lm_eval(args: &ExportArgs, output: &Path, run: &StoredRun, printer: Printer) -> Result<Exit, CliError> {
     let mut document = LmEval::of(run, !args.without_texts, &mut results::Messages(printer))?;
     let folder = document.write(output)?;
-    printer.message(&format!(
+    printer.remark(&format!(
         "{}: {} and {} of samples",
         folder.display(),
         document.results_file,

@@ -37,7 +37,7 @@ pub struct GenerateArgs {
 }
 
 /// Writes a generator's lines.
-pub fn execute(args: &GenerateArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &GenerateArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut lines = catalogue::generate(&args.suite, args.seed, args.prompt.as_ref())?;
     let whole = match &args.output {
         None => printer.stream(|out| lines.write(out))?,
@@ -46,7 +46,7 @@ pub fn execute(args: &GenerateArgs, quiet: bool, printer: Printer) -> Result<Exi
             true
         }
     };
-    if whole && !quiet {
+    if whole {
         let place = args.output.as_deref().map_or_else(String::new, |path| format!(" in {}", path.display()));
         printer.message(&lines.sentence(&place));
     }

@@ -25,16 +25,17 @@ impl ImportArgs {
             options: catalogue::values(&self.suite.options, self.seed.seed, &prompts),
             prompt: prompts.mode.unwrap_or(defaults.prompt),
             limit: self.limit,
+            host: self.confinement.host(),
             ..defaults
         }
     }
 }
 
 /// Imports completions, prints the run's document, and says where to read on.
-pub fn execute(args: &ImportArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
     let Imported { store, run, .. } = import(&args.settings(), &mut results::Messages(printer))?;
     results::present(results::document(&store, &run)?, args.json, None, printer)?;
-    if !args.json && !quiet {
+    if !args.json && !printer.is_quiet() {
         let wrong = results::has_wrong(&store, &run)?;
         let (run, option) = (&run.manifest.run, results_folder::option(&args.results.folder));
         printer.message(&format!("page: `earnest report {run}{option}` writes it"));
@@ -125,8 +126,8 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
         let more = count.saturating_sub(LISTED);
         (more > 0).then(|| format!("{more} more {what}: --json has all"))
     };
-    outcome.known.iter().take(LISTED).for_each(|run| printer.message(&format!("{run} has this log already: skipped")));
-    more(outcome.known.len(), "logs are known already").iter().for_each(|said| printer.message(said));
+    outcome.known.iter().take(LISTED).for_each(|run| printer.remark(&format!("{run} has this log already: skipped")));
+    more(outcome.known.len(), "logs are known already").iter().for_each(|said| printer.remark(said));
     outcome.refused.iter().take(LISTED).for_each(|error| printer.warning(&format!("left out: {error}")));
     more(outcome.refused.len(), "were left out").iter().for_each(|said| printer.warning(said));
     // Runs that `compare` can compare: of two models, with scores, and of the same questions.
@@ -140,8 +141,8 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
     });
     let option = results_folder::option(&args.results.folder);
     match (pair, outcome.imported.first()) {
-        (Some((one, other)), _) => printer.message(&format!("next: earnest compare {} {}{option}", one.run, other.run)),
-        (None, Some(one)) => printer.message(&format!("next: earnest runs show {}{option}", one.run)),
+        (Some((one, other)), _) => printer.remark(&format!("next: earnest compare {} {}{option}", one.run, other.run)),
+        (None, Some(one)) => printer.remark(&format!("next: earnest runs show {}{option}", one.run)),
         (None, None) => {}
     }
     Ok(exit)

@@ -11,7 +11,8 @@ use earnest_results::Reporter;
 
 /// Merges results and prints each step.
 pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
-    let settings = MergeSettings { folders: args.folders.clone(), ..MergeSettings::new(&args.results.folder) };
+    let (folders, host) = (args.folders.clone(), args.confinement.host());
+    let settings = MergeSettings { folders, host, ..MergeSettings::new(&args.results.folder) };
     let mut printed = Ok(());
     let merged = merge(&settings, &mut |event| {
         if printed.is_ok() {
@@ -27,7 +28,7 @@ pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
 pub fn join_run(results: &Path, settings_sha256: &str, parts: usize, printer: Printer) -> Result<(), CliError> {
     Ok(earnest_eval::merge::join_run(results, settings_sha256, parts, &mut |event| match event {
         MergeEvent::Joined { run, parts, samples } => {
-            printer.message(&format!("{run}: {} joined, {}", counted(parts, "part"), counted(samples, "sample")));
+            printer.remark(&format!("{run}: {} joined, {}", counted(parts, "part"), counted(samples, "sample")));
         }
         MergeEvent::Store(event) => results::Messages(printer).event(event),
         _ => {}
@@ -37,17 +38,17 @@ pub fn join_run(results: &Path, settings_sha256: &str, parts: usize, printer: Pr
 fn print(event: MergeEvent<'_>, printer: Printer) -> Result<(), CliError> {
     match event {
         MergeEvent::Copied { run, samples, from } => {
-            printer.message(&format!("{run}: {} copied from {}", counted(samples, "sample"), from.display()));
+            printer.remark(&format!("{run}: {} copied from {}", counted(samples, "sample"), from.display()));
         }
         MergeEvent::NothingToCopy { run, samples, from, whole } => {
             let place = whole.map_or_else(|| "here".to_owned(), |whole| format!("in {whole}"));
-            printer.message(&format!(
+            printer.remark(&format!(
                 "{run} in {}: nothing to copy, its {} {place} already",
                 from.display(),
                 if samples == 1 { "1 sample is".to_owned() } else { format!("{samples} samples are") }
             ));
         }
-        MergeEvent::NoParts { store } => printer.message(&format!(
+        MergeEvent::NoParts { store } => printer.remark(&format!(
             "{} has no parts of runs to join; `earnest run --shard I/N` works on a part",
             store.display()
         )),

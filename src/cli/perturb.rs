@@ -146,7 +146,7 @@ impl PerturbArgs {
 }
 
 /// Perturbs questions, writes the rows and prints how many there are.
-pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &PerturbArgs, printer: Printer) -> Result<Exit, CliError> {
     let settings = args.settings()?;
     // Also with --quiet: a warning names the rows that are left out.
     let set = perturb(&settings, &mut results::Messages(printer))?;
@@ -157,7 +157,7 @@ pub fn execute(args: &PerturbArgs, quiet: bool, printer: Printer) -> Result<Exit
             true
         }
     };
-    if complete && !quiet {
+    if complete {
         printer.message(counts(&set, &settings.kinds, args.output.as_deref()).trim_end());
     }
     if set.perturbed.is_empty() {

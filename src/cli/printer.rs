@@ -14,13 +14,15 @@ use earnest_report::{text_width, wrap_lines};
 pub struct Printer {
     /// ANSI styles on stderr.
     style: bool,
+    /// No progress and no messages: results, remarks, warnings and errors alone.
+    quiet: bool,
 }
 
 impl Printer {
     /// Creates a printer with styles on a terminal, unless `NO_COLOR` is set.
-    pub fn new() -> Self {
+    pub fn new(quiet: bool) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Printer { style: wanted && io::stderr().is_terminal() }
+        Printer { style: wanted && io::stderr().is_terminal(), quiet }
     }
 
     /// True if standard output is a terminal.
@@ -73,8 +75,20 @@ impl Printer {
         self.result(&(text + "\n"))
     }
 
-    /// Prints a message for the user, wrapped at words on a terminal.
+    /// True if progress and messages are hidden.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Prints a message on the way or on the next step, wrapped at words on a terminal; nothing if quiet.
     pub fn message(&self, text: &str) {
+        if !self.quiet {
+            self.remark(text);
+        }
+    }
+
+    /// Prints a message that belongs to the result or to a warning, and that a quiet printer prints too.
+    pub fn remark(&self, text: &str) {
         Self::write_message("", text);
     }
 

@@ -125,14 +125,14 @@ struct Compared<'a> {
 }
 
 /// Measures a numeracy profile, or compares two stored ones.
-pub fn execute(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {
     match &args.compare[..] {
-        [one, other] => compare(args, one, other, quiet, printer),
-        _ => measure(args, quiet, printer),
+        [one, other] => compare(args, one, other, printer),
+        _ => measure(args, printer),
     }
 }
 
-fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+fn measure(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {
     let prompts = args.prompt.clone().unwrap_or_default();
     let mut options = OptionValues::default();
     if !args.skills.is_empty() {
@@ -161,10 +161,10 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         stop: stop_flag(),
     };
     settings.check()?;
-    if args.model.is_none() && args.target.is_native() && !quiet {
+    if args.model.is_none() && args.target.is_native() {
         printer.message("no --model given: this is the numeracy profile of the model inside this program");
     }
-    let mut reporters = Reporters::new(printer, quiet, args.events.as_deref())?;
+    let mut reporters = Reporters::new(printer, args.events.as_deref())?;
     let evaluated = evaluate(&settings, &mut reporters);
     // The progress display ends before anything else is printed.
     drop(reporters);
@@ -176,11 +176,9 @@ fn measure(args: &ProfileArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     }
     let output = args.output.clone().unwrap_or_else(|| results::new_page(&args.results.folder, &found.run));
     write(&[&found], &[], &output, &args.figures)?;
-    if !quiet {
-        printer.message(&format!("page: {}", output.display()));
-        for line in next(&found, &results_folder::option(&args.results.folder)) {
-            printer.message(&line);
-        }
+    printer.message(&format!("page: {}", output.display()));
+    for line in next(&found, &results_folder::option(&args.results.folder)) {
+        printer.message(&line);
     }
     if found.answers == 0 {
         printer.warning(&format!(
@@ -201,7 +199,7 @@ fn next(found: &NumeracyProfile, option: &str) -> Vec<String> {
     results::next_lines(samples.into_iter().chain([compare]))
 }
 
-fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+fn compare(args: &ProfileArgs, one: &str, other: &str, printer: Printer) -> Result<Exit, CliError> {
     if args.figures.figures.is_some() && args.output.is_none() {
         return Err(CliError::usage("--figures needs -o FILE with --compare: figures are those of the page"));
     }
@@ -215,9 +213,7 @@ fn compare(args: &ProfileArgs, one: &str, other: &str, quiet: bool, printer: Pri
     let found = differences(&one, &other);
     if let Some(output) = &args.output {
         write(&[&one, &other], &found, output, &args.figures)?;
-        if !quiet {
-            printer.message(&format!("{}: the page of {} and {}", output.display(), one.run, other.run));
-        }
+        printer.message(&format!("{}: the page of {} and {}", output.display(), one.run, other.run));
     }
     match args.json {
         true => printer.json(&Compared { profiles: [&one, &other], differences: found })?,

@@ -55,9 +55,9 @@ pub(super) fn stage_text(stage: &Stage) -> String {
 }
 
 impl Progress {
-    /// Creates a bar if stderr is a terminal, plain lines otherwise, nothing with `quiet`.
-    pub fn new(printer: Printer, quiet: bool) -> Self {
-        let show = if quiet {
+    /// Creates a bar if stderr is a terminal, plain lines otherwise, nothing of a quiet printer.
+    pub fn new(printer: Printer) -> Self {
+        let show = if printer.is_quiet() {
             Show::Nothing
         } else if std::io::stderr().is_terminal() {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));

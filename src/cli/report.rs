@@ -57,7 +57,7 @@ pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
                 "-o report.html, which a browser prints; `--figures DIR --figure-format {ending}` writes the figures"
             )));
     }
-    write(runs, results, output, Some((figures, *every_figure)))?.iter().for_each(|line| printer.message(line));
+    write(runs, results, output, Some((figures, *every_figure)))?.iter().for_each(|line| printer.remark(line));
     Ok(Exit::Success)
 }
 

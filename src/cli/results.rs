@@ -14,7 +14,7 @@ pub use earnest_results::folder::{chosen_scorers, document, find_run};
 /// Opens existing results.
 pub fn open(folder: &Path, printer: Printer) -> Result<Store, CliError> {
     let mut store = folder::open(folder, &mut Messages(printer))?;
-    store.listen(Box::new(move |text| printer.message(&offered::here(text))));
+    store.listen(Box::new(move |text| printer.remark(&offered::here(text))));
     Ok(store)
 }
 

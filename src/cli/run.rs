@@ -1,5 +1,6 @@
 //! `earnest run` and `earnest resume`.
-use earnest_results::{Origin, Plan, Reporter, RunEvent, Stage, Status};
+use earnest_results::suites::LocalHost;
+use earnest_results::{ModelRecord, Origin, Plan, Reporter, RunEvent, RunSettings, Shard, Stage, Status};
 use std::path::Path;
 
 use super::args::{ResumeArgs, RunArgs, SessionArgs};
@@ -11,9 +12,11 @@ use super::interrupt::stop_flag;
 use super::models::HubArgs;
 use super::printer::Printer;
 use super::results_folder::{self, default_results};
+use super::run_part::PartSettings;
 use super::{Exit, merge, report, results};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, ModelSession, Questions, RunChoice, evaluate};
 use earnest_eval::model::{DeviceChoice, ModelSource};
+use earnest_models::hub::HubSettings;
 use earnest_results::store::{RunLock, RunRecord, Store};
 
 /// Message of a run that evaluates the built-in model because no other was named.
@@ -22,7 +25,7 @@ const NOTICE: &str = "no --model given: evaluating earnest-abacus-1.4m, the mode
                       problems";
 
 /// Begins, continues or reports a run.
-pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &RunArgs, printer: Printer) -> Result<Exit, CliError> {
     if let Some((option, _)) =
         [("--limit", args.limit == Some(0)), ("--samples", args.samples == 0)].into_iter().find(|none| none.1)
     {
@@ -34,7 +37,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
     };
     catalogue::check_table(suite, args.session.table.metric.as_deref())?;
     let prompts = args.prompt.clone().unwrap_or_default();
-    let chosen = catalogue::choose(suite, options, args.seed.seed, &prompts)?;
+    let chosen = catalogue::choose_on(&args.session.confinement.host(), suite, options, args.seed.seed, &prompts)?;
     let prompt = prompts.mode.unwrap_or_else(|| chosen.default_mode());
     let built_in = args.uses_built_in();
     let mut notices: Vec<String> = built_in.then(|| NOTICE.to_owned()).into_iter().collect();
@@ -46,7 +49,7 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         ));
     }
     for note in chosen.choice.notes() {
-        printer.message(&note);
+        printer.remark(&note);
     }
     let settings = EvaluationSettings {
         model: args.model_source(prompt)?,
@@ -65,12 +68,12 @@ pub fn execute(args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         stop: stop_flag(),
     };
     if let Some(DeviceList(devices)) = args.session.engine.devices.as_ref().filter(|list| list.0.len() > 1) {
-        return evaluate_on_devices(devices, &settings, args, &notices, quiet, printer);
+        return evaluate_on_devices(devices, &settings, args, &notices, printer);
     }
     // A file of questions stands where a suite's name does.
     let asked = || options.path("file").map_or_else(|| (*suite).to_owned(), |file| file.display().to_string());
     let end = Ending { asked: built_in.then(asked), page: args.shard.is_none(), notices };
-    evaluate_and_show(&settings, &args.session, end, quiet, printer)
+    evaluate_and_show(&settings, &args.session, end, printer)
 }
 
 /// Evaluates with one process per device, joins their parts and prints the run's document.
@@ -79,7 +82,6 @@ fn evaluate_on_devices(
     settings: &EvaluationSettings,
     args: &RunArgs,
     notices: &[String],
-    quiet: bool,
     printer: Printer,
 ) -> Result<Exit, CliError> {
     let given = [
@@ -97,20 +99,42 @@ fn evaluate_on_devices(
         return Err(CliError::usage("--devices is for --engine native; an endpoint has its own devices"));
     }
     settings.check()?;
-    let mut reporters = Reporters::on_terminal(printer, quiet);
+    let mut reporters = Reporters::on_terminal(printer);
     let mut model = ModelSession::open(settings)?;
     let store = earnest_results::folder::create(&settings.results, &mut reporters)?;
     let survey = model.survey(settings, Some(&store), &mut reporters)?;
+    let part = part_settings(args, settings, &survey.settings, model.record(), devices);
     // The file of results is the parts' while they run.
     drop((store, model, reporters));
     if survey.run.is_none() || survey.settled < survey.planned {
-        notices.iter().filter(|_| !quiet).for_each(|notice| printer.message(notice));
-        // Parts do not choose a limit themselves.
-        let limit = settings.plan.limit.filter(|_| args.limit.is_none());
-        devices::run_parts(devices, limit, quiet, printer)?;
+        notices.iter().for_each(|notice| printer.message(notice));
+        devices::run_parts(devices, &part, &settings.results, printer)?;
         merge::join_run(&settings.results, &survey.settings.sha256(), devices.len(), printer)?;
     }
-    evaluate_and_show(settings, &args.session, Ending::default(), quiet, printer)
+    evaluate_and_show(settings, &args.session, Ending::default(), printer)
+}
+
+/// Settings of the first part of a run on several devices.
+fn part_settings(
+    args: &RunArgs,
+    settings: &EvaluationSettings,
+    run: &RunSettings,
+    model: ModelRecord,
+    devices: &[DeviceChoice],
+) -> PartSettings {
+    let confinement = &args.session.confinement;
+    PartSettings {
+        run: run.clone(),
+        shard: Shard { part: 1, of: devices.len() },
+        model,
+        given: args.model.clone().map(Into::into),
+        models: args.hub.models.clone().map(Into::into),
+        offline: args.hub.offline,
+        engine: settings.engine.clone(),
+        fail_on_error: settings.fail_on_error,
+        unconfined: confinement.unconfined,
+        sandbox_command: confinement.sandbox_command.as_ref().map(ToString::to_string),
+    }
 }
 
 /// Facts that the end of a run needs for its notes and next commands.
@@ -143,10 +167,10 @@ struct EndedRun<'a> {
 }
 
 /// Writes the page of a run and suggests the next commands.
-fn say_next(ending: &Ending, ended: &EndedRun<'_>, quiet: bool, printer: Printer) {
+fn say_next(ending: &Ending, ended: &EndedRun<'_>, printer: Printer) {
     let EndedRun { name: run, recorded, wrong, folder } = *ended;
     // Scripts that evaluate quietly get no page for every run.
-    if !ending.page || recorded == 0 || quiet && ending.asked.is_none() {
+    if !ending.page || recorded == 0 || printer.is_quiet() && ending.asked.is_none() {
         return;
     }
     let output = results::new_page(folder, run);
@@ -160,9 +184,6 @@ fn say_next(ending: &Ending, ended: &EndedRun<'_>, quiet: bool, printer: Printer
             Err(error) => return printer.warning(&format!("there is no page: {}", error.message)),
         }
     };
-    if quiet {
-        return;
-    }
     printer.message(&page);
     let wrong = wrong.then(|| results::wrong_samples(run, &option));
     let other = match &ending.asked {
@@ -193,7 +214,7 @@ impl Reporter for Announced<'_> {
 }
 
 /// Repeats the run that `--from` names.
-pub fn repeat(name: &str, args: &RunArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn repeat(name: &str, args: &RunArgs, printer: Printer) -> Result<Exit, CliError> {
     if let Some(suite) = &args.suite {
         let message = format!("--from repeats a run with its own suite and options; it cannot ask {}", suite.name);
         return Err(CliError::usage(message).help(format!("earnest run --from {name}")));
@@ -202,20 +223,18 @@ pub fn repeat(name: &str, args: &RunArgs, quiet: bool, printer: Printer) -> Resu
     let run = results::find_run(name, &folders, &mut results::Messages(printer))?;
     let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
     let settings = EvaluationSettings { run: RunChoice::Repeat(Box::new(run.manifest)), ..settings };
-    evaluate_and_show(&settings, &args.session, Ending::default(), quiet, printer)
+    evaluate_and_show(&settings, &args.session, Ending::default(), printer)
 }
 
 /// Continues a run from its manifest.
-pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn resume(args: &ResumeArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.session.results.folder, printer)?;
     let run = match &args.run {
         Some(name) => store.run(name)?,
         None => match newest_unfinished(&store)? {
             Some(run) => run,
             None => {
-                if !quiet {
-                    printer.message("nothing to resume: every run is finished or in progress");
-                }
+                printer.message("nothing to resume: every run is finished or in progress");
                 return Ok(Exit::Success);
             }
         },
@@ -225,7 +244,7 @@ pub fn resume(args: &ResumeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     }
     let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
     let settings = EvaluationSettings { run: RunChoice::Resume(Box::new(run)), ..settings };
-    evaluate_and_show(&settings, &args.session, Ending::default(), quiet, printer)
+    evaluate_and_show(&settings, &args.session, Ending::default(), printer)
 }
 
 /// The unfinished run that was begun last and is not in progress.
@@ -249,19 +268,41 @@ fn stored_settings(
 ) -> Result<EvaluationSettings, CliError> {
     let settings = &run.manifest.settings;
     catalogue::check_table(&settings.suite, session.table.metric.as_deref())?;
-    let model = ModelSource::stored(settings, &run.manifest.model, model, &hub.settings())?;
+    let stored = Stored { run: settings, model: &run.manifest.model, moved: model };
     Ok(EvaluationSettings {
         plan: run.manifest.whole_plan(),
-        until: settings.until.clone(),
-        thinking: settings.enable_thinking,
-        thinking_text: settings.thinking_text,
-        prompt: settings.prompt_mode.into(),
-        decoding: Decoding::Stored(settings.generation.clone()),
         engine: session.engine.settings()?,
         traffic: session.traffic.settings(),
         fail_on_error: session.fail_on_error,
+        ..settings_of(&stored, &hub.settings(), &session.confinement.host(), &session.results.folder)?
+    })
+}
+
+/// Settings and model of a run as they are stored.
+pub(super) struct Stored<'a> {
+    pub(super) run: &'a RunSettings,
+    pub(super) model: &'a ModelRecord,
+    /// New path of the model; none for that of the record.
+    pub(super) moved: Option<&'a Path>,
+}
+
+/// Settings of an evaluation by stored ones, of all items and with the engine's usual limits.
+pub(super) fn settings_of(
+    stored: &Stored<'_>,
+    hub: &HubSettings,
+    host: &LocalHost,
+    results: &Path,
+) -> Result<EvaluationSettings, CliError> {
+    let Stored { run, model, moved } = *stored;
+    let model = ModelSource::stored(run, model, moved, hub)?;
+    Ok(EvaluationSettings {
+        until: run.until.clone(),
+        thinking: run.enable_thinking,
+        thinking_text: run.thinking_text,
+        prompt: run.prompt_mode.into(),
+        decoding: Decoding::Stored(run.generation.clone()),
         stop: stop_flag(),
-        ..EvaluationSettings::new(catalogue::stored(settings)?, model, &session.results.folder)
+        ..EvaluationSettings::new(host.stored(run)?, model, results)
     })
 }
 
@@ -270,12 +311,11 @@ fn evaluate_and_show(
     settings: &EvaluationSettings,
     session: &SessionArgs,
     ending: Ending,
-    quiet: bool,
     printer: Printer,
 ) -> Result<Exit, CliError> {
     // Checked first, so that a refused command leaves no file of events behind.
     settings.check()?;
-    let mut reporters = Reporters::new(printer, quiet, session.events.as_deref())?;
+    let mut reporters = Reporters::new(printer, session.events.as_deref())?;
     let evaluated = evaluate(settings, &mut Announced { reporters: &mut reporters, notices: &ending.notices });
     // The progress display ends before anything else is printed.
     drop(reporters);
@@ -288,7 +328,7 @@ fn evaluate_and_show(
         // The page opens the results itself.
         drop(store);
         let ended = EndedRun { name: &run.manifest.run, recorded, wrong, folder: &settings.results };
-        say_next(&ending, &ended, quiet, printer);
+        say_next(&ending, &ended, printer);
     }
     Ok(if failed > 0 { Exit::FailedSamples } else { Exit::Success })
 }

@@ -246,7 +246,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     // The stored summary does not show an edit of a row.
     let unsealed = store.aggregate(&run)?.unsealed;
     if let Some(note) = unsealed_note(&run.manifest.run, unsealed) {
-        printer.message(&note);
+        printer.remark(&note);
     }
     if args.json {
         printer.json(&document)?;
@@ -423,7 +423,7 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
         }
         let page = results::page(&args.results.folder, &run.manifest.run);
         if page.exists() {
-            printer.message(&format!("{} is not deleted: it is a separate file", page.display()));
+            printer.remark(&format!("{} is not deleted: it is a separate file", page.display()));
         }
     }
     if args.yes {
@@ -435,7 +435,7 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
 
 fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results.folder, printer)?;
-    let verification = runs::verify(&store, &args.runs, &mut results::Messages(printer))?;
+    let verification = runs::verify(&store, &args.runs, &args.confinement.host(), &mut results::Messages(printer))?;
     printer.result(&verification_text(&verification, printer.width()))?;
     let found = match verification.damaged() {
         0 => return Ok(Exit::Success),

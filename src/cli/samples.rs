@@ -12,7 +12,7 @@ use earnest_engine::FinishReason;
 use earnest_eval::samples::{AskedSample, each_asked};
 use earnest_results::store::{Filter, StoredQuestion};
 use earnest_tasks::suite::log::value;
-use earnest_tasks::suite::{FailureClass, metric_words};
+use earnest_tasks::suite::{FailureClass, Score, metric_words};
 
 /// Cards shown without `--limit`.
 const CARDS: usize = 10;
@@ -59,12 +59,10 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.result(&card(&sample, question.as_ref(), opened, first, of_log.then_some(chosen), whole))
     })?;
     if shown == 0 {
-        printer.message("no sample of the run matches");
+        printer.remark("no sample of the run matches");
     } else if more {
-        printer.message(&format!(
-            "{}; --limit shows more, --task, --reason and --grep select",
-            the_first(shown, "sample")
-        ));
+        printer
+            .remark(&format!("{}; --limit shows more, --task, --reason and --grep select", the_first(shown, "sample")));
     }
     Ok(Exit::Success)
 }
@@ -113,19 +111,7 @@ fn card(
 ) -> String {
     let mut text = String::new();
     let of_log = log.is_some();
-    let outcome = match (&sample.score, &sample.failure) {
-        (Some(score), _) if score.correct => "right".to_owned(),
-        (Some(score), _) if log.flatten().is_some_and(|chosen| value(score, chosen) != Some(0.0)) => {
-            let number = log.flatten().and_then(|chosen| value(score, chosen));
-            number.map_or_else(|| "no number".to_owned(), short)
-        }
-        (Some(score), _) => match &score.failure {
-            None | Some(FailureClass::Wrong) => "wrong".to_owned(),
-            Some(reason) => format!("wrong ({reason})"),
-        },
-        (None, Some(_)) => "no answer".to_owned(),
-        (None, None) => "not scored".to_owned(),
-    };
+    let outcome = outcome(sample, log);
     let number = if sample.sample > 0 { format!(", sample {}", sample.sample) } else { String::new() };
     let mut row = |name: &str, value: &str| {
         let value = harmless(value.trim_end_matches('\r')).replace("␍\n", "\n");
@@ -138,6 +124,40 @@ fn card(
     for (by, outcome) in first.iter().flatten() {
         row(by, outcome);
     }
+    asked_rows(sample, asked, whole, &mut row);
+    row("expected", &sample.gold);
+    completion_rows(sample, opened, of_log, whole, &mut row);
+    if let Some(score) = &sample.score {
+        score_rows(score, whole, &mut row);
+    }
+    if let Some(failure) = &sample.failure {
+        row("failure", &failure.message);
+    }
+    format!("{} - {outcome}{number}\n{}\n", sample.item, trimmed(&text))
+}
+
+/// The outcome of a sample in a word or two; of a log by its primary scorer, if there is one.
+fn outcome(sample: &Sample, log: Option<Option<&str>>) -> String {
+    match (&sample.score, &sample.failure) {
+        (Some(score), _) if score.correct => "right".to_owned(),
+        (Some(score), _) if log.flatten().is_some_and(|chosen| value(score, chosen) != Some(0.0)) => {
+            let number = log.flatten().and_then(|chosen| value(score, chosen));
+            number.map_or_else(|| "no number".to_owned(), short)
+        }
+        (Some(score), _) => match &score.failure {
+            None | Some(FailureClass::Wrong) => "wrong".to_owned(),
+            Some(reason) => format!("wrong ({reason})"),
+        },
+        (None, Some(_)) => "no answer".to_owned(),
+        (None, None) => "not scored".to_owned(),
+    }
+}
+
+/// A row of a card: its name and its text.
+type Row<'a> = dyn FnMut(&str, &str) + 'a;
+
+/// The prompt, or the pieces of the question.
+fn asked_rows(sample: &Sample, asked: Option<&StoredQuestion>, whole: bool, row: &mut Row<'_>) {
     match asked {
         Some(StoredQuestion { prompt: Some(prompt), .. }) => row("prompt", &shortened(prompt, whole)),
         Some(StoredQuestion { item, prompt: None }) => {
@@ -157,7 +177,10 @@ fn card(
         }
         None => row("question", "(today's suite does not have this item)"),
     }
-    row("expected", &sample.gold);
+}
+
+/// The completion, and how it ended.
+fn completion_rows(sample: &Sample, opened: Option<&str>, of_log: bool, whole: bool, row: &mut Row<'_>) {
     match &sample.completion {
         Some(_) if sample.likelihoods().is_some() => {
             row("completion", &shortened(&sample.completion_text(), whole));
@@ -185,47 +208,45 @@ fn card(
         }
         None => row("completion", "(none)"),
     }
-    if let Some(score) = &sample.score {
-        row("extracted", score.answer.as_deref().unwrap_or("(nothing)"));
-        if let Some(reason) = &score.evidence.reason {
-            row("reason", reason);
-        }
-        if let Some(mark) = &score.evidence.mark {
-            row("final mark", mark);
-        }
-        if !score.evidence.rivals.is_empty() {
-            row("rivals", &score.evidence.rivals.join(", "));
-        }
-        for (place, text) in score.evidence.repeats.iter().enumerate() {
-            row(&format!("repeat {}", place + 2), &shortened(text, whole));
-        }
-        for (scorer, value) in &score.evidence.values {
-            row("score", &format!("{scorer} {value}"));
-        }
-        for (scorer, explanation) in &score.evidence.explanations {
-            row("explained", &shortened(&format!("{scorer}: {explanation}"), whole));
-        }
-        let read = |by: &str| match score.evidence.readings.get(by) {
-            Some(read) => format!(" ({})", read.as_deref().unwrap_or("nothing")),
-            None => String::new(),
-        };
-        let outcome = |(by, right): (&str, bool)| format!("{by} {}{}", if right { "right" } else { "wrong" }, read(by));
-        let mut scorers: Vec<String> = score.scorers.iter().map(outcome).collect();
-        let unscored = score.evidence.readings.keys().filter(|by| score.scorers.get(by).is_none());
-        scorers.extend(unscored.map(|by| format!("{by}{}", read(by))));
-        row("scores", &in_lines(&scorers));
-        // A count of zero says that nothing of the kind was there.
-        let metrics = score.metrics.iter().filter(|(_, value)| *value != 0.0);
-        let metrics: Vec<String> =
-            metrics.map(|(name, value)| format!("{} {}", metric_words(name), short(value))).collect();
-        if !metrics.is_empty() {
-            row("metrics", &in_lines(&metrics));
-        }
+}
+
+/// Findings of the scorers.
+fn score_rows(score: &Score, whole: bool, row: &mut Row<'_>) {
+    row("extracted", score.answer.as_deref().unwrap_or("(nothing)"));
+    if let Some(reason) = &score.evidence.reason {
+        row("reason", reason);
     }
-    if let Some(failure) = &sample.failure {
-        row("failure", &failure.message);
+    if let Some(mark) = &score.evidence.mark {
+        row("final mark", mark);
     }
-    format!("{} - {outcome}{number}\n{}\n", sample.item, trimmed(&text))
+    if !score.evidence.rivals.is_empty() {
+        row("rivals", &score.evidence.rivals.join(", "));
+    }
+    for (place, text) in score.evidence.repeats.iter().enumerate() {
+        row(&format!("repeat {}", place + 2), &shortened(text, whole));
+    }
+    for (scorer, value) in &score.evidence.values {
+        row("score", &format!("{scorer} {value}"));
+    }
+    for (scorer, explanation) in &score.evidence.explanations {
+        row("explained", &shortened(&format!("{scorer}: {explanation}"), whole));
+    }
+    let read = |by: &str| match score.evidence.readings.get(by) {
+        Some(read) => format!(" ({})", read.as_deref().unwrap_or("nothing")),
+        None => String::new(),
+    };
+    let outcome = |(by, right): (&str, bool)| format!("{by} {}{}", if right { "right" } else { "wrong" }, read(by));
+    let mut scorers: Vec<String> = score.scorers.iter().map(outcome).collect();
+    let unscored = score.evidence.readings.keys().filter(|by| score.scorers.get(by).is_none());
+    scorers.extend(unscored.map(|by| format!("{by}{}", read(by))));
+    row("scores", &in_lines(&scorers));
+    // A count of zero says that nothing of the kind was there.
+    let metrics = score.metrics.iter().filter(|(_, value)| *value != 0.0);
+    let metrics: Vec<String> =
+        metrics.map(|(name, value)| format!("{} {}", metric_words(name), short(value))).collect();
+    if !metrics.is_empty() {
+        row("metrics", &in_lines(&metrics));
+    }
 }
 
 /// The text without spaces at the ends of its lines.

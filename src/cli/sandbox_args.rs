@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::Exit;
 use super::error::CliError;
+use earnest_results::suites::{LocalHost, ProgramPolicy};
 use earnest_sandbox::{Pool, SandboxCommand, SandboxError, Settings};
 
 /// Confinement of model-written Python.
@@ -18,6 +19,13 @@ pub struct ConfinementArgs {
     /// words (docs/sandbox.md)
     #[arg(long, value_name = "COMMAND", help_heading = "Model-written Python")]
     pub sandbox_command: Option<SandboxCommand>,
+}
+
+impl ConfinementArgs {
+    /// This machine, where model-written programs run as these options permit.
+    pub fn host(&self) -> LocalHost {
+        LocalHost::new(ProgramPolicy { command: self.sandbox_command.clone(), unconfined: self.unconfined })
+    }
 }
 
 /// Interpreter of model-written Python.

@@ -16,6 +16,7 @@ pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
         chosen: args.chosen.clone(),
         save: args.save,
         flips: args.limit,
+        host: args.confinement.host(),
         ..RescoreSettings::new(&args.results.folder, &args.run)
     };
     let changes = rescore(&settings, &mut results::Messages(printer))?;

@@ -63,7 +63,7 @@ pub struct ServeArgs {
 }
 
 /// Serves until it is interrupted.
-pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &ServeArgs, printer: Printer) -> Result<Exit, CliError> {
     let settings = args.engine.settings()?;
     let key = match std::env::var(KEY_VARIABLE) {
         Ok(key) if key.trim().is_empty() => return Err(CliError::usage(format!("{KEY_VARIABLE} is set but empty"))),
@@ -93,17 +93,13 @@ pub fn execute(args: &ServeArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     let stop = stop_on_signal()?;
     let name = args.served_name.clone().unwrap_or_else(|| model::record(&chosen, &checkpoint).name);
     printer.result(&format!("{LISTENING}http://{}\n", server.address))?;
-    if !quiet {
-        printer.message(&format!("serving {name}; Ctrl-C stops the server"));
-    }
+    printer.message(&format!("serving {name}; Ctrl-C stops the server"));
     let bytes = |size: ByteSize| usize::try_from(size.0).unwrap_or(usize::MAX);
     let limits =
         Limits { body_bytes: bytes(args.body_limit), request_memory: bytes(args.request_memory), ..Limits::default() };
     let settings = Settings { name, key, allowed_hosts: args.allowed_host.clone(), limits };
     let summary = server.run(engine.as_mut(), checkpoint, &settings, &stop).map_err(failed)?;
-    if !quiet {
-        printer.message(&format!("stopped after {} completions", summary.completions));
-    }
+    printer.message(&format!("stopped after {} completions", summary.completions));
     Ok(Exit::Success)
 }
 

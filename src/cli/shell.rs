@@ -20,7 +20,7 @@ pub fn man(args: &ManArgs, printer: Printer) -> Result<Exit, CliError> {
         Some(folder) => {
             std::fs::create_dir_all(folder).map_err(failed)?;
             clap_mangen::generate_to(definition(), folder).map_err(failed)?;
-            printer.message(&format!("the manual pages are in {}", folder.display()));
+            printer.remark(&format!("the manual pages are in {}", folder.display()));
         }
         None => {
             let mut page = Vec::new();

@@ -14,7 +14,6 @@ use super::printer::Printer;
 use super::sandbox_args::ConfinementArgs;
 use super::values::Prompts;
 use earnest_report::wrap;
-use earnest_results::suites::LocalHost;
 use earnest_tasks::suite::registry::{OptionValues, find};
 use earnest_tasks::suite::task::{Check, Covariate, check, example, is_name};
 
@@ -73,14 +72,14 @@ pub struct CheckArgs {
 }
 
 /// Runs the command.
-pub fn execute(args: &TasksArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &TasksArgs, printer: Printer) -> Result<Exit, CliError> {
     match &args.command {
-        TasksCommand::New(args) => new(&args.name, quiet, printer),
+        TasksCommand::New(args) => new(&args.name, printer),
         TasksCommand::Check(args) => checked(args, printer),
     }
 }
 
-fn new(path: &Path, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+fn new(path: &Path, printer: Printer) -> Result<Exit, CliError> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = name.strip_suffix(".toml").unwrap_or(name);
     if !is_name(name) {
@@ -108,10 +107,8 @@ fn new(path: &Path, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
             .and_then(|mut out| out.write_all(text.as_bytes()))
             .map_err(|error| CliError::new(Exit::Results, format!("cannot write {}: {error}", file.display())))?;
     }
-    if !quiet {
-        let [questions, task] = files.map(|(file, _)| file.display().to_string());
-        printer.message(&format!("{task} asks the questions of {questions}; next: earnest tasks check {task}"));
-    }
+    let [questions, task] = files.map(|(file, _)| file.display().to_string());
+    printer.message(&format!("{task} asks the questions of {questions}; next: earnest tasks check {task}"));
     Ok(Exit::Success)
 }
 
@@ -120,7 +117,7 @@ fn checked(args: &CheckArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut values = OptionValues::new(args.seed, prompts.names).with("file", args.file.as_os_str());
     // Bad rows are findings, not errors.
     values.set("skip-bad-rows", Vec::new());
-    let found = check(&values, &LocalHost)?;
+    let found = check(&values, &args.confinement.host())?;
     if args.json {
         printer.json(&found)?;
     } else {

@@ -33,7 +33,7 @@ pub struct ViewArgs {
 }
 
 /// Serves pages until it is interrupted.
-pub fn execute(args: &ViewArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &ViewArgs, printer: Printer) -> Result<Exit, CliError> {
     let is_folder = args.what.as_ref().is_some_and(|what| what.is_dir());
     let folder = match &args.what {
         Some(what) if is_folder => what,
@@ -52,9 +52,7 @@ pub fn execute(args: &ViewArgs, quiet: bool, printer: Printer) -> Result<Exit, C
         None => viewer.address(),
     };
     printer.result(&format!("{LISTENING}{}\n", address.map_err(failed)?))?;
-    if !quiet {
-        printer.message("open this address in a browser; Ctrl-C stops the viewer");
-    }
+    printer.message("open this address in a browser; Ctrl-C stops the viewer");
     viewer.run(&stop).map_err(failed)?;
     Ok(Exit::Success)
 }

@@ -14,6 +14,7 @@ use earnest_models::hub::HubSettings;
 use earnest_report::profile::{differences, page, profile, text};
 use earnest_results::runs::verify;
 use earnest_results::store::{Filter, RunRecord, Store};
+use earnest_results::suites::LocalHost;
 use earnest_results::{Plan, Reporter, RunEvent, Status};
 use earnest_tasks::anatomy::ErrorClass;
 use earnest_tasks::suite::Suite;
@@ -107,7 +108,7 @@ fn an_interrupted_profile_asks_the_same_and_finds_the_same() {
         found.skills.iter().map(|skill| &skill.limits).collect::<Vec<_>>()
     );
     // Rows, questions, plan and scores agree, and the same command reports it.
-    let verification = verify(&store, std::slice::from_ref(&run.manifest.run), &mut ()).unwrap();
+    let verification = verify(&store, std::slice::from_ref(&run.manifest.run), &LocalHost::default(), &mut ()).unwrap();
     assert_eq!(verification.damaged(), 0, "{verification:?}");
     assert_eq!(evaluated(&settings(parts.path())).unwrap().run.manifest.sessions, 3);
 }
@@ -167,7 +168,8 @@ fn thinking_budgets_go_on_where_the_cap_cut_and_survive_interruptions() {
     }
     let again = evaluated(&settings(parts.path())).unwrap();
     assert_eq!(rows(&again.store, &again.run), rows(&store, &run));
-    let verification = verify(&again.store, std::slice::from_ref(&again.run.manifest.run), &mut ()).unwrap();
+    let verification =
+        verify(&again.store, std::slice::from_ref(&again.run.manifest.run), &LocalHost::default(), &mut ()).unwrap();
     assert_eq!(verification.damaged(), 0, "{verification:?}");
 }
 
@@ -218,7 +220,7 @@ fn a_thinking_switch_is_off_and_on_under_caps() {
     let pairs = 2 * THINKING_PAIRS;
     assert_eq!((under[&0], under[&16]), (pairs, pairs), "{under:?}");
     assert!(under[&24] > 0 && under[&24] <= pairs, "the second round asks what was cut: {under:?}");
-    let verification = verify(&store, std::slice::from_ref(&run.manifest.run), &mut ()).unwrap();
+    let verification = verify(&store, std::slice::from_ref(&run.manifest.run), &LocalHost::default(), &mut ()).unwrap();
     assert_eq!(verification.damaged(), 0, "{verification:?}");
 }
 

@@ -12,6 +12,7 @@ use earnest_report::compare::compare_runs;
 use earnest_results::runs::verify;
 use earnest_results::scores::CompareSettings;
 use earnest_results::store::{FILE_NAME, Filter, RunRecord, Store};
+use earnest_results::suites::LocalHost;
 use earnest_results::{Plan, Reason, Reporter, RunEvent, Shard, Status};
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
@@ -104,7 +105,7 @@ fn a_decided_run_is_the_beginning_of_the_whole_one_however_it_was_interrupted() 
     sorted.dedup();
     assert!(order.len() == decision.clusters && sorted.len() == order.len() && sorted != order, "{order:?}");
     // The rows, the plan and the settings agree.
-    let verification = verify(&store, std::slice::from_ref(&run.manifest.run), &mut ()).unwrap();
+    let verification = verify(&store, std::slice::from_ref(&run.manifest.run), &LocalHost::default(), &mut ()).unwrap();
     assert_eq!(verification.damaged(), 0, "{verification:?}");
     // The same command reports it.
     let again = evaluated(&settings(folder.path(), 1, Some(&until))).unwrap().run;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::EvalError;
 
 use earnest_results::store::{BULK_ROWS, Filter, RunRecord, Store};
-use earnest_results::suites::start_programs;
+use earnest_results::suites::{LocalHost, start_programs};
 use earnest_results::{Manifest, Reporter, RunError, RunEvent, Sample, Status, folder, suites};
 
 /// Number of differing samples that an error names.
@@ -19,12 +19,14 @@ pub struct MergeSettings {
     pub results: PathBuf,
     /// Other results folders, whose runs are copied first.
     pub folders: Vec<PathBuf>,
+    /// Host on which programs of copied runs are scored again.
+    pub host: LocalHost,
 }
 
 impl MergeSettings {
     /// Joins the parts in a results folder; copies nothing.
     pub fn new(results: impl Into<PathBuf>) -> Self {
-        MergeSettings { results: results.into(), folders: Vec::new() }
+        MergeSettings { results: results.into(), folders: Vec::new(), host: LocalHost::default() }
     }
 }
 
@@ -67,7 +69,7 @@ impl Reporter for StoreEvents<'_, '_> {
 pub fn merge(settings: &MergeSettings, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
     let store = folder::create(&settings.results, &mut StoreEvents(on_event))?;
     for folder in &settings.folders {
-        copy_folder(folder, &store, on_event)?;
+        copy_folder(folder, &store, &settings.host, on_event)?;
     }
     let mut groups: BTreeMap<(String, usize), Vec<RunRecord>> = BTreeMap::new();
     for run in store.runs()? {
@@ -104,14 +106,14 @@ pub fn join_run(folder: &Path, settings_sha256: &str, of: usize, on_event: &mut 
 }
 
 /// Copies the runs of another folder, each only if it is not damaged.
-fn copy_folder(folder: &Path, store: &Store, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
+fn copy_folder(folder: &Path, store: &Store, host: &LocalHost, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
     let other = Store::open(folder)?;
     if same_file(&other, store) {
         return Err(EvalError::setting(format!("{} is the results folder itself", folder.display()))
             .hint("name the other folders; parts in the results folder are joined without being named"));
     }
     for run in other.runs()? {
-        let suite = folder::known_suite(&other, &run, &mut StoreEvents(on_event))?;
+        let suite = folder::known_suite(host, &other, &run, &mut StoreEvents(on_event))?;
         if let Some(suite) = &suite {
             start_programs(suite, &mut StoreEvents(on_event))?;
         }

@@ -13,6 +13,7 @@ use earnest_tasks::suite::{FINAL, Score, Suite};
 
 use crate::EvalError;
 use earnest_results::outcomes::are_made_of_outcomes;
+use earnest_results::suites::LocalHost;
 
 use earnest_results::store::{BULK_ROWS, Filter, RunRecord, Store};
 
@@ -29,12 +30,15 @@ pub struct RescoreSettings {
     pub save: bool,
     /// Most samples to list that became right or wrong.
     pub flips: usize,
+    /// Host on which model-written programs run.
+    pub host: LocalHost,
 }
 
 impl RescoreSettings {
     /// Scores a run by its own primary rule; stores nothing.
     pub fn new(results: impl Into<PathBuf>, run: impl Into<String>) -> Self {
-        RescoreSettings { results: results.into(), run: run.into(), chosen: None, save: false, flips: 10 }
+        let host = LocalHost::default();
+        RescoreSettings { results: results.into(), run: run.into(), chosen: None, save: false, flips: 10, host }
     }
 }
 
@@ -107,13 +111,13 @@ pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Resul
         return Err(no_texts(&run.manifest.run, "there is nothing to score again").into());
     }
     store.check_seal(&run)?;
-    let suite_then = folder::suite_of(&store, &run)?;
+    let suite_then = folder::suite_on(&settings.host, &store, &run)?;
     let run_settings = with_scorer(&run.manifest.settings, &suite_then, settings.chosen.as_deref())?;
     let chosen = suite_then.scoring.chosen().join(" and ");
     let suite = match settings.chosen {
         Some(_) => {
             let manifest = Manifest { settings: run_settings.clone(), ..run.manifest.clone() };
-            folder::suite_of(&store, &RunRecord { manifest, ..run.clone() })?
+            folder::suite_on(&settings.host, &store, &RunRecord { manifest, ..run.clone() })?
         }
         None => suite_then,
     };
@@ -387,7 +391,7 @@ mod tests {
             assert_eq!(right(&kept), 20);
             let again = rescore(&RescoreSettings::new(&results, &name), &mut ()).unwrap();
             assert_eq!((again.scored, again.changed), (20, 0));
-            let verified = runs::verify(&store, &[name], &mut ()).unwrap();
+            let verified = runs::verify(&store, &[name], &LocalHost::default(), &mut ()).unwrap();
             assert!(verified.checks.iter().all(|check| check.faults.is_empty()), "{:?}", verified.checks);
         }
     }

@@ -1,4 +1,5 @@
 //! A results folder and the parts of a stored run: its document, suite, items and primary rules.
+use crate::suites::LocalHost;
 use crate::{Document, Origin, Reporter, ResultsError, RunError, RunEvent, Shard, Status, suites};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -159,7 +160,15 @@ pub fn document(store: &Store, run: &RunRecord) -> Result<Document, ResultsError
 /// # Errors
 /// As [`suites::stored`].
 pub fn suite_of(store: &Store, run: &RunRecord) -> Result<Suite, OptionError> {
-    let suite = suites::stored(&run.manifest.settings)?;
+    suite_on(&LocalHost::default(), store, run)
+}
+
+/// Returns the suite of a stored run, as [`suite_of`], whose model-written programs run by the policy of a host.
+///
+/// # Errors
+/// As [`suites::stored`].
+pub fn suite_on(host: &LocalHost, store: &Store, run: &RunRecord) -> Result<Suite, OptionError> {
+    let suite = host.stored(&run.manifest.settings)?;
     if run.manifest.settings.origin() != Origin::Log && suite.items.chooser().is_none() {
         return Ok(suite);
     }
@@ -213,12 +222,17 @@ pub fn keep_document(store: &Store, run: &RunRecord, suite: &Suite) -> Result<()
 }
 
 /// Returns the suite of a stored run; none, with a warning, if it cannot be built but the run has its questions stored.
-pub fn known_suite(store: &Store, run: &RunRecord, reporter: &mut dyn Reporter) -> Result<Option<Suite>, ResultsError> {
+pub fn known_suite(
+    host: &LocalHost,
+    store: &Store,
+    run: &RunRecord,
+    reporter: &mut dyn Reporter,
+) -> Result<Option<Suite>, ResultsError> {
     // The scores of a log are another tool's.
     if run.manifest.settings.origin() == Origin::Log {
         return Ok(None);
     }
-    match suite_of(store, run) {
+    match suite_on(host, store, run) {
         Ok(suite) => Ok(Some(suite)),
         Err(error) if store.has_questions(run)? => {
             reporter.event(&RunEvent::Warning(format!(

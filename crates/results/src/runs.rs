@@ -9,7 +9,7 @@ use earnest_tasks::suite::Suite;
 
 use crate::label::labels;
 use crate::store::{RunLock, RunRecord, RunSeal, Store};
-use crate::suites::start_programs;
+use crate::suites::{LocalHost, start_programs};
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -217,8 +217,13 @@ impl Verification {
 }
 
 /// Verifies the file and these runs, or all of them if none is named: structure, every row, its score by today's rules, stored
-/// questions and results.
-pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> Result<Verification, ResultsError> {
+/// questions and results. Model-written programs run by the policy of the host.
+pub fn verify(
+    store: &Store,
+    names: &[String],
+    host: &LocalHost,
+    reporter: &mut dyn Reporter,
+) -> Result<Verification, ResultsError> {
     let mut faults = store.integrity()?;
     let strays = store.strays()?;
     if strays > 0 {
@@ -231,7 +236,7 @@ pub fn verify(store: &Store, names: &[String], reporter: &mut dyn Reporter) -> R
         _ => names.iter().map(|name| store.run(name)).collect::<Result<_, _>>()?,
     };
     for run in runs {
-        let suite = match folder::known_suite(store, &run, reporter) {
+        let suite = match folder::known_suite(host, store, &run, reporter) {
             Ok(suite) => suite,
             // The other runs are verified all the same.
             Err(error) => {

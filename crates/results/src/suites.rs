@@ -40,39 +40,20 @@ impl ConfiguredSuite {
     }
 }
 
-/// Checks the options of a built-in suite and finds its data.
+/// Checks the options of a built-in suite and finds its data; its model-written programs run confined or not at all.
 ///
 /// # Errors
 /// If there is no such suite, its options are impossible, or its data are missing.
 pub fn configure(name: &str, values: &OptionValues) -> Result<ConfiguredSuite, ResultsError> {
-    let Some(registration) = find(name) else {
-        return Err(ResultsError::setting(format!("there is no suite {name}")).hint("`earnest suites` lists them"));
-    };
-    registration.check_prompts(&values.prompts)?;
-    Ok(ConfiguredSuite { registration, choice: registration.configure(values, &LocalHost)? })
+    LocalHost::default().configure(name, values)
 }
 
-/// Returns the suite of a stored run: its items, scored by the current rules.
+/// Returns the suite of a stored run: its items, scored by the current rules; its model-written programs run confined or not at all.
 ///
 /// # Errors
 /// Unknown suite, unreadable options, or missing or changed data.
 pub fn stored(settings: &RunSettings) -> Result<Suite, OptionError> {
-    let Some(suite) = find_stored(&settings.suite, &settings.suite_options) else {
-        let message = format!("this version of earnest has no suite {}", settings.suite);
-        return Err(OptionError::data(message).help("`earnest suites` lists them"));
-    };
-    let suite = suite.stored(&settings.suite_options, &LocalHost).map_err(|error| {
-        if error.kind != ErrorKind::Unreadable {
-            return error;
-        }
-        OptionError::data(format!("the options of a run of {} cannot be read: {error}", settings.suite))
-            .help("the data were moved or changed, or another version of earnest wrote the run")
-    })?;
-    let suite = Suite { thinking: settings.thinking_text, ..suite };
-    Ok(match settings.until {
-        Some(_) => by_cluster(&suite, settings.limit, settings.generation.seed),
-        None => suite,
-    })
+    LocalHost::default().stored(settings)
 }
 
 /// Returns the names of a run's primary rules without reading its data; none for unknown suites or options.
@@ -84,9 +65,58 @@ pub fn chosen(settings: &RunSettings) -> Vec<String> {
 /// Memory for the rows of a suite's Parquet file, in bytes. The largest, of GSM-Symbolic, take 10 MB.
 const MOST_ROWS: u64 = 256 << 20;
 
-/// Files, the Hugging Face cache and the sandbox of this machine.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LocalHost;
+/// Files, the Hugging Face cache and the sandbox of this machine. The default one runs model-written programs confined or not at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LocalHost {
+    /// Private, so that nothing loosens it once suites hold programs of this host.
+    policy: ProgramPolicy,
+}
+
+impl LocalHost {
+    /// Creates a host with a policy for the model-written programs of its suites.
+    pub fn new(policy: ProgramPolicy) -> Self {
+        LocalHost { policy }
+    }
+
+    fn sandbox(&self, python: Option<&Path>) -> LazySandbox {
+        LazySandbox { python: python.map(Path::to_owned), policy: self.policy.clone(), pool: OnceLock::new() }
+    }
+
+    /// Checks the options of a built-in suite and finds its data.
+    ///
+    /// # Errors
+    /// As [`configure`].
+    pub fn configure(&self, name: &str, values: &OptionValues) -> Result<ConfiguredSuite, ResultsError> {
+        let Some(registration) = find(name) else {
+            return Err(ResultsError::setting(format!("there is no suite {name}")).hint("`earnest suites` lists them"));
+        };
+        registration.check_prompts(&values.prompts)?;
+        Ok(ConfiguredSuite { registration, choice: registration.configure(values, self)? })
+    }
+
+    /// Returns the suite of a stored run: its items, scored by the current rules.
+    ///
+    /// # Errors
+    /// As [`stored`].
+    pub fn stored(&self, settings: &RunSettings) -> Result<Suite, OptionError> {
+        let Some(suite) = find_stored(&settings.suite, &settings.suite_options) else {
+            let message = format!("this version of earnest has no suite {}", settings.suite);
+            return Err(OptionError::data(message).help("`earnest suites` lists them"));
+        };
+        let suite = suite.stored(&settings.suite_options, self).map_err(|error| {
+            if error.kind != ErrorKind::Unreadable {
+                return error;
+            }
+            OptionError::data(format!("the options of a run of {} cannot be read: {error}", settings.suite))
+                .help("the data were moved or changed, or another version of earnest wrote the run")
+        })?;
+        let suite = Suite { thinking: settings.thinking_text, ..suite };
+        Ok(match settings.until {
+            Some(_) => by_cluster(&suite, settings.limit, settings.generation.seed),
+            None => suite,
+        })
+    }
+}
 
 impl Host for LocalHost {
     fn is_file(&self, path: &Path) -> bool {
@@ -159,25 +189,17 @@ impl Host for LocalHost {
     }
 
     fn programs(&self, python: Option<&Path>) -> Arc<dyn Programs> {
-        Arc::new(LazySandbox { python: python.map(Path::to_owned), pool: OnceLock::new() })
+        Arc::new(self.sandbox(python))
     }
 }
 
-/// Confinement of model-written programs, for the whole process.
+/// Confinement of model-written programs; the default permits none that is not confined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramPolicy {
     /// Command around the interpreter that isolates it where the system cannot.
     pub command: Option<SandboxCommand>,
     /// Permits programs to run although parts of the confinement are missing.
     pub unconfined: bool,
-}
-
-static POLICY: OnceLock<ProgramPolicy> = OnceLock::new();
-
-/// Sets the policy for all sandboxes that start from now on; without it programs run confined or not at all. Only the first call
-/// has an effect, so that nothing can loosen it later.
-pub fn set_program_policy(policy: ProgramPolicy) {
-    let _ = POLICY.set(policy);
 }
 
 /// Starts the interpreter of a suite whose scoring runs model-written programs, with a warning if they are not confined; returns
@@ -202,15 +224,20 @@ pub fn start_programs(suite: &Suite, reporter: &mut dyn Reporter) -> Result<Opti
 /// A sandbox that starts with the first program, because most commands on stored runs execute none.
 struct LazySandbox {
     python: Option<PathBuf>,
+    policy: ProgramPolicy,
     pool: OnceLock<Result<SandboxRunner, OptionError>>,
 }
 
 impl LazySandbox {
-    fn open(&self) -> Result<SandboxRunner, OptionError> {
+    fn settings(&self) -> Result<Settings, OptionError> {
         let settings = Settings::of_this_program()
             .map_err(|error| OptionError::programs(format!("cannot find this program's file: {error}")))?;
-        let ProgramPolicy { command, unconfined } = POLICY.get().cloned().unwrap_or_default();
-        let settings = Settings { python: self.python.clone(), command, unconfined, ..settings };
+        let ProgramPolicy { command, unconfined } = self.policy.clone();
+        Ok(Settings { python: self.python.clone(), command, unconfined, ..settings })
+    }
+
+    fn open(&self) -> Result<SandboxRunner, OptionError> {
+        let settings = self.settings()?;
         let pool = Pool::new(settings).map_err(|error| {
             let plain = match error {
                 SandboxError::Python { .. } => OptionError::usage(&error),
@@ -256,5 +283,22 @@ impl Programs for LazySandbox {
 
     fn record(&self) -> Option<ProgramsRecord> {
         self.pool.get()?.as_ref().ok().map(|runner| record(&runner.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_hosts_of_a_process_have_two_policies() {
+        let open = LocalHost::new(ProgramPolicy { command: None, unconfined: true });
+        let isolated = ProgramPolicy { command: Some("bwrap --unshare-all".parse().unwrap()), unconfined: false };
+        let (isolated, closed) = (LocalHost::new(isolated), LocalHost::default());
+        let settings = |host: &LocalHost| host.sandbox(None).settings().unwrap();
+        assert!(settings(&open).unconfined && settings(&open).command.is_none());
+        assert!(!settings(&isolated).unconfined && settings(&isolated).command.is_some());
+        // Neither of the others has loosened the one that was given no policy.
+        assert!(!settings(&closed).unconfined && settings(&closed).command.is_none());
     }
 }

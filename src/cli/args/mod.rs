@@ -15,6 +15,7 @@ use super::log_args::ImportLogsArgs;
 use super::result_args::{
     CompareArgs, CompletionsArgs, ImportArgs, ManArgs, MergeArgs, RunsArgs, SamplesArgs, ScoreArgs,
 };
+use super::run_part::RunPartArgs;
 
 pub use options::{EngineArgs, GenerationArgs, ModelArgs, ResultsArgs, SeedArgs, TableArgs, thinking, threads};
 pub use run::{ResumeArgs, RunArgs, SessionArgs};
@@ -150,6 +151,9 @@ pub enum Command {
     /// Store logs of other evaluation tools as runs
     #[command(hide = true)]
     ImportLogs(ImportLogsArgs),
+    /// Evaluate a part of a run by settings that `run --devices` wrote
+    #[command(hide = true)]
+    RunPart(RunPartArgs),
     /// Merge the parts of runs started with --shard, and results of other folders
     Merge(MergeArgs),
     /// List the suites, their tasks and options

@@ -57,10 +57,10 @@ pub enum BenchCommand {
 }
 
 /// Runs a benchmark.
-pub fn execute(args: &BenchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &BenchArgs, printer: Printer) -> Result<Exit, CliError> {
     match &args.what {
-        BenchCommand::Engine(args) => engine::execute(args, quiet, printer),
-        BenchCommand::Latency(args) => latency::execute(args, quiet, printer),
+        BenchCommand::Engine(args) => engine::execute(args, printer),
+        BenchCommand::Latency(args) => latency::execute(args, printer),
     }
 }
 

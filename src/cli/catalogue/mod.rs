@@ -8,9 +8,8 @@ mod usage_error;
 use super::Exit;
 use super::error::CliError;
 use super::values::Prompts;
+use earnest_results::ModeRequest;
 use earnest_results::suites::{ConfiguredSuite, LocalHost};
-use earnest_results::{ModeRequest, RunSettings, suites};
-use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::registry::{self, ErrorKind, Mode, OptionError, OptionValues};
 
 pub use command::{GeneratorCommand, SuiteCommand, given_options_of, with_options_of};
@@ -45,6 +44,17 @@ pub fn values(given: &OptionValues, seed: u64, prompts: &Prompts) -> OptionValue
 
 /// Checks a suite's options and finds its data. Options of other suites are errors.
 pub fn choose(name: &str, given: &OptionValues, seed: u64, prompts: &Prompts) -> Result<ConfiguredSuite, CliError> {
+    choose_on(&LocalHost::default(), name, given, seed, prompts)
+}
+
+/// Checks a suite's options and finds its data, as [`choose`], on a host with a policy for model-written programs.
+pub fn choose_on(
+    host: &LocalHost,
+    name: &str,
+    given: &OptionValues,
+    seed: u64,
+    prompts: &Prompts,
+) -> Result<ConfiguredSuite, CliError> {
     let values = values(given, seed, prompts);
     if let Some(suite) = registry::find(name)
         && let Some(foreign) =
@@ -52,7 +62,7 @@ pub fn choose(name: &str, given: &OptionValues, seed: u64, prompts: &Prompts) ->
     {
         return Err(usage_error::foreign(name, foreign));
     }
-    Ok(suites::configure(name, &values)?)
+    Ok(host.configure(name, &values)?)
 }
 
 /// Lines of a suite's own generator, or its items if it has none or they are asked for.
@@ -87,7 +97,7 @@ pub fn generate(
         return Err(CliError::usage(format!("--{option} needs --items"))
             .help(format!("without it, `earnest generate {name}` writes {}", generator.writes())));
     }
-    Ok(generator.lines(&values(options, seed, &Prompts::default()), &LocalHost)?)
+    Ok(generator.lines(&values(options, seed, &Prompts::default()), &LocalHost::default())?)
 }
 
 /// Number of items for a first look at a suite: a minute or two instead of an hour.
@@ -127,9 +137,4 @@ pub fn check_table(suite: &str, metric: Option<&str>) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
-}
-
-/// The suite of a stored run, with the current scorers.
-pub fn stored(settings: &RunSettings) -> Result<Suite, CliError> {
-    Ok(suites::stored(settings)?)
 }

@@ -29,7 +29,7 @@ struct Fetched {
 }
 
 /// Fetches one model after the other. A model that cannot be fetched does not keep the others from it.
-pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &FetchArgs, printer: Printer) -> Result<Exit, CliError> {
     let environment = Environment::read(args.hub.offline);
     let cache = Cache::from_environment(&environment)?;
     let settings = args.hub.settings();
@@ -53,7 +53,7 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     let several = names.len() > 1;
     let mut fetched = Vec::new();
     for target in targets {
-        match fetch_one(args, &environment, &cache, &target, quiet, printer) {
+        match fetch_one(args, &environment, &cache, &target, printer) {
             Ok(done) => {
                 if !args.json {
                     printer.result(&line(&done))?;
@@ -70,7 +70,7 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
     for (name, error) in &failed {
         printer.warning(&format!("{name} was not fetched: {}", error.message));
         if let Some(help) = &error.help {
-            printer.message(&format!("help: {help}"));
+            printer.remark(&format!("help: {help}"));
         }
     }
     let missing: Vec<String> = failed.iter().map(|(name, _)| name.clone()).collect();
@@ -88,22 +88,20 @@ pub fn execute(args: &FetchArgs, quiet: bool, printer: Printer) -> Result<Exit, 
 ///
 /// # Errors
 /// Those of the hub and the cache; a name that is not a model of the hub.
-pub(in crate::cli) fn bring(name: &str, hub: &HubArgs, quiet: bool, printer: Printer) -> Result<(), CliError> {
+pub(in crate::cli) fn bring(name: &str, hub: &HubArgs, printer: Printer) -> Result<(), CliError> {
     let environment = Environment::read(hub.offline);
     let cache = Cache::from_environment(&environment)?;
     let settings = hub.settings();
     let target = match CommitReference::require(name, &settings) {
         Err(HubError::Unresolved { name, .. }) => {
-            super::resolve::pin(&name, hub, quiet, printer)?;
+            super::resolve::pin(&name, hub, printer)?;
             CommitReference::require(&name, &settings)?
         }
         found => found?,
     };
     let args = FetchArgs { names: Vec::new(), paper: None, files: Vec::new(), hub: hub.clone(), json: false };
-    let done = fetch_one(&args, &environment, &cache, &target, quiet, printer)?;
-    if !quiet {
-        printer.message(&format!("{}: {}", done.model, described(&done.report)));
-    }
+    let done = fetch_one(&args, &environment, &cache, &target, printer)?;
+    printer.message(&format!("{}: {}", done.model, described(&done.report)));
     Ok(())
 }
 
@@ -112,7 +110,6 @@ fn fetch_one(
     environment: &Environment,
     cache: &Cache,
     target: &CommitReference,
-    quiet: bool,
     printer: Printer,
 ) -> Result<Fetched, CliError> {
     let model = format!("{}@{}", target.repo, target.commit);
@@ -123,27 +120,25 @@ fn fetch_one(
         && args.files.is_empty()
         && let Ok(folder) = cache.checkpoint_folder(&target.repo, &target.commit, &target.given)
     {
-        printer.message(&format!("{model} is complete in the cache; the hub was not contacted"));
+        printer.remark(&format!("{model} is complete in the cache; the hub was not contacted"));
         let found = cache.inspect(&target.repo, &target.commit);
         let report =
             FetchReport { files: found.files, size: found.size, present: found.files, ..FetchReport::default() };
         return Ok(Fetched { model, folder: folder.display().to_string(), report });
     }
     let remote = Remote::new(environment, &format!("fetching {model}"))?;
-    if !quiet {
-        printer.message(&format!("asking {} for the files of {model}", environment.endpoint));
-    }
+    printer.message(&format!("asking {} for the files of {model}", environment.endpoint));
     let found = remote.revision(&target.repo, target.commit.as_str())?;
     if let Some(name) = &found.moved {
         let old = &target.repo;
-        printer.message(&format!("{old} has moved to {name}; the commit is the same, and the cache keeps it as {old}"));
+        printer.remark(&format!("{old} has moved to {name}; the commit is the same, and the cache keeps it as {old}"));
     }
     let all = found.listing;
     let listing = if args.files.is_empty() { all.for_native()? } else { all.only(&args.files)? };
     if args.files.is_empty() && !listing.files.iter().any(|file| file.path == "tokenizer.json") {
         printer.warning(&format!("{model} has no tokenizer.json and cannot be run without one"));
     }
-    let (folder, report) = download(cache, &remote, &target.repo, &listing, quiet, printer)?;
+    let (folder, report) = download(cache, &remote, &target.repo, &listing, printer)?;
     Ok(Fetched { model, folder, report })
 }
 
@@ -153,10 +148,9 @@ pub(in crate::cli) fn download(
     remote: &Remote,
     repo: &RepoId,
     listing: &Listing,
-    quiet: bool,
     printer: Printer,
 ) -> Result<(String, FetchReport), CliError> {
-    let mut progress = FetchProgress::new(printer, quiet, listing.size());
+    let mut progress = FetchProgress::new(printer, listing.size());
     let report =
         hub::fetch(cache, remote, repo, listing, &DigestCache::for_user(), &mut |event| progress.event(&event))?;
     progress.end();
@@ -191,15 +185,15 @@ struct FetchProgress {
 }
 
 impl FetchProgress {
-    fn new(printer: Printer, quiet: bool, total: u64) -> FetchProgress {
+    fn new(printer: Printer, total: u64) -> FetchProgress {
         let terminal = std::io::stderr().is_terminal();
-        let bar = (!quiet && terminal).then(|| {
+        let bar = (terminal && !printer.is_quiet()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
             let style = "{bar:24} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta} {wide_msg}";
             bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        FetchProgress { printer, bar, plain: !quiet && !terminal, total, last: Instant::now() }
+        FetchProgress { printer, bar, plain: !terminal, total, last: Instant::now() }
     }
 
     fn line(&self, text: &str) {

@@ -24,15 +24,15 @@ use super::printer::Printer;
 use args::ModelsCommand;
 
 /// Runs the subcommand.
-pub fn execute(args: &ModelsArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &ModelsArgs, printer: Printer) -> Result<Exit, CliError> {
     match &args.command {
         ModelsCommand::List(args) => list::execute(args, printer),
         ModelsCommand::Show(args) => show::execute(args, printer),
-        ModelsCommand::Fetch(args) => fetch::execute(args, quiet, printer),
-        ModelsCommand::Verify(args) => verify::execute(args, quiet, printer),
-        ModelsCommand::Resolve(args) => resolve::execute(args, quiet, printer),
-        ModelsCommand::Use(args) => pin::execute(args, quiet, printer),
+        ModelsCommand::Fetch(args) => fetch::execute(args, printer),
+        ModelsCommand::Verify(args) => verify::execute(args, printer),
+        ModelsCommand::Resolve(args) => resolve::execute(args, printer),
+        ModelsCommand::Use(args) => pin::execute(args, printer),
         ModelsCommand::Remove(args) => remove::execute(args, printer),
-        ModelsCommand::QuantCheck(args) => quant_check::execute(args, quiet, printer),
+        ModelsCommand::QuantCheck(args) => quant_check::execute(args, printer),
     }
 }

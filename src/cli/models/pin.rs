@@ -25,7 +25,7 @@ struct Used {
 }
 
 /// Pins a commit in the user's list.
-pub fn execute(args: &UseArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &UseArgs, printer: Printer) -> Result<Exit, CliError> {
     let plain = |name: &str| !name.is_empty() && !name.contains(['/', '@', '\\']) && !name.starts_with(['-', '.']);
     if let Some(name) = args.name.as_deref().filter(|name| !plain(name)) {
         let message = format!("--name '{name}' is not a valid name");
@@ -68,10 +68,8 @@ pub fn execute(args: &UseArgs, quiet: bool, printer: Printer) -> Result<Exit, Cl
         cached,
         saved: path.display().to_string(),
     };
-    if !quiet {
-        let fetch = if cached { String::new() } else { format!("; `earnest models fetch {}` fetches it", used.name) };
-        printer.message(&format!("{} is now {}; kept in {}{fetch}", used.name, used.model, used.saved));
-    }
+    let fetch = if cached { String::new() } else { format!("; `earnest models fetch {}` fetches it", used.name) };
+    printer.message(&format!("{} is now {}; kept in {}{fetch}", used.name, used.model, used.saved));
     if args.json {
         printer.json(&used)?;
     } else {

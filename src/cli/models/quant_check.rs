@@ -31,7 +31,7 @@ struct Document {
 }
 
 /// Measures the models in turn, with one in memory at a time.
-pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &QuantCheckArgs, printer: Printer) -> Result<Exit, CliError> {
     let format = WeightFormat::from(args.weights);
     if format.is_plain() {
         return Err(CliError::usage("nothing to compare: add --quant, --dtype, --compute int8 or --compute bf16"));
@@ -59,7 +59,7 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
     let mut weights = None;
     let base = model::record(&plain, &checkpoint).format;
     let base_quantised = checkpoint.is_quantised();
-    if base_quantised && !quiet {
+    if base_quantised && !printer.is_quiet() {
         printer.warning(&format!(
             "the files' weights are quantised already ({base}): the comparison is with these, not with the original weights"
         ));
@@ -68,9 +68,7 @@ pub fn execute(args: &QuantCheckArgs, quiet: bool, printer: Printer) -> Result<E
     for chosen in [plain, changed] {
         let checkpoint = model::open(&chosen)?;
         let name = model::record(&chosen, &checkpoint).name;
-        if !quiet {
-            printer.message(&format!("evaluating {name} on {} prompts", asked.len()));
-        }
+        printer.message(&format!("evaluating {name} on {} prompts", asked.len()));
         let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         answers.push(answer_all(engine.as_mut(), &asked).map_err(failure)?);

@@ -24,7 +24,7 @@ struct Resolved {
 }
 
 /// Asks the hub for a commit.
-pub fn execute(args: &ResolveArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &ResolveArgs, printer: Printer) -> Result<Exit, CliError> {
     let (repo, revision, name) = target(args)?;
     let environment = Environment::read(args.hub.offline);
     let remote = Remote::new(&environment, &format!("asking the hub for the commit of {repo}@{revision}"))?;
@@ -35,9 +35,7 @@ pub fn execute(args: &ResolveArgs, quiet: bool, printer: Printer) -> Result<Exit
         let path = resolved_file()?;
         save_commit(&path, name, &repo, &commit)?;
         saved = Some(path.display().to_string());
-        if !quiet {
-            printer.message(&format!("{name} is now {commit}, the current {revision}; kept in {}", path.display()));
-        }
+        printer.message(&format!("{name} is now {commit}, the current {revision}; kept in {}", path.display()));
     }
     let resolved = Resolved {
         model: format!("{repo}@{commit}"),
@@ -60,16 +58,14 @@ pub fn execute(args: &ResolveArgs, quiet: bool, printer: Printer) -> Result<Exit
 ///
 /// # Errors
 /// Those of the hub; a list that cannot be written.
-pub(super) fn pin(name: &str, hub: &HubArgs, quiet: bool, printer: Printer) -> Result<(), CliError> {
+pub(super) fn pin(name: &str, hub: &HubArgs, printer: Printer) -> Result<(), CliError> {
     let repo = hub.settings().registry()?.get(name)?.repo.clone();
     let environment = Environment::read(hub.offline);
     let remote = Remote::new(&environment, &format!("asking the hub for the commit of {repo}@main"))?;
     let commit = remote.revision(&repo, "main")?.listing.commit;
     let path = resolved_file()?;
     save_commit(&path, name, &repo, &commit)?;
-    if !quiet {
-        printer.message(&format!("{name} is now {repo}@{commit}, the current main; kept in {}", path.display()));
-    }
+    printer.message(&format!("{name} is now {repo}@{commit}, the current main; kept in {}", path.display()));
     Ok(())
 }
 

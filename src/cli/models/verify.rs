@@ -24,7 +24,7 @@ struct Verified {
 }
 
 /// Hashes cached commits and compares them.
-pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
     let environment = Environment::read(args.hub.offline);
     let cache = Cache::from_environment(&environment)?;
     let asked: Vec<(RepoId, Commit, String)> = if args.names.is_empty() {
@@ -41,7 +41,7 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
         args.names.iter().map(find).collect::<Result<_, _>>()?
     };
     if asked.is_empty() {
-        printer.message(&format!("{} holds no models", cache.folder().display()));
+        printer.remark(&format!("{} holds no models", cache.folder().display()));
     }
     let (mut verified, mut unknown, mut absent) = (Vec::new(), Vec::new(), Vec::new());
     let only = asked.len() == 1;
@@ -74,9 +74,7 @@ pub fn execute(args: &VerifyArgs, quiet: bool, printer: Printer) -> Result<Exit,
             });
             listing = Some(today);
         }
-        if !quiet {
-            printer.message(&format!("hashing {repo}@{commit}"));
-        }
+        printer.message(&format!("hashing {repo}@{commit}"));
         let files = hub::verify(&cache, &repo, &commit, listing.as_ref(), &mut |_| {})?;
         let some_known = files.iter().any(|file| file.state != FileState::Unknown);
         let good = some_known && files.iter().all(|file| matches!(file.state, FileState::Good | FileState::Unknown));

@@ -93,7 +93,7 @@ fn draw(comparison: &Comparison, args: &FigureArgs, printer: Printer) -> Result<
         legend: true,
     });
     for path in args.write(folder, [&figure])?.into_iter().flatten() {
-        printer.message(&format!("{}: Figure 1", path.display()));
+        printer.remark(&format!("{}: Figure 1", path.display()));
     }
     Ok(())
 }

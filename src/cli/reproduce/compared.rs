@@ -37,7 +37,7 @@ impl ComparedRuns {
     pub(super) fn shown(&self, suite: &str, printer: Printer) -> Result<Vec<StoredRun>, CliError> {
         let runs = self.open(suite)?;
         if runs.is_empty() {
-            printer.message(&format!(
+            printer.remark(&format!(
                 "{} has no run of {suite}; `earnest run {suite}` makes one, --results names another folder",
                 self.results.folder.display()
             ));

@@ -242,7 +242,7 @@ struct MeasuredEngine {
 
 impl MeasuredEngine {
     fn load(checkpoint: &Checkpoint, settings: &EngineSettings, printer: Printer) -> Result<Self, CliError> {
-        printer.message("loading the model to measure its rate on this machine");
+        printer.remark("loading the model to measure its rate on this machine");
         let LoadedEngine { engine, options, notes, .. } = model::load(checkpoint, settings)?;
         notes.iter().for_each(|note| printer.warning(note));
         let budget = options.get("token_budget").and_then(serde_json::Value::as_u64).unwrap_or(TOKEN_BUDGET);
@@ -260,7 +260,7 @@ impl MeasuredEngine {
 
     /// Runs questions, with a message.
     fn ask(&mut self, asked: &[Asked]) -> Result<Worked, CliError> {
-        self.printer.message(&format!("measuring: {}", counted(asked.len(), "question")));
+        self.printer.remark(&format!("measuring: {}", counted(asked.len(), "question")));
         work_through(self.engine.as_mut(), asked, &self.stop).map_err(stopped_or_failed)
     }
 
@@ -280,7 +280,7 @@ impl MeasuredEngine {
         let batch = load.batch.min(self.card.in_flight).max(1);
         let load = Load { batch, ..load }.within(self.context, self.space.token_budget);
         let mut best: Option<LoadMeasurement> = None;
-        self.printer.message(&format!("measuring: {} at once", counted(batch, "sequence")));
+        self.printer.remark(&format!("measuring: {} at once", counted(batch, "sequence")));
         for _ in 0..repetitions {
             let one = measure_load(self.engine.as_mut(), self.space, load, &self.stop).map_err(stopped_or_failed)?;
             let one = Some(one.ok_or_else(interrupted)?);

@@ -44,12 +44,12 @@ pub struct DncArgs {
 }
 
 /// Prints the paper's tables beside the runs', or an experiment's.
-pub fn execute(args: &DncArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.compared.figures.figures.is_some() {
         return Err(CliError::usage("DNC has no figures to draw; leave --figures out"));
     }
     if let Some(experiment) = &args.experiment {
-        return dnc_defence::execute(args, experiment, quiet, printer);
+        return dnc_defence::execute(args, experiment, printer);
     }
     let mut runs = Vec::new();
     for run in args.compared.shown(SUITE, printer)? {

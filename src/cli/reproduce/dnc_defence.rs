@@ -26,9 +26,9 @@ pub(super) fn ours() -> DefenceTables {
 }
 
 /// Runs an experiment if asked to, and prints its tables.
-pub(super) fn execute(args: &DncArgs, path: &Path, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub(super) fn execute(args: &DncArgs, path: &Path, printer: Printer) -> Result<Exit, CliError> {
     let (results, source) = match args.run {
-        true => train_and_ask(args, path, quiet, printer)?,
+        true => train_and_ask(args, path, printer)?,
         false => (DefenceResults::read(path).map_err(without_results)?, path.display().to_string()),
     };
     let tables = DefenceTables::new(&results, &source);
@@ -52,12 +52,7 @@ fn without_results(error: DefenceError) -> CliError {
     }
 }
 
-fn train_and_ask(
-    args: &DncArgs,
-    path: &Path,
-    quiet: bool,
-    printer: Printer,
-) -> Result<(DefenceResults, String), CliError> {
+fn train_and_ask(args: &DncArgs, path: &Path, printer: Printer) -> Result<(DefenceResults, String), CliError> {
     let experiment = DefenceExperiment::read(path)?;
     let out = experiment.out.clone().unwrap_or_else(|| path.with_extension(""));
     let (training, steps) = (&experiment.training, experiment.training.steps);
@@ -74,16 +69,14 @@ fn train_and_ask(
     let mut progress: Option<Progress> = None;
     let mut report = |event: DefenceEvent<'_>| match event {
         DefenceEvent::Trains { model, place: (place, of), steps_done, examples: (examples, perturbed) } => {
-            progress = Some(Progress::new(printer, quiet, steps));
-            if !quiet {
-                let what = match perturbed {
-                    0 => String::new(),
-                    count => format!(", {count} of them perturbed"),
-                };
-                let from = if steps_done > 0 { format!(", continuing after step {steps_done}") } else { String::new() };
-                let examples = counted(examples, "training question");
-                printer.message(&format!("{place} of {of}: {} ({examples}{what}){from}", model.name()));
-            }
+            progress = Some(Progress::new(printer, steps));
+            let what = match perturbed {
+                0 => String::new(),
+                count => format!(", {count} of them perturbed"),
+            };
+            let from = if steps_done > 0 { format!(", continuing after step {steps_done}") } else { String::new() };
+            let examples = counted(examples, "training question");
+            printer.message(&format!("{place} of {of}: {} ({examples}{what}){from}", model.name()));
         }
         DefenceEvent::Training(event) => {
             if let Some(progress) = &mut progress {
@@ -92,7 +85,7 @@ fn train_and_ask(
         }
     };
     let label = Box::new(|plan: &StudyPlan, run: PlannedRun| format!("asking {}", plan.model(run).name));
-    let mut watcher = Lines::new(printer, quiet, label);
+    let mut watcher = Lines::new(printer, label);
     match run(&experiment, &settings, &mut report, &mut watcher)? {
         DefenceEnd::Complete(results) => Ok((*results, out.display().to_string())),
         DefenceEnd::Stopped => Err(CliError::new(

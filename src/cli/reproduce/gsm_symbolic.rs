@@ -27,7 +27,7 @@ use earnest_tasks::suite::gsm_symbolic::{CHOOSING, Prompt};
 const QUESTIONS: usize = 5_100;
 
 /// Prints the study beside stored runs, after running it with `--run`.
-pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.plan {
         return show_plan(args, printer);
     }
@@ -47,14 +47,14 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
         None => None,
     };
     let (executed, left_out) = match args.run {
-        true => match gsm_symbolic_runs::execute(args, quiet, printer)? {
+        true => match gsm_symbolic_runs::execute(args, printer)? {
             Some(ended) => (Some(ended.runs), ended.left_out),
             None => return Ok(Exit::Success),
         },
         false => (None, 0),
     };
     if let Some(shard) = args.shard {
-        printer.message(&format!(
+        printer.remark(&format!(
             "part {} of every run is finished; when all are, `earnest merge` joins them and the command without --shard shows the study",
             shard
         ));
@@ -66,7 +66,7 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
     if let Some(folder) = &figures.figures {
         let drawn = drawings(&study);
         figures.write(folder, &drawn)?;
-        printer.message(&format!("{}: {} drawings", folder.display(), drawn.len()));
+        printer.remark(&format!("{}: {} drawings", folder.display(), drawn.len()));
     }
     if let Some(output) = &args.output {
         let html = page(&study);
@@ -77,7 +77,7 @@ pub fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<
         write_file(output, |out| {
             out.write_all(&bytes).map_err(|source| RowsError::Write { path: output.clone(), source })
         })?;
-        printer.message(&format!("{}: {}", output.display(), human_bytes(bytes.len() as u64)));
+        printer.remark(&format!("{}: {}", output.display(), human_bytes(bytes.len() as u64)));
     }
     if args.compared.json {
         printer.json(&study)?;
@@ -107,10 +107,10 @@ fn without_odds_ratio(study: &Study, printer: Printer) {
     let unnamed: Vec<&Analysis> = study.analyses.iter().filter(|analysis| analysis.glmm1.variant.is_none()).collect();
     for analysis in &unnamed {
         let why = analysis.glmm1.explanations.first().map_or("there is no fit", String::as_str);
-        printer.message(&format!("note: {} on {} has no odds ratio: {why}", analysis.model, analysis.prompt));
+        printer.remark(&format!("note: {} on {} has no odds ratio: {why}", analysis.model, analysis.prompt));
     }
     if !unnamed.is_empty() {
-        printer.message("everything else is shown; --prompts leaves prompts out, RUN names the runs to use");
+        printer.remark("everything else is shown; --prompts leaves prompts out, RUN names the runs to use");
     }
 }
 

@@ -45,7 +45,7 @@ impl Missing<'_> {
         for model in self.models.iter().filter(|model| !model.is_to_fetch()) {
             printer.warning(&format!("{} is left out: {}", model.name, model.error));
             if let Some(help) = model.error.help() {
-                printer.message(&format!("help: {help}"));
+                printer.remark(&format!("help: {help}"));
             }
         }
     }
@@ -136,17 +136,16 @@ pub(super) fn show(
     plan: &StudyPlan,
     sessions: &mut Sessions,
     missing: &Missing<'_>,
-    quiet: bool,
     printer: Printer,
 ) -> Result<(), CliError> {
-    if quiet && !args.dry_run {
+    if printer.is_quiet() && !args.dry_run {
         let names: Vec<&str> = missing.models.iter().map(|model| model.name.as_str()).collect();
         if !names.is_empty() {
             printer.warning(&format!("left out, not on this machine: {}", names.join(", ")));
         }
         return Ok(());
     }
-    let mut reporters = Reporters::on_terminal(printer, quiet);
+    let mut reporters = Reporters::on_terminal(printer);
     let estimate = Estimate::new(plan, sessions, &mut reporters);
     drop(reporters);
     let mut text = String::new();
@@ -173,7 +172,7 @@ pub(super) fn show(
     }
     match args.dry_run {
         true => printer.result(&text)?,
-        false => printer.message(&text),
+        false => printer.remark(&text),
     }
     Ok(())
 }
@@ -183,7 +182,7 @@ pub(super) fn say_left_out(missing: &Missing<'_>, per_parameter: Option<f64>, pr
     missing.warn(printer);
     let table = missing.table(per_parameter, printer.width());
     if !table.is_empty() {
-        printer.message(table.trim_end());
+        printer.remark(table.trim_end());
     }
 }
 

@@ -38,9 +38,9 @@ pub(super) fn questions(args: &GsmSymbolicArgs) -> Questions {
 ///
 /// # Errors
 /// Questions that cannot be fetched; a list of models that cannot be read.
-pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<(), CliError> {
+pub(super) fn execute(args: &GsmSymbolicArgs, printer: Printer) -> Result<(), CliError> {
     if let Questions::Missing = questions(args) {
-        data::bring_gsm_symbolic(args.items.0.text("revision")?, quiet, printer)?;
+        data::bring_gsm_symbolic(args.items.0.text("revision")?, printer)?;
     }
     let hub = args.hub();
     for definition in wanted(args)? {
@@ -48,10 +48,10 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
         if is_here(args, model, *weights) {
             continue;
         }
-        if let Err(error) = models::bring(&model.display().to_string(), &hub, quiet, printer) {
+        if let Err(error) = models::bring(&model.display().to_string(), &hub, printer) {
             printer.warning(&format!("{} was not fetched: {}", definition.name, error.message));
             if let Some(help) = &error.help {
-                printer.message(&format!("help: {help}"));
+                printer.remark(&format!("help: {help}"));
             }
         }
     }

@@ -14,12 +14,7 @@ use earnest_tasks::suite::registry::{OptionValues, find};
 ///
 /// # Errors
 /// Templates that cannot be read or drawn from; options that choose published questions.
-pub(super) fn fresh_questions(
-    args: &GsmSymbolicArgs,
-    templates: &Path,
-    quiet: bool,
-    printer: Printer,
-) -> Result<PathBuf, CliError> {
+pub(super) fn fresh_questions(args: &GsmSymbolicArgs, templates: &Path, printer: Printer) -> Result<PathBuf, CliError> {
     let given = &args.items.0;
     if args.suite != "gsm-symbolic" || given.has_any(&["data", "revision", "sets"]) {
         return Err(CliError::usage(
@@ -35,7 +30,7 @@ pub(super) fn fresh_questions(
     if let Some(count) = given.text("instances")? {
         values = values.with("per-template", count);
     }
-    let mut lines = generator.lines(&values, &LocalHost)?;
+    let mut lines = generator.lines(&values, &LocalHost::default())?;
     let mut content = Vec::new();
     lines.write(&mut content).map_err(|error| CliError::usage(format!("--fresh: {error}")))?;
     let digest = earnest_digest::hex(&earnest_digest::sha256(&content));
@@ -47,8 +42,6 @@ pub(super) fn fresh_questions(
             out.write_all(&content).map_err(|source| RowsError::Write { path: file.clone(), source })
         })?;
     }
-    if !quiet {
-        printer.message(&lines.sentence(&format!(" in {}", file.display())));
-    }
+    printer.message(&lines.sentence(&format!(" in {}", file.display())));
     Ok(file)
 }

@@ -23,13 +23,14 @@ use earnest_eval::{EvalError, study};
 use earnest_models::checkpoint::WeightFormat;
 use earnest_papers::gsm_symbolic::{Evaluation, analyse, selected};
 use earnest_results::store::{Filter, RunRecord, Store};
+use earnest_results::suites::LocalHost;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
 /// Runs what is missing, model by model: the GSM prompt, then, for selected models, the other four. Selection considers one model at
 /// a time, so the order makes no difference; every model is loaded at most once, when its first unfinished run needs it.
 ///
 /// The cost is printed first, and alone with --dry-run.
-pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> Result<Option<Ended>, CliError> {
+pub(super) fn execute(args: &GsmSymbolicArgs, printer: Printer) -> Result<Option<Ended>, CliError> {
     let mut names: Vec<&str> = args.with.iter().map(|model| model.name.as_str()).collect();
     names.sort_unstable();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -46,7 +47,7 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
             .help("add gsm (a finished run is not repeated), or use --select all"));
     }
     if args.fetch && !args.dry_run {
-        gsm_symbolic_fetch::execute(args, quiet, printer)?;
+        gsm_symbolic_fetch::execute(args, printer)?;
     }
     let (models, all) = models(args)?;
     let missing = Missing { models: &all, fetched: args.fetch && args.dry_run };
@@ -74,11 +75,12 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
         hub: args.hub().settings(),
         shard: args.shard,
         fail_on_error: None,
+        host: LocalHost::default(),
         stop: stop_flag(),
     };
-    let plan = StudyPlan::new(definition(args, models, &chosen, quiet, printer)?, settings)?;
+    let plan = StudyPlan::new(definition(args, models, &chosen, printer)?, settings)?;
     let mut sessions = Sessions::default();
-    gsm_symbolic_cost::show(args, &plan, &mut sessions, &missing, quiet, printer)?;
+    gsm_symbolic_cost::show(args, &plan, &mut sessions, &missing, printer)?;
     if args.dry_run {
         return Ok(None);
     }
@@ -88,7 +90,7 @@ pub(super) fn execute(args: &GsmSymbolicArgs, quiet: bool, printer: Printer) -> 
     };
     let prompts = chosen.clone();
     let label = move |plan: &StudyPlan, run: PlannedRun| format!("{} on {}", plan.model(run).name, prompts[run.prompt]);
-    let mut watcher = Lines::new(printer, quiet, Box::new(label));
+    let mut watcher = Lines::new(printer, Box::new(label));
     let mut outcome = study::execute(&plan, sessions, &mut decide, &mut watcher);
     if let Some(error) = ended(&plan, &mut outcome) {
         return Err(error);
@@ -215,12 +217,11 @@ fn definition(
     args: &GsmSymbolicArgs,
     models: Vec<ModelDefinition>,
     chosen: &[Prompt],
-    quiet: bool,
     printer: Printer,
 ) -> Result<StudyDefinition, CliError> {
     let mut options = args.items.0.clone();
     if let Some(templates) = &args.fresh {
-        let file = fresh_questions(args, templates, quiet, printer)?;
+        let file = fresh_questions(args, templates, printer)?;
         options = options.with("data", file);
     }
     if !options.has("profile") {

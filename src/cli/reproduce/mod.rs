@@ -16,8 +16,6 @@ mod gsm_symbolic_fresh;
 mod gsm_symbolic_runs;
 mod gsm_symbolic_small;
 
-pub use gsm_symbolic_collected::numbers_of;
-
 use clap::{Args, Subcommand};
 
 use super::Exit;
@@ -43,11 +41,11 @@ pub enum Paper {
 }
 
 /// Compares runs with a paper.
-pub fn execute(args: &ReproduceArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &ReproduceArgs, printer: Printer) -> Result<Exit, CliError> {
     match &args.paper {
         Paper::ArithmeticBench(args) => arithmetic_bench::execute(args, printer),
-        Paper::Dnc(args) => dnc::execute(args, quiet, printer),
+        Paper::Dnc(args) => dnc::execute(args, printer),
         Paper::Nupa(args) => nupa::execute(args, printer),
-        Paper::GsmSymbolic(args) => gsm_symbolic::execute(args, quiet, printer),
+        Paper::GsmSymbolic(args) => gsm_symbolic::execute(args, printer),
     }
 }

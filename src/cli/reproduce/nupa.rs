@@ -144,7 +144,7 @@ pub(super) fn write_drawings(
     for ((numbers, _), paths) in drawings.iter().zip(paths) {
         let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
         for path in paths {
-            printer.message(&format!("{}: figure {}", path.display(), numbers.join(" and ")));
+            printer.remark(&format!("{}: figure {}", path.display(), numbers.join(" and ")));
         }
     }
     Ok(())

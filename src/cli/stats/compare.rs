@@ -1,8 +1,11 @@
 //! `earnest stats compare`.
+use super::failed::require;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
 use crate::cli::values::counted;
 use earnest_results::ends;
 use std::collections::HashMap;
-use std::io::Write;
+use std::fmt::Write as _;
 
 use clap::Args;
 
@@ -58,7 +61,7 @@ impl CompareArgs {
         self.group.as_deref().unwrap_or("cluster")
     }
 
-    fn pairs(&self) -> anyhow::Result<Pairs> {
+    fn pairs(&self) -> Result<Pairs, CliError> {
         match (&self.first, &self.second) {
             (Some(first), Some(second)) => {
                 let wanted =
@@ -83,14 +86,15 @@ impl CompareArgs {
     }
 
     /// Pairs the rows of two runs by item, sample number and expected answer.
-    fn pairs_of_runs(&self) -> anyhow::Result<Pairs> {
+    fn pairs_of_runs(&self) -> Result<Pairs, CliError> {
         let source = self.source.source();
         let count = self.source.runs.len();
-        anyhow::ensure!(
-            count == 2,
-            "--run names {}; name two, or add --first and --second to compare two of their columns",
-            counted(count, "run")
-        );
+        require(count == 2, || {
+            format!(
+                "--run names {}; name two, or add --first and --second to compare two of their columns",
+                counted(count, "run")
+            )
+        })?;
         let wanted = [
             ("run", Kind::Label),
             ("item_id", Kind::Label),
@@ -115,12 +119,17 @@ impl CompareArgs {
             }
         })?;
         let [one, two] = survey.labels[0].as_slice() else {
-            anyhow::bail!("{} have no outcomes to compare in `{}`", source.name(), self.response);
+            return Err(CliError::usage(format!(
+                "{} have no outcomes to compare in `{}`",
+                source.name(),
+                self.response
+            )));
         };
-        anyhow::ensure!(
-            !first.is_empty(),
-            "{one} and {two} have no item in common; `earnest compare` pairs perturbed items with their originals too"
-        );
+        require(!first.is_empty(), || {
+            format!(
+                "{one} and {two} have no item in common; `earnest compare` pairs perturbed items with their originals too"
+            )
+        })?;
         let without_label = survey.without_label(self.group());
         let mut notes = survey.notes;
         notes.extend(without_label);
@@ -142,12 +151,10 @@ impl CompareArgs {
     }
 }
 
-pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    anyhow::ensure!(
-        args.level > 0.0 && args.level < 1.0,
-        "--level is {}, expected a number between 0 and 1",
-        args.level
-    );
+pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
+    require(args.level > 0.0 && args.level < 1.0, || {
+        format!("--level is {}, expected a number between 0 and 1", args.level)
+    })?;
     let pairs = args.pairs()?;
     let one = |value: &f64| Answers { sum: *value, count: 1 };
     let outcomes = pairs.first.iter().zip(&pairs.second).zip(&pairs.clusters);
@@ -158,11 +165,12 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
     let counts = PairedCounts::of(outcomes.map(|(first, second)| (*first == 1.0, *second == 1.0)));
     let test = mcnemar(&counts);
     let verdict = paired_verdict(&paired).map_err(|error| match error {
-        VerdictError::OneCluster => anyhow::anyhow!(
-            "{error}: `{}` is the same in every row; name another --group. McNemar's exact test, which takes pairs as independent, has p {}",
+        VerdictError::OneCluster => CliError::usage(format!(
+            "{error}: `{}` is the same in every row; name another --group. McNemar's exact test, which takes pairs as independent, has \
+             p {}",
             args.group(),
             p_value(Some(test.exact_p))
-        ),
+        )),
         error => error.into(),
     })?;
     let difference = verdict.robust;
@@ -176,12 +184,12 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
             "p_error": verdict.p_error, "cluster_t_p": (difference.standard_error > 0.0 || difference.mean == 0.0).then(|| difference.p()),
             "counts": counts, "mcnemar": test,
         });
-        serde_json::to_writer_pretty(&mut *output, &value)?;
-        writeln!(output)?;
+        printer.json(&value)?;
         return Ok(Exit::Success);
     }
+    let mut text = String::new();
     writeln!(
-        output,
+        text,
         "{} minus {}: {:+.4}, cluster-robust std. error {:.4}, {} % interval {}, p {}",
         second,
         first,
@@ -191,9 +199,9 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
         interval.map_or_else(|| "-".to_owned(), |interval| format!("[{}]", ends(interval, 0.0, 4, true).join(", "))),
         p_value(p)
     )?;
-    writeln!(output, "p by {}, because {reason}", verdict.test.name())?;
+    writeln!(text, "p by {}, because {reason}", verdict.test.name())?;
     writeln!(
-        output,
+        text,
         "{} in {} of `{}` ({} dropped), design effect {:.2}",
         counted(difference.observations, "pair"),
         counted(difference.clusters, "cluster"),
@@ -202,7 +210,7 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
         difference.design_effect
     )?;
     writeln!(
-        output,
+        text,
         "both right {}, only {} {}, only {} {}, neither {}; McNemar exact p {} (assumes independent pairs)",
         counts.both,
         first,
@@ -213,7 +221,8 @@ pub(super) fn run(args: &CompareArgs, output: &mut dyn Write) -> anyhow::Result<
         p_value(Some(test.exact_p))
     )?;
     for note in &pairs.notes {
-        writeln!(output, "warning: {note}")?;
+        writeln!(text, "warning: {note}")?;
     }
+    printer.result(&text)?;
     Ok(Exit::Success)
 }

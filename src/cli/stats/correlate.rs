@@ -1,6 +1,8 @@
 //! `earnest stats correlate`.
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
 use crate::cli::values::counted;
-use std::io::Write;
+use std::fmt::Write as _;
 
 use clap::Args;
 
@@ -25,9 +27,12 @@ pub struct CorrelateArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &CorrelateArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &CorrelateArgs, printer: Printer) -> Result<Exit, CliError> {
     let [one, two] = args.columns.as_slice() else {
-        anyhow::bail!("--columns names {}, expected two", counted(args.columns.len(), "column"));
+        return Err(CliError::usage(format!(
+            "--columns names {}, expected two",
+            counted(args.columns.len(), "column")
+        )));
     };
     let wanted = [(one.as_str(), Kind::Number), (two.as_str(), Kind::Number)];
     let found = columns::read(&args.source.source(), &wanted, Missing::DropRow)?;
@@ -39,11 +44,11 @@ pub(super) fn run(args: &CorrelateArgs, output: &mut dyn Write) -> anyhow::Resul
         let value = serde_json::json!({
             "columns": [one, two], "correlations": both, "missing": survey.missing, "notes": survey.notes,
         });
-        serde_json::to_writer_pretty(&mut *output, &value)?;
-        writeln!(output)?;
+        printer.json(&value)?;
         return Ok(Exit::Success);
     }
-    writeln!(output, "{one} and {two}, n {}", found.values[0].len())?;
+    let mut text = String::new();
+    writeln!(text, "{one} and {two}, n {}", found.values[0].len())?;
     for correlation in both {
         let name = match correlation.coefficient {
             Coefficient::Pearson => "Pearson's r",
@@ -52,14 +57,15 @@ pub(super) fn run(args: &CorrelateArgs, output: &mut dyn Write) -> anyhow::Resul
         let interval = correlation
             .interval
             .map_or_else(String::new, |(low, high)| format!(", 95 % interval {low:.4} to {high:.4}"));
-        writeln!(output, "{name:<14} {:.6}{interval}, p {:.6e} (two-sided)", correlation.value, correlation.p)?;
+        writeln!(text, "{name:<14} {:.6}{interval}, p {:.6e} (two-sided)", correlation.value, correlation.p)?;
     }
     let missing: Vec<String> = survey.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if !missing.is_empty() {
-        writeln!(output, "rows dropped for missing values: {}", missing.join(", "))?;
+        writeln!(text, "rows dropped for missing values: {}", missing.join(", "))?;
     }
     for note in &survey.notes {
-        writeln!(output, "warning: {note}")?;
+        writeln!(text, "warning: {note}")?;
     }
+    printer.result(&text)?;
     Ok(Exit::Success)
 }

@@ -1,10 +1,11 @@
 //! The model of stored runs when no formula is given: the maximal one that the design supports.
 use super::columns::{Kind, Survey};
+use super::failed::not_fitted;
 use super::frame::{self, ColumnOptions};
 use super::mixed::{Common, Fitted};
 use super::one_intercept::CrossCheck;
 use super::source::Source;
-use anyhow::Context;
+use crate::cli::error::CliError;
 use earnest_stats::analysis::{DefaultModel, default_model};
 use earnest_stats::mixed::{Column, Family, Frame, IntegralChoice, Terms};
 
@@ -26,7 +27,7 @@ pub(super) fn choose(
     response: &str,
     fixed: &[String],
     common: Common<'_>,
-) -> anyhow::Result<Fitted> {
+) -> Result<Fitted, CliError> {
     let mut named: Vec<String> = if fixed.is_empty() { conditions(source)? } else { fixed.to_vec() };
     let mut columns: Vec<(&str, Kind)> = Vec::new();
     for name in &named {
@@ -45,8 +46,8 @@ pub(super) fn choose(
     let terms = effects(&frame, &named, fixed.is_empty());
     let groups: Vec<&str> =
         GROUPS.into_iter().filter(|group| !terms.variables.iter().any(|name| name == group)).collect();
-    let model = default_model(&frame, response, &terms, &groups)
-        .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
+    let model =
+        default_model(&frame, response, &terms, &groups).map_err(|error| not_fitted(source, &survey, &error))?;
     let survey = Survey { labels: Vec::new(), ..survey };
     let DefaultModel { data, fit, choice, .. } = model;
     let compared = data.has_one_effect() && fit.is_usable();
@@ -56,7 +57,7 @@ pub(super) fn choose(
 }
 
 /// Conditions that the source has.
-fn conditions(source: &Source<'_>) -> anyhow::Result<Vec<String>> {
+fn conditions(source: &Source<'_>) -> Result<Vec<String>, CliError> {
     let mut found = Vec::new();
     for name in CONDITIONS {
         if frame::has_column(source, name)? {

@@ -1,7 +1,9 @@
 //! Columns of a mixed model with a formula.
 
 use super::columns::{self, ColumnError, Kind, Missing, Survey};
+use super::failed::{about, require};
 use super::source::{Pair, Source};
+use crate::cli::error::CliError;
 use earnest_stats::mixed::{Family, Formula, Frame, MixedError};
 
 /// Options on single columns.
@@ -19,7 +21,7 @@ pub(super) fn read(
     response: &str,
     others: &[(&str, Kind)],
     options: ColumnOptions<'_>,
-) -> anyhow::Result<(Frame, Survey)> {
+) -> Result<(Frame, Survey), CliError> {
     gather(source, response, others, options, usize::MAX)
 }
 
@@ -29,7 +31,7 @@ pub(super) fn read_counts(
     response: &str,
     others: &[(&str, Kind)],
     options: ColumnOptions<'_>,
-) -> anyhow::Result<(Frame, Survey)> {
+) -> Result<(Frame, Survey), CliError> {
     gather(source, response, others, options, FIRST_LIMIT)
 }
 
@@ -40,13 +42,12 @@ fn gather(
     others: &[(&str, Kind)],
     options: ColumnOptions<'_>,
     limit: usize,
-) -> anyhow::Result<(Frame, Survey)> {
+) -> Result<(Frame, Survey), CliError> {
     let named = options.factor.iter().map(|name| ("--factor", name));
     for (option, name) in named.chain(options.reference.iter().map(|pair| ("--reference", &pair.column))) {
-        anyhow::ensure!(
-            others.iter().any(|(known, _)| known == name),
-            "{option} names `{name}`, which is not in the formula"
-        );
+        require(others.iter().any(|(known, _)| known == name), || {
+            format!("{option} names `{name}`, which is not in the formula")
+        })?;
     }
     let kind = if options.family == Family::Binomial { Kind::Binary } else { Kind::Number };
     let mut wanted = vec![(response, kind)];
@@ -56,7 +57,7 @@ fn gather(
     let (columns, counts) = rows.finish();
     let mut frame = Frame::new();
     let remarks = survey.remarks();
-    let fits = |error: MixedError| anyhow::Error::from(error).context(format!("cannot fit {}{remarks}", source.name()));
+    let fits = |error: MixedError| about(format!("cannot fit {}{remarks}", source.name()), &error);
     for (index, ((name, _), values)) in wanted.iter().zip(columns).enumerate() {
         if survey.is_label[index] {
             let labels = std::mem::take(&mut survey.labels[index]);
@@ -165,7 +166,7 @@ pub(super) fn kinds<'f>(formula: &'f Formula, factor: &[String]) -> Vec<(&'f str
 }
 
 /// True if the source has a column with values; errors but a missing or empty column are passed on.
-pub(super) fn has_column(source: &Source<'_>, name: &str) -> anyhow::Result<bool> {
+pub(super) fn has_column(source: &Source<'_>, name: &str) -> Result<bool, CliError> {
     match columns::scan(source, &[(name, Kind::Label)], Missing::DropValue, &mut |_| {}) {
         Ok(_) => Ok(true),
         // A column without values tells no rows apart.

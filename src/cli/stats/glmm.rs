@@ -1,15 +1,16 @@
 //! `earnest stats glmm`.
-use std::io::Write;
-
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::default_model;
+use super::failed::require;
 use super::mixed::{self, Common, FormulaArgs, Integral};
 use super::model::ModelArgs;
 use super::one_intercept::When;
 use super::source::SourceArgs;
 use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
 use earnest_stats::mixed::Formula;
 
 /// Method of the intervals.
@@ -91,11 +92,11 @@ impl GlmmArgs {
         self.objective != ObjectiveChoice::Converged || self.bootstrap.is_some() || self.cross_check.is_some()
     }
 
-    fn integral(&self) -> anyhow::Result<Integral> {
+    fn integral(&self) -> Result<Integral, CliError> {
         Ok(match (self.objective, self.nagq, self.cross_check) {
             (ObjectiveChoice::Lme4, None | Some(1), _) => Integral::Lme4,
             (ObjectiveChoice::Lme4, ..) => {
-                anyhow::bail!("--objective lme4 reproduces lme4's default only; leave --nagq out")
+                return Err(CliError::usage("--objective lme4 reproduces lme4's default only; leave --nagq out"));
             }
             (_, None, Some(When::Never)) | (_, Some(1), _) => Integral::Laplace {
                 compared: self.cross_check != Some(When::Never),
@@ -107,13 +108,11 @@ impl GlmmArgs {
     }
 }
 
-pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    anyhow::ensure!(
-        args.level > 0.0 && args.level < 1.0,
-        "--level is {}, expected a number between 0 and 1",
-        args.level
-    );
-    anyhow::ensure!(args.bootstrap != Some(0), "--bootstrap 0 means no resamples; leave it out, or use e.g. 1000");
+pub(super) fn run(args: &GlmmArgs, printer: Printer) -> Result<Exit, CliError> {
+    require(args.level > 0.0 && args.level < 1.0, || {
+        format!("--level is {}, expected a number between 0 and 1", args.level)
+    })?;
+    require(args.bootstrap != Some(0), || "--bootstrap 0 means no resamples; leave it out, or use e.g. 1000")?;
     let source = args.source.source();
     let common = Common {
         factor: &args.model.factor,
@@ -130,23 +129,24 @@ pub(super) fn run(args: &GlmmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
     if !args.source.runs.is_empty() && !given && !args.needs_one_intercept() {
         let mut unused = args.formula.unused();
         unused.extend(args.nagq.map(|_| "--nagq"));
-        anyhow::ensure!(
-            unused.is_empty(),
-            "{} need{} a model; name it by --formula or --group",
-            unused.join(", "),
-            if unused.len() == 1 { "s" } else { "" }
-        );
+        require(unused.is_empty(), || {
+            format!(
+                "{} need{} a model; name it by --formula or --group",
+                unused.join(", "),
+                if unused.len() == 1 { "s" } else { "" }
+            )
+        })?;
         let common = Common { limit: false, ..common };
         let fitted = default_model::choose(&source, args.model.response(), &args.model.fixed, common)?;
-        return mixed::report(&args.formula, common, fitted, &args.source.runs, output);
+        return mixed::report(&args.formula, common, fitted, &args.source.runs, printer);
     }
-    anyhow::ensure!(
+    require(
         given || !args.model.fixed.is_empty() || args.source.runs.is_empty(),
-        "--objective, --bootstrap and --cross-check need a model; name it, e.g. --group cluster --fixed model,variant"
-    );
+        || "--objective, --bootstrap and --cross-check need a model; name it, e.g. --group cluster --fixed model,variant",
+    )?;
     let formula: Formula = match &args.formula.formula {
         Some(text) => text.parse()?,
         None => args.model.formula()?,
     };
-    mixed::run(&args.formula, &formula, args.integral()?, common, &source, &args.source.runs, output)
+    mixed::run(&args.formula, &formula, args.integral()?, common, &source, &args.source.runs, printer)
 }

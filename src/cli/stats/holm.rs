@@ -1,17 +1,19 @@
 //! `earnest stats holm`.
-use std::io::Write;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::Args;
 
 use super::columns::{self, Kind, Missing};
+use super::failed::{not_fitted, require};
 use super::frame::{self, ColumnOptions};
 use super::model;
 use super::number_format::table;
 use super::source::{Input, Pair, Source};
 use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
 use crate::cli::values::counted;
 use earnest_results::StoredRun;
 use earnest_stats::mixed::{MixedData, MixedOptions, fit};
@@ -73,7 +75,7 @@ struct Family {
 }
 
 impl HolmArgs {
-    fn family(&self) -> anyhow::Result<Family> {
+    fn family(&self) -> Result<Family, CliError> {
         if !self.runs.is_empty() {
             return self.of_runs();
         }
@@ -101,15 +103,15 @@ impl HolmArgs {
         Ok(Family { labels, p_values: found.values[0].iter().map(|p| Some(*p)).collect(), notes })
     }
 
-    fn of_runs(&self) -> anyhow::Result<Family> {
+    fn of_runs(&self) -> Result<Family, CliError> {
         let mut family = Family { labels: Vec::new(), p_values: Vec::new(), notes: Vec::new() };
         let mut seen: Vec<String> = Vec::new();
         for run in &self.runs {
             // Two abbreviations may name the same run.
             let found =
-                StoredRun::open(&self.results.folder, run).map_err(|error| anyhow::anyhow!(error.to_string()))?;
+                StoredRun::open(&self.results.folder, run).map_err(|error| CliError::usage(error.to_string()))?;
             let name = found.manifest.run;
-            anyhow::ensure!(!seen.contains(&name), "--run names {name} twice");
+            require(!seen.contains(&name), || format!("--run names {name} twice"))?;
             seen.push(name);
             let input = Input::Runs { names: std::slice::from_ref(run), folder: &self.results.folder };
             let formula = model::of_runs(&self.response, &self.fixed)?;
@@ -118,7 +120,7 @@ impl HolmArgs {
             let (frame, survey) =
                 frame::read_counts(&source, &formula.response, &frame::kinds(&formula, &[]), options)?;
             let data = MixedData::new(&formula, &frame, options.family)
-                .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
+                .map_err(|error| not_fitted(&source, &survey, &error))?;
             let fitted = fit(&data, &MixedOptions::default())?;
             let p = fitted.coefficients.get(1).and_then(|coefficient| coefficient.p);
             if let Some(reasons) = fitted.refusal() {
@@ -132,14 +134,12 @@ impl HolmArgs {
     }
 }
 
-pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    anyhow::ensure!(
-        args.alpha > 0.0 && args.alpha < 1.0,
-        "--alpha is {}, expected a number between 0 and 1",
-        args.alpha
-    );
+pub(super) fn run(args: &HolmArgs, printer: Printer) -> Result<Exit, CliError> {
+    require(args.alpha > 0.0 && args.alpha < 1.0, || {
+        format!("--alpha is {}, expected a number between 0 and 1", args.alpha)
+    })?;
     let Family { labels, p_values, notes } = args.family()?;
-    anyhow::ensure!(!p_values.is_empty(), "there are no p values to adjust");
+    require(!p_values.is_empty(), || "there are no p values to adjust")?;
     let filled: Vec<f64> = p_values.iter().map(|p| p.unwrap_or(1.0)).collect();
     let size = filled.len();
     // What has no p value is in the family, and has no adjusted one.
@@ -160,8 +160,7 @@ pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
             })
             .collect();
         let family = serde_json::json!({ "alpha": args.alpha, "family_size": size, "family": rows, "notes": notes });
-        serde_json::to_writer_pretty(&mut *output, &family)?;
-        writeln!(output)?;
+        printer.json(&family)?;
         return Ok(usable);
     }
     let below = format!("below {}", args.alpha);
@@ -176,11 +175,12 @@ pub(super) fn run(args: &HolmArgs, output: &mut dyn Write) -> anyhow::Result<Exi
         let (of_holm, of_share) = (verdict(*by_holm), verdict(*by_share));
         rows.push(vec![label.clone(), number(*p), number(*by_holm), of_holm, number(*by_share), of_share]);
     }
-    write!(output, "{}", table(rows))?;
-    writeln!(output, "adjusted for {} by Holm and by Benjamini and Hochberg (BH)", counted(size, "test"))?;
+    let mut text = table(rows);
+    writeln!(text, "adjusted for {} by Holm and by Benjamini and Hochberg (BH)", counted(size, "test"))?;
     for note in &notes {
-        writeln!(output, "warning: {note}")?;
+        writeln!(text, "warning: {note}")?;
     }
+    printer.result(&text)?;
     Ok(usable)
 }
 

@@ -1,6 +1,8 @@
 //! `earnest stats ks`.
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
 use crate::cli::values::counted;
-use std::io::Write;
+use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
 
@@ -46,7 +48,7 @@ pub struct KsArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &KsArgs, printer: Printer) -> Result<Exit, CliError> {
     let survey: Survey;
     let (names, first, second) = match (&args.value, &args.by, args.columns.as_slice()) {
         (Some(value), Some(by), _) => {
@@ -56,7 +58,10 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
             let labels = &found.survey.labels[1];
             let [one, two] = labels.as_slice() else {
                 let notes: String = found.survey.notes.iter().map(|note| format!(" ({note})")).collect();
-                anyhow::bail!("column `{by}` has {}, expected two{notes}", counted(labels.len(), "different label"));
+                return Err(CliError::usage(format!(
+                    "column `{by}` has {}, expected two{notes}",
+                    counted(labels.len(), "different label")
+                )));
             };
             let part = |label: f64| -> Vec<f64> {
                 let pairs = found.values[0].iter().zip(&found.values[1]);
@@ -72,7 +77,9 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
             let first = found.values.pop().unwrap_or_default();
             ([one.clone(), two.clone()], first, second)
         }
-        (_, _, other) => anyhow::bail!("--columns names {}, expected two", counted(other.len(), "column")),
+        (_, _, other) => {
+            return Err(CliError::usage(format!("--columns names {}, expected two", counted(other.len(), "column"))));
+        }
     };
     let method = match args.method {
         MethodChoice::Auto => KsMethod::Auto,
@@ -84,19 +91,20 @@ pub(super) fn run(args: &KsArgs, output: &mut dyn Write) -> anyhow::Result<Exit>
         let value = serde_json::json!({
             "samples": names, "test": test, "missing": survey.missing, "notes": survey.notes,
         });
-        serde_json::to_writer_pretty(&mut *output, &value)?;
-        writeln!(output)?;
+        printer.json(&value)?;
     } else {
+        let mut text = String::new();
         let method = if test.method == KsMethod::Exact { "exact" } else { "asymptotic" };
-        writeln!(output, "{} (n {}) against {} (n {})", names[0], test.sizes.0, names[1], test.sizes.1)?;
-        writeln!(output, "D {:.6} at {}, p {:.6e} (two-sided, {method})", test.statistic, test.location, test.p)?;
+        writeln!(text, "{} (n {}) against {} (n {})", names[0], test.sizes.0, names[1], test.sizes.1)?;
+        writeln!(text, "D {:.6} at {}, p {:.6e} (two-sided, {method})", test.statistic, test.location, test.p)?;
         let missing: Vec<String> = survey.missing.iter().map(|(name, count)| format!("{name} {count}")).collect();
         if !missing.is_empty() {
-            writeln!(output, "missing values dropped: {}", missing.join(", "))?;
+            writeln!(text, "missing values dropped: {}", missing.join(", "))?;
         }
         for note in &survey.notes {
-            writeln!(output, "warning: {note}")?;
+            writeln!(text, "warning: {note}")?;
         }
+        printer.result(&text)?;
     }
     Ok(Exit::Success)
 }

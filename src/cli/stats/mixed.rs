@@ -1,19 +1,19 @@
 //! Fit and report of a mixed model.
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::columns::Survey;
+use super::failed::{not_fitted, of_option, require};
 use super::frame::{self, ColumnOptions};
 use super::glmm::IntervalMethod;
 use super::mixed_text;
 use super::one_intercept::{self, CrossCheck, OneIntercept};
 use super::source::{Pair, Source};
 use crate::cli::Exit;
+use crate::cli::error::CliError;
 use crate::cli::figures::{figure_file, write_figure};
 use crate::cli::output::{output_file, write_file};
 use crate::cli::printer::Printer;
@@ -212,42 +212,41 @@ pub(super) fn run(
     common: Common<'_>,
     source: &Source<'_>,
     runs: &[String],
-    output: &mut dyn Write,
-) -> anyhow::Result<Exit> {
-    anyhow::ensure!(
+    printer: Printer,
+) -> Result<Exit, CliError> {
+    require(
         !(common.json && args.predictions.as_deref().is_some_and(|path| path.as_os_str() == "-")),
-        "--json and --predictions - both write to standard output; name a file for the predictions"
-    );
+        || "--json and --predictions - both write to standard output; name a file for the predictions",
+    )?;
     let family = match args.family {
         FamilyChoice::Binomial => Family::Binomial,
         FamilyChoice::Gaussian => Family::Gaussian,
     };
-    anyhow::ensure!(
+    require(
         family == Family::Gaussian || !(args.ml || args.reml),
-        "--ml and --reml are for --family gaussian; a binomial model is always fitted by maximum likelihood"
-    );
+        || "--ml and --reml are for --family gaussian; a binomial model is always fitted by maximum likelihood",
+    )?;
     let kinds = frame::kinds(formula, common.factor);
     let options = ColumnOptions { family, factor: common.factor, reference: common.reference };
     let (frame, mut survey) = frame::read_counts(source, &formula.response, &kinds, options)?;
-    let data = MixedData::new(formula, &frame, family)
-        .with_context(|| format!("cannot fit {}{}", source.name(), survey.remarks()))?;
-    anyhow::ensure!(
+    let data = MixedData::new(formula, &frame, family).map_err(|error| not_fitted(source, &survey, &error))?;
+    require(
         !(args.robust && integral == Integral::Lme4),
-        "--robust needs the scores of a smooth likelihood; leave it or --objective lme4 out"
-    );
-    anyhow::ensure!(
+        || "--robust needs the scores of a smooth likelihood; leave it or --objective lme4 out",
+    )?;
+    require(
         !common.asked_to_check || data.has_one_effect() && family == Family::Binomial,
-        "--cross-check compares binomial models with one random effect, like (1|group); leave it out"
-    );
+        || "--cross-check compares binomial models with one random effect, like (1|group); leave it out",
+    )?;
     if let Integral::Quadrature { .. } = integral {
-        anyhow::ensure!(
+        require(
             data.has_one_effect() && family == Family::Binomial,
-            "--nagq needs a binomial model with one random effect, like one random intercept (1|group)"
-        );
+            || "--nagq needs a binomial model with one random effect, like one random intercept (1|group)",
+        )?;
     }
     let parameters = data.covariances() + data.columns();
     if data.covariances() > MANY_COVARIANCES || data.cells().saturating_mul(parameters) > MUCH_WORK {
-        Printer::new().message(&format!(
+        printer.remark(&format!(
             "the random effects have {} variances and correlations to find over {} different rows, which can take minutes; fewer \
              random terms take less, and || instead of | leaves the correlations out",
             data.covariances(),
@@ -302,7 +301,7 @@ pub(super) fn run(
         common,
         Fitted { frame, survey, data, fit, choice: Vec::new(), is_default: false, integral: chosen, cross_check },
         runs,
-        output,
+        printer,
     )
 }
 
@@ -312,8 +311,8 @@ pub(super) fn report(
     common: Common<'_>,
     fitted: Fitted,
     runs: &[String],
-    output: &mut dyn Write,
-) -> anyhow::Result<Exit> {
+    printer: Printer,
+) -> Result<Exit, CliError> {
     let Fitted { frame, survey, data, fit, choice, is_default, integral, cross_check } = fitted;
     let family = data.family();
     let mut notes = survey.notes.clone();
@@ -321,28 +320,7 @@ pub(super) fn report(
         Some(MixedDiagnosis::Separation { columns, .. }) => Some(columns.clone()),
         _ => None,
     };
-    let limit = match &separated {
-        Some(_) if !is_default && one_intercept::is_one(&data) => {
-            limit(&data, &MixedOptions { integral, ..MixedOptions::default() })?
-        }
-        _ => None,
-    };
-    // Numbers of the other rows, if they tell of anything that is not separated.
-    let tells = |limit: &Limit, columns: &[String]| {
-        let mut names = limit.fit.coefficients.iter().filter(|one| one.estimate.is_some()).map(|one| &one.name);
-        names.any(|name| !columns.contains(name))
-    };
-    let fit = match (&limit, &separated) {
-        (Some(limit), Some(columns)) if common.limit && tells(limit, columns) => {
-            notes.push(format!(
-                "every number but those of the separated effects is of the {} other rows in {} groups, which are not predicted",
-                limit.fit.rows,
-                limit.data.first_groups()
-            ));
-            fit.with_limit(limit)
-        }
-        _ => fit,
-    };
+    let (limit, fit) = of_other_rows(&data, fit, separated.as_deref(), is_default, integral, common, &mut notes)?;
     if family == Family::Gaussian && common.ci == IntervalMethod::Profile {
         notes.push("profile intervals are for binomial models, so these are Wald's".to_owned());
     }
@@ -374,16 +352,7 @@ pub(super) fn report(
         // The refusal says why.
         one.no_interval.clear();
     }
-    let (mut averaged, mut no_marginal) = (Vec::new(), None);
-    let names = factors(&data);
-    let wanted = if names.is_empty() { vec![None] } else { names.iter().map(|name| Some(name.as_str())).collect() };
-    for name in wanted {
-        match marginal(&data, &fit, name, common.level) {
-            Ok(found) => averaged.push(found),
-            Err(error @ MixedError::NotEstimated { .. }) => no_marginal = Some(error.to_string()),
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let (averaged, no_marginal) = marginals(&data, &fit, common.level)?;
     let drop: &[String] = if args.drop.iter().any(|name| name == "all") { &[] } else { &args.drop };
     let tests = match args.drop.is_empty() {
         true => Vec::new(),
@@ -392,7 +361,7 @@ pub(super) fn report(
     let contrasts = match &args.contrast[..] {
         [] => Vec::new(),
         wanted => {
-            let wanted = wanted.iter().map(|text| contrast(text)).collect::<anyhow::Result<Vec<_>>>()?;
+            let wanted = wanted.iter().map(|text| contrast(text)).collect::<Result<Vec<_>, CliError>>()?;
             or_note(contrasts(&fit, &wanted, common.level), "contrasts", &mut notes)?
         }
     };
@@ -400,18 +369,7 @@ pub(super) fn report(
         None => None,
         Some(path) => Some((path, or_note(predictions(&data, &fit), "predictions", &mut notes)?)),
     };
-    if fit.robust.is_some() {
-        let trusting = [
-            ("profile intervals", common.ci == IntervalMethod::Profile),
-            ("likelihood-ratio tests", !tests.is_empty()),
-        ];
-        notes.extend(trusting.iter().filter(|(_, asked)| *asked).map(|(name, _)| {
-            match fit.errors {
-                Errors::Robust => format!("{name} trust the random effects, which the scatter between groups does not bear out; use the robust intervals and p values"),
-                Errors::Model => format!("{name} have the distribution of many clusters, and these are few; use the intervals and p values of the table, which have Student's t"),
-            }
-        }));
-    }
+    notes.extend(distrusted(&fit, common.ci, !tests.is_empty()));
     let shown = penalised.as_ref().filter(|_| !fit.is_usable()).unwrap_or(&fit);
     let report = MixedReport {
         formula: data.formula().to_string(),
@@ -437,25 +395,102 @@ pub(super) fn report(
         fit: &fit,
         one_intercept,
     };
-    if let Some((path, rows)) = predicted.filter(|(_, rows)| !rows.is_empty()) {
-        let names = data.formula().variables().into_iter().map(str::to_owned).collect::<Vec<_>>();
-        write_predictions(path, &names, &rows)?;
-    }
-    if let Some(path) = &args.plot {
-        anyhow::ensure!(family == Family::Binomial, "--plot draws odds ratios, which a gaussian model has not");
-        write_figure(path, &plot(&report))?;
-    }
+    write_files(args, &report, &data, predicted)?;
     if common.json {
-        serde_json::to_writer_pretty(&mut *output, &report)?;
-        writeln!(output)?;
+        printer.json(&report)?;
     } else {
-        mixed_text::print(&report, output)?;
+        let mut text = String::new();
+        mixed_text::print(&report, &mut text)?;
+        printer.result(&text)?;
     }
     Ok(if fit.is_usable() { Exit::Success } else { Exit::FailedSamples })
 }
 
+/// The limit of separated outcomes, and the fit with its numbers where those are asked for and tell of anything else.
+fn of_other_rows(
+    data: &MixedData,
+    fit: MixedFit,
+    separated: Option<&[String]>,
+    is_default: bool,
+    integral: IntegralChoice,
+    common: Common<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(Option<Limit>, MixedFit), MixedError> {
+    let limit = match separated {
+        Some(_) if !is_default && one_intercept::is_one(data) => {
+            limit(data, &MixedOptions { integral, ..MixedOptions::default() })?
+        }
+        _ => None,
+    };
+    // Numbers of the other rows, if they tell of anything that is not separated.
+    let tells = |limit: &Limit, columns: &[String]| {
+        let mut names = limit.fit.coefficients.iter().filter(|one| one.estimate.is_some()).map(|one| &one.name);
+        names.any(|name| !columns.contains(name))
+    };
+    let fit = match (&limit, separated) {
+        (Some(limit), Some(columns)) if common.limit && tells(limit, columns) => {
+            notes.push(format!(
+                "every number but those of the separated effects is of the {} other rows in {} groups, which are not predicted",
+                limit.fit.rows,
+                limit.data.first_groups()
+            ));
+            fit.with_limit(limit)
+        }
+        _ => fit,
+    };
+    Ok((limit, fit))
+}
+
+/// Marginal effects of every factor, or the reason why there are none.
+fn marginals(data: &MixedData, fit: &MixedFit, level: f64) -> Result<(Vec<Marginal>, Option<String>), MixedError> {
+    let (mut averaged, mut no_marginal) = (Vec::new(), None);
+    let names = factors(data);
+    let wanted = if names.is_empty() { vec![None] } else { names.iter().map(|name| Some(name.as_str())).collect() };
+    for name in wanted {
+        match marginal(data, fit, name, level) {
+            Ok(found) => averaged.push(found),
+            Err(error @ MixedError::NotEstimated { .. }) => no_marginal = Some(error.to_string()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((averaged, no_marginal))
+}
+
+/// Notes on numbers that trust random effects which robust errors do not.
+fn distrusted(fit: &MixedFit, ci: IntervalMethod, tested: bool) -> Vec<String> {
+    if fit.robust.is_none() {
+        return Vec::new();
+    }
+    let trusting = [("profile intervals", ci == IntervalMethod::Profile), ("likelihood-ratio tests", tested)];
+    let notes = trusting.iter().filter(|(_, asked)| *asked).map(|(name, _)| {
+            match fit.errors {
+                Errors::Robust => format!("{name} trust the random effects, which the scatter between groups does not bear out; use the robust intervals and p values"),
+                Errors::Model => format!("{name} have the distribution of many clusters, and these are few; use the intervals and p values of the table, which have Student's t"),
+            }
+    });
+    notes.collect()
+}
+
+/// Writes the predictions and the plot that were asked for.
+fn write_files(
+    args: &FormulaArgs,
+    report: &MixedReport<'_>,
+    data: &MixedData,
+    predicted: Option<(&PathBuf, Vec<Prediction>)>,
+) -> Result<(), CliError> {
+    if let Some((path, rows)) = predicted.filter(|(_, rows)| !rows.is_empty()) {
+        let names = data.formula().variables().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        write_predictions(path, &names, &rows).map_err(|error| of_option(error.into()))?;
+    }
+    if let Some(path) = &args.plot {
+        require(report.family == Family::Binomial, || "--plot draws odds ratios, which a gaussian model has not")?;
+        write_figure(path, &plot(report)).map_err(of_option)?;
+    }
+    Ok(())
+}
+
 /// The rows that were made; none, and a note with the reason, if the fit has no estimates for them.
-fn or_note<T>(made: Result<Vec<T>, MixedError>, what: &str, notes: &mut Vec<String>) -> anyhow::Result<Vec<T>> {
+fn or_note<T>(made: Result<Vec<T>, MixedError>, what: &str, notes: &mut Vec<String>) -> Result<Vec<T>, CliError> {
     match made {
         Err(error @ MixedError::NotEstimated { .. }) => {
             notes.push(format!("no {what}: {error}"));
@@ -473,7 +508,7 @@ fn penalised(
     integral: IntegralChoice,
     level: f64,
     notes: &mut Vec<String>,
-) -> anyhow::Result<(Option<MixedFit>, Vec<Option<Interval>>)> {
+) -> Result<(Option<MixedFit>, Vec<Option<Interval>>), CliError> {
     let mut found = fit(data, &MixedOptions { penalised: true, integral, ..MixedOptions::default() })?;
     if !found.is_usable() {
         return Ok((None, Vec::new()));
@@ -561,18 +596,19 @@ fn references(data: &MixedData, frame: &Frame) -> Vec<(String, String)> {
 }
 
 /// `NAME=WEIGHT,NAME=WEIGHT`.
-fn contrast(text: &str) -> anyhow::Result<(String, Vec<(String, f64)>)> {
-    let weight = |part: &str| -> anyhow::Result<(String, f64)> {
+fn contrast(text: &str) -> Result<(String, Vec<(String, f64)>), CliError> {
+    let weight = |part: &str| -> Result<(String, f64), CliError> {
         let parsed = part.rsplit_once('=').and_then(|(name, weight)| {
             let weight = weight.trim().parse().ok().filter(|weight: &f64| weight.is_finite())?;
             Some((name.trim().to_owned(), weight))
         });
-        parsed.ok_or_else(|| anyhow::anyhow!("--contrast: `{part}` is not NAME=WEIGHT, e.g. modelb=1,modelc=-1"))
+        parsed
+            .ok_or_else(|| CliError::usage(format!("--contrast: `{part}` is not NAME=WEIGHT, e.g. modelb=1,modelc=-1")))
     };
-    Ok((text.to_owned(), text.split(',').map(weight).collect::<anyhow::Result<_>>()?))
+    Ok((text.to_owned(), text.split(',').map(weight).collect::<Result<_, CliError>>()?))
 }
 
-fn write_predictions(path: &std::path::Path, names: &[String], rows: &[Prediction]) -> anyhow::Result<()> {
+fn write_predictions(path: &std::path::Path, names: &[String], rows: &[Prediction]) -> Result<(), RowsError> {
     write_file(path, |out| {
         let mut writer = csv::Writer::from_writer(out);
         let mut write = || -> csv::Result<()> {
@@ -586,8 +622,7 @@ fn write_predictions(path: &std::path::Path, names: &[String], rows: &[Predictio
             Ok(())
         };
         write().map_err(|error| RowsError::Write { path: path.to_owned(), source: std::io::Error::other(error) })
-    })?;
-    Ok(())
+    })
 }
 
 /// Odds ratios of all effects but the intercept.

@@ -1,6 +1,6 @@
 //! Text of a mixed model with a formula.
 use crate::cli::values::counted;
-use std::io::Write;
+use std::fmt::{self, Write as _};
 
 use super::glmm::IntervalMethod;
 use super::mixed::MixedReport;
@@ -9,7 +9,7 @@ use super::one_intercept::{CrossCheck, MANY_ROWS, OneIntercept, RANDOM_SD};
 use earnest_stats::mixed::{Family, Marginal, Method, MixedCoefficient, MixedFit};
 
 /// Prints a fit as tables.
-pub(super) fn print(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn print(report: &MixedReport<'_>, output: &mut String) -> fmt::Result {
     let fitted = report.fit;
     for step in report.choice {
         writeln!(output, "{step}")?;
@@ -116,7 +116,7 @@ fn heading(fitted: &MixedFit) -> String {
 }
 
 /// The reasons for a fit without numbers, and the penalised one where there is one.
-fn without_numbers(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+fn without_numbers(report: &MixedReport<'_>, output: &mut String) -> fmt::Result {
     writeln!(output)?;
     for diagnosis in report.fit.diagnoses.iter().filter(|one| one.is_fatal()) {
         writeln!(output, "{diagnosis}")?;
@@ -140,7 +140,7 @@ fn without_numbers(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::
 }
 
 /// Lines on the only random effect: its error and intervals, the test of its variance, the bootstrap.
-fn one_intercept(one: &OneIntercept, fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {
+fn one_intercept(one: &OneIntercept, fitted: &MixedFit, output: &mut String) -> fmt::Result {
     let mut known: Vec<String> = Vec::new();
     known.extend(fitted.deviation_error().map(|error| format!("std. error {error:.4}")));
     known.extend(
@@ -186,7 +186,7 @@ fn one_intercept(one: &OneIntercept, fitted: &MixedFit, output: &mut dyn Write) 
 }
 
 /// Intervals that are open, by another method, or missing, with the reasons.
-fn intervals_missing(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+fn intervals_missing(report: &MixedReport<'_>, output: &mut String) -> fmt::Result {
     let Some(one) = &report.one_intercept else { return Ok(()) };
     let names = report.fit.coefficients.iter().map(|coefficient| coefficient.name.as_str());
     for (name, interval) in names.zip(&report.intervals).chain([(RANDOM_SD, &one.random_sd_interval)]) {
@@ -221,7 +221,7 @@ fn interval_heading(level: f64) -> String {
     format!("{} % interval", (level * 1e6).round() / 1e4)
 }
 
-fn coefficients(report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+fn coefficients(report: &MixedReport<'_>, output: &mut String) -> fmt::Result {
     let binomial = report.family == Family::Binomial;
     let heading = interval_heading(report.level);
     let mut rows = vec![if binomial {
@@ -275,7 +275,7 @@ fn ratio(value: f64) -> String {
     if (1e-3..1e5).contains(&value) { format!("{value:.4}") } else { format!("{value:.3e}") }
 }
 
-fn random(fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {
+fn random(fitted: &MixedFit, output: &mut String) -> fmt::Result {
     if fitted.random.is_empty() {
         // Separated: nothing was estimated.
         return Ok(());
@@ -300,7 +300,7 @@ fn random(fitted: &MixedFit, output: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn marginal(found: &Marginal, family: Family, output: &mut dyn Write) -> anyhow::Result<()> {
+fn marginal(found: &Marginal, family: Family, output: &mut String) -> fmt::Result {
     // Probabilities are read as percent, their differences as percentage points.
     let (scale, unit) = if family == Family::Binomial { (100.0, "%") } else { (1.0, "mean") };
     let number = |value: f64| format!("{:.*}", if scale > 1.0 { 2 } else { 4 }, scale * value);
@@ -335,14 +335,14 @@ fn marginal(found: &Marginal, family: Family, output: &mut dyn Write) -> anyhow:
 }
 
 /// A line that names the family of adjusted p values, where there are several.
-fn adjusted_for(size: usize, family: &str, output: &mut dyn Write) -> anyhow::Result<()> {
+fn adjusted_for(size: usize, family: &str, output: &mut String) -> fmt::Result {
     if size > 1 {
         writeln!(output, "Holm and BH (Benjamini-Hochberg): p adjusted for the {size} {family}")?;
     }
     Ok(())
 }
 
-fn penalised(fitted: &MixedFit, report: &MixedReport<'_>, output: &mut dyn Write) -> anyhow::Result<()> {
+fn penalised(fitted: &MixedFit, report: &MixedReport<'_>, output: &mut String) -> fmt::Result {
     let prior = fitted.prior.as_deref().unwrap_or_default();
     writeln!(
         output,

@@ -4,6 +4,7 @@ mod columns;
 mod compare;
 mod correlate;
 mod default_model;
+mod failed;
 mod frame;
 mod glmm;
 mod holm;
@@ -17,12 +18,11 @@ mod power;
 mod run_columns;
 mod source;
 
-use std::io::Write;
-
 use clap::{Args, Subcommand};
 
 use super::Exit;
 use super::error::CliError;
+use super::printer::Printer;
 
 pub use compare::CompareArgs;
 pub use correlate::CorrelateArgs;
@@ -55,24 +55,18 @@ enum StatsCommand {
     Power(PowerArgs),
 }
 
-/// Runs the command and writes its result; [`Exit::FailedSamples`] if the model has no usable estimates, with the reason in the
-/// output.
-pub fn run(args: &StatsArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
-    match &args.command {
-        StatsCommand::Glmm(args) => glmm::run(args, output),
-        StatsCommand::Ks(args) => ks::run(args, output),
-        StatsCommand::Correlate(args) => correlate::run(args, output),
-        StatsCommand::Holm(args) => holm::run(args, output),
-        StatsCommand::Compare(args) => compare::run(args, output),
-        StatsCommand::Power(args) => power::run(args, output),
+/// Runs the command; [`Exit::FailedSamples`] if the model has no usable estimates, with the reason in the result.
+pub fn execute(args: &StatsArgs, printer: Printer) -> Result<Exit, CliError> {
+    let exit = match &args.command {
+        StatsCommand::Glmm(args) => glmm::run(args, printer),
+        StatsCommand::Ks(args) => ks::run(args, printer),
+        StatsCommand::Correlate(args) => correlate::run(args, printer),
+        StatsCommand::Holm(args) => holm::run(args, printer),
+        StatsCommand::Compare(args) => compare::run(args, printer),
+        StatsCommand::Power(args) => power::run(args, printer),
+    }?;
+    if exit == Exit::FailedSamples {
+        printer.warning("there is no usable estimate, so the exit code is 1; the result says why");
     }
-}
-
-/// Extracts the error of a stored run, which has its own exit code and next step.
-pub(super) fn of_run(error: anyhow::Error) -> Result<CliError, anyhow::Error> {
-    match error.downcast::<columns::ColumnError>() {
-        Ok(columns::ColumnError::Run(error)) => Ok(*error),
-        Ok(error) => Err(error.into()),
-        Err(error) => Err(error),
-    }
+    Ok(exit)
 }

@@ -1,7 +1,9 @@
 //! Model of one random intercept, from names of columns.
 use clap::Args;
 
+use super::failed::require;
 use super::source::Pair;
+use crate::cli::error::CliError;
 use earnest_stats::mixed::{Formula, INTERCEPT, RandomTerm, Terms};
 
 /// Options for the columns of a mixed model.
@@ -36,33 +38,34 @@ impl ModelArgs {
     }
 
     /// The formula that the options describe.
-    pub(super) fn formula(&self) -> anyhow::Result<Formula> {
+    pub(super) fn formula(&self) -> Result<Formula, CliError> {
         let formula = one_intercept(self.response(), &self.fixed, self.group.as_deref().unwrap_or(STORED_GROUP))?;
         let named = self.factor.iter().map(|name| ("--factor", name));
         for (option, name) in named.chain(self.reference.iter().map(|pair| ("--reference", &pair.column))) {
-            anyhow::ensure!(self.fixed.contains(name), "{option} names `{name}`, which is not among the fixed effects");
+            require(self.fixed.contains(name), || {
+                format!("{option} names `{name}`, which is not among the fixed effects")
+            })?;
         }
         Ok(formula)
     }
 }
 
 /// The formula of stored runs with these fixed effects.
-pub(super) fn of_runs(response: &str, fixed: &[String]) -> anyhow::Result<Formula> {
+pub(super) fn of_runs(response: &str, fixed: &[String]) -> Result<Formula, CliError> {
     one_intercept(response, fixed, STORED_GROUP)
 }
 
-fn one_intercept(response: &str, fixed: &[String], group: &str) -> anyhow::Result<Formula> {
+fn one_intercept(response: &str, fixed: &[String], group: &str) -> Result<Formula, CliError> {
     for (index, name) in fixed.iter().enumerate() {
-        anyhow::ensure!(!name.is_empty(), "--fixed has an empty name; write e.g. --fixed variant,gamma_c");
-        anyhow::ensure!(name != INTERCEPT, "the intercept is always included; leave {INTERCEPT} out of --fixed");
-        anyhow::ensure!(!fixed[..index].contains(name), "--fixed names `{name}` twice");
-        anyhow::ensure!(name != response, "`{name}` is the response; it cannot be a fixed effect too");
-        anyhow::ensure!(
-            name != group,
-            "`{name}` is the group, and has a random intercept; it cannot be a fixed effect too"
-        );
+        require(!name.is_empty(), || "--fixed has an empty name; write e.g. --fixed variant,gamma_c")?;
+        require(name != INTERCEPT, || format!("the intercept is always included; leave {INTERCEPT} out of --fixed"))?;
+        require(!fixed[..index].contains(name), || format!("--fixed names `{name}` twice"))?;
+        require(name != response, || format!("`{name}` is the response; it cannot be a fixed effect too"))?;
+        require(name != group, || {
+            format!("`{name}` is the group, and has a random intercept; it cannot be a fixed effect too")
+        })?;
     }
-    anyhow::ensure!(response != group, "`{group}` is both response and group");
+    require(response != group, || format!("`{group}` is both response and group"))?;
     Ok(Formula {
         response: response.to_owned(),
         fixed: fixed.iter().fold(Terms::intercept(), |terms, name| terms.with(name)),

@@ -1,10 +1,11 @@
 //! Report on models with one random effect: profile intervals, the test of its variance, a bootstrap.
-use anyhow::Context;
 use clap::ValueEnum;
 use serde::{Serialize, Serializer};
 
+use super::failed::{about, require};
 use super::glmm::IntervalMethod;
 use super::mixed::{Common, Interval};
+use crate::cli::error::CliError;
 use earnest_stats::bootstrap::{Bootstrap, bootstrap_model};
 use earnest_stats::mixed::{
     Column, Errors, Family, Frame, IntegralChoice, Limit, Method, MixedData, MixedDiagnosis, MixedError, MixedFit,
@@ -97,12 +98,12 @@ pub(super) fn of(
     common: Common<'_>,
     mut no_interval: Vec<MissingInterval>,
     cross_check: CrossCheck,
-) -> anyhow::Result<Option<OneIntercept>> {
+) -> Result<Option<OneIntercept>, CliError> {
     if !is_one(data) {
-        anyhow::ensure!(
+        require(
             common.bootstrap.is_none(),
-            "--bootstrap needs a binomial model with one random intercept, like (1|group)"
-        );
+            || "--bootstrap needs a binomial model with one random intercept, like (1|group)",
+        )?;
         return Ok(None);
     }
     let formula = data.formula();
@@ -113,20 +114,23 @@ pub(super) fn of(
     let (of_rows, its_fit) = limit.map_or((data, found), |limit| (&limit.data, &limit.fit));
     let bootstrap = match (common.bootstrap, found.coefficients.get(1)) {
         (None, _) => None,
-        (Some(_), None) => anyhow::bail!("--bootstrap needs a fixed effect; add --fixed"),
+        (Some(_), None) => return Err(CliError::usage("--bootstrap needs a fixed effect; add --fixed")),
         (Some(resamples), Some(first)) => {
             let integral = match found.method {
                 Method::Quadrature => IntegralChoice::Quadrature { points: found.points },
                 Method::Laplace => IntegralChoice::Laplace,
                 _ => {
-                    anyhow::bail!("--bootstrap refits by Laplace's approximation or quadrature; leave --objective out")
+                    return Err(CliError::usage(
+                        "--bootstrap refits by Laplace's approximation or quadrature; leave --objective out",
+                    ));
                 }
             };
             let options = MixedOptions { integral, ..MixedOptions::default() };
             let name = &first.name;
             let made = bootstrap_model(data, &options, name, resamples, common.seed, common.level);
-            Some(made.with_context(|| {
-                format!("cannot bootstrap `{name}`; without --bootstrap the fit's diagnoses are printed")
+            Some(made.map_err(|error| {
+                let what = format!("cannot bootstrap `{name}`; without --bootstrap the fit's diagnoses are printed");
+                about(what, &error)
             })?)
         }
     };

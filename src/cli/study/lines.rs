@@ -13,7 +13,6 @@ type Label = Box<dyn Fn(&StudyPlan, PlannedRun) -> String>;
 /// A line for every run, and its progress as `earnest run` shows it.
 pub struct Lines {
     printer: Printer,
-    quiet: bool,
     label: Label,
     /// Reasons of failed runs that were printed, if every run gets a line with its accuracy or its failure.
     results: Option<Reasons>,
@@ -22,8 +21,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn new(printer: Printer, quiet: bool, label: Label) -> Self {
-        Lines { printer, quiet, label, results: None, current: None }
+    pub fn new(printer: Printer, label: Label) -> Self {
+        Lines { printer, label, results: None, current: None }
     }
 
     /// These lines and one with the accuracy of every finished run, or the reason why it failed, where that is not said yet.
@@ -32,16 +31,14 @@ impl Lines {
     }
 
     fn say(&self, text: &str) {
-        if !self.quiet {
-            self.printer.message(text);
-        }
+        self.printer.message(text);
     }
 }
 
 impl Watcher for Lines {
     fn begins(&mut self, plan: &StudyPlan, run: PlannedRun) {
         self.say(&(self.label)(plan, run));
-        self.current = Some(Reporters::on_terminal(self.printer, self.quiet));
+        self.current = Some(Reporters::on_terminal(self.printer));
     }
 
     fn ends(&mut self, plan: &StudyPlan, run: PlannedRun, end: Result<&Evaluated, &EvalError>) {

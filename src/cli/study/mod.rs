@@ -90,7 +90,7 @@ pub struct StudyArgs {
 }
 
 /// Checks, estimates, executes and analyses a study.
-pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &StudyArgs, printer: Printer) -> Result<Exit, CliError> {
     // Said once, not of every model.
     model::checked_name(&args.hub.allow_config)?;
     let definition = StudyDefinition::read(&args.file, &args.engine.settings()?)?;
@@ -99,13 +99,14 @@ pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         hub: args.hub.settings(),
         shard: args.shard,
         fail_on_error: args.fail_on_error,
+        host: args.confinement.host(),
         stop: stop_flag(),
     };
     let mut plan = StudyPlan::new(definition, settings)?;
     // The files that the study names have been read now.
     output::check(args.output.as_deref())?;
     let mut sessions = Sessions::default();
-    let mut reporters = Reporters::on_terminal(printer, quiet);
+    let mut reporters = Reporters::on_terminal(printer);
     plan.ask_alike(&mut sessions, &mut reporters);
     let estimate = Estimate::new(&plan, &mut sessions, &mut reporters);
     drop(reporters);
@@ -121,17 +122,18 @@ pub fn execute(args: &StudyArgs, quiet: bool, printer: Printer) -> Result<Exit, 
         return Ok(Exit::Success);
     }
     let mut said = Reasons::default();
-    if !quiet {
-        printer.message(&screen::plan(&estimate, printer.known_width().unwrap_or(usize::MAX)));
+    printer.message(&screen::plan(&estimate, printer.known_width().unwrap_or(usize::MAX)));
+    // With --quiet the plan is not shown, so that its reasons are still unsaid.
+    if !printer.is_quiet() {
         said = Reasons::of(&estimate);
     }
-    let outcome = if !quiet && std::io::stderr().is_terminal() {
+    let outcome = if !printer.is_quiet() && std::io::stderr().is_terminal() {
         run(&plan, sessions, &mut LiveTable::new(printer, &plan, said))
     } else {
         let label = |plan: &StudyPlan, run: PlannedRun| plan.label(run);
-        run(&plan, sessions, &mut Lines::new(printer, quiet, Box::new(label)).with_results(said))
+        run(&plan, sessions, &mut Lines::new(printer, Box::new(label)).with_results(said))
     };
-    finish(args, &plan, outcome, quiet, printer)
+    finish(args, &plan, outcome, printer)
 }
 
 fn run(plan: &StudyPlan, sessions: Sessions, watcher: &mut dyn Watcher) -> StudyOutcome {
@@ -166,18 +168,10 @@ fn measure(plan: &StudyPlan, run: PlannedRun, printer: Printer) -> Result<Option
 }
 
 /// Analyses and prints the finished runs; the exit code is that of the first failure.
-fn finish(
-    args: &StudyArgs,
-    plan: &StudyPlan,
-    mut outcome: StudyOutcome,
-    quiet: bool,
-    printer: Printer,
-) -> Result<Exit, CliError> {
+fn finish(args: &StudyArgs, plan: &StudyPlan, mut outcome: StudyOutcome, printer: Printer) -> Result<Exit, CliError> {
     let finished = outcome.finished().count();
     if let Some(ended) = ended(plan, &mut outcome) {
-        if !quiet {
-            printer.message(&format!("finished: {finished} of {}", counted(plan.runs.len(), "run")));
-        }
+        printer.message(&format!("finished: {finished} of {}", counted(plan.runs.len(), "run")));
         return Err(ended);
     }
     let folder = &plan.settings.results;
@@ -197,7 +191,7 @@ fn finish(
         true => printer.json(&results)?,
         false => printer.result(&screen::results(&results, plan.settings.shard, printer.width()))?,
     }
-    if let Some((_, lines)) = written.transpose()?.filter(|_| !quiet) {
+    if let Some((_, lines)) = written.transpose()? {
         lines.iter().for_each(|line| printer.message(line));
     }
     if let Some(error) = failure(plan, outcome, printer) {
@@ -228,7 +222,7 @@ fn exit(results: &StudyResults, printer: Printer) -> Exit {
                 exit = Exit::FailedSamples;
             }
             found if !found.has_estimate() => {
-                printer.message(&format!("note: the mixed model {formula} has no estimate; the screen says why"));
+                printer.remark(&format!("note: the mixed model {formula} has no estimate; the screen says why"));
             }
             _ => {}
         }
@@ -261,7 +255,7 @@ fn failure(plan: &StudyPlan, outcome: StudyOutcome, printer: Printer) -> Option<
     if !same {
         let helps =
             failures.iter().filter_map(|(run, error)| Some((plan.model(*run).name.as_str(), error.help.as_deref()?)));
-        by_text(helps, ": ").iter().for_each(|help| printer.message(help));
+        by_text(helps, ": ").iter().for_each(|help| printer.remark(help));
     }
     let help = first.help.clone().filter(|_| same);
     let help = help.unwrap_or_else(|| "the same command runs them again and uses the finished ones".to_owned());

@@ -50,7 +50,7 @@ pub struct ExperimentArgs {
 }
 
 /// Trains and evaluates the cells that are missing.
-pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &ExperimentArgs, printer: Printer) -> Result<Exit, CliError> {
     let experiment = Experiment::read(&args.file)?;
     let out = args.out.clone().unwrap_or_else(|| args.file.with_extension("").file_name().unwrap_or_default().into());
     if args.plan {
@@ -78,11 +78,9 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
     let mut progress: Option<Progress> = None;
     let gathered = run(&experiment, &out, args.threads, &stop, &mut |event| match event {
         CellEvent::Begins(cell, steps) => {
-            progress = Some(Progress::new(printer, quiet, cell.settings.steps));
-            if !quiet {
-                let from = if steps > 0 { format!(", continuing after step {steps}") } else { String::new() };
-                printer.message(&format!("{} of {total}: {}{from}", place(cell), cell.name()));
-            }
+            progress = Some(Progress::new(printer, cell.settings.steps));
+            let from = if steps > 0 { format!(", continuing after step {steps}") } else { String::new() };
+            printer.message(&format!("{} of {total}: {}{from}", place(cell), cell.name()));
         }
         CellEvent::Training(event) => {
             if let Some(progress) = &mut progress {
@@ -90,14 +88,12 @@ pub fn execute(args: &ExperimentArgs, quiet: bool, printer: Printer) -> Result<E
             }
         }
         CellEvent::Evaluated(cell, evaluation) => {
-            if !quiet {
-                let scores = evaluation.scores.iter().map(|score| {
-                    let star = if score.learnt { "" } else { "*" };
-                    format!("{}{star}: {:.0} %", score.length, 100.0 * score.exact_match)
-                });
-                let scores = scores.collect::<Vec<_>>().join(", ");
-                printer.message(&format!("{}: exact by length {scores}", cell.name()));
-            }
+            let scores = evaluation.scores.iter().map(|score| {
+                let star = if score.learnt { "" } else { "*" };
+                format!("{}{star}: {:.0} %", score.length, 100.0 * score.exact_match)
+            });
+            let scores = scores.collect::<Vec<_>>().join(", ");
+            printer.message(&format!("{}: exact by length {scores}", cell.name()));
         }
     })?;
     if let Some(path) = &args.summary {

@@ -40,7 +40,7 @@ pub struct MemoryArgs {
 }
 
 /// Trains what is missing, or prints stored results.
-pub fn execute(args: &MemoryArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &MemoryArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.file.extension().is_some_and(|extension| extension == "json") {
         let results = MemoryResults::read(&args.file)
             .map_err(|error| CliError::new(Exit::Results, format!("{}: {error}", args.file.display())))?;
@@ -56,7 +56,7 @@ pub fn execute(args: &MemoryArgs, quiet: bool, printer: Printer) -> Result<Exit,
     let threads = args.threads.map_or_else(cores, usize::from);
     let stop = stop_on_signal()?;
     let complete = run(&file, &out, threads, &stop, &mut |event| {
-        if !quiet && let Some(line) = line(event) {
+        if let Some(line) = line(event) {
             printer.message(&line);
         }
     })?;

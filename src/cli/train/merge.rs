@@ -55,15 +55,13 @@ struct Outcome<'a> {
 }
 
 /// Merges.
-pub fn execute(args: &MergeArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
     check_folder(&args.out)?;
     let adapters = args.adapter.as_deref().map(AdapterFolder::open).transpose()?;
     let retrofit = adapters.as_ref().and_then(AdapterFolder::settings).map(|settings| settings.retrofit);
     let path = locate(&args.model, &args.hub, WeightFormat::default(), printer)?.path().to_owned();
     let base = Base::open_allowing(&path, &args.hub.allow_config, retrofit.unwrap_or_default())?;
-    if !quiet {
-        printer.message(&format!("writing {} parameters", base.checkpoint().config.parameter_count()));
-    }
+    printer.message(&format!("writing {} parameters", base.checkpoint().config.parameter_count()));
     let merged = merge(&base, adapters.as_ref(), &args.out, args.store.stored())?;
     if args.json {
         let Merged { architecture, adapted, bytes } = &merged;

@@ -40,13 +40,13 @@ pub enum TrainWhat {
 }
 
 /// Trains.
-pub fn execute(args: &TrainArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &TrainArgs, printer: Printer) -> Result<Exit, CliError> {
     match &args.what {
-        TrainWhat::NumberModel(args) => number_model::execute(args, quiet, printer),
-        TrainWhat::Lora(args) => lora::execute(args, quiet, printer),
-        TrainWhat::Merge(args) => merge::execute(args, quiet, printer),
-        TrainWhat::Experiment(args) => experiment::execute(args, quiet, printer),
-        TrainWhat::Memory(args) => memory::execute(args, quiet, printer),
+        TrainWhat::NumberModel(args) => number_model::execute(args, printer),
+        TrainWhat::Lora(args) => lora::execute(args, printer),
+        TrainWhat::Merge(args) => merge::execute(args, printer),
+        TrainWhat::Experiment(args) => experiment::execute(args, printer),
+        TrainWhat::Memory(args) => memory::execute(args, printer),
     }
 }
 

@@ -417,7 +417,7 @@ struct Outcome<'a> {
 }
 
 /// Trains.
-pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &NumberModelArgs, printer: Printer) -> Result<Exit, CliError> {
     let unsearched = TRIAL_RATES[0];
     args.settings(unsearched)?.check()?;
     let _lock = lock_folder(&args.out)?;
@@ -428,32 +428,28 @@ pub fn execute(args: &NumberModelArgs, quiet: bool, printer: Printer) -> Result<
     let stop = stop_on_signal()?;
     let (settings, search) = if new && args.learning_rate == RateArg::Search {
         let steps = args.trial_steps.unwrap_or((settings.steps / 10).max(50));
-        let search = search(&settings, steps, &args.out, &stop, quiet, printer)?;
+        let search = search(&settings, steps, &args.out, &stop, printer)?;
         (args.settings(search.rate)?, Some(search))
     } else {
         (settings, None)
     };
     let mut trainer = Trainer::open(settings.clone(), &args.out, &Device::Cpu)?;
-    if !quiet {
-        let from = match trainer.steps_done() {
-            0 => String::new(),
-            done => format!(", continuing after step {done}"),
-        };
-        let parameters = trainer.parameter_count();
-        printer.message(&format!(
-            "{parameters} parameters, {} steps of {} questions{from}",
-            settings.steps, settings.batch
-        ));
-        if settings.has_ambiguous_tokenization() {
-            printer.message(
-                "validation accepts only the right-aligned one of the spellings in training: its exact match is a lower bound, and \
-                 the newest model is kept",
-            );
-        }
+    let from = match trainer.steps_done() {
+        0 => String::new(),
+        done => format!(", continuing after step {done}"),
+    };
+    let parameters = trainer.parameter_count();
+    printer
+        .message(&format!("{parameters} parameters, {} steps of {} questions{from}", settings.steps, settings.batch));
+    if settings.has_ambiguous_tokenization() {
+        printer.message(
+            "validation accepts only the right-aligned one of the spellings in training: its exact match is a lower bound, and \
+             the newest model is kept",
+        );
     }
     warn_of_warm_up(printer, settings.warm_up, settings.learning_rate, settings.reached_rate());
     let started = Instant::now();
-    let mut progress = Progress::new(printer, quiet, settings.total_steps());
+    let mut progress = Progress::new(printer, settings.total_steps());
     let ended = trainer.run(&stop, &mut |event| progress.event(event))?;
     let steps = trainer.steps_done();
     if ended == TrainOutcome::Stopped {

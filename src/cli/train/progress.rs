@@ -13,7 +13,6 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// Display of training events.
 pub struct Progress {
     printer: Printer,
-    quiet: bool,
     steps: u64,
     since: Since,
     shown: Instant,
@@ -30,8 +29,8 @@ struct Since {
 }
 
 impl Progress {
-    pub fn new(printer: Printer, quiet: bool, steps: u64) -> Self {
-        Progress { printer, quiet, steps, since: Since::default(), shown: Instant::now(), last: None }
+    pub fn new(printer: Printer, steps: u64) -> Self {
+        Progress { printer, steps, since: Since::default(), shown: Instant::now(), last: None }
     }
 
     /// The last validation.
@@ -46,22 +45,17 @@ impl Progress {
                 self.since.steps += 1;
                 self.since.tokens += tokens;
                 self.since.seconds += seconds;
-                if !self.quiet && self.shown.elapsed() >= PERIOD {
+                if self.shown.elapsed() >= PERIOD {
                     self.printer.message(&self.since.line(*step, self.steps));
                     (self.since, self.shown) = (Since::default(), Instant::now());
                 }
             }
             TrainEvent::Validated(validation) => {
-                if !self.quiet {
-                    self.printer.message(&by_length(validation));
-                }
+                self.printer.message(&by_length(validation));
                 self.last = Some(validation.clone());
             }
             TrainEvent::Restarted { step, restart } => {
-                if !self.quiet {
-                    self.printer
-                        .message(&format!("restart {restart} after step {step}: the criterion was not reached"));
-                }
+                self.printer.message(&format!("restart {restart} after step {step}: the criterion was not reached"));
             }
             TrainEvent::Saved { .. } => {}
         }

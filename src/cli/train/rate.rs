@@ -31,22 +31,17 @@ pub fn search(
     steps: u64,
     folder: &Path,
     stop: &AtomicBool,
-    quiet: bool,
     printer: Printer,
 ) -> Result<RateSearch, CliError> {
     let found = search_rate(settings, steps, folder, stop, &mut |trial| {
-        if !quiet {
-            let loss = trial.loss.map_or_else(|| "diverged".to_owned(), |loss| format!("loss {loss:.4}"));
-            printer.message(&format!("learning rate {}: {loss} after {steps} steps", trial.rate));
-        }
+        let loss = trial.loss.map_or_else(|| "diverged".to_owned(), |loss| format!("loss {loss:.4}"));
+        printer.message(&format!("learning rate {}: {loss} after {steps} steps", trial.rate));
     })?;
     let Some(found) = found else {
         return Err(CliError::new(Exit::Interrupted, "interrupted in the search of the learning rate")
             .help("the same command begins the search again"));
     };
-    if !quiet {
-        printer.message(&format!("the learning rate is {}", found.rate));
-    }
+    printer.message(&format!("the learning rate is {}", found.rate));
     Ok(found)
 }
 

@@ -107,7 +107,7 @@ pub static VARIANTS: [VariantCard; 1] = [VariantCard {
 }];
 
 /// A set of variants.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Variants(u8);
 
 impl Variants {

@@ -19,8 +19,8 @@ use crate::run::{Decider, Runner};
 use earnest_results::store::{RunProgress, RunRecord, Store};
 use earnest_results::suites::start_programs;
 use earnest_results::{
-    Ended, Expected, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, Plan, Reporter,
-    RunEvent, RunSettings, Stage, Status, SystemPlace, Until, by_cluster, folder, timestamp,
+    Ended, Expected, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, ModelRecord, Plan,
+    Reporter, RunEvent, RunSettings, Stage, Status, SystemPlace, Until, by_cluster, folder, timestamp,
 };
 
 /// A finished run and its store.
@@ -56,6 +56,11 @@ impl ModelSession {
     pub fn open(settings: &EvaluationSettings) -> Result<Self, EvalError> {
         let model = settings.model.open(settings.thinking, &settings.engine, &settings.traffic)?;
         Ok(ModelSession { model, files: None, engine: None })
+    }
+
+    /// Returns the record of the model in manifests.
+    pub fn record(&self) -> ModelRecord {
+        self.model.record()
     }
 
     /// Returns warnings about the model.

@@ -15,7 +15,7 @@ use earnest_tasks::suite::{Score, Suite, check_size};
 use self::completions::CompletionLine;
 use crate::EvalError;
 use earnest_results::store::{BULK_ROWS, RunRecord, Store};
-use earnest_results::suites::{ConfiguredSuite, configure, start_programs};
+use earnest_results::suites::{ConfiguredSuite, LocalHost, start_programs};
 use earnest_results::{
     FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, ModelRecord,
     Plan, PlannedSample, Reporter, RunEvent, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
@@ -38,6 +38,8 @@ pub struct ImportSettings {
     pub limit: Option<usize>,
     /// Results folder.
     pub results: PathBuf,
+    /// Host on which model-written programs run.
+    pub host: LocalHost,
 }
 
 impl ImportSettings {
@@ -56,6 +58,7 @@ impl ImportSettings {
             prompt: ModeRequest::Raw,
             limit: None,
             results: results.into(),
+            host: LocalHost::default(),
         }
     }
 
@@ -91,7 +94,7 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
             .hint("name the model that wrote the completions: runs are found by it"));
     }
     let mode = settings.mode()?;
-    let ConfiguredSuite { registration, choice } = configure(&settings.suite, &settings.options)?;
+    let ConfiguredSuite { registration, choice } = settings.host.configure(&settings.suite, &settings.options)?;
     let channel = Channel::local(mode);
     let mut suite = choice.suite(channel)?;
     if suite.items.chooser().is_some() {

@@ -7,7 +7,7 @@ use super::EngineSettings;
 use crate::EvalError;
 
 /// A requested device.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum DeviceChoice {
     /// A usable GPU, else the CPU.
     #[default]

@@ -17,7 +17,7 @@ use earnest_results::{FileRecord, Host, ModelRecord};
 pub const DEFAULT_BATCH: usize = 128;
 
 /// Device and limits of the native engine; the limits do not affect answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct EngineSettings {
     /// Largest batch in sequences; by default the engine chooses.
     pub max_batch: Option<usize>,

@@ -13,8 +13,8 @@ use crate::EvalError;
 use crate::evaluate::{Decoding, EvaluationSettings, GenerationSettings, Questions, RunChoice};
 use crate::model::{Device, LocatedModel, ModelSource};
 use crate::prompt::Prompts;
-use earnest_results::suites::ConfiguredSuite;
-use earnest_results::{ModeRequest, Plan, Shard, suites};
+use earnest_results::suites::{ConfiguredSuite, LocalHost};
+use earnest_results::{ModeRequest, Plan, Shard};
 
 /// Most models, and most tasks, of a study.
 pub(super) const MOST_MODELS: usize = 500;
@@ -36,6 +36,8 @@ pub struct StudySettings {
     pub shard: Option<Shard>,
     /// As [`EvaluationSettings::fail_on_error`].
     pub fail_on_error: Option<f64>,
+    /// Host on which model-written programs run.
+    pub host: LocalHost,
     /// Stops the study when another thread sets it.
     pub stop: Arc<AtomicBool>,
 }
@@ -86,7 +88,7 @@ impl StudyPlan {
         }
         for task in &definition.tasks {
             for prompts in &task.prompts {
-                match configure(task, prompts) {
+                match configure(task, prompts, &settings.host) {
                     Ok(configured) => {
                         check_endpoints(&definition, task, mode(prompts, &configured), &settings.hub, &mut mistakes);
                     }
@@ -153,7 +155,7 @@ impl StudyPlan {
         match prompts.mode {
             Some(mode) => Ok(mode),
             None if self.asked_raw.contains(&(run.task, run.prompt)) => Ok(ModeRequest::Raw),
-            None => Ok(mode(prompts, &configure(self.task(run), prompts)?)),
+            None => Ok(mode(prompts, &configure(self.task(run), prompts, &self.settings.host)?)),
         }
     }
 
@@ -163,7 +165,7 @@ impl StudyPlan {
     /// If the task's data or the model have gone since the plan was made.
     pub fn evaluation(&self, run: PlannedRun) -> Result<EvaluationSettings, EvalError> {
         let (model, task, prompts) = (self.model(run), self.task(run), self.prompts(run));
-        let configured = configure(task, prompts)?;
+        let configured = configure(task, prompts, &self.settings.host)?;
         let prompt = self.mode(run)?;
         let source = match (&model.reference, &self.sources[run.model]) {
             (ModelReference::Endpoint(request), _) => {
@@ -199,11 +201,11 @@ fn mode(prompts: &Prompts, configured: &ConfiguredSuite) -> ModeRequest {
     prompts.mode.unwrap_or_else(|| configured.default_mode())
 }
 
-fn configure(task: &TaskDefinition, prompts: &Prompts) -> Result<ConfiguredSuite, EvalError> {
+fn configure(task: &TaskDefinition, prompts: &Prompts, host: &LocalHost) -> Result<ConfiguredSuite, EvalError> {
     let mut options: OptionValues = task.options.clone();
     options.seed = task.seed;
     options.prompts.clone_from(&prompts.names);
-    Ok(suites::configure(&task.suite, &options)?)
+    Ok(host.configure(&task.suite, &options)?)
 }
 
 /// Returns the settings for a model of a study: what it allows itself, and what the command allows for all models.

@@ -2,11 +2,12 @@
 //!
 //! [`Evaluation`]s (a model's answers to a prompt) become [`Analysis`] values (accuracies and mixed models, every fit with
 //! the rule for artefacts), these a [`Study`] (selection, both Holm directions, the tables), and that text, JSON and
-//! drawings. Nothing here reads or writes files.
+//! drawings. [`collected`] alone reads stored runs.
 
 mod analysis;
 mod beside;
 mod chapter;
+mod collected;
 mod drawing;
 mod effect;
 mod evaluation;
@@ -27,6 +28,7 @@ mod variant_tables;
 
 pub use analysis::{Accuracies, Analysis, analyse};
 pub use chapter::chapters;
+pub use collected::{Collected, Labelled, answers, collected, label_of, numbers_of};
 pub use drawing::{drawings, drawings_of};
 pub use effect::{Effect, Lme4Fit, ModelFit};
 pub use evaluation::{ErrorClass, Evaluation, Observation, ObservationError};

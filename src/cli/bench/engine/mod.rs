@@ -127,11 +127,9 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Measures and prints the results.
-pub fn execute(args: &BenchEngineArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &BenchEngineArgs, printer: Printer) -> Result<Exit, CliError> {
     let say = |text: String| {
-        if !quiet {
-            printer.message(&text);
-        }
+        printer.message(&text);
     };
     let largest = args.batch.iter().copied().max().unwrap_or(1) as usize;
     let settings = args.engine.settings()?;

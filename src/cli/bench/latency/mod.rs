@@ -11,7 +11,7 @@ use self::document::{Document, Settings, documents};
 use self::passes::Passes;
 use self::screen::screen;
 use super::BenchModel;
-use super::questions::{LatencyMode, Selection, TokenRule};
+use super::questions::{LatencyMode, ModeQuestions, Selection, TokenRule};
 use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
 use crate::cli::catalogue::suite_error;
@@ -22,7 +22,7 @@ use crate::cli::printer::Printer;
 use crate::cli::values::{Lengths, Prompts};
 use earnest_engine::bench::{BenchError, Ended, LatencyPlan, LatencyResults, measure_latency};
 use earnest_eval::prompt::Prompter;
-use earnest_results::Host;
+use earnest_results::{Host, Mode};
 use earnest_tasks::suite::nupa::{
     self, NupaOptions, NupaSuite, PromptStyle, TASKS, adapter, lengths, ruled_tasks, tasks, usual_scorer,
 };
@@ -98,12 +98,7 @@ pub struct LatencyArgs {
 }
 
 /// Measures and prints the results.
-pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
-    let say = |text: String| {
-        if !quiet {
-            printer.message(&text);
-        }
-    };
+pub fn execute(args: &LatencyArgs, printer: Printer) -> Result<Exit, CliError> {
     let (modes, batches) = (distinct(&args.modes), distinct(&args.batch));
     let batches: Vec<usize> = batches.into_iter().map(|batch| batch as usize).collect();
     let largest = batches.iter().copied().max().unwrap_or(1);
@@ -124,33 +119,8 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
         return Err(CliError::usage(format!("--prompt {name}: choose auto, chat or raw")));
     }
     let prompter = Prompter::new(&checkpoint, prompts.mode.unwrap_or_default())?;
-    let settings = Settings {
-        tasks: options.tasks.iter().map(ToString::to_string).collect(),
-        lengths: match &options.lengths {
-            nupa::Lengths::All => "all".into(),
-            nupa::Lengths::Reference => "reference".into(),
-            nupa::Lengths::Chosen(lengths) => lengths.clone().into(),
-        },
-        modes: modes.clone(),
-        batches: batches.clone(),
-        samples,
-        repetitions: args.repeat,
-        warm_up: args.warm_up,
-        window,
-        tokens: args.tokens,
-        prompt: prompter.mode().to_string(),
-        seed: args.seed,
-    };
-    let suites = modes.iter().map(|&mode| {
-        let style = match mode {
-            LatencyMode::Direct => PromptStyle::Direct,
-            LatencyMode::RfCot => PromptStyle::RuleFollowing,
-        };
-        let (adapter, scorer) = (adapter(prompter.mode()), usual_scorer(prompter.mode()));
-        let options = NupaOptions { style, adapter, scorer, ..options.clone() };
-        Ok((mode, NupaSuite::new(options).map_err(suite_error)?))
-    });
-    let suites = suites.collect::<Result<Vec<_>, CliError>>()?;
+    let settings = settings(args, &options, (&modes, &batches), (samples, window), prompter.mode());
+    let suites = suites(&modes, &options, prompter.mode())?;
     let selection = Selection {
         checkpoint: &checkpoint,
         prompter: &prompter,
@@ -163,15 +133,9 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     let (asked, dropped) = selection.choose(suites)?;
     let questions = asked.first().map_or(0, |asked| asked.prompts.len());
     if questions == 0 {
-        let names: Vec<_> = modes.iter().map(|mode| mode.names().0).collect();
-        let (looked_at, names) = (dropped.looked_at, names.join(" and "));
-        let problem = format!("none of {looked_at} questions fits a window of {window} tokens with {names}");
-        let direct = if modes.len() > 1 { ", or --modes direct, whose answers are short" } else { "" };
-        return Err(CliError::usage(problem).help(format!(
-            "choose shorter --lengths or a larger --context{direct}; `earnest rf-lengths` lists the lengths that fit"
-        )));
+        return Err(nothing_fits(&modes, dropped.looked_at, window));
     }
-    say(format!("loading {}", args.model.path.display()));
+    printer.message(&format!("loading {}", args.model.path.display()));
     let LoadedEngine { engine: mut native, options, notes, .. } = model::load(&checkpoint, &engine_settings)?;
     notes.iter().for_each(|note| printer.warning(note));
     let card = native.card();
@@ -186,19 +150,8 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
     };
     let stop = stop_on_signal()?;
     let names: Vec<_> = asked.iter().map(|asked| asked.mode.names().0).collect();
-    let mut passes = Passes::new(printer, quiet, names, args.repeat as usize, questions);
-    // Errors name the question instead of its position.
-    let named = |error: BenchError| match &error {
-        BenchError::InMode { mode, error: inner } => match (asked.get(*mode), inner.as_ref()) {
-            (Some(asked), BenchError::Rejected { prompt, why }) => {
-                let item = asked.items.get(*prompt).map_or_else(String::new, |item| format!(", {}", item.id));
-                let message = format!("{}{item}: the engine rejects the prompt: {why}", asked.mode.names().0);
-                CliError { message, ..super::failure(error) }
-            }
-            _ => super::failure(error),
-        },
-        _ => super::failure(error),
-    };
+    let mut passes = Passes::new(printer, names, args.repeat as usize, questions);
+    let named = |error: BenchError| named(error, &asked);
     let measured = measure_latency(native.as_mut(), &plan, &stop, &mut |event| passes.event(event)).map_err(named)?;
     drop(passes);
     let planned_passes = args.repeat as usize * asked.len() * batches.len();
@@ -229,6 +182,73 @@ pub fn execute(args: &LatencyArgs, quiet: bool, printer: Printer) -> Result<Exit
             Err(CliError::new(Exit::Interrupted, message).help("the same command measures all of them again"))
         }
         Err(error) => Err(named(error)),
+    }
+}
+
+/// The settings as the document has them.
+fn settings(
+    args: &LatencyArgs,
+    options: &NupaOptions,
+    (modes, batches): (&[LatencyMode], &[usize]),
+    (samples, window): (usize, usize),
+    mode: Mode,
+) -> Settings {
+    Settings {
+        tasks: options.tasks.iter().map(ToString::to_string).collect(),
+        lengths: match &options.lengths {
+            nupa::Lengths::All => "all".into(),
+            nupa::Lengths::Reference => "reference".into(),
+            nupa::Lengths::Chosen(lengths) => lengths.clone().into(),
+        },
+        modes: modes.to_vec(),
+        batches: batches.to_vec(),
+        samples,
+        repetitions: args.repeat,
+        warm_up: args.warm_up,
+        window,
+        tokens: args.tokens,
+        prompt: mode.to_string(),
+        seed: args.seed,
+    }
+}
+
+/// The suite of every mode.
+fn suites(modes: &[LatencyMode], options: &NupaOptions, form: Mode) -> Result<Vec<(LatencyMode, NupaSuite)>, CliError> {
+    let suites = modes.iter().map(|&mode| {
+        let style = match mode {
+            LatencyMode::Direct => PromptStyle::Direct,
+            LatencyMode::RfCot => PromptStyle::RuleFollowing,
+        };
+        let (adapter, scorer) = (adapter(form), usual_scorer(form));
+        let options = NupaOptions { style, adapter, scorer, ..options.clone() };
+        Ok((mode, NupaSuite::new(options).map_err(suite_error)?))
+    });
+    suites.collect()
+}
+
+/// The error of a window that no question fits.
+fn nothing_fits(modes: &[LatencyMode], looked_at: usize, window: usize) -> CliError {
+    let names: Vec<_> = modes.iter().map(|mode| mode.names().0).collect();
+    let names = names.join(" and ");
+    let problem = format!("none of {looked_at} questions fits a window of {window} tokens with {names}");
+    let direct = if modes.len() > 1 { ", or --modes direct, whose answers are short" } else { "" };
+    CliError::usage(problem).help(format!(
+        "choose shorter --lengths or a larger --context{direct}; `earnest rf-lengths` lists the lengths that fit"
+    ))
+}
+
+/// An error of the measurement that names the question instead of its position.
+fn named(error: BenchError, asked: &[ModeQuestions]) -> CliError {
+    match &error {
+        BenchError::InMode { mode, error: inner } => match (asked.get(*mode), inner.as_ref()) {
+            (Some(asked), BenchError::Rejected { prompt, why }) => {
+                let item = asked.items.get(*prompt).map_or_else(String::new, |item| format!(", {}", item.id));
+                let message = format!("{}{item}: the engine rejects the prompt: {why}", asked.mode.names().0);
+                CliError { message, ..super::failure(error) }
+            }
+            _ => super::failure(error),
+        },
+        _ => super::failure(error),
     }
 }
 

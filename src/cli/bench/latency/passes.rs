@@ -12,7 +12,6 @@ use earnest_engine::bench::{PassEvent, PassStage};
 /// Display of the passes' progress.
 pub(super) struct Passes {
     printer: Printer,
-    quiet: bool,
     bar: Option<ProgressBar>,
     modes: Vec<&'static str>,
     repetitions: usize,
@@ -23,19 +22,13 @@ pub(super) struct Passes {
 
 impl Passes {
     /// Creates the display for these modes, each with `samples` questions in `repetitions` passes.
-    pub(super) fn new(
-        printer: Printer,
-        quiet: bool,
-        modes: Vec<&'static str>,
-        repetitions: usize,
-        samples: usize,
-    ) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+    pub(super) fn new(printer: Printer, modes: Vec<&'static str>, repetitions: usize, samples: usize) -> Self {
+        let bar = (!printer.is_quiet() && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(samples as u64), ProgressDrawTarget::stderr_with_hz(10));
             bar.set_style(bar_style(columns()));
             bar
         });
-        Passes { printer, quiet, bar, modes, repetitions, samples, kinds: Vec::new() }
+        Passes { printer, bar, modes, repetitions, samples, kinds: Vec::new() }
     }
 
     /// Shows an event of the measurement.
@@ -80,8 +73,7 @@ impl Passes {
     fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| self.printer.message(text)),
-            None if !self.quiet => self.printer.message(text),
-            None => {}
+            None => self.printer.message(text),
         }
     }
 }
@@ -100,7 +92,7 @@ mod tests {
 
     #[test]
     fn remaining_time_is_known_from_the_second_repetition_on() {
-        let mut passes = Passes::new(Printer::new(), true, vec!["direct", "rf-cot"], 3, 4);
+        let mut passes = Passes::new(Printer::new(true), vec!["direct", "rf-cot"], 3, 4);
         let mut event = |repetition, mode, batch, stage| passes.event(PassEvent { repetition, mode, batch, stage });
         event(0, 0, 1, PassStage::Ended(1.0));
         event(0, 0, 4, PassStage::Ended(0.5));

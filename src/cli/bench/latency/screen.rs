@@ -125,21 +125,7 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
         writeln!(out)?;
         out.push_str(&tables(d, width).join("\n"));
         writeln!(out)?;
-        let counts = || rows().map(|row| row.latency.passes.len());
-        let passes = match (counts().min(), counts().max()) {
-            (Some(1), Some(1)) => "; one pass, no interval".to_owned(),
-            (Some(few), Some(many)) => {
-                let passes = if few == many { many.to_string() } else { format!("{few} to {many}") };
-                match (rows().all(|row| row.latency.is_interval), rows().any(|row| row.latency.is_interval)) {
-                    (true, _) => format!("; [ ]: 95 % interval of the median of {passes} passes"),
-                    (false, true) => {
-                        format!("; [ ]: {passes} passes, 95 % interval of the median from 6 on, else range")
-                    }
-                    (false, false) => format!("; [ ]: range of {passes} passes (6 give an interval)"),
-                }
-            }
-            _ => String::new(),
-        };
+        let passes = of_passes(d);
         let paper = match rows().any(|row| row.published.is_some()) {
             true => "; paper: Table 2, Llama-3.1-8B on a GPU",
             false => "",
@@ -155,52 +141,7 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
         ));
         let mut lines = String::new();
         memory_lines(&mut lines, d)?;
-        for mode in &d.modes {
-            let name = mode.mode.names().0;
-            if let (Some(right), Some([share, low, high])) = (mode.right, mode.exact_match) {
-                let (share, low, high) = (100.0 * share, 100.0 * low, 100.0 * high);
-                let of = format!("{right} of {}, scored by {}", d.questions, mode.read_by);
-                write!(lines, "{name}: exact match {share:.1} % [{low:.1}, {high:.1}] ({of})")?;
-                match mode.truncated {
-                    Some(cut) if cut > 0 => {
-                        writeln!(lines, ", {cut} completions truncated by the budget or the window")?
-                    }
-                    _ => writeln!(lines)?,
-                }
-            }
-            if !mode.unsteady.is_empty() {
-                let count = mode.unsteady.len();
-                writeln!(
-                    lines,
-                    "{name}: {count} completions differ between passes or batch sizes: {}",
-                    first_few(&mode.unsteady)
-                )?;
-            }
-            for row in &mode.latencies {
-                let l = &row.latency;
-                let reached = l.passes.iter().map(|pass| pass.largest_batch).max().unwrap_or(0);
-                if reached < l.batch {
-                    writeln!(lines, "{name}, batch {}: at most {reached} samples ran together", l.batch)?;
-                }
-                if !l.outlying_passes.is_empty() {
-                    let places: Vec<String> = l.outlying_passes.iter().map(ToString::to_string).collect();
-                    writeln!(
-                        lines,
-                        "{name}, batch {}: more than 10 % from the median: pass {}",
-                        l.batch,
-                        first_few(&places)
-                    )?;
-                }
-                if !row.slow_items.is_empty() {
-                    writeln!(
-                        lines,
-                        "{name}, batch {}: slow for their number of tokens: {}",
-                        l.batch,
-                        first_few(&row.slow_items)
-                    )?;
-                }
-            }
-        }
+        d.modes.iter().try_for_each(|mode| mode_lines(&mut lines, d, mode))?;
         let compared =
             |mode: &ModeDocument| mode.latencies.iter().map(|row| row.latency.passes.len()).sum::<usize>() > 1;
         if d.modes.iter().all(|mode| mode.unsteady.is_empty() && compared(mode)) {
@@ -211,6 +152,68 @@ pub(super) fn screen(d: &Document, width: usize) -> String {
     };
     write(&mut text).expect("writing to a String cannot fail");
     text
+}
+
+/// Meaning of the brackets of the table: an interval, or the range of the passes.
+fn of_passes(d: &Document) -> String {
+    let rows = || d.modes.iter().flat_map(|mode| &mode.latencies);
+    let counts = || rows().map(|row| row.latency.passes.len());
+    match (counts().min(), counts().max()) {
+        (Some(1), Some(1)) => "; one pass, no interval".to_owned(),
+        (Some(few), Some(many)) => {
+            let passes = if few == many { many.to_string() } else { format!("{few} to {many}") };
+            match (rows().all(|row| row.latency.is_interval), rows().any(|row| row.latency.is_interval)) {
+                (true, _) => format!("; [ ]: 95 % interval of the median of {passes} passes"),
+                (false, true) => {
+                    format!("; [ ]: {passes} passes, 95 % interval of the median from 6 on, else range")
+                }
+                (false, false) => format!("; [ ]: range of {passes} passes (6 give an interval)"),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// Writes the accuracy of a mode, and the unsteady parts of its passes.
+fn mode_lines(lines: &mut String, d: &Document, mode: &ModeDocument) -> std::fmt::Result {
+    let name = mode.mode.names().0;
+    if let (Some(right), Some([share, low, high])) = (mode.right, mode.exact_match) {
+        let (share, low, high) = (100.0 * share, 100.0 * low, 100.0 * high);
+        let of = format!("{right} of {}, scored by {}", d.questions, mode.read_by);
+        write!(lines, "{name}: exact match {share:.1} % [{low:.1}, {high:.1}] ({of})")?;
+        match mode.truncated {
+            Some(cut) if cut > 0 => writeln!(lines, ", {cut} completions truncated by the budget or the window")?,
+            _ => writeln!(lines)?,
+        }
+    }
+    if !mode.unsteady.is_empty() {
+        let count = mode.unsteady.len();
+        writeln!(
+            lines,
+            "{name}: {count} completions differ between passes or batch sizes: {}",
+            first_few(&mode.unsteady)
+        )?;
+    }
+    for row in &mode.latencies {
+        let l = &row.latency;
+        let reached = l.passes.iter().map(|pass| pass.largest_batch).max().unwrap_or(0);
+        if reached < l.batch {
+            writeln!(lines, "{name}, batch {}: at most {reached} samples ran together", l.batch)?;
+        }
+        if !l.outlying_passes.is_empty() {
+            let places: Vec<String> = l.outlying_passes.iter().map(ToString::to_string).collect();
+            writeln!(lines, "{name}, batch {}: more than 10 % from the median: pass {}", l.batch, first_few(&places))?;
+        }
+        if !row.slow_items.is_empty() {
+            writeln!(
+                lines,
+                "{name}, batch {}: slow for their number of tokens: {}",
+                l.batch,
+                first_few(&row.slow_items)
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes Table 2's second comparison, with direct answers in no more memory.

@@ -1,7 +1,8 @@
 //! `earnest stats power design`.
+use crate::cli::printer::Printer;
+use crate::cli::stats::failed::require;
 use crate::cli::values::counted;
 use std::fmt::Write as _;
-use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
@@ -10,8 +11,6 @@ use super::RateArgs;
 use crate::cli::Exit;
 use crate::cli::args::ResultsArgs;
 use crate::cli::error::CliError;
-use crate::cli::stats::columns::ColumnError;
-use earnest_report::ReportError;
 use earnest_report::compare::{Pilot, pilot};
 use earnest_report::{Align, Table};
 use earnest_stats::design::{
@@ -135,7 +134,7 @@ const PER_STUDY: u64 = 20;
 
 impl DesignArgs {
     /// Refuses numbers that would take too much memory or time.
-    fn check(&self) -> anyhow::Result<()> {
+    fn check(&self) -> Result<(), CliError> {
         let numbers = [
             ("templates", self.templates),
             ("questions", self.questions),
@@ -146,44 +145,49 @@ impl DesignArgs {
         ];
         for (option, number) in numbers {
             if let Some(number) = number.filter(|number| *number > MOST) {
-                anyhow::bail!("--{option} {number} is more than {MOST}");
+                return Err(CliError::usage(format!("--{option} {number} is more than {MOST}")));
             }
         }
         // A number that is given is the only one that is tried.
         let tried = |given: Option<usize>, most: usize| if given.is_some() { 1 } else { most };
         let (questions, samples) = (tried(self.questions, self.most_questions), tried(self.samples, self.most_samples));
-        anyhow::ensure!(
-            self.is_fixed() || questions * samples <= MOST_PAIRS,
-            "--most-questions {questions} and --most-samples {samples} make {} pairs to try, more than {MOST_PAIRS}",
-            questions * samples
-        );
+        require(self.is_fixed() || questions * samples <= MOST_PAIRS, || {
+            format!(
+                "--most-questions {questions} and --most-samples {samples} make {} pairs to try, more than {MOST_PAIRS}",
+                questions * samples
+            )
+        })?;
         Ok(())
     }
 
     /// Refuses simulations that would take too much memory or time.
-    fn check_simulation(&self, size: DesignSize) -> anyhow::Result<()> {
+    fn check_simulation(&self, size: DesignSize) -> Result<(), CliError> {
         let Some(studies) = self.simulate else { return Ok(()) };
         let DesignSize { templates, questions, samples } = size;
         let answers = size.answers();
-        anyhow::ensure!(
-            answers <= MOST_ANSWERS,
-            "--simulate draws every answer: {templates} templates, {questions} questions and {samples} samples are {answers} \
+        require(answers <= MOST_ANSWERS, || {
+            format!(
+                "--simulate draws every answer: {templates} templates, {questions} questions and {samples} samples are {answers} \
              answers of a condition, more than {MOST_ANSWERS}"
-        );
+            )
+        })?;
         let of_study = answers as u64 + PER_STUDY;
         let all = studies.saturating_mul(of_study);
-        anyhow::ensure!(
-            all <= MOST_SIMULATED,
-            "--simulate {studies} with {answers} answers of a condition takes too long; simulate {} studies or fewer",
-            MOST_SIMULATED / of_study
-        );
+        require(all <= MOST_SIMULATED, || {
+            format!(
+                "--simulate {studies} with {answers} answers of a condition takes too long; simulate {} studies or fewer",
+                MOST_SIMULATED / of_study
+            )
+        })?;
         Ok(())
     }
 
     /// Adds remarks on the runs to `notes`.
-    fn source(&self, notes: &mut Vec<String>) -> anyhow::Result<Source> {
+    fn source(&self, notes: &mut Vec<String>) -> Result<Source, CliError> {
         if self.runs.is_empty() {
-            let Some(accuracy) = self.accuracy else { anyhow::bail!("give --accuracy, or a pilot with --run twice") };
+            let Some(accuracy) = self.accuracy else {
+                return Err(CliError::usage("give --accuracy, or a pilot with --run twice"));
+            };
             let design = MixedDesign {
                 accuracy,
                 effect: self.effect,
@@ -203,12 +207,13 @@ impl DesignArgs {
             return Ok(Source::Model(design));
         }
         let [first, second] = self.runs.as_slice() else {
-            anyhow::bail!("a pilot is two runs of the same questions: give --run A,B, not {} of them", self.runs.len());
+            return Err(CliError::usage(format!(
+                "a pilot is two runs of the same questions: give --run A,B, not {} of them",
+                self.runs.len()
+            )));
         };
-        let of_run = |error: ReportError| ColumnError::Run(Box::new(CliError::from(error)));
-        let store =
-            earnest_results::folder::open(&self.results.folder, &mut ()).map_err(|error| of_run(error.into()))?;
-        let pilot = pilot(&store, [first.as_str(), second.as_str()], &mut |note| notes.push(note)).map_err(of_run)?;
+        let store = earnest_results::folder::open(&self.results.folder, &mut ())?;
+        let pilot = pilot(&store, [first.as_str(), second.as_str()], &mut |note| notes.push(note))?;
         Ok(Source::Pilot(pilot))
     }
 }
@@ -223,7 +228,7 @@ impl Source {
     }
 
     /// Smallest difference in the effect's direction that a design finds; none if no possible one is found.
-    fn detectable(&self, direction: Direction, size: DesignSize, rates: Rates) -> anyhow::Result<Option<f64>> {
+    fn detectable(&self, direction: Direction, size: DesignSize, rates: Rates) -> Result<Option<f64>, CliError> {
         Ok(match self {
             Source::Model(design) => design.detectable_effect(size, rates)?,
             Source::Pilot(pilot) => {
@@ -233,7 +238,7 @@ impl Source {
         })
     }
 
-    fn parts(&self) -> anyhow::Result<VarianceParts> {
+    fn parts(&self) -> Result<VarianceParts, CliError> {
         Ok(match self {
             Source::Model(design) => design.parts()?,
             Source::Pilot(pilot) => pilot.parts,
@@ -269,7 +274,7 @@ impl Source {
     }
 }
 
-pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &DesignArgs, printer: Printer) -> Result<Exit, CliError> {
     args.check()?;
     let mut notes = Vec::new();
     let source = args.source(&mut notes)?;
@@ -281,11 +286,10 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
     if let Source::Pilot(pilot) = &source
         && !pilot.repeated
     {
-        anyhow::ensure!(
-            args.samples.is_none_or(|samples| samples == 1),
+        require(args.samples.is_none_or(|samples| samples == 1), || {
             "the pilot asked every question once, which does not tell what more samples are worth: leave --samples out, or repeat the \
              pilot with --samples 2"
-        );
+        })?;
         most_samples = 1;
     }
     let limits = Limits {
@@ -296,7 +300,7 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
     let costs = Costs { template: args.template_cost, question: args.question_cost, sample: args.sample_cost };
     let found = choose(args, &parts, limits, costs, rates)?;
     let Some(FoundDesign { size, cost, power }) = found else {
-        anyhow::bail!(
+        return Err(CliError::usage(format!(
             "no design of at most {} templates, {} questions and {} samples finds a difference of {} with power {}: the largest has {:.3}",
             limits.templates,
             limits.questions,
@@ -304,7 +308,7 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
             args.effect,
             rates.power,
             parts.power(args.effect, largest(limits), rates.alpha)?
-        );
+        )));
     };
     let detectable = source.detectable(direction, size, rates)?;
     let accuracy = (1e4 * source.accuracy()).round() / 1e4;
@@ -327,8 +331,7 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
                 "studies": studies, "seed": args.seed, "power": power, "standard_error": error,
             })),
         });
-        serde_json::to_writer_pretty(&mut *output, &value)?;
-        writeln!(output)?;
+        printer.json(&value)?;
         return Ok(Exit::Success);
     }
     let mut text = source.text();
@@ -367,7 +370,7 @@ pub(super) fn run(args: &DesignArgs, output: &mut dyn Write) -> anyhow::Result<E
             args.seed
         )?;
     }
-    output.write_all(text.as_bytes())?;
+    printer.result(&text)?;
     Ok(Exit::Success)
 }
 
@@ -388,7 +391,7 @@ fn choose(
     limits: Limits,
     costs: Costs,
     rates: Rates,
-) -> anyhow::Result<Option<FoundDesign>> {
+) -> Result<Option<FoundDesign>, CliError> {
     // A number that is given is not a limit: with fewer questions than given, more templates would be asked for.
     if args.is_fixed() {
         let size = DesignSize { samples: args.samples.unwrap_or(1), ..largest(limits) };

@@ -3,11 +3,12 @@
 mod answer;
 mod design;
 
-use std::io::Write;
-
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::Exit;
+use crate::cli::error::CliError;
+use crate::cli::printer::Printer;
+use crate::cli::stats::failed::require;
 use answer::{Answer, Given, OneWay};
 use design::DesignArgs;
 use earnest_stats::verdict::enough_answers;
@@ -124,11 +125,11 @@ enum Asked {
 
 impl Asked {
     /// The directions; an effect below 0 is a drop.
-    fn directions(self, given: Given) -> anyhow::Result<&'static [Direction]> {
+    fn directions(self, given: Given) -> Result<&'static [Direction], CliError> {
         match (self, given) {
-            (Asked::Rise, Given::Effect(effect)) if effect < 0.0 => anyhow::bail!(
+            (Asked::Rise, Given::Effect(effect)) if effect < 0.0 => Err(CliError::usage(format!(
                 "--effect {effect} is a drop, and --direction asks about rises: give the effect without its sign"
-            ),
+            ))),
             (Asked::Drop, _) => Ok(&[Direction::Drop]),
             (_, Given::Effect(effect)) if effect < 0.0 => Ok(&[Direction::Drop]),
             (Asked::Rise, _) => Ok(&[Direction::Rise]),
@@ -138,14 +139,14 @@ impl Asked {
 }
 
 /// The number that was given: clap allows one of the two.
-fn given(effect: Option<f64>, size: Option<f64>, option: &str) -> anyhow::Result<Given> {
+fn given(effect: Option<f64>, size: Option<f64>, option: &str) -> Result<Given, CliError> {
     match (effect, size) {
         (Some(effect), _) => Ok(Given::Effect(effect)),
         (None, Some(size)) => {
-            anyhow::ensure!(size.fract() == 0.0, "--{option} is {size}, expected a whole number");
+            require(size.fract() == 0.0, || format!("--{option} is {size}, expected a whole number"))?;
             Ok(Given::Size(size))
         }
-        (None, None) => anyhow::bail!("give --effect or --{option}"),
+        (None, None) => Err(CliError::usage(format!("give --effect or --{option}"))),
     }
 }
 
@@ -157,7 +158,7 @@ fn paired(
     given: Given,
     asked: Asked,
     rates: Rates,
-) -> anyhow::Result<Answer> {
+) -> Result<Answer, CliError> {
     let discordance = design.discordance;
     let (size, effect, undetected) = match given {
         Given::Effect(effect) => (Some(design.required_items(effect, rates)?), Some(effect.abs()), None),
@@ -198,9 +199,9 @@ fn paired(
 }
 
 /// Sizes and differences of one system under two conditions.
-fn clustered(design: ClusteredDesign, given: Given, asked: Asked, rates: Rates) -> anyhow::Result<Answer> {
+fn clustered(design: ClusteredDesign, given: Given, asked: Asked, rates: Rates) -> Result<Answer, CliError> {
     let accuracy = design.accuracy;
-    let of = |direction: Direction| -> anyhow::Result<OneWay> {
+    let of = |direction: Direction| -> Result<OneWay, CliError> {
         let none = |reason: String| OneWay { direction, size: None, effect: None, reason: Some(reason) };
         Ok(match given {
             Given::Effect(effect) => match design.required_clusters(effect.abs(), direction, rates) {
@@ -221,7 +222,7 @@ fn clustered(design: ClusteredDesign, given: Given, asked: Asked, rates: Rates) 
         })
     };
     let directions: Vec<OneWay> =
-        asked.directions(given)?.iter().map(|direction| of(*direction)).collect::<anyhow::Result<_>>()?;
+        asked.directions(given)?.iter().map(|direction| of(*direction)).collect::<Result<_, CliError>>()?;
     let templates = match given {
         Given::Size(clusters) => clusters,
         Given::Effect(_) => directions.iter().filter_map(|one| one.size).fold(0.0, f64::max),
@@ -243,9 +244,9 @@ fn exact_instead(accuracy: f64, originals: f64) -> Option<String> {
     })
 }
 
-pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &PowerArgs, printer: Printer) -> Result<Exit, CliError> {
     let (rates, answer) = match &args.command {
-        PowerCommand::Design(args) => return design::run(args, output),
+        PowerCommand::Design(args) => return design::run(args, printer),
         PowerCommand::Paired { effect, items, discordance, accuracy, cluster_size, intracluster, direction, rates } => {
             let design =
                 PairedDesign { discordance: *discordance, cluster_size: *cluster_size, intracluster: *intracluster };
@@ -274,13 +275,12 @@ pub(super) fn run(args: &PowerArgs, output: &mut dyn Write) -> anyhow::Result<Ex
     };
     // A difference that cannot be is a slip; templates that detect none are an answer.
     if let (Given::Effect(_), true) = (answer.given, answer.is_empty()) {
-        anyhow::bail!("{}", answer.reasons().join("; "));
+        return Err(CliError::usage(answer.reasons().join("; ")));
     }
     if rates.json {
-        serde_json::to_writer_pretty(&mut *output, &answer.json(rates.levels()))?;
-        writeln!(output)?;
+        printer.json(&answer.json(rates.levels()))?;
     } else {
-        write!(output, "{}", answer.text(rates.levels()))?;
+        printer.result(&answer.text(rates.levels()))?;
     }
     Ok(if answer.is_empty() { Exit::FailedSamples } else { Exit::Success })
 }

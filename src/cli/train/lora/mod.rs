@@ -39,7 +39,7 @@ struct Outcome<'a> {
 }
 
 /// Trains.
-pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, CliError> {
+pub fn execute(args: &LoraArgs, printer: Printer) -> Result<Exit, CliError> {
     if let Some(folder) = args.merge.as_deref() {
         super::merge::check_folder(folder)?;
     }
@@ -51,27 +51,23 @@ pub fn execute(args: &LoraArgs, quiet: bool, printer: Printer) -> Result<Exit, C
     }
     // The base is read later; LoRA is for models that people use, which are large in the sense of this choice.
     choose_threads(settings.parts, usize::MAX);
-    if !quiet {
-        printer.message("loading the weights");
-    }
+    printer.message("loading the weights");
     let mut trainer = LoraTrainer::open(settings.clone(), &args.out)?;
-    if !quiet {
-        let from = match trainer.steps_done() {
-            0 => String::new(),
-            done => format!(", continuing after step {done}"),
-        };
-        let (parameters, architecture) = (trainer.parameter_count(), &trainer.base().checkpoint().config.architecture);
-        printer.message(&format!(
-            "{architecture}, {parameters} adapter parameters, {} steps of {} examples{from}",
-            settings.steps, settings.batch
-        ));
-    }
+    let from = match trainer.steps_done() {
+        0 => String::new(),
+        done => format!(", continuing after step {done}"),
+    };
+    let (parameters, architecture) = (trainer.parameter_count(), &trainer.base().checkpoint().config.architecture);
+    printer.message(&format!(
+        "{architecture}, {parameters} adapter parameters, {} steps of {} examples{from}",
+        settings.steps, settings.batch
+    ));
     let Schedule { peak, warm_up, steps, .. } = settings.schedule();
     let reached = (warm_up > steps).then(|| peak * steps as f64 / warm_up as f64);
     warn_of_warm_up(printer, warm_up, peak, reached);
     let stop = stop_on_signal()?;
     let started = Instant::now();
-    let mut progress = Progress::new(printer, quiet, settings.steps);
+    let mut progress = Progress::new(printer, settings.steps);
     let ended = trainer.run(&stop, &mut |event| progress.event(event))?;
     let steps = trainer.steps_done();
     if ended == TrainOutcome::Stopped {

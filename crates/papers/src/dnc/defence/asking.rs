@@ -17,6 +17,7 @@ use earnest_eval::study::{
 use earnest_eval::{EvalError, study};
 use earnest_models::checkpoint::WeightFormat;
 use earnest_results::store::{Filter, RunRecord, Store};
+use earnest_results::suites::LocalHost;
 use earnest_results::{Sample, suites};
 use earnest_tasks::suite::dnc::{Kind, Split, Target, own_scorer};
 use earnest_tasks::suite::registry::{Channel, Mode, OptionValues};
@@ -84,6 +85,7 @@ pub(super) fn ask(
         hub: settings.hub.clone(),
         shard: None,
         fail_on_error: None,
+        host: LocalHost::default(),
         stop: settings.stop.clone(),
     };
     let plan = StudyPlan::new(definition, study_settings)?;
