@@ -242,7 +242,7 @@ fn what_is_wrong_is_said_before_a_model_is_loaded() {
     assert!(stdout(&skipped).contains("1 row was left out: bad.jsonl, line 2"));
     assert!(String::from_utf8_lossy(&skipped.stderr).contains("1 row was left out"));
     for (text, said) in [
-        ("nam = \"x\"", &["t.toml, line 1, column 1: there is no key nam", "write name?"][..]),
+        ("nam = \"x\"", &["t.toml, line 1, column 1: there is no key nam", "did you mean name?"][..]),
         (
             "scorers = [{ kind = \"regex\", pattern = \"(\" }]\n[questions]\npath = \"sums.jsonl\"",
             &["t.toml, line 1", "unclosed group"],

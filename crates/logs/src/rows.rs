@@ -33,8 +33,8 @@ impl RowsFile {
             columns: Vec::new(),
         };
         let rows = earnest_rows::read(&source).map_err(|mut error| {
-            // Its advice names the option of another command.
-            error.help = error.help.map(|help| help.replace("--skip-bad-rows", "--keep-going"));
+            // Its advice names a setting of other commands.
+            error.help = error.help.map(|help| help.replace("`skip_bad_rows`", "`keep_going`"));
             LogError::from(error)
         })?;
         Ok(RowsFile { path: path.to_owned(), rows })

@@ -81,6 +81,12 @@ pub fn is_plain_json(path: &Path) -> bool {
     !without_gz(&name).1 && matches!(Format::of(&name), None | Some(Format::Json))
 }
 
+/// True for a file whose name says another format than plain CSV: JSON, TSV or Parquet, or anything compressed.
+pub fn is_other_than_csv(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    Format::of(&name).is_some_and(|format| format != Format::Csv || without_gz(&name).1)
+}
+
 /// Reads and checks every row of files of questions.
 ///
 /// # Errors

@@ -10,12 +10,12 @@ use super::json::{parse, write_text};
 use super::refusal::{LONGEST, Refusal, too_long};
 use super::rows::Output;
 use super::time::{date, time_of_day, timestamp};
-use crate::parquet_file::{self, Unread};
+use crate::parquet_file::{self, Damage, Unread};
 
 /// Bytes of a row from which on the values in it may take more memory than a row may have.
 const LARGE: usize = 500_000;
 
-fn broken(reason: &str) -> Refusal {
+fn broken(reason: &Damage) -> Refusal {
     Refusal::new(format!("it cannot be read as Parquet: {reason}"))
         .help("the file may be incomplete, wrongly written, or no Parquet; `python3 -c \"import pandas; print(pandas.read_parquet('FILE'))\"` shows what it has")
 }
@@ -52,7 +52,7 @@ pub(super) fn read(file: File, output: &mut Output<'_>) -> Result<(), Refusal> {
                 Some(Err(fault)) => output.bad(number, &fault.reason),
                 _ => output.spool(number, &text)?,
             },
-            Err(reason) => output.bad(number, &reason),
+            Err(Damage(reason)) => output.bad(number, &reason),
         }
     }
     Ok(())
@@ -67,7 +67,7 @@ fn twice(group: &Type) -> Option<&str> {
 }
 
 /// Writes an object; the type is none where it is not known. The path is that of what it stands in, for messages.
-fn write_row(out: &mut Vec<u8>, row: &Row, known: Option<&Type>, path: &str) -> Result<(), String> {
+fn write_row(out: &mut Vec<u8>, row: &Row, known: Option<&Type>, path: &str) -> Result<(), Damage> {
     out.push(b'{');
     let kinds = members(known);
     for (at, (name, field)) in row.get_column_iter().enumerate() {
@@ -92,11 +92,11 @@ fn members(known: Option<&Type>) -> &[std::sync::Arc<Type>] {
 }
 
 /// Writes a value as JSON: numbers as numbers, times as ISO 8601, bytes that are UTF-8 as texts, NaN as null.
-fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> Result<(), String> {
+fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> Result<(), Damage> {
     let logical = known.and_then(|kind| kind.get_basic_info().logical_type_ref());
     let utc = !matches!(logical, Some(LogicalType::Timestamp(kind)) if !kind.is_adjusted_to_u_t_c);
     if out.len() > LONGEST {
-        return Err(too_long(out.len() as u64));
+        return Err(Damage(too_long(out.len() as u64)));
     }
     let mut number = |value: &dyn std::fmt::Display| out.extend_from_slice(value.to_string().as_bytes());
     match field {
@@ -124,13 +124,15 @@ fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> 
         Field::Float(value) => write_float(out, f64::from(*value), value, path)?,
         Field::Double(value) => write_float(out, *value, value, path)?,
         Field::Decimal(_) => number(&other(field, path)?.trim_end_matches('.')),
-        Field::Str(text) if text.len() > LONGEST => return Err(too_long(text.len() as u64)),
-        Field::Bytes(bytes) if bytes.len() > LONGEST => return Err(too_long(bytes.len() as u64)),
+        Field::Str(text) if text.len() > LONGEST => return Err(Damage(too_long(text.len() as u64))),
+        Field::Bytes(bytes) if bytes.len() > LONGEST => return Err(Damage(too_long(bytes.len() as u64))),
         Field::Str(text) => write_text(out, text),
         Field::Bytes(bytes) => match std::str::from_utf8(bytes.data()) {
             Ok(text) => write_text(out, text),
             Err(_) => {
-                return Err(format!("the column `{path}` holds bytes that are not UTF-8; leave it out of the file"));
+                return Err(Damage(format!(
+                    "the column `{path}` holds bytes that are not UTF-8; leave it out of the file"
+                )));
             }
         },
         Field::Date(days) => write_text(out, &date((*days).into())),
@@ -154,7 +156,7 @@ fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> 
                 };
                 write_text(out, &key);
                 if !keys.insert(key) {
-                    return Err(format!("the column `{path}` holds a map that has a key twice"));
+                    return Err(Damage(format!("the column `{path}` holds a map that has a key twice")));
                 }
                 out.push(b':');
                 write(out, field, value, path)?;
@@ -166,11 +168,11 @@ fn write(out: &mut Vec<u8>, field: &Field, known: Option<&Type>, path: &str) -> 
 }
 
 /// The text of a value that has no other form in JSON.
-fn other(field: &Field, path: &str) -> Result<String, String> {
-    parquet_file::text(field).map_err(|reason| format!("the column `{path}` holds {reason}"))
+fn other(field: &Field, path: &str) -> Result<String, Damage> {
+    parquet_file::text(field).map_err(|reason| Damage(format!("the column `{path}` holds {reason}")))
 }
 
-fn write_list(out: &mut Vec<u8>, list: &List, known: Option<&Type>, path: &str) -> Result<(), String> {
+fn write_list(out: &mut Vec<u8>, list: &List, known: Option<&Type>, path: &str) -> Result<(), Damage> {
     // The format's three levels: the list, a repeated group, the element in it. Older files have two.
     let inner = match known {
         Some(kind) if kind.is_group() => members(known).first().map(|inner| &**inner),
@@ -192,9 +194,9 @@ fn write_list(out: &mut Vec<u8>, list: &List, known: Option<&Type>, path: &str) 
 }
 
 /// Writes a floating-point number. NaN is null, because pandas writes missing numbers as NaN.
-fn write_float(out: &mut Vec<u8>, value: f64, printed: &dyn std::fmt::Debug, path: &str) -> Result<(), String> {
+fn write_float(out: &mut Vec<u8>, value: f64, printed: &dyn std::fmt::Debug, path: &str) -> Result<(), Damage> {
     if value.is_infinite() {
-        return Err(format!("the column `{path}` holds {value}, which JSON cannot"));
+        return Err(Damage(format!("the column `{path}` holds {value}, which JSON cannot")));
     }
     let text = if value.is_nan() { "null".to_owned() } else { format!("{printed:?}") };
     out.extend_from_slice(text.as_bytes());

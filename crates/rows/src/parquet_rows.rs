@@ -11,14 +11,14 @@ use serde_json::{Map, Number, Value};
 use earnest_digest::input;
 
 use crate::FileError;
-use crate::parquet_file::{self, Reader, Unread};
+use crate::parquet_file::{self, Damage, Reader, Unread};
 
 /// A Parquet file that was opened.
 pub struct ParquetFile {
     reader: Reader,
 }
 
-fn broken(path: &Path, reason: &str) -> FileError {
+fn broken(path: &Path, reason: &Damage) -> FileError {
     FileError::unread(path, format!("it cannot be read as Parquet: {reason}")).hint(
         "the file may be incomplete: copy it again; if it is as its tool wrote it, write it again with another codec",
     )
@@ -80,14 +80,14 @@ impl ParquetFile {
         keep: &dyn Fn(&str, Option<&str>) -> bool,
         each: &mut dyn FnMut(u64, Map<String, Value>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let failed = |reason: String| E::from(broken(path, &reason));
+        let failed = |reason: Damage| E::from(broken(path, &reason));
         let projection = parquet_file::guarded(|| projection(self.root(), keep)).map_err(failed)?;
         let mut rows = self.reader.rows(Some(projection));
         let mut number = 0;
         // Not around the receiver: its panics are its own.
         while let Some(row) = rows.next().map_err(failed)? {
             number += 1;
-            let row = object(row).map_err(|reason| failed(format!("row {number}: {reason}")))?;
+            let row = object(row).map_err(|reason| failed(Damage(format!("row {number}: {reason}"))))?;
             each(number, row)?;
         }
         Ok(())
@@ -116,16 +116,16 @@ fn projection(root: &Type, keep: &dyn Fn(&str, Option<&str>) -> bool) -> Result<
     Type::group_type_builder(root.name()).with_fields(fields).build()
 }
 
-fn object(row: Row) -> Result<Map<String, Value>, String> {
+fn object(row: Row) -> Result<Map<String, Value>, Damage> {
     let named = |(name, field)| match value(field) {
         Ok(value) => Ok((name, value)),
-        Err(reason) => Err(format!("column `{name}`: {reason}")),
+        Err(reason) => Err(Damage(format!("column `{name}`: {reason}"))),
     };
     row.into_columns().into_iter().map(named).collect()
 }
 
 /// A value; numbers that JSON cannot hold become texts, as in the logs that Python writes.
-fn value(field: Field) -> Result<Value, String> {
+fn value(field: Field) -> Result<Value, Damage> {
     let float = |value: f64| match Number::from_f64(value) {
         Some(number) => Value::Number(number),
         None if value.is_nan() => "NaN".into(),
@@ -155,7 +155,7 @@ fn value(field: Field) -> Result<Value, String> {
                 other => parquet_file::text(other),
             };
             let entries = map.entries().iter().map(|(key, field)| Ok((text(key)?, value(field.clone())?)));
-            Value::Object(entries.collect::<Result<_, String>>()?)
+            Value::Object(entries.collect::<Result<_, Damage>>()?)
         }
         // Dates and decimals are no part of scores.
         other => parquet_file::text(&other)?.into(),

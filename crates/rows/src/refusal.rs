@@ -98,8 +98,8 @@ impl BadRows {
     /// The error for rows that are not to be skipped.
     pub fn refused(&self) -> OptionError {
         let help = match self.count {
-            1 => "mend it, or continue without it: --skip-bad-rows",
-            _ => "mend them, or continue without them: --skip-bad-rows",
+            1 => "mend it, or continue without it: setting `skip_bad_rows`",
+            _ => "mend them, or continue without them: setting `skip_bad_rows`",
         };
         OptionError::usage(self.sentence()).help(help)
     }

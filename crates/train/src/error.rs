@@ -2,6 +2,7 @@
 use std::path::PathBuf;
 
 use earnest_models::checkpoint::CheckpointError;
+use earnest_tasks::suite::registry::OptionError;
 
 /// Reason why a model cannot be trained.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +15,9 @@ pub enum TrainError {
         /// The problem and a valid alternative.
         problem: String,
     },
+    /// A file of pairs that cannot be read.
+    #[error("pairs: {0}")]
+    Pairs(OptionError),
     /// The checkpoint's architecture has parts that cannot be differentiated.
     #[error(
         "{architecture} cannot be trained: {part} is not supported; Llama, Mistral, Qwen 2 and 3, SmolLM3 and Gemma checkpoints are"

@@ -1,15 +1,5 @@
 //! Lines of training files, for their errors.
-use earnest_tasks::suite::task::toml_sentence;
 use toml::de::{DeTable, DeValue};
-
-/// The sentence of an error of the TOML reader, after its place.
-pub(crate) fn sentence(error: &toml::de::Error, text: &str) -> String {
-    let (place, sentence) = toml_sentence(error, text);
-    match place.trim_start_matches([',', ' ']) {
-        "" => sentence,
-        place => format!("{place}: {sentence}"),
-    }
-}
 
 /// `line 3, ` before a sentence; nothing without a line.
 pub(crate) fn at(line: Option<usize>) -> String {

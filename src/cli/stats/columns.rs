@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 
+use earnest_tasks::suite::registry::OptionError;
 use earnest_tasks::suite::task::usual::is_missing;
 use thiserror::Error;
 
@@ -22,6 +23,9 @@ pub enum ColumnError {
     /// The file is not CSV.
     #[error("cannot read {}: {source}", path.display())]
     Csv { path: PathBuf, source: csv::Error },
+    /// The rows of a file of another format cannot be read.
+    #[error("{0}")]
+    Rows(OptionError),
     /// The file has no header line.
     #[error("{} is empty: expected a first line with column names", path.display())]
     Empty { path: PathBuf },

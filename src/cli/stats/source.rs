@@ -1,4 +1,6 @@
-//! Source of rows: a CSV file or stored runs.
+//! Source of rows: a file or stored runs.
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +12,9 @@ use crate::cli::args::ResultsArgs;
 use crate::cli::offered;
 use earnest_digest::input;
 use earnest_results::{Rows, Status, StoredRun};
+use earnest_tasks::suite::quoted::{LONGEST_QUOTED, shortened};
+use earnest_tasks::suite::registry::{OptionError, RowSource};
+use serde_json::Value;
 
 /// A column and a value, as `--where` and `--reference` take them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +39,7 @@ impl std::str::FromStr for Pair {
 /// Options that select rows.
 #[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
-    /// CSV file with a header line; `-` reads standard input
+    /// CSV file with a header line, or TSV, JSON lines, JSON or Parquet, also with .gz; `-` reads CSV from standard input
     #[arg(value_name = "FILE", required_unless_present = "runs", conflicts_with = "runs")]
     file: Option<PathBuf>,
     /// Stored runs instead of a file, by name or part of a name; their columns are `correct`, the suite's other scorers (such
@@ -105,6 +110,7 @@ impl Source<'_> {
     ) -> Result<(), ColumnError> {
         match self.input {
             Input::File(path) if path == Path::new("-") => walk_csv(io::stdin(), path, names, each),
+            Input::File(path) if earnest_rows::is_other_than_csv(path) => walk_rows(path, names, each),
             Input::File(path) => {
                 let file = input::open(path).map_err(|source| ColumnError::Open { path: path.to_owned(), source })?;
                 walk_csv(file, path, names, each)
@@ -153,6 +159,48 @@ fn walk_runs(
         walked.map_err(|error| ColumnError::Run(Box::new(error.into())))?;
     }
     Ok(())
+}
+
+/// Rows of a file of another format than CSV. A row without a column, or with null, has no value there.
+fn walk_rows(path: &Path, names: &[&str], each: &mut EachRow<'_>) -> Result<(), ColumnError> {
+    let source = RowSource { paths: vec![path.to_owned()], ..RowSource::default() };
+    let rows = earnest_rows::read(&source).map_err(ColumnError::Rows)?;
+    let mut present = BTreeSet::new();
+    for number in 0..rows.len() {
+        let row = rows.row(number).map_err(|error| ColumnError::Rows(OptionError::usage(error)))?;
+        let field = |name: &&str| match row.values.get(*name) {
+            None | Some(Value::Null) => Ok(Cow::Borrowed("")),
+            Some(value) => row.text(name).ok_or_else(|| ColumnError::Field {
+                place: row.place.clone(),
+                column: (*name).to_owned(),
+                field: shortened(&value.to_string(), LONGEST_QUOTED),
+                expected: "a text, a number or a truth value".to_owned(),
+            }),
+        };
+        let fields = names.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+        let fields: Vec<&str> = fields.iter().map(|field| field.trim()).collect();
+        each(&fields, &|| row.place.clone())?;
+        for column in row.values.keys().filter(|column| !present.contains(*column)).cloned().collect::<Vec<_>>() {
+            present.insert(column);
+        }
+    }
+    match names.iter().find(|name| !present.contains(**name)) {
+        None => Ok(()),
+        Some(name) => {
+            let present: Vec<&str> = present.iter().map(String::as_str).collect();
+            let from = path.display().to_string();
+            Err(ColumnError::Missing { from, name: (*name).to_owned(), present: listed(&present) })
+        }
+    }
+}
+
+/// The first columns of many, and the number of the others.
+fn listed(present: &[&str]) -> String {
+    let mut listed = present.iter().take(SHOWN_COLUMNS).copied().collect::<Vec<_>>().join(", ");
+    if present.len() > SHOWN_COLUMNS {
+        listed.push_str(&format!(" and {} more", present.len() - SHOWN_COLUMNS));
+    }
+    listed
 }
 
 /// Line number of the record that begins at or after this byte of a file. The CSV reader's own count is taken before it skips
@@ -248,10 +296,7 @@ pub(super) fn walk_csv(
     for name in names {
         let mut found = present.iter().enumerate().filter(|(_, present)| *present == name);
         let Some((position, _)) = found.next() else {
-            let mut listed = present.iter().take(SHOWN_COLUMNS).copied().collect::<Vec<_>>().join(", ");
-            if present.len() > SHOWN_COLUMNS {
-                listed.push_str(&format!(" and {} more", present.len() - SHOWN_COLUMNS));
-            }
+            let mut listed = listed(&present);
             if let ([only], true) = (present.as_slice(), listed.contains([';', '\t'])) {
                 let separator = if only.contains(';') { "semicolons" } else { "tabs" };
                 listed.push_str(&format!(" (one column: the file is separated by {separator}, expected commas)"));
@@ -292,6 +337,36 @@ mod tests {
             ColumnError::Csv { source, .. } => source.to_string(),
             other => other.to_string(),
         })
+    }
+
+    #[test]
+    fn files_of_other_formats_have_the_columns_of_csv() {
+        let folder = tempfile::tempdir().unwrap();
+        let walked = |name: &str, text: &str, columns: &[&str]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let source = Source { input: Input::File(&path), only: &[] };
+            let mut rows: Vec<Vec<String>> = Vec::new();
+            let mut each = |fields: &[&str], _: &dyn Fn() -> String| {
+                rows.push(fields.iter().map(|field| (*field).to_owned()).collect());
+                Ok(())
+            };
+            let walked = source.walk(columns, &mut Vec::new(), &mut each);
+            walked.map(|()| rows).map_err(|error| error.to_string())
+        };
+        let expected = walked("a.csv", "x,y\n1.50, b \n,c\n", &["y", "x"]).unwrap();
+        assert_eq!(walked("a.tsv", "x\ty\n1.50\t b \n\tc\n", &["y", "x"]).unwrap(), expected);
+        let lines = "{\"x\": 1.50, \"y\": \"b\"}\n{\"y\": \"c\"}\n";
+        assert_eq!(walked("a.jsonl", lines, &["y", "x"]).unwrap(), expected);
+        let array = "[{\"x\": 1.50, \"y\": \"b\"}, {\"x\": null, \"y\": \"c\"}]";
+        assert_eq!(walked("a.json", array, &["y", "x"]).unwrap(), expected);
+        let missing = walked("a.jsonl", lines, &["z"]).unwrap_err();
+        assert!(missing.ends_with("a.jsonl has no column `z`; its columns are: x, y"), "{missing}");
+        let list = walked("b.jsonl", "{\"x\": [1]}\n", &["x"]).unwrap_err();
+        assert!(
+            list.ends_with("b.jsonl, line 1: column `x` is `[1]`, expected a text, a number or a truth value"),
+            "{list}"
+        );
     }
 
     #[test]

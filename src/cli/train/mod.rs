@@ -8,6 +8,7 @@ mod next;
 mod number_model;
 pub(super) mod progress;
 mod rate;
+mod shared_args;
 mod threads;
 
 pub(super) use threads::{choose_threads, warn_of_warm_up};
@@ -17,6 +18,7 @@ use clap::{Args, Subcommand};
 use super::Exit;
 use super::error::CliError;
 use super::printer::Printer;
+use earnest_tasks::suite::registry::OptionError;
 use earnest_train::TrainError;
 
 #[derive(Debug, Args)]
@@ -53,11 +55,15 @@ pub fn execute(args: &TrainArgs, printer: Printer) -> Result<Exit, CliError> {
 impl From<TrainError> for CliError {
     fn from(error: TrainError) -> Self {
         let exit = match &error {
-            TrainError::Setting { .. } => Exit::Usage,
+            TrainError::Setting { .. } | TrainError::Pairs(_) => Exit::Usage,
             TrainError::Architecture { .. } | TrainError::Checkpoint(_) => Exit::Model,
             TrainError::File { .. } | TrainError::Resume { .. } | TrainError::Busy { .. } => Exit::Results,
             _ => Exit::Engine,
         };
-        CliError::new(exit, error.to_string())
+        let said = CliError::new(exit, error.to_string());
+        match error {
+            TrainError::Pairs(OptionError { help: Some(help), .. }) => said.help(help),
+            _ => said,
+        }
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::next::{Learnt, next};
 use super::progress::{Progress, table};
 use super::rate::{RateArg, search};
+use super::shared_args::{OptimiserArgs, names_of};
 use super::threads::{choose_threads, warn_of_warm_up};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
@@ -19,9 +20,8 @@ use earnest_digest::input;
 use earnest_eval::model::as_model;
 use earnest_models::hub::HubSettings;
 use earnest_train::{
-    AdamWSettings, AnswerStyle, Criterion, DigitGroups, FormatSettings, Goal, PositionEncoding, RateSearch, Size,
-    SplitVersion, StoredType, TRIAL_RATES, TokenizerSettings, TrainOutcome, TrainSettings, Trainer, Validation,
-    lock_folder,
+    AnswerStyle, Criterion, DigitGroups, FormatSettings, Goal, PositionEncoding, RateSearch, Size, SplitVersion,
+    StoredType, TRIAL_RATES, TokenizerSettings, TrainOutcome, TrainSettings, Trainer, Validation, lock_folder,
 };
 
 #[derive(Debug, Args)]
@@ -44,13 +44,24 @@ pub struct NumberModelArgs {
     pub out: PathBuf,
 
     /// Continue the unfinished training in the folder with its settings
-    #[arg(long, conflicts_with = "settings", conflicts_with_all = FIXED)]
+    #[arg(long, conflicts_with = "settings", conflicts_with_all = names_of::<NewModelArgs>())]
     pub resume: bool,
 
     /// training.json with the settings; excludes all options but --out
-    #[arg(long, value_name = "FILE", conflicts_with_all = FIXED)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = names_of::<NewModelArgs>())]
     pub settings: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub new: NewModelArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Settings of a new training, which are stored in `training.json`.
+#[derive(Debug, Args)]
+pub struct NewModelArgs {
     /// Size: 0.3m, 1.3m, 5m, or 0.1b, 0.9b and 3b of the paper's Table 11; or five numbers: layers, width, feed-forward width,
     /// heads, key/value heads, e.g. 3,192,512,6,2
     #[arg(long, value_name = "SIZE", default_value = "0.3m", value_parser = size, help_heading = "Model")]
@@ -153,17 +164,8 @@ pub struct NumberModelArgs {
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Training")]
     pub warm_up: u64,
 
-    /// Largest norm of the gradients; larger ones are scaled down to it
-    #[arg(long, value_name = "NORM", default_value_t = 1.0, help_heading = "Training")]
-    pub clip: f64,
-
-    /// Weight decay of matrices
-    #[arg(long, value_name = "RATE", default_value_t = 0.01, help_heading = "Training")]
-    pub weight_decay: f64,
-
-    /// AdamW's decay rate of the second moment
-    #[arg(long, value_name = "BETA", default_value_t = 0.999, help_heading = "Training")]
-    pub beta2: f64,
+    #[command(flatten)]
+    pub optimiser: OptimiserArgs,
 
     /// Steps between validations; each saves the state, and the model if it is the best so far (with random groups always,
     /// because validation knows only one of several spellings)
@@ -177,44 +179,7 @@ pub struct NumberModelArgs {
     /// Number of parts of a batch computed in parallel, at most one per core
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Training")]
     pub parts: usize,
-
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
 }
-
-/// Options stored in `training.json`.
-const FIXED: [&str; 29] = [
-    "style",
-    "size",
-    "position",
-    "digits",
-    "groups",
-    "words",
-    "context",
-    "store",
-    "tasks",
-    "lengths",
-    "beyond",
-    "short_operand",
-    "reversal",
-    "zero_padding",
-    "index_hints",
-    "seed",
-    "steps",
-    "until",
-    "restarts",
-    "trial_steps",
-    "batch",
-    "learning_rate",
-    "warm_up",
-    "clip",
-    "weight_decay",
-    "beta2",
-    "validate_every",
-    "validation",
-    "parts",
-];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PositionArg {
@@ -295,56 +260,51 @@ impl NumberModelArgs {
     /// The settings of a new training; a rate that is searched stays `rate`.
     fn new_settings(&self, rate: f64) -> TrainSettings {
         TrainSettings {
-            size: self.size,
-            position: match self.position {
+            size: self.new.size,
+            position: match self.new.position {
                 PositionArg::Rope => PositionEncoding::Rope,
                 PositionArg::Nope => PositionEncoding::Nope,
                 PositionArg::Alibi => PositionEncoding::Alibi,
                 PositionArg::AlibiReversed => PositionEncoding::AlibiReversed,
             },
             tokenizer: TokenizerSettings {
-                digits: usize::from(self.digits),
-                groups: match self.groups {
+                digits: usize::from(self.new.digits),
+                groups: match self.new.groups {
                     GroupsArg::LeftToRight => DigitGroups::LeftToRight,
                     GroupsArg::RightAligned => DigitGroups::RightAligned,
                     GroupsArg::Random => DigitGroups::Random,
                     GroupsArg::Places => DigitGroups::Places,
                 },
-                words: self.words,
+                words: self.new.words,
             },
-            tasks: self.tasks.clone(),
-            styles: self.style.clone(),
+            tasks: self.new.tasks.clone(),
+            styles: self.new.style.clone(),
             then: None,
-            lengths: self.lengths.0.clone(),
-            beyond: self.beyond.as_ref().map(|lengths| lengths.0.clone()).unwrap_or_default(),
+            lengths: self.new.lengths.0.clone(),
+            beyond: self.new.beyond.as_ref().map(|lengths| lengths.0.clone()).unwrap_or_default(),
             format: FormatSettings {
-                reversal: self.reversal.clone(),
-                zero_padding: self.zero_padding,
-                index_hints: self.index_hints,
+                reversal: self.new.reversal.clone(),
+                zero_padding: self.new.zero_padding,
+                index_hints: self.new.index_hints,
             },
-            any_shorter_operand: self.short_operand == "any",
+            any_shorter_operand: self.new.short_operand == "any",
             splits: SplitVersion::Two,
-            seed: self.seed,
-            batch: self.batch,
-            steps: self.steps,
-            learning_rate: if let RateArg::Rate(rate) = self.learning_rate { rate } else { rate },
-            until: self.until.map(|Goal { accuracy, every_length }| Criterion {
+            seed: self.new.seed,
+            batch: self.new.batch,
+            steps: self.new.steps,
+            learning_rate: if let RateArg::Rate(rate) = self.new.learning_rate { rate } else { rate },
+            until: self.new.until.map(|Goal { accuracy, every_length }| Criterion {
                 accuracy,
                 every_length,
-                restarts: self.restarts,
+                restarts: self.new.restarts,
             }),
-            warm_up: self.warm_up,
-            optimiser: AdamWSettings {
-                clip: self.clip,
-                weight_decay: self.weight_decay,
-                beta2: self.beta2,
-                ..AdamWSettings::default()
-            },
-            validate_every: self.validate_every,
-            validation: self.validation,
-            context: self.context,
-            parts: self.parts,
-            stored: self.store.stored(),
+            warm_up: self.new.warm_up,
+            optimiser: self.new.optimiser.settings(),
+            validate_every: self.new.validate_every,
+            validation: self.new.validation,
+            context: self.new.context,
+            parts: self.new.parts,
+            stored: self.new.store.stored(),
         }
     }
 
@@ -426,8 +386,8 @@ pub fn execute(args: &NumberModelArgs, printer: Printer) -> Result<Exit, CliErro
     choose_threads(settings.parts, settings.size.parameters());
     let new = !args.resume && args.settings.is_none();
     let stop = stop_on_signal()?;
-    let (settings, search) = if new && args.learning_rate == RateArg::Search {
-        let steps = args.trial_steps.unwrap_or((settings.steps / 10).max(50));
+    let (settings, search) = if new && args.new.learning_rate == RateArg::Search {
+        let steps = args.new.trial_steps.unwrap_or((settings.steps / 10).max(50));
         let search = search(&settings, steps, &args.out, &stop, printer)?;
         (args.settings(search.rate)?, Some(search))
     } else {

@@ -3,6 +3,7 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::str::FromStr;
 
+use earnest_digest::toml_file::{nearest, place};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -20,8 +21,7 @@ impl<'t> Notes<'t> {
     }
 
     pub(super) fn place(&self, key: &str, byte: usize) -> Place {
-        let before = self.text.as_bytes().iter().take(byte);
-        Place { key: key.to_owned(), line: Some(1 + before.filter(|byte| **byte == b'\n').count()) }
+        Place { key: key.to_owned(), line: Some(place(self.text, byte).0) }
     }
 
     pub(super) fn add(&self, mistake: Mistake) {
@@ -270,28 +270,11 @@ impl<'a> Table<'a> {
 /// The mistake of an unknown key, with the nearest known one.
 pub(super) fn unknown(place: &Place, name: &str, known: &[&str]) -> Mistake {
     let mistake = Mistake::new(place, format!("there is no key {name} here"));
-    let nearest = known.iter().map(|key| (edits(&plain(name), key), key)).min();
-    match nearest {
-        // More edits than half of its letters make another word.
-        Some((edits, key)) if 2 * edits <= key.len() => mistake.hint(format!("did you mean {key}?")),
-        _ if known.is_empty() => mistake.hint("no key is known here"),
-        _ => mistake.hint(format!("the keys are {}", known.join(", "))),
+    match nearest(&plain(name), known.iter().copied()) {
+        Some(key) => mistake.hint(format!("did you mean {key}?")),
+        None if known.is_empty() => mistake.hint("no key is known here"),
+        None => mistake.hint(format!("the keys are {}", known.join(", "))),
     }
-}
-
-/// Number of letters to insert, delete or replace.
-fn edits(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (place, letter) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], place + 1);
-        for (column, own) in other.iter().enumerate() {
-            let above = row[column + 1];
-            row[column + 1] = (diagonal + usize::from(*own != letter)).min(above + 1).min(row[column] + 1);
-            diagonal = above;
-        }
-    }
-    row[other.len()]
 }
 
 /// The first element of a list that is no text, with its number from 1.
@@ -317,11 +300,6 @@ pub(super) fn kind(value: &DeValue<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_compared_by_their_letters() {
-        assert_eq!((edits("sampels", "samples"), edits("", "abc"), edits("limit", "limit")), (2, 3, 0));
-    }
 
     #[test]
     fn the_element_that_is_no_text_is_named() {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::json::{IdOf, messages, number, plain, texts};
 use super::super::sample::{LogLikelihood, LogPrompt, LogSample};
+use earnest_tasks::suite::task::usual;
 
 /// Identity of a line.
 #[derive(Debug, Default, Deserialize)]
@@ -93,13 +94,10 @@ impl<const FULL: bool> Line<FULL> {
     }
 }
 
-/// Fields of a document that hold its question, by the names that data sets use.
-const QUESTIONS: [&str; 5] = ["question", "query", "problem", "prompt", "input"];
-
 /// The question of a document's own fields.
 pub(in super::super) fn question(document: &Map<String, Value>) -> Option<String> {
     let text = |name: &&str| document.get(*name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    QUESTIONS.iter().find_map(text).map(str::to_owned)
+    usual::QUESTION.iter().find_map(text).map(str::to_owned)
 }
 
 impl Line<true> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Commit, HubError, RepoId, own};
+use earnest_digest::toml_file;
 
 /// The built-in list.
 const BUILT_IN: &str = include_str!("../../../../models.toml");
@@ -162,8 +163,7 @@ impl Registry {
     fn add(&mut self, text: &str, from: Option<&Path>) -> Result<(), HubError> {
         let failed =
             |what: String| HubError::Registry { path: from.unwrap_or(Path::new("models.toml")).to_owned(), what };
-        let file: File =
-            toml::from_str(text).map_err(|error| failed(error.to_string().trim().replace('\n', "\n  ")))?;
+        let file: File = toml_file::read(text).map_err(|error| failed(error.sentence()))?;
         if file.format != 1 {
             return Err(failed(format!("format {} is not supported; this version reads format 1", file.format)));
         }
@@ -315,7 +315,7 @@ fn beginning(wanted: &str, name: &str) -> usize {
 pub fn save_commit(path: &Path, name: &str, repo: &RepoId, commit: &Commit) -> Result<(), HubError> {
     let failed = |what: String| HubError::Registry { path: path.to_owned(), what };
     let mut table: toml::Table = match own::read_text(path) {
-        Ok(text) => toml::from_str(&text).map_err(|error| failed(error.to_string()))?,
+        Ok(text) => toml_file::read(&text).map_err(|error| failed(error.sentence()))?,
         Err(error) if own::is_absent(&error) => toml::Table::new(),
         Err(source) => return Err(HubError::io("read", path, source)),
     };

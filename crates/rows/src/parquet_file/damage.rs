@@ -8,23 +8,23 @@ use parquet::file::reader::FileReader;
 use parquet::schema::types::{Type, TypePtr};
 
 use super::survey::{Totals, survey};
-use super::{Failure, Group, Reader, guarded, in_words, name_of};
+use super::{Damage, Failure, Group, Reader, guarded, in_words, name_of};
 
 /// The reason for a failure in a row group, with the column whose pages or values cannot be read.
-pub(super) fn with_column(reader: &Reader, number: usize, reason: String) -> String {
+pub(super) fn with_column(reader: &Reader, number: usize, reason: Damage) -> Damage {
     let Some(metadata) = reader.metadata().row_groups().get(number) else { return reason };
     if let Some((chunk, reason)) = pages(reader, number) {
-        return format!("the pages of its {} cannot be read: {reason}", described(&[chunk]));
+        return Damage(format!("the pages of its {} cannot be read: {reason}", described(&[chunk])));
     }
     // Pages that are not compressed are handed on whatever they hold.
     let Some((field, reason)) = values(reader, number, &reason) else { return reason };
     let is_of = |chunk: &&ColumnChunkMetaData| chunk.column_path().parts().first().is_some_and(|name| name == field);
     let chunks: Vec<&ColumnChunkMetaData> = metadata.columns().iter().filter(is_of).collect();
-    format!("the values of its {} cannot be read: {reason}", described(&chunks))
+    Damage(format!("the values of its {} cannot be read: {reason}", described(&chunks)))
 }
 
 /// The first column of a row group whose pages cannot be read, and why.
-fn pages(reader: &Reader, number: usize) -> Option<(&ColumnChunkMetaData, String)> {
+fn pages(reader: &Reader, number: usize) -> Option<(&ColumnChunkMetaData, Damage)> {
     let library = guarded(|| reader.library.get_row_group(number)).ok()?;
     let mut group = Group { reader, library, batch: 1, held: reader.held() };
     let metadata = reader.metadata().row_group(number);
@@ -48,7 +48,7 @@ fn pages(reader: &Reader, number: usize) -> Option<(&ColumnChunkMetaData, String
 
 /// The field of the schema whose values cannot be read, and why; none if each alone can be read. Half of those that are left are
 /// read at a time, because each reading goes over all columns of the row group.
-fn values<'r>(reader: &'r Reader, number: usize, reason: &str) -> Option<(&'r str, String)> {
+fn values<'r>(reader: &'r Reader, number: usize, reason: &Damage) -> Option<(&'r str, Damage)> {
     let schema = reader.metadata().file_metadata().schema();
     let read = |fields: &[TypePtr]| {
         let some = Type::group_type_builder(schema.name()).with_fields(fields.to_vec()).build().map_err(in_words)?;

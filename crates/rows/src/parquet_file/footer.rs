@@ -5,6 +5,7 @@ use earnest_tasks::suite::{MAX_SAMPLES, most_rows, most_rows_in_words};
 use parquet::file::reader::ChunkReader;
 
 use super::thrift::{Cursor, Fault, MOST_ELEMENTS};
+use super::{Damage, in_words};
 
 /// Largest footer in bytes. It is held in memory while a file is open.
 const MOST_FOOTER: u64 = 64 << 20;
@@ -31,29 +32,31 @@ const TAIL: u64 = 8;
 ///
 /// # Errors
 /// The limit that is exceeded, in words. A file without a footer is left to the library, which says so.
-pub(super) fn check(file: &File, size: u64) -> Result<(), String> {
+pub(super) fn check(file: &File, size: u64) -> Result<(), Damage> {
     if size < TAIL + 4 {
         return Ok(());
     }
-    let bytes = |start: u64, length: u64| file.get_bytes(start, length as usize).map_err(|error| error.to_string());
+    let bytes = |start: u64, length: u64| file.get_bytes(start, length as usize).map_err(in_words);
     let tail = bytes(size - TAIL, TAIL)?;
     let length = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
     if &tail[4..] != b"PAR1" || length + TAIL > size {
         return Ok(());
     }
     if length > MOST_FOOTER {
-        return Err(format!("its footer has {length} bytes; at most {} MiB are read", MOST_FOOTER >> 20));
+        return Err(Damage(format!("its footer has {length} bytes; at most {} MiB are read", MOST_FOOTER >> 20)));
     }
     let footer = bytes(size - TAIL - length, length)?;
     let mut found = Found { size, ..Found::default() };
     let walked = found.walk(&mut Cursor::new(&footer));
     match (walked, found.refused) {
-        (_, Some(refused)) => Err(refused),
+        (_, Some(refused)) => Err(Damage(refused)),
         (Ok(()), None) => Ok(()),
-        (Err(Fault::Short), None) => Err("its footer ends too early".to_owned()),
-        (Err(Fault::Malformed), None) => Err("its footer is damaged".to_owned()),
-        (Err(Fault::Many), None) => Err(format!("the lists of its footer have more than {MOST_ELEMENTS} values")),
-        (Err(Fault::Deep), None) => Err("its footer is nested too deeply".to_owned()),
+        (Err(Fault::Short), None) => Err(Damage("its footer ends too early".to_owned())),
+        (Err(Fault::Malformed), None) => Err(Damage("its footer is damaged".to_owned())),
+        (Err(Fault::Many), None) => {
+            Err(Damage(format!("the lists of its footer have more than {MOST_ELEMENTS} values")))
+        }
+        (Err(Fault::Deep), None) => Err(Damage("its footer is nested too deeply".to_owned())),
     }
 }
 

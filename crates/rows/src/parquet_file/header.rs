@@ -1,4 +1,5 @@
 //! Headers of pages, read before the library reads the pages.
+use super::Damage;
 use super::thrift::{Cursor, Fault, MOST_ELEMENTS};
 
 /// Largest header in bytes: some writers put the smallest and the largest text of a page into it, whole.
@@ -46,8 +47,8 @@ impl Header {
     pub fn read(
         start: u64,
         end: u64,
-        mut bytes: impl FnMut(u64, u64) -> Result<Vec<u8>, String>,
-    ) -> Result<Header, String> {
+        mut bytes: impl FnMut(u64, u64) -> Result<Vec<u8>, Damage>,
+    ) -> Result<Header, Damage> {
         let left = end - start;
         // Most have some 30 bytes.
         let mut most = 512;
@@ -57,21 +58,23 @@ impl Header {
             match Header::parse(&head) {
                 Err(Fault::Short) if length < left && most < MOST_HEADER => most *= 8,
                 Err(Fault::Short) if length < left => {
-                    return Err(format!(
+                    return Err(Damage(format!(
                         "the header of a page has more than {} MiB, which is the limit",
                         MOST_HEADER >> 20
-                    ));
+                    )));
                 }
                 Err(Fault::Many) => {
-                    return Err(format!("the lists in the header of a page have more than {MOST_ELEMENTS} values"));
+                    return Err(Damage(format!(
+                        "the lists in the header of a page have more than {MOST_ELEMENTS} values"
+                    )));
                 }
-                Err(_) => return Err("the header of a page is damaged".to_owned()),
+                Err(_) => return Err(Damage("the header of a page is damaged".to_owned())),
                 Ok(header) => break header,
             }
         };
         if header.packed > left - header.length {
             let has = left - header.length;
-            return Err(format!("a page says that it has {} bytes, and {has} are there", header.packed));
+            return Err(Damage(format!("a page says that it has {} bytes, and {has} are there", header.packed)));
         }
         Ok(header)
     }

@@ -43,11 +43,23 @@ pub(crate) struct Reader {
     size: u64,
 }
 
+/// Reason why a file, or a part of it, cannot be read as Parquet: what is damaged, or the limit that it exceeds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Damage(pub String);
+
+/// Hands the reason through the library, whose iterators have its error.
+impl From<Damage> for ParquetError {
+    fn from(Damage(reason): Damage) -> Self {
+        ParquetError::General(reason)
+    }
+}
+
 /// Reason for a file not being read, and what to do.
 #[derive(Debug)]
 pub(crate) enum Unread {
     /// It is damaged, beyond a limit, or no Parquet.
-    Broken(String),
+    Broken(Damage),
     /// A codec that is not read.
     Codec { message: String, help: &'static str },
 }
@@ -60,7 +72,7 @@ const READ: &str = "snappy, gzip, zstd, lz4 and plain ones are read";
 /// # Errors
 /// Files that are damaged, beyond a limit, or compressed in a way that is not read.
 pub(crate) fn open(file: File) -> Result<Reader, Unread> {
-    let broken = |error: std::io::Error| Unread::Broken(error.to_string());
+    let broken = |error: std::io::Error| Unread::Broken(Damage(error.to_string()));
     let size = file.metadata().map_err(broken)?.len();
     footer::check(&file, size).map_err(Unread::Broken)?;
     let copy = file.try_clone().map_err(broken)?;
@@ -86,13 +98,13 @@ fn name_of(codec: Compression) -> String {
 /// Reason for rows that cannot be read.
 enum Failure {
     /// It names the column, where there is one.
-    Explained(String),
+    Explained(Damage),
     /// The library's words, which do not.
-    Unexplained(String),
+    Unexplained(Damage),
 }
 
 impl Failure {
-    fn into_reason(self) -> String {
+    fn into_reason(self) -> Damage {
         match self {
             Failure::Explained(reason) | Failure::Unexplained(reason) => reason,
         }
@@ -163,7 +175,7 @@ impl Rows<'_> {
     ///
     /// # Errors
     /// What is damaged or beyond a limit, with the column.
-    pub fn next(&mut self) -> Result<Option<Row>, String> {
+    pub fn next(&mut self) -> Result<Option<Row>, Damage> {
         self.read().map_err(|failure| match failure {
             Failure::Explained(reason) => reason,
             // The row group before the next one.
@@ -206,7 +218,7 @@ impl Group<'_> {
         let chunk = self.metadata().column(index);
         let source = match chunk.compression() {
             Compression::GZIP(_) => {
-                let (at, end) = self.reader.source().range(chunk).map_err(ParquetError::General)?;
+                let (at, end) = self.reader.source().range(chunk)?;
                 let file = Arc::clone(&self.reader.file);
                 PageSource::Gzip(GzipPages { file, size: self.reader.size, at, end, next: None })
             }
@@ -243,15 +255,15 @@ impl RowGroupReader for Group<'_> {
 ///
 /// # Errors
 /// The library's message, or that of its panic.
-pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Damage> {
     match caught(call) {
         Ok(result) => result.map_err(in_words),
-        Err(message) => Err(message),
+        Err(message) => Err(Damage(message)),
     }
 }
 
 /// The message of an error, without the library's name of its kind.
-fn in_words(error: ParquetError) -> String {
+fn in_words(error: ParquetError) -> Damage {
     let message = match error {
         ParquetError::General(message) | ParquetError::NYI(message) => message,
         ParquetError::EOF(message) => format!("it ends too early: {message}"),
@@ -261,7 +273,7 @@ fn in_words(error: ParquetError) -> String {
         other => other.to_string(),
     };
     // Errors of values that the library reads stand in others as texts.
-    KINDS.iter().fold(message, |message, kind| message.replace(kind, ""))
+    Damage(KINDS.iter().fold(message, |message, kind| message.replace(kind, "")))
 }
 
 /// Names of kinds, as the library writes them.

@@ -10,6 +10,7 @@ use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::ColumnDescPtr;
 
+use super::Damage;
 use super::header::{DATA, DATA_2, DICTIONARY, Header, INDEX};
 use super::levels::{Window, differences};
 use super::survey::Source;
@@ -44,18 +45,22 @@ impl Held {
         Arc::new(Held { most, counted: Mutex::default() })
     }
 
-    fn check(&self, column: usize, window: &Window, repeated: bool) -> std::result::Result<(), String> {
+    fn check(&self, column: usize, window: &Window, repeated: bool) -> std::result::Result<(), Damage> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let now = (if repeated { window.most_values } else { 0 }, window.most_bytes);
         let before = counted.of.insert(column, now).unwrap_or_default();
         let (values, bytes) = (counted.all.0 - before.0 + now.0, counted.all.1 - before.1 + now.1);
         counted.all = (values, bytes);
         if values > MOST_LISTED {
-            return Err(format!("the lists of a few rows have {values} values; {MOST_LISTED} are read at a time"));
+            return Err(Damage(format!(
+                "the lists of a few rows have {values} values; {MOST_LISTED} are read at a time"
+            )));
         }
         match bytes <= self.most {
             true => Ok(()),
-            false => Err(format!("a few rows have {} MiB; {} MiB are read at a time", bytes >> 20, self.most >> 20)),
+            false => {
+                Err(Damage(format!("a few rows have {} MiB; {} MiB are read at a time", bytes >> 20, self.most >> 20)))
+            }
         }
     }
 }
@@ -92,10 +97,10 @@ impl PageReader for Pages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let page = match &mut self.source {
             PageSource::Library(pages) => pages.get_next_page()?,
-            PageSource::Gzip(pages) => pages.next_page().map_err(ParquetError::General)?,
+            PageSource::Gzip(pages) => pages.next_page()?,
         };
         if let Some(page) = &page {
-            self.check(page).map_err(ParquetError::General)?;
+            self.check(page)?;
         }
         Ok(page)
     }
@@ -103,7 +108,7 @@ impl PageReader for Pages {
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
         match &mut self.source {
             PageSource::Library(pages) => pages.peek_next_page(),
-            PageSource::Gzip(pages) => pages.peek().map_err(ParquetError::General),
+            PageSource::Gzip(pages) => pages.peek().map_err(ParquetError::from),
         }
     }
 
@@ -113,7 +118,7 @@ impl PageReader for Pages {
 }
 
 impl Pages {
-    fn check(&mut self, page: &Page) -> std::result::Result<(), String> {
+    fn check(&mut self, page: &Page) -> std::result::Result<(), Damage> {
         let text = self.column.physical_type() == Physical::BYTE_ARRAY;
         let (bytes, values) = (page.buffer(), u64::from(page.num_values()));
         if let Page::DictionaryPage { .. } = page {
@@ -148,15 +153,15 @@ impl Pages {
             _ => 0,
         };
         if longest > MOST_TEXT {
-            return Err(format!("it has texts of up to {longest} bytes; {} MiB are read", MOST_TEXT >> 20));
+            return Err(Damage(format!("it has texts of up to {longest} bytes; {} MiB are read", MOST_TEXT >> 20)));
         }
         let row = self.window.longest_row;
         match !repeated || row.saturating_mul(longest) <= MOST_TEXTS || page.encoding() == Encoding::PLAIN {
             true => Ok(()),
-            false => Err(format!(
+            false => Err(Damage(format!(
                 "a list has {row} texts of up to {longest} bytes; {} MiB of them are read",
                 MOST_TEXTS >> 20
-            )),
+            ))),
         }
     }
 
@@ -214,22 +219,22 @@ fn first_levels(
     Ok((Some(levels), rest))
 }
 
-fn damaged(what: &str, fault: Fault) -> String {
-    match fault {
+fn damaged(what: &str, fault: Fault) -> Damage {
+    Damage(match fault {
         Fault::Short => format!("{what} end too early"),
         Fault::Malformed | Fault::Deep | Fault::Many => format!("{what} are damaged"),
-    }
+    })
 }
 
 /// Length of the longest text of a sequence of lengths and texts.
-fn longest(mut bytes: &[u8], values: u64) -> std::result::Result<u64, String> {
+fn longest(mut bytes: &[u8], values: u64) -> std::result::Result<u64, Damage> {
     let mut longest = 0;
     for _ in 0..values {
         // A page may have fewer: the rest are nulls.
         let Some((length, rest)) = bytes.split_first_chunk::<4>() else { break };
         let length = u32::from_le_bytes(*length);
         let Some(rest) = rest.get(length as usize..) else {
-            return Err(format!("a text says that it has {length} bytes, and {} are there", rest.len()));
+            return Err(Damage(format!("a text says that it has {length} bytes, and {} are there", rest.len())));
         };
         longest = longest.max(u64::from(length));
         bytes = rest;
@@ -238,7 +243,7 @@ fn longest(mut bytes: &[u8], values: u64) -> std::result::Result<u64, String> {
 }
 
 /// Compares the number of differences with that of values; returns their end.
-fn lengths(bytes: &[u8], values: u64) -> std::result::Result<usize, String> {
+fn lengths(bytes: &[u8], values: u64) -> std::result::Result<usize, Damage> {
     // Pages of nulls only may have none at all.
     if bytes.is_empty() {
         return Ok(0);
@@ -246,7 +251,7 @@ fn lengths(bytes: &[u8], values: u64) -> std::result::Result<usize, String> {
     let (count, end) = differences(bytes, values).map_err(|fault| damaged("the numbers of a page", fault))?;
     match count <= values {
         true => Ok(end),
-        false => Err(format!("a page has {count} numbers and {values} values")),
+        false => Err(Damage(format!("a page has {count} numbers and {values} values"))),
     }
 }
 
@@ -266,7 +271,7 @@ impl GzipPages {
     }
 
     /// The header of the next page that is not an index.
-    fn header(&mut self) -> std::result::Result<Option<Header>, String> {
+    fn header(&mut self) -> std::result::Result<Option<Header>, Damage> {
         if self.next.is_some() {
             return Ok(self.next.clone());
         }
@@ -281,7 +286,7 @@ impl GzipPages {
         Ok(None)
     }
 
-    fn peek(&mut self) -> std::result::Result<Option<PageMetadata>, String> {
+    fn peek(&mut self) -> std::result::Result<Option<PageMetadata>, Damage> {
         let metadata = |header: Header| PageMetadata {
             num_rows: (header.kind == DATA_2).then_some(header.second.rows as usize),
             num_levels: (header.kind != DICTIONARY).then_some(header.values as usize),
@@ -290,7 +295,7 @@ impl GzipPages {
         Ok(self.header()?.map(metadata))
     }
 
-    fn next_page(&mut self) -> std::result::Result<Option<Page>, String> {
+    fn next_page(&mut self) -> std::result::Result<Option<Page>, Damage> {
         let Some(header) = self.header()? else { return Ok(None) };
         self.next = None;
         let packed = self.source().bytes(self.at + header.length, header.packed)?;
@@ -299,7 +304,8 @@ impl GzipPages {
             DATA_2 => header.second.levels.iter().sum::<u32>() as usize,
             _ => 0,
         };
-        let (before, packed) = packed.split_at_checked(levels).ok_or("a page ends in its levels")?;
+        let (before, packed) =
+            packed.split_at_checked(levels).ok_or_else(|| Damage("a page ends in its levels".to_owned()))?;
         let mut buffer = Vec::with_capacity(header.size as usize);
         buffer.extend_from_slice(before);
         if header.kind == DATA_2 && header.second.plain {
@@ -308,20 +314,20 @@ impl GzipPages {
             MultiGzDecoder::new(packed)
                 .take(header.size - levels as u64 + 1)
                 .read_to_end(&mut buffer)
-                .map_err(|error| error.to_string())?;
+                .map_err(|error| Damage(error.to_string()))?;
             if buffer.len() as u64 > header.size {
-                return Err(format!("they hold more than {} bytes", header.size));
+                return Err(Damage(format!("they hold more than {} bytes", header.size)));
             }
         }
         if buffer.len() as u64 != header.size && !header.second.plain {
-            return Err(format!("a page has {} bytes, and says that it has {}", buffer.len(), header.size));
+            return Err(Damage(format!("a page has {} bytes, and says that it has {}", buffer.len(), header.size)));
         }
         page(&header, buffer).map(Some)
     }
 }
 
 /// The page of a header, with its bytes.
-fn page(header: &Header, buffer: Vec<u8>) -> std::result::Result<Page, String> {
+fn page(header: &Header, buffer: Vec<u8>) -> std::result::Result<Page, Damage> {
     let encoding = encoding(header.encoding)?;
     let (buf, num_values) = (buffer.into(), header.values);
     Ok(match header.kind {
@@ -345,11 +351,11 @@ fn page(header: &Header, buffer: Vec<u8>) -> std::result::Result<Page, String> {
             is_compressed: !header.second.plain,
             statistics: None,
         },
-        other => return Err(format!("pages of the kind {other} are not known")),
+        other => return Err(Damage(format!("pages of the kind {other} are not known"))),
     })
 }
 
-fn encoding(number: i64) -> std::result::Result<Encoding, String> {
+fn encoding(number: i64) -> std::result::Result<Encoding, Damage> {
     #[expect(deprecated, reason = "levels of old files")]
     const KNOWN: [Encoding; 9] = [
         Encoding::PLAIN,
@@ -363,5 +369,5 @@ fn encoding(number: i64) -> std::result::Result<Encoding, String> {
         Encoding::BYTE_STREAM_SPLIT,
     ];
     let found = KNOWN.into_iter().find(|encoding| *encoding as i64 == number);
-    found.ok_or_else(|| format!("values in the encoding {number} are not read"))
+    found.ok_or_else(|| Damage(format!("values in the encoding {number} are not read")))
 }

@@ -6,6 +6,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 
 use super::header::{DATA_2, DICTIONARY, Header, INDEX};
+use super::{Damage, in_words};
 
 /// Memory for pages that any file may need, in bytes.
 const MEMORY: u64 = 384 << 20;
@@ -92,19 +93,19 @@ pub(super) struct Source<'a> {
 
 impl Source<'_> {
     /// Bytes of the file.
-    pub fn bytes(self, start: u64, length: u64) -> Result<Vec<u8>, String> {
-        self.file.get_bytes(start, length as usize).map(|bytes| bytes.to_vec()).map_err(|error| error.to_string())
+    pub fn bytes(self, start: u64, length: u64) -> Result<Vec<u8>, Damage> {
+        self.file.get_bytes(start, length as usize).map(|bytes| bytes.to_vec()).map_err(in_words)
     }
 
     /// First and last offset of a column of a row group.
-    pub fn range(self, chunk: &ColumnChunkMetaData) -> Result<(u64, u64), String> {
+    pub fn range(self, chunk: &ColumnChunkMetaData) -> Result<(u64, u64), Damage> {
         let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
         let fits = |start: u64, length: u64| start.checked_add(length).filter(|end| *end <= self.size);
         let (first, length) = (u64::try_from(start).ok(), u64::try_from(chunk.compressed_size()).ok());
         let end = first.zip(length).and_then(|(start, length)| fits(start, length));
         first.zip(end).ok_or_else(|| {
             let length = chunk.compressed_size();
-            format!("it is said to have {length} bytes from {start} on, and the file has {}", self.size)
+            Damage(format!("it is said to have {length} bytes from {start} on, and the file has {}", self.size))
         })
     }
 }
@@ -119,7 +120,7 @@ struct Ahead<'a> {
 }
 
 impl Ahead<'_> {
-    fn bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, String> {
+    fn bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Damage> {
         let end = start + length;
         if start < self.start || end > self.start + self.bytes.len() as u64 {
             self.bytes = self.source.bytes(start, length.max(AHEAD).min(self.end - start))?;
@@ -139,11 +140,11 @@ pub(super) fn survey<'c>(
     rows: i64,
     chunks: impl Iterator<Item = &'c ColumnChunkMetaData>,
     totals: &mut Totals,
-) -> Result<usize, String> {
+) -> Result<usize, Damage> {
     let rows = u64::try_from(rows).unwrap_or(0).max(1);
     let (mut memory, mut columns, mut per_row, mut listed, mut shared) = (0_u64, 0, 0_u64, 0_u64, 0);
     for chunk in chunks {
-        let named = |reason: String| format!("{}: {reason}", super::damage::described(&[chunk]));
+        let named = |Damage(reason)| Damage(format!("{}: {reason}", super::damage::described(&[chunk])));
         let cost = cost(source, chunk, rows, *totals).map_err(named)?;
         columns += 1;
         memory = memory.saturating_add(cost.largest).saturating_add(cost.dictionary);
@@ -161,11 +162,11 @@ pub(super) fn survey<'c>(
     }
     let most = most_memory(source.size);
     if memory > most {
-        return Err(format!(
+        return Err(Damage(format!(
             "its pages need {} MiB of memory at a time; a file of this size may need {} MiB",
             memory >> 20,
             most >> 20
-        ));
+        )));
     }
     let batch = match memory > LARGE {
         true => 1,
@@ -178,18 +179,20 @@ pub(super) fn survey<'c>(
     Ok(batch.max(1) as usize)
 }
 
-fn check(found: u64, what: &str, (base, factor): (u64, u64), size: u64) -> Result<(), String> {
+fn check(found: u64, what: &str, (base, factor): (u64, u64), size: u64) -> Result<(), Damage> {
     match found <= base.saturating_add(size.saturating_mul(factor)) {
         true => Ok(()),
         false => {
             let limit = if base >= 1 << 30 { format!("{} GiB", base >> 30) } else { base.to_string() };
-            Err(format!("it has {found} {what}; a file may have {limit} and {factor} for each of its {size} bytes"))
+            Err(Damage(format!(
+                "it has {found} {what}; a file may have {limit} and {factor} for each of its {size} bytes"
+            )))
         }
     }
 }
 
 /// Goes over the headers of a column's pages.
-fn cost(source: Source<'_>, chunk: &ColumnChunkMetaData, rows: u64, before: Totals) -> Result<Cost, String> {
+fn cost(source: Source<'_>, chunk: &ColumnChunkMetaData, rows: u64, before: Totals) -> Result<Cost, Damage> {
     let (mut at, end) = source.range(chunk)?;
     let plain = chunk.compression() == Compression::UNCOMPRESSED;
     let flat = chunk.column_descr().max_rep_level() == 0;
@@ -207,20 +210,23 @@ fn cost(source: Source<'_>, chunk: &ColumnChunkMetaData, rows: u64, before: Tota
         let further = before.further_pages + cost.pages.saturating_sub(OWN_PAGES);
         let all = before.values + cost.values + values;
         if further > PAGES + all / VALUES_OF_PAGE {
-            return Err(format!(
+            return Err(Damage(format!(
                 "a file of {all} values so far has {further} pages beyond {OWN_PAGES} for each part of a column; \
                  {PAGES} are read, and one for every {VALUES_OF_PAGE} values"
-            ));
+            )));
         }
         if chunk.compression() == Compression::LZ4 && header.packed > MOST_LZ4_FRAME {
             let magic = source.bytes(body, 4)?;
             if [0x184d_2204_u32, 0x184c_2102].iter().any(|mark| mark.to_le_bytes() == magic.as_slice()) {
-                return Err(format!("a page of LZ4 frames has {} bytes; {MOST_LZ4_FRAME} are read", header.packed));
+                return Err(Damage(format!(
+                    "a page of LZ4 frames has {} bytes; {MOST_LZ4_FRAME} are read",
+                    header.packed
+                )));
             }
         }
         match header.kind {
             INDEX => continue,
-            DICTIONARY if !first => return Err("it has a dictionary after other pages".to_owned()),
+            DICTIONARY if !first => return Err(Damage("it has a dictionary after other pages".to_owned())),
             DICTIONARY => {
                 check_dictionary(chunk, values, size)?;
                 // The library keeps a place of 32 bytes for each text.
@@ -229,10 +235,10 @@ fn cost(source: Source<'_>, chunk: &ColumnChunkMetaData, rows: u64, before: Tota
             kind => {
                 cost.values += values;
                 if flat && cost.values > rows {
-                    return Err(format!("its pages have {} values for {rows} rows", cost.values));
+                    return Err(Damage(format!("its pages have {} values for {rows} rows", cost.values)));
                 }
                 if kind == DATA_2 && header.second.nulls > header.values {
-                    return Err(format!("a page has {} nulls among {values} values", header.second.nulls));
+                    return Err(Damage(format!("a page has {} nulls among {values} values", header.second.nulls)));
                 }
                 cost.largest = cost.largest.max(size);
                 cost.per_value = cost.per_value.max(size / values.max(1));
@@ -247,7 +253,7 @@ fn cost(source: Source<'_>, chunk: &ColumnChunkMetaData, rows: u64, before: Tota
 }
 
 /// Compares the number of values of a dictionary with its bytes.
-fn check_dictionary(chunk: &ColumnChunkMetaData, values: u64, size: u64) -> Result<(), String> {
+fn check_dictionary(chunk: &ColumnChunkMetaData, values: u64, size: u64) -> Result<(), Damage> {
     let most = match chunk.column_type() {
         Physical::BOOLEAN => size.saturating_mul(8),
         Physical::INT32 | Physical::FLOAT | Physical::BYTE_ARRAY => size / 4,
@@ -257,6 +263,6 @@ fn check_dictionary(chunk: &ColumnChunkMetaData, values: u64, size: u64) -> Resu
     };
     match values <= most {
         true => Ok(()),
-        false => Err(format!("its dictionary says that it has {values} values, and has {size} bytes")),
+        false => Err(Damage(format!("its dictionary says that it has {values} values, and has {size} bytes"))),
     }
 }

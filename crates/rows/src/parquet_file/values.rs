@@ -2,6 +2,8 @@
 use earnest_isolation::caught;
 use parquet::record::Field;
 
+use super::Damage;
+
 /// Largest decimal in bytes, 154 digits. The largest of pandas and Arrow have 32.
 const MOST_DECIMAL: usize = 64;
 
@@ -12,19 +14,20 @@ const MOST_SCALE: i32 = 154;
 ///
 /// # Errors
 /// Kind of a value that has no text, or one beyond the limits.
-pub(crate) fn text(field: &Field) -> Result<String, String> {
+pub(crate) fn text(field: &Field) -> Result<String, Damage> {
     check(field)?;
-    caught(|| field.to_string()).map_err(|reason| format!("a value that cannot be written: {reason}"))
+    caught(|| field.to_string()).map_err(|reason| Damage(format!("a value that cannot be written: {reason}")))
 }
 
-fn check(field: &Field) -> Result<(), String> {
+fn check(field: &Field) -> Result<(), Damage> {
     match field {
         Field::Decimal(decimal) if decimal.data().len() > MOST_DECIMAL => {
-            Err(format!("a decimal of {} bytes; up to {MOST_DECIMAL} are read", decimal.data().len()))
+            Err(Damage(format!("a decimal of {} bytes; up to {MOST_DECIMAL} are read", decimal.data().len())))
         }
-        Field::Decimal(decimal) if decimal.scale() > MOST_SCALE => {
-            Err(format!("a decimal with {} digits after the point; up to {MOST_SCALE} are read", decimal.scale()))
-        }
+        Field::Decimal(decimal) if decimal.scale() > MOST_SCALE => Err(Damage(format!(
+            "a decimal with {} digits after the point; up to {MOST_SCALE} are read",
+            decimal.scale()
+        ))),
         Field::Group(row) => row.get_column_iter().try_for_each(|(_, field)| check(field)),
         Field::ListInternal(list) => list.elements().iter().try_for_each(check),
         Field::MapInternal(map) => {
@@ -48,9 +51,9 @@ mod tests {
     fn decimals_have_as_many_digits_as_honest_ones() {
         assert_eq!(text(&decimal(2, 2)).unwrap(), "46.26");
         assert_eq!(text(&decimal(64, 154)).unwrap().len(), "0.".len() + 154);
-        assert_eq!(text(&decimal(65, 2)).unwrap_err(), "a decimal of 65 bytes; up to 64 are read");
+        assert_eq!(text(&decimal(65, 2)).unwrap_err().to_string(), "a decimal of 65 bytes; up to 64 are read");
         assert_eq!(
-            text(&decimal(2, 155)).unwrap_err(),
+            text(&decimal(2, 155)).unwrap_err().to_string(),
             "a decimal with 155 digits after the point; up to 154 are read"
         );
     }
@@ -58,6 +61,6 @@ mod tests {
     #[test]
     fn dates_of_no_calendar_are_an_error() {
         assert_eq!(text(&Field::Date(1)).unwrap(), "1970-01-02");
-        assert!(text(&Field::Date(i32::MAX)).unwrap_err().starts_with("a value that cannot be written: "));
+        assert!(text(&Field::Date(i32::MAX)).unwrap_err().to_string().starts_with("a value that cannot be written: "));
     }
 }

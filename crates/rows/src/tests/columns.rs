@@ -112,7 +112,7 @@ fn values_without_a_json_form_are_bad_rows() {
     let expected = "2 rows cannot be read: gzip.parquet, row 2: the column `x` holds inf, which JSON cannot; \
         gzip.parquet, row 3: the column `image.bytes` holds bytes that are not UTF-8; leave it out of the file";
     assert_eq!(message, expected);
-    assert!(help.contains("--skip-bad-rows"));
+    assert!(help.contains("setting `skip_bad_rows`"));
     assert_eq!(values(&skipping(source)), [json!({"x": 1.0, "image": {"bytes": "ok"}})]);
 }
 

@@ -37,12 +37,12 @@ fn bad_rows_of_json_lines_are_named_with_line_and_character() {
         ("{\"a\": 1} {\"a\": 2}", "character 10: not JSON: trailing characters"),
     ] {
         let found = refused("q.jsonl", format!("{{\"a\": 0}}\n\n{line}\n{{\"a\": 3}}\n"));
-        says(&found, said, "--skip-bad-rows");
+        says(&found, said, "setting `skip_bad_rows`");
         assert!(found.0.starts_with("q.jsonl, line 3, character "), "{found:?}");
     }
     let latin = refused("q.jsonl", b"{\"a\": \"caf\xe9\"}\n");
     says(&latin, "q.jsonl, line 1, character 11: not UTF-8", "");
-    says(&latin, "iconv -f LATIN1 -t UTF-8", "--skip-bad-rows");
+    says(&latin, "iconv -f LATIN1 -t UTF-8", "setting `skip_bad_rows`");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn bad_rows_are_counted_and_five_are_shown() {
         message.contains("line 10") && !message.contains("line 12") && message.ends_with("; and 5 more"),
         "{message}"
     );
-    assert!(help.contains("--skip-bad-rows"), "{help}");
+    assert!(help.contains("setting `skip_bad_rows`"), "{help}");
     let rows = read(&skipping(source));
     let (count, messages) = rows.skipped();
     assert_eq!((rows.len(), count, messages.len()), (10, 10, 5));
@@ -71,16 +71,16 @@ fn long_lines_are_refused_or_skipped() {
     for (name, content) in [("q.jsonl", text.clone().into_bytes()), ("q.jsonl.gz", gzip(text.as_bytes()))] {
         let source = folder.file(name, content);
         let found = folder.said(&super::super::read(&source).map(|rows| rows.len()).unwrap_err());
-        says(&found, ", line 3: the row is 21 MB long; rows may have up to 16 MB", "--skip-bad-rows");
+        says(&found, ", line 3: the row is 21 MB long; rows may have up to 16 MB", "setting `skip_bad_rows`");
         let rows = read(&skipping(source));
         assert_eq!(numbers(&*rows), ["line 1", "line 4"]);
         assert_eq!(rows.row(1).unwrap().values["a"], 2);
     }
     let long = "x".repeat(17_000_000);
     let found = refused("q.json", format!("[{{\"a\": \"{long}\"}}]"));
-    says(&found, "q.json, line 1: the row is 18 MB long", "--skip-bad-rows");
+    says(&found, "q.json, line 1: the row is 18 MB long", "setting `skip_bad_rows`");
     let found = refused("q.csv", format!("a,b\n1,2\n{long},3\n4,5\n"));
-    says(&found, "q.csv, line 3: the row is 18 MB long", "--skip-bad-rows");
+    says(&found, "q.csv, line 3: the row is 18 MB long", "setting `skip_bad_rows`");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn arrays_that_are_not_closed_or_separated_are_refused_whole() {
     // Rows that can be told apart are bad rows, with the line and character of the file.
     let text = "[{\"a\": 1},\n  {\"ü\": 1 2},\n  {\"b\":\n   \"\\x\"}, 5]";
     let found = refused("q.json", text);
-    says(&found, "3 rows cannot be read: q.json, line 2, character 11: not JSON: ", "--skip-bad-rows");
+    says(&found, "3 rows cannot be read: q.json, line 2, character 11: not JSON: ", "setting `skip_bad_rows`");
     says(
         &found,
         "; q.json, line 4, character 6: not JSON: invalid escape; q.json, line 4, character 11: the row is not",

@@ -7,6 +7,7 @@ use earnest_models::checkpoint::CheckpointError;
 
 use crate::TrainError;
 use crate::toml_place::at;
+use earnest_digest::toml_file::TomlError;
 
 /// Reason why an experiment cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -126,8 +127,8 @@ pub enum GridError {
     #[error("restarts needs until, the criterion that a training misses")]
     RestartsWithoutCriterion,
     /// A key is missing, unknown or of the wrong type.
-    #[error("{}", .0.to_string().trim())]
-    Toml(Box<toml::de::Error>),
+    #[error("{}", .0.sentence())]
+    Toml(#[from] TomlError),
     /// Two grids have the same name.
     #[error("another grid has this name")]
     RepeatedName,
@@ -186,12 +187,6 @@ pub enum GridError {
     /// The settings of a training are invalid.
     #[error(transparent)]
     Settings(#[from] TrainError),
-}
-
-impl From<toml::de::Error> for GridError {
-    fn from(error: toml::de::Error) -> Self {
-        GridError::Toml(Box::new(error))
-    }
 }
 
 /// Invalid value of an axis.

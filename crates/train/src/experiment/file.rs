@@ -8,8 +8,9 @@ use serde::Deserialize;
 
 use super::cell::{CellChoice, GridCell, NumberStyle, position, size, tokenizer};
 use super::error::{ExperimentError, ExperimentFileError, GridError};
-use crate::toml_place::{line_of, sentence};
+use crate::toml_place::line_of;
 use crate::{AdamWSettings, AnswerStyle, Criterion, Goal, NextTasks, SplitVersion, StoredType, TrainSettings};
+use earnest_digest::toml_file;
 
 /// Most test questions per task and length.
 const MOST_QUESTIONS: usize = 1_000_000;
@@ -250,7 +251,7 @@ impl Experiment {
     /// [`ExperimentFileError`] with the first defect.
     pub fn parse(text: &str) -> Result<Self, ExperimentFileError> {
         let file: ExperimentFile =
-            toml::from_str(text).map_err(|error| ExperimentFileError::Toml(sentence(&error, text)))?;
+            toml_file::read(text).map_err(|error| ExperimentFileError::Toml(error.sentence()))?;
         if file.seeds.is_empty() || file.grid.is_empty() || file.questions == 0 {
             return Err(ExperimentFileError::Empty);
         }
@@ -291,7 +292,7 @@ fn add_grid(
     names: &mut HashSet<String>,
     cells: &mut Cells,
 ) -> Result<(), GridError> {
-    let grid: Grid = toml::Value::Table(table).try_into()?;
+    let grid: Grid = toml_file::from_table(table)?;
     if !names.insert(grid.name.clone()) {
         return Err(GridError::RepeatedName);
     }

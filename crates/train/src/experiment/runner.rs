@@ -67,7 +67,7 @@ pub fn cell_state(results: &Path, cell: &GridCell) -> Result<CellState, Experime
         serde_json::from_str(&text).map_err(|error| failed("training.json", error.to_string()))?;
     if settings != cell.settings {
         let problem =
-            "it holds a training with other settings than the experiment file; choose another folder with --out";
+            "it holds a training with other settings than the experiment file; choose another folder, setting `out`";
         return Err(failed("", problem.to_owned()));
     }
     if let Some(text) = read(&folder.join("evaluation.json"))? {

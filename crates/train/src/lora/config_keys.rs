@@ -174,36 +174,7 @@ fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored
     if matches!(family, Family::Llama | Family::SmolLm3) {
         set("mlp_bias", json!(c.mlp_bias));
     }
-    let window = c.layers.iter().find_map(|layer| layer.window);
-    let types: Vec<&str> = c
-        .layers
-        .iter()
-        .map(|layer| if layer.window.is_some() { "sliding_attention" } else { "full_attention" })
-        .collect();
-    match family {
-        Family::Llama | Family::Gemma => {}
-        Family::Mistral => set("sliding_window", json!(window)),
-        Family::Qwen2 | Family::Qwen3 | Family::SmolLm3 => {
-            set("use_sliding_window", json!(window.is_some()));
-            set("sliding_window", json!(window));
-            set("layer_types", json!(types));
-        }
-        Family::Gemma2 | Family::Gemma3 => {
-            set("sliding_window", json!(window));
-            set("layer_types", json!(types));
-            let scalar = f64::from(c.attention_scale).powi(-2);
-            // An integer in every published checkpoint; the f32 is not exact.
-            let integral = (scalar - scalar.round()).abs() < 1e-3;
-            set("query_pre_attn_scalar", if integral { json!(scalar.round() as u64) } else { json!(scalar) });
-            set("attn_logit_softcapping", json!(c.attention_softcap.map(decimal)));
-            set("final_logit_softcapping", json!(c.final_softcap.map(decimal)));
-        }
-    }
-    if family == Family::SmolLm3 {
-        let rotated = |position| u8::from(matches!(position, Position::Rotary(_)));
-        let rotated: Vec<u8> = c.layers.iter().map(|layer| rotated(layer.position)).collect();
-        set("no_rope_layers", json!(rotated));
-    }
+    layer_keys(c, family, &mut set);
     // Gemma 3 has two rotary embeddings: one for sliding-window layers, one for the others.
     let rope_of = |sliding: bool| {
         let layer = c.layers.iter().find(|layer| layer.window.is_some() == sliding);
@@ -240,4 +211,38 @@ fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored
         set("rope_local_base_freq", json!(rope.theta));
     }
     keys
+}
+
+/// Keys of what differs from layer to layer: windows of the attention, and layers without a rotary embedding.
+fn layer_keys(c: &DecoderConfig, family: Family, set: &mut dyn FnMut(&str, Value)) {
+    let window = c.layers.iter().find_map(|layer| layer.window);
+    let types: Vec<&str> = c
+        .layers
+        .iter()
+        .map(|layer| if layer.window.is_some() { "sliding_attention" } else { "full_attention" })
+        .collect();
+    match family {
+        Family::Llama | Family::Gemma => {}
+        Family::Mistral => set("sliding_window", json!(window)),
+        Family::Qwen2 | Family::Qwen3 | Family::SmolLm3 => {
+            set("use_sliding_window", json!(window.is_some()));
+            set("sliding_window", json!(window));
+            set("layer_types", json!(types));
+        }
+        Family::Gemma2 | Family::Gemma3 => {
+            set("sliding_window", json!(window));
+            set("layer_types", json!(types));
+            let scalar = f64::from(c.attention_scale).powi(-2);
+            // An integer in every published checkpoint; the f32 is not exact.
+            let integral = (scalar - scalar.round()).abs() < 1e-3;
+            set("query_pre_attn_scalar", if integral { json!(scalar.round() as u64) } else { json!(scalar) });
+            set("attn_logit_softcapping", json!(c.attention_softcap.map(decimal)));
+            set("final_logit_softcapping", json!(c.final_softcap.map(decimal)));
+        }
+    }
+    if family == Family::SmolLm3 {
+        let rotated = |position| u8::from(matches!(position, Position::Rotary(_)));
+        let rotated: Vec<u8> = c.layers.iter().map(|layer| rotated(layer.position)).collect();
+        set("no_rope_layers", json!(rotated));
+    }
 }

@@ -67,7 +67,7 @@ pub enum LoraData {
         #[serde(default)]
         rule_following: bool,
     },
-    /// Prompts and completions in a JSON Lines file.
+    /// Prompts and completions in a file of rows.
     Pairs {
         /// Path of the file. Not part of the digest.
         file: PathBuf,
@@ -75,10 +75,10 @@ pub enum LoraData {
         sha256: String,
         /// Share of rows held out for validation.
         held_out: f64,
-        /// Field of the prompt; `None` for the first default name that a row has.
+        /// Field of the prompt; `None` for the first usual name that a row has.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt_field: Option<String>,
-        /// Field of the completion; `None` for the first default name that a row has.
+        /// Field of the completion; `None` for the first usual name that a row has.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         completion_field: Option<String>,
         /// System message; with raw prompts, a line before each.

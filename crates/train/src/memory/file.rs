@@ -8,7 +8,8 @@ use super::facts::{Source, UnknownSource, shape};
 use super::recipe::Recipe;
 use super::results::KindSettings;
 use crate::memorise::MAX_DIGITS;
-use crate::toml_place::{at, line_of, sentence};
+use crate::toml_place::{at, line_of};
+use earnest_digest::toml_file::{self, TomlError};
 
 /// Most trainings of a file: kinds times seeds.
 const MOST_TRAININGS: usize = 10_000;
@@ -57,8 +58,8 @@ pub enum MemoryFileError {
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryExperimentError {
     /// A key is missing, unknown or of another type.
-    #[error("{}", .0.to_string().trim())]
-    Toml(#[from] toml::de::Error),
+    #[error("{}", .0.sentence())]
+    Toml(#[from] TomlError),
     #[error("learn: {0}")]
     Source(#[from] UnknownSource),
     /// A setting makes no sense.
@@ -119,7 +120,7 @@ impl MemoryFile {
     /// # Errors
     /// [`MemoryFileError`] with the first defect.
     pub fn parse(text: &str) -> Result<Self, MemoryFileError> {
-        let file: FileContent = toml::from_str(text).map_err(|error| MemoryFileError::Toml(sentence(&error, text)))?;
+        let file: FileContent = toml_file::read(text).map_err(|error| MemoryFileError::Toml(error.sentence()))?;
         if file.experiment.is_empty() {
             return Err(MemoryFileError::Empty);
         }
@@ -154,8 +155,8 @@ struct Kinds {
 }
 
 fn add_experiment(table: toml::Table, kinds: &mut Kinds) -> Result<(), MemoryExperimentError> {
-    let experiment: Experiment = toml::Value::Table(table).try_into()?;
-    let recipe: Recipe = toml::Value::Table(experiment.recipe).try_into()?;
+    let experiment: Experiment = toml_file::from_table(table)?;
+    let recipe: Recipe = toml_file::from_table(experiment.recipe)?;
     let wrong = |setting, problem: &str| Err(MemoryExperimentError::Setting { setting, problem: problem.to_owned() });
     if let Some((setting, problem)) = recipe.defect() {
         return wrong(setting, problem);

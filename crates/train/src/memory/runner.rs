@@ -261,7 +261,7 @@ fn read<T: DeserializeOwned>(path: &Path, kind: &KindSettings) -> Result<Option<
     let stored: Stored<T> = serde_json::from_str(&text)
         .map_err(|error| unusable(format!("{error}; delete the file to compute it again")))?;
     if stored.settings != determining(kind) {
-        let problem = "it holds a result of other settings than the file's; choose another folder with --out";
+        let problem = "it holds a result of other settings than the file's; choose another folder, setting `out`";
         return Err(unusable(problem.to_owned()));
     }
     Ok(Some(stored.result))

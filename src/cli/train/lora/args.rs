@@ -9,11 +9,11 @@ use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
 use crate::cli::train::number_model::{StoredArg, Weighted};
+use crate::cli::train::shared_args::{OptimiserArgs, names_of};
 use earnest_digest::input;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_train::{
-    AdamWSettings, AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings, PromptForm, Retrofit,
-    TARGETS,
+    AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings, PromptForm, Retrofit, TARGETS,
 };
 
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub struct LoraArgs {
     pub hub: HubArgs,
 
     /// Continue the unfinished training in the folder with its settings
-    #[arg(long, conflicts_with_all = FIXED)]
+    #[arg(long, conflicts_with_all = names_of::<TrainingArgs>())]
     pub resume: bool,
 
     /// Folder for an ordinary checkpoint with the adapters merged, written at the end
@@ -64,6 +64,17 @@ pub struct LoraArgs {
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = StoredArg::F32)]
     pub store: StoredArg,
 
+    #[command(flatten)]
+    pub new: TrainingArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Settings of a new training, which are stored in `training.json`.
+#[derive(Debug, Args)]
+pub struct TrainingArgs {
     /// Rank of the adapters
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Adapters")]
     pub rank: usize,
@@ -88,61 +99,26 @@ pub struct LoraArgs {
     #[arg(long, help_heading = "Retrofits")]
     pub single_digits: bool,
 
-    /// Digits to write backwards: of integers and integer parts, of decimals, of each part, or of the total text
-    #[arg(long, value_name = "PARTS", default_value = "none", value_parser = PossibleValuesParser::new(["none", "int", "dec", "each", "total"]), help_heading = "Retrofits")]
-    pub reversal: String,
-
-    /// Pad the operands with zeros, part by part, to the longer one's length
-    #[arg(long, help_heading = "Retrofits")]
-    pub zero_padding: bool,
-
-    /// Index hints before every digit of the operands, from an alphabet of N
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30", help_heading = "Retrofits")]
-    pub index_hints: Option<usize>,
-
-    /// NUPA or Arithmetic-Bench tasks, separated by commas, e.g. add_Integer,arithmetic-bench:copy
-    #[arg(
-        long,
-        value_name = "TASKS",
-        value_delimiter = ',',
-        default_value = "add_Integer",
-        help_heading = "Questions"
-    )]
-    pub tasks: Vec<String>,
-
-    /// Training lengths; a length named twice is drawn twice as often
-    #[arg(long, value_name = "LENGTHS", default_value = "1-4", help_heading = "Questions")]
-    pub lengths: Weighted,
-
-    /// Longer lengths for validation only
-    #[arg(long, value_name = "LENGTHS", help_heading = "Questions")]
-    pub beyond: Option<Weighted>,
-
-    /// Answer style: directly, or by following a rule given as a Python program (RF-CoT)
-    #[arg(long, value_name = "STYLE", default_value = "direct", value_parser = PossibleValuesParser::new(["direct", "rule-following"]), help_heading = "Questions")]
-    pub style: String,
-
-    /// Minimum length of the shorter operand: half of the longer one's, or any
-    #[arg(long, value_name = "HOW", default_value = "half", value_parser = PossibleValuesParser::new(["half", "any"]), help_heading = "Questions")]
-    pub short_operand: String,
+    #[command(flatten)]
+    pub questions: QuestionArgs,
 
     /// Prompt format: plain text, or the checkpoint's chat template
     #[arg(long, value_name = "PROMPT", value_enum, default_value_t = PromptArg::Raw, help_heading = "Questions")]
     pub prompt: PromptArg,
 
-    /// File of JSON lines with prompts and completions to train on instead, e.g. from `earnest perturb` or `earnest generate`
-    #[arg(long, value_name = "FILE", conflicts_with_all = OF_QUESTIONS, help_heading = "Pairs of your own")]
+    /// File of prompts and completions to train on instead, in any format and with any usual column that `earnest run` reads
+    #[arg(long, value_name = "FILE", conflicts_with_all = names_of::<QuestionArgs>(), help_heading = "Pairs of your own")]
     pub pairs: Option<PathBuf>,
 
     /// Fraction of the rows held out for validation
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, requires = "pairs", help_heading = "Pairs of your own")]
     pub held_out: f64,
 
-    /// Field with the prompt [default: prompt, question, Question (after Body, passage or context), problem or instruction]
+    /// Field with the prompt [default: as in `earnest run`: question (after body, passage or context), problem, prompt, ...]
     #[arg(long, value_name = "FIELD", requires = "pairs", help_heading = "Pairs of your own")]
     pub prompt_field: Option<String>,
 
-    /// Field with the completion [default: completion, answer, Answer, response or gold]
+    /// Field with the completion [default: completion, answer, gold, target, ..., solution or response]
     #[arg(long, value_name = "FIELD", requires = "pairs", help_heading = "Pairs of your own")]
     pub completion_field: Option<String>,
 
@@ -189,17 +165,8 @@ pub struct LoraArgs {
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Training")]
     pub warm_up: u64,
 
-    /// Largest norm of the gradients; larger ones are scaled down to it
-    #[arg(long, value_name = "NORM", default_value_t = 1.0, help_heading = "Training")]
-    pub clip: f64,
-
-    /// Weight decay
-    #[arg(long, value_name = "RATE", default_value_t = 0.01, help_heading = "Training")]
-    pub weight_decay: f64,
-
-    /// AdamW's decay rate of the second moment
-    #[arg(long, value_name = "BETA", default_value_t = 0.999, help_heading = "Training")]
-    pub beta2: f64,
+    #[command(flatten)]
+    pub optimiser: OptimiserArgs,
 
     /// Steps between validations; each saves the state, and the adapters if they are the best so far
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Training")]
@@ -213,56 +180,52 @@ pub struct LoraArgs {
     /// checkpoint's context if that is shorter]
     #[arg(long, value_name = "TOKENS", help_heading = "Training")]
     pub context: Option<usize>,
+}
 
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
+/// Settings of generated questions, which `--pairs` excludes.
+#[derive(Debug, Args)]
+pub struct QuestionArgs {
+    /// Digits to write backwards: of integers and integer parts, of decimals, of each part, or of the total text
+    #[arg(long, value_name = "PARTS", default_value = "none", value_parser = PossibleValuesParser::new(["none", "int", "dec", "each", "total"]), help_heading = "Retrofits")]
+    pub reversal: String,
+
+    /// Pad the operands with zeros, part by part, to the longer one's length
+    #[arg(long, help_heading = "Retrofits")]
+    pub zero_padding: bool,
+
+    /// Index hints before every digit of the operands, from an alphabet of N
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30", help_heading = "Retrofits")]
+    pub index_hints: Option<usize>,
+
+    /// NUPA or Arithmetic-Bench tasks, separated by commas, e.g. add_Integer,arithmetic-bench:copy
+    #[arg(
+        long,
+        value_name = "TASKS",
+        value_delimiter = ',',
+        default_value = "add_Integer",
+        help_heading = "Questions"
+    )]
+    pub tasks: Vec<String>,
+
+    /// Training lengths; a length named twice is drawn twice as often
+    #[arg(long, value_name = "LENGTHS", default_value = "1-4", help_heading = "Questions")]
+    pub lengths: Weighted,
+
+    /// Longer lengths for validation only
+    #[arg(long, value_name = "LENGTHS", help_heading = "Questions")]
+    pub beyond: Option<Weighted>,
+
+    /// Answer style: directly, or by following a rule given as a Python program (RF-CoT)
+    #[arg(long, value_name = "STYLE", default_value = "direct", value_parser = PossibleValuesParser::new(["direct", "rule-following"]), help_heading = "Questions")]
+    pub style: String,
+
+    /// Minimum length of the shorter operand: half of the longer one's, or any
+    #[arg(long, value_name = "HOW", default_value = "half", value_parser = PossibleValuesParser::new(["half", "any"]), help_heading = "Questions")]
+    pub short_operand: String,
 }
 
 /// Default of `--context`, in tokens.
 const DEFAULT_CONTEXT: usize = 1024;
-
-/// Options stored in `training.json`.
-const FIXED: [&str; 34] = [
-    "rank",
-    "alpha",
-    "targets",
-    "dropout",
-    "nope",
-    "single_digits",
-    "reversal",
-    "zero_padding",
-    "index_hints",
-    "tasks",
-    "lengths",
-    "beyond",
-    "style",
-    "short_operand",
-    "prompt",
-    "pairs",
-    "held_out",
-    "prompt_field",
-    "completion_field",
-    "system",
-    "separator",
-    "seed",
-    "steps",
-    "batch",
-    "accumulate",
-    "parts",
-    "learning_rate",
-    "warm_up",
-    "clip",
-    "weight_decay",
-    "beta2",
-    "validate_every",
-    "validation",
-    "context",
-];
-
-/// Options of generated questions, which `--pairs` excludes.
-const OF_QUESTIONS: [&str; 8] =
-    ["tasks", "lengths", "beyond", "style", "short_operand", "reversal", "zero_padding", "index_hints"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PromptArg {
@@ -272,18 +235,18 @@ pub enum PromptArg {
 
 impl LoraArgs {
     fn data(&self) -> Result<LoraData, CliError> {
-        let Some(file) = &self.pairs else {
+        let Some(file) = &self.new.pairs else {
             return Ok(LoraData::Questions {
-                tasks: self.tasks.clone(),
-                lengths: self.lengths.0.clone(),
-                beyond: self.beyond.as_ref().map(|lengths| lengths.0.clone()).unwrap_or_default(),
+                tasks: self.new.questions.tasks.clone(),
+                lengths: self.new.questions.lengths.0.clone(),
+                beyond: self.new.questions.beyond.as_ref().map(|lengths| lengths.0.clone()).unwrap_or_default(),
                 format: FormatSettings {
-                    reversal: self.reversal.clone(),
-                    zero_padding: self.zero_padding,
-                    index_hints: self.index_hints,
+                    reversal: self.new.questions.reversal.clone(),
+                    zero_padding: self.new.questions.zero_padding,
+                    index_hints: self.new.questions.index_hints,
                 },
-                any_shorter_operand: self.short_operand == "any",
-                rule_following: self.style == "rule-following",
+                any_shorter_operand: self.new.questions.short_operand == "any",
+                rule_following: self.new.questions.style == "rule-following",
             });
         };
         let sha256 = earnest_digest::sha256_file(file, |_| {})
@@ -291,11 +254,11 @@ impl LoraArgs {
         Ok(LoraData::Pairs {
             file: file.clone(),
             sha256,
-            held_out: self.held_out,
-            prompt_field: self.prompt_field.clone(),
-            completion_field: self.completion_field.clone(),
-            system: self.system.clone(),
-            separator: self.separator.replace("\\n", "\n"),
+            held_out: self.new.held_out,
+            prompt_field: self.new.prompt_field.clone(),
+            completion_field: self.new.completion_field.clone(),
+            system: self.new.system.clone(),
+            separator: self.new.separator.replace("\\n", "\n"),
         })
     }
 
@@ -303,7 +266,7 @@ impl LoraArgs {
         let path = locate(given, &self.hub, WeightFormat::default(), printer)?.path().to_owned();
         // Absolute, so that `--resume` finds it from another folder.
         let path = std::path::absolute(&path).unwrap_or(path);
-        let retrofit = Retrofit { nope: self.nope, single_digits: self.single_digits };
+        let retrofit = Retrofit { nope: self.new.nope, single_digits: self.new.single_digits };
         let mut settings = LoraSettings {
             base: BaseRecord {
                 model: given.display().to_string(),
@@ -313,36 +276,31 @@ impl LoraArgs {
             },
             retrofit,
             adapters: AdapterSettings {
-                rank: self.rank,
-                alpha: self.alpha,
-                targets: self.targets.clone(),
-                dropout: self.dropout,
+                rank: self.new.rank,
+                alpha: self.new.alpha,
+                targets: self.new.targets.clone(),
+                dropout: self.new.dropout,
             },
             data: self.data()?,
-            prompt: match self.prompt {
+            prompt: match self.new.prompt {
                 PromptArg::Raw => PromptForm::Raw,
                 PromptArg::Chat => PromptForm::Chat,
             },
-            seed: self.seed,
-            batch: self.batch,
-            accumulate: self.accumulate,
-            parts: self.parts,
-            steps: self.steps,
-            learning_rate: self.learning_rate,
-            warm_up: self.warm_up,
-            optimiser: AdamWSettings {
-                clip: self.clip,
-                weight_decay: self.weight_decay,
-                beta2: self.beta2,
-                ..AdamWSettings::default()
-            },
-            validate_every: self.validate_every,
-            validation: self.validation,
-            context: self.context.unwrap_or(DEFAULT_CONTEXT),
+            seed: self.new.seed,
+            batch: self.new.batch,
+            accumulate: self.new.accumulate,
+            parts: self.new.parts,
+            steps: self.new.steps,
+            learning_rate: self.new.learning_rate,
+            warm_up: self.new.warm_up,
+            optimiser: self.new.optimiser.settings(),
+            validate_every: self.new.validate_every,
+            validation: self.new.validation,
+            context: self.new.context.unwrap_or(DEFAULT_CONTEXT),
         };
         settings.check()?;
         let base = Base::open_allowing(&settings.base.path, &settings.base.allow_config, retrofit)?;
-        if self.context.is_none() {
+        if self.new.context.is_none() {
             settings.context = settings.context.min(base.checkpoint().config.max_positions);
         }
         settings.base.files = base.digests()?;

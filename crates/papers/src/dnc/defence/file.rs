@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::DefenceError;
+use earnest_digest::toml_file;
 use earnest_eval::prompt::Prompts;
 use earnest_models::checkpoint::Compute;
 use earnest_results::ModeRequest;
@@ -187,8 +188,7 @@ impl DefenceExperiment {
     /// # Errors
     /// The first defect.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let experiment: DefenceExperiment =
-            toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
+        let experiment: DefenceExperiment = toml_file::read(text).map_err(|error| error.sentence())?;
         experiment.check()?;
         Ok(experiment)
     }

@@ -11,11 +11,6 @@ use super::definition::{Covariates, Questions, Texts};
 use super::template::{Context, Expr, Templates};
 use super::usual;
 
-/// Usual names of the expected answer.
-pub(super) const ANSWERS: [&str; 9] =
-    ["answer", "Answer", "gold", "target", "answerKey", "final_answer", "expected", "label", "output"];
-const SOLUTIONS: [&str; 3] = ["solution", "Solution", "rationale"];
-
 /// Number of a variant, beside the id of its template.
 const INSTANCE: &str = "instance";
 
@@ -188,8 +183,8 @@ impl Columns {
             (None, question) => question,
             (Some(_), None) => None,
         };
-        let answer = find("answer", &self.answer, &ANSWERS)?;
-        let solution = words("solution", find("solution", &self.solution, &SOLUTIONS)?)?;
+        let answer = find("answer", &self.answer, &usual::ANSWER)?;
+        let solution = words("solution", find("solution", &self.solution, &usual::SOLUTION)?)?;
         let id = words("id", find("id", &self.id, &usual::ID)?)?;
         let cluster = words("cluster", find("cluster", &self.cluster, &[usual::CLUSTER])?)?;
         let cluster = cluster.filter(|cluster| usual::label(&cluster.as_str().into()).is_some());

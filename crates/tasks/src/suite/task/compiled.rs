@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::choice::CHOICES;
 use super::choices::{Choices, letter};
-use super::columns::{ANSWERS, Parts, Problem, text};
+use super::columns::{Parts, Problem, text};
 use super::definition::Definition;
 use super::reader::{RowReader, Taken, Wanted};
 use super::row_id::row_id;
@@ -306,7 +306,7 @@ impl Task {
         let answer = match (&parts.answer, &parts.solution) {
             (Some(answer), _) => text(answer).map_err(|message| Problem { part: "answer", message })?,
             (None, Some(solution)) => solution.clone(),
-            (None, None) => return Err(none_of("answer", &ANSWERS, row)),
+            (None, None) => return Err(none_of("answer", &usual::ANSWER, row)),
         };
         if answer.trim().is_empty() {
             return Err(no_answer());

@@ -8,6 +8,7 @@ use super::keys;
 use super::scorer_spec::ScorerSpec;
 use crate::suite::quoted::{LONGEST_QUOTED, shortened, some_of};
 use crate::suite::registry::{Mode, OptionError, RowSource};
+use earnest_digest::toml_file;
 
 /// A task file. What is not given has a default or is found out from the questions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -222,8 +223,7 @@ impl Definition {
     /// # Errors
     /// If it is no TOML, or has a key or value that is unknown; the error names file, line and the nearest known key.
     pub fn parse(text: &str, path: &Path) -> Result<Self, OptionError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        toml::from_str(text).map_err(|error| keys::explained(&error, text, path))
+        toml_file::read(text).map_err(|error| keys::explained(error, path))
     }
 
     /// The prompt of this name: by default `[prompt]`, or the only one of `[prompts]`.

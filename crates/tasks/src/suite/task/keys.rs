@@ -1,52 +1,21 @@
 //! Errors of a task file, with their places.
 use std::path::Path;
 
-use crate::nearest;
 use crate::suite::quoted::{LONGEST_QUOTED, shortened};
 use crate::suite::registry::OptionError;
+use earnest_digest::toml_file::{self, TomlError};
 
-/// Error of the TOML reader, with its place and, for an unknown key, the nearest known one.
-pub(super) fn explained(error: &toml::de::Error, text: &str, path: &Path) -> OptionError {
-    let (place, message) = toml_sentence(error, text);
-    let mut names = message.split('`').skip(1).step_by(2);
-    let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
-    let (Some(name), true) = (names.next(), unknown) else {
-        let message = shortened(&message, 10 * LONGEST_QUOTED);
-        return OptionError::usage(format!("{}{place}: {message}", path.display()))
-            .help("`earnest tasks new NAME` writes an example");
-    };
-    let known: Vec<&str> = names.collect();
-    let thing = if message.starts_with("unknown field") { "key" } else { "value" };
-    let error = OptionError::usage(format!(
-        "{}{place}: there is no {thing} {}",
-        path.display(),
-        shortened(name, LONGEST_QUOTED)
-    ));
-    let all = format!("the {thing}s here are {}", known.join(", "));
-    match nearest(name, known) {
-        Some(found) => error.help(format!("write {found}? {all}")),
-        None => error.help(all),
-    }
-}
-
-/// Place of an error of the TOML reader, as line and column, and its sentence.
-pub fn toml_sentence(error: &toml::de::Error, text: &str) -> (String, String) {
-    let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
-    let message = error.message().trim().replace('\n', "; ");
-    let value = error.span().and_then(|span| text.get(span)).unwrap_or_default();
-    let digits = value.trim_start_matches(['+', '-']).replace('_', "");
-    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    match is_whole && digits.parse::<i64>().is_err() {
-        true => (place, format!("{value} is too large: whole numbers go from {} to {}", i64::MIN, i64::MAX)),
-        false => (place, message),
-    }
+/// Error of the TOML reader for the task file of this path.
+pub(super) fn explained(error: TomlError, path: &Path) -> OptionError {
+    let message = shortened(&error.to_string(), 10 * LONGEST_QUOTED);
+    let separator = if error.place.is_some() { ", " } else { ": " };
+    let help = error.help.unwrap_or_else(|| "`earnest tasks new NAME` writes an example".to_owned());
+    OptionError::usage(format!("{}{separator}{message}", path.display())).help(help)
 }
 
 /// `, line 3, column 5` of a byte.
 pub(super) fn place(text: &str, byte: usize) -> String {
-    let before = &text[..text.floor_char_boundary(byte)];
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
+    let (line, column) = toml_file::place(text, byte);
     format!(", line {line}, column {column}")
 }
 
@@ -81,6 +50,7 @@ pub(super) fn place_of(text: &str, value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::definition::Definition;
     use super::*;
 
     #[test]
@@ -89,14 +59,23 @@ mod tests {
             ("a = 99999999999999999999\n", "99999999999999999999"),
             ("a = 18_446_744_073_709_551_615\n", "18_446_744_073_709_551_615"),
         ] {
-            let error = toml::from_str::<std::collections::BTreeMap<String, i64>>(text).unwrap_err();
-            let (place, sentence) = toml_sentence(&error, text);
-            assert_eq!(place, ", line 1, column 5");
+            let error = toml_file::read::<std::collections::BTreeMap<String, i64>>(text).unwrap_err();
             let said = format!("{digits} is too large: whole numbers go from {} to {}", i64::MIN, i64::MAX);
-            assert_eq!(sentence, said);
+            assert_eq!((error.place, error.message), (Some((1, 5)), said));
         }
-        let error = toml::from_str::<std::collections::BTreeMap<String, u8>>("a = 300").unwrap_err();
-        assert!(toml_sentence(&error, "a = 300").1.contains("300"));
+        let error = toml_file::read::<std::collections::BTreeMap<String, u8>>("a = 300").unwrap_err();
+        assert!(error.to_string().starts_with("line 1, column 5, a: ") && error.message.contains("300"), "{error}");
+    }
+
+    #[test]
+    fn keys_and_tables_around_them_are_named() {
+        let text = "name = \"x\"\n\n[generation]\nmax_tokens = \"many\"\n";
+        let error = Definition::parse(text, Path::new("t.toml")).unwrap_err();
+        let start = "t.toml, line 4, column 14, generation.max_tokens: invalid type";
+        assert!(error.message.starts_with(start), "{error}");
+        let error = Definition::parse("nam = \"x\"", Path::new("t.toml")).unwrap_err();
+        assert_eq!(error.message, "t.toml, line 1, column 1: there is no key nam");
+        assert!(error.help.unwrap().starts_with("did you mean name? the keys here are "));
     }
 
     #[test]

@@ -32,7 +32,6 @@ pub mod usual;
 
 pub use check::{Check, CheckedFile, Covariate, Finding, First, check};
 pub use definition::Definition;
-pub use keys::toml_sentence;
 /// Serves as the process for the templates of task files and never returns, if it was started as one; otherwise records that this
 /// program can be one. It must come before anything else in `main` that reads arguments.
 pub fn serve_if_worker() {

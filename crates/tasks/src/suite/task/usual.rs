@@ -5,7 +5,16 @@ use serde_json::Value;
 pub const ID: [&str; 8] = ["@ID", "id", "ID", "uid", "query_id", "question_id", "unique_id", "instance"];
 /// Story before the question, where a data set keeps them apart.
 pub const BODY: [&str; 4] = ["Body", "body", "passage", "context"];
-pub const QUESTION: [&str; 7] = ["Question", "question", "Problem", "problem", "prompt", "input", "query"];
+pub const QUESTION: [&str; 8] =
+    ["Question", "question", "Problem", "problem", "prompt", "input", "query", "instruction"];
+/// Expected answer.
+pub const ANSWER: [&str; 9] =
+    ["answer", "Answer", "gold", "target", "answerKey", "final_answer", "expected", "label", "output"];
+/// Worked solution, where there is no answer.
+pub const SOLUTION: [&str; 3] = ["solution", "Solution", "rationale"];
+/// Text to train on: what only files of pairs name so. A response is looked for last, because it may be a model's beside the answer.
+pub const COMPLETION: &str = "completion";
+pub const RESPONSE: &str = "response";
 /// Items that are not independent.
 pub const CLUSTER: &str = "cluster";
 /// Id of the item that this one is compared with across runs.
