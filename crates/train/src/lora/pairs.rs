@@ -141,7 +141,7 @@ mod tests {
     fn asked(path: &Path) -> Result<Vec<TextPair>, OptionError> {
         let values = OptionValues::new(1, Vec::new()).with("file", path);
         let channel = Channel::local(Mode::Chat);
-        let suite = Registration.configure(&values, &LocalHost).and_then(|choice| choice.suite(channel))?;
+        let suite = Registration.configure(&values, &LocalHost::default()).and_then(|choice| choice.suite(channel))?;
         Ok(suite.items.iter().map(|item| TextPair { prompt: item.segments.question, answer: item.gold }).collect())
     }
 
