@@ -127,7 +127,7 @@ pub enum Rejected {
     },
     /// The request would not fit into the KV cache even alone.
     #[error(
-        "{prompt} prompt tokens + {max_tokens} new tokens need {needed_blocks} KV blocks, the cache has {total_blocks} ({total_tokens} tokens): raise --kv-memory to at least {needed_mib} MiB"
+        "{prompt} prompt tokens + {max_tokens} new tokens need {needed_blocks} KV blocks, the cache has {total_blocks} ({total_tokens} tokens): raise the setting `kv_memory` to at least {needed_mib} MiB"
     )]
     LargerThanCache {
         /// Tokens of the prompt.

@@ -32,14 +32,14 @@ impl SandboxError {
     pub fn help(&self) -> Option<String> {
         match self {
             SandboxError::Python { .. } => Some(
-                "pass a CPython 3 executable to --python, or omit the option to use the embedded interpreter".into(),
+                "pass a CPython 3 executable to the setting `python`, or leave it out to use the embedded interpreter".into(),
             ),
             SandboxError::SelfCheck { .. } | SandboxError::NotAWorker { .. } => {
                 Some("`earnest doctor` shows what the sandbox can use here".into())
             }
             SandboxError::Unconfined { .. } => Some(
-                "--sandbox-command runs it in an isolation of yours, such as bubblewrap or a container (docs/sandbox.md); \
-                 --unconfined runs it with what is left: it may then read and delete files, use the network and see the \
+                "the setting `sandbox_command` runs it in an isolation of yours, such as bubblewrap or a container (docs/sandbox.md); \
+                 the setting `unconfined` runs it with what is left: it may then read and delete files, use the network and see the \
                  environment of other processes"
                     .into(),
             ),

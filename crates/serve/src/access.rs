@@ -77,7 +77,7 @@ impl Access {
                 return Err(ApiError::transport(
                     403,
                     format!(
-                        "the host {authority} is not served, only localhost, 127.0.0.1 and [::1]: allow it with `--allowed-host {}`",
+                        "the host {authority} is not served, only localhost, 127.0.0.1 and [::1]: allow it with the setting `allowed_host = {}` of the server",
                         authority.host()
                     ),
                 ));

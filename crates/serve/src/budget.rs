@@ -37,7 +37,7 @@ impl Budget {
             return Ok(());
         }
         let message = format!(
-            "the request could need {} MiB of memory, all requests together have {} MiB: ask for less at once, or start the server with a larger --request-memory",
+            "the request could need {} MiB of memory, all requests together have {} MiB: ask for less at once, or start the server with a larger setting `request_memory`",
             bytes.div_ceil(1 << 20),
             self.total() >> 20
         );

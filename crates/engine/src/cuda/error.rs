@@ -13,7 +13,9 @@ pub enum CudaError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The kernels copy eight elements at a time.
-    #[error("{what} has rows of {width}, which is not a multiple of 8: run this checkpoint with --device cpu")]
+    #[error(
+        "{what} has rows of {width}, which is not a multiple of 8: run this checkpoint with the setting `device = cpu`"
+    )]
     Width {
         /// The parameter or head.
         what: String,
@@ -21,11 +23,13 @@ pub enum CudaError {
         width: usize,
     },
     /// A head is wider than the attention kernels support.
-    #[error("heads of {0} dimensions are not supported on a GPU (at most 256): run this checkpoint with --device cpu")]
+    #[error(
+        "heads of {0} dimensions are not supported on a GPU (at most 256): run this checkpoint with the setting `device = cpu`"
+    )]
     HeadTooWide(usize),
     /// A head is wider than this device's shared memory allows.
     #[error(
-        "heads of {head} dimensions need {needed} bytes of shared memory a block and this GPU has {shared}: run this checkpoint with --device cpu \
+        "heads of {head} dimensions need {needed} bytes of shared memory a block and this GPU has {shared}: run this checkpoint with the setting `device = cpu` \
          or on a GPU of a data centre (compute capability 8.0, 9.0 or 10.0)"
     )]
     HeadTooWideHere {
@@ -41,7 +45,7 @@ pub enum CudaError {
     NoLibrary(String),
     /// A variant whose instructions the device lacks.
     #[error(
-        "the variant {name} needs compute capability {}.{}, and {device} has {}.{}: leave it out of --cuda-variant",
+        "the variant {name} needs compute capability {}.{}, and {device} has {}.{}: leave it out of the setting `cuda_variant`",
         needed.0, needed.1, found.0, found.1
     )]
     VariantDevice {
@@ -56,7 +60,7 @@ pub enum CudaError {
     },
     /// A variant of products in 16 bits, and a checkpoint that is computed in f32.
     #[error(
-        "the variant {name} computes in 16 bits, and this checkpoint is computed in f32: add --dtype bf16, or leave it out of --cuda-variant"
+        "the variant {name} computes in 16 bits, and this checkpoint is computed in f32: add the setting `dtype = bf16`, or leave it out of the setting `cuda_variant`"
     )]
     VariantElement {
         /// Name of the variant.
@@ -64,7 +68,7 @@ pub enum CudaError {
     },
     /// Products of 8-bit floats on a device that has none.
     #[error(
-        "--compute fp8 needs compute capability 8.9 or later (Ada, Hopper, Blackwell), and {device} has {}.{}: leave it out, or take --quant q8_0",
+        "the setting `compute = fp8` needs compute capability 8.9 or later (Ada, Hopper, Blackwell), and {device} has {}.{}: leave it out, or take the setting `quant = q8_0`",
         found.0, found.1
     )]
     Fp8Device {
@@ -74,10 +78,14 @@ pub enum CudaError {
         found: (u32, u32),
     },
     /// Products of 8-bit floats beside activations in f32.
-    #[error("--compute fp8 rounds activations of 16 bits, and --dtype is f32: take --dtype bf16 or f16")]
+    #[error(
+        "the setting `compute = fp8` rounds activations of 16 bits, and the setting `dtype` is f32: take the setting `dtype = bf16` or f16"
+    )]
     Fp8Element,
     /// A feature of the decoder that the kernels do not compute.
-    #[error("{architecture} has {feature}, which is not supported on a GPU: run this checkpoint with --device cpu")]
+    #[error(
+        "{architecture} has {feature}, which is not supported on a GPU: run this checkpoint with the setting `device = cpu`"
+    )]
     Feature {
         /// The checkpoint's architecture.
         architecture: String,
@@ -107,7 +115,7 @@ pub enum CudaError {
         needed: u64,
     },
     /// The KV memory that was asked for does not hold one block.
-    #[error("--kv-memory of {given} bytes is less than one block of 32 tokens ({needed} bytes)")]
+    #[error("the setting `kv_memory` of {given} bytes is less than one block of 32 tokens ({needed} bytes)")]
     KvMemory {
         /// Bytes allowed.
         given: u64,

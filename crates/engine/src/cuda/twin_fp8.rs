@@ -119,7 +119,7 @@ fn devices_and_types_without_8_bit_floats_refuse_them() {
     let mut wide = golden("llama");
     let (compute, dtype) = (Some(Compute::Fp8), Some(ElementType::F32));
     wide.set_weight_format(WeightFormat { compute, dtype, ..WeightFormat::default() });
-    assert!(refusal(&wide, (9, 0)).unwrap_or_default().contains("--dtype bf16"));
+    assert!(refusal(&wide, (9, 0)).unwrap_or_default().contains("`dtype = bf16`"));
     let Err(error) = CpuEngine::load(&checkpoint, CpuOptions::default()) else { panic!("a CPU has no such products") };
     assert!(error.to_string().contains("on a GPU only"), "{error}");
 }

@@ -104,7 +104,7 @@ fn every_reference_checkpoint_is_computed_or_refused_by_its_feature() {
     for (name, checkpoint) in all_golden() {
         if let Some((_, feature)) = refused.iter().find(|(of, _)| *of == name) {
             let error = CudaEngine::on(Box::new(Twin::new()), &checkpoint, &options()).err().unwrap().to_string();
-            assert!(error.contains(feature) && error.contains("--device cpu"), "{name}: {error}");
+            assert!(error.contains(feature) && error.contains("`device = cpu`"), "{name}: {error}");
             continue;
         }
         // Longer than the windows and chunks, in several steps.
@@ -413,7 +413,7 @@ fn less_shared_memory_leaves_the_largest_tile_out_and_refuses_heads_that_are_too
     assert_eq!(logits(163 * 1024), logits(99 * 1024), "80 rows, by product_128 and by product_64");
     let Err(error) = load(16 * 1024) else { panic!("no tile has so little") };
     let text = error.to_string();
-    assert!(text.contains("shared memory") && text.contains("--device cpu"), "{text}");
+    assert!(text.contains("shared memory") && text.contains("`device = cpu`"), "{text}");
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn memory_that_is_short_makes_steps_smaller_and_says_so() {
     let Err(error) = load(900 << 10, &wide) else { panic!("weights do not fit") };
     assert!(error.to_string().contains("bytes left"), "{error}");
     let Err(error) = load(1 << 28, &Options { kv_memory: Some(100), ..options() }) else { panic!("no block fits") };
-    assert!(error.to_string().contains("--kv-memory"), "{error}");
+    assert!(error.to_string().contains("`kv_memory`"), "{error}");
 }
 
 #[test]

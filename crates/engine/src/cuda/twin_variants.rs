@@ -199,7 +199,7 @@ fn products_of_warp_groups_are_refused_where_a_device_or_a_type_has_none() {
         assert!(error.contains("wgmma") && error.contains("9.0") && error.contains(&named), "{error}");
     }
     let error = refusal(&golden("llama"), (9, 0));
-    assert!(error.contains("f32") && error.contains("--dtype bf16"), "{error}");
+    assert!(error.contains("f32") && error.contains("`dtype = bf16`"), "{error}");
 }
 
 /// Routing of Qwen 3's 128 experts, of GPT-OSS's 32, of GLM 4.5's and DeepSeek's with groups, and of Llama 4's, with ties among the logits.

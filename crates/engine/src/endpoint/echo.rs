@@ -25,7 +25,8 @@ pub(super) fn prompt_logprobs(choice: &Value, input: &Input, from: usize) -> Res
             let tokens = tokens.filter(|tokens| tokens.len() == values.len());
             let tokens = tokens.ok_or_else(|| unusable("the reply does not name the tokens of the prompt"))?;
             reaching(&tokens, text, from).ok_or_else(|| {
-                let message = "the tokens of the reply do not join to the prompt: --tokenizer sends it as token ids";
+                let message =
+                    "the tokens of the reply do not join to the prompt: the setting `tokenizer` sends it as token ids";
                 ExchangeError::Refused { status: 200, message: message.to_owned() }
             })?
         }
@@ -95,7 +96,7 @@ mod tests {
             (json!({"text": "a"}), "/v1/completions with echo and logprobs"),
             (json!({"logprobs": {"token_logprobs": [null, -1.0]}}), "does not name the tokens"),
             (json!({"logprobs": {"token_logprobs": [null, null], "tokens": ["a", "b"]}}), "have no log-probability"),
-            (json!({"logprobs": {"token_logprobs": [null, -1.0], "tokens": ["x", "y"]}}), "--tokenizer"),
+            (json!({"logprobs": {"token_logprobs": [null, -1.0], "tokens": ["x", "y"]}}), "`tokenizer`"),
         ] {
             let error = prompt_logprobs(&choice, &Input::Text("ab".into()), 1).unwrap_err();
             assert!(!error.may_pass() && error.to_string().contains(said), "{error}");

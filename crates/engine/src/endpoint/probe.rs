@@ -90,9 +90,9 @@ pub(super) enum ProbeError {
     Exchange(#[from] ExchangeError),
     #[error("the endpoint has no model {asked}; it has {}", list(known))]
     NoSuchModel { asked: String, known: Vec<String> },
-    #[error("the endpoint has several models: choose one with --model-name: {}", list(known))]
+    #[error("the endpoint has several models: choose one with the setting `model_name`: {}", list(known))]
     SeveralModels { known: Vec<String> },
-    #[error("the endpoint has no list of models: name one with --model-name")]
+    #[error("the endpoint has no list of models: name one with the setting `model_name`")]
     NoList,
 }
 

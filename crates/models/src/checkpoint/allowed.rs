@@ -31,7 +31,7 @@ impl AllowError {
                     .to_owned()
             }
             AllowError::NoName { .. } => format!(
-                "write --allow-config {PRE_TOKENIZER_KEY}=NAME, for a GGUF file that names none or an unknown one; {}",
+                "write the setting `allow_config = {PRE_TOKENIZER_KEY}=NAME`, for a GGUF file that names none or an unknown one; {}",
                 known()
             ),
             AllowError::Key { key, value, .. } if is_alike(key) => {
@@ -39,7 +39,7 @@ impl AllowError {
                 format!("did you mean {PRE_TOKENIZER_KEY}={name}?")
             }
             AllowError::Key { key, .. } => format!(
-                "write --allow-config {key} to let a key of config.json through; {PRE_TOKENIZER_KEY}=NAME names a pre-tokenizer"
+                "write the setting `allow_config = {key}` to let a key of config.json through; {PRE_TOKENIZER_KEY}=NAME names a pre-tokenizer"
             ),
             AllowError::UnknownName { name } => match nearest(name, gguf::pretokenizer::names()) {
                 Some(near) => format!("did you mean {PRE_TOKENIZER_KEY}={near}? {}", known()),
@@ -146,7 +146,11 @@ mod tests {
             (&["tokenizer.ggml-pre"], "is no key of a configuration", "did you mean tokenizer.ggml.pre=NAME?"),
             (&["tokenizer.ggml.pre:smollm"], "is no key of a configuration", "did you mean tokenizer.ggml.pre=NAME?"),
             (&["pre=smollm"], "pre takes no name", "did you mean tokenizer.ggml.pre=smollm?"),
-            (&["hidden_twist=3"], "hidden_twist takes no name", "write --allow-config hidden_twist to let"),
+            (
+                &["hidden_twist=3"],
+                "hidden_twist takes no name",
+                "write the setting `allow_config = hidden_twist` to let",
+            ),
             (
                 &["tokenizer.ggml.pre=smolm"],
                 "there is no pre-tokenizer smolm",

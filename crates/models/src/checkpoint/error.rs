@@ -56,7 +56,7 @@ pub enum CheckpointError {
     Quantise { parameter: String, scheme: &'static str, what: String },
     /// A weight exceeds the range of the requested type.
     #[error(
-        "{parameter} has a weight of magnitude {largest}, which exceeds the largest f16 (65504): use --dtype bf16 or f32"
+        "{parameter} has a weight of magnitude {largest}, which exceeds the largest f16 (65504): use the setting `dtype = bf16` or f32"
     )]
     Overflow { parameter: String, largest: f32 },
     /// A chat template is invalid, or raised an error for these messages.
@@ -104,7 +104,7 @@ impl CheckpointError {
             }
             CheckpointError::PreTokenizer { example, .. } => Some(format!(
                 "name the one that the model was trained with, as its publisher's tokenizer or a newer GGUF file of it has it, e.g. \
-                 `--allow-config tokenizer.ggml.pre={example}`; the manifest records it, and a model with another one is another model"
+                 the setting `allow_config = tokenizer.ggml.pre={example}`; the manifest records it, and a model with another one is another model"
             )),
             CheckpointError::Allowed(error) => Some(error.help()),
             _ => None,

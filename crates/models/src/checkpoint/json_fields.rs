@@ -196,7 +196,7 @@ impl<'a> Fields<'a> {
             if !self.allow.contains(key) && !self.allow.contains(&full) {
                 let reason = format!(
                     "this field is not known and might change what the model computes; if it does not, allow it with \
-                     `--allow-config {full}`, which is recorded"
+                     the setting `allow_config = {full}`, which is recorded"
                 );
                 return Err(self.error(key, reason));
             }

@@ -24,11 +24,10 @@ pub fn mistralrs_knows(architecture: &str) -> bool {
 /// Returns the next step for a model that the native engine cannot run: the commands for other engines. `model` is what `--model`
 /// takes, `family` its architecture or `model_type`.
 pub(crate) fn next_step(model: &str, family: &str) -> String {
-    let endpoint =
-        "serve it with another program (vLLM, SGLang, llama.cpp) and run with `--engine openai --base-url URL`";
+    let endpoint = "serve it with another program (vLLM, SGLang, llama.cpp) and run with the setting `engine = openai` and the setting `base_url = URL`";
     match mistralrs_knows(family) {
         true => format!(
-            "`--engine mistralrs --model {model}` tries it with mistral.rs, which has this architecture (not verified by us); or {endpoint}"
+            "the setting `engine = mistralrs` with the setting `model = {model}` tries it with mistral.rs, which has this architecture (not verified by us); or {endpoint}"
         ),
         false => endpoint.to_owned(),
     }

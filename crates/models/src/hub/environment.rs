@@ -53,7 +53,7 @@ pub enum OfflineReason {
 impl fmt::Display for OfflineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            OfflineReason::Flag => "--offline",
+            OfflineReason::Flag => "the setting `offline`",
             OfflineReason::HfHubOffline => "HF_HUB_OFFLINE",
             OfflineReason::TransformersOffline => "TRANSFORMERS_OFFLINE",
         })

@@ -172,7 +172,7 @@ impl HubError {
                 format!("did you mean {near}? `earnest models list` lists all models; a file or folder is named by its path")
             }
             HubError::UnknownModel { .. } => {
-                "give --model a Hugging Face folder, a GGUF file, a name of `earnest models list`, or org/repo@<40 digits>"
+                "give the setting `model` a Hugging Face folder, a GGUF file, a name of `earnest models list`, or org/repo@<40 digits>"
                     .into()
             }
             HubError::Unresolved { name, repo } => {
@@ -189,7 +189,7 @@ impl HubError {
             HubError::NotCached { fetch, .. } | HubError::MissingFile { fetch, .. } => {
                 format!("`{fetch}` fetches it; a run never does")
             }
-            HubError::OnlyGguf { file, .. } => format!("for example --model {}", file.display()),
+            HubError::OnlyGguf { file, .. } => format!("for example the setting `model = {}`", file.display()),
             HubError::Damaged { named: Some(named), .. } => {
                 format!("`earnest models fetch {named}` fetches it again; `earnest models verify {named}` hashes every file")
             }
@@ -211,7 +211,7 @@ impl HubError {
             }
             HubError::NoRepository { .. } => "check the spelling; for a private repository set HF_TOKEN".into(),
             HubError::NoSuchRevision { repo, .. } if repo.starts_with("datasets/") => {
-                "check the digits; without --revision the newest commit is taken".into()
+                "check the digits; without the setting `revision` the newest commit is taken".into()
             }
             HubError::NoSuchRevision { repo, .. } => {
                 format!("check the digits; `earnest models resolve {repo}@main` prints the current commit")
@@ -229,7 +229,7 @@ impl HubError {
             HubError::UnsafeName { .. } => "do not use this repository".into(),
             HubError::Cut { .. } => "repeat the command: it continues the download".into(),
             HubError::WrongHash { .. } => "the file was discarded; repeat the command".into(),
-            HubError::NoWeights { .. } => "fetch one of its GGUF files with --file, or name another repository".into(),
+            HubError::NoWeights { .. } => "fetch one of its GGUF files with the setting `file`, or name another repository".into(),
             HubError::NotOurs { .. } => {
                 "remove it if you did not put it there, or set HF_HUB_CACHE to another folder; a whole cache may be behind a link".into()
             }

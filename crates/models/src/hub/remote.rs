@@ -286,7 +286,7 @@ mod tests {
         let mut environment = Environment::read(true);
         environment.offline = Some(super::super::OfflineReason::Flag);
         let refused = Remote::new(&environment, "fetching a/b").unwrap_err();
-        assert_eq!(refused.to_string(), "fetching a/b needs the network, which --offline forbids");
+        assert_eq!(refused.to_string(), "fetching a/b needs the network, which the setting `offline` forbids");
     }
 
     #[test]

@@ -35,7 +35,9 @@ pub enum MixedError {
     )]
     FarValue { column: String, value: f64, low: f64, high: f64 },
     /// A response is neither 0 nor 1.
-    #[error("row {row}: `{column}` is {value}, expected 0 or 1; for a measured response take --family gaussian")]
+    #[error(
+        "row {row}: `{column}` is {value}, expected 0 or 1; for a measured response take the setting `family = gaussian`"
+    )]
     NotBinary { column: String, row: usize, value: f64 },
     #[error("`{column}` holds labels such as `{level}`, but a response is numbers")]
     LabelResponse { column: String, level: String },
@@ -43,7 +45,9 @@ pub enum MixedError {
     #[error("column `{column}` is {value} in every row, so it has no effect to estimate; leave it out of the formula")]
     Constant { column: String, value: String },
     /// A reference level of a column of numbers.
-    #[error("column `{column}` holds numbers, which have no reference level; take it as labels (--factor {column})")]
+    #[error(
+        "column `{column}` holds numbers, which have no reference level; take it as labels (the setting `factor = {column}`)"
+    )]
     NumberReference { column: String },
     /// The wanted reference level is not there.
     #[error("column `{column}` has no level `{level}`; its levels are: {present}")]

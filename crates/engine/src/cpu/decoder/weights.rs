@@ -41,18 +41,20 @@ pub enum LoadError {
     },
     /// Nothing to which the arithmetic applies.
     #[error(
-        "--compute a8 multiplies quantised weights as they are, and this checkpoint has none in blocks of 2 to 8 bits: name a \
-         quantised GGUF file, add --quant, or use --compute int8"
+        "the setting `compute = a8` multiplies quantised weights as they are, and this checkpoint has none in blocks of 2 to 8 bits: name a \
+         quantised GGUF file, add the setting `quant`, or use the setting `compute = int8`"
     )]
     NoBlocks,
     /// Two types of keys and values are asked for.
-    #[error("--compute int8 keeps keys and values in 8 bits: leave out --kv, or use --compute a8 with it")]
+    #[error(
+        "the setting `compute = int8` keeps keys and values in 8 bits: leave out the setting `kv`, or use the setting `compute = a8` with it"
+    )]
     KvOfInt8,
     /// The machine refused a thread.
     #[error("worker threads could not be started: {0}")]
     Threads(std::io::Error),
     /// The KV memory does not hold one block.
-    #[error("--kv-memory of {given} bytes is less than one block of {BLOCK_SIZE} tokens ({needed} bytes)", BLOCK_SIZE = crate::core::BLOCK_SIZE)]
+    #[error("the setting `kv_memory` of {given} bytes is less than one block of {BLOCK_SIZE} tokens ({needed} bytes)", BLOCK_SIZE = crate::core::BLOCK_SIZE)]
     KvMemory {
         /// Bytes allowed.
         given: u64,

@@ -220,7 +220,7 @@ impl<'a> Vocabulary<'a> {
             {
                 let note = format!(
                     "{PRE_TOKENIZER_KEY} is missing in the file: {name} is used, because {why}, and recorded; \
-                     `--allow-config {PRE_TOKENIZER_KEY}=NAME` names another"
+                     the setting `allow_config = {PRE_TOKENIZER_KEY}=NAME` names another"
                 );
                 let name = name.to_owned();
                 return Ok((scheme, Some(SuppliedPreTokenizer { name, by_user: false, note, splits: None })));

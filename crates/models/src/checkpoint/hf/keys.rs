@@ -332,7 +332,7 @@ mod tests {
             ("activation".to_owned(), json!("swiglu")),
         ]);
         let error = parse(&map, &[]).err().unwrap().to_string();
-        assert!(error.contains("`hidden_twist` is 3") && error.contains("`--allow-config hidden_twist`"), "{error}");
+        assert!(error.contains("`hidden_twist` is 3") && error.contains("`allow_config = hidden_twist`"), "{error}");
         let read = parse(&map, &["hidden_twist".to_owned(), "absent".to_owned()]).unwrap();
         assert_eq!(Vec::from_iter(read.passed.allowed), ["hidden_twist"]);
         assert_eq!(Vec::from_iter(read.passed.ignored), ["activation"]);
@@ -340,7 +340,7 @@ mod tests {
         map.remove("hidden_twist");
         map.insert("rope_scaling".to_owned(), json!({"type": "linear", "factor": 2.0, "twist": 1}));
         let error = parse(&map, &[]).err().unwrap().to_string();
-        assert!(error.contains("`--allow-config rope_scaling.twist`"), "{error}");
+        assert!(error.contains("`allow_config = rope_scaling.twist`"), "{error}");
         for name in ["twist", "rope_scaling.twist"] {
             let read = parse(&map, &[name.to_owned()]).unwrap();
             assert_eq!(Vec::from_iter(read.passed.allowed), ["rope_scaling.twist"]);

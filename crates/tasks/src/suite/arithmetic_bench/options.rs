@@ -133,7 +133,7 @@ impl Options {
             return Err(OptionsError::RepeatedTask(*task));
         }
         let factors = [self.tasks.len(), self.lengths.as_slice().len(), self.per_length];
-        check_size(|| format!("--per-length {}", self.per_length), &factors)?;
+        check_size(|| format!("the setting `per_length = {}`", self.per_length), &factors)?;
         if !(1..=MOST_PER_LENGTH).contains(&self.per_length) {
             return Err(OptionsError::PerLength(self.per_length));
         }

@@ -104,9 +104,9 @@ impl Choice for Chosen {
         let ends = match (channel.mode, self.goes_on) {
             (Mode::Chat, true) => {
                 return Err(OptionError::usage(
-                    "--no-stop-at-newline concerns raw prompts, and these are chats, which end by themselves",
+                    "the setting `no_stop_at_newline` concerns raw prompts, and these are chats, which end by themselves",
                 )
-                .help("leave the option out, or ask with --prompt raw"));
+                .help("leave it out, or ask with the setting `prompt = raw`"));
             }
             (Mode::Chat, false) | (Mode::Raw, true) => Ends::Model,
             (Mode::Raw, false) => Ends::AnswerLine,
@@ -125,7 +125,9 @@ fn options(values: &OptionValues) -> Result<Options, OptionError> {
     match values.parsed("lengths")? {
         None | Some(LengthList::All) => {}
         Some(LengthList::Reference) => {
-            return Err(OptionError::usage("--lengths reference is for nupa; arithmetic-bench tests every length"));
+            return Err(OptionError::usage(
+                "the setting `lengths = reference` is for nupa; arithmetic-bench tests every length",
+            ));
         }
         Some(LengthList::Chosen(lengths)) => options.lengths = Lengths::new(lengths).map_err(OptionError::usage)?,
     }

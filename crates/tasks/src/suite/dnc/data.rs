@@ -45,9 +45,9 @@ impl Files {
             let usual = [format!("{dataset}.annotations.jsonl"), format!("{dataset}.order_logic.DRAFT.jsonl")];
             let found = match annotations {
                 Some(path) => {
-                    let path = host
-                        .absolute(path)
-                        .map_err(|reason| OptionError::usage(format!("--annotations {}: {reason}", path.display())))?;
+                    let path = host.absolute(path).map_err(|reason| {
+                        OptionError::usage(format!("setting `annotations = {}`: {reason}", path.display()))
+                    })?;
                     Some(path.to_string_lossy().into_owned())
                 }
                 None => usual.into_iter().find(|name| host.is_file(&folder.join(name))),
@@ -59,7 +59,9 @@ impl Files {
                 options.source.annotations = Some(PinnedFile { name, sha256, split: None });
             }
         } else if annotations.is_some() {
-            return Err(OptionError::usage("--annotations holds Logic and Order, and --kinds has neither"));
+            return Err(OptionError::usage(
+                "the setting `annotations` holds Logic and Order, and the setting `kinds` has neither",
+            ));
         }
         files.finish(options)
     }
@@ -131,7 +133,9 @@ impl Files {
         let text = malformed_rows(&self.malformed);
         if !options.source.skip_malformed {
             let message = format!("{text} in {}", options.source.folder);
-            return Err(OptionError::usage(message).help("mend them, or leave them out with --malformed skip"));
+            return Err(
+                OptionError::usage(message).help("mend them, or leave them out with the setting `malformed = skip`")
+            );
         }
         self.data.notes.push(format!("Left out: {text}."));
         Ok(self.data)
@@ -216,12 +220,17 @@ fn read_pinned(path: &Path, host: &dyn Host) -> Result<(Vec<u8>, String), Option
 fn absolute(folder: &Path, host: &dyn Host) -> Result<String, OptionError> {
     let found = host
         .absolute(folder)
-        .map_err(|error| OptionError::usage(format!("--data {}: {error}", folder.display())).help(FOLDER))?;
+        .map_err(|error| OptionError::usage(format!("setting `data = {}`: {error}", folder.display())).help(FOLDER))?;
     if !host.is_folder(&found) {
-        return Err(OptionError::usage(format!("--data {} is not a folder", folder.display())).help(FOLDER));
+        return Err(
+            OptionError::usage(format!("the setting `data = {}` is not a folder", folder.display())).help(FOLDER)
+        );
     }
     found.to_str().map(str::to_owned).ok_or_else(|| {
-        OptionError::usage(format!("--data {}: its name is not UTF-8, and manifests are text", found.display()))
+        OptionError::usage(format!(
+            "setting `data = {}`: its name is not UTF-8, and manifests are text",
+            found.display()
+        ))
     })
 }
 

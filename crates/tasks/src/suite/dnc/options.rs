@@ -125,19 +125,23 @@ pub enum OptionsError {
     Range { what: &'static str, value: u64, most: u64 },
     #[error("{0} worked examples; at most 16 are used")]
     TooMany(usize),
-    #[error("--defence asks with perturbed examples, and there are none: add --demonstrations K")]
+    #[error(
+        "the setting `defence` asks with perturbed examples, and there are none: add the setting `demonstrations = K`"
+    )]
     DefenceWithoutExamples,
     #[error("examples come from the train part, so its questions cannot be asked with them")]
     TrainIsAsked,
     #[error("{target} asks for an equation, and {dataset} has none; use answer or cot")]
     NoEquation { target: Target, dataset: Dataset },
-    #[error("numbers are replaced in equations only: use --prompt equation")]
+    #[error("numbers are replaced in equations only: use the setting `prompt = equation`")]
     ReplaceNeedsEquation,
     #[error("none of the perturbations asked for applies to {0}")]
     NoKindApplies(Dataset),
-    #[error("the reference's program makes one row a question: --draws needs --mode fixed")]
+    #[error("the reference's program makes one row a question: the setting `draws` needs the setting `mode = fixed`")]
     ReferenceDraws,
-    #[error("with reference perturbations examples cannot be perturbed: --defence needs --mode fixed")]
+    #[error(
+        "with reference perturbations examples cannot be perturbed: the setting `defence` needs the setting `mode = fixed`"
+    )]
     ReferenceDefence,
 }
 
@@ -182,8 +186,8 @@ impl Options {
                 return Err(OptionsError::Nothing(what));
             }
         }
-        range("--draws", self.draws, 100)?;
-        range("--demonstration-sets", self.demonstration_sets, 100)?;
+        range("the setting `draws`", self.draws, 100)?;
+        range("the setting `demonstration_sets`", self.demonstration_sets, 100)?;
         if self.demonstrations > 16 {
             return Err(OptionsError::TooMany(self.demonstrations));
         }
@@ -226,13 +230,13 @@ mod tests {
         assert_eq!(check(|_| ()), Ok(()));
         for (change, said) in [
             ((|o| o.kinds.clear()) as fn(&mut Options), "no perturbation"),
-            (|o| o.draws = 0, "--draws is 0"),
+            (|o| o.draws = 0, "the setting `draws` is 0"),
             (|o| o.defence = true, "there are none"),
             (|o| (o.demonstrations, o.splits) = (4, vec![Split::Train]), "cannot be asked"),
             (|o| (o.dataset, o.targets) = (Dataset::DropNum, vec![Target::Equation]), "has none"),
             (|o| o.numbers = Numbers::Replace, "equations only"),
             (|o| (o.dataset, o.kinds) = (Dataset::DropNum, vec![Kind::Noise]), "applies to drop-num"),
-            (|o| (o.mode, o.draws) = (Mode::Reference, 2), "--mode fixed"),
+            (|o| (o.mode, o.draws) = (Mode::Reference, 2), "`mode = fixed`"),
         ] {
             let found = check(change).unwrap_err();
             assert!(found.contains(said), "{found}");

@@ -309,7 +309,7 @@ mod tests {
             (r#"{"question": "Q", "answer": "1e400"}"#, "is not a number"),
             (r#"{"question": "Q", "answer": 12, "formula": "147+56=203"}"#, "is not the value"),
             (r#"{"question": "Q", "answer": 203, "formula": "147+56=999"}"#, "the left side is 203"),
-            (r#"{"question": "Q", "dnc": 1}"#, "--about-field"),
+            (r#"{"question": "Q", "dnc": 1}"#, "`about_field`"),
         ] {
             let found = read(&Fields::default(), "line 1", bad).unwrap_err();
             assert!(found.contains(said), "{bad}: {found}");

@@ -55,9 +55,11 @@ pub enum RowError {
     Empty(String),
     #[error("its {0} is empty")]
     EmptyPart(&'static str),
-    #[error("it already has a field `{0}`, which the output needs for itself; --about-field names another one")]
+    #[error(
+        "it already has a field `{0}`, which the output needs for itself; the setting `about_field` names another one"
+    )]
     AboutTaken(String),
-    #[error("it has no question: none of the fields {0}; --question-field names it")]
+    #[error("it has no question: none of the fields {0}; the setting `question_field` names it")]
     NoQuestion(String),
     #[error(transparent)]
     Contradiction(#[from] ProblemError),

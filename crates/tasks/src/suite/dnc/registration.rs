@@ -115,7 +115,7 @@ impl BuiltIn for Registration {
         let scorer = values.scorer(self.card().name, &options.scorers())?;
         let Some(folder) = values.path("data") else {
             return Err(OptionError::usage(
-                "dnc asks questions of data that cannot be shipped: --data DIR names their folder",
+                "dnc asks questions of data that cannot be shipped: the setting `data = DIR` names their folder",
             )
             .help("docs/dnc.md tells where ASDiv-a, DROP and TAT-QA come from and describes the folder"));
         };
@@ -191,7 +191,7 @@ fn options(values: &OptionValues) -> Result<Options, OptionError> {
     options.source.skip_malformed = values.text("malformed")? == Some("skip");
     if options.mode == Mode::Reference && u32::try_from(options.seed).is_err() {
         return Err(OptionError::usage(
-            "--mode reference seeds the generators of its day: --seed must be below 4294967296",
+            "the setting `mode = reference` seeds the generators of its day: the setting `seed` must be below 4294967296",
         ));
     }
     Ok(options)

@@ -430,7 +430,7 @@ impl Dnc {
         }
         if self.options.mode == Mode::Reference {
             notes.push(
-                "Perturbations are the authors' program's, its bugs included; --mode fixed is what to report.".into(),
+                "Perturbations are the authors' program's, its bugs included; the setting `mode = fixed` is what to report.".into(),
             );
         }
         notes.extend(self.demonstrations.note());

@@ -72,7 +72,7 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
         if !absent.is_empty() {
             let note = format!(
                 "Not in the table: {}. None of the {} questions in these results has that perturbation: it is eligible for none of \
-                 them, or --limit ends before.",
+                 them, or the setting `limit` ends before.",
                 absent.join(", "),
                 mine.iter().filter(|outcome| outcome.cell == Cell::Original).count()
             );
@@ -259,7 +259,7 @@ fn general_notes(options: &Options, rows: &[SummaryRow], outcomes: &[Outcome], u
     if rows.iter().any(|row| row.values.iter().any(|(name, value)| name == "delta" && !value.estimate.is_nan())) {
         notes.push(
             "delta is the accuracy on perturbed questions minus that on the same questions unperturbed, in percentage points, on the \
-         eligible questions only; --json also has it diluted over all questions, as the paper reports it."
+         eligible questions only; the JSON document also has it diluted over all questions, as the paper reports it."
                 .to_owned(),
         );
         notes.push(match has("MDE") {

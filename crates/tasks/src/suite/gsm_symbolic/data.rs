@@ -13,7 +13,7 @@ const DATASET: &str = "apple/GSM-Symbolic";
 
 /// Instructions for getting the questions.
 const FETCH: &str = "`earnest data fetch gsm-symbolic` brings them into the Hugging Face cache (CC BY-NC-ND 4.0), where they \
-     are found; --data names another folder or file; `earnest run gsm-mini` needs no download";
+     are found; the setting `data` names another folder or file; `earnest run gsm-mini` needs no download";
 
 /// Location of the questions: `--data`, the commit `--revision` of the cached dataset, [`DATA_VARIABLE`], or the one commit in the cache.
 ///
@@ -39,12 +39,12 @@ pub(super) fn locate(data: Option<&Path>, revision: Option<&str>, host: &dyn Hos
             several => {
                 let commits: Vec<&str> = several.iter().map(|(commit, _)| commit.as_str()).collect();
                 Err(OptionError::usage(format!("the cache has {} commits of {DATASET}", several.len()))
-                    .help(format!("--revision names one of {}", commits.join(", "))))
+                    .help(format!("the setting `revision` names one of {}", commits.join(", "))))
             }
         };
     };
     let wanted = host.commit(revision).map_err(|error| {
-        OptionError::usage(format!("--revision {revision} does not pin the questions: {error}"))
+        OptionError::usage(format!("the setting `revision = {revision}` does not pin the questions: {error}"))
             .help("a commit has 40 hexadecimal digits; the history of the dataset's page shows them")
     })?;
     let fetch = format!("earnest data fetch gsm-symbolic --revision {wanted}");
@@ -132,7 +132,7 @@ pub(super) fn read(location: &Location, sets: &[Set], host: &dyn Host) -> Result
             [first, second, ..] => {
                 let message = format!("{} is one file, but {first} and {second} are two sets", data.display());
                 return Err(OptionError::usage(message)
-                    .help("give --data a folder with a file for each, or --sets one of them"));
+                    .help("give the setting `data` a folder with a file for each, or the setting `sets` one of them"));
             }
         };
         questions.add(set, data, location.place(data, host), host)?;

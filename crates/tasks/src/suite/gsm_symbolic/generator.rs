@@ -56,7 +56,7 @@ Drawn values whose answer binary rounding would falsify are not used."
     fn lines(&self, values: &OptionValues, host: &dyn Host) -> Result<Box<dyn Lines>, OptionError> {
         let per_template = values.parsed("per-template")?.unwrap_or(50);
         if per_template == 0 {
-            return Err(OptionError::usage("--per-template 0 generates nothing"));
+            return Err(OptionError::usage("the setting `per_template = 0` generates nothing"));
         }
         let mut templates = match values.path("templates") {
             Some(path) => read(path, host)?,
@@ -77,7 +77,7 @@ Drawn values whose answer binary rounding would falsify are not used."
         for (name, template) in &templates {
             rows.extend(draw(template, values.seed, per_template).map_err(|error| {
                 OptionError::usage(format!("{name}: {}", error.error))
-                    .help("--only chooses among the templates, --per-template asks for fewer")
+                    .help("the setting `only` chooses among the templates, the setting `per_template` asks for fewer")
             })?);
         }
         Ok(Box::new(Drawn { rows, templates: templates.len() }))
@@ -148,7 +148,7 @@ fn read(path: &Path, host: &dyn Host) -> Result<Vec<(String, Template)>, OptionE
         let template = Template::parse(&text).map_err(|error| OptionError::usage(format!("{name}: {error}")))?;
         if let Some((other, _)) = templates.iter().find(|(_, other)| other.id == template.id) {
             return Err(OptionError::usage(format!("{other} and {name} have the same number {}", template.id))
-                .help("give --templates one of the folders symbolic, p1 and p2"));
+                .help("give the setting `templates` one of the folders symbolic, p1 and p2"));
         }
         templates.push((name, template));
     }

@@ -109,7 +109,7 @@ impl BuiltIn for Symbolic {
         Card {
             name: "gsm-symbolic",
             paper: "Being Statistically Earnest: a re-evaluation of GSM-Symbolic",
-            about: "100 GSM8K questions and 5,000 variants of them (--data), five prompts, text and Python answers",
+            about: "100 GSM8K questions and 5,000 variants of them (read from your files), five prompts, text and Python answers",
             options: &SYMBOLIC,
             ..CARD
         }
@@ -209,8 +209,8 @@ fn configure(
     }
     let python = values.path("python");
     if let (Some(python), false) = (python, options.asks_for_code()) {
-        let message = format!("--python {} runs functions, but no prompt asks for one", python.display());
-        return Err(OptionError::usage(message).help("--prompt simple-code,structured-code do"));
+        let message = format!("the setting `python = {}` runs functions, but no prompt asks for one", python.display());
+        return Err(OptionError::usage(message).help("the setting `prompt = simple-code,structured-code` does"));
     }
     options.python = python.map(|python| python.display().to_string());
     let scorer = values.scorer(suite, &Scorer::NAMES)?;

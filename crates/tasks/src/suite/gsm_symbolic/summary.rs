@@ -174,8 +174,8 @@ fn notes(options: &Options, compared: bool) -> Vec<String> {
                 .to_owned(),
         ),
         (false, TrailingSpace::Keep) if spaced => notes.push(
-            "The text prompts end with a space, as the study's do; some tokenizers write worse after it. --trailing-space \
-             trim asks without."
+            "The text prompts end with a space, as the study's do; some tokenizers write worse after it. The setting \
+             `trailing_space = trim` asks without."
                 .to_owned(),
         ),
         (false, _) => {}

@@ -212,7 +212,7 @@ impl NupaOptions {
         // Given questions are as many as their file has.
         if self.given.is_empty() {
             let cells = self.tasks.iter().map(|&task| self.lengths_of(task).len()).sum();
-            check_size(|| format!("--per-length {}", self.per_length), &[cells, self.per_length])?;
+            check_size(|| format!("the setting `per_length = {}`", self.per_length), &[cells, self.per_length])?;
         }
         if self.shots > 8 {
             return contradiction(

@@ -17,7 +17,7 @@ const OPTIONS: [OptionSpec; 15] = [
         "questions",
         "FILE",
         "Ask the questions of this file: lines of `earnest generate nupa` (task, a, b), or the authors' data set \
-         (test.json); --tasks, --lengths and --per-length choose among them",
+         (test.json); the tasks, lengths and number per length choose among them",
     )
     .under("Items")
     .excluding(&["split"]),
@@ -169,9 +169,9 @@ impl Choice for Chosen {
     fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         if channel.mode == Mode::Chat && !self.options.stop_at_newline {
             return Err(OptionError::usage(
-                "--no-stop-at-newline concerns raw prompts, and these are chats, which end by themselves",
+                "the setting `no_stop_at_newline` concerns raw prompts, and these are chats, which end by themselves",
             )
-            .help("leave the option out, or ask with --prompt raw"));
+            .help("leave it out, or ask with the setting `prompt = raw`"));
         }
         Ok(Suite::new(NupaSuite::new(self.options(channel))?))
     }
@@ -282,7 +282,9 @@ pub fn usual_scorer(mode: Mode) -> Scorer {
 impl From<NupaError> for OptionError {
     fn from(error: NupaError) -> Self {
         match error {
-            NupaError::Contradiction { option, problem } => OptionError::usage(format!("--{option}: {problem}")),
+            NupaError::Contradiction { option, problem } => {
+                OptionError::usage(format!("setting `{}`: {problem}", option.replace('-', "_")))
+            }
             other => OptionError::usage(other),
         }
     }

@@ -356,10 +356,10 @@ fn notes(tasks: &[TaskRecords]) -> Vec<String> {
             |task: &TaskRecords| task.records.iter().any(|record| !task.task.in_reference_range(record.length));
         if tasks.iter().any(omitted) {
             notes.push(
-                "S includes the lengths that the authors' test omits (`--lengths reference` leaves them out).".into(),
+                "S includes the lengths that the authors' test omits (the setting `lengths = reference` leaves them out).".into(),
             );
         }
-        notes.push("Curves by length and digit limits by both definitions are in --json.".into());
+        notes.push("Curves by length and digit limits by both definitions are in the JSON document.".into());
     }
     notes
 }

@@ -137,7 +137,7 @@ impl TrainingSet {
             let problem = "at least one question per length is needed".to_string();
             return Err(NupaError::Contradiction { option: "per-length", problem });
         }
-        check_size(|| format!("--per-length {}", self.per_length), &[self.per_length])?;
+        check_size(|| format!("the setting `per_length = {}`", self.per_length), &[self.per_length])?;
         self.pairs.check()?;
         self.lengths.check(&self.tasks)?;
         if self.style == TextStyle::RuleFollowing && !self.format.is_plain() {

@@ -87,15 +87,16 @@ impl ProfileOptions {
     /// One that names the option.
     pub fn check(&self) -> Result<(), OptionError> {
         if self.skills.is_empty() && !self.notations && self.thinking.is_none() {
-            return Err(OptionError::usage("--skills names no skill").help("leave it out for all skills"));
+            return Err(OptionError::usage("the setting `skills` names no skill").help("leave it out for all skills"));
         }
         if !(1..=MOST_BUDGET).contains(&self.budget) {
-            let message = format!("--budget {} is not a number of questions from 1 to {MOST_BUDGET}", self.budget);
+            let message =
+                format!("the setting `budget = {}` is not a number of questions from 1 to {MOST_BUDGET}", self.budget);
             return Err(OptionError::usage(message));
         }
         if !(self.width > 1.0 && self.width.is_finite()) {
             return Err(OptionError::usage(format!(
-                "--width {} is not a ratio above 1, e.g. 1.5 for limits between 4 and 6 digits",
+                "the setting `width = {}` is not a ratio above 1, e.g. 1.5 for limits between 4 and 6 digits",
                 self.width
             )));
         }

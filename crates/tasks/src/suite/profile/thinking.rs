@@ -158,7 +158,7 @@ pub(super) fn caps(given: &[&str]) -> Result<Vec<usize>, OptionError> {
         let cap = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(unit));
         let Some(cap) = cap.filter(|cap| (SMALLEST_CAP..=LARGEST_CAP).contains(cap)) else {
             return Err(OptionError::usage(format!(
-                "--thinking-budgets: '{text}' is not a number of tokens from {SMALLEST_CAP} to {LARGEST_CAP}, e.g. 256 or 4k"
+                "setting `thinking_budgets`: '{text}' is not a number of tokens from {SMALLEST_CAP} to {LARGEST_CAP}, e.g. 256 or 4k"
             )));
         };
         found.push(cap);
@@ -166,7 +166,9 @@ pub(super) fn caps(given: &[&str]) -> Result<Vec<usize>, OptionError> {
     found.sort_unstable();
     found.dedup();
     if found.is_empty() {
-        return Err(OptionError::usage("--thinking-budgets names no number of tokens").help("e.g. 256,1k,4k,16k"));
+        return Err(
+            OptionError::usage("the setting `thinking_budgets` names no number of tokens").help("e.g. 256,1k,4k,16k")
+        );
     }
     Ok(found)
 }
@@ -325,7 +327,7 @@ mod tests {
         assert_eq!(caps(&["4k", "off", "256", " 4096"]).unwrap(), [256, 4_096]);
         for wrong in [&["off"][..], &["k"], &["0"], &["2 k"], &["99999999999999999999k"], &["-1"], &[]] {
             let error = caps(wrong).unwrap_err();
-            assert!(error.message.contains("--thinking-budgets"), "{wrong:?}: {}", error.message);
+            assert!(error.message.contains("`thinking_budgets`"), "{wrong:?}: {}", error.message);
         }
         assert_eq!([None, Some(256), Some(16_384)].map(cap_text), ["off", "256", "16k"]);
     }

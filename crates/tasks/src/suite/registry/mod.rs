@@ -209,8 +209,8 @@ pub fn check_prompts(card: &Card, prompts: &[String]) -> Result<(), OptionError>
     let Some(unknown) = prompts.iter().find(|name| !card.prompts.contains(&name.as_str())) else { return Ok(()) };
     let error = OptionError::usage(format!("{} has no prompt {unknown}", card.name));
     Err(match card.prompts {
-        [] => error.help("--prompt takes auto, chat or raw"),
-        names => error.help(format!("--prompt takes auto, chat or raw, and of {}", names.join(", "))),
+        [] => error.help("the setting `prompt` takes auto, chat or raw"),
+        names => error.help(format!("the setting `prompt` takes auto, chat or raw, and of {}", names.join(", "))),
     })
 }
 

@@ -288,7 +288,10 @@ impl OptionValues {
     /// If it is not UTF-8.
     pub fn text(&self, name: &str) -> Result<Option<&str>, OptionError> {
         let Some(value) = self.first(name) else { return Ok(None) };
-        value.to_str().map(Some).ok_or_else(|| OptionError::usage(format!("--{name}: the value is not UTF-8")))
+        value
+            .to_str()
+            .map(Some)
+            .ok_or_else(|| OptionError::usage(format!("setting `{}`: the value is not UTF-8", setting(name))))
     }
 
     /// Texts of a list.
@@ -297,7 +300,7 @@ impl OptionValues {
     /// If one is not UTF-8.
     pub fn list(&self, name: &str) -> Result<Option<Vec<&str>>, OptionError> {
         let Some(values) = self.given.get(name) else { return Ok(None) };
-        let refused = || OptionError::usage(format!("--{name}: a value is not UTF-8"));
+        let refused = || OptionError::usage(format!("setting `{}`: a value is not UTF-8", setting(name)));
         values.iter().map(|value| value.to_str().ok_or_else(refused)).collect::<Result<_, _>>().map(Some)
     }
 
@@ -311,7 +314,9 @@ impl OptionValues {
         T::Err: Display,
     {
         let Some(text) = self.text(name)? else { return Ok(None) };
-        text.parse().map(Some).map_err(|error| OptionError::usage(format!("--{name} {text}: {error}")))
+        text.parse()
+            .map(Some)
+            .map_err(|error| OptionError::usage(format!("setting `{} = {text}`: {error}", setting(name))))
     }
 
     pub fn path(&self, name: &str) -> Option<&Path> {
@@ -329,6 +334,11 @@ impl OptionValues {
             .map(Some)
             .map_err(|error| OptionError::usage(format!("setting `scorer = {name}`: {error}")))
     }
+}
+
+/// Name of the setting of an option.
+fn setting(option: &str) -> String {
+    option.replace('-', "_")
 }
 
 /// Refuses a scorer that is not among the possible ones.
@@ -358,7 +368,7 @@ mod tests {
         assert_eq!(values.list("kinds"), Ok(Some(vec!["one", "two"])));
         assert_eq!(values.path("data"), Some(Path::new("a/b")));
         let wrong = values.parsed::<bool>("count").unwrap_err();
-        assert!(wrong.message.starts_with("--count 12: "), "{wrong}");
+        assert!(wrong.message.starts_with("setting `count = 12`: "), "{wrong}");
     }
 
     #[test]

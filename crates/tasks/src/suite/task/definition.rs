@@ -237,8 +237,10 @@ impl Definition {
                 let error =
                     OptionError::usage(format!("the task file has no prompt {}", shortened(name, LONGEST_QUOTED)));
                 match names.len() {
-                    0 => error.help("--prompt takes auto, chat or raw; [prompts.NAME] in a task file defines more"),
-                    _ => error.help(format!("--prompt takes auto, chat or raw, and of {}", some_of(names))),
+                    0 => error.help(
+                        "the setting `prompt` takes auto, chat or raw; [prompts.NAME] in a task file defines more",
+                    ),
+                    _ => error.help(format!("the setting `prompt` takes auto, chat or raw, and of {}", some_of(names))),
                 }
             }),
             None => match (&self.prompt, &names[..]) {
@@ -247,7 +249,7 @@ impl Definition {
                 (None, [only]) => Ok(self.prompts[*only].clone()),
                 (None, _) => {
                     Err(OptionError::usage("the task file has several prompts and no [prompt], which is the default")
-                        .help(format!("--prompt takes one of {}", some_of(names))))
+                        .help(format!("the setting `prompt` takes one of {}", some_of(names))))
                 }
             },
         }

@@ -186,7 +186,7 @@ impl Passed {
             true => {
                 "`earnest tasks check FILE` says what is read from which column; a task file (`earnest tasks new NAME`) names the columns"
             }
-            false => "--skip-bad-rows leaves them out; `earnest tasks check FILE` checks the whole file",
+            false => "the setting `skip_bad_rows` leaves them out; `earnest tasks check FILE` checks the whole file",
         };
         Err(OptionError::usage(message).help(help))
     }

@@ -242,9 +242,8 @@ impl Configured {
             [] => None,
             [one] => Some(one.clone()),
             _ => {
-                return Err(
-                    OptionError::usage("a task is asked with one prompt at a time").help("name one with --prompt")
-                );
+                return Err(OptionError::usage("a task is asked with one prompt at a time")
+                    .help("name one with the setting `prompt`"));
             }
         };
         let chosen = definition.prompt(prompt.as_deref())?;

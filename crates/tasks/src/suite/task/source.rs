@@ -87,7 +87,7 @@ fn impossible(definition: &Definition) -> Option<(String, String)> {
     refused(
         prompt,
         &format!(
-            "a prompt cannot have the name {prompt:?}: --prompt takes names separated by commas, and {}",
+            "a prompt cannot have the name {prompt:?}: the setting `prompt` takes names separated by commas, and {}",
             RESERVED.join(", ")
         ),
     )

@@ -301,7 +301,7 @@ fn bad_rows_are_counted_or_left_out() {
         "{error}"
     );
     assert!(error.message.contains("line 5: id: a is also the id of b.jsonl, line 4"), "{error}");
-    assert!(error.help.unwrap().contains("--skip-bad-rows"));
+    assert!(error.help.unwrap().contains("`skip_bad_rows`"));
     let mut skipping = values("b.jsonl");
     skipping.set("skip-bad-rows", Vec::new());
     let suite = suite(&host, &skipping, Mode::Chat).unwrap();

@@ -72,8 +72,7 @@ impl fmt::Display for Scales {
 }
 
 /// The next step for a format that is not read.
-const INSTEAD: &str =
-    "use the original checkpoint or a GGUF file, or serve it with another program and give --engine openai its address";
+const INSTEAD: &str = "use the original checkpoint or a GGUF file, or serve it with another program and give the setting `engine = openai` its address";
 
 /// Formats that are read, for messages.
 const READ: &str = "fp8 and fbgemm_fp8 (E4M3), compressed-tensors (float-quantized, int-quantized, naive-quantized, pack-quantized), awq \

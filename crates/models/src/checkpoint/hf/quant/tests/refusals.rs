@@ -142,7 +142,7 @@ fn formats_that_are_not_read_are_refused_with_a_way_out() {
         (with("config_groups", two), ["config_groups", "different schemes"]),
     ] {
         let error = plain(settings);
-        let way = ["use the original checkpoint or a GGUF file", "--engine openai"];
+        let way = ["use the original checkpoint or a GGUF file", "`engine = openai`"];
         for part in parts.iter().chain(&way) {
             assert!(error.contains(part), "{part} is not in: {error}");
         }
