@@ -9,6 +9,7 @@ mod error;
 pub mod export;
 mod first;
 mod grid;
+pub mod markup;
 pub mod page;
 pub(crate) mod paired;
 pub mod plot;

@@ -9,7 +9,8 @@ use super::study::Study;
 use super::text::{HARDER_COLUMNS, artefacts, harder_rows, ours, p_value, printed, ratio, with_ends};
 use crate::gsm_symbolic::published::odds_ratios;
 use crate::text::WRITES;
-use earnest_report::page::{APPENDIX, Frame, Sections, framed};
+use earnest_report::markup::safe;
+use earnest_report::page::{Frame, Sections, framed};
 use earnest_report::plot::escape;
 use earnest_results::ends;
 use earnest_tasks::suite::Interval;
@@ -35,46 +36,46 @@ pub fn page(study: &Study) -> String {
                 1, variants are answered worse than the questions they were made from. Beside it the same by 25-point quadrature, \
                 which few right answers need. Intervals are 95 %; differences are paired by template. Detectable: the least \
                 difference that this design finds with power 80 %.";
-    sections.section("results", "Our runs", lead, &results(study));
+    sections.section("results", "Our runs", lead, safe(results(study)));
     let harder = harder_rows(study);
     if !harder.is_empty() {
         let lead = "GSM-P1 and GSM-P2 have one and two more clauses than GSM-Symbolic. Each is compared with the originals of its \
                     templates, paired by template; the paper does not ask them.";
         let rows = identity(study) + &table(&HARDER_COLUMNS, 3, harder);
-        sections.section("harder", "Harder sets", lead, &rows);
+        sections.section("harder", "Harder sets", lead, safe(rows));
     }
-    sections.section("questions", "Questions and comparability", "", &list(&study.comparability()));
-    sections.section("claims", "The paper's claims", "", &claims(study));
-    sections.section("artefacts", "lme4's artefact", ARTEFACT, &artefact(study));
+    sections.section("questions", "Questions and comparability", "", safe(list(&study.comparability())));
+    sections.section("claims", "The paper's claims", "", safe(claims(study)));
+    sections.section("artefacts", "lme4's artefact", ARTEFACT, safe(artefact(study)));
     let lead = "The maximal model that a model's answers to all its prompts support, chosen by the design and stepped down while it is \
                 singular: templates differ in difficulty, and prompts where several were asked. This is the default of earnest; the \
                 paper's GLMM 1, in the last column, is fitted to each prompt alone.";
-    sections.section("formulas", "Mixed models by formula", lead, &formulas(study));
+    sections.section("formulas", "Mixed models by formula", lead, safe(formulas(study)));
     let lead = "Where both are known, ours and the paper's stand in one drawing. Hollow, hatched and n.s.: p of .05 or more, each test \
                 for itself.";
-    sections.section("figures", "Figures 1 to 11", lead, &figures(study));
+    sections.section("figures", "Figures 1 to 11", lead, safe(figures(study)));
     let tables: String = study.tables.iter().map(|table| result_table(study, table)).collect();
     let lead = "The published value, ours, and the difference where it is defined. Rows with numbers of ours are coloured. An asterisk \
                 leads to a remark below its table.";
-    sections.section("tables", "Tables 2 to 15", lead, &tables);
-    sections.part("listing", "Listing 6", "Listing 6: estimates across optimisers", "", &listing(study));
+    sections.section("tables", "Tables 2 to 15", lead, safe(tables));
+    sections.part("listing", "Listing 6", "Listing 6: estimates across optimisers", "", safe(listing(study)));
     let choices = list(&study.recommendations);
     sections.part(
         "choices",
         "Discrepancies",
         "Discrepancies between paper and code, and the choice made here",
         "",
-        &choices,
+        safe(choices),
     );
-    sections.part("runs", "Runs", "Runs", "", &runs(study));
+    sections.part("runs", "Runs", "Runs", "", safe(runs(study)));
     framed(&Frame {
         title: "earnest: GSM-Symbolic re-evaluated",
-        heading: "earnest <span class=\"dim\">GSM-Symbolic re-evaluated</span>",
+        heading: "GSM-Symbolic re-evaluated",
         sections,
-        tools: APPENDIX,
+        appendix: true,
         style: STYLE,
-        footer: &escape(&study.paper),
-        tail: "<script>sortable(document); document.documentElement.classList.add(\"js\");</script>",
+        footer: &study.paper,
+        tail: safe("<script>sortable(document); document.documentElement.classList.add(\"js\");</script>"),
     })
 }
 

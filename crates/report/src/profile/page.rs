@@ -1,5 +1,6 @@
 //! The profile as a page: limits of all skills on one screen, then what went wrong.
 use earnest_tasks::counted;
+use minijinja::Value;
 use std::fmt::Write;
 
 use earnest_stats::psychometric::Limit;
@@ -9,6 +10,7 @@ use super::compare::label;
 use super::notations::can_tell;
 use super::text::{limit_text, p_text};
 use super::{LimitDifference, NumeracyProfile, SkillProfile, anatomy_page, thinking_page};
+use crate::markup::safe;
 use crate::page::{Frame, Sections, framed};
 use crate::plot::{Figure, LimitBar, LimitPanel, LimitRow, STYLES, escape, limits};
 
@@ -28,7 +30,8 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
         shown.collect()
     };
     let mut sections = Sections::default();
-    let mut section = |id: &str, title: &str, lead: &str, content: String| sections.section(id, title, lead, &content);
+    let mut section =
+        |id: &str, title: &str, lead: &str, content: String| sections.section(id, title, lead, safe(content));
     section("limits", "Digit limits", "", facts(profiles, &labels) + &panels(profiles, differences));
     section("differences", "Differences that hold", "", held(profiles, differences));
     section("rising", "Success that does not fall with the length", "", rising(profiles));
@@ -50,7 +53,7 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
         "notations",
         "The same numbers, written otherwise",
         "Paired by the operands with plain digits: difference of the shares of right answers with Tango's 95 % interval; bold holds after \
-         Holm's adjustment. Boxes are the tokens that the model gets; &lt;E0&gt; is a byte of a character in several tokens.",
+         Holm's adjustment. Boxes are the tokens that the model gets; <E0> is a byte of a character in several tokens.",
         each(notations),
     );
     section(
@@ -65,12 +68,12 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
     let samples: usize = profiles.iter().map(|profile| profile.answers + profile.failed).sum();
     framed(&Frame {
         title: &title,
-        heading: "earnest <span class=\"dim\">numeracy profile</span>",
+        heading: "numeracy profile",
         sections,
-        tools: "",
+        appendix: false,
         style: STYLE,
         footer: &counted(samples, "sample"),
-        tail: "",
+        tail: Value::from(""),
     })
 }
 

@@ -1,35 +1,22 @@
-//! Wrong answers.
+//! Samples: the search, and wrong answers.
 use earnest_results::{Origin, Sample};
-use std::fmt::Write;
+use minijinja::{Value, context};
 
-use super::WRITES;
+use crate::markup::html;
 use crate::page::ReportRun;
 use crate::page::data::cut;
 use crate::page::run::outcome;
-use crate::plot::escape;
 
-/// Renders the first two wrong answers of every task and run, which need no script.
-pub fn examples(runs: &[ReportRun]) -> String {
-    let mut html = String::new();
-    for (place, run) in runs.iter().enumerate() {
-        write!(
-            html,
-            "<details class=\"static\" data-run=\"{place}\"><summary>First wrong answers: {}</summary>",
-            escape(&run.label)
-        )
-        .expect(WRITES);
-        let mut any = false;
+/// Renders the search, and the first two wrong answers of every task and run, which need no script.
+pub fn samples(runs: &[ReportRun]) -> Value {
+    let shown = runs.iter().map(|run| {
         let of_log = run.document.manifest.settings.origin() == Origin::Log;
-        for task in run.tasks() {
-            let wrong = run.samples.iter().filter(|sample| sample.task == task && is_wrong(sample, of_log));
-            for sample in wrong.take(2) {
-                any = true;
-                html.push_str(&example(run, sample));
-            }
-        }
-        html.push_str(if any { "</details>" } else { "<p>None.</p></details>" });
-    }
-    html
+        let wrong = |task| run.samples.iter().filter(move |sample| sample.task == task && is_wrong(sample, of_log));
+        let examples = run.tasks().into_iter().flat_map(|task| wrong(task).take(2));
+        context!(label => &run.label, examples => examples.map(|sample| example(run, sample)).collect::<Vec<_>>())
+    });
+    let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
+    html("browser.html", context!(samples, runs => shown.collect::<Vec<_>>()))
 }
 
 /// True for a wrong answer or none. A log's numbers between right and wrong are neither.
@@ -40,19 +27,17 @@ fn is_wrong(sample: &Sample, of_log: bool) -> bool {
     }
 }
 
-fn example(run: &ReportRun, sample: &Sample) -> String {
-    let question = run.questions.get(&sample.item).unwrap_or_default();
+fn example(run: &ReportRun, sample: &Sample) -> Value {
     let answer = match (&sample.completion, &sample.failure) {
         (Some(_), _) => cut(&sample.completion_text()),
         (None, Some(failure)) => failure.message.clone(),
         (None, None) => String::new(),
     };
-    format!(
-        "<div class=\"example\"><p class=\"dim\">{} · {}</p><pre>{}</pre><p>expected</p><pre>{}</pre><p>answered</p><pre>{}</pre></div>",
-        escape(&sample.item),
-        escape(outcome(sample)),
-        escape(question),
-        escape(&sample.gold),
-        escape(&answer),
+    context!(
+        item => &sample.item,
+        outcome => outcome(sample),
+        question => run.questions.get(&sample.item).unwrap_or_default(),
+        gold => &sample.gold,
+        answer,
     )
 }

@@ -1,22 +1,32 @@
-//! Numbers as markup.
+//! Numbers as texts and cells.
 use earnest_results::fixed;
 use earnest_tasks::suite::Interval;
+use minijinja::{Value, context};
 
 /// Formats a fraction in per cent.
 pub(super) fn percent(fraction: f64) -> String {
     if fraction.is_finite() { fixed(100.0 * fraction, 1) } else { "–".to_owned() }
 }
 
-/// Formats a fraction in per cent with its interval.
-pub(super) fn interval(value: &Interval) -> String {
-    if !value.estimate.is_finite() {
-        return "–".to_owned();
-    }
-    format!("{} <small>[{}, {}]</small>", percent(value.estimate), percent(value.low), percent(value.high))
+/// Cell of a table: its text, small texts beside it, and its key for sorting.
+pub(super) fn cell(text: String, small: Vec<String>, sort: f64) -> Value {
+    context!(text, small, sort => sortable(sort))
+}
+
+/// Cell of a count.
+pub(super) fn count(count: usize) -> Value {
+    context!(text => count, small => Vec::<String>::new(), sort => count)
+}
+
+/// Cell of a value with its interval, numbers by `format`.
+pub(super) fn interval(value: &Interval, n: Option<usize>, format: impl Fn(f64) -> String) -> Value {
+    let ends = value.estimate.is_finite().then(|| format!("[{}, {}]", format(value.low), format(value.high)));
+    let n = n.map(|n| format!("n {n}"));
+    cell(format(value.estimate), ends.into_iter().chain(n).collect(), value.estimate)
 }
 
 /// Formats a number as a sort key; empty if it is not finite.
-pub(super) fn sortable(value: f64) -> String {
+fn sortable(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }
 

@@ -1,4 +1,4 @@
-//! Sections of the report as HTML.
+//! Sections of the report, as data for their templates.
 
 mod differences;
 mod examples;
@@ -10,11 +10,9 @@ mod summary;
 mod tables;
 
 pub use differences::differences;
-pub use examples::examples;
-pub use figures::{chapter, figures, folded, grouped, remarks};
+pub use examples::samples;
+pub use figures::{chapter, figures, grouped};
 pub use heat::{further_heat, heat};
 pub use provenance::provenance;
-pub use summary::{headline, key, notes, title, verdicts};
+pub use summary::{notes, results, title};
 pub use tables::tables;
-
-const WRITES: &str = "writing to a String cannot fail";

@@ -1,27 +1,28 @@
 //! The result of each run, facts and notes.
 use earnest_results::{Document, Origin, Status, card_of};
+use minijinja::{Value, context};
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
-use super::WRITES;
 use super::format::percent;
 use crate::Comparison;
+use crate::markup::html;
 use crate::page::ReportRun;
-use crate::plot::{STYLES, escape, number};
+use crate::plot::number;
 use crate::text::{sampling, tool, warnings};
 use earnest_results::runs::started;
 use earnest_tasks::suite::Interval;
 
-/// Renders the main result of every run, the best first.
-pub fn headline(runs: &[ReportRun]) -> String {
+/// Renders the title, the verdicts and the main result of every run, the best first.
+pub fn results(runs: &[ReportRun], comparisons: &[Comparison]) -> Value {
     // What all results have in common is said once.
     let mut common: Vec<String> = runs.iter().map(what).collect();
     common.dedup();
-    let is_common = common.len() == 1 && runs.len() > 1;
-    let class = if runs.len() > 4 { "headline many" } else { "headline" };
-    let rows: String = ranked(runs).into_iter().map(|(place, run)| row(place, run, runs.len(), !is_common)).collect();
-    let common = if is_common { format!("<p class=\"lead\">{}</p>", escape(&common[0])) } else { String::new() };
-    format!("<div class=\"{class}\">{rows}</div>{common}")
+    let common = common.pop().filter(|_| common.is_empty() && runs.len() > 1);
+    let row = |(place, run)| row(place, run, runs.len(), common.is_none());
+    let rows: Vec<Value> = ranked(runs).into_iter().map(row).collect();
+    // Not every verdict names the runs.
+    let verdicts: Vec<_> = comparisons.iter().map(|one| (one.run.clone(), one.conclusion())).collect();
+    html("results.html", context!(title => title(runs), date => date(runs), verdicts, rows, common))
 }
 
 /// Returns the title of the page: what was asked, and of whom.
@@ -37,24 +38,17 @@ pub fn title(runs: &[ReportRun]) -> String {
     }
 }
 
-/// Renders when the runs were made, and the verdict of each comparison in the words of `earnest compare`.
-pub fn verdicts(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
+/// Says when the runs were made.
+fn date(runs: &[ReportRun]) -> String {
     // The day is that of the runs, so that a report does not change with the day on which it is written.
     let day = |run: &ReportRun| started(&run.document.manifest)?.get(..10).map(str::to_owned);
     let is_day = |day: &String| day.chars().all(|c| c.is_ascii_digit() || c == '-');
     let days: BTreeSet<String> = runs.iter().filter_map(day).filter(is_day).collect();
-    let date = match (days.first(), days.last()) {
+    match (days.first(), days.last()) {
         (Some(first), Some(last)) if first != last => format!("Runs of {first} to {last} (UTC)."),
         (Some(day), _) => format!("{} of {day} (UTC).", if runs.len() == 1 { "Run" } else { "Runs" }),
         _ => String::new(),
-    };
-    let several = comparisons.len() > 1;
-    let said = comparisons.iter().map(|one| {
-        // Not every verdict names the runs.
-        let which = if several { format!("<b>{}</b>: ", escape(&one.run)) } else { String::new() };
-        format!("<p class=\"verdict\">{which}{}</p>", escape(&one.conclusion()))
-    });
-    format!("<p class=\"dim date\">{date}</p>{}", said.collect::<String>())
+    }
 }
 
 /// Returns the runs with their places, the best first.
@@ -93,65 +87,37 @@ fn main(run: &ReportRun) -> Option<(&str, &Interval)> {
         .filter(|(_, value)| value.estimate.is_finite())
 }
 
-/// Renders the key of a run: the marks of its bars and of its curves.
-pub fn key(place: usize) -> String {
-    format!(
-        "<svg class=\"key\" viewBox=\"0 0 34 12\" width=\"34\" height=\"12\" aria-hidden=\"true\"><g class=\"c{}\">\
-         <rect class=\"bar\" y=\"1\" width=\"8\" height=\"10\"/><line class=\"curve\" x1=\"12\" y1=\"6\" x2=\"34\" y2=\"6\"/>\
-         <circle class=\"dot\" cx=\"23\" cy=\"6\" r=\"3\"/></g></svg>",
-        place % STYLES
-    )
-}
-
-/// Renders the main result of a run with its interval, and what it is if `says_what`.
-fn row(place: usize, run: &ReportRun, runs: usize, says_what: bool) -> String {
+/// Main result of a run with its interval, and what it is if `says_what`.
+fn row(place: usize, run: &ReportRun, runs: usize, says_what: bool) -> Value {
+    let found = main(run).map(|(_, found)| found);
     let mut said = Vec::new();
-    let mut value = "<span class=\"number\">–</span>".to_owned();
-    if let Some((_, found)) = main(run) {
-        value =
-            format!("<span class=\"number\">{} <small>%</small></span>{}", percent(found.estimate), bar(place, found));
-        if found.low < found.high {
-            said.push(format!("95 % interval {} to {}", percent(found.low), percent(found.high)));
-        }
+    if let Some(found) = found.filter(|found| found.low < found.high) {
+        said.push((format!("95 % interval {} to {}", percent(found.low), percent(found.high)), false));
     }
     if run.document.manifest.settings.is_adaptive() {
-        said.push(
-            "no share of right answers: most questions of a numeracy profile are near the limits of its model, which are below"
-                .to_owned(),
-        );
+        let why =
+            "no share of right answers: most questions of a numeracy profile are near the limits of its model, which are below";
+        said.push((why.to_owned(), false));
     }
     if says_what {
-        said.push(escape(&what(run)));
+        said.push((what(run), false));
     }
     if place == 0 && runs > 1 {
-        said.push("<b>baseline</b>".to_owned());
+        said.push(("baseline".to_owned(), true));
     }
     if run.document.manifest.status != Status::Finished {
-        said.push("<b>not finished: numbers will change</b>".to_owned());
+        said.push(("not finished: numbers will change".to_owned(), true));
     }
-    let key = if runs > 1 { key(place) } else { String::new() };
-    format!(
-        "<div class=\"run\" data-run=\"{place}\"><h3>{key}{}</h3><p class=\"big\">{value}</p><p class=\"dim\">{}</p></div>",
-        escape(&run.label),
-        said.join(" · ")
-    )
+    let number = found.map(|found| percent(found.estimate));
+    context!(place, label => &run.label, number, bar => found.map(bar), said)
 }
 
-/// Draws a share from 0 to 100 % with its interval.
-fn bar(place: usize, value: &Interval) -> String {
+/// A share from 0 to 100 % with its interval, as the widths of rectangles.
+fn bar(value: &Interval) -> Value {
     let part = |value: f64| number(100.0 * value.clamp(0.0, 1.0));
-    let reach = if value.low < value.high {
-        let width = number((100.0 * (value.high.min(1.0) - value.low.max(0.0))).max(0.3));
-        format!("<rect class=\"reach\" x=\"{}\" y=\"6\" width=\"{width}\" height=\"4\"/>", part(value.low))
-    } else {
-        String::new()
-    };
-    format!(
-        "<svg class=\"share\" viewBox=\"0 0 100 16\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"none\" width=\"100\" height=\"16\"/>\
-         <g class=\"c{}\"><rect class=\"bar\" width=\"{}\" height=\"16\"/></g>{reach}</svg>",
-        place % STYLES,
-        part(value.estimate)
-    )
+    let width = || number((100.0 * (value.high.min(1.0) - value.low.max(0.0))).max(0.3));
+    let reach = (value.low < value.high).then(|| [part(value.low), width()]);
+    context!(width => part(value.estimate), reach)
 }
 
 /// Returns the facts behind a result, by name.
@@ -194,7 +160,7 @@ pub(super) fn facts(document: &Document) -> Vec<(&'static str, String)> {
 }
 
 /// Renders the notes of all runs; a note that several runs share is shown once.
-pub fn notes(runs: &[ReportRun]) -> String {
+pub fn notes(runs: &[ReportRun]) -> Value {
     let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
     for run in runs {
         let notes = run.document.summary.notes.iter().cloned().chain(warnings(&run.document));
@@ -205,14 +171,7 @@ pub fn notes(runs: &[ReportRun]) -> String {
             }
         }
     }
-    if remarks.is_empty() {
-        return String::new();
-    }
-    let mut html = String::from("<ul class=\"notes\">");
-    for (note, labels) in remarks {
-        let whose =
-            if labels.len() == runs.len() { String::new() } else { format!("<b>{}:</b> ", escape(&labels.join(", "))) };
-        write!(html, "<li>{whose}{}</li>", escape(&note)).expect(WRITES);
-    }
-    html + "</ul>"
+    let whose = |labels: Vec<String>| if labels.len() == runs.len() { String::new() } else { labels.join(", ") };
+    let notes: Vec<_> = remarks.into_iter().map(|(note, labels)| (note, whose(labels))).collect();
+    html("notes.html", context!(notes))
 }

@@ -1,15 +1,15 @@
 //! Result tables.
-use std::fmt::Write;
+use minijinja::{Value, context};
 
-use super::WRITES;
-use super::format::{interval, percent, plain, sortable};
+use super::format::{cell, count, interval, percent, plain};
+use crate::markup::html;
 use crate::page::ReportRun;
-use crate::plot::{escape, number};
+use crate::plot::number;
 use earnest_tasks::suite::registry::task_label;
-use earnest_tasks::suite::{Grid, Interval, SideBySide, SummaryRow, Unit};
+use earnest_tasks::suite::{Grid, ScorerCounts, SideBySide, SummaryRow, Unit};
 
 /// Renders the matrix of tasks by models, then the tables of each run.
-pub fn tables(runs: &[ReportRun]) -> String {
+pub fn tables(runs: &[ReportRun]) -> Value {
     let mut names: Vec<&str> = Vec::new();
     for row in runs.iter().flat_map(|run| &run.document.summary.rows) {
         if !names.contains(&row.name.as_str()) {
@@ -17,234 +17,114 @@ pub fn tables(runs: &[ReportRun]) -> String {
         }
     }
     names.sort_by_key(|name| *name == "all");
-    let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"sortable\" id=\"matrix\"><caption>Accuracy in per cent with 95 % intervals and the number n of answers, tasks by models</caption><thead><tr><th scope=\"col\">task</th>",
-    );
     // One column where all models have the same number of answers.
     let counts = |name: &str| -> Vec<usize> {
-        let row = |run: &ReportRun| run.document.summary.rows.iter().find(|row| row.name == name).map(|row| row.n);
-        let mut counts: Vec<usize> = runs.iter().filter_map(row).collect();
+        let mut counts: Vec<usize> = runs.iter().filter_map(|run| Some(summary_row(run, name)?.n)).collect();
         counts.dedup();
         counts
     };
     let alike = names.iter().all(|name| counts(name).len() == 1);
-    if alike {
-        html.push_str("<th scope=\"col\" class=\"num\">n</th>");
-    }
-    for (place, run) in runs.iter().enumerate() {
-        let by = run
-            .document
-            .readings
-            .as_ref()
-            .map(|readings| format!("<br><small>by scorer {}</small>", escape(&readings.decides())));
-        write!(
-            html,
-            "<th scope=\"col\" class=\"num\" data-run=\"{place}\">{}{}</th>",
-            escape(&run.label),
-            by.unwrap_or_default()
-        )
-        .expect(WRITES);
-    }
-    html.push_str("</tr></thead><tbody>");
-    for name in names {
-        write!(
-            html,
-            "<tr data-task=\"{0}\"{1}><th scope=\"row\" title=\"{0}\">{2}</th>",
-            escape(name),
-            total(name),
-            breakable(&task_label(name))
-        )
-        .expect(WRITES);
-        if let (true, [n]) = (alike, &counts(name)[..]) {
-            write!(html, "<td class=\"num\" data-value=\"{n}\">{n}</td>").expect(WRITES);
-        }
-        for (place, run) in runs.iter().enumerate() {
-            let row = run.document.summary.rows.iter().find(|row| row.name == name);
-            match row.and_then(|row| run.document.main_value(row).map(|(_, value)| (row.n, value))) {
-                Some((n, value)) => write!(
-                    html,
-                    "<td class=\"num shaded\" style=\"--v:{}\" data-run=\"{place}\" data-value=\"{}\">{}{}</td>",
-                    number(value.estimate.clamp(0.0, 1.0)),
-                    sortable(value.estimate),
-                    interval(value),
-                    if alike { String::new() } else { format!(" <small>n {n}</small>") }
-                )
-                .expect(WRITES),
-                None => write!(html, "<td class=\"num\" data-run=\"{place}\">–</td>").expect(WRITES),
-            }
-        }
-        html.push_str("</tr>");
-    }
-    html.push_str("</tbody></table></div>");
-    for (place, run) in runs.iter().enumerate() {
-        let tables = match run.document.grids.as_slice() {
-            [] => vec![("All columns".to_owned(), every_column(run))],
-            grids => grids.iter().map(|grid| (grid.title.clone(), grid_table(grid))).collect(),
-        };
-        let mut folded = |open: &str, title: &str, table: &str| {
-            let (title, label) = (escape(title), escape(&run.label));
-            write!(html, "<details data-run=\"{place}\"{open}><summary>{title}: {label}</summary>{table}</details>")
-                .expect(WRITES);
-        };
-        if let Some(readings) = &run.document.readings {
-            let title = format!("How answers were read; {} decides", readings.decides());
-            // Open, because the primary rule determines every other number.
-            folded(" open", &title, &side_by_side(readings));
-        }
-        for (title, table) in &tables {
-            folded("", title, table);
-        }
-    }
-    html
+    let matrix = names.iter().map(|&name| {
+        let cells = runs.iter().map(|run| shaded(run, summary_row(run, name)?, alike));
+        let n = counts(name).first().copied();
+        context!(name, n, label => task_label(name), cells => cells.collect::<Vec<_>>())
+    });
+    let shown = runs.iter().map(|run| {
+        let by = run.document.readings.as_ref().map(|readings| readings.decides());
+        context!(label => &run.label, by, tables => of_run(run))
+    });
+    html("tables.html", context!(alike, runs => shown.collect::<Vec<_>>(), matrix => matrix.collect::<Vec<_>>()))
 }
 
-/// Renders all scorers, each compared with the one that decides.
-fn side_by_side(readings: &SideBySide) -> String {
-    let mut html =
-        String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">scorer</th>");
-    let differs = format!("differs from {}", readings.decides());
-    for name in ["right, %", "right", "of", &differs, "right alone", "wrong alone"] {
-        write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(name)).expect(WRITES);
-    }
-    html.push_str("</tr></thead><tbody>");
-    for scorer in &readings.scorers {
+fn summary_row<'a>(run: &'a ReportRun, name: &str) -> Option<&'a SummaryRow> {
+    run.document.summary.rows.iter().find(|row| row.name == name)
+}
+
+/// Cell of the main value of a row, shaded by it; the number of answers is in it unless all rows are `alike`.
+fn shaded(run: &ReportRun, row: &SummaryRow, alike: bool) -> Option<Value> {
+    let (_, value) = run.document.main_value(row)?;
+    let shade = number(value.estimate.clamp(0.0, 1.0));
+    Some(context!(shade, ..interval(value, (!alike).then_some(row.n), percent)))
+}
+
+/// Tables of a run: its rules, then the suite's own tables or all columns.
+fn of_run(run: &ReportRun) -> Vec<Value> {
+    let scorers = run.document.readings.as_ref().map(side_by_side);
+    let grids = run.document.grids.iter().map(grid_table);
+    let columns = run.document.grids.is_empty().then(|| every_column(run));
+    scorers.into_iter().chain(grids).chain(columns).collect()
+}
+
+/// All rules, each compared with the primary one. Open, because the primary rule determines every other number.
+fn side_by_side(readings: &SideBySide) -> Value {
+    let decides = readings.decides();
+    let differs = format!("differs from {decides}");
+    let columns = ["right, %", "right", "of", &differs, "right alone", "wrong alone"].map(Value::from);
+    let row = |scorer: &ScorerCounts| {
         let share = scorer.right as f64 / scorer.samples.max(1) as f64;
-        write!(
-            html,
-            "<tr><th scope=\"row\">{}</th><td class=\"num\" data-value=\"{share}\">{}</td>",
-            escape(&scorer.name),
-            percent(share)
-        )
-        .expect(WRITES);
-        for count in [scorer.right, scorer.samples] {
-            write!(html, "<td class=\"num\" data-value=\"{count}\">{count}</td>").expect(WRITES);
-        }
-        for count in [scorer.differs(), scorer.alone, scorer.missed] {
-            match readings.is_chosen(scorer) {
-                true => html.push_str("<td class=\"num\">–</td>"),
-                false => {
-                    write!(html, "<td class=\"num\" data-value=\"{count}\">{count}</td>").expect(WRITES);
-                }
-            }
-        }
-        html.push_str("</tr>");
-    }
-    html + "</tbody></table></div>"
+        let known = [cell(percent(share), Vec::new(), share), count(scorer.right), count(scorer.samples)].map(Some);
+        let compared = [scorer.differs(), scorer.alone, scorer.missed];
+        let compared = compared.map(|one| (!readings.is_chosen(scorer)).then(|| count(one)));
+        let cells: Vec<Option<Value>> = known.into_iter().chain(compared).collect();
+        context!(name => &scorer.name, task => (), cells)
+    };
+    let rows: Vec<Value> = readings.scorers.iter().map(row).collect();
+    let title = format!("How answers were read; {decides} decides");
+    context!(title, open => true, what => "rule", breakable => false, columns, rows)
 }
 
-/// Renders one of the suite's own tables, with the number of samples behind every cell.
-fn grid_table(grid: &Grid) -> String {
-    let mut html =
-        String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">task</th>");
-    for name in &grid.columns {
-        write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(name)).expect(WRITES);
-    }
-    html.push_str("</tr></thead><tbody>");
-    for group in &grid.groups {
-        for row in &group.rows {
+/// One of the suite's own tables, with the number of samples behind every cell.
+fn grid_table(grid: &Grid) -> Value {
+    let rows = grid.groups.iter().flat_map(|group| {
+        group.rows.iter().map(|row| {
             let name = format!("{} {}", row.name, group.name);
-            let name = name.trim_end();
-            let task = row.task.as_ref().map_or_else(String::new, |task| format!(" data-task=\"{}\"", escape(task)));
-            write!(html, "<tr{task}{}><th scope=\"row\">{}</th>", total(name), breakable(name)).expect(WRITES);
-            for cell in &row.cells {
-                match cell {
-                    Some(cell) => write!(
-                        html,
-                        "<td class=\"num\" data-value=\"{}\">{} <small>n {}</small></td>",
-                        sortable(cell.value.estimate),
-                        in_unit(grid.unit, &cell.value),
-                        cell.n
-                    )
-                    .expect(WRITES),
-                    None => html.push_str("<td class=\"num\">–</td>"),
-                }
-            }
-            html.push_str("</tr>");
-        }
-    }
-    html + "</tbody></table></div>"
+            let shown = |value: f64| in_unit(grid.unit, value);
+            let cells = row.cells.iter().map(|one| one.map(|one| interval(&one.value, Some(one.n), shown)));
+            context!(name => name.trim_end(), task => &row.task, cells => cells.collect::<Vec<_>>())
+        })
+    });
+    let (columns, rows) = (&grid.columns, rows.collect::<Vec<_>>());
+    context!(title => &grid.title, open => false, what => "task", breakable => true, columns, rows)
 }
 
-/// Formats a value with its interval in the unit of a table; unknown bounds are dashes.
-fn in_unit(unit: Unit, value: &Interval) -> String {
-    let number = |value: f64| match unit {
+/// Formats a value in the unit of a table; an unknown one is a dash.
+fn in_unit(unit: Unit, value: f64) -> String {
+    match unit {
         _ if !value.is_finite() => "–".to_owned(),
         Unit::Fraction => percent(value),
         Unit::Digits => format!("{value:.1}"),
         Unit::Reach => format!("{value:.0}"),
-    };
-    if !value.estimate.is_finite() {
-        return "–".to_owned();
     }
-    format!("{} <small>[{}, {}]</small>", number(value.estimate), number(value.low), number(value.high))
 }
 
-/// Renders every column of the summary.
-fn every_column(run: &ReportRun) -> String {
+/// Every column of the summary.
+fn every_column(run: &ReportRun) -> Value {
     let rows = &run.document.summary.rows;
-    let columns = |names: &mut dyn Iterator<Item = &String>| {
-        let mut distinct: Vec<String> = Vec::new();
-        for name in names {
-            if !distinct.contains(name) {
-                distinct.push(name.clone());
-            }
+    let values = distinct(rows.iter().flat_map(|row| row.values.iter().map(|(name, _)| name)));
+    let numbers = distinct(rows.iter().flat_map(|row| row.numbers.iter().map(|(name, _)| name)));
+    let columns: Vec<Value> =
+        [Value::from("n")].into_iter().chain(values.iter().chain(&numbers).map(|name| Value::from(*name))).collect();
+    let shown = rows.iter().map(|row| {
+        let values = values.iter().map(|name| Some(interval(find(&row.values, name)?, None, percent)));
+        let numbers = numbers.iter().map(|name| find(&row.numbers, name));
+        let numbers = numbers.map(|value| value.map(|value| cell(plain(*value), Vec::new(), *value)));
+        let cells: Vec<Option<Value>> = [Some(count(row.n))].into_iter().chain(values).chain(numbers).collect();
+        context!(name => &row.name, task => &row.name, cells)
+    });
+    let rows: Vec<Value> = shown.collect();
+    context!(title => "All columns", open => false, what => "task", breakable => false, columns, rows)
+}
+
+fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+    let mut distinct: Vec<&String> = Vec::new();
+    for name in names {
+        if !distinct.contains(&name) {
+            distinct.push(name);
         }
-        distinct
-    };
-    let values = columns(&mut rows.iter().flat_map(|row| row.values.iter().map(|(name, _)| name)));
-    let numbers = columns(&mut rows.iter().flat_map(|row| row.numbers.iter().map(|(name, _)| name)));
-    let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">task</th><th scope=\"col\" class=\"num\">n</th>",
-    );
-    for name in values.iter().chain(&numbers) {
-        write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(name)).expect(WRITES);
     }
-    html.push_str("</tr></thead><tbody>");
-    for row in rows {
-        write!(
-            html,
-            "<tr data-task=\"{0}\"{2}><th scope=\"row\">{0}</th><td class=\"num\" data-value=\"{1}\">{1}</td>",
-            escape(&row.name),
-            row.n,
-            total(&row.name)
-        )
-        .expect(WRITES);
-        for name in &values {
-            match find(row, name) {
-                Some(value) => write!(
-                    html,
-                    "<td class=\"num\" data-value=\"{}\">{}</td>",
-                    sortable(value.estimate),
-                    interval(value)
-                )
-                .expect(WRITES),
-                None => html.push_str("<td class=\"num\">–</td>"),
-            }
-        }
-        for name in &numbers {
-            match row.numbers.iter().find(|(other, _)| other == name) {
-                Some((_, value)) => {
-                    write!(html, "<td class=\"num\" data-value=\"{}\">{}</td>", sortable(*value), plain(*value))
-                        .expect(WRITES)
-                }
-                None => html.push_str("<td class=\"num\">–</td>"),
-            }
-        }
-        html.push_str("</tr>");
-    }
-    html + "</tbody></table></div>"
+    distinct
 }
 
-fn find<'a>(row: &'a SummaryRow, name: &str) -> Option<&'a Interval> {
-    row.values.iter().find(|(other, _)| other == name).map(|(_, value)| value)
-}
-
-/// Escapes a task's name and lets narrow columns break it at underscores.
-fn breakable(name: &str) -> String {
-    escape(name).replace('_', "_<wbr>")
-}
-
-/// Returns the class of the row over all tasks, which stays last in any order.
-fn total(name: &str) -> &'static str {
-    if name == "all" { " class=\"total\"" } else { "" }
+fn find<'a, T>(values: &'a [(String, T)], name: &str) -> Option<&'a T> {
+    values.iter().find(|(other, _)| other == name).map(|(_, value)| value)
 }
