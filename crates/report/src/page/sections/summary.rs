@@ -95,8 +95,7 @@ fn row(place: usize, run: &ReportRun, runs: usize, says_what: bool) -> Value {
         said.push((format!("95 % interval {} to {}", percent(found.low), percent(found.high)), false));
     }
     if run.document.manifest.settings.is_adaptive() {
-        let why =
-            "no share of right answers: most questions of a numeracy profile are near the limits of its model, which are below";
+        let why = "no share of right answers: most questions of a numeracy profile are near the limits of its model, which are below";
         said.push((why.to_owned(), false));
     }
     if says_what {

@@ -70,7 +70,7 @@ fn side_by_side(readings: &SideBySide) -> Value {
     };
     let rows: Vec<Value> = readings.scorers.iter().map(row).collect();
     let title = format!("How answers were read; {decides} decides");
-    context!(title, open => true, what => "rule", breakable => false, columns, rows)
+    context!(title, open => true, what => "scorer", breakable => false, columns, rows)
 }
 
 /// One of the suite's own tables, with the number of samples behind every cell.
