@@ -3,7 +3,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::str::FromStr;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
 use super::Exit;
+use super::args::device_name;
 use super::error::CliError;
 use super::interrupt::{ask_to_stop, stop_on_signal};
 use super::printer::Printer;
@@ -23,45 +23,6 @@ use earnest_results::Shard;
 const PERIOD: Duration = Duration::from_millis(100);
 /// Interval of lines where stderr is no terminal.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
-
-/// Devices of `--devices`, e.g. `0,1`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceList(pub Vec<DeviceChoice>);
-
-impl FromStr for DeviceList {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let one = |word: &str| match word.parse::<u16>() {
-            Ok(number) => Ok(DeviceChoice::Cuda(number.into())),
-            Err(_) => word
-                .parse::<DeviceChoice>()
-                .ok()
-                .filter(|device| *device != DeviceChoice::Auto)
-                .ok_or_else(|| format!("{word} is not a device: name GPUs by number, e.g. 0,1")),
-        };
-        let devices = text.split(',').map(|word| one(word.trim())).collect::<Result<Vec<_>, String>>()?;
-        let twice = |device: &DeviceChoice| {
-            *device != DeviceChoice::Cpu && devices.iter().filter(|other| *other == device).count() > 1
-        };
-        if let Some(device) = devices.iter().find(|device| twice(device)) {
-            return Err(format!("{} is named twice", name(*device)));
-        }
-        let is_gpu = |device: &DeviceChoice| matches!(device, DeviceChoice::Cuda(_));
-        if devices.iter().any(is_gpu) && !devices.iter().all(is_gpu) {
-            return Err("a run is computed on GPUs or on CPUs: they round differently".to_owned());
-        }
-        Ok(DeviceList(devices))
-    }
-}
-
-fn name(device: DeviceChoice) -> String {
-    match device {
-        DeviceChoice::Cuda(number) => format!("cuda:{number}"),
-        DeviceChoice::Cpu => "cpu".to_owned(),
-        DeviceChoice::Auto => "auto".to_owned(),
-    }
-}
 
 /// Evaluates a part of a run in a process on every device, by the settings of one part with the others' place and device, and returns
 /// when all parts are stored.
@@ -158,7 +119,7 @@ impl Part {
     fn start(settings: &PartSettings, results: &Path, folder: &Path) -> Result<Part, CliError> {
         let device = settings.engine.device;
         let failed = |error: std::io::Error| {
-            CliError::new(Exit::Engine, format!("cannot start the process for {}: {error}", name(device)))
+            CliError::new(Exit::Engine, format!("cannot start the process for {}: {error}", device_name(device)))
         };
         let file = |ending: &str| folder.join(format!("{}.{ending}", settings.shard.part));
         let (given, events) = (file("json"), file("jsonl"));
@@ -182,7 +143,7 @@ impl Part {
             child.kill().and_then(|()| child.wait()).ok();
             failed(error)
         })?;
-        let device = name(device);
+        let device = device_name(device);
         Ok(Part { device, child, errors, events, read: 0, stopped: false, planned: 0, done: 0, correct: 0 })
     }
 
@@ -326,6 +287,7 @@ fn line(parts: &[Part], elapsed: Option<(Duration, usize)>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::args::DeviceList;
 
     #[test]
     fn devices_are_numbers_of_gpus() {

@@ -3,9 +3,9 @@ use earnest_results::suites::LocalHost;
 use earnest_results::{ModelRecord, Origin, Plan, Reporter, RunEvent, RunSettings, Shard, Stage, Status};
 use std::path::Path;
 
-use super::args::{ResumeArgs, RunArgs, SessionArgs};
+use super::args::{DeviceList, ResumeArgs, RunArgs, SessionArgs};
 use super::catalogue::{self, SuiteCommand};
-use super::devices::{self, DeviceList};
+use super::devices;
 use super::error::CliError;
 use super::events::Reporters;
 use super::interrupt::stop_flag;

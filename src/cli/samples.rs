@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::error::CliError;
 use super::printer::{Printer, harmless};
 use super::result_args::SamplesArgs;
-use super::{Exit, results};
+use super::{Exit, offered, results};
 use earnest_engine::FinishReason;
 use earnest_eval::samples::{AskedSample, each_asked};
 use earnest_results::store::{Filter, StoredQuestion};
@@ -131,7 +131,7 @@ fn card(
         score_rows(score, whole, &mut row);
     }
     if let Some(failure) = &sample.failure {
-        row("failure", &failure.message);
+        row("failure", &offered::options(&failure.message));
     }
     format!("{} - {outcome}{number}\n{}\n", sample.item, trimmed(&text))
 }

@@ -163,12 +163,15 @@ fn an_architecture_that_native_lacks_has_other_engines() {
     // Where mistral.rs has it, both ways are named.
     let folder = with_config("llama", json!({"architectures": ["PhiMoEForCausalLM"], "attention_sinks": 4}));
     let help = refusal(&folder).help().unwrap();
-    let command = format!("`--engine mistralrs --model {}`", folder.path().display());
-    for part in [&command, "not verified by us", "`--engine openai --base-url URL`"] {
+    let command = format!("`engine = mistralrs` with the setting `model = {}`", folder.path().display());
+    for part in [&command, "not verified by us", "`engine = openai` and the setting `base_url = URL`"] {
         assert!(help.contains(part), "{part} is not in: {help}");
     }
     let help = refusal(&with_config("llama", json!({"architectures": ["MambaForCausalLM"]}))).help().unwrap();
-    assert!(!help.contains("mistralrs") && help.contains("`--engine openai --base-url URL`"), "{help}");
+    assert!(
+        !help.contains("mistralrs") && help.contains("`engine = openai` and the setting `base_url = URL`"),
+        "{help}"
+    );
     // What both need is read: tokenizer, context and ids; the weights are only listed.
     let native = Checkpoint::open(copy("llama").path()).unwrap();
     let c = Checkpoint::open_for_mistralrs(folder.path(), &[]).unwrap();

@@ -305,7 +305,7 @@ fn a_missing_or_unknown_pre_tokenizer_is_named_by_the_user() {
         for part in [words, "m.gguf", "smollm", "llama-bpe", "digit by digit", "up to three digits"] {
             assert!(said.contains(part), "{part:?} is not in: {said}");
         }
-        assert!(error.help().unwrap().contains("`--allow-config tokenizer.ggml.pre="), "{said}");
+        assert!(error.help().unwrap().contains("the setting `allow_config = tokenizer.ggml.pre="), "{said}");
         let checkpoint = open_allowing(gguf, &["tokenizer.ggml.pre=smollm"]).unwrap();
         assert_eq!(checkpoint.tokenizer.encode(text, false).unwrap(), expected);
         let supplied = checkpoint.pre_tokenizer.unwrap();

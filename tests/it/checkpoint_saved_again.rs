@@ -99,7 +99,7 @@ fn heads_of_full_layers_are_read_from_the_list_of_layers() {
 fn a_feature_that_is_missing_has_other_engines() {
     let folder = with_config("phi2", json!({"qk_layernorm": true}));
     let help = refusal(&folder).help().unwrap();
-    assert!(help.contains("`--engine openai --base-url URL`"), "{help}");
+    assert!(help.contains("`engine = openai` and the setting `base_url = URL`"), "{help}");
     // A value that makes no sense has not.
     assert!(refusal(&with_config("phi2", json!({"num_attention_heads": 0}))).help().is_none());
 }

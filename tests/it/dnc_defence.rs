@@ -243,7 +243,7 @@ fn experiments_that_cannot_be_run_are_named() {
         (("questions = 6", "prompt = \"raw\""), 2, "does not name one prompt"),
         (("questions = 6", "splits = [\"train\"]"), 2, "the train part is for training"),
         (("questions = 6", "dataset = \"drop-num\""), 2, "DROP-num has no noise"),
-        (("questions = 6", "question = 6"), 2, "unknown field `question`"),
+        (("questions = 6", "question = 6"), 2, "there is no key question; did you mean questions?"),
         (("rank = 2", "rank = 0"), 2, "rank"),
         (("tests/fixtures/dnc", "tests/fixtures/none"), 2, "none"),
         (("checkpoints/llama", "checkpoints/none"), 3, "checkpoints/none"),

@@ -556,7 +556,7 @@ fn numbers_beyond_shares_are_not_called_right_or_wrong() {
     for absent in ["has right", "different outcomes"] {
         assert!(!screen.contains(absent), "{screen}");
     }
-    assert!(screen.contains("Items with a higher score in B: ") && screen.contains("\nrule "), "{screen}");
+    assert!(screen.contains("Items with a higher score in B: ") && screen.contains("\nscorer "), "{screen}");
 }
 
 #[test]

@@ -423,8 +423,8 @@ fn what_the_engine_does_not_run_is_said_before_it_is_resolved_or_fetched() {
             ask.extend(["--model", &given]);
             let output = place.run(&ask);
             // Words are wrapped nowhere in a message.
-            assert_says(&output, 3, &["cannot be run here", reason, "`--engine openai --base-url URL`"]);
-            let other = text(&output).contains(&format!("`--engine mistralrs --model {name}`"));
+            assert_says(&output, 3, &["cannot be run here", reason, "--engine openai and --base-url URL"]);
+            let other = text(&output).contains(&format!("--engine mistralrs with --model {name}"));
             assert_eq!(other, ["Qwen3-235B-A22B", "DeepSeek-R1"].contains(&name), "{}", text(&output));
             assert!(!text(&output).contains("models fetch") && !text(&output).contains("models resolve"), "{given}");
         }

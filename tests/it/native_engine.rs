@@ -79,7 +79,7 @@ fn a_request_larger_than_the_cache_is_refused_and_one_that_just_fits_runs() {
     assert_eq!(e.card().kv_tokens, 96);
     let refused = e.submit(request(&[7; 90], 8)).unwrap_err();
     assert!(matches!(refused, Rejected::LargerThanCache { needed_blocks: 4, total_blocks: 3, total_tokens: 96, .. }));
-    assert!(refused.to_string().contains("--kv-memory"), "{refused}");
+    assert!(refused.to_string().contains("`kv_memory`"), "{refused}");
     // The last token is never read, so it needs no place.
     e.submit(request(&[7; 90], 7)).unwrap();
     assert_eq!(completions(&mut e)[0].ids.len(), 7);

@@ -177,10 +177,10 @@ fn rounded_activations_and_bf16_caches_stay_close_to_the_exact_logits() {
 fn an_arithmetic_without_its_operands_is_refused() {
     let a8 = WeightFormat { compute: Some(Compute::A8), ..WeightFormat::default() };
     let refused = load(&golden("llama"), a8, options()).err().unwrap();
-    assert!(matches!(refused, LoadError::NoBlocks) && refused.to_string().contains("--quant"), "{refused}");
+    assert!(matches!(refused, LoadError::NoBlocks) && refused.to_string().contains("`quant`"), "{refused}");
     let both = WeightFormat { compute: Some(Compute::Int8), kv: Some(KvType::Bf16), ..WeightFormat::default() };
     let refused = load(&golden("llama"), both, options()).err().unwrap();
-    assert!(matches!(refused, LoadError::KvOfInt8) && refused.to_string().contains("--kv"), "{refused}");
+    assert!(matches!(refused, LoadError::KvOfInt8) && refused.to_string().contains("`kv`"), "{refused}");
 }
 
 #[test]

@@ -370,7 +370,7 @@ fn a_refused_request_is_a_failed_row_with_the_numbers() {
     let samples = whole(results.path(), &sums(3), PLAN, &mut engine);
     let failure = samples[0].failure.as_ref().unwrap();
     assert_eq!((failure.kind, failure.retryable), (FailureKind::Refused, true));
-    assert!(failure.message.contains("--kv-memory"), "{}", failure.message);
+    assert!(failure.message.contains("`kv_memory`"), "{}", failure.message);
     assert_eq!(samples[1].completion.as_ref().unwrap().finish, FinishReason::StopString);
 }
 

@@ -181,7 +181,7 @@ fn requests_share_a_budget_of_memory() {
     let (status, reply) =
         parsed(post(&server.address, COMPLETIONS, &json!({"prompt": "1".repeat(1 << 20)}).to_string()));
     assert_eq!(status, 413, "{reply}");
-    assert!(reply.to_string().contains("--request-memory"), "{reply}");
+    assert!(reply.to_string().contains("`request_memory`"), "{reply}");
     // So would log-probabilities of many choices.
     let wide = json!({"prompt": "1+1=", "n": 200, "max_tokens": 100, "logprobs": 20, "temperature": 1}).to_string();
     assert_eq!(post(&server.address, COMPLETIONS, &wide).0, 413);

@@ -126,7 +126,7 @@ fn options_choose_items_and_impossible_ones_are_named() {
     let refused = Registration.configure(&OptionValues::default().with("largest", "0"), &NoHost);
     assert_eq!(refused.err().unwrap().message, "--largest 0: take 1 to 1000000");
     let unreadable = Registration.configure(&OptionValues::default().with("largest", "many"), &NoHost);
-    assert!(unreadable.err().unwrap().message.starts_with("--largest many: "));
+    assert!(unreadable.err().unwrap().message.starts_with("setting `largest = many`: "));
 }
 
 #[test]

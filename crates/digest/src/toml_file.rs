@@ -45,7 +45,7 @@ impl TomlError {
                         DeTable::parse(text).map(|table| key_at(table.get_ref(), span.start)).unwrap_or_default()
                     }
                     // The reader names the key of a table in memory in a line of its own.
-                    None => error.to_string().lines().find_map(|line| key_line(line)).unwrap_or_default(),
+                    None => error.to_string().lines().find_map(key_line).unwrap_or_default(),
                 };
                 return TomlError { place, key, message, help: None };
             }

@@ -50,7 +50,9 @@ pub struct Rescored {
     pub version: String,
     pub today: String,
     /// Primary rules then and now.
+    #[serde(rename = "primary")]
     pub chosen: String,
+    #[serde(rename = "primary_now")]
     pub chosen_now: String,
     /// Samples with a completion.
     pub scored: usize,

@@ -77,6 +77,7 @@ pub struct ComparedCell {
     /// Accuracy of the run by scoring rule; [`ComparedCell::rule`] is the one that is compared.
     pub ours: BTreeMap<String, Interval>,
     /// Scoring rule nearest to the paper's.
+    #[serde(rename = "rule")]
     pub scorer: String,
     /// Ours minus the published value, where the two are comparable.
     pub difference: Option<Interval>,

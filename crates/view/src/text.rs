@@ -13,7 +13,6 @@ pub(crate) struct Piece {
     pub kind: &'static str,
     pub text: String,
     /// Rules that read this piece as the answer.
-    #[serde(rename = "rules")]
     pub scorers: Vec<String>,
 }
 

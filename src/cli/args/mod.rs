@@ -1,5 +1,6 @@
 //! The command line as clap reads it: no I/O, no defaults that depend on the machine.
 
+mod device_list;
 mod options;
 mod run;
 mod target;
@@ -17,6 +18,7 @@ use super::result_args::{
 };
 use super::run_part::RunPartArgs;
 
+pub use device_list::{DeviceList, device_name};
 pub use options::{EngineArgs, GenerationArgs, ModelArgs, ResultsArgs, SeedArgs, TableArgs, thinking, threads};
 pub use run::{ResumeArgs, RunArgs, SessionArgs};
 pub use target::{TargetArgs, TrafficArgs};

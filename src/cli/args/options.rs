@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::DeviceList;
 use crate::cli::catalogue;
-use crate::cli::devices::DeviceList;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
 use crate::cli::results_folder::DEFAULT_RESULTS;

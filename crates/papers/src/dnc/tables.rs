@@ -15,6 +15,7 @@ pub struct ComparedTable {
     pub model: String,
     /// The paper's metric, and the scoring rule of ours that is compared with it.
     pub metric: String,
+    #[serde(rename = "rule")]
     pub scorer: String,
     pub rows: Vec<ComparedRow>,
 }

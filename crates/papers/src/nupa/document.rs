@@ -114,6 +114,7 @@ pub struct NupaFigure {
     #[serde(rename = "profile")]
     pub scorer: &'static str,
     /// True for the run's own profile.
+    #[serde(rename = "primary")]
     pub chosen: bool,
     pub rows: Vec<FigureRow>,
 }

@@ -96,8 +96,8 @@
   };
   const detail = (i, words) => {
     const item = rows.item[i];
-    const passed = rows.matchers.words.filter((_, bit) => Math.floor(rows.matched[i] / 2 ** bit) % 2 === 1);
-    const missed = rows.matchers.words.filter((name) => !passed.includes(name));
+    const passed = rows.scorers.words.filter((_, bit) => Math.floor(rows.matched[i] / 2 ** bit) % 2 === 1);
+    const missed = rows.scorers.words.filter((name) => !passed.includes(name));
     const time = rows.ms[i] < 0 ? "" : ` · ${rows.ms[i]} ms`;
     return [
       ...block(rows.items.words[item], texts.question[item] || "(the question can not be had without the suite's data)", words),

@@ -80,7 +80,7 @@ pub(crate) async fn page(State(app): Shared, Asks(Two { a, b }): Asks<Two>) -> R
         let models = super::labels([&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())));
         let title = format!("{} and {}", models[0], models[1]);
         let (all_gained, all_lost) = (found.gained as u64, found.lost as u64);
-        let context = json!({"title": title, "a": a, "b": b, "models": models, "rows": rows, "model": model, "other_rules": other_scorers, "tests": tests, "figure": figure, "gained": gained, "lost": lost, "all_gained": all_gained, "all_lost": all_lost, "warnings": warnings, "more_rows": more_rows, "items": found.items as u64, "right_or_wrong": found.right_or_wrong});
+        let context = json!({"title": title, "a": a, "b": b, "models": models, "rows": rows, "model": model, "other_scorers": other_scorers, "tests": tests, "figure": figure, "gained": gained, "lost": lost, "all_gained": all_gained, "all_lost": all_lost, "warnings": warnings, "more_rows": more_rows, "items": found.items as u64, "right_or_wrong": found.right_or_wrong});
         Ok(Page::new("compare.html", context))
     })
     .await

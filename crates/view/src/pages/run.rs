@@ -121,7 +121,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
         let after = (number > from.saturating_add(ROWS)).then(|| from + ROWS);
         Ok(Page::new(
             "run.html",
-            json!({"title": title, "run": name, "share": share, "rule": scorer, "rows": rows, "facts": facts, "notes": notes, "figures": figures, "working": working, "others": others, "more_others": more_others, "adaptive": adaptive, "number": number, "from": from, "before": before, "after": after}),
+            json!({"title": title, "run": name, "share": share, "scorer": scorer, "rows": rows, "facts": facts, "notes": notes, "figures": figures, "working": working, "others": others, "more_others": more_others, "adaptive": adaptive, "number": number, "from": from, "before": before, "after": after}),
         ))
     })
     .await

@@ -169,7 +169,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
             .map(|reason| (format!("{CLASS}{reason}"), class(reason)))
             .collect();
         let title = format!("Samples of {name}");
-        let context = json!({"title": title, "run": name, "wanted": wanted, "lines": lines, "next": next, "first": first, "tasks": tasks, "classes": classes, "rules": scorers, "too_many_tasks": too_many_tasks, "too_many_rules": too_many_scorers, "number_of_tasks": number_of_tasks, "number_of_rules": number_of_scorers});
+        let context = json!({"title": title, "run": name, "wanted": wanted, "lines": lines, "next": next, "first": first, "tasks": tasks, "classes": classes, "scorers": scorers, "too_many_tasks": too_many_tasks, "too_many_scorers": too_many_scorers, "number_of_tasks": number_of_tasks, "number_of_scorers": number_of_scorers});
         Ok(Page::new("samples.html", context))
     })
     .await

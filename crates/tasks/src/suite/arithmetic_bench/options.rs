@@ -82,7 +82,7 @@ pub struct Options {
     #[serde(default, skip_serializing_if = "Ends::is_model")]
     pub ends: Ends,
     /// The primary rule.
-    #[serde(default, skip_serializing_if = "Scorer::is_boundary")]
+    #[serde(rename = "profile", default, skip_serializing_if = "Scorer::is_boundary")]
     pub scorer: Scorer,
 }
 

@@ -89,7 +89,7 @@ pub struct Options {
     pub shape: PromptShape,
     pub source: Source,
     /// The primary rule.
-    #[serde(default, skip_serializing_if = "Scorer::is_own")]
+    #[serde(rename = "profile", default, skip_serializing_if = "Scorer::is_own")]
     pub scorer: Scorer,
 }
 

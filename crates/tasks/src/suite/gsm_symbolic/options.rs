@@ -85,7 +85,7 @@ pub struct Options {
     #[serde(default)]
     pub python: Option<String>,
     /// The primary rule.
-    #[serde(default, skip_serializing_if = "Scorer::is_study")]
+    #[serde(rename = "profile", default, skip_serializing_if = "Scorer::is_study")]
     pub scorer: Scorer,
 }
 
