@@ -566,7 +566,7 @@ mod tests {
             side_by_side(&readings),
             "                     differs\n\
              \u{20}                       from  right  wrong\n\
-             rule    right     %    final  alone  alone\n\
+             scorer  right     %    final  alone  alone\n\
              ------------------------------------------\n\
              final   40/45  88.9\n\
              strict   1/45   2.2       41      1     40\n"

@@ -145,8 +145,8 @@ mod tests {
         for (name, value, words) in [
             ("suite_options.prompt_sha256.simple-nl", json!("85781abb"), Some("prompt simple-nl")),
             ("suite_options.prompt_sha256.simple-nl", Value::Null, None),
-            ("suite_options.profile", json!("paper"), Some("rule paper")),
-            ("suite_options.profile", Value::Null, Some("rule the usual one")),
+            ("suite_options.profile", json!("paper"), Some("scorer paper")),
+            ("suite_options.profile", Value::Null, Some("scorer the usual one")),
             ("suite_options.cluster", json!("template"), Some("cluster template")),
             ("suite_options.cluster", Value::Null, Some("no cluster")),
             ("suite_options.seed", json!(2), Some("seed 2")),

@@ -7,8 +7,9 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::FileReader;
 use parquet::schema::types::{Type, TypePtr};
 
+use super::reason::{Damage, in_words};
 use super::survey::{Totals, survey};
-use super::{Damage, Failure, Group, Reader, guarded, in_words, name_of};
+use super::{Failure, Group, Reader, guarded, name_of};
 
 /// The reason for a failure in a row group, with the column whose pages or values cannot be read.
 pub(super) fn with_column(reader: &Reader, number: usize, reason: Damage) -> Damage {

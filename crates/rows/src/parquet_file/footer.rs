@@ -4,8 +4,8 @@ use std::fs::File;
 use earnest_tasks::suite::{MAX_SAMPLES, most_rows, most_rows_in_words};
 use parquet::file::reader::ChunkReader;
 
+use super::reason::{Damage, in_words};
 use super::thrift::{Cursor, Fault, MOST_ELEMENTS};
-use super::{Damage, in_words};
 
 /// Largest footer in bytes. It is held in memory while a file is open.
 const MOST_FOOTER: u64 = 64 << 20;

@@ -1,5 +1,5 @@
 //! Headers of pages, read before the library reads the pages.
-use super::Damage;
+use super::reason::Damage;
 use super::thrift::{Cursor, Fault, MOST_ELEMENTS};
 
 /// Largest header in bytes: some writers put the smallest and the largest text of a page into it, whole.

@@ -8,6 +8,7 @@ mod footer;
 mod header;
 mod levels;
 mod pages;
+mod reason;
 mod survey;
 mod thrift;
 mod values;
@@ -30,6 +31,8 @@ use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor, Type};
 pub(crate) use footer::MOST_COLUMNS;
 use levels::Window;
 use pages::{GzipPages, Held, PageSource, Pages};
+pub(crate) use reason::Damage;
+use reason::in_words;
 use survey::{Source, Totals, most_memory, survey};
 pub(crate) use values::text;
 
@@ -41,18 +44,6 @@ pub(crate) struct Reader {
     library: SerializedFileReader<File>,
     file: Arc<File>,
     size: u64,
-}
-
-/// Reason why a file, or a part of it, cannot be read as Parquet: what is damaged, or the limit that it exceeds.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Damage(pub String);
-
-/// Hands the reason through the library, whose iterators have its error.
-impl From<Damage> for ParquetError {
-    fn from(Damage(reason): Damage) -> Self {
-        ParquetError::General(reason)
-    }
 }
 
 /// Reason for a file not being read, and what to do.
@@ -261,23 +252,6 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Resu
         Err(message) => Err(Damage(message)),
     }
 }
-
-/// The message of an error, without the library's name of its kind.
-fn in_words(error: ParquetError) -> Damage {
-    let message = match error {
-        ParquetError::General(message) | ParquetError::NYI(message) => message,
-        ParquetError::EOF(message) => format!("it ends too early: {message}"),
-        ParquetError::IndexOutOfBound(place, count) => format!("it has no part {place}, of {count}"),
-        ParquetError::External(cause) => cause.to_string(),
-        ParquetError::NeedMoreData(_) | ParquetError::NeedMoreDataRange(_) => "it ends too early".to_owned(),
-        other => other.to_string(),
-    };
-    // Errors of values that the library reads stand in others as texts.
-    Damage(KINDS.iter().fold(message, |message, kind| message.replace(kind, "")))
-}
-
-/// Names of kinds, as the library writes them.
-const KINDS: [&str; 4] = ["Parquet error: ", "External: ", "EOF: ", "NYI: "];
 
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,9 @@ use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::ColumnDescPtr;
 
-use super::Damage;
 use super::header::{DATA, DATA_2, DICTIONARY, Header, INDEX};
 use super::levels::{Window, differences};
+use super::reason::Damage;
 use super::survey::Source;
 use super::thrift::Fault;
 

@@ -6,7 +6,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 
 use super::header::{DATA_2, DICTIONARY, Header, INDEX};
-use super::{Damage, in_words};
+use super::reason::{Damage, in_words};
 
 /// Memory for pages that any file may need, in bytes.
 const MEMORY: u64 = 384 << 20;

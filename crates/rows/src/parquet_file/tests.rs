@@ -7,6 +7,7 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
+use super::reason::KINDS;
 use super::*;
 
 fn written(codec: Compression, version: WriterVersion) -> Vec<u8> {

@@ -2,7 +2,7 @@
 use earnest_isolation::caught;
 use parquet::record::Field;
 
-use super::Damage;
+use super::reason::Damage;
 
 /// Largest decimal in bytes, 154 digits. The largest of pandas and Arrow have 32.
 const MOST_DECIMAL: usize = 64;

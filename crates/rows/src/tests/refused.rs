@@ -182,7 +182,7 @@ fn tables_with_wrong_rows_or_names_are_refused() {
     says(
         &found,
         "4 rows cannot be read: q.csv, line 3: the row has 3 cells, but the first line names 2 columns",
-        "--skip",
+        "setting `skip_bad_rows`",
     );
     says(&found, "; q.csv, line 5: the row has 1 cell, but", "");
     says(&found, "; q.csv, line 6, character 4: text after a closing quote", "");

@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn rows_that_are_not_pairs_are_named() {
         for (text, why) in [
-            ("", "the file has no rows"),
+            ("", "the file is empty"),
             ("{\"prompt\": \"a\"}", "line 1: none of the fields completion"),
             ("{\"prompt\": \"a\", \"completion\": \"b\"}\n[1]", "line 2"),
             ("{\"prompt\": \"a\", \"completion\": [1]}", "neither a text nor a number"),
