@@ -511,7 +511,11 @@ format = ["plain", "reversed+padded"]
                 "beyond = [4, 5, 6, 7, 8, 9, 10, 11]\nvalidation = 1000000",
                 "1000000 questions for each of 1 tasks and 11 lengths are 11000000, more than 10000000",
             ),
-            ("steps = 10", "steps = 99999999999999999999", "line 9, column 9, training.steps: 99999999999999999999 is too large"),
+            (
+                "steps = 10",
+                "steps = 99999999999999999999",
+                "line 9, column 9, training.steps: 99999999999999999999 is too large",
+            ),
             ("steps = 10", "steps = 10\nbatch = 5000", "line 10, grid \"tokenizers\": batch: 5000 is more than 4096"),
             (
                 r#"lengths = "1-3""#,
