@@ -74,7 +74,7 @@ pub struct ComparedCell {
     pub published: Option<Published>,
     /// Number of items behind ours.
     pub items: usize,
-    /// Accuracy of the run by scoring rule; [`ComparedCell::rule`] is the one that is compared.
+    /// Accuracy of the run by scorer; [`ComparedCell::scorer`] is the one that is compared.
     pub ours: BTreeMap<String, Interval>,
     /// Scoring rule nearest to the paper's.
     #[serde(rename = "rule")]

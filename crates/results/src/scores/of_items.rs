@@ -56,7 +56,7 @@ pub struct ItemScore {
     pub samples: u32,
     /// True if each of those numbers is 0 or 1.
     pub is_binary: bool,
-    /// Sum and number of scored samples by rule, in the order of [`Scores::rules`].
+    /// Sum and number of scored samples by scorer, in the order of [`Scores::scorers`].
     pub scorers: Vec<(f64, u32)>,
     /// True if the item is its own cluster.
     pub is_own_cluster: bool,

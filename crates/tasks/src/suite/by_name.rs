@@ -89,7 +89,7 @@ impl<T> Index<&str> for ByName<T> {
     type Output = T;
 
     /// # Panics
-    /// Without a value of this name. For tests; readers of stored scores use [`ByName::get`], [`super::Score::rule`] and
+    /// Without a value of this name. For tests; readers of stored scores use [`ByName::get`], [`super::Score::scorer`] and
     /// [`super::Score::metric`].
     fn index(&self, name: &str) -> &T {
         &self.0[name]

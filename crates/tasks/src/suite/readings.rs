@@ -96,7 +96,7 @@ impl ScorerTally {
 }
 
 impl SideBySide {
-    /// Counts scored samples, as [`ReadingCounts`].
+    /// Counts scored samples, as [`ScorerTally`].
     pub fn of<'a>(chosen: &[&str], scores: impl Iterator<Item = &'a Score>) -> Option<Self> {
         let mut counts = ScorerTally::default();
         scores.for_each(|score| counts.add(score));

@@ -32,7 +32,7 @@ pub enum Scorer {
 }
 
 impl Scorer {
-    /// True for [`Profile::Own`]; it is left out of manifests, so that runs keep their identity.
+    /// True for [`Scorer::Own`]; it is left out of manifests, so that runs keep their identity.
     pub fn is_own(&self) -> bool {
         *self == Scorer::Own
     }

@@ -19,7 +19,7 @@ pub struct ScoredAnswer {
     pub length: usize,
     /// The question, by a hash of its operands; samples of one question are not independent.
     question: u64,
-    /// At the places of [`Profile`]; none of a profile that was not there when the answer was scored.
+    /// At the places of [`Scorer`]; none of a scorer that was not there when the answer was scored.
     records: [Option<Record>; Scorer::ALL.len()],
     /// The primary profile found no answer.
     empty: bool,

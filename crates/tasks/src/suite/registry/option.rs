@@ -67,7 +67,7 @@ impl OptionSpec {
     /// Prompts, as [`OptionValues::prompts`].
     pub const PROMPT: OptionSpec = OptionSpec::new("prompt", "PROMPT", "Prompts of the suite", OptionKind::Shared);
 
-    /// The deciding scorer, as [`OptionValues::profile`]: `--scorer` on the command line, and `profile` in stored settings; `help` names the
+    /// The deciding scorer, as [`OptionValues::scorer`]: `--scorer` on the command line, and `profile` in stored settings; `help` names the
     /// scorers and the default.
     pub const fn scorer(help: &'static str) -> Self {
         let spec = OptionSpec::new("profile", "NAME", help, OptionKind::Text(anything));
