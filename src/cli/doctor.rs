@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::Exit;
 use super::args::ResultsArgs;
 use super::error::CliError;
+use super::offered::options;
 use super::printer::Printer;
 use super::sandbox_args::SandboxArgs;
 use super::values::named;
@@ -181,7 +182,8 @@ fn examine_sandbox(args: &SandboxArgs) -> Sandbox {
         Ok(pool) => (Some(pool.report().clone()), None, pool.settings().wall, pool.settings().memory),
         Err(error) => (None, Some(error), sandbox::Settings::WALL, sandbox::Settings::MEMORY),
     };
-    let (problem, help) = error.map_or((None, None), |error| (Some(error.message), error.help));
+    let (problem, help) =
+        error.map_or((None, None), |error| (Some(options(&error.message)), error.help.map(|help| options(&help))));
     Sandbox { report, problem, help, python: args.python.clone(), wall_s: wall.as_secs_f64(), memory }
 }
 
