@@ -323,7 +323,7 @@ pub(crate) const WGMMA_PRODUCTS: [Tile; 6] = [
     wgmma_tile(2, 192, 4),
 ];
 
-/// Tiles of products of 8-bit floats.
+/// The same for 8-bit floats.
 pub(crate) const E4M3_WGMMA_PRODUCTS: [Tile; 5] =
     [WGMMA_PRODUCTS[0], WGMMA_PRODUCTS[1], WGMMA_PRODUCTS[2], WGMMA_PRODUCTS[3], wgmma_tile(2, 96, 4)];
 
