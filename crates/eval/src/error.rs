@@ -61,7 +61,7 @@ pub enum EvalError {
     #[error("{} not joined, because parts are missing", if *runs == 1 { "1 run is".to_owned() } else { format!("{runs} runs are") })]
     PartsMissing { runs: usize },
     /// More samples failed than the settings allow.
-    #[error("{failed} of {planned} samples failed in this session, more than --fail-on-error allows")]
+    #[error("{failed} of {planned} samples failed in this session, more than the setting `fail_on_error` allows")]
     TooManyFailures { run: String, failed: usize, planned: usize },
 }
 
@@ -165,7 +165,7 @@ impl EvalError {
                 Some(format!("`earnest run --from {run}` starts a new run with the current settings"))
             }
             EvalError::PartsNotMerged { can_repeat, .. } => {
-                let new = if *can_repeat { "; --new starts over" } else { "" };
+                let new = if *can_repeat { "; the setting `new` starts over" } else { "" };
                 Some(format!("`earnest merge` merges them; then this command shows the whole run{new}"))
             }
             EvalError::Interrupted { run, .. } => {

@@ -65,7 +65,7 @@ impl QuestionSource {
             {
                 let message = format!("{} is a task file, and perturb reads questions", path.display());
                 Err(EvalError::setting(message).hint(
-                    "give it the file under [questions], and name its columns with --question-field and --answer-field",
+                    "give it the file under [questions], and name its columns with the setting `question_field` and the setting `answer_field`",
                 ))
             }
             QuestionSource::File(path) if !earnest_rows::is_plain_json(path) => other_format(path, skip_bad_rows),
@@ -141,7 +141,7 @@ impl PerturbSettings {
     fn reference_seed(&self) -> Result<u32, EvalError> {
         match u32::try_from(self.seed) {
             Ok(seed) if self.draws <= 1 => Ok(seed),
-            _ => Err(EvalError::setting("--mode reference takes a --seed below 4294967296 and one draw")),
+            _ => Err(EvalError::setting("the setting `mode = reference` takes a setting `seed` below 4294967296 and one draw")),
         }
     }
 }
@@ -205,7 +205,7 @@ pub fn perturb(settings: &PerturbSettings, reporter: &mut dyn Reporter) -> Resul
     if !malformed.is_empty() {
         let text = malformed_rows(&malformed);
         if !settings.skip_malformed {
-            return Err(EvalError::setting(text).hint("mend them, or leave them out with --malformed skip"));
+            return Err(EvalError::setting(text).hint("mend them, or leave them out with the setting `malformed = skip`"));
         }
         reporter.event(&RunEvent::Warning(format!("left out {text}")));
     }

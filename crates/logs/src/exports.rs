@@ -147,7 +147,7 @@ fn card(name: &str, run: &Run, manifest: Option<&Value>, options: &FindOptions) 
     let mut card = LogCard::new(Tool::Earnest, known.unwrap_or_else(|| name.to_owned()), run.suite.clone(), status);
     if unknown {
         card.notes.push(
-            "the export does not name the model: it is called by the run's name (--model-name NAME names it)"
+            "the export does not name the model: it is called by the run's name (the setting `model_name = NAME` names it)"
                 .to_owned(),
         );
     }

@@ -295,7 +295,7 @@ fn what_lm_eval_0_3_wrote_is_named_and_a_table_where_its_columns_are() {
             error.contains("a write-out file of lm-evaluation-harness 0.3") && error.contains("sums_write_out"),
             "{error}"
         );
-        assert!(help.contains("0.4.6 or later") && help.contains("--columns id=doc_id"), "{help}");
+        assert!(help.contains("0.4.6 or later") && help.contains("`columns = id=doc_id"), "{help}");
     }
     let name = |name: &str| Some(name.to_owned());
     let columns = TableColumns {
@@ -402,7 +402,7 @@ fn earlier_details_of_lighteval_are_named() {
     fs::write(&path, parquet(schema)).unwrap();
     for place in [folder.path(), &path] {
         let (error, help) = refusal(place);
-        assert!(error.contains("lighteval's details in an earlier layout") && help.contains("--columns"), "{error}");
+        assert!(error.contains("lighteval's details in an earlier layout") && help.contains("`columns = "), "{error}");
     }
     // Its columns can be named as those of a table.
     let name = |name: &str| Some(name.to_owned());

@@ -125,13 +125,13 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
     let of = results.map(|file| &file.results);
     let Some(task) = task_of(path, of).or_else(|| options.task.clone()) else {
         return Err(
-            LogError::unread(path, "its name does not say which task it is of").hint("name the task: --task TASK")
+            LogError::unread(path, "its name does not say which task it is of").hint("name the task: the setting `task = TASK`")
         );
     };
     let named = of.and_then(model_name).or_else(|| options.model.clone());
     let Some(model) = named else {
         let message = "its results file (results_TIME.json of the same time) is missing, and with it the model's name";
-        let hint = "import the folder that has both `results` and `details`, or name the model: --model-name NAME";
+        let hint = "import the folder that has both `results` and `details`, or name the model: the setting `model_name = NAME`";
         return Err(LogError::unread(path, message).hint(hint));
     };
     let status = if results.is_some() { LogStatus::Finished } else { LogStatus::Unknown };

@@ -55,7 +55,7 @@ pub fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, LogError>
         }
         return Err(LogError::setting(message).hint(
             "logs are those of lm-evaluation-harness, Inspect, lighteval and OpenAI's batches, exports of earnest, and tables whose \
-             columns are named (--columns)",
+             columns are named (the setting `columns`)",
         ));
     }
     Ok(found)
@@ -104,7 +104,7 @@ impl Search<'_> {
         if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
             let error = LogError::unread(path, "it is no log that earnest knows");
             return self.refuse(error.hint(
-                "docs/logs.md has the layouts that are read; for a table, name its columns: `--columns id=...,completion=...,score=...`",
+                "docs/logs.md has the layouts that are read; for a table, name its columns: the setting `columns = id=...,completion=...,score=...`",
             ));
         }
         self.named.insert(path.to_owned());

@@ -47,11 +47,11 @@ fn cell(row: &Row, column: Option<&str>) -> Option<String> {
 pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<Vec<Log>, LogError> {
     let Some(columns) = &options.columns else {
         return Err(LogError::unread(path, "it is a table whose columns are not named")
-            .hint("name them: `--columns id=...,completion=...,score=...`"));
+            .hint("name them: the setting `columns = id=...,completion=...,score=...`"));
     };
     if columns.id.is_none() && columns.question.is_none() {
         return Err(LogError::setting("the columns have neither an id nor a question, so that nothing can be paired")
-            .hint("name one: `--columns id=...` or `--columns question=...`"));
+            .hint("name one: the setting `columns = id=...` or the setting `columns = question=...`"));
     }
     let file = RowsFile::read(path, format, options)?;
     let mut groups: BTreeMap<(String, String), Group> = BTreeMap::new();
@@ -72,7 +72,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         let Some(model) = model else {
             return Err(file
                 .error(&row, "it does not say which model it is of")
-                .hint("name the model: --model-name NAME, or its column"));
+                .hint("name the model: the setting `model_name = NAME`, or its column"));
         };
         let task = cell(&row, columns.task.as_deref()).or_else(|| options.task.clone());
         let log = (model, task.unwrap_or_else(|| TASK.to_owned()));

@@ -22,17 +22,18 @@ impl Unread {
                 "it is a write-out file of lm-evaluation-harness 0.3 (prompt_0, logit_0, truth), which is not read; the samples of 0.4.0 and \
                  later are",
                 "log the samples again with lm_eval 0.4.6 or later and `--log_samples`, or name the columns of its scores as those of a \
-                 table: `--columns id=doc_id,prompt=prompt_0,target=truth,score=acc --task TASK --model-name NAME`",
+                 table: the setting `columns = id=doc_id,prompt=prompt_0,target=truth,score=acc`, the setting `task = TASK` and the \
+                 setting `model_name = NAME`",
             ),
             Unread::LightevalEarlier => (
                 "it has lighteval's details in an earlier layout (columns full_prompt, metrics, predictions), which is not read; that with \
                  the columns doc, metric and model_response is",
-                "evaluate again with a newer lighteval, or name the columns of its scores as those of a table: `--columns id=...,score=...`",
+                "evaluate again with a newer lighteval, or name the columns of its scores as those of a table: the setting `columns = id=...,score=...`",
             ),
             Unread::LightevalUnknown => (
                 "by its name it has lighteval's details, but not their columns doc, metric and model_response: a layout of lighteval that \
                  is not known",
-                "docs/logs.md has the layouts that are read; a table of your own is read with `--columns id=...,score=...`",
+                "docs/logs.md has the layouts that are read; a table of your own is read with the setting `columns = id=...,score=...`",
             ),
         };
         LogError::unread(path, what).hint(next)

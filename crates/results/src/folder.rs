@@ -68,7 +68,7 @@ pub fn find_run(name: &str, folders: &[PathBuf], reporter: &mut dyn Reporter) ->
     }
     let listed: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     Err(ResultsError::setting(format!("there is no run {name} in {}", listed.join(" or ")))
-        .hint(format!("{}add the run's folder: --from FOLDER/RUN", did_you_mean(name, &known))))
+        .hint(format!("{}add the run's folder: the setting `from = FOLDER/RUN`", did_you_mean(name, &known))))
 }
 
 /// A run that a process may write, and its lock.

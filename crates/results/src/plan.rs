@@ -81,15 +81,15 @@ impl Plan {
     pub fn check(&self, suite: &Suite) -> Result<(), TooManySamples> {
         self.check_limits()?;
         let items = self.items(suite);
-        check_size(|| format!("--samples {} with {items} items", self.samples), &[items, self.samples as usize])
+        check_size(|| format!("the setting `samples = {}` with {items} items", self.samples), &[items, self.samples as usize])
     }
 
     /// Checks `--limit` and `--samples` alone, before the suite is known.
     pub fn check_limits(&self) -> Result<(), TooManySamples> {
         if let Some(limit) = self.limit {
-            check_size(|| format!("--limit {limit}"), &[limit])?;
+            check_size(|| format!("the setting `limit = {limit}`"), &[limit])?;
         }
-        check_size(|| format!("--samples {}", self.samples), &[self.samples as usize])
+        check_size(|| format!("the setting `samples = {}`", self.samples), &[self.samples as usize])
     }
 
     /// Returns the number of items.

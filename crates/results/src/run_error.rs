@@ -137,23 +137,23 @@ impl RunError {
             ),
             RunError::DiskFull { .. } => Some(
                 "free some space and repeat the command, which continues after the written samples, or choose another folder with \
-                 --results"
+                 the setting `results`"
                     .to_owned(),
             ),
-            RunError::Io { .. } => Some("check the path and its permissions, or choose another with --results".into()),
+            RunError::Io { .. } => Some("check the path and its permissions, or choose another with the setting `results`".into()),
             RunError::Locked { .. } => Some("wait until it ends; `earnest run --new` starts a separate run".to_owned()),
             RunError::Damaged { path, line, .. } => Some(format!(
-                "delete line {line} of {} and repeat the command to generate that sample again, or start over with --new",
+                "delete line {line} of {} and repeat the command to generate that sample again, or start over with the setting `new`",
                 path.display()
             )),
-            RunError::Name { .. } => Some("choose another folder with --results".to_owned()),
+            RunError::Name { .. } => Some("choose another folder with the setting `results`".to_owned()),
             RunError::Manifest { .. } => Some(
                 "another program has changed it; the folder's other runs are still reached by their whole names (`earnest export RUN`), and \
-                 --results names another folder"
+                 the setting `results` names another folder"
                     .to_owned(),
             ),
             RunError::OtherSettings { .. } => {
-                Some("start over with --new, or choose another folder with --results".to_owned())
+                Some("start over with the setting `new`, or choose another folder with the setting `results`".to_owned())
             }
             RunError::ForeignCode { .. } => Some(
                 "do not use the file unless you know who made them; `DROP TRIGGER`, `DROP VIEW` and `DROP TABLE` in sqlite3 remove them"
@@ -165,9 +165,9 @@ impl RunError {
             )),
             RunError::Unreadable { .. } => Some("`earnest runs verify` examines the run".to_owned()),
             RunError::NotAStore { .. } => {
-                Some("choose another folder with --results, or move that file out of the way".to_owned())
+                Some("choose another folder with the setting `results`, or move that file out of the way".to_owned())
             }
-            RunError::NoStore { .. } => Some("name the folder with --results; `earnest run` creates one".to_owned()),
+            RunError::NoStore { .. } => Some("name the folder with the setting `results`; `earnest run` creates one".to_owned()),
             RunError::Store { .. } => {
                 Some("check the path and its permissions; `earnest runs verify` examines the file".to_owned())
             }
@@ -188,7 +188,7 @@ impl RunError {
                     named.join(", ")
                 ))
             }
-            RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with --results".to_owned()),
+            RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with the setting `results`".to_owned()),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
                 Some("repeat the command; it continues after the written samples".to_owned())
             }

@@ -65,7 +65,7 @@ pub fn named<E: From<ResultsError>>(
     }
     let known: Vec<&str> = names.iter().copied().chain(parts.iter().map(String::as_str)).collect();
     let known = match known.is_empty() {
-        true => "it has no scores; --answers FILE reads its completions".to_owned(),
+        true => "it has no scores; the setting `answers = FILE` reads its completions".to_owned(),
         false => format!("it has {}", known.join(", ")),
     };
     let hint = nearest.map_or_else(|| known.clone(), |nearest| format!("did you mean {nearest}? {known}"));

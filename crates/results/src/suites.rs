@@ -213,7 +213,7 @@ pub fn start_programs(suite: &Suite, reporter: &mut dyn Reporter) -> Result<Opti
     let record = programs.record();
     if let Some(record) = record.as_ref().filter(|record| record.is_unconfined()) {
         reporter.event(&RunEvent::Warning(format!(
-            "model-written Python runs unconfined, as --unconfined permits: missing {}. It may read and delete files, use the \
+            "model-written Python runs unconfined, as the setting `unconfined` permits: missing {}. It may read and delete files, use the \
              network and see the environment of other processes",
             record.missing.join(", ")
         )));

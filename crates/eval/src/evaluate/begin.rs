@@ -87,7 +87,7 @@ fn check_parts(equal: &[RunRecord], can_repeat: bool, reporter: &mut dyn Reporte
     if !parts.is_empty() {
         let names: Vec<String> = parts.iter().map(|(of, part)| format!("{part}/{of}")).collect();
         reporter.event(&RunEvent::Warning(format!(
-            "parts {} of this run are already finished, but this command runs all items again; --shard runs single parts",
+            "parts {} of this run are already finished, but this command runs all items again; the setting `shard` runs single parts",
             names.join(", ")
         )));
     }

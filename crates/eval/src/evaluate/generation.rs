@@ -56,14 +56,14 @@ impl GenerationSettings {
     pub fn resolve(&self, mode: Mode, defaults: Option<CheckpointDefaults>) -> Result<Generation, EvalError> {
         if self.recommended && defaults.is_none() {
             return Err(EvalError::setting(
-                "--recommended needs the list of models or the model's generation_config.json",
+                "the setting `recommended` needs the list of models or the model's generation_config.json",
             )
-            .hint("add --tokenizer with the model's folder, or give --temperature and the like"));
+            .hint("add the setting `tokenizer` with the model's folder, or give the setting `temperature` and the like"));
         }
         let defaults = defaults.unwrap_or_default();
         let sampling = self.sampling(&defaults)?;
         if self.max_tokens == Some(0) {
-            return Err(EvalError::setting("--max-tokens must be at least 1"));
+            return Err(EvalError::setting("the setting `max_tokens` must be at least 1"));
         }
         let thinking = match self.thinking {
             ThinkingRequest::On => true,
@@ -75,8 +75,8 @@ impl GenerationSettings {
             (EndOfSequence::All, _) => defaults.stop_ids,
             (EndOfSequence::Tokenizer, Some(id)) => vec![id],
             (EndOfSequence::Tokenizer, None) => {
-                return Err(EvalError::setting("--eos tokenizer: this tokenizer has no end-of-sequence token")
-                    .hint("--eos all uses those of the other configuration files"));
+                return Err(EvalError::setting("setting `eos = tokenizer`: this tokenizer has no end-of-sequence token")
+                    .hint("the setting `eos = all` uses those of the other configuration files"));
             }
         };
         Ok(Generation { sampling, seed: self.seed, stop_ids, max_tokens: self.max_tokens, thinking })
@@ -100,15 +100,15 @@ impl GenerationSettings {
             repetition_penalty: self.repetition_penalty.unwrap_or(base.repetition_penalty),
         };
         check("temperature", sampling.temperature, 100.0, true)?;
-        check("top-p", sampling.top_p, 1.0, false)?;
-        check("min-p", sampling.min_p, 1.0, true)?;
-        check("repetition-penalty", sampling.repetition_penalty, 100.0, false)?;
+        check("top_p", sampling.top_p, 1.0, false)?;
+        check("min_p", sampling.min_p, 1.0, true)?;
+        check("repetition_penalty", sampling.repetition_penalty, 100.0, false)?;
         let narrows = self.top_k.is_some() || self.top_p.is_some() || self.min_p.is_some();
         if sampling.is_greedy() && narrows {
             return Err(EvalError::setting(
-                "--top-k, --top-p and --min-p have no effect at temperature 0 (greedy decoding)",
+                "the setting `top_k`, the setting `top_p` and the setting `min_p` have no effect at temperature 0 (greedy decoding)",
             )
-            .hint("add --temperature, or --recommended for the checkpoint's settings"));
+            .hint("add the setting `temperature`, or the setting `recommended` for the checkpoint's settings"));
         }
         Ok(sampling)
     }
@@ -118,7 +118,7 @@ impl GenerationSettings {
 fn check(name: &str, value: f32, high: f32, zero: bool) -> Result<(), EvalError> {
     let inside = value.is_finite() && value <= high && (value > 0.0 || zero && value == 0.0);
     let lowest = if zero { "at least 0" } else { "above 0" };
-    let message = || format!("--{name} must be {lowest} and at most {high}, not {value}");
+    let message = || format!("the setting `{name}` must be {lowest} and at most {high}, not {value}");
     if inside { Ok(()) } else { Err(EvalError::setting(message())) }
 }
 

@@ -95,7 +95,7 @@ impl Rounds<'_> {
                 Err(EvalError::results(format!(
                     "{run} has an answer to {stored} where {asked} would be asked: it was made by another version or on another machine"
                 ))
-                .hint("--new begins another run"))
+                .hint("the setting `new` begins another run"))
             }
         }
     }

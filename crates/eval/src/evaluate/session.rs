@@ -158,7 +158,7 @@ impl Session<'_> {
                 let next = match self.evaluation.run {
                     RunChoice::Gather => format!("{} is used", run.manifest.run),
                     RunChoice::Resume(_) => format!("`earnest run --from {}` repeats it", run.manifest.run),
-                    _ => "--new repeats it".to_owned(),
+                    _ => "the setting `new` repeats it".to_owned(),
                 };
                 reporter.event(&RunEvent::Message(format!("this run was finished at {when}; {next}")));
                 // A process that was killed at the very end has left none.
@@ -472,23 +472,23 @@ fn check_whole(settings: &EvaluationSettings, suite: &Suite) -> Result<(), EvalE
     };
     if max_tokens.is_some() && suite.scoring.options().get(THINKING).is_some() {
         return Err(EvalError::setting(
-            "--max-tokens does not go with --thinking-budgets, which has limits of its own",
+            "the setting `max_tokens` does not go with the setting `thinking_budgets`, which has limits of its own",
         )
         .hint("leave one of the two out"));
     }
     let Plan { limit, samples, shard } = settings.plan;
     let given = [
-        (limit.is_some(), "--limit"),
-        (samples != 1, "--samples"),
-        (shard.is_some(), "--shard"),
-        (settings.until.is_some(), "--until"),
+        (limit.is_some(), "limit"),
+        (samples != 1, "samples"),
+        (shard.is_some(), "shard"),
+        (settings.until.is_some(), "until"),
     ];
     match given.iter().find(|(given, _)| *given) {
-        Some((_, option)) => Err(EvalError::setting(format!(
-            "{option} does not go with {}, which chooses its questions by the answers",
+        Some((_, setting)) => Err(EvalError::setting(format!(
+            "the setting `{setting}` does not go with {}, which chooses its questions by the answers",
             suite.scoring.name()
         ))
-        .hint("--budget limits the questions of each skill, --skills chooses among the skills")),
+        .hint("the setting `budget` limits the questions of each skill, the setting `skills` chooses among the skills")),
         None => Ok(()),
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn resolved(
     let store = folder::open(folder, reporter)?;
     let run = store.run(&until.difference_to)?;
     let name = run.manifest.run.clone();
-    let refused = |why: &str, hint: String| Err(EvalError::setting(format!("--until: {name} {why}")).hint(hint));
+    let refused = |why: &str, hint: String| Err(EvalError::setting(format!("setting `until`: {name} {why}")).hint(hint));
     if run.manifest.status != Status::Finished || run.manifest.shard.is_some() {
         let why = "is not finished, so that not every item would be compared with it";
         return refused(why, format!("`earnest resume {name}` finishes it; parts are joined by `earnest merge`"));
@@ -71,9 +71,9 @@ pub(super) fn decider(
     let mut decider = Decider::new(until, plan.samples, items);
     let (paired, all) = (decider.paired(), decider.items());
     if paired == 0 {
-        let message = format!("--until: none of the {all} items of this run is in {}", other.manifest.run);
+        let message = format!("setting `until`: none of the {all} items of this run is in {}", other.manifest.run);
         return Err(EvalError::setting(message)
-            .hint("items are paired by id and question: use the options, the seed and the --limit of that run"));
+            .hint("items are paired by id and question: use the options, the seed and the setting `limit` of that run"));
     }
     if paired < all {
         reporter.event(&RunEvent::Warning(format!(

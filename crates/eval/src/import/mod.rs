@@ -67,8 +67,8 @@ impl ImportSettings {
             ModeRequest::Raw => Ok(Mode::Raw),
             ModeRequest::Chat => Ok(Mode::Chat),
             ModeRequest::Auto => {
-                Err(EvalError::setting("--prompt auto needs a checkpoint, and imported completions have none")
-                    .hint("use --prompt chat for the answers of a chat, --prompt raw for continuations of a text"))
+                Err(EvalError::setting("the setting `prompt = auto` needs a checkpoint, and imported completions have none")
+                    .hint("use the setting `prompt = chat` for the answers of a chat, the setting `prompt = raw` for continuations of a text"))
             }
         }
     }
@@ -90,7 +90,7 @@ pub struct Imported {
 /// [`EvalError`]; [`FileError::Line`](earnest_rows::FileError::Line) names the first line that cannot be used. Nothing is stored unless every line is matched.
 pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<Imported, EvalError> {
     if settings.model.trim().is_empty() {
-        return Err(EvalError::setting("--name is empty")
+        return Err(EvalError::setting("the setting `name` is empty")
             .hint("name the model that wrote the completions: runs are found by it"));
     }
     let mode = settings.mode()?;
@@ -118,7 +118,7 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let (samples, most_line) = most.unwrap_or((1, 0));
     let plan = Plan { limit: settings.limit, samples, shard: None };
     if let Some(limit) = settings.limit {
-        check_size(|| format!("--limit {limit}"), &[limit])?;
+        check_size(|| format!("the setting `limit = {limit}`"), &[limit])?;
     }
     if settings.limit.is_none()
         && let Some(own) = placement::suite_of_file(choice.as_ref(), &suite, channel, path, &lines)?

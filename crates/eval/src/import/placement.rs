@@ -93,7 +93,7 @@ pub(super) fn place(
             && let Some(contradiction) = contradiction(&line, question)
         {
             return Err(EvalError::line(path, number, format!("{id} has {contradiction}"))
-                .hint("the options of the items, --seed among them, must be those of the questions that were asked"));
+                .hint("the options of the items, the setting `seed` among them, must be those of the questions that were asked"));
         }
         let sample_of = |item: usize| item * plan.samples as usize + line.sample as usize;
         // The same operands can be drawn twice; such items are filled in order.

@@ -50,7 +50,7 @@ static DIGEST: LazyLock<String> = LazyLock::new(|| {
 
 /// Returns the built-in model's checkpoint folder in the user's cache; missing or damaged files are written.
 pub fn built_in_folder() -> Result<PathBuf, EvalError> {
-    let hint = "set EARNEST_CACHE to a writable folder, or choose another --model";
+    let hint = "set EARNEST_CACHE to a writable folder, or name another model with the setting `model`";
     let Some(cache) = earnest_digest::cache_folder() else {
         return Err(EvalError::model(format!("cannot unpack {BUILT_IN}: no cache folder is known")).hint(hint));
     };

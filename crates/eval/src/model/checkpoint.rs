@@ -89,7 +89,7 @@ pub(super) fn check_options(located: &LocatedModel, checkpoint: &Checkpoint) -> 
     {
         let name = quant.name();
         return Err(EvalError::setting(format!(
-            "--quant {name} quantises nothing: no matrix has rows of a multiple of 32 weights"
+            "the setting `quant = {name}` quantises nothing: no matrix has rows of a multiple of 32 weights"
         ))
         .hint("leave it out, or take another model"));
     }
@@ -97,7 +97,7 @@ pub(super) fn check_options(located: &LocatedModel, checkpoint: &Checkpoint) -> 
         && !located.allow_config.contains(&entry)
     {
         let message = format!(
-            "{}: --allow-config {entry} is for all models, and splits tokens of this one's vocabulary, such as {token}: it is not the one \
+            "{}: the setting `allow_config = {entry}` is for all models, and splits tokens of this one's vocabulary, such as {token}: it is not the one \
              that the model was trained with",
             short_name(&located.path)
         );
@@ -142,7 +142,7 @@ pub(super) fn left_out(located: &LocatedModel, checkpoint: &Checkpoint) -> Vec<S
     };
     let unfit = located.shared_config.iter().filter(|entry| !fits(entry, &allowed));
     let name = short_name(&located.path);
-    unfit.map(|entry| format!("{name}: --allow-config {entry} is left out here, because {}", reason(entry))).collect()
+    unfit.map(|entry| format!("{name}: the setting `allow_config = {entry}` is left out here, because {}", reason(entry))).collect()
 }
 
 /// Returns what `--allow-config` let through.

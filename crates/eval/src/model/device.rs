@@ -172,7 +172,7 @@ impl std::fmt::Display for DeviceNote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             DeviceNote::Failed(reason) => {
-                write!(f, "the GPU is not used: {reason}; --device cpu suppresses this message")
+                write!(f, "the GPU is not used: {reason}; the setting `device = cpu` suppresses this message")
             }
             DeviceNote::NoCublasLt(reason) => write!(
                 f,
@@ -222,16 +222,16 @@ pub fn device_error(error: &CudaError) -> EvalError {
             failed.hint(LIBRARIES)
         }
         CudaError::Device(DeviceError::NoDevice(_)) => {
-            failed.hint("`earnest doctor` lists the usable GPUs; --device cpu computes without one")
+            failed.hint("`earnest doctor` lists the usable GPUs; the setting `device = cpu` computes without one")
         }
         CudaError::Device(DeviceError::OutOfMemory { .. }) | CudaError::NoRoom { .. } => {
             failed.hint(format!(
-                "choose a smaller model, --quant q4k or --device cpu, or stop other programs on the GPU; {LARGER_THAN_A_GPU}"
+                "choose a smaller model, the setting `quant = q4k` or the setting `device = cpu`, or stop other programs on the GPU; {LARGER_THAN_A_GPU}"
             ))
         }
         CudaError::NoLibrary(_) => failed.hint(
             "a run that started with cublasLt needs it to continue; EARNEST_CUDA_LIBRARIES sets where to look for it; a new run \
-             with --batch-invariant does not need it",
+             with the setting `batch_invariant` does not need it",
         ),
         _ => failed,
     }
@@ -243,7 +243,7 @@ pub const LARGER_THAN_A_GPU: &str = "a model larger than one GPU is served by vL
                                      http://127.0.0.1:8000/v1 --tokenizer MODEL`";
 
 const LIBRARIES: &str = "a GPU needs NVIDIA's driver, and cublasLt of CUDA 12 or 13 on the library path or in \
-                         EARNEST_CUDA_LIBRARIES, and NVRTC where the program has no kernels for it; `earnest doctor` lists what is installed; --device cpu computes without a GPU";
+                         EARNEST_CUDA_LIBRARIES, and NVRTC where the program has no kernels for it; `earnest doctor` lists what is installed; the setting `device = cpu` computes without a GPU";
 
 /// Availability of the first GPU.
 #[derive(Debug, PartialEq, Eq)]

@@ -58,15 +58,15 @@ impl TrafficSettings {
         const DAY: f64 = 86_400.0;
         let positive = |value: f64| value > 0.0 && value <= DAY;
         if self.concurrency == 0 || self.concurrency > 1024 {
-            return Err(EvalError::setting(format!("--concurrency {} is outside 1 to 1024", self.concurrency)));
+            return Err(EvalError::setting(format!("the setting `concurrency = {}` is outside 1 to 1024", self.concurrency)));
         }
         if !positive(self.request_timeout) || !positive(self.longest_wait) {
             return Err(EvalError::setting(
-                "--request-timeout and --longest-wait must be more than 0 seconds and at most a day",
+                "the setting `request_timeout` and the setting `longest_wait` must be more than 0 seconds and at most a day",
             ));
         }
         if self.per_minute.is_some_and(|most| !(most > 0.0 && most <= 1e9)) {
-            return Err(EvalError::setting("--per-minute must be above 0"));
+            return Err(EvalError::setting("the setting `per_minute` must be above 0"));
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl EndpointModel {
         let server = EndpointEngine::probe(&options).map_err(unreachable)?;
         if enable_thinking.is_some() && source.api == Api::Chat && !server.takes_thinking_switch() {
             return Err(EvalError::setting("this endpoint's server is not known to have a thinking switch")
-                .hint("leave out --thinking, or render prompts locally with --tokenizer"));
+                .hint("leave out the setting `thinking`, or render prompts locally with the setting `tokenizer`"));
         }
         Ok(EndpointModel {
             source: source.clone(),
@@ -251,7 +251,7 @@ impl OpenModel for EndpointModel {
             let message =
                 "the questions have given continuations to score, for which the chat API gives no log-likelihoods";
             return Err(EvalError::setting(message)
-                .hint("--api completions has them where the server offers echo and logprobs; --tokenizer renders chat prompts here"));
+                .hint("the setting `api = completions` has them where the server offers echo and logprobs; the setting `tokenizer` renders chat prompts here"));
         }
         let options = options(&self.source, &self.traffic, self.context(), self.enable_thinking)?;
         const PROBE: &str = "1 1 1";

@@ -36,16 +36,16 @@ impl EndpointRequest {
         });
         match (api, prompt) {
             (Api::Chat, _) if here => {
-                Err(EvalError::setting("--api chat sends messages and has no use for --tokenizer"))
+                Err(EvalError::setting("the setting `api = chat` sends messages and has no use for the setting `tokenizer`"))
             }
             (Api::Chat, ModeRequest::Raw) => {
-                Err(EvalError::setting("--api chat sends messages, which --prompt raw has none of")
-                    .hint("use --api completions"))
+                Err(EvalError::setting("the setting `api = chat` sends messages, which the setting `prompt = raw` has none of")
+                    .hint("use the setting `api = completions`"))
             }
             (Api::Completions, ModeRequest::Chat) if !here => Err(EvalError::setting(
-                "--prompt chat with --api completions renders prompts here, which needs --tokenizer",
+                "the setting `prompt = chat` with the setting `api = completions` renders prompts here, which needs the setting `tokenizer`",
             )
-            .hint("or use --api chat, which leaves the chat template to the endpoint")),
+            .hint("or use the setting `api = chat`, which leaves the chat template to the endpoint")),
             _ => Ok(api),
         }
     }
@@ -57,7 +57,7 @@ impl EndpointRequest {
     pub fn source(&self, prompt: ModeRequest, hub: &HubSettings) -> Result<EndpointSource, EvalError> {
         let api = self.api(prompt)?;
         if self.context == Some(0) {
-            return Err(EvalError::setting("--context 0 leaves no room for a prompt"));
+            return Err(EvalError::setting("the setting `context = 0` leaves no room for a prompt"));
         }
         let tokenizer = self.tokenizer.as_deref().map(|path| LocatedModel::find_tokenizer(path, hub)).transpose()?;
         let address = address(&self.url, hub)?;

@@ -52,10 +52,10 @@ impl EngineSettings {
     /// Checks that the limits allow any computation.
     pub fn check(&self) -> Result<(), EvalError> {
         if self.max_batch == Some(0) {
-            return Err(EvalError::setting("--max-batch must be at least 1"));
+            return Err(EvalError::setting("the setting `max_batch` must be at least 1"));
         }
         if self.threads == Some(0) {
-            return Err(EvalError::setting("--threads must be at least 1"));
+            return Err(EvalError::setting("the setting `threads` must be at least 1"));
         }
         Ok(())
     }
@@ -110,15 +110,15 @@ pub fn load(checkpoint: &Checkpoint, settings: &EngineSettings) -> Result<Loaded
 pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(CpuEngine, serde_json::Value), EvalError> {
     if checkpoint.weight_format().is_fp8() {
         return Err(EvalError::setting(
-            "--compute fp8 is supported on a GPU only, of compute capability 8.9 and later",
+            "the setting `compute = fp8` is supported on a GPU only, of compute capability 8.9 and later",
         )
-        .hint("leave it out, or add --device cuda; --compute int8 is the CPU's arithmetic of 8 bits"));
+        .hint("leave it out, or add the setting `device = cuda`; the setting `compute = int8` is the CPU's arithmetic of 8 bits"));
     }
     check_files(checkpoint)?;
     let given = options.kv_memory.zip(Host::probe().memory);
     if let Some((kv, memory)) = given.filter(|(kv, memory)| kv > memory) {
         let (kv, memory) = (human_bytes(kv), human_bytes(memory));
-        return Err(EvalError::setting(format!("--kv-memory {kv} is more than this machine's memory of {memory}"))
+        return Err(EvalError::setting(format!("the setting `kv_memory = {kv}` is more than this machine's memory of {memory}"))
             .hint("leave it out: by default the engine takes a quarter of the free memory"));
     }
     let described = describe_options(&options);
@@ -162,7 +162,7 @@ pub fn load_profiled(
 ) -> Result<(LoadedEngine, Profiler), EvalError> {
     let Device::Cuda { invariant, variants, .. } = device else {
         return Err(EvalError::setting("only the work of a GPU is profiled by kernel")
-            .hint("--device cuda; on the CPU, `earnest bench engine` measures prefill and decode"));
+            .hint("add the setting `device = cuda`; on the CPU, `earnest bench engine` measures prefill and decode"));
     };
     check_files(checkpoint)?;
     check_format(checkpoint)?;
@@ -180,12 +180,12 @@ pub fn measure_peaks(checkpoint: &Checkpoint, settings: &EngineSettings) -> Resu
 fn check_format(checkpoint: &Checkpoint) -> Result<(), EvalError> {
     let format = checkpoint.weight_format();
     let hint = match format.compute {
-        Some(Compute::Bf16) => "add --device cpu, or take --dtype bf16, whose products are in bf16 on a GPU",
-        _ => "leave it out, or add --device cpu",
+        Some(Compute::Bf16) => "add the setting `device = cpu`, or take the setting `dtype = bf16`, whose products are in bf16 on a GPU",
+        _ => "leave it out, or add the setting `device = cpu`",
     };
     let on_cpu = format.compute.filter(|compute| *compute != Compute::Fp8);
-    let option = on_cpu.map(|compute| format!("--compute {}", compute.name()));
-    if let Some(option) = option.or_else(|| format.kv.map(|_| "--kv bf16".to_owned())) {
+    let option = on_cpu.map(|compute| format!("the setting `compute = {}`", compute.name()));
+    if let Some(option) = option.or_else(|| format.kv.map(|_| "the setting `kv = bf16`".to_owned())) {
         return Err(EvalError::setting(format!("{option} is supported on the CPU only")).hint(hint));
     }
     Ok(())

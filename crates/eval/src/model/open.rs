@@ -54,7 +54,7 @@ impl ModelSource {
         if let (Some(given), Ok(Some(own))) = (checked_name(&hub.allow_config)?, checked_name(&model.allowed_config))
             && given != own
         {
-            let message = format!("--allow-config {PRE_TOKENIZER_KEY}={given}: the run was made with {own}");
+            let message = format!("setting `allow_config = {PRE_TOKENIZER_KEY}={given}`: the run was made with {own}");
             return Err(EvalError::setting(message).hint("leave it out: a run with another one is another run"));
         }
         hub.allow_config.extend(model.allowed_config.iter().cloned());
@@ -112,7 +112,7 @@ impl ModelSource {
 pub fn address(url: &str, hub: &HubSettings) -> Result<Address, EvalError> {
     let address = Address::parse(url).map_err(|error| EvalError::setting(error.to_string()))?;
     if hub.environment().offline.is_some() && !address.is_loopback() {
-        let mode = if hub.offline { "--offline" } else { "offline mode (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE)" };
+        let mode = if hub.offline { "the setting `offline`" } else { "offline mode (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE)" };
         let message = format!("{mode} allows no connection to {}, which is not on this machine", address.as_str());
         return Err(EvalError::setting(message).hint("endpoints on 127.0.0.1, ::1 and localhost are allowed"));
     }

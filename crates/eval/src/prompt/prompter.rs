@@ -59,7 +59,7 @@ impl Rendered {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
     /// Chat mode was requested of a checkpoint without a chat template.
-    #[error("the checkpoint has no chat template for --prompt chat")]
+    #[error("the checkpoint has no chat template for the setting `prompt = chat`")]
     NoTemplate,
     /// Error of the template, e.g. because it requires alternating turns.
     #[error("the chat template failed: {0}")]
@@ -84,11 +84,11 @@ impl PromptError {
     /// Returns the next step.
     pub fn help(&self) -> &'static str {
         match self {
-            PromptError::NoTemplate => "use --prompt raw for a base model",
+            PromptError::NoTemplate => "use the setting `prompt = raw` for a base model",
             PromptError::NoContinuation(_) => "give every continuation a text",
             PromptError::NoContext => "begin the prompt with a text",
-            PromptError::NoBorder => "use --api completions, with --tokenizer for chat prompts",
-            PromptError::Template(_) | PromptError::Ids(_) => "--prompt raw does not use the chat template",
+            PromptError::NoBorder => "use the setting `api = completions`, with the setting `tokenizer` for chat prompts",
+            PromptError::Template(_) | PromptError::Ids(_) => "the setting `prompt = raw` does not use the chat template",
         }
     }
 }

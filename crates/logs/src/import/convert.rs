@@ -225,7 +225,7 @@ pub fn no_field(thing: &str, field: &str, document: &Map<String, Value>) -> LogE
         false => format!("it has {}", fields.join(", ")),
     };
     LogError::setting(format!("{thing} has no value in {field}, and no other has one"))
-        .hint(format!("--cluster names a field; {known}"))
+        .hint(format!("the setting `cluster` names a field; {known}"))
 }
 
 /// A field of a document, or of the covariates that earnest writes into one.

@@ -124,7 +124,7 @@ pub fn nothing_found(paths: &[PathBuf]) -> LogError {
     let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     LogError::setting(format!("there is no log in {}", named.join(", "))).hint(
         "logs of lm-evaluation-harness need its samples (--log_samples), those of lighteval its details (--save-details); \
-         --columns says what the columns of a plain table are",
+         the setting `columns` says what the columns of a plain table are",
     )
 }
 
@@ -358,6 +358,6 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
         warn(format!("{name}: scores of {scorer} are texts, such as \"{text}\": they are kept, and in no mean"));
     }
     if card.scorers.is_empty() && chosen.answers.is_none() {
-        warn(format!("{name}: the log has no scores; --answers FILE reads its completions as answers"));
+        warn(format!("{name}: the log has no scores; the setting `answers = FILE` reads its completions as answers"));
     }
 }

@@ -116,7 +116,7 @@ fn task_of(path: &Path, results: Option<&Results>) -> Option<String> {
 pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOptions) -> Result<Log, LogError> {
     let of = results.map(|file| &file.results);
     let Some(task) = task_of(path, of).or_else(|| options.task.clone()) else {
-        let hint = "name the file samples_TASK_TIME.jsonl, as the harness does, or name the task: --task TASK";
+        let hint = "name the file samples_TASK_TIME.jsonl, as the harness does, or name the task: the setting `task = TASK`";
         return Err(LogError::unread(path, "its name does not say which task it is of").hint(hint));
     };
     let mut card = match results {
@@ -126,7 +126,7 @@ pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOpti
                 let message =
                     "its results file (results_TIME.json of the same time) is missing, and with it the model's name";
                 return Err(LogError::unread(path, message).hint(
-                    "put it into the same folder, or name the model to import the samples alone: --model-name NAME",
+                    "put it into the same folder, or name the model to import the samples alone: the setting `model_name = NAME`",
                 ));
             };
             LogCard::new(Tool::LmEval, model.clone(), task, LogStatus::Unknown)
