@@ -276,7 +276,7 @@ fn endpoints_give_the_bits_of_the_native_engine() {
     // The chat API has none, which is said before anything is asked.
     let refused = evaluated(folder.path(), "chat", endpoint(Api::Chat, None), ModeRequest::Chat).unwrap_err();
     assert!(refused.to_string().contains("the chat API gives no log-likelihoods"), "{refused}");
-    assert!(refused.help().unwrap().contains("--api completions"));
+    assert!(refused.help().unwrap().contains("`api = completions`"));
     assert!(!folder.path().join("chat").exists());
 }
 

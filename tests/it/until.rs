@@ -174,7 +174,7 @@ fn runs_that_cannot_decide_anything_are_refused() {
     let shard = Some(Shard { part: 1, of: 2 });
     let part = settings(folder.path(), 1, Some(&until));
     let part = EvaluationSettings { plan: Plan { shard, ..part.plan }, ..part };
-    assert!(refused(&part).contains("--until cannot end part 1/2"));
+    assert!(refused(&part).contains("`until` cannot end part 1/2"));
     let unknown = settings(folder.path(), 1, Some("difference to nowhere decided"));
     assert!(refused(&unknown).contains("there is no run nowhere"));
     // None of its questions.

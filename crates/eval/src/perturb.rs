@@ -141,7 +141,9 @@ impl PerturbSettings {
     fn reference_seed(&self) -> Result<u32, EvalError> {
         match u32::try_from(self.seed) {
             Ok(seed) if self.draws <= 1 => Ok(seed),
-            _ => Err(EvalError::setting("the setting `mode = reference` takes a setting `seed` below 4294967296 and one draw")),
+            _ => Err(EvalError::setting(
+                "the setting `mode = reference` takes a setting `seed` below 4294967296 and one draw",
+            )),
         }
     }
 }
@@ -205,7 +207,9 @@ pub fn perturb(settings: &PerturbSettings, reporter: &mut dyn Reporter) -> Resul
     if !malformed.is_empty() {
         let text = malformed_rows(&malformed);
         if !settings.skip_malformed {
-            return Err(EvalError::setting(text).hint("mend them, or leave them out with the setting `malformed = skip`"));
+            return Err(
+                EvalError::setting(text).hint("mend them, or leave them out with the setting `malformed = skip`")
+            );
         }
         reporter.event(&RunEvent::Warning(format!("left out {text}")));
     }

@@ -124,9 +124,8 @@ struct Source {
 pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOptions) -> Result<Log, LogError> {
     let of = results.map(|file| &file.results);
     let Some(task) = task_of(path, of).or_else(|| options.task.clone()) else {
-        return Err(
-            LogError::unread(path, "its name does not say which task it is of").hint("name the task: the setting `task = TASK`")
-        );
+        return Err(LogError::unread(path, "its name does not say which task it is of")
+            .hint("name the task: the setting `task = TASK`"));
     };
     let named = of.and_then(model_name).or_else(|| options.model.clone());
     let Some(model) = named else {

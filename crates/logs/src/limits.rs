@@ -166,7 +166,8 @@ impl Samples {
         if sample.id.len() > LONGEST_ID {
             let said = format!("an id has {} bytes; ids of up to {LONGEST_ID} are read", sample.id.len());
             let error = self.error(card, sample, said);
-            return Err(error.hint("a table without ids has the questions as ids: name a column, the setting `columns = id=...`"));
+            return Err(error
+                .hint("a table without ids has the questions as ids: name a column, the setting `columns = id=...`"));
         }
         self.facts(sample).and_then(|()| self.texts(card, sample)).map_err(|reason| self.error(card, sample, reason))
     }

@@ -81,7 +81,10 @@ impl Plan {
     pub fn check(&self, suite: &Suite) -> Result<(), TooManySamples> {
         self.check_limits()?;
         let items = self.items(suite);
-        check_size(|| format!("the setting `samples = {}` with {items} items", self.samples), &[items, self.samples as usize])
+        check_size(
+            || format!("the setting `samples = {}` with {items} items", self.samples),
+            &[items, self.samples as usize],
+        )
     }
 
     /// Checks `--limit` and `--samples` alone, before the suite is known.

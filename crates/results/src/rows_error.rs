@@ -29,7 +29,9 @@ impl RowsError {
             RowsError::Write { .. } => {
                 Some("check that the folder exists and is writable and that the disk has space".to_owned())
             }
-            RowsError::Format { .. } => Some("try the setting `format = jsonl`, which writes the rows as they are stored".to_owned()),
+            RowsError::Format { .. } => {
+                Some("try the setting `format = jsonl`, which writes the rows as they are stored".to_owned())
+            }
             RowsError::NoRows => Some("continue the run, or name another one".to_owned()),
         }
     }

@@ -91,7 +91,7 @@ fn plan_remarks(estimate: &Estimate) -> Vec<String> {
     }
     // A model that cannot be opened has the same problem in each of its runs, and so have several of one file.
     let problems = estimate.runs.iter().filter_map(|run| Some((run.model.as_str(), run.problem.as_deref()?)));
-    remarks.extend(by_text(problems, " cannot be run: "));
+    remarks.extend(by_text(problems, " cannot be run: ").iter().map(|problem| offered::options(problem)));
     remarks
 }
 

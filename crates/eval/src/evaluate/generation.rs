@@ -58,7 +58,9 @@ impl GenerationSettings {
             return Err(EvalError::setting(
                 "the setting `recommended` needs the list of models or the model's generation_config.json",
             )
-            .hint("add the setting `tokenizer` with the model's folder, or give the setting `temperature` and the like"));
+            .hint(
+                "add the setting `tokenizer` with the model's folder, or give the setting `temperature` and the like",
+            ));
         }
         let defaults = defaults.unwrap_or_default();
         let sampling = self.sampling(&defaults)?;
@@ -75,8 +77,10 @@ impl GenerationSettings {
             (EndOfSequence::All, _) => defaults.stop_ids,
             (EndOfSequence::Tokenizer, Some(id)) => vec![id],
             (EndOfSequence::Tokenizer, None) => {
-                return Err(EvalError::setting("setting `eos = tokenizer`: this tokenizer has no end-of-sequence token")
-                    .hint("the setting `eos = all` uses those of the other configuration files"));
+                return Err(EvalError::setting(
+                    "setting `eos = tokenizer`: this tokenizer has no end-of-sequence token",
+                )
+                .hint("the setting `eos = all` uses those of the other configuration files"));
             }
         };
         Ok(Generation { sampling, seed: self.seed, stop_ids, max_tokens: self.max_tokens, thinking })

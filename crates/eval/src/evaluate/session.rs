@@ -488,7 +488,9 @@ fn check_whole(settings: &EvaluationSettings, suite: &Suite) -> Result<(), EvalE
             "the setting `{setting}` does not go with {}, which chooses its questions by the answers",
             suite.scoring.name()
         ))
-        .hint("the setting `budget` limits the questions of each skill, the setting `skills` chooses among the skills")),
+        .hint(
+            "the setting `budget` limits the questions of each skill, the setting `skills` chooses among the skills",
+        )),
         None => Ok(()),
     }
 }

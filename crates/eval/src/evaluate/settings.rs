@@ -62,12 +62,16 @@ impl EvaluationSettings {
         if let Some(fraction) = self.fail_on_error
             && !(0.0..=1.0).contains(&fraction)
         {
-            return Err(EvalError::setting(format!("the setting `fail_on_error = {fraction}` is not a fraction from 0 to 1")));
+            return Err(EvalError::setting(format!(
+                "the setting `fail_on_error = {fraction}` is not a fraction from 0 to 1"
+            )));
         }
         if let (Some(_), Some(shard)) = (&self.until, self.plan.shard) {
-            let message =
-                format!("the setting `until` cannot end part {shard} of a run: a decision needs the clusters of all parts");
-            return Err(EvalError::setting(message).hint("leave the setting `shard` out, or run the whole plan without the setting `until`"));
+            let message = format!(
+                "the setting `until` cannot end part {shard} of a run: a decision needs the clusters of all parts"
+            );
+            return Err(EvalError::setting(message)
+                .hint("leave the setting `shard` out, or run the whole plan without the setting `until`"));
         }
         self.plan.check_limits()?;
         self.traffic.check()?;

@@ -23,7 +23,8 @@ pub(super) fn resolved(
     let store = folder::open(folder, reporter)?;
     let run = store.run(&until.difference_to)?;
     let name = run.manifest.run.clone();
-    let refused = |why: &str, hint: String| Err(EvalError::setting(format!("setting `until`: {name} {why}")).hint(hint));
+    let refused =
+        |why: &str, hint: String| Err(EvalError::setting(format!("setting `until`: {name} {why}")).hint(hint));
     if run.manifest.status != Status::Finished || run.manifest.shard.is_some() {
         let why = "is not finished, so that not every item would be compared with it";
         return refused(why, format!("`earnest resume {name}` finishes it; parts are joined by `earnest merge`"));
@@ -72,8 +73,9 @@ pub(super) fn decider(
     let (paired, all) = (decider.paired(), decider.items());
     if paired == 0 {
         let message = format!("setting `until`: none of the {all} items of this run is in {}", other.manifest.run);
-        return Err(EvalError::setting(message)
-            .hint("items are paired by id and question: use the options, the seed and the setting `limit` of that run"));
+        return Err(EvalError::setting(message).hint(
+            "items are paired by id and question: use the options, the seed and the setting `limit` of that run",
+        ));
     }
     if paired < all {
         reporter.event(&RunEvent::Warning(format!(

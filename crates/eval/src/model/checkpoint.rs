@@ -142,7 +142,11 @@ pub(super) fn left_out(located: &LocatedModel, checkpoint: &Checkpoint) -> Vec<S
     };
     let unfit = located.shared_config.iter().filter(|entry| !fits(entry, &allowed));
     let name = short_name(&located.path);
-    unfit.map(|entry| format!("{name}: the setting `allow_config = {entry}` is left out here, because {}", reason(entry))).collect()
+    unfit
+        .map(|entry| {
+            format!("{name}: the setting `allow_config = {entry}` is left out here, because {}", reason(entry))
+        })
+        .collect()
 }
 
 /// Returns what `--allow-config` let through.

@@ -58,7 +58,10 @@ impl TrafficSettings {
         const DAY: f64 = 86_400.0;
         let positive = |value: f64| value > 0.0 && value <= DAY;
         if self.concurrency == 0 || self.concurrency > 1024 {
-            return Err(EvalError::setting(format!("the setting `concurrency = {}` is outside 1 to 1024", self.concurrency)));
+            return Err(EvalError::setting(format!(
+                "the setting `concurrency = {}` is outside 1 to 1024",
+                self.concurrency
+            )));
         }
         if !positive(self.request_timeout) || !positive(self.longest_wait) {
             return Err(EvalError::setting(

@@ -118,8 +118,10 @@ pub fn load_cpu(checkpoint: &Checkpoint, options: Options) -> Result<(CpuEngine,
     let given = options.kv_memory.zip(Host::probe().memory);
     if let Some((kv, memory)) = given.filter(|(kv, memory)| kv > memory) {
         let (kv, memory) = (human_bytes(kv), human_bytes(memory));
-        return Err(EvalError::setting(format!("the setting `kv_memory = {kv}` is more than this machine's memory of {memory}"))
-            .hint("leave it out: by default the engine takes a quarter of the free memory"));
+        return Err(EvalError::setting(format!(
+            "the setting `kv_memory = {kv}` is more than this machine's memory of {memory}"
+        ))
+        .hint("leave it out: by default the engine takes a quarter of the free memory"));
     }
     let described = describe_options(&options);
     let engine = CpuEngine::load(checkpoint, options)
@@ -180,7 +182,9 @@ pub fn measure_peaks(checkpoint: &Checkpoint, settings: &EngineSettings) -> Resu
 fn check_format(checkpoint: &Checkpoint) -> Result<(), EvalError> {
     let format = checkpoint.weight_format();
     let hint = match format.compute {
-        Some(Compute::Bf16) => "add the setting `device = cpu`, or take the setting `dtype = bf16`, whose products are in bf16 on a GPU",
+        Some(Compute::Bf16) => {
+            "add the setting `device = cpu`, or take the setting `dtype = bf16`, whose products are in bf16 on a GPU"
+        }
         _ => "leave it out, or add the setting `device = cpu`",
     };
     let on_cpu = format.compute.filter(|compute| *compute != Compute::Fp8);

@@ -112,7 +112,8 @@ impl ModelSource {
 pub fn address(url: &str, hub: &HubSettings) -> Result<Address, EvalError> {
     let address = Address::parse(url).map_err(|error| EvalError::setting(error.to_string()))?;
     if hub.environment().offline.is_some() && !address.is_loopback() {
-        let mode = if hub.offline { "the setting `offline`" } else { "offline mode (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE)" };
+        let mode =
+            if hub.offline { "the setting `offline`" } else { "offline mode (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE)" };
         let message = format!("{mode} allows no connection to {}, which is not on this machine", address.as_str());
         return Err(EvalError::setting(message).hint("endpoints on 127.0.0.1, ::1 and localhost are allowed"));
     }

@@ -100,7 +100,8 @@ impl OpenModel for ProcessModel {
     }
 
     fn check_likelihoods(&self) -> Result<(), EvalError> {
-        let message = "the questions have given continuations to score, which the setting `engine = mistralrs` does not do";
+        let message =
+            "the questions have given continuations to score, which the setting `engine = mistralrs` does not do";
         Err(EvalError::setting(message).hint("the setting `engine = native` scores them"))
     }
 
@@ -199,8 +200,10 @@ fn check() -> Result<(), EvalError> {
         return Ok(());
     }
     let place = if alone { "neither beside earnest nor in PATH" } else { "not an executable file" };
-    Err(EvalError::engine(format!("the setting `engine = mistralrs` needs the program {}, which is {place}", program.display()),
-    )
+    Err(EvalError::engine(format!(
+        "the setting `engine = mistralrs` needs the program {}, which is {place}",
+        program.display()
+    ))
     .hint(
         "docs/engines.md explains how to build earnest-mistralrs; EARNEST_MISTRALRS sets its path if it is not in PATH",
     ))

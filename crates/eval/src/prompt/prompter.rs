@@ -87,8 +87,12 @@ impl PromptError {
             PromptError::NoTemplate => "use the setting `prompt = raw` for a base model",
             PromptError::NoContinuation(_) => "give every continuation a text",
             PromptError::NoContext => "begin the prompt with a text",
-            PromptError::NoBorder => "use the setting `api = completions`, with the setting `tokenizer` for chat prompts",
-            PromptError::Template(_) | PromptError::Ids(_) => "the setting `prompt = raw` does not use the chat template",
+            PromptError::NoBorder => {
+                "use the setting `api = completions`, with the setting `tokenizer` for chat prompts"
+            }
+            PromptError::Template(_) | PromptError::Ids(_) => {
+                "the setting `prompt = raw` does not use the chat template"
+            }
         }
     }
 }

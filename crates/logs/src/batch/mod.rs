@@ -91,8 +91,10 @@ pub(super) fn log(batch: &Batch, options: &FindOptions) -> Result<Log, LogError>
     let unread = source.settings(&mut card)?;
     if card.model.is_empty() {
         let Some(model) = &options.model else {
-            let unnamed =
-                || LogError::unread(first, "its records do not name the model").hint("name it: the setting `model_name = NAME`");
+            let unnamed = || {
+                LogError::unread(first, "its records do not name the model")
+                    .hint("name it: the setting `model_name = NAME`")
+            };
             return Err(unread.unwrap_or_else(unnamed));
         };
         card.model.clone_from(model);

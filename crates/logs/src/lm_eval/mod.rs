@@ -116,7 +116,8 @@ fn task_of(path: &Path, results: Option<&Results>) -> Option<String> {
 pub(super) fn log(path: &Path, results: Option<&ResultsFile>, options: &FindOptions) -> Result<Log, LogError> {
     let of = results.map(|file| &file.results);
     let Some(task) = task_of(path, of).or_else(|| options.task.clone()) else {
-        let hint = "name the file samples_TASK_TIME.jsonl, as the harness does, or name the task: the setting `task = TASK`";
+        let hint =
+            "name the file samples_TASK_TIME.jsonl, as the harness does, or name the task: the setting `task = TASK`";
         return Err(LogError::unread(path, "its name does not say which task it is of").hint(hint));
     };
     let mut card = match results {

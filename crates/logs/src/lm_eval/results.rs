@@ -126,7 +126,9 @@ impl Results {
         let named = if ours { text(rest("model_name")) } else { None };
         let named = named.or_else(|| model_name(&self.config, rest("model_name")));
         let Some(model) = named.or_else(|| model.map(str::to_owned)) else {
-            return Err(LogError::unread(path, "it does not name its model").hint("name it: the setting `model_name = NAME`"));
+            return Err(
+                LogError::unread(path, "it does not name its model").hint("name it: the setting `model_name = NAME`")
+            );
         };
         // In files of earnest, documents without a score are not among the effective ones.
         let original = || self.counts.get(task).and_then(|counts| count(counts.get("original")));
