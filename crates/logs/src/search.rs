@@ -104,7 +104,8 @@ impl Search<'_> {
         if kind == Kind::Other || (matches!(kind, Kind::Table(_)) && self.options.columns.is_none()) {
             let error = LogError::unread(path, "it is no log that earnest knows");
             return self.refuse(error.hint(
-                "docs/logs.md has the layouts that are read; for a table, name its columns: the setting `columns = id=...,completion=...,score=...`",
+                "docs/logs.md has the layouts that are read; for a table, name its columns: the \
+                 setting `columns = id=...,completion=...,score=...`",
             ));
         }
         self.named.insert(path.to_owned());

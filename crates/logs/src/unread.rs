@@ -28,7 +28,8 @@ impl Unread {
             Unread::LightevalEarlier => (
                 "it has lighteval's details in an earlier layout (columns full_prompt, metrics, predictions), which is not read; that with \
                  the columns doc, metric and model_response is",
-                "evaluate again with a newer lighteval, or name the columns of its scores as those of a table: the setting `columns = id=...,score=...`",
+                "evaluate again with a newer lighteval, or name the columns of its scores as those of a table: the \
+                 setting `columns = id=...,score=...`",
             ),
             Unread::LightevalUnknown => (
                 "by its name it has lighteval's details, but not their columns doc, metric and model_response: a layout of lighteval that \

@@ -68,7 +68,8 @@ impl ImportSettings {
             ModeRequest::Chat => Ok(Mode::Chat),
             ModeRequest::Auto => {
                 Err(EvalError::setting("the setting `prompt = auto` needs a checkpoint, and imported completions have none")
-                    .hint("use the setting `prompt = chat` for the answers of a chat, the setting `prompt = raw` for continuations of a text"))
+                    .hint("use the setting `prompt = chat` for the answers of a chat, the setting `prompt = raw` for continuations of a \
+                           text"))
             }
         }
     }

@@ -97,8 +97,8 @@ pub(super) fn check_options(located: &LocatedModel, checkpoint: &Checkpoint) -> 
         && !located.allow_config.contains(&entry)
     {
         let message = format!(
-            "{}: the setting `allow_config = {entry}` is for all models, and splits tokens of this one's vocabulary, such as {token}: it is not the one \
-             that the model was trained with",
+            "{}: the setting `allow_config = {entry}` is for all models, and splits tokens of this one's vocabulary, such as {token}: it \
+             is not the one that the model was trained with",
             short_name(&located.path)
         );
         return Err(EvalError::model(message).hint(format!(

@@ -226,7 +226,8 @@ pub fn device_error(error: &CudaError) -> EvalError {
         }
         CudaError::Device(DeviceError::OutOfMemory { .. }) | CudaError::NoRoom { .. } => {
             failed.hint(format!(
-                "choose a smaller model, the setting `quant = q4k` or the setting `device = cpu`, or stop other programs on the GPU; {LARGER_THAN_A_GPU}"
+                "choose a smaller model, the setting `quant = q4k` or the setting `device = cpu`, or stop other programs on the GPU; \
+                 {LARGER_THAN_A_GPU}"
             ))
         }
         CudaError::NoLibrary(_) => failed.hint(
@@ -243,7 +244,8 @@ pub const LARGER_THAN_A_GPU: &str = "a model larger than one GPU is served by vL
                                      http://127.0.0.1:8000/v1 --tokenizer MODEL`";
 
 const LIBRARIES: &str = "a GPU needs NVIDIA's driver, and cublasLt of CUDA 12 or 13 on the library path or in \
-                         EARNEST_CUDA_LIBRARIES, and NVRTC where the program has no kernels for it; `earnest doctor` lists what is installed; the setting `device = cpu` computes without a GPU";
+                         EARNEST_CUDA_LIBRARIES, and NVRTC where the program has no kernels for it; `earnest doctor` lists what \
+                         is installed; the setting `device = cpu` computes without a GPU";
 
 /// Availability of the first GPU.
 #[derive(Debug, PartialEq, Eq)]

@@ -253,8 +253,10 @@ impl OpenModel for EndpointModel {
         if self.source.api == Api::Chat {
             let message =
                 "the questions have given continuations to score, for which the chat API gives no log-likelihoods";
-            return Err(EvalError::setting(message)
-                .hint("the setting `api = completions` has them where the server offers echo and logprobs; the setting `tokenizer` renders chat prompts here"));
+            return Err(EvalError::setting(message).hint(
+                "the setting `api = completions` has them where the server offers echo and logprobs; the \
+                 setting `tokenizer` renders chat prompts here",
+            ));
         }
         let options = options(&self.source, &self.traffic, self.context(), self.enable_thinking)?;
         const PROBE: &str = "1 1 1";

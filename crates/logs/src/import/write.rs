@@ -125,8 +125,10 @@ fn other_scorers(card: &LogCard, given: &BTreeSet<String>) -> LogError {
         some_of(card.scorers.iter()),
         some_of(given.iter())
     );
-    LogError::unread(card.files.first().cloned().unwrap_or_default(), message)
-        .hint("docs/logs.md has the layouts that are read; a table of the samples can be imported with the setting `columns = id=...,score=...`")
+    LogError::unread(card.files.first().cloned().unwrap_or_default(), message).hint(
+        "docs/logs.md has the layouts that are read; a table of the samples can be imported with the \
+         setting `columns = id=...,score=...`",
+    )
 }
 
 /// A document of the log.
