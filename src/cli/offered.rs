@@ -2,6 +2,8 @@
 //! folder that this command was given.
 use std::path::Path;
 
+use earnest_report::Prose;
+
 use super::results_folder;
 
 /// Words of this command behind the program's name.
@@ -54,6 +56,11 @@ pub fn options(text: &str) -> String {
         rest = after;
     }
     said + rest
+}
+
+/// How texts of library crates that are wrapped there are shown: in lines of `width` columns, with options.
+pub fn prose(width: usize) -> Prose {
+    Prose { width, said: options }
 }
 
 /// The option of a setting, with its value if one is given; none of a text that names no setting.

@@ -274,8 +274,8 @@ fn caveats() -> Vec<String> {
          garbled in print; it is read as comma, backslash and exclamation mark.",
         "Published intervals are Wilson intervals of 1,000 items (Qwen2.5, Llama-3) or 100 items (all others). They are too \
          wide, because items are stratified by length and the paper gives no counts by length. Ours use the variance within lengths.",
-        "The paper used each model's recommended sampling settings, as `--recommended` does, without seeds. It reports changes \
-         below 1 point from run to run.",
+        "The paper used each model's recommended sampling settings, as the setting `recommended` does, without seeds. It reports \
+         changes below 1 point from run to run.",
         "The paper does not state whether thinking is part of the response. `compat` scores the visible answer; \
          `compat_with_thinking` scores thinking too and is in the JSON of models that think.",
         "The paper's descriptions of three tasks disagree. Its numbers agree with these: `b2d` of length n has n bits, `div` \
@@ -289,7 +289,7 @@ fn caveats() -> Vec<String> {
          of the t distribution. Table 5 has six rows, two of them of one model with and without thinking, chosen by the authors: \
          they describe these models and no population.",
         "The paper's p²q (3.2) takes two computations for independent. Where errors depend on the item, two samples are \
-         both wrong more often than p². Runs with `--samples 2` or more and a temperature show both; \
+         both wrong more often than p². Runs with the setting `samples = 2` or more and a temperature show both; \
          q is the share of equal answers among pairs of wrong ones.",
     ]
     .map(str::to_owned)

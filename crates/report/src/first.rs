@@ -2,7 +2,7 @@
 
 use super::grid;
 use super::text::{heading, headline, line, nothing, results, warnings, wrapped};
-use super::wrap::wrap;
+use super::wrap::{Prose, wrap};
 use crate::bars::{bars_below, bars_of, curves, profile};
 use earnest_results::{Document, Origin};
 
@@ -13,7 +13,8 @@ const HEIGHT: usize = 36;
 const NOTES: usize = 2;
 
 /// Renders the screen. Tables with more tasks than fit are cut, by those with the fewest right answers where the table has bars.
-pub(super) fn first(document: &Document, width: usize) -> String {
+pub(super) fn first(document: &Document, prose: Prose) -> String {
+    let width = prose.width;
     let mut top: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     top.push('\n');
     let tasks =
@@ -26,7 +27,7 @@ pub(super) fn first(document: &Document, width: usize) -> String {
     };
     said.extend_from_slice(&document.summary.notes[..notes]);
     let left_out = document.summary.notes.len() - notes;
-    let mut bottom: String = said.iter().map(|note| wrap(note, width, "* ")).collect();
+    let mut bottom: String = said.iter().map(|note| prose.wrap(note, "* ")).collect();
     if !bottom.is_empty() {
         bottom.insert(0, '\n');
     }

@@ -28,4 +28,4 @@ pub use paired::{
 pub(crate) use paired::{adjust, pilot_items};
 pub use table::{Align, Table};
 pub use text::{Detail, percent, render, warnings};
-pub use wrap::{text_width, wrap, wrap_lines};
+pub use wrap::{Prose, text_width, wrap, wrap_lines};

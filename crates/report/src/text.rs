@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::first::first;
-use super::wrap::{text_width, wrap};
+use super::wrap::{Prose, text_width, wrap};
 use super::{Align, Table, grid};
 use crate::bars::{bars_below, profile};
 use earnest_engine::Sampling;
@@ -26,11 +26,13 @@ pub enum Detail {
     Tables,
 }
 
-/// Renders the results of a run. Prose is wrapped at `width` columns, and tables of a suite are folded.
-pub fn render(document: &Document, width: usize, detail: Detail) -> String {
+/// Renders the results of a run. Prose is wrapped at the width of a line, and tables of a suite are folded.
+pub fn render(document: &Document, prose: impl Into<Prose>, detail: Detail) -> String {
+    let prose = prose.into();
+    let width = prose.width;
     // The numbers of a log are those of its tool, which may mean anything.
     if detail == Detail::First && document.manifest.settings.origin() != Origin::Log {
-        return first(document, width);
+        return first(document, prose);
     }
     let mut text: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     text.push('\n');
@@ -86,7 +88,7 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     remarks.extend(warnings(document));
     text.push('\n');
     for remark in &remarks {
-        text.push_str(&wrap(remark, width, "* "));
+        text.push_str(&prose.wrap(remark, "* "));
     }
     text.push('\n');
     text.push_str(&wrap(&speed(document), width, ""));
@@ -336,7 +338,7 @@ pub(super) fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>
         remarks.push(format!("Equal in every row: {}.", repeats.join("; ")));
     }
     if !left_out.is_empty() {
-        remarks.push(format!("--json also has: {}.", left_out.join("; ")));
+        remarks.push(format!("The setting `json` also has: {}.", left_out.join("; ")));
     }
     (table.render(), remarks, left_out)
 }
@@ -453,17 +455,17 @@ fn advice_on_cut(document: &Document, share: f64) -> &'static str {
         return "";
     }
     if settings.prompt_mode == Mode::Chat || settings.origin() != Origin::Evaluated || share < NEARLY_ALL {
-        return "; --max-tokens raises it";
+        return "; the setting `max_tokens` raises it";
     }
     // Where completions are right although they are cut, the answers stand before the cut: the model writes on, and more tokens only
     // take more time.
     let last = document.summary.rows.last().and_then(|row| document.main_value(row));
     if !last.is_some_and(|(_, value)| value.estimate > 0.0) {
-        return "; --max-tokens raises it, which helps unless the model goes on after its answers (`earnest samples` shows them)";
+        return "; the setting `max_tokens` raises it, which helps unless the model goes on after its answers (`earnest samples` shows them)";
     }
     match manifest.model.chat_template_sha256 {
         Some(_) => {
-            ": asked by raw prompts, the model goes on after its answers, and more tokens would not end them; --prompt chat asks it \
+            ": asked by raw prompts, the model goes on after its answers, and more tokens would not end them; the setting `prompt = chat` asks it \
              as its chat template does, with which it ends them"
         }
         None => {
@@ -541,7 +543,7 @@ mod tests {
         assert_eq!(remarks, ["Equal in every row: the same = boundary, all lengths; items = n."]);
         let (narrow, remarks, left_out) = results(&rows, 30);
         assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
-        assert_eq!(remarks[1], "--json also has: mean tokens.");
+        assert_eq!(remarks[1], "The setting `json` also has: mean tokens.");
         assert_eq!(left_out, ["mean tokens"]);
     }
 
@@ -596,7 +598,8 @@ mod tests {
         );
         assert!(remarks.is_empty() && left_out.is_empty());
         let (_, remarks, left_out) = results(&rows, 20);
-        assert_eq!((remarks, left_out), (vec!["--json also has: original.".to_owned()], vec!["original".to_owned()]));
+        assert_eq!(remarks, ["The setting `json` also has: original."]);
+        assert_eq!(left_out, ["original"]);
     }
 
     #[test]

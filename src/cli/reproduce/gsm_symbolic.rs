@@ -9,6 +9,7 @@ use super::gsm_symbolic_collected::collect;
 use super::{device, gsm_symbolic_runs};
 use crate::cli::error::CliError;
 use crate::cli::models::{locate, open};
+use crate::cli::offered;
 use crate::cli::output::write_file;
 use crate::cli::pdf::Browser;
 use crate::cli::printer::Printer;
@@ -82,10 +83,11 @@ pub fn execute(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliErro
     if args.compared.json {
         printer.json(&study)?;
     } else {
+        let prose = offered::prose(printer.width());
         printer.result(&match args.tables {
-            None => render_summary(&study, printer.width()),
-            Some(WhichTables::Run) => render_tables(&study, TableModels::Ours, printer.width()),
-            Some(WhichTables::All) => render_tables(&study, TableModels::All, printer.width()),
+            None => render_summary(&study, prose),
+            Some(WhichTables::Run) => render_tables(&study, TableModels::Ours, prose),
+            Some(WhichTables::All) => render_tables(&study, TableModels::All, prose),
         })?;
     }
     without_odds_ratio(&study, printer);
@@ -161,7 +163,7 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
     if args.compared.json {
         printer.json(&plan)?;
     } else {
-        printer.result(&render_plan(&plan, printer.width()))?;
+        printer.result(&render_plan(&plan, offered::prose(printer.width())))?;
     }
     Ok(Exit::Success)
 }

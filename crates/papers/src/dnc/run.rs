@@ -122,7 +122,7 @@ pub fn compare(runs: &[EvaluatedRun], defence: DefenceTables) -> DncComparison {
             Missing { what: "Tables 7 and 8", why: "they vary the learning rate and batch size of a training" },
             Missing {
                 what: "DROP-num and TATQA-a columns, unless a run evaluates those data sets",
-                why: "--dataset drop-num and --dataset tatqa-a read them from your own copies",
+                why: "the setting `dataset = drop-num` and the setting `dataset = tatqa-a` read them from your own copies",
             },
         ],
         caveats: CAVEATS.iter().map(|caveat| caveat.split_whitespace().collect::<Vec<_>>().join(" ")).collect(),

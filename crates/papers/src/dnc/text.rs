@@ -6,10 +6,12 @@ use super::run::{DncComparison, RunTable};
 use super::tables::ComparedTable;
 use crate::dnc::published::PublishedTable;
 use crate::text::{WRITES, indent, inside};
-use earnest_report::{Table, percent, wrap, wrap_lines};
+use earnest_report::{Prose, Table, percent, wrap, wrap_lines};
 
-/// Renders a comparison for a terminal of `width` columns.
-pub fn render(comparison: &DncComparison, width: usize) -> String {
+/// Renders a comparison for a terminal.
+pub fn render(comparison: &DncComparison, prose: impl Into<Prose>) -> String {
+    let prose = prose.into();
+    let width = prose.width;
     let mut text = format!("{}\n", wrap(comparison.paper, width, "").trim_end());
     for table in &comparison.published {
         text.push_str(&published(table, width));
@@ -49,9 +51,9 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
             "`ours` is on the n eligible pairs, with a 95 % interval; `over all` includes questions that the perturbation leaves \
              unchanged, as in the paper. Each difference is `over all` minus the published value; the paper has no intervals.",
             "A run has no Defense row, because it does not record how its model was trained: the experiment below has them. A run with \
-             --demonstrations K --defence measures adaptation from demonstrations, which is another quantity.",
+             the setting `demonstrations = K` and the setting `defence` measures adaptation from demonstrations, which is another quantity.",
         ] {
-            text.push_str(&wrap(&note.split_whitespace().collect::<Vec<_>>().join(" "), width, "* "));
+            text.push_str(&prose.wrap(&note.split_whitespace().collect::<Vec<_>>().join(" "), "* "));
         }
     }
     text.push('\n');
@@ -59,7 +61,7 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
     text.push_str("\nNot covered\n");
     for missing in &comparison.missing {
         let why = missing.why.split_whitespace().collect::<Vec<_>>().join(" ");
-        text.push_str(&wrap(&format!("{}: {why}.", missing.what), width, "* "));
+        text.push_str(&prose.wrap(&format!("{}: {why}.", missing.what), "* "));
     }
     text.push_str("\nLimitations\n");
     for caveat in &comparison.caveats {

@@ -140,7 +140,7 @@ pub fn plan(sizes: &[PromptSize], assumptions: Assumptions) -> StudyPlan {
         format!(
             "Hours are a lower bound for {}: 2 x parameters x tokens / {:.0} TFLOP/s for prompts, with the shared prefix computed \
              once, plus one read of the weights (2 bytes per parameter) at {:.1} TB/s for each of (answers x tokens / {}) steps; KV \
-             cache, loading and scheduling are excluded. --model MODEL --measure measures this machine.",
+             cache, loading and scheduling are excluded. The setting `model = MODEL` with the setting `measure` measures this machine.",
             assumptions.device,
             assumptions.flop_per_second / 1e12,
             assumptions.bytes_per_second / 1e12,
@@ -153,7 +153,7 @@ pub fn plan(sizes: &[PromptSize], assumptions: Assumptions) -> StudyPlan {
             "Answers are assumed to have {} tokens on average; the cap is {}, which models that never write `Q:` or EOS reach.",
             assumptions.tokens_per_answer, assumptions.most_tokens_per_answer
         ),
-        "`--run` proceeds model by model: it loads a model once, runs the GSM prompt, decides from the answers whether the model \
+        "The setting `run` proceeds model by model: it loads a model once, runs the GSM prompt, decides from the answers whether the model \
          belongs to the second phase, and then runs the other four prompts; a model whose runs are finished is not loaded."
             .to_owned(),
         "The first phase decides the second: the plan assumes the paper's ten models, of which gemma-2-2b is there only because \
@@ -163,7 +163,8 @@ pub fn plan(sizes: &[PromptSize], assumptions: Assumptions) -> StudyPlan {
     ];
     if sizes.iter().any(|size| !size.counted) {
         notes.push(format!(
-            "Prompt tokens are estimated with {} bytes per token and {} bytes per question; --model PATH with --data counts them.",
+            "Prompt tokens are estimated with {} bytes per token and {} bytes per question; the setting `model = PATH` with the setting \
+             `data` counts them.",
             assumptions.bytes_per_token, assumptions.bytes_per_question
         ));
     }

@@ -62,8 +62,8 @@ impl NupaPlan {
         }
         if self.rows.iter().any(|row| row.prompt_tokens.is_some()) {
             self.notes.push(match &rate {
-                None => "Hours need a rate: --measure measures this machine, --rate N states it in tokens per second (prompt and new \
-                         tokens together), or a stored run of the suite provides it."
+                None => "Hours need a rate: the setting `measure` measures this machine, the setting `rate = N` states it in tokens per second (prompt \
+                         and new tokens together), or a stored run of the suite provides it."
                     .to_owned(),
                 Some(rate) => format!(
                     "Hours: from answers as long as the correct ones to whole budgets, at {}. Prompt tokens may come from the prefix \
@@ -206,7 +206,7 @@ pub fn plan(adapter: Adapter, tokens: Option<&TokenCounter<'_>>) -> Result<NupaP
     ];
     if tokens.is_none() {
         notes.push(
-            "--model PATH counts tokens with that checkpoint's tokenizer and template, from which hours are estimated."
+            "The setting `model = PATH` counts tokens with that checkpoint's tokenizer and template, from which hours are estimated."
                 .to_owned(),
         );
     }

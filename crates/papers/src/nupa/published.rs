@@ -115,7 +115,7 @@ pub(super) fn caveats() -> Vec<String> {
         "Published digit limits are the greatest length that passes, even if shorter ones fail, from 100 questions per length: \
          biased upward. Ours follow that rule here and the contiguous one in a run's own tables.",
         "The published evaluation stops after 2 L tokens and takes the first match after an anchored ` = `, which truncates or \
-         misses correct answers. `--budget 2xL --scorer ref --no-stop-at-newline --lengths reference --reference --prompt raw` \
+         misses correct answers. `earnest run nupa --budget 2xL --scorer ref --no-stop-at-newline --lengths reference --reference --prompt raw` \
          does the same.",
         "The published gold answers of sig are wrong in 9.4 % of questions; only the scorer `ref` uses them.",
         "Table 3 does not state whether its multiplication of fractions is the easy or the hard one: both are compared with it. \

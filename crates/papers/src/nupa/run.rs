@@ -144,7 +144,7 @@ impl EvaluatedRun {
         differs(options.adapter == Adapter::Chat, "Prompts use a chat template; the paper's open models had none.");
         differs(
             !imported && self.manifest.settings.generation.sampling.is_greedy(),
-            "Decoding is greedy; the paper samples with each model's own settings (`--recommended`).",
+            "Decoding is greedy; the paper samples with each model's own settings (the setting `recommended`).",
         );
         differs(!options.pairs.reference, "Questions are sampled without the biases of the authors' generator.");
         differs(

@@ -201,8 +201,9 @@ fn common_tasks(sides: &[Side], warn: &mut impl FnMut(String)) -> Result<Option<
             .zip(&all)
             .map(|(side, tasks)| format!("{} has {}", side.name, tasks.iter().cloned().collect::<Vec<_>>().join(", ")))
             .collect();
-        return Err(ReportError::setting(format!("the logs have no task in common: {}", names.join("; ")))
-            .hint("--task picks the models that have one; two files of two tasks are compared by their questions"));
+        return Err(ReportError::setting(format!("the logs have no task in common: {}", names.join("; "))).hint(
+            "the setting `task` picks the models that have one; two files of two tasks are compared by their questions",
+        ));
     }
     for (side, tasks) in sides.iter().zip(&all) {
         let others: Vec<&str> = tasks.difference(&common).map(String::as_str).collect();

@@ -55,7 +55,9 @@ pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String))
             runs[0], runs[1]
         );
         return Err(ReportError::setting(message)
-            .hint("take a pilot of other runs, or state --accuracy, --intercept-sd and --slope-sd"));
+            .hint(
+                "take a pilot of other runs, or state the setting `accuracy`, the setting `intercept_sd` and the setting `slope_sd`",
+            ));
     }
     let share = |(right, all): (u32, u32)| f64::from(right) / f64::from(all);
     let mean = |sum: f64| sum / items.len() as f64;

@@ -36,7 +36,7 @@ impl Sequential {
     pub fn remark(&self) -> String {
         let runs = self.runs.join(" and ");
         let ends = if self.runs.len() == 1 { "ends" } else { "end" };
-        let because = format!("{runs} {ends} when a difference is decided (--until)");
+        let because = format!("{runs} {ends} when a difference is decided (the setting `until`)");
         let estimate = match &self.estimate {
             Some(estimate) => {
                 format!("The valid ones for all items are: {}, {}.", estimate_text(estimate), p_sentence(estimate.p))

@@ -298,7 +298,7 @@ pub(super) fn caveats(results: &ExperimentResults) -> Vec<String> {
         "Table 16's reversed decimals (rev total, each, dec) are an artefact of the authors' scoring; ours restores their \
          order."
             .to_owned(),
-        "Table 18 is of fine-tuning a loaded checkpoint, not of this experiment: ours is LoRA (`earnest train lora`; --fine-tuned names its folders), \
+        "Table 18 is of fine-tuning a loaded checkpoint, not of this experiment: ours is LoRA (`earnest train lora`; the setting `fine_tuned` names its folders), \
          and its exact match is that of the best validation, whose adapters are kept."
             .to_owned(),
         "Errors are standard errors over seeds; a seed determines both weights and questions. A difference has Welch's 95 % interval, \

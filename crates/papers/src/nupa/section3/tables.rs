@@ -45,7 +45,8 @@ fn cell(results: &ExperimentResults, fine_tuned: &[FineTuned], published: &Publi
     let Some(counterpart) = counterpart(published) else {
         let ours = fine_tuned_cell(fine_tuned, published);
         if ours.is_empty() {
-            let reason = "it is of fine-tuned checkpoints: `earnest train lora`, whose folders --fine-tuned names";
+            let reason =
+                "it is of fine-tuned checkpoints: `earnest train lora`, whose folders the setting `fine_tuned` names";
             return none(reason, Reading::NotRun);
         }
         let reason = Some("other checkpoints, steps and questions".to_owned());
