@@ -294,7 +294,7 @@ fn the_nupa_plan_has_the_papers_sizes() {
     let ruled = &plan.rows[3..];
     assert!(ruled.iter().all(|row| row.tables == [3] && row.command.contains("--style rule-following")));
     assert!(ruled.iter().any(|row| row.command.contains("mod_Integer --lengths 6,7,8")), "{ruled:?}");
-    assert!(plan.notes.iter().any(|note| note.contains("--model PATH")));
+    assert!(plan.notes.iter().any(|note| note.contains("`model = PATH`")));
 }
 
 #[test]
