@@ -391,7 +391,7 @@ fn screen(findings: &Findings, width: Option<usize>) -> String {
     }
     for advice in &findings.advice {
         text.push('\n');
-        text += &named("*", 2, advice, width);
+        text += &named("*", 2, &options(advice), width);
     }
     text
 }

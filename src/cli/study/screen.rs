@@ -249,7 +249,7 @@ fn mixed_model(model: &MixedModelResult, width: usize) -> String {
     let mut text = format!("\nMixed model: logit P {}{tasks}\n\n", model.formula);
     match &model.outcome {
         MixedModel::Impossible { problem } => {
-            text.push_str(&wrap(&format!("It cannot be fitted: {problem}."), width, "* "));
+            text.push_str(&wrap(&offered::options(&format!("It cannot be fitted: {problem}.")), width, "* "));
         }
         MixedModel::Mixed { .. } => text.push_str(&fitted(&model.outcome, width)),
     }
