@@ -65,7 +65,7 @@ pub(super) fn builtin(name: &str) -> Option<PythonValue> {
 pub(super) fn call(
     name: &'static str,
     arguments: Arguments,
-    evaluator: &mut Evaluator,
+    evaluator: &mut Evaluator<'_>,
 ) -> Result<PythonValue, PythonError> {
     let budget = &mut evaluator.budget;
     match name {
@@ -95,7 +95,7 @@ pub(super) fn call(
         },
         "divmod" => {
             let [a, b] = arguments.bound(["", ""], 2)?.map(Option::unwrap_or_default);
-            let part = |operator, evaluator: &mut Evaluator| operate(operator, &a, &b, &mut evaluator.budget);
+            let part = |operator, evaluator: &mut Evaluator<'_>| operate(operator, &a, &b, &mut evaluator.budget);
             if matches!(a, PythonValue::Text(_)) {
                 return Err(PythonError::Type);
             }
@@ -252,7 +252,7 @@ fn integer(arguments: Arguments) -> Result<PythonValue, PythonError> {
     }
 }
 
-fn map(arguments: Arguments, evaluator: &mut Evaluator) -> Result<PythonValue, PythonError> {
+fn map(arguments: Arguments, evaluator: &mut Evaluator<'_>) -> Result<PythonValue, PythonError> {
     let mut values = arguments.positional.into_iter();
     let (Some(function), true) = (values.next(), arguments.named.is_empty()) else { return Err(PythonError::Type) };
     let columns = values.map(|values| elements(values, &mut evaluator.budget)).collect::<Result<Vec<_>, _>>()?;
@@ -262,7 +262,7 @@ fn map(arguments: Arguments, evaluator: &mut Evaluator) -> Result<PythonValue, P
     results.collect::<Result<Vec<_>, _>>().map(PythonValue::Iterator)
 }
 
-fn extreme(largest: bool, mut arguments: Arguments, evaluator: &mut Evaluator) -> Result<PythonValue, PythonError> {
+fn extreme(largest: bool, mut arguments: Arguments, evaluator: &mut Evaluator<'_>) -> Result<PythonValue, PythonError> {
     let key = arguments.take("key").unwrap_or_default();
     let default = arguments.take("default");
     let several = arguments.positional.len() > 1;
@@ -288,7 +288,7 @@ fn extreme(largest: bool, mut arguments: Arguments, evaluator: &mut Evaluator) -
     best.map(|(_, value)| value).or(default).ok_or(PythonError::Value)
 }
 
-fn power(arguments: Arguments, evaluator: &mut Evaluator) -> Result<PythonValue, PythonError> {
+fn power(arguments: Arguments, evaluator: &mut Evaluator<'_>) -> Result<PythonValue, PythonError> {
     let [base, exponent, modulus] = arguments.bound(["base", "exp", "mod"], 2)?.map(Option::unwrap_or_default);
     if modulus == PythonValue::None {
         return operate(Operator::Power, &base, &exponent, &mut evaluator.budget);
@@ -334,7 +334,7 @@ fn round(arguments: Arguments) -> Result<PythonValue, PythonError> {
     rounded(&number, places.to_i64().unwrap_or(far)).map(PythonValue::Number)
 }
 
-fn sum(arguments: Arguments, evaluator: &mut Evaluator) -> Result<PythonValue, PythonError> {
+fn sum(arguments: Arguments, evaluator: &mut Evaluator<'_>) -> Result<PythonValue, PythonError> {
     let [values, start] = arguments.bound(["", "start"], 1)?;
     let start = start.unwrap_or_else(|| 0.into());
     if matches!(start, PythonValue::Text(_)) {

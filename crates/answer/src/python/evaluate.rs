@@ -1,5 +1,5 @@
 //! From an expression to its value.
-use std::rc::Rc;
+use std::sync::Arc;
 
 use num_bigint::BigInt;
 
@@ -19,12 +19,56 @@ const LONGEST: usize = 6_000;
 /// Expressions within each other, calls of functions among them.
 const DEEPEST: usize = 200;
 
+/// Names, functions and methods that an expression finds beside the builtins.
+pub trait Scope {
+    /// Looks up a name.
+    fn value(&self, _name: &str) -> Option<PythonValue> {
+        None
+    }
+
+    /// True if [`Scope::call`] knows the function.
+    fn has_function(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// Calls a function with values in their places.
+    ///
+    /// # Errors
+    /// What the function raises.
+    fn call(&mut self, _name: &str, _arguments: Vec<PythonValue>) -> Result<PythonValue, PythonError> {
+        Err(PythonError::Name)
+    }
+
+    /// Calls a method of a value, if there is one of this name.
+    fn method(
+        &self,
+        _of: &PythonValue,
+        _name: &str,
+        _arguments: &[PythonValue],
+    ) -> Option<Result<PythonValue, PythonError>> {
+        None
+    }
+}
+
+/// The builtins alone.
+struct Builtins;
+
+impl Scope for Builtins {}
+
+/// Evaluates an expression among the names of a scope.
+///
+/// # Errors
+/// As [`python_eval`].
+pub fn evaluate(tree: &Tree, scope: &mut dyn Scope) -> Result<PythonValue, PythonError> {
+    Evaluator::new(scope).evaluate(tree)
+}
+
 /// `eval(text)`, of nothing but values and builtin functions.
 ///
 /// # Errors
 /// As Python would raise it; `Limit` and `Unsupported` where nothing is evaluated.
 pub fn python_eval(text: &str) -> Result<PythonValue, PythonError> {
-    Evaluator::new().evaluate_text(text)
+    Evaluator::new(&mut Builtins).evaluate_text(text)
 }
 
 /// `abs(a - b) < 1e-4`.
@@ -39,14 +83,15 @@ pub fn python_close(a: &PythonValue, b: &PythonValue) -> Result<bool, PythonErro
 }
 
 struct Function {
-    lambda: Rc<Lambda>,
+    lambda: Arc<Lambda>,
     defaults: Vec<PythonValue>,
     /// The names around it.
     around: Vec<(String, PythonValue)>,
 }
 
-pub(super) struct Evaluator {
+pub(super) struct Evaluator<'s> {
     pub(super) budget: Budget,
+    scope: &'s mut dyn Scope,
     functions: Vec<Function>,
     /// Scopes of comprehensions and functions, the innermost last.
     names: Vec<(String, PythonValue)>,
@@ -55,9 +100,16 @@ pub(super) struct Evaluator {
     depth: usize,
 }
 
-impl Evaluator {
-    fn new() -> Self {
-        Evaluator { budget: Budget::new(), functions: Vec::new(), names: Vec::new(), assigned: Vec::new(), depth: 0 }
+impl<'s> Evaluator<'s> {
+    fn new(scope: &'s mut dyn Scope) -> Self {
+        Evaluator {
+            budget: Budget::new(),
+            scope,
+            functions: Vec::new(),
+            names: Vec::new(),
+            assigned: Vec::new(),
+            depth: 0,
+        }
     }
 
     pub(super) fn evaluate_text(&mut self, text: &str) -> Result<PythonValue, PythonError> {
@@ -136,10 +188,10 @@ impl Evaluator {
 
     fn name(&mut self, name: &str) -> Result<PythonValue, PythonError> {
         let known = self.names.iter().rev().chain(self.assigned.iter().rev()).find(|(known, _)| known == name);
-        match known {
-            Some((_, value)) => {
+        match known.map(|(_, value)| value.clone()).or_else(|| self.scope.value(name)) {
+            Some(value) => {
                 self.budget.spend(value.size())?;
-                Ok(value.clone())
+                Ok(value)
             }
             None => builtin(name).ok_or(PythonError::Name),
         }
@@ -181,10 +233,10 @@ impl Evaluator {
         Ok(value)
     }
 
-    fn function(&mut self, lambda: &Rc<Lambda>) -> Result<PythonValue, PythonError> {
+    fn function(&mut self, lambda: &Arc<Lambda>) -> Result<PythonValue, PythonError> {
         let defaults = lambda.defaults.iter().map(|value| self.evaluate(value)).collect::<Result<Vec<_>, _>>()?;
         self.budget.spend(self.names.iter().map(|(_, value)| 1 + value.size()).sum())?;
-        self.functions.push(Function { lambda: Rc::clone(lambda), defaults, around: self.names.clone() });
+        self.functions.push(Function { lambda: Arc::clone(lambda), defaults, around: self.names.clone() });
         Ok(PythonValue::Function(self.functions.len() - 1))
     }
 
@@ -270,7 +322,24 @@ impl Evaluator {
         if let Tree::Attribute(value, name) = function {
             let value = self.evaluate(value)?;
             let arguments = self.arguments(arguments)?;
+            if arguments.named.is_empty()
+                && let Some(found) = self.scope.method(&value, name, &arguments.positional)
+            {
+                let found = found?;
+                self.budget.spend(found.size())?;
+                return Ok(found);
+            }
             return method(&value, name, &arguments);
+        }
+        if let Tree::Name(name) = function
+            && self.scope.has_function(name)
+        {
+            let arguments = self.arguments(arguments)?;
+            return if arguments.named.is_empty() {
+                self.scope.call(name, arguments.positional)
+            } else {
+                Err(PythonError::Type)
+            };
         }
         let function = self.evaluate(function)?;
         let arguments = self.arguments(arguments)?;
@@ -329,7 +398,7 @@ impl Evaluator {
 
     fn call_function(&mut self, place: usize, arguments: Arguments) -> Result<PythonValue, PythonError> {
         let function = self.functions.get(place).ok_or(PythonError::Type)?;
-        let lambda = Rc::clone(&function.lambda);
+        let lambda = Arc::clone(&function.lambda);
         let mut values: Vec<Option<PythonValue>> = vec![None; lambda.names.len()];
         if arguments.positional.len() > values.len() {
             return Err(PythonError::Type);

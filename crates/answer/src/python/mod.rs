@@ -1,7 +1,8 @@
 //! Python's expressions: tokens, tree, numbers with their operators, and a bounded evaluator.
 //!
-//! The evaluator is what the `eval` of a published program makes of a predicted equation; the templates of GSM-Symbolic and the rules of NUPA are read by the same parser and have layers of their own
-//! above its tree.
+//! The evaluator is what the `eval` of a published program makes of a predicted equation, and what executes the lines of
+//! NUPA's rules, whose variables, functions and methods are a [`Scope`]. The templates of GSM-Symbolic are read by the same
+//! parser and have values of their own above its tree.
 //!
 //! The paper's programs hand model output to CPython's `eval`. Here it is parsed and calculated over plain values (numbers, texts,
 //! lists, tuples, sets, dictionaries) with the builtin functions that calculate. Nothing is executed, and nothing outside the
@@ -24,7 +25,7 @@ mod unicode;
 mod value;
 
 pub use error::PythonError;
-pub use evaluate::{python_close, python_eval};
+pub use evaluate::{Scope, evaluate, python_close, python_eval};
 pub use number::PythonNumber;
 pub use value::PythonValue;
 

@@ -1,5 +1,5 @@
 //! From tokens to an expression, by Python 3.11's grammar.
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::error::PythonError;
 use super::token::{Token, tokens};
@@ -207,7 +207,7 @@ impl Parser<'_> {
             }
         }
         let body = self.expression()?;
-        Ok(Tree::Lambda(Rc::new(Lambda { names, defaults, body })))
+        Ok(Tree::Lambda(Arc::new(Lambda { names, defaults, body })))
     }
 
     fn disjunction(&mut self) -> Result<Tree, PythonError> {
@@ -245,15 +245,7 @@ impl Parser<'_> {
     }
 
     fn compares(&mut self) -> Option<Comparison> {
-        let signs = [
-            ("==", Comparison::Equal),
-            ("!=", Comparison::NotEqual),
-            ("<", Comparison::Less),
-            ("<=", Comparison::LessOrEqual),
-            (">", Comparison::Greater),
-            (">=", Comparison::GreaterOrEqual),
-        ];
-        if let Some((_, comparison)) = signs.into_iter().find(|(sign, _)| self.peek_sign(sign)) {
+        if let Some((_, comparison)) = Comparison::WRITTEN.into_iter().find(|(sign, _)| self.peek_sign(sign)) {
             self.at += 1;
             return Some(comparison);
         }

@@ -1,5 +1,5 @@
 //! Python's expressions.
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::value::PythonValue;
 
@@ -30,23 +30,30 @@ impl Operator {
 
     /// The operator of a sign, and how strongly it binds; `**` binds from the right and is not among them.
     pub(super) fn of(sign: &str) -> Option<(Operator, u8)> {
-        Some(match sign {
-            "|" => (Operator::BitOr, 0),
-            "^" => (Operator::BitXor, 1),
-            "&" => (Operator::BitAnd, 2),
-            "<<" => (Operator::ShiftLeft, 3),
-            ">>" => (Operator::ShiftRight, 3),
-            "+" => (Operator::Add, 4),
-            "-" => (Operator::Subtract, 4),
-            "*" => (Operator::Multiply, 5),
-            "/" => (Operator::Divide, 5),
-            "//" => (Operator::FloorDivide, 5),
-            "%" => (Operator::Modulo, 5),
-            "@" => (Operator::MatrixMultiply, 5),
-            _ => return None,
-        })
+        OPERATORS.into_iter().find(|(written, ..)| *written == sign).map(|(_, operator, strength)| (operator, strength))
+    }
+
+    /// Python's spelling.
+    pub fn sign(self) -> &'static str {
+        OPERATORS.into_iter().find(|(_, operator, _)| *operator == self).map_or("**", |(sign, ..)| sign)
     }
 }
+
+/// Operators that bind from the left, with their strength.
+const OPERATORS: [(&str, Operator, u8); 12] = [
+    ("|", Operator::BitOr, 0),
+    ("^", Operator::BitXor, 1),
+    ("&", Operator::BitAnd, 2),
+    ("<<", Operator::ShiftLeft, 3),
+    (">>", Operator::ShiftRight, 3),
+    ("+", Operator::Add, 4),
+    ("-", Operator::Subtract, 4),
+    ("*", Operator::Multiply, 5),
+    ("/", Operator::Divide, 5),
+    ("//", Operator::FloorDivide, 5),
+    ("%", Operator::Modulo, 5),
+    ("@", Operator::MatrixMultiply, 5),
+];
 
 /// An operator before a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +76,27 @@ pub enum Comparison {
     NotIn,
     Is,
     IsNot,
+}
+
+impl Comparison {
+    /// Every comparison with its spelling.
+    pub(super) const WRITTEN: [(&'static str, Comparison); 10] = [
+        ("==", Comparison::Equal),
+        ("!=", Comparison::NotEqual),
+        ("<", Comparison::Less),
+        ("<=", Comparison::LessOrEqual),
+        (">", Comparison::Greater),
+        (">=", Comparison::GreaterOrEqual),
+        ("in", Comparison::In),
+        ("not in", Comparison::NotIn),
+        ("is", Comparison::Is),
+        ("is not", Comparison::IsNot),
+    ];
+
+    /// Python's spelling.
+    pub fn sign(self) -> &'static str {
+        Self::WRITTEN.into_iter().find(|(_, comparison)| *comparison == self).map_or("", |(sign, _)| sign)
+    }
 }
 
 /// Result of a comprehension.
@@ -126,7 +154,7 @@ pub enum Tree {
     /// Condition, then, otherwise.
     Conditional(Box<[Tree; 3]>),
     Assigned(String, Box<Tree>),
-    Lambda(Rc<Lambda>),
+    Lambda(Arc<Lambda>),
     Tuple(Vec<Tree>),
     List(Vec<Tree>),
     Set(Vec<Tree>),

@@ -114,7 +114,10 @@ impl PythonValue {
     }
 
     /// `repr(value)`.
-    pub(super) fn literal(&self) -> Result<String, PythonError> {
+    ///
+    /// # Errors
+    /// As [`PythonValue::text`].
+    pub fn literal(&self) -> Result<String, PythonError> {
         let joined = |parts: &[PythonValue]| -> Result<String, PythonError> {
             Ok(parts.iter().map(PythonValue::literal).collect::<Result<Vec<_>, _>>()?.join(", "))
         };

@@ -2,12 +2,13 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use earnest_answer::python::PythonValue;
 use num_bigint::BigInt;
 
 use super::super::{NupaError, Operation, Question, Representation, Second, TASKS, TaskId, prompt};
 use super::machine::{Machine, RuleError};
 use super::parser::parse;
-use super::program::{Program, Value};
+use super::program::Program;
 
 /// The text before a trace's answer.
 const ANSWER: &str = "So the answer is ";
@@ -102,13 +103,13 @@ impl Rule {
     }
 
     /// The rule's arguments for operands: texts, except a position, which is an integer.
-    fn operands(&self, a: &str, b: Option<&str>) -> Vec<Value> {
-        let mut operands = vec![Value::Text(a.into())];
+    fn operands(&self, a: &str, b: Option<&str>) -> Vec<PythonValue> {
+        let mut operands = vec![PythonValue::from(a)];
         if let Some(b) = b {
             let as_integer = BigInt::parse_bytes(b.as_bytes(), 10);
             operands.push(match (self.task.operation.second(), as_integer) {
-                (Second::ShortInteger, Some(value)) => Value::Integer(value),
-                _ => Value::Text(b.into()),
+                (Second::ShortInteger, Some(value)) => value.into(),
+                _ => b.into(),
             });
         }
         operands

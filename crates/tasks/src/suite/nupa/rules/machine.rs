@@ -1,16 +1,17 @@
 //! Executes a rule and, if wanted, writes down what every executed line does.
-use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt::Write as _;
 
+use earnest_answer::python::{Argument, Prefix, PythonError, PythonNumber, PythonValue, Scope, Tree, evaluate};
 use num_bigint::BigInt;
-use num_integer::Integer as _;
-use num_traits::{ToPrimitive, Zero};
+use num_traits::{Signed, ToPrimitive};
 
-use super::program::{Action, Builtin, Expression, Function, Method, Operator, Program, Statement, Value};
+use super::program::{Action, Function, Program, Statement};
 
 /// More executed lines than any rule needs on operands of 100 digits.
 const LINE_LIMIT: usize = 1_000_000;
+
+/// Longest text that a method fills up to.
+const WIDEST: usize = 100_000;
 
 /// Error of a rule's execution.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,24 +28,29 @@ pub(super) struct Machine<'a> {
     lines: Vec<usize>,
     executed: usize,
     line: usize,
+    /// Error within a function that an expression calls.
+    failure: Option<RuleError>,
 }
+
+/// Variables of a function, in the order in which they got their first value.
+type Locals<'a> = Vec<(&'a str, PythonValue)>;
 
 impl<'a> Machine<'a> {
     /// A machine that writes a trace only if `traced`.
     pub(super) fn new(program: &'a Program, traced: bool) -> Self {
-        Machine { program, trace: traced.then(String::new), lines: Vec::new(), executed: 0, line: 0 }
+        let trace = traced.then(String::new);
+        Machine { program, trace, lines: Vec::new(), executed: 0, line: 0, failure: None }
     }
 
     /// Runs the rule. Gives the answer, the trace and the numbers of the executed lines (both empty unless traced).
-    pub(super) fn run(mut self, operands: Vec<Value>) -> Result<(String, String, Vec<usize>), RuleError> {
-        if let (Some(trace), Some(function)) = (&mut self.trace, self.program.functions.first()) {
-            for (name, operand) in function.locals.iter().zip(&operands) {
-                let _ = writeln!(trace, "{name} = {operand}");
-            }
+    pub(super) fn run(mut self, operands: Vec<PythonValue>) -> Result<(String, String, Vec<usize>), RuleError> {
+        let Some(function) = self.program.functions.first() else { return self.problem("it has no function") };
+        for (name, operand) in function.parameters.iter().zip(&operands) {
+            self.write_effect(&format!("{name} = "), None, operand)?;
         }
-        match self.call(0, operands)? {
-            Value::Text(answer) => Ok((answer, self.trace.unwrap_or_default(), self.lines)),
-            other => self.problem(format!("the rule returned {other} instead of a text")),
+        match self.call(function, operands)? {
+            PythonValue::Text(answer) => Ok((answer, self.trace.unwrap_or_default(), self.lines)),
+            _ => self.problem("the rule returned something other than a text"),
         }
     }
 
@@ -59,14 +65,34 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn call(&mut self, function: usize, arguments: Vec<Value>) -> Result<Value, RuleError> {
-        let program = self.program;
-        let Some(function) = program.functions.get(function).filter(|f| f.parameters == arguments.len()) else {
-            return self.problem("a call with the wrong number of operands");
-        };
-        let mut frame: Vec<Option<Value>> = arguments.into_iter().map(Some).collect();
-        frame.resize(function.locals.len(), None);
-        match self.block(function, &mut frame, &function.body)? {
+    /// Writes what a line does: what stands before its expression, the expression with values, and its value.
+    fn write_effect(&mut self, before: &str, shown: Option<&str>, value: &PythonValue) -> Result<(), RuleError> {
+        if self.trace.is_none() {
+            return Ok(());
+        }
+        let value = self.literal(value)?;
+        match shown.filter(|shown| **shown != value) {
+            Some(shown) => self.write(format_args!("{before}{shown} = {value}")),
+            None => self.write(format_args!("{before}{value}")),
+        }
+        Ok(())
+    }
+
+    fn literal(&self, value: &PythonValue) -> Result<String, RuleError> {
+        value.literal().or_else(|error| self.problem(format!("a value that cannot be written ({error})")))
+    }
+
+    fn call(&mut self, function: &'a Function, arguments: Vec<PythonValue>) -> Result<PythonValue, RuleError> {
+        if function.parameters.len() != arguments.len() {
+            return self.problem(format!(
+                "{} takes {} operands, not {}",
+                function.name,
+                function.parameters.len(),
+                arguments.len()
+            ));
+        }
+        let mut locals: Locals<'a> = function.parameters.iter().map(String::as_str).zip(arguments).collect();
+        match self.block(&mut locals, &function.body)? {
             Some(value) => Ok(value),
             None => self.problem(format!("{} ended without a result", function.name)),
         }
@@ -75,41 +101,34 @@ impl<'a> Machine<'a> {
     /// Executes statements; a value means that one of them returned it.
     fn block(
         &mut self,
-        function: &Function,
-        frame: &mut Vec<Option<Value>>,
-        statements: &[Statement],
-    ) -> Result<Option<Value>, RuleError> {
+        locals: &mut Locals<'a>,
+        statements: &'a [Statement],
+    ) -> Result<Option<PythonValue>, RuleError> {
         for statement in statements {
             match &statement.action {
-                Action::Assign(slot, expression) => {
-                    let (value, shown) = self.step(statement.line, frame, expression)?;
-                    let name = &function.locals[*slot];
-                    match shown {
-                        Some(shown) if shown == value.to_string() => self.write(format_args!("{name} = {value}")),
-                        Some(shown) => self.write(format_args!("{name} = {shown} = {value}")),
-                        None => {}
+                Action::Assign(name, expression) => {
+                    let (value, shown) = self.step(statement.line, locals, expression)?;
+                    self.write_effect(&format!("{name} = "), shown.as_deref(), &value)?;
+                    match locals.iter_mut().find(|(known, _)| known == name) {
+                        Some((_, old)) => *old = value,
+                        None => locals.push((name, value)),
                     }
-                    frame[*slot] = Some(value);
                 }
                 Action::Return(expression) => {
-                    let (value, shown) = self.step(statement.line, frame, expression)?;
-                    match shown {
-                        Some(shown) if shown == value.to_string() => self.write(format_args!("return {value}")),
-                        Some(shown) => self.write(format_args!("return {shown} = {value}")),
-                        None => {}
-                    }
+                    let (value, shown) = self.step(statement.line, locals, expression)?;
+                    self.write_effect("return ", shown.as_deref(), &value)?;
                     return Ok(Some(value));
                 }
                 Action::If(condition, body) => {
-                    if self.condition("if", statement.line, frame, condition)?
-                        && let Some(value) = self.block(function, frame, body)?
+                    if self.condition("if", statement.line, locals, condition)?
+                        && let Some(value) = self.block(locals, body)?
                     {
                         return Ok(Some(value));
                     }
                 }
                 Action::While(condition, body) => {
-                    while self.condition("while", statement.line, frame, condition)? {
-                        if let Some(value) = self.block(function, frame, body)? {
+                    while self.condition("while", statement.line, locals, condition)? {
+                        if let Some(value) = self.block(locals, body)? {
                             return Ok(Some(value));
                         }
                     }
@@ -123,309 +142,210 @@ impl<'a> Machine<'a> {
     fn step(
         &mut self,
         line: usize,
-        frame: &[Option<Value>],
-        expression: &Expression,
-    ) -> Result<(Value, Option<String>), RuleError> {
+        locals: &Locals<'a>,
+        expression: &Tree,
+    ) -> Result<(PythonValue, Option<String>), RuleError> {
         self.line = line;
         self.executed += 1;
         if self.executed > LINE_LIMIT {
             return self.problem("the rule does not end");
         }
-        let shown = if self.trace.is_some() {
+        let traced = self.trace.is_some();
+        if traced {
             self.lines.push(line);
-            let mut text = String::new();
-            self.show(frame, expression, &mut text)?;
-            Some(text)
-        } else {
-            None
-        };
-        let value = self.evaluate(frame, expression)?.into_owned();
+        }
+        let shown = traced.then(|| written(locals, expression));
+        let found = evaluate(expression, &mut Frame { machine: self, locals });
         self.line = line;
-        Ok((value, shown))
+        match found {
+            Ok(value) => Ok((value, shown)),
+            Err(error) => match self.failure.take() {
+                Some(within) => Err(within),
+                None => self.problem(format!("`{}` raises {error}", written(locals, expression))),
+            },
+        }
     }
 
     fn condition(
         &mut self,
         keyword: &str,
         line: usize,
-        frame: &[Option<Value>],
-        expression: &Expression,
+        locals: &Locals<'a>,
+        expression: &Tree,
     ) -> Result<bool, RuleError> {
-        match self.step(line, frame, expression)? {
-            (Value::Bool(value), shown) => {
-                if let Some(shown) = shown {
-                    self.write(format_args!("{keyword} {shown}: {}", Value::Bool(value)));
-                }
-                Ok(value)
-            }
-            (other, _) => self.problem(format!("{other} is not a condition")),
+        let (value, shown) = self.step(line, locals, expression)?;
+        let PythonValue::Bool(holds) = value else { return self.problem("the condition is neither true nor false") };
+        if let Some(shown) = shown {
+            self.write(format_args!("{keyword} {shown}: {}", if holds { "True" } else { "False" }));
         }
-    }
-
-    /// Writes an expression with values for variables. An element or a slice of a variable is shown as what it is,
-    /// since repeating a long number to point at one digit would fill the context window.
-    fn show(&mut self, frame: &[Option<Value>], expression: &Expression, out: &mut String) -> Result<(), RuleError> {
-        match expression {
-            Expression::Constant(value) => out.push_str(&value.to_string()),
-            Expression::Local(_) => out.push_str(&self.evaluate(frame, expression)?.to_string()),
-            Expression::Index(sides) if matches!(sides.0, Expression::Local(_)) => {
-                out.push_str(&self.evaluate(frame, expression)?.to_string());
-            }
-            Expression::Slice(container, ..) if matches!(**container, Expression::Local(_)) => {
-                out.push_str(&self.evaluate(frame, expression)?.to_string());
-            }
-            Expression::Binary(operator, sides) => {
-                self.show(frame, &sides.0, out)?;
-                out.push(' ');
-                out.push_str(operator.symbol());
-                out.push(' ');
-                self.show(frame, &sides.1, out)?;
-            }
-            Expression::Index(sides) => {
-                self.show(frame, &sides.0, out)?;
-                out.push('[');
-                self.show(frame, &sides.1, out)?;
-                out.push(']');
-            }
-            Expression::Slice(container, from, to) => {
-                self.show(frame, container, out)?;
-                out.push('[');
-                if let Some(from) = from {
-                    self.show(frame, from, out)?;
-                }
-                out.push(':');
-                if let Some(to) = to {
-                    self.show(frame, to, out)?;
-                }
-                out.push(']');
-            }
-            Expression::Call(function, arguments) => {
-                let program = self.program;
-                out.push_str(&program.functions[*function].name);
-                self.show_arguments(frame, arguments, out)?;
-            }
-            Expression::Builtin(builtin, arguments) => {
-                let name = Builtin::NAMED.into_iter().find(|(_, other)| other == builtin).map_or("", |(name, _)| name);
-                out.push_str(name);
-                self.show_arguments(frame, arguments, out)?;
-            }
-            Expression::Method(object, method, arguments) => {
-                self.show(frame, object, out)?;
-                let name = Method::NAMED.into_iter().find(|(_, other)| other == method).map_or("", |(name, _)| name);
-                out.push('.');
-                out.push_str(name);
-                self.show_arguments(frame, arguments, out)?;
-            }
-            Expression::Parenthesised(inner) => {
-                out.push('(');
-                self.show(frame, inner, out)?;
-                out.push(')');
-            }
-            Expression::Negative(inner) => {
-                out.push('-');
-                self.show(frame, inner, out)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn show_arguments(
-        &mut self,
-        frame: &[Option<Value>],
-        arguments: &[Expression],
-        out: &mut String,
-    ) -> Result<(), RuleError> {
-        out.push('(');
-        for (position, argument) in arguments.iter().enumerate() {
-            if position > 0 {
-                out.push_str(", ");
-            }
-            self.show(frame, argument, out)?;
-        }
-        out.push(')');
-        Ok(())
-    }
-
-    fn evaluate<'v>(
-        &mut self,
-        frame: &'v [Option<Value>],
-        expression: &'v Expression,
-    ) -> Result<Cow<'v, Value>, RuleError> {
-        let owned = |value| Ok(Cow::Owned(value));
-        match expression {
-            Expression::Constant(value) => Ok(Cow::Borrowed(value)),
-            Expression::Local(slot) => match &frame[*slot] {
-                Some(value) => Ok(Cow::Borrowed(value)),
-                None => self.problem("a variable is read before it has a value"),
-            },
-            Expression::Parenthesised(inner) => self.evaluate(frame, inner),
-            Expression::Negative(inner) => match &*self.evaluate(frame, inner)? {
-                Value::Integer(value) => owned(Value::Integer(-value)),
-                other => self.problem(format!("{other} has no negative")),
-            },
-            Expression::Binary(operator @ (Operator::Or | Operator::And), sides) => {
-                match &*self.evaluate(frame, &sides.0)? {
-                    Value::Bool(left) if *left == (*operator == Operator::Or) => owned(Value::Bool(*left)),
-                    Value::Bool(_) => self.evaluate(frame, &sides.1),
-                    other => self.problem(format!("{other} is not a condition")),
-                }
-            }
-            Expression::Binary(operator, sides) => {
-                let left = self.evaluate(frame, &sides.0)?;
-                let right = self.evaluate(frame, &sides.1)?;
-                self.binary(*operator, &left, &right).map(Cow::Owned)
-            }
-            Expression::Index(sides) => {
-                let container = self.evaluate(frame, &sides.0)?;
-                let index = self.position(frame, &sides.1)?;
-                let length = length_of(&container);
-                let place = if index < 0 { index + length as i64 } else { index };
-                let found = usize::try_from(place).ok().and_then(|place| match &*container {
-                    Value::Text(text) => text.get(place..place + 1).map(String::from),
-                    Value::List(items) => items.get(place).cloned(),
-                    _ => None,
-                });
-                match found {
-                    Some(text) => owned(Value::Text(text)),
-                    None => self.problem(format!("{container} has no element {index}")),
-                }
-            }
-            Expression::Slice(container, from, to) => {
-                let container = self.evaluate(frame, container)?;
-                let Value::Text(text) = &*container else { return self.problem("only texts are sliced") };
-                let mut bound = |bound: &'v Option<Box<Expression>>, default: usize| match bound {
-                    None => Ok(default),
-                    Some(bound) => {
-                        let bound = self.position(frame, bound)?;
-                        let place = if bound < 0 { bound + text.len() as i64 } else { bound };
-                        Ok(place.clamp(0, text.len() as i64) as usize)
-                    }
-                };
-                let (from, to) = (bound(from, 0)?, bound(to, text.len())?);
-                owned(Value::Text(text.get(from..to.max(from)).unwrap_or_default().into()))
-            }
-            Expression::Call(function, arguments) => {
-                let arguments = self.values(frame, arguments)?;
-                let program = self.program;
-                let name = &program.functions[*function].name;
-                let shown = self.trace.is_some().then(|| {
-                    let arguments: Vec<String> = arguments.iter().map(Value::to_string).collect();
-                    format!("{name}({})", arguments.join(", "))
-                });
-                if let Some(shown) = &shown {
-                    self.write(format_args!("enter {shown}"));
-                }
-                let value = self.call(*function, arguments)?;
-                if let Some(shown) = &shown {
-                    self.write(format_args!("exit {shown} = {value}"));
-                }
-                owned(value)
-            }
-            Expression::Builtin(builtin, arguments) => {
-                let arguments = self.values(frame, arguments)?;
-                self.builtin(*builtin, &arguments).map(Cow::Owned)
-            }
-            Expression::Method(object, method, arguments) => {
-                let object = self.evaluate(frame, object)?;
-                let arguments = self.values(frame, arguments)?;
-                self.method(&object, *method, &arguments).map(Cow::Owned)
-            }
-        }
-    }
-
-    fn values(&mut self, frame: &[Option<Value>], expressions: &[Expression]) -> Result<Vec<Value>, RuleError> {
-        expressions.iter().map(|expression| Ok(self.evaluate(frame, expression)?.into_owned())).collect()
-    }
-
-    fn position(&mut self, frame: &[Option<Value>], expression: &Expression) -> Result<i64, RuleError> {
-        match &*self.evaluate(frame, expression)? {
-            Value::Integer(value) => match value.to_i64() {
-                Some(value) => Ok(value),
-                None => self.problem(format!("{value} is not a position")),
-            },
-            other => self.problem(format!("{other} is not a position")),
-        }
-    }
-
-    fn binary(&self, operator: Operator, left: &Value, right: &Value) -> Result<Value, RuleError> {
-        let ordering = match (left, right) {
-            (Value::Integer(a), Value::Integer(b)) => Some(a.cmp(b)),
-            (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
-            _ => None,
-        };
-        let compared = |test: fn(Ordering) -> bool| ordering.map(|ordering| Value::Bool(test(ordering)));
-        let result = match (operator, left, right) {
-            (Operator::Equal, ..) => compared(Ordering::is_eq),
-            (Operator::NotEqual, ..) => compared(Ordering::is_ne),
-            (Operator::Less, ..) => compared(Ordering::is_lt),
-            (Operator::LessEqual, ..) => compared(Ordering::is_le),
-            (Operator::Greater, ..) => compared(Ordering::is_gt),
-            (Operator::GreaterEqual, ..) => compared(Ordering::is_ge),
-            (Operator::Add, Value::Text(a), Value::Text(b)) => Some(Value::Text(format!("{a}{b}"))),
-            (Operator::FloorDivide | Operator::Modulo, _, Value::Integer(b)) if b.is_zero() => {
-                return self.problem("division by zero");
-            }
-            (_, Value::Integer(a), Value::Integer(b)) => match operator {
-                Operator::Add => Some(Value::Integer(a + b)),
-                Operator::Subtract => Some(Value::Integer(a - b)),
-                Operator::Multiply => Some(Value::Integer(a * b)),
-                Operator::FloorDivide => Some(Value::Integer(a.div_floor(b))),
-                Operator::Modulo => Some(Value::Integer(a.mod_floor(b))),
-                _ => None,
-            },
-            _ => None,
-        };
-        match result {
-            Some(value) => Ok(value),
-            None => self.problem(format!("{left} {} {right} is not defined", operator.symbol())),
-        }
-    }
-
-    fn builtin(&self, builtin: Builtin, arguments: &[Value]) -> Result<Value, RuleError> {
-        match (builtin, arguments) {
-            (Builtin::Len, [value @ (Value::Text(_) | Value::List(_))]) => {
-                Ok(Value::Integer(BigInt::from(length_of(value))))
-            }
-            (Builtin::Int, [Value::Text(text)]) => match BigInt::parse_bytes(text.as_bytes(), 10) {
-                Some(value) => Ok(Value::Integer(value)),
-                None => self.problem(format!("'{text}' is not an integer")),
-            },
-            (Builtin::Str, [Value::Integer(value)]) => Ok(Value::Text(value.to_string())),
-            (Builtin::Max, [a, b]) => {
-                let first = self.binary(Operator::GreaterEqual, a, b)? == Value::Bool(true);
-                Ok(if first { a.clone() } else { b.clone() })
-            }
-            _ => self.problem("a builtin with operands it does not take"),
-        }
-    }
-
-    fn method(&self, object: &Value, method: Method, arguments: &[Value]) -> Result<Value, RuleError> {
-        let Value::Text(text) = object else { return self.problem(format!("{object} has no methods")) };
-        let width = |value: &BigInt| value.to_usize().filter(|width| *width <= LINE_LIMIT).unwrap_or(0);
-        Ok(match (method, arguments) {
-            (Method::Split, [Value::Text(separator)]) if !separator.is_empty() => {
-                Value::List(text.split(separator.as_str()).map(String::from).collect())
-            }
-            (Method::LeftStrip, [Value::Text(set)]) => Value::Text(text.trim_start_matches(|c| set.contains(c)).into()),
-            (Method::RightStrip, [Value::Text(set)]) => Value::Text(text.trim_end_matches(|c| set.contains(c)).into()),
-            (Method::ZeroFill, [Value::Integer(to)]) => {
-                Value::Text(format!("{}{text}", "0".repeat(width(to).saturating_sub(text.len()))))
-            }
-            (Method::LeftJustify, [Value::Integer(to), Value::Text(fill)]) => {
-                Value::Text(format!("{text}{}", fill.repeat(width(to).saturating_sub(text.len()))))
-            }
-            (Method::Replace, [Value::Text(from), Value::Text(to)]) if !from.is_empty() => {
-                Value::Text(text.replace(from.as_str(), to))
-            }
-            _ => return self.problem("a method with operands it does not take"),
-        })
+        Ok(holds)
     }
 }
 
-fn length_of(value: &Value) -> usize {
-    match value {
-        Value::Text(text) => text.len(),
-        Value::List(items) => items.len(),
-        _ => 0,
+/// The names of a line: variables, the rule's functions, methods of texts.
+struct Frame<'m, 'a> {
+    machine: &'m mut Machine<'a>,
+    locals: &'m Locals<'a>,
+}
+
+impl Scope for Frame<'_, '_> {
+    fn value(&self, name: &str) -> Option<PythonValue> {
+        value_of(self.locals, name)
+    }
+
+    fn has_function(&self, name: &str) -> bool {
+        self.machine.program.functions.iter().any(|function| function.name == name)
+    }
+
+    fn call(&mut self, name: &str, arguments: Vec<PythonValue>) -> Result<PythonValue, PythonError> {
+        let program = self.machine.program;
+        let function = program.functions.iter().find(|function| function.name == name).ok_or(PythonError::Name)?;
+        let called = arguments.iter().map(PythonValue::literal).collect::<Result<Vec<_>, _>>()?.join(", ");
+        self.machine.write(format_args!("enter {name}({called})"));
+        match self.machine.call(function, arguments) {
+            Ok(value) => {
+                let result = value.literal()?;
+                self.machine.write(format_args!("exit {name}({called}) = {result}"));
+                Ok(value)
+            }
+            Err(failure) => {
+                self.machine.failure = Some(failure);
+                // Never seen: the line of the failure is named instead.
+                Err(PythonError::Unsupported)
+            }
+        }
+    }
+
+    fn method(
+        &self,
+        of: &PythonValue,
+        name: &str,
+        arguments: &[PythonValue],
+    ) -> Option<Result<PythonValue, PythonError>> {
+        let PythonValue::Text(text) = of else { return None };
+        Some(method(text, name, arguments))
+    }
+}
+
+fn value_of(locals: &Locals<'_>, name: &str) -> Option<PythonValue> {
+    locals.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+}
+
+/// The variables of a line alone.
+struct Variables<'m, 'a>(&'m Locals<'a>);
+
+impl Scope for Variables<'_, '_> {
+    fn value(&self, name: &str) -> Option<PythonValue> {
+        value_of(self.0, name)
+    }
+}
+
+/// The methods of texts that rules use.
+fn method(text: &str, name: &str, arguments: &[PythonValue]) -> Result<PythonValue, PythonError> {
+    use PythonNumber::Int;
+    use PythonValue::{List, Number, Text};
+    let missing = |width: &BigInt| {
+        let width = if width.is_negative() { Some(0) } else { width.to_usize() };
+        let width = width.filter(|width| *width <= WIDEST).ok_or(PythonError::Limit)?;
+        Ok(width.saturating_sub(text.chars().count()))
+    };
+    Ok(match (name, arguments) {
+        ("split", [Text(separator)]) if !separator.is_empty() => {
+            List(text.split(separator.as_str()).map(PythonValue::from).collect())
+        }
+        ("lstrip", [Text(set)]) => text.trim_start_matches(|c| set.contains(c)).into(),
+        ("rstrip", [Text(set)]) => text.trim_end_matches(|c| set.contains(c)).into(),
+        ("zfill", [Number(Int(width))]) => Text(format!("{}{text}", "0".repeat(missing(width)?))),
+        ("ljust", [Number(Int(width)), Text(fill)]) if fill.len() == 1 => {
+            Text(format!("{text}{}", fill.repeat(missing(width)?)))
+        }
+        ("replace", [Text(from), Text(to)]) if !from.is_empty() => Text(text.replace(from.as_str(), to)),
+        _ => return Err(PythonError::Unsupported),
+    })
+}
+
+/// An expression with values for variables. An element or a slice of a variable is shown as what it is, since repeating a
+/// long number to point at one digit would fill the context window. What has no value is shown as it is written.
+fn written(locals: &Locals<'_>, expression: &Tree) -> String {
+    let show = |tree: &Tree| written(locals, tree);
+    let joined = |parts: &[Tree], word: &str| parts.iter().map(show).collect::<Vec<_>>().join(word);
+    match expression {
+        Tree::Constant(value) => value.literal().unwrap_or_default(),
+        Tree::Name(name) => value_of(locals, name).and_then(|v| v.literal().ok()).unwrap_or_else(|| name.clone()),
+        Tree::Bracketed(inner) => format!("({})", show(inner)),
+        Tree::Prefixed(prefixes, inner) => {
+            let sign = |prefix: &Prefix| match prefix {
+                Prefix::Plus => "+",
+                Prefix::Minus => "-",
+                Prefix::Invert => "~",
+                Prefix::Not => "not ",
+            };
+            format!("{}{}", prefixes.iter().map(sign).collect::<String>(), show(inner))
+        }
+        Tree::Operated(first, others) => others
+            .iter()
+            .fold(show(first), |left, (operator, right)| format!("{left} {} {}", operator.sign(), show(right))),
+        Tree::Compared(first, others) => others
+            .iter()
+            .fold(show(first), |left, (comparison, right)| format!("{left} {} {}", comparison.sign(), show(right))),
+        Tree::And(parts) => joined(parts, " and "),
+        Tree::Or(parts) => joined(parts, " or "),
+        Tree::Item(container, index) => {
+            let part = matches!(**container, Tree::Name(_)).then(|| evaluate(expression, &mut Variables(locals)));
+            match part.and_then(|part| part.ok()?.literal().ok()) {
+                Some(part) => part,
+                None => format!("{}[{}]", show(container), show(index)),
+            }
+        }
+        Tree::Slice(bounds) => {
+            let [from, to, _] = &**bounds;
+            let bound = |bound: &Option<Tree>| bound.as_ref().map(show).unwrap_or_default();
+            format!("{}:{}", bound(from), bound(to))
+        }
+        Tree::Call(function, arguments) => {
+            let function = match &**function {
+                Tree::Name(name) => name.clone(),
+                function => show(function),
+            };
+            let arguments = arguments.iter().map(|argument| match argument {
+                Argument::Positional(value) | Argument::ByName(_, value) | Argument::Unpacked(value) => show(value),
+            });
+            format!("{function}({})", arguments.collect::<Vec<_>>().join(", "))
+        }
+        Tree::Attribute(object, name) => format!("{}.{name}", show(object)),
+        _ => "...".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parser::parse;
+    use super::*;
+
+    fn error(source: &str) -> String {
+        let program = parse(source).unwrap();
+        Machine::new(&program, false).run(vec!["12".into()]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_a_line_may_not_do_is_an_error_of_that_line() {
+        for (source, expected) in [
+            ("def f(a):\n    return open(a)\n", "line 2 of the rule: `open('12')` raises Unsupported"),
+            ("def f(a):\n    return a.upper()\n", "line 2 of the rule: `'12'.upper()` raises Unsupported"),
+            ("def f(a):\n    return b\n", "line 2 of the rule: `b` raises NameError"),
+            ("def f(a):\n    return a @ a\n", "line 2 of the rule: `'12' @ '12'` raises TypeError"),
+            ("def f(a):\n    b = a[5]\n    return b\n", "line 2 of the rule: `'12'[5]` raises IndexError"),
+            ("def f(a):\n    while a:\n        a = a\n", "the condition is neither true nor false"),
+            ("def f(a):\n    while a != '':\n        a = a\n", "the rule does not end"),
+            ("def f(a):\n    return int(a)\n", "the rule returned something other than a text"),
+            (
+                "def f(a):\n    return g(a)\ndef g(a):\n    return a.zfill(9**9)\n",
+                "line 4 of the rule: `'12'.zfill(9 ** 9)`",
+            ),
+            ("def f(a):\n    return g()\ndef g(a):\n    return a\n", "line 2 of the rule: g takes 1 operands, not 0"),
+        ] {
+            let found = error(source);
+            assert!(found.contains(expected), "{found}");
+        }
     }
 }
