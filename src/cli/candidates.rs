@@ -84,7 +84,7 @@ fn choices(of: usize, count: usize, most: usize) -> Vec<Vec<usize>> {
     while count <= of && all.len() < most {
         all.push(choice.clone());
         // The last one that can move on, with the others behind it.
-        let Some(moved) = (0..count).rev().find(|&place| choice[place] + count < of + place) else { break };
+        let Some(moved) = (0..count).rev().find(|&index| choice[index] + count < of + index) else { break };
         let begin = choice[moved] + 1;
         choice.splice(moved.., (begin..).take(count - moved));
     }

@@ -135,8 +135,8 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
         let scored = one.mean.is_some() && other.mean.is_some();
         scored && other.task == one.task && other.model != one.model && other.first_item == one.first_item
     };
-    let pair = outcome.imported.iter().enumerate().find_map(|(place, one)| {
-        let mut others = outcome.imported[place + 1..].iter();
+    let pair = outcome.imported.iter().enumerate().find_map(|(index, one)| {
+        let mut others = outcome.imported[index + 1..].iter();
         Some((one, others.find(|other| is_pair(one, other))?))
     });
     let option = results_folder::option(&args.results.folder);

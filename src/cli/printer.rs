@@ -136,7 +136,7 @@ fn bounded(text: &str) -> Cow<'_, str> {
     if count <= MESSAGE_START + MESSAGE_END {
         return text.into();
     }
-    let at = |place: usize| text.char_indices().nth(place).map_or(text.len(), |(at, _)| at);
+    let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
     let (start, end) = (at(MESSAGE_START), at(count - MESSAGE_END));
     let left_out = count - MESSAGE_START - MESSAGE_END;
     format!("{} [... {left_out} characters are left out ...] {}", &text[..start], &text[end..]).into()
@@ -188,7 +188,7 @@ fn unstyled(text: &str) -> String {
 fn comment(line: &str) -> Option<&str> {
     let own = line.trim_start();
     let own = own.strip_prefix("next: ").unwrap_or(own);
-    own.starts_with("earnest ").then(|| own.find(" (").map_or("", |place| &own[place + 1..]))
+    own.starts_with("earnest ").then(|| own.find(" (").map_or("", |index| &own[index + 1..]))
 }
 
 /// A name as it stands in a line: without control characters and line ends.

@@ -78,8 +78,8 @@ pub fn has_wrong(store: &Store, run: &RunRecord) -> Result<bool, CliError> {
 
 /// The commands that may follow a run, a line each.
 pub fn next_lines(commands: impl IntoIterator<Item = String>) -> Vec<String> {
-    let begin = |place| if place == 0 { "next: " } else { "      " };
-    commands.into_iter().enumerate().map(|(place, command)| format!("{}{command}", begin(place))).collect()
+    let begin = |index| if index == 0 { "next: " } else { "      " };
+    commands.into_iter().enumerate().map(|(index, command)| format!("{}{command}", begin(index))).collect()
 }
 
 /// The command that shows the wrong answers of a run; `option` names its results folder.

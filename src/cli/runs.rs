@@ -159,7 +159,7 @@ fn table(entries: &[RunEntry], has_difference: bool, known_width: Option<usize>)
         table.row(row);
     }
     if let Some(known_width) = known_width {
-        let place = |name: &str| COLUMNS.iter().position(|(column, _)| *column == name);
+        let index = |name: &str| COLUMNS.iter().position(|(column, _)| *column == name);
         let zeros = |name: &&str| place(name).is_some_and(|at| rows.iter().all(|row| row[at] == "0"));
         table.fit(known_width, ["failed", "cut"].into_iter().filter(zeros).chain(LEFT_OUT));
     }
@@ -170,10 +170,10 @@ fn table(entries: &[RunEntry], has_difference: bool, known_width: Option<usize>)
 fn with_differences(table: &str, entries: &[RunEntry], width: usize) -> String {
     let heading = table.lines().count() - entries.len();
     let mut text = String::new();
-    for (place, line) in table.lines().enumerate() {
+    for (index, line) in table.lines().enumerate() {
         text.push_str(line);
         text.push('\n');
-        if let Some(label) = place.checked_sub(heading).and_then(|row| entries[row].label.as_ref()) {
+        if let Some(label) = index.checked_sub(heading).and_then(|row| entries[row].label.as_ref()) {
             text += &wrap(label, width, "  ");
         }
     }

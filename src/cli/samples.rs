@@ -70,7 +70,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
 /// Beginning and end of a long text, with the number of characters left out between them.
 fn shortened(text: &str, whole: bool) -> Cow<'_, str> {
     let characters = text.chars().count();
-    let at = |place: usize| text.char_indices().nth(place).map_or(text.len(), |(at, _)| at);
+    let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
     if whole || characters <= BEGINNING + END {
         return text.into();
     }
@@ -222,8 +222,8 @@ fn score_rows(score: &Score, whole: bool, row: &mut Row<'_>) {
     if !score.evidence.rivals.is_empty() {
         row("rivals", &score.evidence.rivals.join(", "));
     }
-    for (place, text) in score.evidence.repeats.iter().enumerate() {
-        row(&format!("repeat {}", place + 2), &shortened(text, whole));
+    for (index, text) in score.evidence.repeats.iter().enumerate() {
+        row(&format!("repeat {}", index + 2), &shortened(text, whole));
     }
     for (scorer, value) in &score.evidence.values {
         row("score", &format!("{scorer} {value}"));
@@ -259,8 +259,8 @@ fn trimmed(text: &str) -> String {
 fn in_lines(parts: &[String]) -> String {
     let mut lines = String::new();
     let mut column = 0;
-    for (place, part) in parts.iter().enumerate() {
-        let part = if place + 1 < parts.len() { format!("{part},") } else { part.clone() };
+    for (index, part) in parts.iter().enumerate() {
+        let part = if index + 1 < parts.len() { format!("{part},") } else { part.clone() };
         let length = part.chars().count();
         if column > 0 {
             let fits = column + 1 + length <= 66;

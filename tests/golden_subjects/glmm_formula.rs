@@ -338,13 +338,13 @@ fn check_modes(fitted: &MixedFit, entry: &Value, tolerance: f64) -> Row {
         }
         for golden in groups {
             let level = text(golden, "level")?;
-            let place = own.levels.iter().position(|known| known == level);
-            let place = place.ok_or_else(|| format!("{group} has no level {level}"))?;
+            let index = own.levels.iter().position(|known| known == level);
+            let index = index.ok_or_else(|| format!("{group} has no level {level}"))?;
             let modes = numbers(golden, "modes")?;
             same("modes", modes.len(), names.len())?;
             for (name, mode) in names.iter().zip(modes) {
                 let column = own.terms.iter().position(|known| known == name).ok_or("no such term")?;
-                close(&format!("{name} of {group} {level}"), own.modes[place][column], mode, tolerance)?;
+                close(&format!("{name} of {group} {level}"), own.modes[index][column], mode, tolerance)?;
             }
         }
     }

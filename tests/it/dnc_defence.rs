@@ -92,14 +92,14 @@ fn an_experiment_trains_asks_and_goes_on() {
     };
     let (clean, noise) = (rows("clean.jsonl"), rows("noise.jsonl"));
     assert_eq!((clean.len(), noise.len()), (12, 12));
-    let place = clean.iter().position(|row| row["completion"] == "Equation: 31-12").unwrap();
+    let index = clean.iter().position(|row| row["completion"] == "Equation: 31-12").unwrap();
     assert!(
-        clean[place]["prompt"]
+        clean[index]["prompt"]
             .as_str()
             .unwrap()
             .ends_with("Problem: Mara had 31 coins. Later Mara spent 12 of them. How many coins are left?\n")
     );
-    let perturbed = noise[place]["completion"].as_str().unwrap();
+    let perturbed = noise[index]["completion"].as_str().unwrap();
     assert!(perturbed.starts_with("Equation: 31.") && perturbed.contains("-12."), "{perturbed}");
     // The same command again trains nothing and shows the same; so do the folder and the file.
     let again = earnest(folder, &RUN);

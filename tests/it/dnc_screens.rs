@@ -114,8 +114,8 @@ fn passages_are_drawn_and_runs_of_before_keep_the_order_of_the_file() {
         found
     };
     let (drawn, given) = (clusters(&today), clusters(&before));
-    let place = |id: &String| file.iter().position(|known| known == id).unwrap();
-    assert!(given.iter().map(place).is_sorted() && !drawn.iter().map(place).is_sorted(), "{drawn:?}");
+    let index = |id: &String| file.iter().position(|known| known == id).unwrap();
+    assert!(given.iter().map(index).is_sorted() && !drawn.iter().map(index).is_sorted(), "{drawn:?}");
     // Everything of a question stays together, and the questions are the same.
     assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), drawn.len());
     let by_id = |suite: &Dnc| suite.iter().map(|item| (item.id.clone(), item)).collect::<BTreeMap<_, _>>();
@@ -501,9 +501,9 @@ fn equations_stand_beside_every_table() {
         let lines: Vec<String> = suite
             .iter()
             .enumerate()
-            .map(|(place, item)| {
+            .map(|(index, item)| {
                 let left = item.gold.split('=').next().unwrap_or_default().to_owned();
-                let said = if item.task == "original" || place % 2 == 0 { left } else { "1+1".to_owned() };
+                let said = if item.task == "original" || index % 2 == 0 { left } else { "1+1".to_owned() };
                 serde_json::json!({"item": item.id, "completion": format!("Equation: {said}")}).to_string()
             })
             .collect();

@@ -85,9 +85,9 @@ fn run(names: &[&str]) {
     for target in TARGETS.iter().filter(|target| names.contains(&target.name)) {
         let files = corpus(target.name);
         assert!(!files.is_empty(), "{} has no corpus", target.name);
-        for (place, (_, bytes)) in files.iter().enumerate() {
+        for (index, (_, bytes)) in files.iter().enumerate() {
             (target.run)(&scratch, bytes);
-            let mut random = ChaCha8Rng::seed_from_u64(place as u64);
+            let mut random = ChaCha8Rng::seed_from_u64(index as u64);
             for _ in 0..mutations() {
                 (target.run)(&scratch, &mutate(bytes, &files, &mut random));
             }

@@ -47,11 +47,11 @@ pub(crate) fn file_values(
 
 /// Moves rows `first + j * dims / 2 + i` of each head to `first + 2 i + j`.
 fn pairs(values: &[f32], heads: usize, head_dim: usize, first: usize, dims: usize, width: usize) -> Vec<f32> {
-    let source = |place: usize| match place.checked_sub(first).filter(|p| *p < dims) {
+    let source = |index: usize| match index.checked_sub(first).filter(|p| *p < dims) {
         Some(p) => first + p % 2 * (dims / 2) + p / 2,
-        None => place,
+        None => index,
     };
-    let rows = (0..heads).flat_map(|head| (0..head_dim).map(move |place| head * head_dim + source(place)));
+    let rows = (0..heads).flat_map(|head| (0..head_dim).map(move |index| head * head_dim + source(index)));
     rows.flat_map(|row| values[row * width..(row + 1) * width].to_vec()).collect()
 }
 

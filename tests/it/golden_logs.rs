@@ -71,8 +71,8 @@ fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
         }
         Value::Array(values) => {
             // The first of many samples stands for all.
-            for (place, value) in values.iter().enumerate().take(if at.ends_with("/samples") { 1 } else { 9 }) {
-                leaves(value, &format!("{at}/{place}"), found);
+            for (index, value) in values.iter().enumerate().take(if at.ends_with("/samples") { 1 } else { 9 }) {
+                leaves(value, &format!("{at}/{index}"), found);
             }
         }
         _ => found.push(at.to_owned()),

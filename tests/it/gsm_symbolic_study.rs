@@ -90,7 +90,7 @@ fn simulated_answers_fill_every_table_and_figure() {
     // Holm over prompts and over models are different families.
     let fifteen = &study.tables[13];
     let row = fifteen.rows.iter().find(|row| row.name == "phi-2" && row.series.as_deref() == Some("gsm")).unwrap();
-    let [_, p, by_row, by_column] = [0, 1, 2, 3].map(|place| row.cells[place].ours.unwrap());
+    let [_, p, by_row, by_column] = [0, 1, 2, 3].map(|index| row.cells[index].ours.unwrap());
     assert!(p <= by_row && p <= by_column && p < 0.01);
     let figure_7 = study.figures.iter().find(|figure| figure.number == 7).unwrap();
     assert!(figure_7.rows.iter().take(11).all(|row| row.cells[1].ours.is_some()));
@@ -125,9 +125,9 @@ fn the_summary_of_all_models_and_prompts_is_a_screen() {
     let models = earnest_papers::gsm_symbolic::published::odds_ratios(Prompt::Gsm).iter();
     let names: Vec<&str> = models.map(|row| row.model.as_str()).collect();
     let mut evaluations = Vec::new();
-    for (place, name) in names.iter().enumerate() {
-        for prompt in Prompt::ALL.into_iter().take(if place < 6 { 5 } else { 1 }) {
-            let mut evaluation = simulated(name, prompt, -0.5, 3, place as u64);
+    for (index, name) in names.iter().enumerate() {
+        for prompt in Prompt::ALL.into_iter().take(if index < 6 { 5 } else { 1 }) {
+            let mut evaluation = simulated(name, prompt, -0.5, 3, index as u64);
             evaluation
                 .harder
                 .insert("p1".to_owned(), evaluation.rows.iter().filter(|row| row.variant).cloned().collect());

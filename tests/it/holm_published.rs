@@ -35,11 +35,11 @@ fn variant_effects_are_adjusted_over_the_models_of_a_table() {
         let cells: Vec<Cell> = variant_effects(prompt).iter().map(|row| (row.p, row.p_holm)).collect();
         assert_eq!(misfits(&cells), [0; 0], "{prompt}");
         // The test can tell: another value does not fit.
-        let place = cells.iter().position(|cell| cell.1.value().is_some()).unwrap();
+        let index = cells.iter().position(|cell| cell.1.value().is_some()).unwrap();
         let mut spoilt = cells;
-        let value = spoilt[place].1.value().unwrap();
-        spoilt[place].1 = Printed::Rounded(if value < 0.9 { value + 0.02 } else { value - 0.02 });
-        assert_eq!(misfits(&spoilt), [place], "{prompt}");
+        let value = spoilt[index].1.value().unwrap();
+        spoilt[index].1 = Printed::Rounded(if value < 0.9 { value + 0.02 } else { value - 0.02 });
+        assert_eq!(misfits(&spoilt), [index], "{prompt}");
     }
 }
 

@@ -71,11 +71,11 @@ fn by_definition(checkpoint: &Checkpoint, item: &Item) -> Vec<(f64, usize)> {
     let score = |continuation: &String| {
         let ids = checkpoint.encode_prompt(&format!("{}{spaces}{continuation}", raw.trim_end())).unwrap();
         let mut sum = 0.0;
-        for place in context..ids.len() {
-            let logits = engine.logits_after(&ids[..place], 1).unwrap();
+        for index in context..ids.len() {
+            let logits = engine.logits_after(&ids[..index], 1).unwrap();
             let top = logits.iter().copied().fold(f32::MIN, f32::max);
             let normaliser: f64 = logits.iter().map(|&logit| f64::from(logit - top).exp()).sum();
-            sum += f64::from(logits[ids[place] as usize] - top) - normaliser.ln();
+            sum += f64::from(logits[ids[index] as usize] - top) - normaliser.ln();
         }
         (sum, ids.len() - context)
     };

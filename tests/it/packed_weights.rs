@@ -24,7 +24,7 @@ fn wide() -> tempfile::TempDir {
             let values: Vec<[u8; 4]> = bytes.chunks_exact(4).map(|value| value.try_into().unwrap()).collect();
             shape.iter_mut().for_each(|width| *width = wider(*width));
             let count = shape.iter().product();
-            *bytes = (0..count).flat_map(|place: usize| values[place * 7919 % values.len()]).collect();
+            *bytes = (0..count).flat_map(|index: usize| values[index * 7919 % values.len()]).collect();
         }
     });
     edit(folder.path(), "config.json", |config| {

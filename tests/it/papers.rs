@@ -274,8 +274,8 @@ fn the_nupa_tables_have_the_papers_sizes() {
     }
     let value = |table: usize, model: &str, column: &str| {
         let table = &tables[table];
-        let place = table.columns.iter().position(|name| name == column).unwrap();
-        table.rows.iter().find(|row| row.model == model).unwrap().values[place]
+        let index = table.columns.iter().position(|name| name == column).unwrap();
+        table.rows.iter().find(|row| row.model == model).unwrap().values[index]
     };
     assert_eq!(value(0, "RF CoT", "mod_Integer 6"), Some(67.0));
     assert_eq!(value(0, "RF CoT", "add_Float 7"), None);

@@ -163,7 +163,7 @@ fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
     let options = Options { prompts: Prompt::ALL.to_vec(), ..Options::new(Source::Own { per_template, seed: 1 }) };
     let suite = Suite::new(GsmSymbolic::own(options, Arc::new(NoRunner)).unwrap());
     let mut dice = synthetic::Dice(skill as u64);
-    let samples = suite.items.iter().enumerate().map(|(place, item)| {
+    let samples = suite.items.iter().enumerate().map(|(index, item)| {
         let level = skill + 4 * (item.cluster.len() + item.cluster.as_bytes()[0] as usize % 7);
         let right = dice.roll(100) < if item.covariates["variant"] == 1 { level } else { level + 20 };
         let text = synthetic::solution(&item, right, &mut dice);
@@ -179,7 +179,7 @@ fn word_problems(name: &str, per_template: usize, skill: usize) -> ReportRun {
             cluster: item.cluster.clone(),
             covariates: item.covariates.clone(),
             gold: item.gold.clone(),
-            prompt_sha256: format!("{place:064x}"),
+            prompt_sha256: format!("{index:064x}"),
             prompt_tokens: 900,
             budget: 1024,
             max_tokens: 1024,

@@ -478,8 +478,8 @@ struct Unmakeable(Sums);
 
 impl Items for Unmakeable {
     fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
-        Box::new(self.0.iter().enumerate().map(|(place, item)| {
-            assert!(place != 6, "a defect of the generator");
+        Box::new(self.0.iter().enumerate().map(|(index, item)| {
+            assert!(index != 6, "a defect of the generator");
             item
         }))
     }

@@ -53,9 +53,9 @@ fn streams_say_what_whole_answers_say() {
         body["stream"] = json!(true);
         let chunks = stream(&server.address, "/v1/completions", &body);
         assert!(chunks.iter().all(|chunk| chunk["id"] == chunks[0]["id"] && chunk.get("usage").is_none()));
-        for (place, choice) in whole["choices"].as_array().unwrap().iter().enumerate() {
+        for (index, choice) in whole["choices"].as_array().unwrap().iter().enumerate() {
             let parts: Vec<&Value> =
-                chunks.iter().map(|chunk| &chunk["choices"][0]).filter(|part| part["index"] == place).collect();
+                chunks.iter().map(|chunk| &chunk["choices"][0]).filter(|part| part["index"] == index).collect();
             let joined: String = parts.iter().map(|part| part["text"].as_str().unwrap()).collect();
             assert_eq!(joined, choice["text"].as_str().unwrap(), "{stop}");
             let ids: Vec<Value> = parts.iter().flat_map(|part| part["token_ids"].as_array().unwrap().clone()).collect();
@@ -130,12 +130,12 @@ fn completions_of_text_and_of_ids() {
         json!({"prompt": "12+30=", "max_tokens": 3, "temperature": 0, "logprobs": 2, "return_tokens_as_token_ids": true}),
     );
     let logprobs = &scored["choices"][0]["logprobs"];
-    for place in 0..3 {
-        let chosen = logprobs["token_logprobs"][place].as_f64().unwrap();
-        let top = logprobs["top_logprobs"][place].as_object().unwrap();
+    for index in 0..3 {
+        let chosen = logprobs["token_logprobs"][index].as_f64().unwrap();
+        let top = logprobs["top_logprobs"][index].as_object().unwrap();
         assert_eq!(top.len(), 2);
         assert!(top.values().all(|value| value.as_f64().unwrap() <= chosen), "{logprobs}");
-        assert!(logprobs["tokens"][place].as_str().unwrap().starts_with("token_id:"));
+        assert!(logprobs["tokens"][index].as_str().unwrap().starts_with("token_id:"));
     }
     let (_, named) = ask(json!({"prompt": "12+30=", "max_tokens": 3, "temperature": 0, "logprobs": 1}));
     let text: Vec<char> = named["choices"][0]["text"].as_str().unwrap().chars().collect();

@@ -600,7 +600,7 @@ fn separated_data_keep_every_profile_interval_that_exists() {
     // independent Laplace profile of these rows (BFGS and Nelder-Mead of scipy).
     let (json, text) = profiles("11_base_all_correct.csv", &[]);
     assert_eq!(json["no_interval"].as_array().unwrap().len(), 0, "{text}");
-    let [intercept, variant, gamma] = [0, 1, 2].map(|place| &json["intervals"][place]);
+    let [intercept, variant, gamma] = [0, 1, 2].map(|index| &json["intervals"][index]);
     near(&gamma["low"], -0.332177, 1e-4);
     near(&gamma["high"], -0.050635, 1e-4);
     near(&json["random_sd_interval"]["low"], 2.228364, 1e-4);

@@ -87,11 +87,11 @@ fn linear_models_are_fitted_by_reml_or_likelihood() {
 fn separated_data_get_a_penalised_fit_beside_the_refused_one() {
     let folder = tempfile::tempdir().unwrap();
     let text = fs::read_to_string(golden("s09_near_separation.csv")).unwrap();
-    let place = text.lines().next().unwrap().split(',').position(|name| name == "correct").unwrap();
+    let index = text.lines().next().unwrap().split(',').position(|name| name == "correct").unwrap();
     let spoilt = text.lines().map(|line| {
         let mut fields: Vec<&str> = line.split(',').collect();
         if fields.contains(&"phi") {
-            fields[place] = "1";
+            fields[index] = "1";
         }
         fields.join(",") + "\n"
     });

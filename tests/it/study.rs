@@ -95,15 +95,15 @@ fn the_example_of_the_page_is_asked_compared_and_reported() {
     assert!(results["runs"].as_array().unwrap().iter().all(|run| run["accuracy"].as_f64().is_some_and(|a| a > 0.3)));
     let differences = results["comparisons"][0]["differences"].as_array().unwrap();
     assert_eq!(differences.len(), 2);
-    let p = |place: usize, name: &str| differences[place]["difference"][name].as_f64().unwrap();
-    for (place, found) in differences.iter().enumerate() {
+    let p = |index: usize, name: &str| differences[index]["difference"][name].as_f64().unwrap();
+    for (index, found) in differences.iter().enumerate() {
         assert_eq!(found["difference"]["items"], 80);
-        assert!(p(place, "p_holm") >= p(place, "p"));
+        assert!(p(index, "p_holm") >= p(index, "p"));
     }
     let smaller = if p(0, "p") <= p(1, "p") { 0 } else { 1 };
     assert!((p(smaller, "p_holm") - (2.0 * p(smaller, "p")).min(1.0)).abs() < 1e-12, "one family of two");
     assert_eq!(results["comparisons"][0]["family_size"], 2);
-    let share = |place: usize| differences[place]["difference"]["p_bh"].as_f64().unwrap();
+    let share = |index: usize| differences[index]["difference"]["p_bh"].as_f64().unwrap();
     assert!((share(1 - smaller) - p(1 - smaller, "p")).abs() < 1e-12, "the largest stays as it is");
     assert!((share(smaller) - (2.0 * p(smaller, "p")).min(p(1 - smaller, "p"))).abs() < 1e-12);
     let fit = &results["mixed_models"][0]["fit"];

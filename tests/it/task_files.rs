@@ -36,9 +36,9 @@ fn refused(folder: &Path, words: &[&str], code: i32, said: &[&str]) {
 /// Twelve sums in three clusters one after the other.
 fn sums() -> String {
     let mut text = String::new();
-    for place in 0..12 {
-        let (a, b) = (7 * place % 10 + 1, 3 * place + 5);
-        let row = json!({"question": format!("{a}+{b}=?"), "answer": a + b, "cluster": place / 4, "level": place % 3});
+    for index in 0..12 {
+        let (a, b) = (7 * index % 10 + 1, 3 * index + 5);
+        let row = json!({"question": format!("{a}+{b}=?"), "answer": a + b, "cluster": index / 4, "level": index % 3});
         writeln!(text, "{row}").unwrap();
     }
     text

@@ -97,9 +97,9 @@ fn gradients_of_both_factors_agree_with_finite_differences() {
         let mut parameters = Parameters::default();
         let decoder = base.decoder(&adapters(), 1, &mut parameters).unwrap();
         // B begins as zero, where A has no gradient.
-        for (place, (_, variable)) in parameters.iter().enumerate() {
+        for (index, (_, variable)) in parameters.iter().enumerate() {
             let count = variable.elem_count();
-            let values: Vec<f32> = (0..count).map(|i| ((i * 7 + place) as f32 * 0.7).sin() * 0.2).collect();
+            let values: Vec<f32> = (0..count).map(|i| ((i * 7 + index) as f32 * 0.7).sin() * 0.2).collect();
             variable.set(&Tensor::from_vec(values, variable.shape(), &Device::Cpu).unwrap()).unwrap();
         }
         let examples = [Example { ids: ids(20), prompt: 12 }, Example { ids: ids(9), prompt: 2 }];

@@ -35,12 +35,12 @@ fn good(folder: &Path, words: &[&str]) {
 /// Two runs of questions whose tasks and ids are [`NAMES`], as completions of a model with such a name.
 fn own_questions(folder: &Path) {
     let (mut questions, mut completions) = (String::new(), [String::new(), String::new()]);
-    for (place, name) in NAMES.iter().enumerate() {
-        let row = json!({"id": format!("{name} {place}"), "task": name, "question": format!("What is {place} + 1?"), "answer": place + 1});
+    for (index, name) in NAMES.iter().enumerate() {
+        let row = json!({"id": format!("{name} {index}"), "task": name, "question": format!("What is {index} + 1?"), "answer": index + 1});
         questions += &format!("{row}\n");
         for (model, lines) in completions.iter_mut().enumerate() {
-            let said = ["The answer is 3.", "3 or 4", ""][(place + model) % 3];
-            *lines += &format!("{}\n", json!({"item": format!("{name} {place}"), "completion": said}));
+            let said = ["The answer is 3.", "3 or 4", ""][(index + model) % 3];
+            *lines += &format!("{}\n", json!({"item": format!("{name} {index}"), "completion": said}));
         }
     }
     std::fs::write(folder.join("own.jsonl"), questions).unwrap();

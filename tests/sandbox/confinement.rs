@@ -138,7 +138,7 @@ fn hostile(folder: &Path, port: u16) -> Vec<Value> {
     bodies
         .iter()
         .enumerate()
-        .map(|(place, body)| json!({"item": format!("simple-code/main/{place}/0"), "completion": format!("\n    {body}\n")}))
+        .map(|(index, body)| json!({"item": format!("simple-code/main/{index}/0"), "completion": format!("\n    {body}\n")}))
         .collect()
 }
 

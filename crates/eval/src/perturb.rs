@@ -219,11 +219,11 @@ pub fn perturb(settings: &PerturbSettings, reporter: &mut dyn Reporter) -> Resul
     for &kind in &settings.kinds {
         if let Some(seed) = reference_seed.filter(|_| has_program(kind)) {
             let (perturbed, ineligible) = reference_perturb_all(kind, problems.iter().copied(), seed);
-            for (place, found) in &perturbed {
-                set.add(kind, rows[*place].perturbed(found, settings.mode, settings.seed, 0));
+            for (index, found) in &perturbed {
+                set.add(kind, rows[*index].perturbed(found, settings.mode, settings.seed, 0));
             }
-            for place in ineligible {
-                set.add_ineligible(settings, kind, &rows[place], "the reference's filter leaves it out");
+            for index in ineligible {
+                set.add_ineligible(settings, kind, &rows[index], "the reference's filter leaves it out");
             }
             continue;
         }

@@ -247,16 +247,16 @@ fn each_rescored(
     loop {
         let mut batch = Vec::new();
         for sample in samples.by_ref().take(SIDE_BY_SIDE) {
-            let (place, before) = sample?;
-            let planned = plan.find(|planned| planned.index >= place);
-            let planned = planned.filter(|planned| planned.index == place && planned.item.id == before.item);
+            let (position, before) = sample?;
+            let planned = plan.find(|planned| planned.index >= position);
+            let planned = planned.filter(|planned| planned.index == position && planned.item.id == before.item);
             let Some(planned) = planned else {
                 let message =
                     format!("{} has the sample {}, which today's suite does not ask", manifest.run, before.item);
                 return Err(EvalError::results(message)
                     .hint("the suite's items have changed since; only an earlier version can score this run"));
             };
-            batch.push((place, planned.item, before));
+            batch.push((position, planned.item, before));
         }
         if batch.is_empty() {
             return Ok(());
@@ -269,7 +269,7 @@ fn each_rescored(
             })
             .collect();
         let mut scores = score_completions(suite, manifest.opened_thinking(), &completions).into_iter();
-        for (place, _, before) in &batch {
+        for (position, _, before) in &batch {
             let mut after = before.clone();
             if before.completion.is_some() {
                 after.score = scores.next();
@@ -286,7 +286,7 @@ fn each_rescored(
                     };
                 }
             }
-            each(before, *place, after)?;
+            each(before, *position, after)?;
         }
     }
 }

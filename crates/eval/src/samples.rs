@@ -68,8 +68,8 @@ impl<'a> PlacedItems<'a> {
         PlacedItems { rest: suite.items.iter(), samples: samples.max(1) as usize, next: 0, last: None }
     }
 
-    fn at(&mut self, place: usize) -> Option<Item> {
-        let number = place / self.samples;
+    fn at(&mut self, index: usize) -> Option<Item> {
+        let number = index / self.samples;
         if number + 1 > self.next {
             self.last = self.rest.nth(number - self.next);
             self.next = number + 1;

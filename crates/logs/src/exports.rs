@@ -94,7 +94,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         Ok(())
     })?;
     let mut logs = Vec::new();
-    for (place, (name, run)) in runs.into_iter().enumerate() {
+    for (index, (name, run)) in runs.into_iter().enumerate() {
         let manifest = manifest.as_ref().filter(|manifest| manifest.get("run").and_then(Value::as_str) == Some(&name));
         let mut card = card(&name, &run, manifest, options);
         card.files = vec![path.to_owned()];
@@ -108,7 +108,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
             },
             count_repeats: false,
             meanings: String::new(),
-            first: place == 0,
+            first: index == 0,
         };
         logs.push(Log { card, source: Box::new(source), keep_going: options.keep_going });
     }

@@ -341,18 +341,18 @@ fn trim(card: &mut LogCard, most: usize, left_out: &mut Vec<String>) -> usize {
     }
     let maps = [&mut card.model_details, &mut card.task_details, &mut card.generation];
     let mut sizes: Vec<(usize, usize, String)> = Vec::new();
-    for (place, map) in maps.iter().enumerate() {
+    for (index, map) in maps.iter().enumerate() {
         let marked = map.iter().filter(|(_, value)| has_left_out(value));
         left_out.extend(marked.map(|(name, _)| format!("a text in {name}")));
-        sizes.extend(map.iter().map(|(name, value)| (name.len() + length(value) + 4, place, name.clone())));
+        sizes.extend(map.iter().map(|(name, value)| (name.len() + length(value) + 4, index, name.clone())));
     }
     kept += sizes.iter().map(|(size, ..)| size).sum::<usize>();
     sizes.sort_by(|a, b| b.cmp(a));
-    for (size, place, name) in sizes {
+    for (size, index, name) in sizes {
         if kept <= most {
             break;
         }
-        maps[place].remove(&name);
+        maps[index].remove(&name);
         kept -= size;
         let mut shown = name;
         cut(&mut shown);

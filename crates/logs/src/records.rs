@@ -124,13 +124,13 @@ mod tests {
         let mut records = Records::open(&path, longest).unwrap();
         let mut all = Vec::new();
         let mut places = Vec::new();
-        while let Some((place, read)) = records.next().unwrap() {
-            places.push((place, read.is_ok(), records.bytes.clone()));
+        while let Some((index, read)) = records.next().unwrap() {
+            places.push((index, read.is_ok(), records.bytes.clone()));
             let text = String::from_utf8(records.bytes.clone()).unwrap();
-            all.push(read.map(|()| format!("{} {text}", place.number)).map_err(|error| error.to_string()));
+            all.push(read.map(|()| format!("{} {text}", index.number)).map_err(|error| error.to_string()));
         }
-        for (place, whole, bytes) in places.into_iter().rev() {
-            assert_eq!(records.read(place).is_ok(), whole);
+        for (index, whole, bytes) in places.into_iter().rev() {
+            assert_eq!(records.read(index).is_ok(), whole);
             assert_eq!(records.bytes, bytes);
         }
         all

@@ -85,9 +85,9 @@ impl Samples for Source {
     fn walk(&self, card: &LogCard, each: Each<'_>) -> Result<(), LogError> {
         if self.first {
             let (count, messages) = self.file.rows.skipped();
-            for place in 0..count {
+            for index in 0..count {
                 // The first few are kept with their reasons.
-                let said = messages.get(place).map_or("a row cannot be read", String::as_str);
+                let said = messages.get(index).map_or("a row cannot be read", String::as_str);
                 each(Err(LogError::setting(said)))?;
             }
         }

@@ -102,12 +102,12 @@ pub(super) fn bars_of(grid: &Grid, most: usize) -> String {
     let mut low: Vec<&str> = Vec::new();
     while shown.len() > most {
         // The last of equals, so that the order of the suite decides.
-        let Some((place, _)) =
+        let Some((index, _)) =
             shown.iter().enumerate().rev().min_by(|one, other| best(one.1).total_cmp(&best(other.1)))
         else {
             break;
         };
-        low.insert(0, shown.remove(place));
+        low.insert(0, shown.remove(index));
     }
     let some = !shown.is_empty();
     let columns: Vec<&str> = used.iter().map(|&at| grid.columns[at].as_str()).collect();

@@ -20,14 +20,14 @@ fn table(grid: &Grid) -> Table {
         return limits(grid);
     }
     let rows = || grid.groups.iter().flat_map(|group| &group.rows);
-    let cell = |cells: &[Option<GridCell>], place: usize| cells.get(place).copied().flatten();
+    let cell = |cells: &[Option<GridCell>], index: usize| cells.get(index).copied().flatten();
     let used: Vec<usize> =
-        (0..grid.columns.len()).filter(|&place| rows().any(|row| cell(&row.cells, place).is_some())).collect();
+        (0..grid.columns.len()).filter(|&index| rows().any(|row| cell(&row.cells, index).is_some())).collect();
     let mut columns = vec![(String::new(), Align::Left)];
-    columns.extend(used.iter().map(|&place| (grid.columns[place].clone(), Align::Right)));
+    columns.extend(used.iter().map(|&index| (grid.columns[index].clone(), Align::Right)));
     let mut table = Table::new(columns);
-    for (place, group) in grid.groups.iter().enumerate() {
-        if place > 0 {
+    for (index, group) in grid.groups.iter().enumerate() {
+        if index > 0 {
             table.rule();
         }
         if !group.name.is_empty() {
@@ -35,8 +35,8 @@ fn table(grid: &Grid) -> Table {
         }
         for row in &group.rows {
             let mut cells = vec![if group.name.is_empty() { row.name.clone() } else { format!("  {}", row.name) }];
-            let shown = |place| cell(&row.cells, place).map_or_else(String::new, |cell| cell_text(grid.unit, cell));
-            cells.extend(used.iter().map(|&place| shown(place)));
+            let shown = |index| cell(&row.cells, index).map_or_else(String::new, |cell| cell_text(grid.unit, cell));
+            cells.extend(used.iter().map(|&index| shown(index)));
             table.row(cells);
         }
     }
@@ -48,8 +48,8 @@ fn limits(grid: &Grid) -> Table {
     let heads = grid.columns.iter().map(|column| (column.clone(), Align::Right));
     let heads = [(String::new(), Align::Left)].into_iter().chain(heads);
     let mut table = Table::new(heads.chain([("questions".to_owned(), Align::Right)]));
-    for (place, group) in grid.groups.iter().enumerate() {
-        if place > 0 {
+    for (index, group) in grid.groups.iter().enumerate() {
+        if index > 0 {
             table.rule();
         }
         table.row(vec![group.name.clone()]);

@@ -33,8 +33,8 @@ impl Table {
 
     /// A table of which the first `left` columns are left-aligned and the others right-aligned.
     pub fn with_left(left: usize, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let align = |place| if place < left { Align::Left } else { Align::Right };
-        Table::new(names.into_iter().enumerate().map(|(place, name)| (name.into(), align(place))))
+        let align = |index| if index < left { Align::Left } else { Align::Right };
+        Table::new(names.into_iter().enumerate().map(|(index, name)| (name.into(), align(index))))
     }
 
     /// A table of rows alone: one left-aligned column, then right-aligned ones.
@@ -73,13 +73,13 @@ impl Table {
             if self.width() <= width {
                 break;
             }
-            let Some(place) = self.columns.iter().position(|(column, _)| column == name) else { continue };
-            self.columns.remove(place);
+            let Some(index) = self.columns.iter().position(|(column, _)| column == name) else { continue };
+            self.columns.remove(index);
             for row in &mut self.rows {
                 if let Row::Cells(cells) = row
-                    && place < cells.len()
+                    && index < cells.len()
                 {
-                    cells.remove(place);
+                    cells.remove(index);
                 }
             }
             left_out.push(name);
@@ -147,11 +147,11 @@ impl Table {
         let cells = |row: &Row| match row {
             Row::Rule => Row::Rule,
             Row::Cells(cells) => {
-                Row::Cells(columns.iter().map(|&place| cells.get(place).cloned().unwrap_or_default()).collect())
+                Row::Cells(columns.iter().map(|&index| cells.get(index).cloned().unwrap_or_default()).collect())
             }
         };
         Table {
-            columns: columns.iter().map(|&place| self.columns[place].clone()).collect(),
+            columns: columns.iter().map(|&index| self.columns[index].clone()).collect(),
             rows: self.rows.iter().map(cells).collect(),
             headed: self.headed,
         }
@@ -163,9 +163,9 @@ impl Table {
             .columns
             .iter()
             .enumerate()
-            .map(|(place, (name, _))| {
+            .map(|(index, (name, _))| {
                 let cells = self.rows.iter().filter_map(|row| match row {
-                    Row::Cells(cells) => cells.get(place),
+                    Row::Cells(cells) => cells.get(index),
                     Row::Rule => None,
                 });
                 words(name)

@@ -327,11 +327,11 @@ pub(super) fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>
         }
     }
     let mut table = Table::new(shown.iter().map(|column| (column.name.clone(), column.align)));
-    for place in 0..rows.len() {
-        if place > 0 && place + 1 == rows.len() {
+    for index in 0..rows.len() {
+        if index > 0 && index + 1 == rows.len() {
             table.rule();
         }
-        table.row(shown.iter().map(|column| column.cells[place].clone()).collect());
+        table.row(shown.iter().map(|column| column.cells[index].clone()).collect());
     }
     let mut remarks = Vec::new();
     if !repeats.is_empty() {

@@ -32,10 +32,10 @@ fn unbroken(text: &str, room: usize) -> Vec<String> {
     let mut open = false;
     let mut last_opened = 0;
     let mut joined: Vec<Word> = Vec::with_capacity(words.len());
-    for (place, text) in words.into_iter().enumerate() {
+    for (index, text) in words.into_iter().enumerate() {
         if text.matches('`').count() % 2 == 1 {
             open = !open;
-            last_opened = place;
+            last_opened = index;
         }
         // Another option is no value.
         if let Some(before) = joined.last_mut().filter(|_| text.starts_with("--")) {

@@ -98,8 +98,8 @@ mod tests {
             one.sampling_key("add-2", 0),
             other.sampling_key("add-1", 0),
         ];
-        for (place, key) in keys.iter().enumerate() {
-            assert!(!keys[..place].contains(key));
+        for (index, key) in keys.iter().enumerate() {
+            assert!(!keys[..index].contains(key));
         }
         assert_eq!(one.sampling_key("add-1", 0), generation(Some(5), true).sampling_key("add-1", 0));
     }

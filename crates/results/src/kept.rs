@@ -43,10 +43,10 @@ impl Document {
             return Err(RunError::LaterFormat { path: path(), found: kept.format, known: REPORT_FORMAT });
         }
         let mut numbers = numbers(&mut kept.summary, &mut kept.grids);
-        for (place, value) in &kept.unbounded {
-            match (numbers.get_mut(*place), value.parse()) {
+        for (index, value) in &kept.unbounded {
+            match (numbers.get_mut(*index), value.parse()) {
                 (Some(number), Ok(value)) => **number = value,
-                _ => return Err(unreadable(format!("its number {place} cannot be {value}"))),
+                _ => return Err(unreadable(format!("its number {index} cannot be {value}"))),
             }
         }
         let Kept { totals, failures, summary, grids, readings, reported, .. } = kept;
@@ -73,9 +73,9 @@ impl Document {
     pub fn summary_json(&self) -> String {
         let Document { totals, failures, mut summary, mut grids, readings, reported, .. } = self.clone();
         let mut unbounded = Vec::new();
-        for (place, number) in numbers(&mut summary, &mut grids).into_iter().enumerate() {
+        for (index, number) in numbers(&mut summary, &mut grids).into_iter().enumerate() {
             if !number.is_finite() {
-                unbounded.push((place, number.to_string()));
+                unbounded.push((index, number.to_string()));
                 *number = 0.0;
             }
         }

@@ -53,21 +53,21 @@ pub fn labels(runs: &[&Manifest]) -> Vec<String> {
     }
     let mut labels = by_settings(runs);
     let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (place, label) in labels.iter().enumerate() {
-        alike.entry(label.clone()).or_default().push(place);
+    for (index, label) in labels.iter().enumerate() {
+        alike.entry(label.clone()).or_default().push(index);
     }
     for (label, places) in alike.into_iter().filter(|(label, places)| places.len() > 1 || label.is_empty()) {
         let more = match places.len() {
             // Fewer settings differ between fewer runs, so that those left out above are said.
             2.. if places.len() < runs.len() => {
-                self::labels(&places.iter().map(|&place| runs[place]).collect::<Vec<_>>())
+                self::labels(&places.iter().map(|&index| runs[index]).collect::<Vec<_>>())
             }
-            _ => places.iter().map(|&place| begun(runs[place])).collect(),
+            _ => places.iter().map(|&index| begun(runs[index])).collect(),
         };
-        for (place, more) in places.into_iter().zip(more) {
+        for (index, more) in places.into_iter().zip(more) {
             // A value that is cut short is the same text twice.
             let is_said = label.is_empty() || more.starts_with(&label);
-            labels[place] = if is_said { more } else { format!("{label}, {more}") };
+            labels[index] = if is_said { more } else { format!("{label}, {more}") };
         }
     }
     labels
@@ -82,11 +82,11 @@ fn by_settings(runs: &[&Manifest]) -> Vec<String> {
     let [first, others @ ..] = runs else { return Vec::new() };
     // Values by setting and run.
     let mut differing: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for (place, run) in others.iter().enumerate() {
+    for (index, run) in others.iter().enumerate() {
         for change in first.settings.changes(&run.settings) {
             if !is_left_out(&change.name) {
                 let values = differing.entry(change.name).or_insert_with(|| vec![change.one.clone(); runs.len()]);
-                values[place + 1] = change.other;
+                values[index + 1] = change.other;
             }
         }
     }
@@ -113,11 +113,11 @@ fn by_settings(runs: &[&Manifest]) -> Vec<String> {
     if parts.iter().any(|part| *part != parts[0]) {
         differing.insert("part".to_owned(), parts);
     }
-    let label = |(place, run): (usize, &&Manifest)| {
+    let label = |(index, run): (usize, &&Manifest)| {
         let suite = suites.then(|| run.settings.suite.clone());
         let model = models.then(|| format!("model {}", run.model.name));
         let begin: Vec<String> = suite.into_iter().chain(model).collect();
-        let rest = telling(&differing, place, MOST.saturating_sub(begin.len()));
+        let rest = telling(&differing, index, MOST.saturating_sub(begin.len()));
         begin.into_iter().chain(rest).collect::<Vec<_>>().join(", ")
     };
     runs.iter().enumerate().map(label).collect()

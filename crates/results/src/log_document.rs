@@ -20,11 +20,11 @@ impl LogSums {
     }
 
     /// Adds the sample at a place of the plan.
-    pub fn add(&mut self, place: usize, sample: &Sample) {
+    pub fn add(&mut self, index: usize, sample: &Sample) {
         self.counts.totals.add(sample);
         self.counts.failure(&sample.item, sample.failure.as_ref());
         if let Some(score) = &sample.score {
-            self.tally.add(place / self.repeats, &sample.task, &sample.cluster, score);
+            self.tally.add(index / self.repeats, &sample.task, &sample.cluster, score);
         }
     }
 

@@ -15,8 +15,8 @@ pub struct Shard {
 
 impl Shard {
     /// True if the item at this place of the suite belongs to the part.
-    pub fn has(&self, place: usize) -> bool {
-        place % self.of.max(1) == self.part.saturating_sub(1)
+    pub fn has(&self, index: usize) -> bool {
+        index % self.of.max(1) == self.part.saturating_sub(1)
     }
 }
 

@@ -193,10 +193,10 @@ fn shown(likelihoods: &Likelihoods) -> String {
         .collect();
     let width = |of: fn(&(String, String)) -> usize| numbers.iter().map(of).max().unwrap_or(0);
     let (logprobs, tokens) = (width(|row| row.0.len()), width(|row| row.1.len()));
-    let line = |(place, (logprob, count)): (usize, &(String, String))| {
-        let mark = if best == Some(place) { '*' } else { ' ' };
+    let line = |(index, (logprob, count)): (usize, &(String, String))| {
+        let mark = if best == Some(index) { '*' } else { ' ' };
         // Quoted, because spaces at the ends and line breaks belong to a continuation.
-        format!("{mark} {logprob:>logprobs$}  {count:>tokens$}  {:?}", likelihoods.0[place].text)
+        format!("{mark} {logprob:>logprobs$}  {count:>tokens$}  {:?}", likelihoods.0[index].text)
     };
     numbers.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
 }

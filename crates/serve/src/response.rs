@@ -209,8 +209,8 @@ impl EchoedPrompt {
         let mut prompt = EchoedPrompt { text: String::new(), tokens: Vec::with_capacity(ids.len()) };
         let mut stream = tokenizer.whole_stream();
         let mut offset = 0;
-        for (place, &id) in ids.iter().enumerate() {
-            if place == 0 && tokenizer.bos() == Some(id) {
+        for (index, &id) in ids.iter().enumerate() {
+            if index == 0 && tokenizer.bos() == Some(id) {
                 prompt.tokens.push(EchoedToken { id, text: tokenizer.token(id).unwrap_or_default(), offset });
                 continue;
             }

@@ -209,13 +209,13 @@ pub(crate) fn t_power(effect: f64, freedom: f64, critical: f64) -> f64 {
     for (from, to) in [(first, edges[0]), (edges[0], edges[1]), (edges[1], last)] {
         const STEPS: usize = 256;
         let step = (to - from) / STEPS as f64;
-        for place in 0..=STEPS {
-            let weight = match place {
+        for index in 0..=STEPS {
+            let weight = match index {
                 0 | STEPS => 1.0,
                 odd if odd % 2 == 1 => 4.0,
                 _ => 2.0,
             };
-            let s = from + step * place as f64;
+            let s = from + step * index as f64;
             let weighted = weight * step / 3.0 * density(s);
             mass += weighted;
             found += weighted * exceeds(s);

@@ -195,8 +195,8 @@ impl MarginTest {
         let unit = (self.largest as f64 * (1.0 - self.margin)).max(f64::MIN_POSITIVE);
         let draws = [(size * self.margin - sum) / unit, (sum + size * self.margin) / unit];
         for (bets, draw) in [&mut self.above, &mut self.below].into_iter().zip(draws) {
-            for (place, wealth) in bets.iter_mut().enumerate() {
-                let stake = (place as f64 + 0.5) / BETS as f64;
+            for (index, wealth) in bets.iter_mut().enumerate() {
+                let stake = (index as f64 + 0.5) / BETS as f64;
                 // Bounded, so that no wealth becomes infinite.
                 *wealth = (*wealth * (1.0 + stake * draw)).min(1e300);
             }

@@ -57,8 +57,8 @@ impl QuestionStream {
                 continue;
             }
             let weight = settings.tasks.iter().filter(|other| **other == task).count();
-            for (place, &length) in settings.lengths.iter().enumerate() {
-                if settings.lengths[..place].contains(&length) || !(1..=task.longest()).contains(&length) {
+            for (index, &length) in settings.lengths.iter().enumerate() {
+                if settings.lengths[..index].contains(&length) || !(1..=task.longest()).contains(&length) {
                     continue;
                 }
                 let cell = TaskCell::new(task, length, (split, settings.splits), settings.pairs, settings.seed)?;

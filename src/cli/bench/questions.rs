@@ -203,9 +203,9 @@ mod tests {
     fn longer_questions_are_skipped_only_if_a_whole_length_exceeds_the_window() {
         let mut sought = TaskFit::default();
         // A few of length 30 fit, so longer ones are counted however many do not.
-        for place in 0..100 {
-            sought.add(30, place % 10 == 0);
-            sought.add(40, place == 99);
+        for index in 0..100 {
+            sought.add(30, index % 10 == 0);
+            sought.add(40, index == 99);
         }
         assert!(sought.too_long == Some(40), "no question of length 40 fitted in {MIN_MISSES} tries");
         assert!(sought.may_fit(39) && !sought.may_fit(40) && !sought.may_fit(80));

@@ -14,8 +14,8 @@ use super::usage_error::has_suites;
 pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsString> {
     let mut command = definition;
     let mut index = 1;
-    if let Some(place) = logs_of(&words, definition) {
-        words[place] = LOGS.into();
+    if let Some(position) = logs_of(&words, definition) {
+        words[position] = LOGS.into();
         return words;
     }
     while !has_suites(command) {
@@ -31,21 +31,21 @@ pub fn suite_first(mut words: Vec<OsString>, definition: &Command) -> Vec<OsStri
         }
     }
     let command = with_suites(command.clone());
-    let mut place = index;
+    let mut position = index;
     // The name of a file need not be UTF-8.
-    while let Some(word) = words.get(place).map(|word: &OsString| word.to_string_lossy().into_owned()) {
+    while let Some(word) = words.get(position).map(|word: &OsString| word.to_string_lossy().into_owned()) {
         let word = word.as_str();
         if command.find_subcommand(word).is_some() {
-            let suite = words.remove(place);
+            let suite = words.remove(position);
             words.insert(index, suite);
             return words;
         }
         let suites = command.get_subcommands().flat_map(Command::get_arguments);
         let options = suites.chain(command.get_arguments()).chain(definition.get_arguments());
         match option(word, options) {
-            Some(consumed) => place += consumed,
+            Some(consumed) => position += consumed,
             None if is_file_of_questions(word) => {
-                let file = words.remove(place);
+                let file = words.remove(position);
                 let task = ["task".into(), "--file".into(), file];
                 words.splice(index..index, task);
                 return words;

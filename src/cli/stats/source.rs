@@ -312,12 +312,12 @@ pub(super) fn walk_csv(
     let mut record = csv::StringRecord::new();
     while reader.read_record(&mut record).map_err(wrap)? {
         let fields: Vec<&str> = positions.iter().map(|&position| record.get(position).unwrap_or("")).collect();
-        let place = || {
+        let index = || {
             let start = record.position();
             let line = start.and_then(|start| line_at(path, start.byte()));
             format!("{}, line {}", path.display(), line.unwrap_or_else(|| start.map_or(0, csv::Position::line)))
         };
-        each(&fields, &place)?;
+        each(&fields, &index)?;
     }
     Ok(())
 }

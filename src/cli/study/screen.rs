@@ -133,7 +133,7 @@ fn accuracies(results: &StudyResults, width: usize) -> String {
     let mut table = Table::with_left(left, names);
     // By task and prompt, so that the models stand below each other.
     let mut runs: Vec<_> = results.runs.iter().collect();
-    let place = |name: &str, of: fn(&Coordinates) -> &str| {
+    let index = |name: &str, of: fn(&Coordinates) -> &str| {
         results.runs.iter().position(|run| of(&run.place) == name).unwrap_or(usize::MAX)
     };
     runs.sort_by_key(|run| (place(&run.place.task, |at| &at.task), place(&run.place.prompt, |at| &at.prompt)));

@@ -74,7 +74,7 @@ pub fn execute(args: &ExperimentArgs, printer: Printer) -> Result<Exit, CliError
     }
     let stop = stop_on_signal()?;
     let total = experiment.cells.len();
-    let place = |cell: &GridCell| 1 + experiment.cells.iter().position(|other| other == cell).unwrap_or_default();
+    let index = |cell: &GridCell| 1 + experiment.cells.iter().position(|other| other == cell).unwrap_or_default();
     let mut progress: Option<Progress> = None;
     let gathered = run(&experiment, &out, args.threads, &stop, &mut |event| match event {
         CellEvent::Begins(cell, steps) => {

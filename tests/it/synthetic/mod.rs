@@ -112,17 +112,17 @@ pub fn repeated(run: &str, suite: &Suite, skill: f64, seed: u64, times: u32) -> 
     samples
 }
 
-fn sample(run: &str, suite: &Suite, item: &Item, place: usize, skill: f64, dice: &mut Dice) -> Sample {
+fn sample(run: &str, suite: &Suite, item: &Item, index: usize, skill: f64, dice: &mut Dice) -> Sample {
     let length = item.covariates["length"].as_u64().unwrap() as f64;
     let right = (dice.roll(10_000) as f64) < 10_000.0 / (1.0 + (length / skill).powi(3));
-    let text = match place {
+    let text = match index {
         3 => "</script><script>window.earnestWasHere=1</script><img src=x onerror=\"window.earnestWasHere=2\">, \"\r\n\u{2028}".to_owned(),
         _ if dice.roll(200) == 0 => String::new(),
         _ => solution(item, right, dice),
     };
     let truncated = dice.roll(50) == 0;
     let score = suite.score(item, &Answered { completion: &text, truncated });
-    let failed = place % 997 == 996;
+    let failed = index % 997 == 996;
     let tokens = text.len() / 4 + 1;
     Sample {
         format: SAMPLE_FORMAT,
@@ -134,7 +134,7 @@ fn sample(run: &str, suite: &Suite, item: &Item, place: usize, skill: f64, dice:
         cluster: item.cluster.clone(),
         covariates: item.covariates.clone(),
         gold: item.gold.clone(),
-        prompt_sha256: format!("{place:064x}"),
+        prompt_sha256: format!("{index:064x}"),
         prompt_tokens: 40,
         budget: 512,
         max_tokens: 512,
@@ -206,8 +206,8 @@ pub fn store(results: &Path, manifest: &Manifest, samples: &[Sample]) {
     let store = Store::create(results).unwrap();
     let record = store.begin(manifest, samples.len()).unwrap();
     let mut writer = store.writer(&record).batches_of(BULK_ROWS);
-    for (place, sample) in samples.iter().enumerate() {
-        writer.push(place, sample.clone()).unwrap();
+    for (index, sample) in samples.iter().enumerate() {
+        writer.push(index, sample.clone()).unwrap();
     }
     writer.write().unwrap();
 }

@@ -52,13 +52,13 @@ impl Arguments {
 
     /// An argument that is only given by its name; `None` is as good as nothing.
     fn take(&mut self, name: &str) -> Option<PythonValue> {
-        let place = self.named.iter().position(|(known, _)| known == name)?;
-        Some(self.named.remove(place).1)
+        let index = self.named.iter().position(|(known, _)| known == name)?;
+        Some(self.named.remove(index).1)
     }
 }
 
 pub(super) fn builtin(name: &str) -> Option<PythonValue> {
-    NAMES.binary_search(&name).ok().map(|place| PythonValue::Builtin(NAMES[place]))
+    NAMES.binary_search(&name).ok().map(|index| PythonValue::Builtin(NAMES[index]))
 }
 
 /// Calls a builtin.

@@ -308,8 +308,8 @@ impl<'s> Evaluator<'s> {
             return item(&value, &index);
         };
         let mut values = [None, None, None];
-        for (place, bound) in values.iter_mut().zip(&**bounds) {
-            *place = bound.as_ref().map(|bound| self.evaluate(bound)).transpose()?;
+        for (position, bound) in values.iter_mut().zip(&**bounds) {
+            *position = bound.as_ref().map(|bound| self.evaluate(bound)).transpose()?;
         }
         let whole = |bound: Option<PythonValue>| -> Result<Option<BigInt>, PythonError> {
             bound.filter(|bound| *bound != PythonValue::None).map(|bound| bound.integer()).transpose()
@@ -396,25 +396,25 @@ impl<'s> Evaluator<'s> {
         keyed.collect()
     }
 
-    fn call_function(&mut self, place: usize, arguments: Arguments) -> Result<PythonValue, PythonError> {
-        let function = self.functions.get(place).ok_or(PythonError::Type)?;
+    fn call_function(&mut self, index: usize, arguments: Arguments) -> Result<PythonValue, PythonError> {
+        let function = self.functions.get(index).ok_or(PythonError::Type)?;
         let lambda = Arc::clone(&function.lambda);
         let mut values: Vec<Option<PythonValue>> = vec![None; lambda.names.len()];
         if arguments.positional.len() > values.len() {
             return Err(PythonError::Type);
         }
-        for (place, value) in values.iter_mut().zip(arguments.positional) {
-            *place = Some(value);
+        for (index, value) in values.iter_mut().zip(arguments.positional) {
+            *index = Some(value);
         }
         for (name, value) in arguments.named {
-            let place = lambda.names.iter().position(|known| *known == name).ok_or(PythonError::Type)?;
-            if values[place].replace(value).is_some() {
+            let index = lambda.names.iter().position(|known| *known == name).ok_or(PythonError::Type)?;
+            if values[index].replace(value).is_some() {
                 return Err(PythonError::Type);
             }
         }
         let first_default = values.len() - function.defaults.len();
-        for (place, default) in values[first_default..].iter_mut().zip(&function.defaults) {
-            place.get_or_insert_with(|| default.clone());
+        for (index, default) in values[first_default..].iter_mut().zip(&function.defaults) {
+            index.get_or_insert_with(|| default.clone());
         }
         let values = values.into_iter().collect::<Option<Vec<_>>>().ok_or(PythonError::Type)?;
         let around = function.around.clone();

@@ -187,7 +187,7 @@ pub(super) fn sorted(
     if reverse {
         places.reverse();
     }
-    Ok(places.into_iter().map(|place| keyed[place].1.clone()).collect())
+    Ok(places.into_iter().map(|index| keyed[index].1.clone()).collect())
 }
 
 /// `value[index]`.

@@ -174,8 +174,8 @@ fn finished(engine: &mut dyn Engine, count: usize) -> Result<Vec<Completion>, Be
         for event in events {
             match event {
                 Event::Finished(completion) => {
-                    let place = completion.id.0 as usize;
-                    done[place] = Some(*completion);
+                    let index = completion.id.0 as usize;
+                    done[index] = Some(*completion);
                 }
                 Event::Failed { id, error, .. } => return Err(BenchError::Failed(id.0, error)),
                 _ => {}

@@ -208,9 +208,9 @@ pub fn measure_load(
     let card = engine.card();
     let before = engine.statistics();
     let new_tokens = load.new_tokens + load.meanwhile(space.token_budget);
-    for (place, ids) in prompts(load, space.vocab).into_iter().enumerate() {
-        let request = Request::greedy(RequestId(place as u64), ids, new_tokens);
-        engine.submit(request).map_err(|why| BenchError::Rejected { prompt: place, why })?;
+    for (index, ids) in prompts(load, space.vocab).into_iter().enumerate() {
+        let request = Request::greedy(RequestId(index as u64), ids, new_tokens);
+        engine.submit(request).map_err(|why| BenchError::Rejected { prompt: index, why })?;
     }
     let mut m = LoadMeasurement {
         load,

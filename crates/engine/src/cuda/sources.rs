@@ -64,8 +64,8 @@ impl Sources {
 
     /// The text in place of one of [`FILES`].
     pub(crate) fn text<'a>(&'a self, own: &'a str) -> &'a str {
-        let place = FILES.iter().position(|file| file.1 == own);
-        place.map_or(own, |place| &self.texts[place])
+        let index = FILES.iter().position(|file| file.1 == own);
+        index.map_or(own, |index| &self.texts[index])
     }
 }
 

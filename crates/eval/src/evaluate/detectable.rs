@@ -16,8 +16,8 @@ const DISCORDANCE: f64 = 0.2;
 pub(super) fn detectable(suite: &Suite, plan: &Plan) -> String {
     let mut sizes: HashMap<String, usize> = HashMap::new();
     let mut own = 0;
-    for (place, item) in suite.items.iter().take(plan.items(suite)).enumerate() {
-        if plan.shard.is_none_or(|shard| shard.has(place)) {
+    for (index, item) in suite.items.iter().take(plan.items(suite)).enumerate() {
+        if plan.shard.is_none_or(|shard| shard.has(index)) {
             own += usize::from(usual::lacks_label(&item.cluster, &item.id));
             *sizes.entry(item.cluster).or_default() += 1;
         }

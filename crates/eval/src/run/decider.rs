@@ -57,13 +57,13 @@ impl Decider {
             reason: None,
         };
         let mut last = None;
-        for (place, (name, other)) in items.into_iter().enumerate() {
+        for (index, (name, other)) in items.into_iter().enumerate() {
             if last.as_ref() != Some(&name) {
-                decider.clusters.push(Cluster { items: place..place, open: 0 });
+                decider.clusters.push(Cluster { items: index..index, open: 0 });
                 last = Some(name);
             }
             let cluster = decider.clusters.len() - 1;
-            decider.clusters[cluster].items.end = place + 1;
+            decider.clusters[cluster].items.end = index + 1;
             decider.clusters[cluster].open += samples;
             decider.items.push(Asked { cluster, other, right: 0, scored: 0 });
         }
@@ -84,8 +84,8 @@ impl Decider {
     }
 
     /// Adds the row at this place of the plan, with its correctness if it has a score. Each row is added once.
-    pub fn add(&mut self, place: usize, correct: Option<bool>) {
-        let Some(item) = self.items.get_mut(place / self.samples) else { return };
+    pub fn add(&mut self, index: usize, correct: Option<bool>) {
+        let Some(item) = self.items.get_mut(index / self.samples) else { return };
         item.scored += u32::from(correct.is_some());
         item.right += u32::from(correct == Some(true));
         let cluster = &mut self.clusters[item.cluster];
@@ -133,8 +133,8 @@ impl Decider {
     }
 
     /// True if the decision was made without the sample at this place of the plan.
-    pub fn is_beyond(&self, place: usize) -> bool {
-        self.is_decided() && place / self.samples >= self.asked()
+    pub fn is_beyond(&self, index: usize) -> bool {
+        self.is_decided() && index / self.samples >= self.asked()
     }
 
     /// Items of the clusters looked at.
@@ -195,15 +195,15 @@ mod tests {
     /// Rows in any order decide alike, also if later clusters came in first.
     #[test]
     fn the_order_of_arrival_does_not_matter() {
-        let right = |place: usize| Some((place * 7919) % 10 < 7).filter(|_| place % 31 != 3);
+        let right = |index: usize| Some((index * 7919) % 10 < 7).filter(|_| index % 31 != 3);
         let mut in_order = decider(Some(30.0), 2, 0.4);
-        (0..400).for_each(|place| in_order.add(place, right(place)));
+        (0..400).for_each(|index| in_order.add(index, right(index)));
         let expected = in_order.decision(String::new());
         assert!(expected.is_early(), "{expected:?}");
         // Steps that 400 has no factor in common with reach every place.
         for step in [7, 13, 39, 399] {
             let mut other = decider(Some(30.0), 2, 0.4);
-            (0..400).map(|place| place * step % 400).for_each(|place| other.add(place, right(place)));
+            (0..400).map(|index| index * step % 400).for_each(|index| other.add(index, right(index)));
             assert_eq!(other.decision(String::new()), expected, "step {step}");
         }
     }
@@ -211,8 +211,8 @@ mod tests {
     #[test]
     fn equality_within_the_margin_decides_only_if_asked_for() {
         let alternating = |found: &mut Decider| {
-            for place in 0..200 {
-                found.add(place, Some(place % 2 == 0));
+            for index in 0..200 {
+                found.add(index, Some(index % 2 == 0));
             }
             found.decision(String::new())
         };

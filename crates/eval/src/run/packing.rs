@@ -40,11 +40,11 @@ impl<'a, 'store> Rows<'a, 'store> {
     }
 
     /// Adds the sample at this place of the plan.
-    pub(super) fn push(&mut self, place: usize, sample: Sample) -> Result<(), RunError> {
-        if self.packs.covers(place) {
-            return self.writer.push(place, sample);
+    pub(super) fn push(&mut self, index: usize, sample: Sample) -> Result<(), RunError> {
+        if self.packs.covers(index) {
+            return self.writer.push(index, sample);
         }
-        self.held.push((place, sample));
+        self.held.push((index, sample));
         self.release(false)
     }
 
@@ -78,12 +78,12 @@ impl<'a, 'store> Rows<'a, 'store> {
 
     fn pass_on(&mut self, all: bool) -> Result<(), RunError> {
         let rows = std::mem::take(&mut self.held).into_iter();
-        let (ready, held) = rows.partition::<Vec<_>, _>(|(place, _)| all || self.packs.covers(*place));
+        let (ready, held) = rows.partition::<Vec<_>, _>(|(index, _)| all || self.packs.covers(*index));
         self.held = held;
         // The writer keeps rows that it could not write.
         let mut written = Ok(());
-        for (place, sample) in ready {
-            written = written.and(self.writer.push(place, sample));
+        for (index, sample) in ready {
+            written = written.and(self.writer.push(index, sample));
         }
         written
     }
@@ -143,8 +143,8 @@ impl Packs {
     }
 
     /// True if the question of the sample at this place is stored or with the writer.
-    fn covers(&self, place: usize) -> bool {
-        let number = place / self.samples / PACK_ITEMS;
+    fn covers(&self, index: usize) -> bool {
+        let number = index / self.samples / PACK_ITEMS;
         number < self.taken || self.stored.contains(&number)
     }
 

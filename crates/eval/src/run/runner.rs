@@ -365,12 +365,12 @@ struct Tally<'a> {
 
 impl Tally<'_> {
     /// Counts a row. False if the run was decided without it: it would make the rows depend on the order in which they arrived.
-    fn counts(&mut self, place: usize, sample: &Sample) -> bool {
-        if self.decider.as_ref().is_some_and(|decider| decider.is_beyond(place)) {
+    fn counts(&mut self, index: usize, sample: &Sample) -> bool {
+        if self.decider.as_ref().is_some_and(|decider| decider.is_beyond(index)) {
             return false;
         }
         if let Some(decider) = &mut self.decider {
-            decider.add(place, sample.score.as_ref().map(|score| score.correct));
+            decider.add(index, sample.score.as_ref().map(|score| score.correct));
         }
         self.failures += usize::from(sample.failure.is_some());
         true

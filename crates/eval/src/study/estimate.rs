@@ -88,10 +88,10 @@ impl Estimate {
         let mut failed: Option<(usize, String)> = None;
         let mut hashes: Vec<(String, PlannedRun)> = Vec::new();
         let mut runs = Vec::new();
-        for (place, &planned) in plan.runs.iter().enumerate() {
+        for (index, &planned) in plan.runs.iter().enumerate() {
             // Runs are by model.
-            if place > 0 && plan.runs[place - 1].model != planned.model {
-                sessions.close_beyond(plan.runs[place - 1].model);
+            if index > 0 && plan.runs[index - 1].model != planned.model {
+                sessions.close_beyond(plan.runs[index - 1].model);
             }
             let blank = RunEstimate::blank(plan, planned);
             if let Some((_, problem)) = failed.as_ref().filter(|(model, _)| *model == planned.model) {

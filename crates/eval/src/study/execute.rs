@@ -55,8 +55,8 @@ impl Sessions {
         reporter: &mut dyn Reporter,
     ) -> Result<&mut ModelSession, EvalError> {
         let api = plan.api(run)?;
-        let place = match self.open.iter().position(|(model, own, _)| (*model, *own) == (run.model, api)) {
-            Some(place) => place,
+        let index = match self.open.iter().position(|(model, own, _)| (*model, *own) == (run.model, api)) {
+            Some(index) => index,
             None => {
                 let session = ModelSession::open(settings)?;
                 for warning in session.warnings() {
@@ -66,7 +66,7 @@ impl Sessions {
                 self.open.len() - 1
             }
         };
-        Ok(&mut self.open[place].2)
+        Ok(&mut self.open[index].2)
     }
 
     /// Drops a model if many are open: without weights, one has its tokenizer and names of tensors, up to some hundred megabytes.
@@ -93,9 +93,9 @@ pub fn execute(
     let mut outcome = StudyOutcome { runs: Vec::with_capacity(plan.runs.len()), ended_by: None };
     let mut failed: Option<usize> = None;
     let mut left: Option<usize> = None;
-    for (place, &run) in plan.runs.iter().enumerate() {
-        if place > 0 && plan.runs[place - 1].model != run.model {
-            sessions.close(plan.runs[place - 1].model);
+    for (index, &run) in plan.runs.iter().enumerate() {
+        if index > 0 && plan.runs[index - 1].model != run.model {
+            sessions.close(plan.runs[index - 1].model);
         }
         let end = if outcome.ended_by.is_some() || plan.settings.stop.load(Ordering::Relaxed) {
             RunEnd::NotReached

@@ -192,7 +192,7 @@ pub fn log_manifest(card: &LogCard, settings: RunSettings) -> Manifest {
 /// A time of UTC in the form of manifests; none for other forms.
 fn utc(time: &str) -> Option<String> {
     let (head, tail) = (time.get(..19)?, time.get(19..)?);
-    let digits = head.bytes().enumerate().all(|(place, byte)| match place {
+    let digits = head.bytes().enumerate().all(|(index, byte)| match index {
         4 | 7 => byte == b'-',
         10 => byte == b'T',
         13 | 16 => byte == b':',

@@ -30,9 +30,9 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds the sample at this place of the plan.
-    pub fn push(&mut self, place: usize, row: Sample) -> Result<(), LogError> {
+    pub fn push(&mut self, index: usize, row: Sample) -> Result<(), LogError> {
         self.bytes += row_bytes(&row);
-        self.writer.push(place, row)?;
+        self.writer.push(index, row)?;
         if self.bytes >= ROWS_BYTES {
             self.bytes = 0;
             self.writer.write()?;

@@ -317,13 +317,13 @@ fn store_batches(
     let mut sums = LogSums::new(repeats);
     let mut kinds = Kinds::new();
     let mut note = |score: &Score| {
-        for (place, names) in
+        for (index, names) in
             [score.scorers.names().collect::<Vec<_>>(), score.metrics.names().collect()].into_iter().enumerate()
         {
             for name in names {
                 match kinds.get_mut(name) {
-                    Some(kinds) => kinds[place] = true,
-                    None => drop(kinds.insert(name.to_owned(), [place == 0, place == 1])),
+                    Some(kinds) => kinds[index] = true,
+                    None => drop(kinds.insert(name.to_owned(), [index == 0, index == 1])),
                 }
             }
         }
@@ -331,10 +331,10 @@ fn store_batches(
     let mut out = Rows::of(store, run);
     for Batch { rows, packs } in batches {
         packs.into_iter().for_each(|pack| out.writer.push_pack(pack));
-        for (place, row, _held) in rows {
+        for (index, row, _held) in rows {
             row.score.iter().for_each(&mut note);
-            sums.add(place, &row);
-            out.push(place, row)?;
+            sums.add(index, &row);
+            out.push(index, row)?;
         }
     }
     out.writer.write()?;

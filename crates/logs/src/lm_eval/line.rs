@@ -159,15 +159,15 @@ impl Line<true> {
 }
 
 /// An argument of a request. They are `{"gen_args_0": {"arg_0": ...}}`, in older versions lists of lists.
-fn argument(arguments: &Value, request: usize, place: usize) -> Option<&Value> {
+fn argument(arguments: &Value, request: usize, index: usize) -> Option<&Value> {
     let of = match arguments {
         Value::Object(requests) => requests.get(&format!("gen_args_{request}"))?,
         Value::Array(requests) => requests.get(request)?,
         _ => return None,
     };
     match of {
-        Value::Object(arguments) => arguments.get(&format!("arg_{place}")),
-        Value::Array(arguments) => arguments.get(place),
+        Value::Object(arguments) => arguments.get(&format!("arg_{index}")),
+        Value::Array(arguments) => arguments.get(index),
         _ => None,
     }
 }

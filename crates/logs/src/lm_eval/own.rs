@@ -25,8 +25,8 @@ pub(super) fn samples<'a>(
 ) -> Result<Vec<LogSample>, (Place, String)> {
     let mut samples: Vec<LogSample> = Vec::new();
     let (mut explanations, mut readings) = (Vec::new(), Vec::new());
-    for (filter, place, bytes) in lines {
-        let failed = |reason: String| (place, reason);
+    for (filter, index, bytes) in lines {
+        let failed = |reason: String| (index, reason);
         let mut line = parse::<Line<true>>(&bytes).map_err(failed)?;
         let metrics = line.metrics.take().unwrap_or_default();
         check_scores(metrics.len()).map_err(failed)?;
@@ -70,8 +70,8 @@ pub(super) fn samples<'a>(
             leads = false;
         }
     }
-    let place = |score: &LogScore| card.scorers.iter().position(|known| *known == score.scorer).unwrap_or(usize::MAX);
-    samples.iter_mut().for_each(|sample| sample.scores.sort_by_key(place));
+    let index = |score: &LogScore| card.scorers.iter().position(|known| *known == score.scorer).unwrap_or(usize::MAX);
+    samples.iter_mut().for_each(|sample| sample.scores.sort_by_key(index));
     Ok(samples)
 }
 

@@ -112,8 +112,8 @@ impl Results {
         let listed = list("filter_list");
         let names = listed.iter().filter_map(|filter| filter.get("name")?.as_str());
         let listed: Vec<&str> = names.take(MOST_SCORERS).collect();
-        let place = |name: &String| listed.iter().position(|listed| listed == name).unwrap_or(usize::MAX);
-        filters.names.sort_by_key(place);
+        let index = |name: &String| listed.iter().position(|listed| listed == name).unwrap_or(usize::MAX);
+        filters.names.sort_by_key(index);
         filters
     }
 

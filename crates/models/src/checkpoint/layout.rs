@@ -72,9 +72,9 @@ impl PairedRows {
     pub(super) fn halves<T: Copy>(self, rows: &[T], width: usize) -> Vec<T> {
         let mut out = Vec::with_capacity(rows.len());
         for head in 0..self.heads {
-            for place in 0..self.head_dim {
-                let source = match place.checked_sub(self.first).filter(|p| *p < self.dims) {
-                    None => place,
+            for index in 0..self.head_dim {
+                let source = match index.checked_sub(self.first).filter(|p| *p < self.dims) {
+                    None => index,
                     Some(p) => self.first + 2 * (p % (self.dims / 2)) + p / (self.dims / 2),
                 };
                 let row = head * self.head_dim + source;

@@ -192,8 +192,8 @@ impl Registry {
                 failed(format!("commit is '{text}', expected 40 hexadecimal digits or \"{UNRESOLVED}\": {error}"))
             })?)),
         };
-        let place = match self.entries.iter().position(|entry| entry.name == row.name) {
-            Some(place) => place,
+        let index = match self.entries.iter().position(|entry| entry.name == row.name) {
+            Some(index) => index,
             None => {
                 let repo = repo.clone().ok_or_else(|| failed("a new model needs a repo".to_owned()))?;
                 self.entries.push(Entry {
@@ -216,7 +216,7 @@ impl Registry {
                 self.entries.len() - 1
             }
         };
-        let Some(entry) = self.entries.get_mut(place) else { return Ok(()) };
+        let Some(entry) = self.entries.get_mut(index) else { return Ok(()) };
         if let Some(repo) = repo {
             // A commit belongs to its repository.
             if repo != entry.repo {

@@ -252,7 +252,7 @@ fn targets(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<
         return Vec::new();
     };
     let mut compared = Vec::new();
-    for (place, metric) in table.columns.iter().enumerate() {
+    for (index, metric) in table.columns.iter().enumerate() {
         let mut rows = Vec::new();
         for &target in &options.targets {
             let (line, scorer) = match (target, metric.as_str()) {
@@ -267,7 +267,7 @@ fn targets(options: &Options, summary: &Summary, run: &str, model: &str) -> Vec<
                 .rows
                 .iter()
                 .filter(|row| row.name == line)
-                .map(|row| cell(row.setting.clone(), row.values.get(place).copied().flatten(), Some(ours)))
+                .map(|row| cell(row.setting.clone(), row.values.get(index).copied().flatten(), Some(ours)))
                 .collect();
             let name = format!("{target} (paper: {line})");
             rows.push(ComparedRow { name, n, ours: Some(ours), over_all: Some(ours), published });

@@ -29,11 +29,11 @@ fn chapter(suite: &str, runs: &[ReportRun]) -> Option<Chapter> {
         let mut problem = None;
         for sample in &run.samples {
             let Ok(prompt) = sample.task.parse::<Prompt>() else { continue };
-            let place = found.iter().position(|one| one.prompt == prompt).unwrap_or_else(|| {
+            let index = found.iter().position(|one| one.prompt == prompt).unwrap_or_else(|| {
                 found.push(Evaluation::new(&run.label, prompt));
                 found.len() - 1
             });
-            if let Err(reason) = found[place].add(sample) {
+            if let Err(reason) = found[index].add(sample) {
                 problem.get_or_insert(reason);
             }
         }

@@ -161,17 +161,17 @@ fn list(sentences: &[String]) -> String {
 /// A table of texts; the first `left` columns are names.
 fn table(names: &[&str], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut html = String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
-    for (place, name) in names.iter().enumerate() {
-        let class = if place < left { "" } else { " class=\"num\"" };
+    for (index, name) in names.iter().enumerate() {
+        let class = if index < left { "" } else { " class=\"num\"" };
         write!(html, "<th scope=\"col\"{class}>{}</th>", escape(name)).expect(WRITES);
     }
     html.push_str("</tr></thead><tbody>");
     for row in rows {
         html.push_str("<tr>");
-        for (place, cell) in row.iter().enumerate() {
-            match place {
+        for (index, cell) in row.iter().enumerate() {
+            match index {
                 0 => write!(html, "<th scope=\"row\">{}</th>", escape(cell)),
-                _ if place < left => write!(html, "<td>{}</td>", escape(cell)),
+                _ if index < left => write!(html, "<td>{}</td>", escape(cell)),
                 _ => write!(html, "<td class=\"num\">{}</td>", escape(cell)),
             }
             .expect(WRITES);
@@ -253,7 +253,7 @@ fn claims(study: &Study) -> String {
     let said = study.said();
     let mut conclusions: Vec<&str> = study.claims.iter().map(|claim| claim.conclusion).collect();
     conclusions.dedup();
-    for (place, conclusion) in conclusions.into_iter().enumerate() {
+    for (index, conclusion) in conclusions.into_iter().enumerate() {
         let rows = study.claims.iter().filter(|claim| claim.conclusion == conclusion).map(|claim| {
             let counted = claim.ours_of > 0;
             vec![
@@ -264,11 +264,11 @@ fn claims(study: &Study) -> String {
                 if counted { claim.ours_by_lme4.to_string() } else { missing() },
             ]
         });
-        write!(html, "<h3>{}. {}</h3>{}", place + 1, escape(conclusion), table(&names, 1, rows)).expect(WRITES);
+        write!(html, "<h3>{}. {}</h3>{}", index + 1, escape(conclusion), table(&names, 1, rows)).expect(WRITES);
         if let Some((_, says)) = said.iter().find(|(known, _)| *known == conclusion) {
             write!(html, "<p class=\"says\"><b>These runs:</b> {}</p>", escape(says)).expect(WRITES);
         }
-        if place == 0 {
+        if index == 0 {
             let says = study.pooled.published.says();
             write!(html, "<p class=\"says\"><b>The paper's models:</b> {}</p>", escape(&says)).expect(WRITES);
         }
@@ -412,7 +412,7 @@ fn listing(study: &Study) -> String {
     for row in &study.listing_6.ours {
         let names = ["objective", "optimiser", "intercept", "variant", "-2 log L"];
         let ends = row.ends.iter().map(|end| {
-            let number = |place: usize| end.coefficients.get(place).map_or_else(missing, |value| format!("{value:.6}"));
+            let number = |index: usize| end.coefficients.get(index).map_or_else(missing, |value| format!("{value:.6}"));
             vec![end.objective.to_owned(), end.optimiser.to_owned(), number(0), number(1), format!("{:.5}", end.value)]
         });
         write!(

@@ -453,7 +453,7 @@ fn listing(study: &Study, width: usize) -> String {
     for row in &study.listing_6.ours {
         let mut table = Table::with_left(1, ["objective", "optimiser", "intercept", "variant", "-2 log L"]);
         for end in &row.ends {
-            let number = |place: usize| end.coefficients.get(place).map_or_else(String::new, |v| format!("{v:.6}"));
+            let number = |index: usize| end.coefficients.get(index).map_or_else(String::new, |v| format!("{v:.6}"));
             table.row(vec![
                 end.objective.to_owned(),
                 end.optimiser.to_owned(),

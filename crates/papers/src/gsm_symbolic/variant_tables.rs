@@ -87,15 +87,15 @@ fn effects(analyses: &[Analysis], prompt: Prompt) -> ResultTable {
     let adjusted = holm_with_gaps(&raw);
     let row = |model: String| {
         let published = variant_effects(prompt).iter().find(|row| row.model == model);
-        let place = family.iter().position(|analysis| analysis.model == model);
-        let ours = place.map(|place| family[place]);
+        let index = family.iter().position(|analysis| analysis.model == model);
+        let ours = index.map(|index| family[index]);
         let accuracy = |of: fn(&Analysis) -> Option<f64>| ours.and_then(of);
         let pairs = [
             (published.map(|row| row.base_acc.into()), accuracy(|ours| ours.accuracies.base)),
             (published.map(|row| row.var_acc.into()), accuracy(|ours| ours.accuracies.variants)),
             (published.map(|row| row.delta.into()), accuracy(|ours| ours.accuracies.difference)),
-            (published.map(|row| row.p), place.and_then(|place| raw[place])),
-            (published.map(|row| row.p_holm), place.and_then(|place| adjusted[place])),
+            (published.map(|row| row.p), index.and_then(|index| raw[index])),
+            (published.map(|row| row.p_holm), index.and_then(|index| adjusted[index])),
         ];
         ResultRow {
             cells: cells(&columns, &pairs),

@@ -84,12 +84,12 @@ fn published_table(table: &PublishedTable, width: usize) -> String {
     let lines: Vec<(String, Vec<usize>)> = if digits {
         let pairs = table.columns.chunks(2).enumerate();
         pairs
-            .map(|(place, pair)| {
-                (pair[0].rsplit_once(' ').map_or("", |(task, _)| task).to_owned(), vec![2 * place, 2 * place + 1])
+            .map(|(index, pair)| {
+                (pair[0].rsplit_once(' ').map_or("", |(task, _)| task).to_owned(), vec![2 * index, 2 * index + 1])
             })
             .collect()
     } else {
-        table.columns.iter().enumerate().map(|(place, name)| (name.clone(), vec![place])).collect()
+        table.columns.iter().enumerate().map(|(index, name)| (name.clone(), vec![index])).collect()
     };
     let number = |value: Option<&Option<f64>>| {
         value.copied().flatten().map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"))
@@ -110,7 +110,7 @@ fn published_table(table: &PublishedTable, width: usize) -> String {
             let mut cells = vec![name.clone()];
             cells
                 .extend(rows.iter().map(|row| {
-                    places.iter().map(|place| number(row.values.get(*place))).collect::<Vec<_>>().join("/")
+                    places.iter().map(|index| number(row.values.get(*index))).collect::<Vec<_>>().join("/")
                 }));
             shown.row(cells);
         }
@@ -134,14 +134,14 @@ fn compared(table: &NupaTable, width: usize) -> String {
         ("difference", 0),
         ("finding", 0),
     ];
-    let shown: Vec<usize> = (0..COLUMNS.len()).filter(|&place| width >= COLUMNS[place].1).collect();
-    let mut rows = Table::with_left(1, shown.iter().map(|&place| COLUMNS[place].0));
+    let shown: Vec<usize> = (0..COLUMNS.len()).filter(|&index| width >= COLUMNS[index].1).collect();
+    let mut rows = Table::with_left(1, shown.iter().map(|&index| COLUMNS[index].0));
     let (mut same, mut differs) = (0, 0);
     for cell in &table.cells {
         same += usize::from(cell.reading == Reading::NoDifferenceShown);
         differs += usize::from(cell.reading == Reading::Differs);
         let mut line = line(table.quantity, cell, width >= WIDE);
-        rows.row(shown.iter().map(|&place| std::mem::take(&mut line[place])).collect());
+        rows.row(shown.iter().map(|&index| std::mem::take(&mut line[index])).collect());
     }
     let mut text = format!("\n{}", wrap(&table.title, width, "  "));
     text.push_str(&indent(&rows.render_within(inside(width))));
@@ -242,13 +242,13 @@ fn figure_tables(figure: &NupaFigure, width: usize) -> String {
                     .task
                     .parse::<TaskId>()
                     .map_or_else(|_| row.task.clone(), |task| task.operation.title().to_owned());
-                let Some(place) = ranges.iter().position(|range| range.name() == row.range) else { continue };
+                let Some(index) = ranges.iter().position(|range| range.name() == row.range) else { continue };
                 let cell = Some(GridCell { value: value(figure, row), n: row.n });
                 let at = rows.iter().position(|row| row.name == name).unwrap_or_else(|| {
                     rows.push(GridRow { name, task: Some(row.task.clone()), cells: vec![None; ranges.len()] });
                     rows.len() - 1
                 });
-                rows[at].cells[place] = cell;
+                rows[at].cells[index] = cell;
             }
             if !rows.is_empty() {
                 groups.push(GridGroup { name: representation.heading().to_owned(), rows });

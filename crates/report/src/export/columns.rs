@@ -134,10 +134,10 @@ impl Columns {
             }
             Ok(())
         })?;
-        let fixed = FIXED.iter().enumerate().map(|(place, (name, kind, _))| Column {
+        let fixed = FIXED.iter().enumerate().map(|(index, (name, kind, _))| Column {
             name: (*name).to_owned(),
             kind: *kind,
-            source: Source::Fixed(place),
+            source: Source::Fixed(index),
         });
         let texts = [(question, "question", Source::Question), (prompt, "prompt", Source::Prompt)];
         let texts = texts.into_iter().filter(|(known, ..)| *known);

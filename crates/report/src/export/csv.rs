@@ -19,15 +19,15 @@ pub enum CsvTexts {
 pub fn write_csv(rows: &dyn Rows, texts: CsvTexts, out: &mut dyn Write) -> Result<usize, RowsError> {
     let (columns, _) = Columns::survey(rows)?;
     let mut line = String::new();
-    for (place, column) in columns.0.iter().enumerate() {
-        separate(&mut line, place);
+    for (index, column) in columns.0.iter().enumerate() {
+        separate(&mut line, index);
         quote(&mut line, &column.name);
     }
     put(out, &mut line)?;
     let mut count = 0;
     rows.walk_asked(&mut |row| {
-        for (place, column) in columns.0.iter().enumerate() {
-            separate(&mut line, place);
+        for (index, column) in columns.0.iter().enumerate() {
+            separate(&mut line, index);
             match column.cell(row) {
                 Cell::Empty => {}
                 Cell::Truth(value) => line.push_str(if value { "true" } else { "false" }),
@@ -51,8 +51,8 @@ pub fn write_csv(rows: &dyn Rows, texts: CsvTexts, out: &mut dyn Write) -> Resul
     Ok(count)
 }
 
-fn separate(line: &mut String, place: usize) {
-    if place > 0 {
+fn separate(line: &mut String, index: usize) {
+    if index > 0 {
         line.push(',');
     }
 }

@@ -56,11 +56,11 @@ struct Task {
 
 impl Task {
     fn tally(&mut self, scorer: &Scorer) -> &mut Tally {
-        let place = self.tallies.iter().position(|(known, _)| known == scorer).unwrap_or_else(|| {
+        let index = self.tallies.iter().position(|(known, _)| known == scorer).unwrap_or_else(|| {
             self.tallies.push((scorer.clone(), Tally::default()));
             self.tallies.len() - 1
         });
-        &mut self.tallies[place].1
+        &mut self.tallies[index].1
     }
 }
 
@@ -260,8 +260,8 @@ fn own_facts(samples: &[&Sample], of_log: bool) -> Option<Value> {
 fn scored(first: &Likelihoods, all: &[Likelihoods], argument: &dyn Fn(&str) -> Value) -> (Value, Value) {
     let one = |(number, score): (usize, &ContinuationScore)| (format!("gen_args_{number}"), argument(&score.text));
     let arguments: Map<String, Value> = first.0.iter().enumerate().map(one).collect();
-    let of_place = |place: usize| -> Vec<Value> {
-        all.iter().filter_map(|sample| sample.0.get(place)).map(|score| json!([score.logprob, null])).collect()
+    let of_place = |index: usize| -> Vec<Value> {
+        all.iter().filter_map(|sample| sample.0.get(index)).map(|score| json!([score.logprob, null])).collect()
     };
     (arguments.into(), (0..first.0.len()).map(of_place).collect())
 }

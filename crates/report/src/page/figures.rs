@@ -51,16 +51,16 @@ pub fn figures(runs: &[ReportRun], comparisons: &[Comparison], legend: bool) -> 
     figures.extend(accuracy(runs, legend));
     figures.extend(differences(runs, comparisons, legend));
     figures.extend(by_length(runs, legend));
-    figures.extend(runs.iter().enumerate().flat_map(|(place, run)| {
+    figures.extend(runs.iter().enumerate().flat_map(|(index, run)| {
         heats(run).into_iter().enumerate().map(move |(further, one)| Placed {
             section: if further > 0 { Section::MoreHeat } else { Section::Heat },
             task: None,
-            run: Some(place),
+            run: Some(index),
             figure: heat(&one),
         })
     }));
     let classes = classes(runs);
-    figures.extend(runs.iter().enumerate().map(|(place, run)| outcomes(run, place, &classes)));
+    figures.extend(runs.iter().enumerate().map(|(index, run)| outcomes(run, index, &classes)));
     figures.extend(distributions(runs, legend));
     figures
 }
@@ -153,7 +153,7 @@ fn by_group(runs: &[ReportRun], mut plot: Bars, section: Section) -> Vec<Placed>
         let (name, title) = (format!("{}-{name}", plot.name), format!("{}: {name}", plot.title));
         Some(placed(&Bars { name, title, groups: rows, ..plot.clone() }))
     };
-    let named = of_tasks.iter().enumerate().filter_map(|(place, (name, _))| part(Some(place), name));
+    let named = of_tasks.iter().enumerate().filter_map(|(index, (name, _))| part(Some(index), name));
     named.chain(part(None, "other")).collect()
 }
 
@@ -192,13 +192,13 @@ fn grid_of<'a>(run: &'a ReportRun, series: &Series) -> Option<&'a Grid> {
 fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
     // Task, metric and plot; the metric is none where it is the primary one.
     let mut plots: Vec<(String, Option<String>, CurvePlot)> = Vec::new();
-    for (place, run) in runs.iter().enumerate() {
+    for (index, run) in runs.iter().enumerate() {
         let first = run.document.summary.series.first().map(|series| series.name.as_str());
         for series in drawn(run).into_iter().filter(|series| series.points.len() > 1) {
             let grid = grid_of(run, series);
             let further = (first != Some(series.name.as_str()))
                 .then(|| grid.map_or_else(|| series.name.clone(), |grid| grid.name.replace('_', " ")));
-            let curve = Curve { label: run.label.clone(), series: place, points: series.points.clone() };
+            let curve = Curve { label: run.label.clone(), series: index, points: series.points.clone() };
             let known = plots.iter_mut().find(|(task, metric, _)| *task == series.task && *metric == further);
             if let Some((_, _, plot)) = known {
                 plot.curves.push(curve);
@@ -325,7 +325,7 @@ fn classes(runs: &[ReportRun]) -> Vec<String> {
     ["correct"].into_iter().chain(others.into_iter().map(|(name, _)| name)).map(str::to_owned).collect()
 }
 
-fn outcomes(run: &ReportRun, place: usize, classes: &[String]) -> Placed {
+fn outcomes(run: &ReportRun, index: usize, classes: &[String]) -> Placed {
     let by_task = run.outcomes();
     let rows = run.tasks().into_iter().map(|task| {
         let counts = by_task.get(task);
@@ -338,7 +338,7 @@ fn outcomes(run: &ReportRun, place: usize, classes: &[String]) -> Placed {
         rows: rows.collect(),
         classes: classes.to_vec(),
     });
-    Placed { section: Section::Outcomes, task: None, run: Some(place), figure }
+    Placed { section: Section::Outcomes, task: None, run: Some(index), figure }
 }
 
 fn distributions(runs: &[ReportRun], legend: bool) -> Vec<Placed> {

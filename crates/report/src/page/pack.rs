@@ -17,11 +17,11 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
-        let byte = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
+        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4u32 {
-            let digit = char::from(DIGITS[(bits >> (18 - 6 * place) & 63) as usize]);
-            text.push(if place as usize <= group.len() { digit } else { '=' });
+        for index in 0..4u32 {
+            let digit = char::from(DIGITS[(bits >> (18 - 6 * index) & 63) as usize]);
+            text.push(if index as usize <= group.len() { digit } else { '=' });
         }
     }
     text

@@ -82,16 +82,16 @@ impl ReportRun {
     /// the first digits of the settings' hash, or a number.
     pub fn distinguish(runs: &mut [ReportRun]) {
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (place, run) in runs.iter().enumerate() {
-            groups.entry(run.label.clone()).or_default().push(place);
+        for (index, run) in runs.iter().enumerate() {
+            groups.entry(run.label.clone()).or_default().push(index);
         }
         for (label, places) in groups.into_iter().filter(|(_, places)| places.len() > 1) {
-            let told = apart(&places.iter().map(|&place| &runs[place].document.manifest).collect::<Vec<_>>());
-            for (nth, &place) in places.iter().enumerate() {
-                let manifest = &runs[place].document.manifest;
+            let told = apart(&places.iter().map(|&index| &runs[index].document.manifest).collect::<Vec<_>>());
+            for (nth, &index) in places.iter().enumerate() {
+                let manifest = &runs[index].document.manifest;
                 let hash = || manifest.settings_sha256.chars().take(6).collect();
                 let beside: String = told.as_ref().map_or_else(hash, |told| told[nth].clone());
-                runs[place].label = format!("{label} ({beside})");
+                runs[index].label = format!("{label} ({beside})");
             }
         }
         let mut taken: HashMap<String, usize> = HashMap::new();

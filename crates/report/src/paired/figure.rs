@@ -16,11 +16,11 @@ pub fn figure(comparisons: &[Comparison], label: impl Fn(&str) -> String, all: b
         return None;
     }
     let mut groups: Vec<BarGroup> = Vec::new();
-    for (place, comparison) in comparisons.iter().enumerate() {
+    for (index, comparison) in comparisons.iter().enumerate() {
         for one in comparison.tasks.iter().chain([&comparison.overall]) {
             // What cannot be tested, as of two items, may be chance too.
             let significant = Some(one.p_holm.is_some_and(|p| p < 0.05));
-            let bar = Bar { series: place + 1, value: interval(one), significant };
+            let bar = Bar { series: index + 1, value: interval(one), significant };
             match groups.iter_mut().find(|group| group.label == one.name) {
                 Some(group) => group.bars.push(bar),
                 None => groups.push(BarGroup { label: one.name.clone(), bars: vec![bar] }),

@@ -20,8 +20,8 @@ pub struct ScorerDifference {
 /// Returns the accuracies by every rule that both runs have, in alphabetical order.
 pub(super) fn scorers(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<ScorerDifference> {
     let of_logs = first.origin == Origin::Log || second.origin == Origin::Log;
-    let share = |scores: &[&ItemScore], place: usize| {
-        let counts = scores.iter().filter_map(|score| score.scorers.get(place).filter(|(_, samples)| *samples > 0));
+    let share = |scores: &[&ItemScore], index: usize| {
+        let counts = scores.iter().filter_map(|score| score.scorers.get(index).filter(|(_, samples)| *samples > 0));
         let shares: Vec<f64> = counts.map(|(sum, samples)| sum / f64::from(*samples)).collect();
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     };

@@ -55,8 +55,8 @@ pub fn forest(plot: &Forest) -> Figure {
     }
     svg.line("rule", (x.at(1.0), TOP - 4.0), (x.at(1.0), bottom + 2.0));
     svg.text("label", ((left + right) / 2.0, bottom + 32.0), Anchor::Middle, &plot.x_label);
-    for (place, row) in plot.rows.iter().enumerate() {
-        let y = TOP + (place as f64 + 0.5) * PITCH;
+    for (index, row) in plot.rows.iter().enumerate() {
+        let y = TOP + (index as f64 + 0.5) * PITCH;
         svg.open(&format!(r#"data-task="{}""#, super::escape(&row.label)));
         svg.text("tick", (left - 8.0, y + 4.0), Anchor::End, &shorten(&row.label, 28));
         draw(&mut svg, row, x, y, right);

@@ -112,8 +112,8 @@ fn panel(svg: &mut Svg, plot: &Heat, panel: &HeatPanel, (left, top): (f64, f64),
     if !panel.title.is_empty() {
         svg.text("panel", (left, top - 6.0), Anchor::Start, &panel.title);
     }
-    for (place, HeatRow { name, task, cells }) in panel.rows.iter().enumerate() {
-        let y = top + place as f64 * HIGH;
+    for (index, HeatRow { name, task, cells }) in panel.rows.iter().enumerate() {
+        let y = top + index as f64 * HIGH;
         svg.open(&task.as_ref().map_or_else(String::new, |task| format!(r#"data-task="{}""#, super::escape(task))));
         svg.text("tick", (left - 6.0, y + 15.0), Anchor::End, &shorten(name, LABEL));
         for ((column, value), at) in panel.columns.iter().zip(cells).zip(0u32..) {
@@ -212,8 +212,8 @@ pub fn heat_key(plot: &Heat) -> Figure {
             (KEY, format!("{most:.0} digits")),
         ],
     };
-    for (place, label) in labels {
-        svg.text("tick", (left + place, top + 24.0), Anchor::Middle, &label);
+    for (index, label) in labels {
+        svg.text("tick", (left + index, top + 24.0), Anchor::Middle, &label);
     }
     let said = format!("columns: {}", plot.x_label);
     svg.text("label", (left + KEY + 36.0, top + 10.0), Anchor::Start, &said);

@@ -74,8 +74,8 @@ pub fn limits(panel: &LimitPanel) -> Figure {
     for row in &panel.rows {
         let high = height_of(row) - GAP;
         svg.text("tick", (left - 6.0, y + high / 2.0 + 4.0), Anchor::End, &shorten(&row.name, LABEL));
-        for (place, bar) in (0_u32..).zip(&row.bars) {
-            draw(&mut svg, row, bar, x, (first, right), y + f64::from(place) * THICK);
+        for (index, bar) in (0_u32..).zip(&row.bars) {
+            draw(&mut svg, row, bar, x, (first, right), y + f64::from(index) * THICK);
         }
         if row.differs {
             svg.text("tick", (WIDTH - 2.0, y + high / 2.0 + 4.0), Anchor::End, "≠");

@@ -38,8 +38,8 @@ pub fn stacked(plot: &Stacked) -> Figure {
         svg.text("tick", (x.at(tick), bottom + 14.0), Anchor::Middle, &format!("{:.0}", 100.0 * tick));
     }
     svg.text("label", ((left + WIDTH) / 2.0, bottom + 30.0), Anchor::Middle, "share of samples, %");
-    for (place, (name, counts)) in plot.rows.iter().enumerate() {
-        let y = TOP + place as f64 * (PITCH + line) + line;
+    for (index, (name, counts)) in plot.rows.iter().enumerate() {
+        let y = TOP + index as f64 * (PITCH + line) + line;
         svg.open(&format!(r#"data-task="{}""#, super::escape(name)));
         if above {
             svg.text("tick", (left, y - 4.0), Anchor::Start, &shorten(name, 52));

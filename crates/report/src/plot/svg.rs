@@ -63,8 +63,8 @@ impl Svg {
             return;
         }
         write!(self.body, r#"<path class="{class}" d=""#).expect(WRITES);
-        for (place, &(x, y)) in points.iter().enumerate() {
-            let command = if place == 0 { "M" } else { "L" };
+        for (index, &(x, y)) in points.iter().enumerate() {
+            let command = if index == 0 { "M" } else { "L" };
             write!(self.body, "{command}{} {}", number(x), number(y)).expect(WRITES);
         }
         self.body.push_str(if closed { "Z\"/>" } else { "\"/>" });

@@ -54,7 +54,7 @@ pub(super) fn anatomy(profile: &NumeracyProfile) -> String {
             .iter()
             .enumerate()
             .filter(|(_, count)| **count > 0)
-            .map(|(place, count)| format!("{}: {count}", place + 1))
+            .map(|(index, count)| format!("{}: {count}", index + 1))
             .collect();
         write!(html, "<p>First missed carry or borrow, by position from the right: {}.</p>", counts.join(", "))
             .expect(WRITES);
@@ -103,9 +103,9 @@ fn chance(classes: &[ErrorClass]) -> String {
         };
         format!("<tr><th>{name}</th><td></td>{}</tr>", classes.iter().map(cell).collect::<String>())
     };
-    let by_digits = CHANCE_DIGITS.iter().enumerate().map(|(place, digits)| {
+    let by_digits = CHANCE_DIGITS.iter().enumerate().map(|(index, digits)| {
         let name = format!("chance, {digits} digit{}", if *digits == 1 { "" } else { "s" });
-        row(&name, &|class| random_rate(class).map(|rates| rates[place]))
+        row(&name, &|class| random_rate(class).map(|rates| rates[index]))
     });
     let rows: String = by_digits.collect();
     format!("<tfoot>{rows}{}</tfoot>", row("chance, one digit replaced", &one_digit_rate))

@@ -27,9 +27,9 @@ pub struct LimitDifference {
 }
 
 /// Name of one of several profiles: its model, or its run where another is of the same model.
-pub(super) fn label<'a>(profiles: &[&'a NumeracyProfile], place: usize) -> &'a str {
-    let profile = profiles[place];
-    let is_same = |(other, one): (usize, &&NumeracyProfile)| other != place && one.model == profile.model;
+pub(super) fn label<'a>(profiles: &[&'a NumeracyProfile], index: usize) -> &'a str {
+    let profile = profiles[index];
+    let is_same = |(other, one): (usize, &&NumeracyProfile)| other != index && one.model == profile.model;
     if profiles.iter().enumerate().any(is_same) { &profile.run } else { &profile.model }
 }
 

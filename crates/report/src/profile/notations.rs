@@ -51,13 +51,13 @@ pub(super) struct Notations {
 }
 
 impl Notations {
-    pub(super) fn add(&mut self, notation: Notation, place: usize, sample: Sample) {
+    pub(super) fn add(&mut self, notation: Notation, index: usize, sample: Sample) {
         let number = |name: &str| sample.covariates.get(name).and_then(serde_json::Value::as_u64);
         let (Some(pair), Some(score)) = (number("pair"), &sample.score) else { return };
         self.length = number("length").map_or(self.length, |length| length as usize);
         self.question = NotationQuestion::of(&sample.covariates);
         self.right.entry(notation).or_default().insert(pair, score.correct);
-        self.first.entry(notation).or_insert((place, sample));
+        self.first.entry(notation).or_insert((index, sample));
     }
 
     /// Results of all notations that were asked.

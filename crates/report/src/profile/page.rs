@@ -79,15 +79,15 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> S
 
 fn facts(profiles: &[&NumeracyProfile], labels: &[&str]) -> String {
     let mut html = String::from("<p class=\"facts\">");
-    for (place, profile) in profiles.iter().enumerate() {
+    for (index, profile) in profiles.iter().enumerate() {
         let asked: Vec<&SkillProfile> = profile.skills.iter().filter(|skill| skill.asked > 0).collect();
         let narrow = asked.iter().filter(|skill| skill.narrow).count();
         let unfinished = if profile.finished { "" } else { ", <b>not finished: numbers will change</b>" };
         write!(
             html,
             "<span class=\"swatch s{}\"></span><b>{}</b>: {}, {}, {}, {:.0} s; {} as narrow as asked{unfinished}<br>",
-            place % STYLES,
-            escape(labels[place]),
+            index % STYLES,
+            escape(labels[index]),
             counted(asked.len(), "skill"),
             counted(profile.answers, "question"),
             counted(profile.tokens as usize, "token"),
@@ -116,7 +116,7 @@ fn bar(series: usize, skill: &SkillProfile) -> LimitBar {
         let text = if skill.asked == 0 { "no answers" } else { "no limit: does not fall" };
         return LimitBar { series, limits: None, low: 0.0, high: 0.0, text: text.to_owned() };
     };
-    let estimate = |place: usize| skill.limits.get(place).map_or(0.0, |limit| limit.estimate);
+    let estimate = |index: usize| skill.limits.get(index).map_or(0.0, |limit| limit.estimate);
     LimitBar {
         series,
         limits: Some([estimate(0), half.estimate, estimate(2)]),
@@ -160,8 +160,8 @@ fn panel(family: Family, profiles: &[&NumeracyProfile], differences: &[LimitDiff
 /// Draws the limits of every family, and thinking budgets if there are any, for files.
 pub fn figures(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Vec<Figure> {
     let limits = Family::ALL.into_iter().filter_map(|family| panel(family, profiles, differences));
-    let thinking = profiles.iter().enumerate().filter_map(|(place, profile)| {
-        let number = if profiles.len() > 1 { format!("-{}", place + 1) } else { String::new() };
+    let thinking = profiles.iter().enumerate().filter_map(|(index, profile)| {
+        let number = if profiles.len() > 1 { format!("-{}", index + 1) } else { String::new() };
         thinking_page::figure(profile, &format!("thinking{number}"))
     });
     limits.chain(thinking).collect()
@@ -217,14 +217,14 @@ fn held(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Strin
 /// Accuracies by length of the skills without a limit.
 fn rising(profiles: &[&NumeracyProfile]) -> String {
     let mut html = String::new();
-    for (place, profile) in profiles.iter().enumerate() {
+    for (index, profile) in profiles.iter().enumerate() {
         for skill in profile.skills.iter().filter(|skill| skill.asked > 0 && !skill.falls) {
             let counts: Vec<String> =
                 skill.counts.iter().map(|one| format!("{}: {}/{}", one.length, one.right, one.asked)).collect();
             write!(
                 html,
                 "<li><b>{}</b> {} <small>{}</small>: right by length {}</li>",
-                escape(label(profiles, place)),
+                escape(label(profiles, index)),
                 escape(&skill.title),
                 skill.family.title(),
                 counts.join(", ")

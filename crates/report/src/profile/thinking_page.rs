@@ -42,7 +42,7 @@ pub(super) fn section(profile: &NumeracyProfile) -> String {
         let name = escape(&found.name());
         write!(verdicts, "<p><b>{name}</b>: {}.</p>", escape(&found.verdict())).expect(WRITES);
         write!(rows, "<tr class=\"group\"><th colspan=\"8\">{name}</th></tr>").expect(WRITES);
-        for (place, row) in found.caps.iter().enumerate() {
+        for (index, row) in found.caps.iter().enumerate() {
             let [accuracy, low, high] = [row.accuracy, row.low, row.high].map(|share| 100.0 * share);
             let gain = row.gain.map_or_else(String::new, |gain| {
                 let [difference, low, high] = [gain.difference, gain.low, gain.high].map(|value| 100.0 * value);
@@ -60,7 +60,7 @@ pub(super) fn section(profile: &NumeracyProfile) -> String {
                 "<tr><th>{}{}</th><td class=\"num\">{accuracy:.0} <small>[{low:.0}, {high:.0}]</small></td><td class=\"num\">{:.0}</td>\
                  <td class=\"num\">{}</td><td class=\"num\">{:.1}</td><td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num\">{gain}</td></tr>",
                 cap_text(row.cap),
-                if place == found.enough { " <small>enough</small>" } else { "" },
+                if index == found.enough { " <small>enough</small>" } else { "" },
                 row.tokens,
                 row.cut,
                 row.seconds,

@@ -181,14 +181,14 @@ impl Scores {
         let own = [EXAMPLE_ECHOED, ONLY_IN_THINKING, RIVALS];
         let metrics = score.metrics.iter().filter(|(name, _)| self.origin == Origin::Log && !own.contains(name));
         for (scorer_name, value) in scorers.chain(metrics) {
-            let place = self.scorers.iter().position(|known| known == scorer_name).unwrap_or_else(|| {
+            let index = self.scorers.iter().position(|known| known == scorer_name).unwrap_or_else(|| {
                 self.scorers.push(scorer_name.to_owned());
                 self.scorers.len() - 1
             });
-            if item.scorers.len() <= place {
-                item.scorers.resize(place + 1, (0.0, 0));
+            if item.scorers.len() <= index {
+                item.scorers.resize(index + 1, (0.0, 0));
             }
-            let (sum, n) = &mut item.scorers[place];
+            let (sum, n) = &mut item.scorers[index];
             (*sum, *n) = (*sum + value, *n + 1);
         }
     }

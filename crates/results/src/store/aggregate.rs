@@ -89,15 +89,15 @@ impl Store {
                 }
             }
             let task = row.get_ref(4)?.as_str()?;
-            let place = match tasks.get(task) {
-                Some(&place) => place,
+            let index = match tasks.get(task) {
+                Some(&index) => index,
                 None => {
                     aggregate.tasks.push(TaskAggregate { task: task.to_owned(), ..TaskAggregate::default() });
                     tasks.insert(task.to_owned(), aggregate.tasks.len() - 1);
                     aggregate.tasks.len() - 1
                 }
             };
-            let of_task = &mut aggregate.tasks[place];
+            let of_task = &mut aggregate.tasks[index];
             let [prompt, budget, max_tokens]: [i64; 3] = [row.get(6)?, row.get(7)?, row.get(8)?];
             totals.recorded += 1;
             of_task.recorded += 1;

@@ -20,8 +20,8 @@ const RUN_COLUMN_COUNT: usize = 11;
 const PLACE_BITS: u32 = 32;
 
 /// Returns the key of the sample at a place of a run's plan.
-pub(super) fn key(run: i64, place: usize) -> i64 {
-    (run << PLACE_BITS) + place as i64
+pub(super) fn key(run: i64, index: usize) -> i64 {
+    (run << PLACE_BITS) + index as i64
 }
 
 /// The results of a folder.
@@ -77,8 +77,8 @@ pub struct RunProgress {
 
 impl RunProgress {
     /// True if the sample has a row without a retryable failure.
-    pub fn is_settled(&self, place: usize) -> bool {
-        self.settled.get(place).copied().unwrap_or(false)
+    pub fn is_settled(&self, index: usize) -> bool {
+        self.settled.get(index).copied().unwrap_or(false)
     }
 
     /// Returns the number of settled samples.
@@ -393,10 +393,10 @@ impl Store {
     }
 
     /// Deletes a run's samples from this place of its plan on; the caller has the lock.
-    pub fn truncate(&self, run: &RunRecord, place: usize) -> Result<(), RunError> {
+    pub fn truncate(&self, run: &RunRecord, index: usize) -> Result<(), RunError> {
         let delete = || -> rusqlite::Result<()> {
             let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
-            let range = [key(run.id, place), key(run.id + 1, 0)];
+            let range = [key(run.id, index), key(run.id + 1, 0)];
             transaction.execute("DELETE FROM texts WHERE key >= ? AND key < ?", range)?;
             transaction.execute("DELETE FROM samples WHERE key >= ? AND key < ?", range)?;
             transaction.commit()
@@ -418,11 +418,11 @@ impl Store {
                 .prepare_cached("SELECT key, correct FROM samples WHERE key >= ? AND key < ? AND retryable IS NOT 1")?;
             let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)])?;
             while let Some(row) = rows.next()? {
-                let place = usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0);
-                if progress.settled.len() <= place {
-                    progress.settled.resize(place + 1, false);
+                let index = usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0);
+                if progress.settled.len() <= index {
+                    progress.settled.resize(index + 1, false);
                 }
-                progress.settled[place] = true;
+                progress.settled[index] = true;
                 progress.count += 1;
                 match row.get::<_, Option<bool>>(1)? {
                     None => progress.failed += 1,

@@ -134,7 +134,7 @@ mod tests {
             ("", &[]),
             ("x", &[]),
         ] {
-            let expected: Vec<&str> = expected.iter().map(|&place| runs[place].as_str()).collect();
+            let expected: Vec<&str> = expected.iter().map(|&index| runs[index].as_str()).collect();
             assert_eq!(meant(name, &runs), expected, "{name}");
         }
     }
@@ -153,7 +153,7 @@ mod tests {
             ("b", &[]),
             ("zz", &[]),
         ] {
-            let expected: Vec<&str> = expected.iter().map(|&place| runs[place].as_str()).collect();
+            let expected: Vec<&str> = expected.iter().map(|&index| runs[index].as_str()).collect();
             assert_eq!(nearest(name, &runs), expected, "{name}");
         }
     }

@@ -112,7 +112,7 @@ fn outcome(row: &Row<'_>, text: &Row<'_>, run: &RunRecord, cache: &mut ScoreCach
         Some(Word(kind)) => Some(SampleFailure { kind, retryable: row.get(18)?, message: text.get(10)? }),
     };
     Ok(Outcome {
-        place: usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0),
+        index: usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0),
         item: row.get(2)?,
         sample: row.get(3)?,
         task: row.get(4)?,

@@ -36,19 +36,19 @@ pub struct StoredQuestions<'a> {
 
 impl StoredQuestions<'_> {
     /// Returns the question of the sample at this place of the plan; none in runs of versions without stored questions.
-    pub fn at(&mut self, place: usize) -> Result<Option<StoredQuestion>, RunError> {
-        let place = place / self.samples;
-        let number = place / PACK_ITEMS;
+    pub fn at(&mut self, index: usize) -> Result<Option<StoredQuestion>, RunError> {
+        let index = index / self.samples;
+        let number = index / PACK_ITEMS;
         if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
             self.last = Some((number, self.store.page(&self.run, number)?));
         }
         let page = self.last.as_ref().and_then(|(_, page)| page.as_ref());
-        Ok(page.and_then(|page| page.at(place)).map(|(item, prompt)| StoredQuestion { item: item.clone(), prompt }))
+        Ok(page.and_then(|page| page.at(index)).map(|(item, prompt)| StoredQuestion { item: item.clone(), prompt }))
     }
 
     /// Returns the question at this place if it belongs to the row, with the prompt only if it was rendered.
-    pub fn of_sample(&mut self, place: usize, sample: &Sample) -> Result<Option<StoredQuestion>, RunError> {
-        let question = self.at(place)?.filter(|question| question.item.id == sample.item);
+    pub fn of_sample(&mut self, index: usize, sample: &Sample) -> Result<Option<StoredQuestion>, RunError> {
+        let question = self.at(index)?.filter(|question| question.item.id == sample.item);
         Ok(question.map(|question| match sample.prompt_sha256.is_empty() {
             true => StoredQuestion { prompt: None, ..question },
             false => question,
@@ -141,17 +141,17 @@ impl Store {
     ) -> Result<(), RunError> {
         let plan = run.manifest.plan();
         let samples = plan.samples.max(1) as usize;
-        let numbers: BTreeSet<usize> = places.map(|place| place / samples / PACK_ITEMS).collect();
+        let numbers: BTreeSet<usize> = places.map(|index| index / samples / PACK_ITEMS).collect();
         let Some(last) = numbers.last() else { return Ok(()) };
         let mut entries: Vec<Entry> = Vec::new();
-        for (place, item) in plan.asked(suite).take_while(|(place, _)| place / PACK_ITEMS <= *last) {
-            if !numbers.contains(&(place / PACK_ITEMS)) {
+        for (index, item) in plan.asked(suite).take_while(|(index, _)| index / PACK_ITEMS <= *last) {
+            if !numbers.contains(&(index / PACK_ITEMS)) {
                 continue;
             }
-            if entries.first().is_some_and(|first| first.place / PACK_ITEMS != place / PACK_ITEMS) {
+            if entries.first().is_some_and(|first| first.place / PACK_ITEMS != index / PACK_ITEMS) {
                 self.keep_pack(run, &std::mem::take(&mut entries))?;
             }
-            entries.push(Entry { place, item, prompt: None });
+            entries.push(Entry { index, item, prompt: None });
         }
         self.keep_pack(run, &entries)
     }
@@ -250,9 +250,9 @@ impl Store {
                  LEFT JOIN packs q ON q.id = a.questions LEFT JOIN packs p ON p.id = a.prompts WHERE a.key = ?",
             )?;
             let pack = |row: &rusqlite::Row<'_>| {
-                let part = |place: usize| -> rusqlite::Result<Option<Packed>> {
-                    let Some(sha256) = row.get::<_, Option<[u8; 32]>>(place)? else { return Ok(None) };
-                    Ok(Some(Packed { sha256, bytes: row.get(place + 1)? }))
+                let part = |index: usize| -> rusqlite::Result<Option<Packed>> {
+                    let Some(sha256) = row.get::<_, Option<[u8; 32]>>(index)? else { return Ok(None) };
+                    Ok(Some(Packed { sha256, bytes: row.get(index + 1)? }))
                 };
                 let (questions, prompts) = (part(1)?, part(3)?);
                 let lacks_prompts = prompts.is_none() && row.get::<_, Option<i64>>(5)?.is_some();

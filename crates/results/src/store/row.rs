@@ -231,8 +231,8 @@ fn execute<'a>(
     statement: &mut CachedStatement<'_>,
     values: impl Iterator<Item = ValueRef<'a>>,
 ) -> rusqlite::Result<()> {
-    for (place, value) in values.enumerate() {
-        statement.raw_bind_parameter(place + 1, ToSqlOutput::Borrowed(value))?;
+    for (index, value) in values.enumerate() {
+        statement.raw_bind_parameter(index + 1, ToSqlOutput::Borrowed(value))?;
     }
     statement.raw_execute().map(drop)
 }
@@ -273,7 +273,7 @@ pub(super) fn seal<'a>(columns: impl IntoIterator<Item = ValueRef<'a>>) -> i64 {
         }
     }
     let digest = earnest_digest::sha256(&bytes);
-    i64::from_le_bytes(std::array::from_fn(|place| digest[place]))
+    i64::from_le_bytes(std::array::from_fn(|index| digest[index]))
 }
 
 /// Returns the seal of the columns from `first` on as they are in the file now.
@@ -387,8 +387,8 @@ mod tests {
             seal([whole(Some(0)), real(Some(0.0))]),
             seal([whole(Some(0)), real(Some(f64::NAN))]),
         ];
-        for (place, one) in seals.iter().enumerate() {
-            assert!(!seals[..place].contains(one));
+        for (index, one) in seals.iter().enumerate() {
+            assert!(!seals[..index].contains(one));
         }
     }
 }

@@ -197,8 +197,8 @@ impl Store {
             ];
             let mut differing: Vec<&'static str> = Vec::new();
             differing.extend(planned.then_some("planned"));
-            for (place, (name, expected)) in COLUMNS.into_iter().zip(expected).enumerate() {
-                if row.get_ref(place)?.as_str_or_null()? != expected {
+            for (index, (name, expected)) in COLUMNS.into_iter().zip(expected).enumerate() {
+                if row.get_ref(index)?.as_str_or_null()? != expected {
                     differing.push(name);
                 }
             }

@@ -55,8 +55,8 @@ impl<'a> SampleWriter<'a> {
     }
 
     /// Adds the sample at this place of the plan; it replaces an earlier row.
-    pub fn push(&mut self, place: usize, sample: Sample) -> Result<(), RunError> {
-        self.pending.push((place, sample));
+    pub fn push(&mut self, index: usize, sample: Sample) -> Result<(), RunError> {
+        self.pending.push((index, sample));
         if self.pending.len() >= self.batch_rows { self.write() } else { self.write_if_due() }
     }
 

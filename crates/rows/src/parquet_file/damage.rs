@@ -29,13 +29,13 @@ fn pages(reader: &Reader, number: usize) -> Option<(&ColumnChunkMetaData, Damage
     let library = guarded(|| reader.library.get_row_group(number)).ok()?;
     let mut group = Group { reader, library, batch: 1, held: reader.held() };
     let metadata = reader.metadata().row_group(number);
-    for (place, chunk) in metadata.columns().iter().enumerate() {
+    for (index, chunk) in metadata.columns().iter().enumerate() {
         // Each alone: beyond a limit is what the rows before it did not reach.
         let alone = survey(reader.source(), metadata.num_rows(), std::iter::once(chunk), &mut Totals::default());
         let read = alone.and_then(|batch| {
             (group.batch, group.held) = (batch, reader.held());
             guarded(|| {
-                let mut pages = group.pages(place)?;
+                let mut pages = group.pages(index)?;
                 while pages.get_next_page()?.is_some() {}
                 Ok(())
             })

@@ -24,8 +24,8 @@ pub fn main() {
         let mut posterior = Posterior::new(&curves);
         let most = by_length.values().map(Vec::len).min().unwrap_or(0);
         for each in 0..most {
-            for (place, of) in by_length.values().enumerate() {
-                posterior.add(place, usize::from(of[each]), usize::from(!of[each]));
+            for (index, of) in by_length.values().enumerate() {
+                posterior.add(index, usize::from(of[each]), usize::from(!of[each]));
             }
             let limit = posterior.limits(&[0.5])[0];
             let enough = narrow(&limit, last);

@@ -105,12 +105,12 @@ fn main() {
             .filter(|one| if name == "all that fall" { falls(one) } else { one.model.truth.name() == name })
             .collect();
         let count = |is: &dyn Fn(&Studied) -> bool| of.iter().filter(|one| is(one)).count();
-        let covered = |place: usize| {
+        let covered = |index: usize| {
             if !of.iter().all(falls) {
                 return String::new();
             }
             let is = |one: &Studied| {
-                covers(&one.measured.limits[place], one.model.truth.crossing(LEVELS[place], one.model.last as f64))
+                covers(&one.measured.limits[index], one.model.truth.crossing(LEVELS[index], one.model.last as f64))
             };
             share(count(&is), of.len())
         };

@@ -167,9 +167,9 @@ impl Model {
         let mut posterior = Posterior::new(&Curves::new(&lengths, self.chance).expect("lengths ascend"));
         (0..most)
             .map(|_| {
-                for (place, &length) in lengths.iter().enumerate() {
+                for (index, &length) in lengths.iter().enumerate() {
                     let right = self.right(length, random);
-                    posterior.add(place, usize::from(right), usize::from(!right));
+                    posterior.add(index, usize::from(right), usize::from(!right));
                 }
                 posterior.limits(&[0.5])[0]
             })

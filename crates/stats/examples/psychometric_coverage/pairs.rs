@@ -35,15 +35,15 @@ fn mantel_haenszel(strata: impl IntoIterator<Item = Stratum>) -> f64 {
         let probabilities: Vec<f64> = (fewest..=most).map(probability).collect();
         observed += first - fewest;
         let mut sums = vec![0.0; total.len() + probabilities.len() - 1];
-        for (place, one) in total.iter().enumerate() {
+        for (index, one) in total.iter().enumerate() {
             for (more, other) in probabilities.iter().enumerate() {
-                sums[place + more] += one * other;
+                sums[index + more] += one * other;
             }
         }
         total = sums;
     }
-    let place = observed as usize;
-    let (below, above): (f64, f64) = (total[..=place].iter().sum(), total[place..].iter().sum());
+    let index = observed as usize;
+    let (below, above): (f64, f64) = (total[..=index].iter().sum(), total[index..].iter().sum());
     (2.0 * below.min(above)).min(1.0)
 }
 
@@ -107,8 +107,8 @@ pub fn main(mut arguments: impl Iterator<Item = String>) {
                 [likelihood_ratio(model, [&one, &other]), by_octave([&one, &other])]
             })
             .collect();
-        for (place, test) in ["likelihood ratio", "Mantel-Haenszel by octave"].into_iter().enumerate() {
-            let cells = LEVELS.map(|level| share(found.iter().filter(|p| p[place] < level).count(), pairs));
+        for (index, test) in ["likelihood ratio", "Mantel-Haenszel by octave"].into_iter().enumerate() {
+            let cells = LEVELS.map(|level| share(found.iter().filter(|p| p[index] < level).count(), pairs));
             println!("| {apart} | {test} | {} |", cells.join(" | "));
         }
     }

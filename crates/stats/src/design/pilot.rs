@@ -32,13 +32,13 @@ pub fn pilot_parts(items: &[PilotItem]) -> Result<(VarianceParts, bool), Cluster
         .iter()
         .map(|item| {
             let next = clusters.len();
-            let place = *numbers.entry(item.cluster).or_insert(next);
-            if place == next {
+            let index = *numbers.entry(item.cluster).or_insert(next);
+            if index == next {
                 clusters.push((0.0, 0.0));
             }
-            clusters[place].0 += item.difference();
-            clusters[place].1 += 1.0;
-            place
+            clusters[index].0 += item.difference();
+            clusters[index].1 += 1.0;
+            index
         })
         .collect();
     if clusters.len() < 2 {
@@ -50,7 +50,7 @@ pub fn pilot_parts(items: &[PilotItem]) -> Result<(VarianceParts, bool), Cluster
     let within: f64 = items
         .iter()
         .zip(&places)
-        .map(|(item, &place)| (item.difference() - clusters[place].0 / clusters[place].1).powi(2))
+        .map(|(item, &index)| (item.difference() - clusters[index].0 / clusters[index].1).powi(2))
         .sum();
     let size = (count - clusters.iter().map(|(_, size)| size * size).sum::<f64>() / count) / (groups - 1.0);
     // Clusters of one question: what varies inside is part of what varies between.

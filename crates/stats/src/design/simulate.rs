@@ -29,11 +29,11 @@ pub type Analysis = dyn Fn(&SimulatedStudy) -> Option<f64> + Sync;
 pub fn paired_cluster_test(study: &SimulatedStudy) -> Option<f64> {
     let mut sums: Vec<[(f64, f64); 2]> = Vec::new();
     for ((correct, condition), template) in study.correct.iter().zip(&study.condition).zip(&study.template) {
-        let place = *template as usize;
-        if sums.len() <= place {
-            sums.resize(place + 1, [(0.0, 0.0); 2]);
+        let index = *template as usize;
+        if sums.len() <= index {
+            sums.resize(index + 1, [(0.0, 0.0); 2]);
         }
-        let (sum, count) = &mut sums[place][usize::from(*condition > 0.0)];
+        let (sum, count) = &mut sums[index][usize::from(*condition > 0.0)];
         (*sum, *count) = (*sum + correct, *count + 1.0);
     }
     let mean = |condition: usize| sums.iter().map(|sums| sums[condition].0 / sums[condition].1).collect::<Vec<f64>>();

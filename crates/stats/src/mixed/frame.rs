@@ -76,8 +76,8 @@ impl Frame {
         let mut order: Vec<usize> = (0..levels.len()).filter(|&level| used[level]).collect();
         order.sort_by(|&left, &right| by_label(&levels[left], &levels[right]));
         let mut new = vec![0; levels.len()];
-        for (place, &level) in order.iter().enumerate() {
-            new[level] = place as u32;
+        for (index, &level) in order.iter().enumerate() {
+            new[level] = index as u32;
         }
         let codes: Vec<u32> = codes.into_iter().map(|code| new[code as usize]).collect();
         let mut levels: Vec<Option<String>> = levels.into_iter().map(Some).collect();

@@ -107,7 +107,7 @@ impl Layout {
         };
         // Places.
         let mut position = vec![0_u32; count];
-        order.nodes.iter().enumerate().for_each(|(place, &node)| position[node as usize] = place as u32);
+        order.nodes.iter().enumerate().for_each(|(index, &node)| position[node as usize] = index as u32);
         let size: Vec<usize> = order.nodes.iter().map(|&node| width_of(node as usize)).collect();
         let mut start = Vec::with_capacity(count + 1);
         start.push(0);
@@ -138,7 +138,7 @@ impl Layout {
             slots: Vec::new(),
             nodes: Vec::new(),
         };
-        let group = |(place, &node): (usize, &u32)| node - first[layout.factor[place] as usize] as u32;
+        let group = |(index, &node): (usize, &u32)| node - first[layout.factor[index] as usize] as u32;
         layout.group = order.nodes.iter().enumerate().map(group).collect();
         let copies = |(&factor, &group): (&u32, &u32)| data.groupings[factor as usize].copies[group as usize];
         layout.copies = layout.factor.iter().zip(&layout.group).map(copies).collect();
@@ -171,7 +171,7 @@ impl Layout {
             let rest = layout.below[node].iter().map(|&row| row as usize).filter(|&row| row >= sparse);
             let start = layout.start[sparse];
             let places = rest.flat_map(|row| layout.start[row] - start..layout.start[row + 1] - start);
-            let places = places.map(|place| place as u32).collect();
+            let places = places.map(|index| index as u32).collect();
             layout.dense.push(places);
         }
         layout.place_blocks(data, &first, &position);

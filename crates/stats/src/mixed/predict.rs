@@ -44,10 +44,10 @@ pub fn predictions(data: &MixedData, fit: &MixedFit) -> Result<Vec<Prediction>, 
             for block in &grouping.blocks {
                 let Some(own) = modes.next() else { continue };
                 for (index, mode) in own.modes[group].iter().enumerate() {
-                    let place = block.start + index;
-                    shift += z[place] * grouping.scale[place] * mode;
+                    let position = block.start + index;
+                    shift += z[position] * grouping.scale[position] * mode;
                     let carried: f64 =
-                        (place..grouping.width).map(|row| lambda[row * grouping.width + place] * z[row]).sum();
+                        (position..grouping.width).map(|row| lambda[row * grouping.width + position] * z[row]).sum();
                     variance += carried * carried;
                 }
             }

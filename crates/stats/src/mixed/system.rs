@@ -44,12 +44,12 @@ impl<'d> System<'d> {
         let mut gram = std::mem::take(&mut self.gram);
         gram.fill(0.0);
         for (cell, &weight) in weight.iter().enumerate() {
-            self.pairs(cell, |mut place, row, column, _| {
+            self.pairs(cell, |mut index, row, column, _| {
                 for left in row {
                     let left = weight * left;
                     for right in column {
-                        gram[place] += left * right;
-                        place += 1;
+                        gram[index] += left * right;
+                        index += 1;
                     }
                 }
             });
@@ -215,12 +215,12 @@ impl<'d> System<'d> {
     pub(super) fn variances(&self, into: &mut [f64]) {
         for (cell, value) in into.iter_mut().enumerate() {
             let mut sum = 0.0;
-            self.pairs(cell, |mut place, row, column, same| {
+            self.pairs(cell, |mut index, row, column, same| {
                 let mut part = 0.0;
                 for left in row {
                     for right in column {
-                        part += left * self.spread[place] * right;
-                        place += 1;
+                        part += left * self.spread[index] * right;
+                        index += 1;
                     }
                 }
                 sum += if same { part } else { 2.0 * part };

@@ -25,8 +25,8 @@ impl Posterior {
         let mut chosen = Vec::with_capacity(count);
         for _ in 0..count {
             let mut best = (0, i64::MIN, 0.5);
-            for place in 0..curves.lengths.len() {
-                let right = curves.at(&curves.right, place);
+            for index in 0..curves.lengths.len() {
+                let right = curves.at(&curves.right, index);
                 let (mut information, mut mean) = (0.0, 0.0);
                 for (bins, (_, importance)) in curves.bins.iter().zip(TARGETS) {
                     sums.fill((0.0, 0.0));
@@ -42,12 +42,12 @@ impl Posterior {
                 }
                 let steps = (information / STEP).round() as i64;
                 if steps > best.1 {
-                    best = (place, steps, mean);
+                    best = (index, steps, mean);
                 }
             }
-            let (place, _, mean) = best;
-            chosen.push(place);
-            let (ln_right, ln_wrong) = (curves.at(&curves.ln_right, place), curves.at(&curves.ln_wrong, place));
+            let (index, _, mean) = best;
+            chosen.push(index);
+            let (ln_right, ln_wrong) = (curves.at(&curves.ln_right, index), curves.at(&curves.ln_wrong, index));
             let expected = |curve: u32| mean * ln_right[curve as usize] + (1.0 - mean) * ln_wrong[curve as usize];
             weights.iter_mut().for_each(|(curve, weight)| *weight *= libm::exp(expected(*curve)));
             let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
@@ -65,11 +65,11 @@ mod tests {
     fn questions_gather_around_the_limit() {
         let lengths: Vec<usize> = (1..=20).collect();
         let mut posterior = Posterior::new(&Curves::new(&lengths, 0.0).unwrap());
-        for (place, right, wrong) in [(0, 6, 0), (3, 6, 0), (11, 0, 6), (19, 0, 6)] {
-            posterior.add(place, right, wrong);
+        for (index, right, wrong) in [(0, 6, 0), (3, 6, 0), (11, 0, 6), (19, 0, 6)] {
+            posterior.add(index, right, wrong);
         }
         let chosen = posterior.most_informative(4);
-        assert!(chosen.iter().all(|place| (4..=10).contains(place)), "{chosen:?}");
+        assert!(chosen.iter().all(|index| (4..=10).contains(index)), "{chosen:?}");
         let mut distinct = chosen.clone();
         distinct.sort_unstable();
         distinct.dedup();

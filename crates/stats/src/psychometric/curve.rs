@@ -99,10 +99,10 @@ impl Curves {
         let step = octaves / medians as f64;
         let (mut curves, mut prior) = (Vec::new(), Vec::new());
         for shape in [Shape::Logistic, Shape::Weibull] {
-            for place in 0..=medians {
+            for index in 0..=medians {
                 for slope in SLOPES {
                     for (lapse, weight) in LAPSES {
-                        curves.push(Curve { shape, median: low + step * place as f64, slope, lapse });
+                        curves.push(Curve { shape, median: low + step * index as f64, slope, lapse });
                         prior.push(weight);
                     }
                 }
@@ -157,9 +157,9 @@ impl Curves {
     }
 
     /// Values of a table at a length.
-    pub(super) fn at<'a>(&self, table: &'a [f64], place: usize) -> &'a [f64] {
+    pub(super) fn at<'a>(&self, table: &'a [f64], index: usize) -> &'a [f64] {
         let count = self.curves.len();
-        &table[place * count..(place + 1) * count]
+        &table[index * count..(index + 1) * count]
     }
 }
 

@@ -62,9 +62,9 @@ impl Posterior {
     ///
     /// # Panics
     /// Panics if the grid has no such place.
-    pub fn add(&mut self, place: usize, right: usize, wrong: usize) {
+    pub fn add(&mut self, index: usize, right: usize, wrong: usize) {
         let curves = &self.curves;
-        let (ln_right, ln_wrong) = (curves.at(&curves.ln_right, place), curves.at(&curves.ln_wrong, place));
+        let (ln_right, ln_wrong) = (curves.at(&curves.ln_right, index), curves.at(&curves.ln_wrong, index));
         let (right, wrong) = (right as f64, wrong as f64);
         for ((weight, ln_right), ln_wrong) in self.ln_weights.iter_mut().zip(ln_right).zip(ln_wrong) {
             *weight += right * ln_right + wrong * ln_wrong;
@@ -75,10 +75,10 @@ impl Posterior {
     pub(super) fn weights(&self) -> Vec<(u32, f64)> {
         let most = self.ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut kept: Vec<(u32, f64)> = Vec::new();
-        for (place, ln_weight) in (0_u32..).zip(&self.ln_weights) {
+        for (index, ln_weight) in (0_u32..).zip(&self.ln_weights) {
             let weight = libm::exp(ln_weight - most);
             if weight > NEGLIGIBLE {
-                kept.push((place, weight));
+                kept.push((index, weight));
             }
         }
         let sum: f64 = kept.iter().map(|(_, weight)| weight).sum();

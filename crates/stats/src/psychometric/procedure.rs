@@ -89,10 +89,10 @@ impl Procedure {
     /// Adds a question of this length, which the procedure must have asked; none for one that has no answer.
     pub fn add(&mut self, length: usize, right: Option<bool>) {
         self.asked += 1;
-        let place = self.curves.lengths().iter().position(|&one| one == length);
-        if let (Some(place), Some(right)) = (place, right) {
-            self.counts[place].0 += usize::from(right);
-            self.counts[place].1 += 1;
+        let index = self.curves.lengths().iter().position(|&one| one == length);
+        if let (Some(index), Some(right)) = (index, right) {
+            self.counts[index].0 += usize::from(right);
+            self.counts[index].1 += 1;
         }
     }
 
@@ -103,9 +103,9 @@ impl Procedure {
 
     fn posterior(&self) -> Posterior {
         let mut posterior = Posterior::new(&self.curves);
-        for (place, &(right, asked)) in self.counts.iter().enumerate() {
+        for (index, &(right, asked)) in self.counts.iter().enumerate() {
             if asked > 0 {
-                posterior.add(place, right, asked - right);
+                posterior.add(index, right, asked - right);
             }
         }
         posterior
@@ -148,7 +148,7 @@ impl Procedure {
             return Vec::new();
         }
         if self.asked == 0 {
-            return (0..left).map(|place| lengths[spread(place, left, lengths.len())]).collect();
+            return (0..left).map(|index| lengths[spread(index, left, lengths.len())]).collect();
         }
         let posterior = self.posterior();
         let measured = self.measure(&posterior);
@@ -161,7 +161,7 @@ impl Procedure {
         }
         let mut places = posterior.most_informative(left.saturating_sub(1));
         places.push(covering(self.asked / BATCH, lengths.len()));
-        places.into_iter().map(|place| lengths[place]).collect()
+        places.into_iter().map(|index| lengths[index]).collect()
     }
 
     /// Of lengths spread over the range, those with the fewest answers.
@@ -169,8 +169,8 @@ impl Procedure {
         let lengths = self.curves.lengths();
         let compared = COMPARED.min(lengths.len());
         let mut answers: Vec<(usize, usize)> = (0..compared)
-            .map(|place| spread(place, compared, lengths.len()))
-            .map(|place| (self.counts[place].1, place))
+            .map(|index| spread(index, compared, lengths.len()))
+            .map(|index| (self.counts[index].1, index))
             .collect();
         let mut chosen = Vec::with_capacity(count);
         for _ in 0..count {

@@ -43,10 +43,10 @@ impl RandomWrong {
                 }
                 RandomWrong::OneDigit => {
                     let places: Vec<usize> =
-                        digits.char_indices().filter(|(_, one)| one.is_ascii_digit()).map(|(place, _)| place).collect();
-                    let place = places[random.below(places.len() as u64) as usize];
+                        digits.char_indices().filter(|(_, one)| one.is_ascii_digit()).map(|(index, _)| index).collect();
+                    let index = places[random.below(places.len() as u64) as usize];
                     let digit = random.below(10).to_string();
-                    format!("{}{digit}{}", &digits[..place], &digits[place + 1..])
+                    format!("{}{digit}{}", &digits[..index], &digits[index + 1..])
                 }
             };
             let sign = match self {
@@ -179,8 +179,8 @@ pub fn simulate(
         let answer = kind.draw(&mut random, calculation, &expected);
         let b = Some(b.as_str()).filter(|_| calculation != Calculation::Other);
         let found = classify(&Wrong { calculation, a: Some(&a), b, expected: &expected, answer: Some(&answer) });
-        if let Some(place) = ErrorClass::ALL.iter().position(|class| *class == found.class) {
-            counts[place] += 1;
+        if let Some(index) = ErrorClass::ALL.iter().position(|class| *class == found.class) {
+            counts[index] += 1;
         }
     }
     counts.iter().map(|&count| 100.0 * count as f64 / answers.max(1) as f64).collect()
@@ -251,16 +251,16 @@ mod tests {
     }
 
     fn measured(class: ErrorClass, shares: &[f64]) -> f64 {
-        let place = ErrorClass::ALL.iter().position(|other| *other == class).unwrap();
+        let index = ErrorClass::ALL.iter().position(|other| *other == class).unwrap();
         // One digit after the point, as in the tables.
-        (10.0 * shares[place]).round() / 10.0
+        (10.0 * shares[index]).round() / 10.0
     }
 
     #[test]
     fn the_table_is_what_is_measured() {
         let by_digits = CHANCE_DIGITS.map(|digits| largest(digits, &RandomWrong::ALL[..2]));
         let one_digit = largest(ONE_DIGIT, &[RandomWrong::OneDigit]);
-        let table = RANDOM.map(|(class, _)| (class, [0, 1, 2, 3].map(|place| measured(class, &by_digits[place]))));
+        let table = RANDOM.map(|(class, _)| (class, [0, 1, 2, 3].map(|index| measured(class, &by_digits[index]))));
         assert_eq!(table, RANDOM);
         let single = SINGLE.map(|(class, _)| (class, measured(class, &one_digit)));
         assert_eq!(single, SINGLE);

@@ -21,8 +21,8 @@ fn columns(digits: &[u8]) -> impl Iterator<Item = u8> {
     digits.iter().rev().map(|digit| digit - b'0')
 }
 
-fn digit(digits: &[u8], place: usize) -> u8 {
-    columns(digits).nth(place).unwrap_or(0)
+fn digit(digits: &[u8], index: usize) -> u8 {
+    columns(digits).nth(index).unwrap_or(0)
 }
 
 fn trimmed(digits: &str) -> &[u8] {
@@ -41,18 +41,18 @@ fn explain(answer: &str, longest: usize, largest_carry: u8, column: impl Fn(usiz
     let mut states: Vec<State> = vec![None; usize::from(largest_carry) + 1];
     states[0] = Some((0, 0));
     // One more column takes the last carry.
-    for place in 0..=longest {
-        let wanted = digit(answer, place);
+    for index in 0..=longest {
+        let wanted = digit(answer, index);
         let mut next: Vec<State> = vec![None; states.len()];
         for (carry, state) in states.iter().enumerate() {
             let Some((count, first)) = *state else { continue };
-            let (written, due) = column(place, carry as u8);
+            let (written, due) = column(index, carry as u8);
             if written != wanted {
                 continue;
             }
             next[usize::from(due)] = better(next[usize::from(due)], (count, first));
             if due > 0 {
-                let first = if count == 0 { place + 1 } else { first };
+                let first = if count == 0 { index + 1 } else { first };
                 next[0] = better(next[0], (count + 1, first));
             }
         }

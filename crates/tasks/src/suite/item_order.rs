@@ -67,7 +67,7 @@ pub(super) fn in_proportion<T: Copy>(groups: &[Vec<T>]) -> Vec<T> {
     // The value at `place` of `size` is due at (place + 1/2) / size.
     let mut due: Vec<(usize, usize, T)> = groups
         .iter()
-        .flat_map(|group| group.iter().enumerate().map(|(place, &value)| (2 * place + 1, group.len(), value)))
+        .flat_map(|group| group.iter().enumerate().map(|(index, &value)| (2 * index + 1, group.len(), value)))
         .collect();
     due.sort_by(|(mine, of_mine, _), (theirs, of_theirs, _)| (mine * of_theirs).cmp(&(theirs * of_mine)));
     due.into_iter().map(|(.., value)| value).collect()

@@ -43,13 +43,13 @@ impl Likelihoods {
     /// Place of the continuation with the highest value, the first of equal ones; none without any.
     pub fn best(&self, value: impl Fn(&ContinuationScore) -> f64) -> Option<usize> {
         let mut best: Option<(usize, f64)> = None;
-        for (place, score) in self.0.iter().enumerate() {
+        for (index, score) in self.0.iter().enumerate() {
             let value = value(score);
             if best.is_none_or(|(_, most)| value > most) {
-                best = Some((place, value));
+                best = Some((index, value));
             }
         }
-        best.map(|(place, _)| place)
+        best.map(|(index, _)| index)
     }
 }
 

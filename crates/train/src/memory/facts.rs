@@ -104,7 +104,7 @@ pub(super) fn facts(source: Source, sources: &[Source], digits: usize) -> Vec<Fa
                 .map(|(position, &digit)| {
                     let text = format!("{position:0width$}");
                     let rows =
-                        text.bytes().enumerate().map(|(place, byte)| first + 10 * place + usize::from(byte - b'0'));
+                        text.bytes().enumerate().map(|(index, byte)| first + 10 * index + usize::from(byte - b'0'));
                     Fact { rows: rows.collect(), classes: vec![usize::from(digit)] }
                 })
                 .collect()

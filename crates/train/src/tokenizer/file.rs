@@ -18,8 +18,8 @@ pub(crate) const END: u32 = 2;
 pub(super) const VOCABULARY_MARKS: u32 = 0x010E;
 
 /// Mark of a place in the byte-level vocabulary.
-pub(super) fn vocabulary_mark(place: usize) -> char {
-    char::from_u32(VOCABULARY_MARKS + place as u32).expect("a letter of Latin Extended-A")
+pub(super) fn vocabulary_mark(index: usize) -> char {
+    char::from_u32(VOCABULARY_MARKS + index as u32).expect("a letter of Latin Extended-A")
 }
 
 /// Regular expression that isolates groups of digits.

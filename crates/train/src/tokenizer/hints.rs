@@ -91,8 +91,8 @@ pub(crate) fn hints_before_tokens(settings: &TokenizerSettings, text: &str) -> S
             groups.push(group);
             left = after;
         }
-        for (place, group) in groups.iter().enumerate() {
-            let index = start + if rising { place } else { groups.len() - 1 - place };
+        for (position, group) in groups.iter().enumerate() {
+            let index = start + if rising { position } else { groups.len() - 1 - position };
             out.push_str(&format!("<{letter}{index}>{group}"));
         }
     }

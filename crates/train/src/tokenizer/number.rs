@@ -94,10 +94,10 @@ impl NumberTokenizer {
         let hints = vocabulary.filter(|(token, _)| hint_length(token) == Some(token.len())).collect();
         let mut places = Vec::new();
         if settings.groups == DigitGroups::Places {
-            for place in 0..PLACES {
+            for index in 0..PLACES {
                 let mut ids = [0; 10];
                 for (digit, id) in ids.iter_mut().enumerate() {
-                    let token = format!("{}{digit}", vocabulary_mark(place));
+                    let token = format!("{}{digit}", vocabulary_mark(index));
                     *id = inner
                         .token_to_id(&token)
                         .ok_or_else(|| invalid(format!("tokenizer.json has no token {token:?}")))?;
@@ -128,7 +128,7 @@ impl NumberTokenizer {
         self.places
             .iter()
             .enumerate()
-            .flat_map(|(place, ids)| ids.iter().enumerate().map(move |(digit, id)| (*id, digit, place)))
+            .flat_map(|(index, ids)| ids.iter().enumerate().map(move |(digit, id)| (*id, digit, index)))
     }
 
     /// Encodes a text as in inference, without special tokens.

@@ -342,8 +342,8 @@ fn holm(rows: &mut [Beside]) {
     tested.sort_by(|one, other| one.total_cmp(other));
     let count = tested.len();
     let mut least: f64 = 0.0;
-    for (place, p) in tested.into_iter().enumerate() {
-        least = least.max((*p * (count - place) as f64).min(1.0));
+    for (index, p) in tested.into_iter().enumerate() {
+        least = least.max((*p * (count - index) as f64).min(1.0));
         *p = least;
     }
 }

@@ -14,7 +14,7 @@ pub fn value(parts: &[Part]) -> Option<String> {
     }
     let (mut total, mut group, mut over) = (0u64, 0u64, None);
     let mut last_small = None;
-    for (place, part) in whole.iter().enumerate() {
+    for (index, part) in whole.iter().enumerate() {
         match *part {
             Part::Small(value) => {
                 // "four twenty": French for eighty; elsewhere two numbers beside each other, which is none.
@@ -47,27 +47,27 @@ pub fn value(parts: &[Part]) -> Option<String> {
             }
             Part::Joint => last_small = last_small.filter(|_| false),
             Part::Over(bottom) => {
-                over = Some((bottom, place));
+                over = Some((bottom, index));
                 break;
             }
             Part::Point => return None,
         }
     }
     let number = total.checked_add(group)?;
-    if let Some((bottom, place)) = over {
-        if place + 1 != whole.len() || decimals.is_some() {
+    if let Some((bottom, index)) = over {
+        if index + 1 != whole.len() || decimals.is_some() {
             return None;
         }
         // "six and a half", "two and three quarters"; otherwise what stands before it is the numerator.
-        let joint = whole[..place].iter().rposition(|part| *part == Part::Joint);
+        let joint = whole[..index].iter().rposition(|part| *part == Part::Joint);
         let numerator = |parts: &[Part]| if parts.is_empty() { Some(1) } else { value(parts)?.parse::<u64>().ok() };
         return match joint {
             Some(joint) if joint > 0 => {
                 let whole_part: u64 = value(&whole[..joint])?.parse().ok()?;
-                let top = numerator(&whole[joint + 1..place])?;
+                let top = numerator(&whole[joint + 1..index])?;
                 Some(format!("{}/{bottom}", whole_part.checked_mul(bottom)?.checked_add(top)?))
             }
-            _ => Some(format!("{}/{bottom}", numerator(&whole[..place])?)),
+            _ => Some(format!("{}/{bottom}", numerator(&whole[..index])?)),
         };
     }
     match decimals {

@@ -79,19 +79,19 @@ fn integer_words(value: &BigInt) -> Option<String> {
     if groups > GROUPS.len() {
         return None;
     }
-    for place in (0..groups).rev() {
-        let end = digits.len() - 3 * place;
+    for index in (0..groups).rev() {
+        let end = digits.len() - 3 * index;
         let group: usize = digits.get(end.saturating_sub(3)..end)?.parse().ok()?;
         if group == 0 && groups > 1 {
             continue;
         }
         if !words.is_empty() {
-            words.push_str(if place == 0 && group < 100 { " and " } else { ", " });
+            words.push_str(if index == 0 && group < 100 { " and " } else { ", " });
         }
         words.push_str(&below_thousand(group, "-", " hundred and "));
-        if place > 0 {
+        if index > 0 {
             words.push(' ');
-            words.push_str(GROUPS[place]);
+            words.push_str(GROUPS[index]);
         }
     }
     Some(words)

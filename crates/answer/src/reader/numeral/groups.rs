@@ -76,8 +76,8 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
     let can_group = (1..=3).contains(&first) && (!whole.starts_with('0') || first == 1 && style.integer);
     let mut number = Scanned { text: whole, spelling: Spelling::Integer, end };
     let mut grouped: Option<Separator> = None;
-    for (place, group) in groups.iter().enumerate() {
-        let next = groups.get(place + 1);
+    for (index, group) in groups.iter().enumerate() {
+        let next = groups.get(index + 1);
         let three = group.digits.len() == 3;
         let joins = |grouped: Option<Separator>| three && can_group && grouped.is_none_or(|by| by == group.before);
         // What follows is more of the same: one group of several.
@@ -86,13 +86,13 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
         let spaced = !style.spaced && (first < 3 || next.is_none() || more(Separator::Space));
         let comma = style.decimals || style.decimal_comma || (!style.integer && group.digits.len() == 2);
         let decimal = match group.before {
-            Separator::Group if three || grouped == Some(Separator::Group) || indian(&groups[place..]) => false,
+            Separator::Group if three || grouped == Some(Separator::Group) || indian(&groups[index..]) => false,
             Separator::Space if spaced && joins(grouped) => false,
             Separator::Group | Separator::Space => break,
             Separator::Comma => match grouped {
                 Some(Separator::Point | Separator::Space) => true,
-                Some(Separator::Comma) if three || indian(&groups[place..]) => false,
-                None if indian(&groups[place..]) && can_group => false,
+                Some(Separator::Comma) if three || indian(&groups[index..]) => false,
+                None if indian(&groups[index..]) && can_group => false,
                 None if three && can_group => {
                     let several = more(Separator::Comma) || follows(Separator::Point);
                     !several && (style.decimals || (style.decimal_comma && !style.integer))
@@ -118,7 +118,7 @@ pub(super) fn plain(text: &str, whole: String, end: usize, groups: Vec<Group>, s
             (number.spelling, number.end) = (Spelling::Decimal, group.end);
             // A second point makes it a version, a date or an address.
             if group.before == Separator::Point && follows(Separator::Point) {
-                let points = groups[place..].iter().take_while(|group| group.before == Separator::Point);
+                let points = groups[index..].iter().take_while(|group| group.before == Separator::Point);
                 return not_a_number(number, points.last().map_or(group.end, |last| last.end));
             }
             break;

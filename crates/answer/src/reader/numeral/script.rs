@@ -21,7 +21,7 @@ pub fn fraction(c: char) -> Option<&'static str> {
     if c.is_ascii() {
         return None;
     }
-    FRACTIONS.chars().position(|fraction| fraction == c).map(|place| VALUES[place])
+    FRACTIONS.chars().position(|fraction| fraction == c).map(|index| VALUES[index])
 }
 
 /// The value of a decimal digit of any script.

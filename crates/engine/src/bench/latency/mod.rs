@@ -229,7 +229,7 @@ impl Measured {
         for repetition in 0..plan.repetitions.max(1) {
             for (mode, prompts) in plan.modes.iter().enumerate() {
                 let in_mode = |error| BenchError::InMode { mode, error: Box::new(error) };
-                for (place, &batch) in plan.batches.iter().enumerate() {
+                for (index, &batch) in plan.batches.iter().enumerate() {
                     let mut say = |stage| hear(PassEvent { repetition, mode, batch, stage });
                     say(PassStage::Begun);
                     let run = Run { batch, block_bytes: plan.block_bytes, stop };
@@ -245,7 +245,7 @@ impl Measured {
                         return Ok(Ended::Stopped);
                     };
                     say(PassStage::Ended(measured.seconds));
-                    self.add((mode, place), measured, completions);
+                    self.add((mode, index), measured, completions);
                 }
             }
         }
@@ -288,12 +288,12 @@ fn beginning(repetition: usize, questions: usize) -> usize {
     ((repetition as f64 * golden).fract() * questions as f64) as usize
 }
 
-fn request(place: usize, prompt: &LatencyPrompt) -> Request {
+fn request(index: usize, prompt: &LatencyPrompt) -> Request {
     Request {
         input: Input::Ids(prompt.ids.clone()),
         stop_strings: prompt.stop_strings.clone(),
         stop_ids: prompt.stop_ids.clone(),
-        ..Request::greedy(RequestId(place as u64), Vec::new(), prompt.max_tokens)
+        ..Request::greedy(RequestId(index as u64), Vec::new(), prompt.max_tokens)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn latency(batch: usize, prompts: &[LatencyPrompt], gathered: &Gather
         latency_s: percentiles(all(&|sample| sample.latency_s)),
         kv_bytes: gathered.passes.iter().map(|pass| pass.kv_bytes).max().unwrap_or(0),
         peak_memory: gathered.peak_memory,
-        outlying_passes: seconds.iter().enumerate().filter(outlying).map(|(place, _)| place + 1).collect(),
+        outlying_passes: seconds.iter().enumerate().filter(outlying).map(|(index, _)| index + 1).collect(),
         // In a batch a sample's seconds are those of the steps that it shared, whichever question it is.
         slow_questions: if batch == 1 { slow_questions(&gathered.samples) } else { Vec::new() },
     }
@@ -82,8 +82,8 @@ fn median_interval(values: &[f64]) -> (Spread, bool) {
         term *= (n - k) as f64 / (k + 1) as f64;
         k += 1;
     }
-    let place = k.saturating_sub(1);
-    (Spread { median, low: sorted[place], high: sorted[n - 1 - place] }, k > 0)
+    let index = k.saturating_sub(1);
+    (Spread { median, low: sorted[index], high: sorted[n - 1 - index] }, k > 0)
 }
 
 fn percentiles(mut values: Vec<f64>) -> Spread {

@@ -47,8 +47,8 @@ fn repr(value: &Value, depth: usize, out: &mut String) -> Result<(), Error> {
             let depth = deeper(depth)?;
             let (open, close) = if kind == ValueKind::Map { ('{', '}') } else { ('[', ']') };
             out.push(open);
-            for (place, item) in value.try_iter()?.enumerate() {
-                if place > 0 {
+            for (index, item) in value.try_iter()?.enumerate() {
+                if index > 0 {
                     out.push_str(", ");
                 }
                 repr(&item, depth, out)?;
@@ -160,8 +160,8 @@ impl Json {
                     items.sort_by_key(ToString::to_string);
                 }
                 out.push(open);
-                for (place, item) in items.iter().enumerate() {
-                    if place > 0 {
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
                         out.push_str(&self.comma);
                     }
                     self.line(depth, out);

@@ -52,8 +52,8 @@ fn grows(step: &Value, key: &str) -> Result<u64, String> {
             let lists =
                 ["normalizers", "pretokenizers", "decoders"].map(|list| Some((list, step.get(list)?.as_array()?)));
             for (list, steps) in lists.into_iter().flatten() {
-                for (place, inner) in steps.iter().enumerate() {
-                    factor = factor.saturating_mul(grows(inner, &format!("{key}.{list}[{place}]"))?);
+                for (index, inner) in steps.iter().enumerate() {
+                    factor = factor.saturating_mul(grows(inner, &format!("{key}.{list}[{index}]"))?);
                 }
             }
             factor
@@ -120,16 +120,16 @@ fn decoded(base64: &str) -> Option<Vec<u8>> {
 /// Checks that every special token that a template of the post-processor adds is one that it defines.
 fn template_tokens(step: &Value, key: &str) -> Result<(), String> {
     let list = |name: &str| step.get(name).and_then(Value::as_array).into_iter().flatten().enumerate();
-    for (place, inner) in list("processors") {
-        template_tokens(inner, &format!("{key}.processors[{place}]"))?;
+    for (index, inner) in list("processors") {
+        template_tokens(inner, &format!("{key}.processors[{index}]"))?;
     }
     for form in ["single", "pair"] {
-        for (place, piece) in list(form) {
+        for (index, piece) in list(form) {
             let token = piece.get("SpecialToken").and_then(|token| token.get("id")).and_then(Value::as_str);
             let Some(token) = token else { continue };
             if step.get("special_tokens").is_none_or(|defined| defined.get(token).is_none()) {
                 return Err(format!(
-                    "`{key}.{form}[{place}]` adds {token:?}, which its `special_tokens` do not define"
+                    "`{key}.{form}[{index}]` adds {token:?}, which its `special_tokens` do not define"
                 ));
             }
         }

@@ -129,10 +129,10 @@ fn questions(
         .map_err(EvalError::from)?;
     let most = experiment.questions.unwrap_or(usize::MAX);
     let mut questions = Vec::new();
-    for (place, item) in suite.items.iter().enumerate() {
+    for (index, item) in suite.items.iter().enumerate() {
         if item.task == "original" {
             if questions.len() == most {
-                return Ok((questions, Some(place)));
+                return Ok((questions, Some(index)));
             }
             questions.push(item.cluster.clone());
         }
@@ -168,9 +168,9 @@ impl Gathered {
                 (metric, if scorer.is_empty() { own_scorer(experiment.dataset, target) } else { scorer })
             })
             .collect();
-        let place = questions.iter().enumerate().map(|(place, question)| (question.clone(), place)).collect();
+        let index = questions.iter().enumerate().map(|(index, question)| (question.clone(), index)).collect();
         let original = metrics.iter().map(|(metric, _)| ((*metric).to_owned(), "?".repeat(questions.len()))).collect();
-        Ok(Gathered { place, metrics, original, perturbed: BTreeMap::new() })
+        Ok(Gathered { index, metrics, original, perturbed: BTreeMap::new() })
     }
 
     fn add(&mut self, sample: &Sample) {

@@ -87,12 +87,12 @@ fn rows<'a>(results: &'a DefenceResults, kind: Kind, metric: &str) -> Vec<Row<'a
             Some((original, model.perturbed.get(&kind)?.get(metric)?.as_bytes()))
         };
         let (Some(clean), Some(defended)) = (columns(clean), columns(defended)) else { continue };
-        rows.extend(results.questions.iter().enumerate().map(|(place, question)| {
-            let eligible = clean.1[place] != b'-' && defended.1[place] != b'-';
+        rows.extend(results.questions.iter().enumerate().map(|(index, question)| {
+            let eligible = clean.1[index] != b'-' && defended.1[index] != b'-';
             Row {
                 question: question.as_str(),
-                original: (outcome(clean.0[place]), outcome(defended.0[place])),
-                perturbed: eligible.then(|| (outcome(clean.1[place]), outcome(defended.1[place]))),
+                original: (outcome(clean.0[index]), outcome(defended.0[index])),
+                perturbed: eligible.then(|| (outcome(clean.1[index]), outcome(defended.1[index]))),
             }
         }));
     }

@@ -169,7 +169,7 @@ impl Figures<'_> {
                     let score = point.exact.iter().find(|score| score.task == self.task && score.length == length);
                     let Some(score) = score else { continue };
                     match seen.iter().position(|known| *known == point.seen) {
-                        Some(place) => values[place].push(score.exact_match),
+                        Some(index) => values[index].push(score.exact_match),
                         None => {
                             seen.push(point.seen);
                             values.push(vec![score.exact_match]);

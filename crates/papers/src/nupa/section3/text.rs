@@ -208,8 +208,8 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, prose: Prose
             row.extend(readings.then(|| reading(cell.reading).to_owned()));
             rows.row(row);
         }
-        for (place, ours) in cell.ours.iter().enumerate() {
-            let mut row = head(place == 0);
+        for (index, ours) in cell.ours.iter().enumerate() {
+            let mut row = head(index == 0);
             row.extend([mean(&ours.value, measured), ours.length.to_string()]);
             row.extend(models.then(|| ours.model.clone()));
             row.extend(readings.then(|| reading(cell.reading).to_owned()));

@@ -25,7 +25,7 @@ pub fn grouped(placed: &[Placed], section: Section, groups: &[(String, Vec<Strin
     let drawn = |wanted: Option<usize>| -> Vec<Value> {
         of_section(placed, section).filter(|one| group(one) == wanted).map(placed_drawing).collect()
     };
-    let folded = groups.iter().enumerate().map(|(place, (name, _))| (name, drawn(Some(place))));
+    let folded = groups.iter().enumerate().map(|(index, (name, _))| (name, drawn(Some(index))));
     let folded = folded.filter(|(_, figures)| !figures.is_empty());
     let folded: Vec<Value> = folded.map(|(name, figures)| context!(name, figures)).collect();
     html("figures.html", context!(groups => folded, grids => [drawn(None)], remarks, further))

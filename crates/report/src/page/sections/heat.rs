@@ -21,8 +21,8 @@ pub fn further_heat(runs: &[ReportRun]) -> Value {
     html("heat.html", context!(maps, tabs => false))
 }
 
-fn placed(place: usize, run: &ReportRun, map: &Heat) -> Value {
-    context!(place, label => &run.label, drawn => drawn(map))
+fn placed(index: usize, run: &ReportRun, map: &Heat) -> Value {
+    context!(index, label => &run.label, drawn => drawn(map))
 }
 
 /// Width in pixels below which a single panel scrolls.

@@ -88,7 +88,7 @@ fn main(run: &ReportRun) -> Option<(&str, &Interval)> {
 }
 
 /// Main result of a run with its interval, and what it is if `says_what`.
-fn row(place: usize, run: &ReportRun, runs: usize, says_what: bool) -> Value {
+fn row(index: usize, run: &ReportRun, runs: usize, says_what: bool) -> Value {
     let found = main(run).map(|(_, found)| found);
     let mut said = Vec::new();
     if let Some(found) = found.filter(|found| found.low < found.high) {
@@ -101,14 +101,14 @@ fn row(place: usize, run: &ReportRun, runs: usize, says_what: bool) -> Value {
     if says_what {
         said.push((what(run), false));
     }
-    if place == 0 && runs > 1 {
+    if index == 0 && runs > 1 {
         said.push(("baseline".to_owned(), true));
     }
     if run.document.manifest.status != Status::Finished {
         said.push(("not finished: numbers will change".to_owned(), true));
     }
     let number = found.map(|found| percent(found.estimate));
-    context!(place, label => &run.label, number, bar => found.map(bar), said)
+    context!(index, label => &run.label, number, bar => found.map(bar), said)
 }
 
 /// A share from 0 to 100 % with its interval, as the widths of rectangles.

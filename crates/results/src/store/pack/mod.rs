@@ -109,10 +109,10 @@ impl Page {
     }
 
     /// Returns the item at this place of the suite's order, with its prompt.
-    pub(super) fn at(&self, place: usize) -> Option<(&Item, Option<String>)> {
-        let index = self.items.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+    pub(super) fn at(&self, position: usize) -> Option<(&Item, Option<String>)> {
+        let index = self.items.binary_search_by_key(&position, |(position, _)| *position).ok()?;
         let item = &self.items[index].1;
-        let prompt = self.prompts.as_ref().and_then(|prompts| prompts.of_item(place % PACK_ITEMS, item));
+        let prompt = self.prompts.as_ref().and_then(|prompts| prompts.of_item(position % PACK_ITEMS, item));
         Some((item, prompt))
     }
 
@@ -123,11 +123,11 @@ impl Page {
 
     /// Returns all entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
-        let prompt = |place: usize, item: &Item| self.prompts.as_ref()?.of_item(place % PACK_ITEMS, item);
-        self.items.iter().map(move |(place, item)| Entry {
-            place: *place,
+        let prompt = |index: usize, item: &Item| self.prompts.as_ref()?.of_item(index % PACK_ITEMS, item);
+        self.items.iter().map(move |(index, item)| Entry {
+            index: *index,
             item: item.clone(),
-            prompt: prompt(*place, item),
+            prompt: prompt(*index, item),
         })
     }
 }
@@ -161,28 +161,28 @@ mod tests {
 
     use super::*;
 
-    fn entry(place: usize) -> Entry {
+    fn entry(index: usize) -> Entry {
         let shots =
             (0..8).map(|n| Shot { question: format!("{n} + {n} = ?\n"), answer: (2 * n).to_string() }).collect();
-        let question = format!("\"{place}\" \u{1f600}\t+ 1 = ?");
+        let question = format!("\"{index}\" \u{1f600}\t+ 1 = ?");
         let segments = Segments { system: Some("Add.".into()), shots, ..Segments::question(question) };
         let turns: String =
             segments.shots.iter().map(|shot| format!("<u>{}<a>{}", shot.question.trim(), shot.answer)).collect();
         let prompt = format!("<s>Add.{turns}<u>{}<a>", segments.question);
-        let covariates = BTreeMap::from([("length".to_owned(), place.into()), ("x".to_owned(), 0.1.into())]);
+        let covariates = BTreeMap::from([("length".to_owned(), index.into()), ("x".to_owned(), 0.1.into())]);
         let item = Item {
-            id: format!("sums/{place}"),
-            task: ["small", "large"][place % 2].into(),
-            cluster: format!("c{}", place / 4),
+            id: format!("sums/{index}"),
+            task: ["small", "large"][index % 2].into(),
+            cluster: format!("c{}", index / 4),
             covariates,
             segments,
-            gold: (place + 1).to_string(),
-            budget: Budget { answer: place, thinking: 10 },
+            gold: (index + 1).to_string(),
+            budget: Budget { answer: index, thinking: 10 },
             stop_strings: vec!["\n".into()],
-            keep_stop: place.is_multiple_of(3),
-            continuations: (0..place % 3).map(|choice| format!(" {choice}")).collect(),
+            keep_stop: index.is_multiple_of(3),
+            continuations: (0..index % 3).map(|choice| format!(" {choice}")).collect(),
         };
-        Entry { place, item, prompt: (!place.is_multiple_of(5)).then_some(prompt) }
+        Entry { index, item, prompt: (!index.is_multiple_of(5)).then_some(prompt) }
     }
 
     #[test]

@@ -242,20 +242,20 @@ impl<F: FnMut(f64) -> f64> Search<F> {
     }
 
     /// The polynomial that is one at a point and zero at the other two.
-    fn lagrange(&self, place: usize, at: f64) -> f64 {
-        let others = [1, 2].map(|offset| self.points[(place + offset) % 3].at);
-        others.iter().map(|other| (at - other) / (self.points[place].at - other)).product()
+    fn lagrange(&self, index: usize, at: f64) -> f64 {
+        let others = [1, 2].map(|offset| self.points[(index + offset) % 3].at);
+        others.iter().map(|other| (at - other) / (self.points[index].at - other)).product()
     }
 
     /// The point that a new one should replace; distances are from `centre`, in radii.
     fn replaceable(&self, new: f64, centre: f64, keep: Option<usize>) -> Option<usize> {
         let mut chosen = None;
         let mut largest = 0.0;
-        for place in (0..3).filter(|place| Some(*place) != keep) {
-            let distance = (self.points[place].at - centre) / self.radius;
-            let weight = self.lagrange(place, new).powi(2) * distance.powi(4).max(1.0);
+        for index in (0..3).filter(|index| Some(*index) != keep) {
+            let distance = (self.points[index].at - centre) / self.radius;
+            let weight = self.lagrange(index, new).powi(2) * distance.powi(4).max(1.0);
             if weight > largest {
-                (chosen, largest) = (Some(place), weight);
+                (chosen, largest) = (Some(index), weight);
             }
         }
         chosen
@@ -264,7 +264,7 @@ impl<F: FnMut(f64) -> f64> Search<F> {
     /// The point furthest from the best one, and its distance, if that is more than `beyond`.
     fn furthest(&self, beyond: f64) -> Option<(usize, f64)> {
         let here = self.points[self.best].at;
-        let distances = self.points.iter().enumerate().map(|(place, point)| (place, (point.at - here).abs()));
+        let distances = self.points.iter().enumerate().map(|(index, point)| (index, (point.at - here).abs()));
         distances.filter(|(_, distance)| *distance > beyond).max_by(|left, right| left.1.total_cmp(&right.1))
     }
 }

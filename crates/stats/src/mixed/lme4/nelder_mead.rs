@@ -74,12 +74,12 @@ impl Search<'_> {
     /// Places of the best and the worst vertex.
     fn extremes(&self) -> (usize, usize) {
         let (mut best, mut worst) = (0, 0);
-        for (place, vertex) in self.simplex.iter().enumerate() {
+        for (index, vertex) in self.simplex.iter().enumerate() {
             if vertex.value < self.simplex[best].value {
-                best = place;
+                best = index;
             }
             if vertex.value > self.simplex[worst].value {
-                worst = place;
+                worst = index;
             }
         }
         (best, worst)
@@ -152,8 +152,8 @@ impl Search<'_> {
     fn shrink(&mut self, best: usize) -> Step {
         let towards = self.simplex[best].at.clone();
         let mut moved = Vec::with_capacity(self.simplex.len());
-        for (place, vertex) in self.simplex.iter().enumerate() {
-            if place == best {
+        for (index, vertex) in self.simplex.iter().enumerate() {
+            if index == best {
                 moved.push(towards.clone());
                 continue;
             }

@@ -223,10 +223,10 @@ mod tests {
         let mut counts = [[0u32; 10]; 2];
         for task in [Task::Copy, Task::Rev] {
             for index in 0..3000 {
-                for (place, digit) in
+                for (position, digit) in
                     cell(task, 25).draw(&mut cell(task, 25).stream(index)).0.bytes().take(2).enumerate()
                 {
-                    counts[place][usize::from(digit - b'0')] += 1;
+                    counts[position][usize::from(digit - b'0')] += 1;
                 }
             }
         }

@@ -361,7 +361,7 @@ mod tests {
         .unwrap();
         assert_eq!(found.iter().count(), 2);
         let said: Vec<String> = malformed.iter().map(|row| format!("{}: {}", row.place, row.why)).collect();
-        for (place, text) in [
+        for (index, text) in [
             "line 1: q: its perturbed question contradicts itself: formula \"8-2=5\": the left side is 6",
             "line 2: q: its perturbed question contradicts itself: answer \"7\" is not the value",
             "line 3: nobody: there is no question nobody",
@@ -372,7 +372,7 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            assert!(said[place].starts_with(text), "{said:?}");
+            assert!(said[index].starts_with(text), "{said:?}");
         }
         assert_eq!(said.len(), 6);
     }

@@ -79,10 +79,10 @@ impl Demonstrations {
             for &problem in &questions {
                 chosen.solution_types.insert(problem.solution_type.clone());
             }
-            for (place, kind) in kinds.iter().enumerate() {
+            for (index, kind) in kinds.iter().enumerate() {
                 // Another draw may fail where the first did not; the first then stands in.
                 let of = |problem: &&Problem| {
-                    made(problem, set).or_else(|| made(problem, 0)).and_then(|made| made.into_iter().nth(place))
+                    made(problem, set).or_else(|| made(problem, 0)).and_then(|made| made.into_iter().nth(index))
                 };
                 chosen.perturbed.insert((set, *kind), questions.iter().filter_map(of).collect());
             }

@@ -67,7 +67,7 @@ impl DonorPool {
         let names: Vec<&str> = names(&text).collect();
         let strange =
             |donor: &Donor| donor.id != problem.id && !self::names(&donor.sentence).any(|n| names.contains(&n));
-        self.0.iter().enumerate().filter(|(_, donor)| strange(donor)).map(|(place, _)| place).collect()
+        self.0.iter().enumerate().filter(|(_, donor)| strange(donor)).map(|(index, _)| index).collect()
     }
 }
 

@@ -85,9 +85,9 @@ fn collect(run: &str, start: usize, free: bool, found: &mut Vec<Mention>) {
         let (Some(first), Some(last)) = (first, last) else { continue };
         let parts = &parts[first..=last];
         if parts.iter().all(|(_, part)| LEGAL.is_match(part)) {
-            for (place, (at, part)) in parts.iter().enumerate() {
+            for (index, (at, part)) in parts.iter().enumerate() {
                 // Only the first part can have its sign set aside: the others count as free.
-                collect(part, start + at, free || place > 0, found);
+                collect(part, start + at, free || index > 0, found);
             }
             return;
         }

@@ -276,7 +276,7 @@ mod tests {
         let said: Vec<String> = found.malformed.iter().map(|m| format!("{}: {}", m.place, m.why)).collect();
         assert_eq!(said.len(), 10, "{said:?}");
         assert!(said[0].starts_with("row 3: c: answer \"9\" is not the value"), "{said:?}");
-        for (place, text) in [
+        for (index, text) in [
             (1, "row 4: d: field `Question` is missing"),
             (3, "row 6: a: another question has this id too"),
             (5, "row 8: f: formula \"147+56=999\": the left side is 203"),
@@ -285,7 +285,7 @@ mod tests {
             (8, "row 11: the key \"Answer\" stands twice"),
             (9, "row 12: not JSON: number out of range"),
         ] {
-            assert!(said[place].starts_with(text), "{said:?}");
+            assert!(said[index].starts_with(text), "{said:?}");
         }
     }
 

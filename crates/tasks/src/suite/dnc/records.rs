@@ -188,8 +188,8 @@ impl<'a> Records<'a> {
 /// Malformed rows in a sentence: how many, each by name, and the reasons of the first five.
 pub fn malformed_rows(rows: &[(String, Malformed)]) -> String {
     let mut text = format!("{} malformed row{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
-    for (place, (file, row)) in rows.iter().take(5).enumerate() {
-        text.push_str(if place == 0 { ": " } else { "; " });
+    for (index, (file, row)) in rows.iter().take(5).enumerate() {
+        text.push_str(if index == 0 { ": " } else { "; " });
         text.push_str(&format!("{file}, {}: {}", row.place, shortened(&row.why, 160)));
     }
     if rows.len() > 5 {

@@ -64,7 +64,7 @@ pub fn is_simple(problem: &Problem) -> bool {
     let formula = problem.formula.as_deref().unwrap_or_default();
     operands.iter().all(|operand| !operand.contains('.'))
         && operands.iter().all(|operand| mentions.iter().any(|mention| mention.text == *operand))
-        && operands.iter().enumerate().all(|(place, operand)| !operands[..place].contains(operand))
+        && operands.iter().enumerate().all(|(index, operand)| !operands[..index].contains(operand))
         && !formula.contains(' ')
 }
 
@@ -139,11 +139,11 @@ pub fn perturb_all<'a>(
 ) -> (Vec<(usize, Perturbed)>, Vec<usize>) {
     let mut random = ReferenceRandom::new(seed);
     let (mut kept, mut rest) = (Vec::new(), Vec::new());
-    for (place, problem) in problems.into_iter().enumerate() {
+    for (index, problem) in problems.into_iter().enumerate() {
         let tried = perturb(kind, problem, &mut random).is_some();
         match tried.then(|| perturb(kind, problem, &mut random)).flatten() {
-            Some(perturbed) => kept.push((place, perturbed)),
-            None => rest.push(place),
+            Some(perturbed) => kept.push((index, perturbed)),
+            None => rest.push(index),
         }
     }
     (kept, rest)
@@ -153,13 +153,13 @@ pub fn perturb_all<'a>(
 fn last_mentions(text: &str) -> Vec<Mention> {
     let mentions = reference_mentions(text);
     let mut last: HashMap<&str, usize> = HashMap::new();
-    for (place, mention) in mentions.iter().enumerate() {
-        last.insert(&mention.text, place);
+    for (index, mention) in mentions.iter().enumerate() {
+        last.insert(&mention.text, index);
     }
     mentions
         .iter()
         .enumerate()
-        .filter(|(place, mention)| last[mention.text.as_str()] == *place)
+        .filter(|(index, mention)| last[mention.text.as_str()] == *index)
         .map(|(_, m)| m.clone())
         .collect()
 }

@@ -169,14 +169,14 @@ impl Dnc {
                 let mut leave_out = |reason: String| *self.left_out.entry((kind, reason)).or_default() += 1;
                 if self.options.mode == Mode::Reference && has_program(kind) {
                     let (kept, rest) = perturb_all(kind, problems, self.options.seed as u32);
-                    for (place, found) in kept {
-                        self.perturbed.insert((split, place, kind, 0), found);
+                    for (index, found) in kept {
+                        self.perturbed.insert((split, index, kind, 0), found);
                     }
                     rest.iter().for_each(|_| leave_out("the reference's filter leaves it out".to_owned()));
                     continue;
                 }
                 let draws = if kind.is_random() { self.options.draws } else { 1 };
-                for (place, problem) in problems.iter().enumerate() {
+                for (index, problem) in problems.iter().enumerate() {
                     for draw in 0..draws {
                         let context = Context {
                             seed: self.options.seed,
@@ -187,7 +187,7 @@ impl Dnc {
                         };
                         match perturb(kind, problem, context) {
                             Ok(found) => {
-                                self.perturbed.insert((split, place, kind, draw), found);
+                                self.perturbed.insert((split, index, kind, draw), found);
                             }
                             Err(reason) => {
                                 if draw == 0 {
@@ -492,11 +492,11 @@ impl Scoring for Dnc {
         let split = Split::ALL.into_iter().find(|split| Some(split.name()) == text("split"))?;
         let draw = item.covariates.get("draw").and_then(Value::as_u64).and_then(|draw| u32::try_from(draw).ok())?;
         let Options { dataset, numbers, .. } = self.options;
-        let place = self.data.parts.get(&split)?.iter().position(|problem| problem.id == item.cluster)?;
+        let index = self.data.parts.get(&split)?.iter().position(|problem| problem.id == item.cluster)?;
         let perturbed = [Cell::Attack, Cell::Defence].iter().any(|cell| Some(cell.name()) == text("cell"));
         let problem = match text("kind").and_then(|name| name.parse::<Kind>().ok()).filter(|_| perturbed) {
-            Some(kind) => &self.perturbed.get(&(split, place, kind, draw))?.problem,
-            None => &self.data.parts[&split][place],
+            Some(kind) => &self.perturbed.get(&(split, index, kind, draw))?.problem,
+            None => &self.data.parts[&split][index],
         };
         usable(dataset, problem).then(|| shot_answer(target_of(item), numbers, dataset, problem))
     }

@@ -82,16 +82,16 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
         let tested: Vec<f64> = compared.iter().map(|compared| compared.p).collect();
         let adjusted = holm(&tested).unwrap_or_else(|_| vec![f64::NAN; tested.len()]);
         let asked = mine.iter().filter(|outcome| outcome.cell == Cell::Original).count();
-        for (place, (kind, pairs)) in attacks.iter().enumerate() {
-            let mut row = row(&named(kind.name()), pairs, &compared[place], chosen);
-            row.numbers.insert(1, ("Holm p".into(), adjusted[place]));
+        for (index, (kind, pairs)) in attacks.iter().enumerate() {
+            let mut row = row(&named(kind.name()), pairs, &compared[index], chosen);
+            row.numbers.insert(1, ("Holm p".into(), adjusted[index]));
             // Draws of a question are one question.
             let mut eligible: Vec<(&str, u32)> =
                 pairs.iter().map(|pair| (pair.first.question.as_str(), pair.first.set)).collect();
             eligible.sort_unstable();
             eligible.dedup();
             let share = eligible.len() as f64 / asked.max(1) as f64;
-            row.numbers.push(("delta over all questions".into(), 100.0 * compared[place].delta.estimate * share));
+            row.numbers.push(("delta over all questions".into(), 100.0 * compared[index].delta.estimate * share));
             row.numbers.push(("eligible share".into(), 100.0 * share));
             effect_numbers(&mut row, effects.of(*kind));
             summary.rows.push(row);

@@ -196,8 +196,8 @@ fn masked_equation(problem: &Problem) -> String {
 pub fn restored(equation: &str, numbers: &[String]) -> String {
     let mut text = equation.to_owned();
     // From the last, so that [NUM1] is not found inside [NUM10].
-    for (place, number) in numbers.iter().enumerate().rev() {
-        for name in [format!("[NUM{}]", place + 1), format!("NUM{}", place + 1)] {
+    for (index, number) in numbers.iter().enumerate().rev() {
+        for name in [format!("[NUM{}]", index + 1), format!("NUM{}", index + 1)] {
             text = text.replace(&name, number);
         }
     }

@@ -167,5 +167,5 @@ impl Options {
 }
 
 fn repeated<T: Copy + PartialEq>(items: &[T]) -> Option<T> {
-    items.iter().enumerate().find(|(place, item)| items[..*place].contains(item)).map(|(_, item)| *item)
+    items.iter().enumerate().find(|(index, item)| items[..*index].contains(item)).map(|(_, item)| *item)
 }

@@ -191,10 +191,10 @@ impl Items for GsmSymbolic {
         let prompts = self.options.prompts.len();
         // Within a template and a round: all sets under the first prompt, then under the next.
         let mut starts = Vec::new();
-        for (place, (set, row)) in rows.iter().enumerate() {
-            let begins = place == 0 || rows[place - 1].1.id != row.id || rows[place - 1].0 >= *set;
+        for (index, (set, row)) in rows.iter().enumerate() {
+            let begins = index == 0 || rows[index - 1].1.id != row.id || rows[index - 1].0 >= *set;
             if begins {
-                starts.push(place);
+                starts.push(index);
             }
         }
         starts.push(rows.len());

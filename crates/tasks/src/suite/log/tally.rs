@@ -48,11 +48,11 @@ impl Tally {
         let scorers = score.scorers.iter().map(|(name, right)| (name, f64::from(u8::from(right))));
         let metrics = score.metrics.iter().filter(|(name, _)| !score.scorers.contains(name));
         for (name, value) in scorers.chain(metrics) {
-            let place = self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            let index = self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
                 self.columns.push((name.to_owned(), Vec::new()));
                 self.columns.len() - 1
             });
-            self.columns[place].1.push(number(value));
+            self.columns[index].1.push(number(value));
         }
         self.readings.add(score);
     }
@@ -109,11 +109,11 @@ impl Tally {
         let mut places: HashMap<u32, usize> = HashMap::new();
         let mut documents: Vec<Vec<f64>> = Vec::new();
         for number in self.column(scorer) {
-            let place = *places.entry(number.document).or_insert(documents.len());
-            if place == documents.len() {
+            let index = *places.entry(number.document).or_insert(documents.len());
+            if index == documents.len() {
                 documents.push(Vec::new());
             }
-            documents[place].push(number.value);
+            documents[index].push(number.value);
         }
         documents
     }

@@ -86,8 +86,8 @@ enum PartKind {
 /// A text cut into its digit runs and the signs between them.
 fn cut(text: &str) -> (Vec<(PartKind, &str)>, Vec<char>) {
     let signs: Vec<char> = text.chars().filter(|c| matches!(c, '.' | '/' | 'e')).collect();
-    let parts = text.split(['.', '/', 'e']).enumerate().map(|(place, digits)| {
-        let kind = match place.checked_sub(1).and_then(|before| signs.get(before)) {
+    let parts = text.split(['.', '/', 'e']).enumerate().map(|(index, digits)| {
+        let kind = match index.checked_sub(1).and_then(|before| signs.get(before)) {
             Some('.') => PartKind::Decimals,
             Some('e') => PartKind::Exponent,
             _ => PartKind::Integer,
@@ -119,8 +119,8 @@ impl NumberFormat {
         let longest: Vec<usize> = a_parts
             .iter()
             .enumerate()
-            .map(|(place, (_, digits))| {
-                let other = b_parts.as_ref().and_then(|parts| parts.get(place)).map_or(0, |(_, digits)| digits.len());
+            .map(|(index, (_, digits))| {
+                let other = b_parts.as_ref().and_then(|parts| parts.get(index)).map_or(0, |(_, digits)| digits.len());
                 digits.len().max(other)
             })
             .collect();
@@ -189,8 +189,8 @@ impl NumberFormat {
             signs.reverse();
         }
         let mut text = String::new();
-        for (place, part) in written.iter().enumerate() {
-            if let Some(sign) = place.checked_sub(1).and_then(|before| signs.get(before)) {
+        for (index, part) in written.iter().enumerate() {
+            if let Some(sign) = index.checked_sub(1).and_then(|before| signs.get(before)) {
                 text.push(*sign);
             }
             text.push_str(part);
@@ -208,13 +208,13 @@ impl NumberFormat {
             PartKind::Exponent => 'e',
         };
         let from_left = kind == PartKind::Decimals || hints.from_high_digit;
-        let hinted = |place: usize, digit: char| {
-            let index = if from_left { place } else { digits.len() - 1 - place };
+        let hinted = |position: usize, digit: char| {
+            let index = if from_left { position } else { digits.len() - 1 - position };
             let mut text = String::with_capacity(6);
             let _ = write!(text, "<{letter}{}>{digit}", start + index);
             text
         };
-        let pieces = digits.char_indices().map(|(place, digit)| hinted(place, digit));
+        let pieces = digits.char_indices().map(|(position, digit)| hinted(position, digit));
         if backwards { pieces.rev().collect() } else { pieces.collect() }
     }
 }

@@ -20,8 +20,8 @@ pub(super) fn in_order(order: ItemOrder, task: TaskId, lengths: &[usize]) -> Vec
         }
         ItemOrder::Two => {
             let mut lengths = in_proportion(&ranges.map(|range| spread(&range)));
-            let place = TASKS.iter().position(|one| *one == task).unwrap_or(0);
-            let begin = place.checked_rem(lengths.len()).unwrap_or(0);
+            let index = TASKS.iter().position(|one| *one == task).unwrap_or(0);
+            let begin = index.checked_rem(lengths.len()).unwrap_or(0);
             lengths.rotate_left(begin);
             lengths
         }

@@ -33,12 +33,12 @@ impl NupaSuite {
         text: &dyn Fn(&str) -> usize,
     ) -> Result<Vec<TaskPlan>, NupaError> {
         let options = self.settings();
-        options.tasks.iter().enumerate().map(|(place, &task)| self.plan_task(place, task, prompt, text)).collect()
+        options.tasks.iter().enumerate().map(|(index, &task)| self.plan_task(index, task, prompt, text)).collect()
     }
 
     fn plan_task(
         &self,
-        place: usize,
+        index: usize,
         task: TaskId,
         prompt: &dyn Fn(&Item) -> usize,
         text: &dyn Fn(&str) -> usize,
@@ -48,7 +48,7 @@ impl NupaSuite {
         for length in self.settings().lengths_of(task) {
             let prompts = self.cell_size(task, length);
             let Some(question) = self.cell(task, length)?.question(0) else { continue };
-            let item = self.item(place, &question, item_id(task, length, 0));
+            let item = self.item(index, &question, item_id(task, length, 0));
             let answer = match self.settings().style {
                 PromptStyle::Direct => text(&item.gold),
                 // What is written is the whole trace, which ends with the answer.

@@ -60,7 +60,7 @@ impl NupaSuite {
     }
 
     /// The item of a question with the place of its task in the options.
-    pub(super) fn item(&self, place: usize, question: &Question, id: String) -> Item {
+    pub(super) fn item(&self, index: usize, question: &Question, id: String) -> Item {
         let task = question.task;
         let b = question.b.as_deref();
         let text = prompt::question(task, &question.a, b, self.options.wording);
@@ -69,7 +69,7 @@ impl NupaSuite {
             PromptStyle::RuleFollowing => rules::rule(task).ok(),
         };
         let text = rule.map_or(text.clone(), |rule| rule.prompt(&text));
-        let shots = self.shots.get(place).cloned().unwrap_or_default();
+        let shots = self.shots.get(index).cloned().unwrap_or_default();
         let segments = match self.options.adapter {
             Adapter::Completion => {
                 let mut raw = String::new();
@@ -138,12 +138,12 @@ impl NupaSuite {
     /// As [`Question::from_operands`].
     pub fn item_from_operands(&self, task: TaskId, a: &str, b: Option<&str>) -> Result<Item, NupaError> {
         let question = Question::from_operands(task, a, b)?;
-        let place = self.options.tasks.iter().position(|&selected| selected == task).unwrap_or(usize::MAX);
+        let index = self.options.tasks.iter().position(|&selected| selected == task).unwrap_or(usize::MAX);
         let id = match b {
             Some(b) => format!("{task}:{a},{b}"),
             None => format!("{task}:{a}"),
         };
-        Ok(self.item(place, &question, id))
+        Ok(self.item(index, &question, id))
     }
 
     /// The item with an id, made alone, or none if the options have no such item.
@@ -214,10 +214,10 @@ fn worked_examples(options: &NupaOptions, task: TaskId) -> Result<Vec<Shot>, Nup
     let last = if task.longest() == 20 { 8 } else { 20 };
     let mut shots = Vec::with_capacity(options.shots);
     let mut cells: Vec<Option<Cell>> = (0..=last).map(|_| None).collect();
-    for place in 0..options.shots {
+    for index in 0..options.shots {
         let length = match options.shots {
             1 => first,
-            count => first + ((last - first) * place + (count - 1) / 2) / (count - 1),
+            count => first + ((last - first) * index + (count - 1) / 2) / (count - 1),
         };
         if cells[length].is_none() {
             cells[length] = Some(Cell::new(task, length, Split::Train, options.pairs, options.seed)?);
@@ -242,7 +242,7 @@ impl Items for NupaSuite {
             .tasks
             .iter()
             .enumerate()
-            .map(|(place, &task)| (place, TaskQuestions::new(&self.options, task)))
+            .map(|(position, &task)| (position, TaskQuestions::new(&self.options, task)))
             .collect();
         let mut turn = 0;
         Box::new(std::iter::from_fn(move || {
@@ -250,12 +250,12 @@ impl Items for NupaSuite {
                 if turn >= tasks.len() {
                     turn = 0;
                 }
-                let (place, questions) = &mut tasks[turn];
+                let (position, questions) = &mut tasks[turn];
                 match questions.next() {
                     Some((length, question)) => {
                         turn += 1;
                         let id = item_id(question.task, length, question.index);
-                        return Some(self.item(*place, &question, id));
+                        return Some(self.item(*position, &question, id));
                     }
                     None => {
                         tasks.remove(turn);
@@ -349,10 +349,10 @@ mod tests {
         assert_eq!(cells.len(), 53 * 4);
         for ((task, range), count) in cells {
             let longest = task.parse::<TaskId>().unwrap().longest();
-            let place = LengthRange::ALL.iter().position(|one| one.name() == range).unwrap();
+            let index = LengthRange::ALL.iter().position(|one| one.name() == range).unwrap();
             // 10, 10, 40 and 40 % of the lengths up to 100, and 20, 20, 30 and 30 % of those up to 20.
             let share = if longest == 20 { [2, 2, 3, 3] } else { [1, 1, 4, 4] };
-            assert_eq!(count, share[place], "{task} {range}");
+            assert_eq!(count, share[index], "{task} {range}");
         }
         assert!(suite.len() > 53 * 10);
     }

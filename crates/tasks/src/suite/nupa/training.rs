@@ -145,8 +145,8 @@ impl TrainingSet {
             return Err(NupaError::Contradiction { option: "text", problem });
         }
         let mut cells = Vec::new();
-        for (place, &task) in self.tasks.iter().enumerate() {
-            if self.tasks[..place].contains(&task) {
+        for (index, &task) in self.tasks.iter().enumerate() {
+            if self.tasks[..index].contains(&task) {
                 return Err(NupaError::Contradiction { option: "tasks", problem: format!("{task} is named twice") });
             }
             if self.style == TextStyle::RuleFollowing {

@@ -166,8 +166,8 @@ impl Notation {
     fn write(self, digits: &str) -> Option<String> {
         let grouped = |separator: char| {
             let mut text = String::new();
-            for (place, digit) in digits.chars().enumerate() {
-                if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            for (index, digit) in digits.chars().enumerate() {
+                if index > 0 && (digits.len() - index).is_multiple_of(3) {
                     text.push(separator);
                 }
                 text.push(digit);
@@ -307,9 +307,9 @@ fn unpadded(text: &str) -> String {
 /// The text without single spaces between digits.
 fn joined(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
-    let is_digit = |place: usize| characters.get(place).is_some_and(char::is_ascii_digit);
-    let between = |place: usize| characters[place] == ' ' && place > 0 && is_digit(place - 1) && is_digit(place + 1);
-    (0..characters.len()).filter(|&place| !between(place)).map(|place| characters[place]).collect()
+    let is_digit = |index: usize| characters.get(index).is_some_and(char::is_ascii_digit);
+    let between = |index: usize| characters[index] == ' ' && index > 0 && is_digit(index - 1) && is_digit(index + 1);
+    (0..characters.len()).filter(|&index| !between(index)).map(|index| characters[index]).collect()
 }
 
 #[cfg(test)]

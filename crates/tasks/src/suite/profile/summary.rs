@@ -57,8 +57,8 @@ pub fn same_curve(one: &SkillResult, other: &SkillResult) -> Option<f64> {
     let posterior = |result: &SkillResult| {
         let mut posterior = Posterior::new(&curves);
         for count in &result.measured.counts {
-            let place = curves.lengths().iter().position(|&length| length == count.length)?;
-            posterior.add(place, count.right, count.asked - count.right);
+            let index = curves.lengths().iter().position(|&length| length == count.length)?;
+            posterior.add(index, count.right, count.asked - count.right);
         }
         Some(posterior)
     };
@@ -204,8 +204,8 @@ mod tests {
         };
         let task = options.skills[0].task.as_str();
         let items: Vec<(Item, Score)> = (0..60)
-            .map(|place| {
-                let length = ladder(1, 20)[place % 15];
+            .map(|index| {
+                let length = ladder(1, 20)[index % 15];
                 (item(task, length), Score { correct: length <= 6, ..Score::default() })
             })
             .collect();
@@ -225,7 +225,7 @@ mod tests {
     fn what_grows_again_has_no_limit() {
         let (skills, notations) = select(&["copy"]).unwrap();
         let options = ProfileOptions { skills, notations, ..ProfileOptions::default() };
-        let answers = (0..64).map(|place| ("copy", [1, 2, 10, 50][place % 4], place % 4 > 1));
+        let answers = (0..64).map(|index| ("copy", [1, 2, 10, 50][index % 4], index % 4 > 1));
         let found = results(&options, answers);
         assert!(!found[0].measured.falls);
         assert!(

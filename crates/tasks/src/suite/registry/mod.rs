@@ -238,9 +238,9 @@ mod tests {
 
     #[test]
     fn names_are_not_taken_twice() {
-        for (place, suite) in BUILT_IN.iter().enumerate() {
+        for (index, suite) in BUILT_IN.iter().enumerate() {
             let name = suite.card().name;
-            assert_eq!(BUILT_IN.iter().position(|other| other.card().name == name), Some(place));
+            assert_eq!(BUILT_IN.iter().position(|other| other.card().name == name), Some(index));
             assert_eq!(find(name).map(|found| found.card().name), Some(name));
         }
         assert!(find("nothing").is_none());

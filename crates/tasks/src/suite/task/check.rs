@@ -108,11 +108,11 @@ struct Findings(Vec<Finding>);
 
 impl Findings {
     fn add(&mut self, what: &str, message: impl FnOnce() -> String) {
-        let place = self.0.iter().position(|finding| finding.what == what).unwrap_or_else(|| {
+        let index = self.0.iter().position(|finding| finding.what == what).unwrap_or_else(|| {
             self.0.push(Finding { what: what.to_owned(), count: 0, first: Vec::new() });
             self.0.len() - 1
         });
-        let finding = &mut self.0[place];
+        let finding = &mut self.0[index];
         finding.count += 1;
         if finding.first.len() < SHOWN {
             finding.first.push(message());
@@ -160,8 +160,8 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
     }
     let mut findings = Findings::default();
     let (unreadable, messages) = rows.skipped();
-    for place in 0..unreadable {
-        findings.add("rows that cannot be read", || messages.get(place).cloned().unwrap_or_default());
+    for index in 0..unreadable {
+        findings.add("rows that cannot be read", || messages.get(index).cloned().unwrap_or_default());
     }
     let mut covariates: BTreeMap<String, Seen> = BTreeMap::new();
     let mut columns: BTreeMap<String, bool> = BTreeMap::new();
@@ -205,7 +205,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
         if lacks_label {
             item.cluster = usual::own_cluster(&item.cluster);
         }
-        let place = |earlier: usize| rows.row(earlier).map(|row| row.place).unwrap_or_default();
+        let index = |earlier: usize| rows.row(earlier).map(|row| row.place).unwrap_or_default();
         if !made.digest
             && let Some(earlier) = ids.insert(hash::of(&item.id), number)
         {

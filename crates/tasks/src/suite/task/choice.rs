@@ -70,8 +70,8 @@ fn by_text(visible: &str, texts: &[String]) -> Option<String> {
     let apart: String = visible.replace(['{', '}', '\\', '$'], " ");
     let said = format!(" {} ", Spelling::LOOSE.of(&apart));
     let found: Vec<usize> = (0..texts.len())
-        .filter(|&place| {
-            let text = Spelling::LOOSE.of(&texts[place]);
+        .filter(|&index| {
+            let text = Spelling::LOOSE.of(&texts[index]);
             !text.is_empty() && said.contains(&format!(" {text} "))
         })
         .collect();

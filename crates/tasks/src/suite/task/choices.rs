@@ -14,8 +14,8 @@ pub(super) struct Choices {
 }
 
 /// Letter of a choice, by its place.
-pub(super) fn letter(place: usize) -> String {
-    char::from(b'A' + (place % 26) as u8).to_string()
+pub(super) fn letter(index: usize) -> String {
+    char::from(b'A' + (index % 26) as u8).to_string()
 }
 
 impl Choices {
@@ -56,7 +56,7 @@ impl Choices {
             0 | 1 => Err(format!("{} choices leave nothing to choose", texts.len())),
             27.. => Err(format!("{} choices are more than there are letters", texts.len())),
             _ if texts.iter().any(|text| text.trim().is_empty()) => Err("one of them is empty".to_owned()),
-            _ if (1..texts.len()).any(|place| texts[..place].contains(&texts[place])) => {
+            _ if (1..texts.len()).any(|index| texts[..index].contains(&texts[index])) => {
                 Err("two of them are equal".to_owned())
             }
             count if !labels.is_empty() && labels.len() != count => {
@@ -69,7 +69,7 @@ impl Choices {
     /// The choices under each other, with letters.
     pub(super) fn lettered(&self) -> String {
         let lines: Vec<String> =
-            self.texts.iter().enumerate().map(|(place, text)| format!("{}. {text}", letter(place))).collect();
+            self.texts.iter().enumerate().map(|(index, text)| format!("{}. {text}", letter(index))).collect();
         lines.join("\n")
     }
 

@@ -300,8 +300,8 @@ impl Task {
         right: Option<usize>,
         asked: &str,
     ) -> Result<String, Problem> {
-        if let (Some(place), Some(choices)) = (right, &parts.choices) {
-            return Ok(if self.by_letter() { letter(place) } else { choices.texts[place].clone() });
+        if let (Some(index), Some(choices)) = (right, &parts.choices) {
+            return Ok(if self.by_letter() { letter(index) } else { choices.texts[index].clone() });
         }
         let answer = match (&parts.answer, &parts.solution) {
             (Some(answer), _) => text(answer).map_err(|message| Problem { part: "answer", message })?,
@@ -437,8 +437,8 @@ fn none_of(part: &'static str, usual: &[&str], row: &Map<String, Value>) -> Prob
 
 /// Checks scorers against each other.
 fn check(scorers: &[Scorer], names: &[&str]) -> Result<(), (String, String)> {
-    for (place, name) in names.iter().enumerate() {
-        if names[..place].contains(name) {
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
             let message = format!("two scorers have the name {name}; give one of them another name");
             return Err(((*name).to_owned(), message));
         }

@@ -29,7 +29,7 @@ pub(super) fn rows(
             return Err(OptionError::usage(message).help("lower count, or add examples"));
         }
         return Ok(drawn(examples, examples.list.len(), count, seed)
-            .map(|place| examples.list[place].clone())
+            .map(|index| examples.list[index].clone())
             .collect());
     }
     let Some(count) = examples.count.filter(|count| *count > 0) else {
@@ -55,7 +55,7 @@ pub(super) fn rows(
         let message = format!("[examples] asks for {count} of {} rows, and no question is its own example", pool.len());
         return Err(OptionError::usage(message).help("lower count, or name a file with more examples with path"));
     }
-    let read = |place| pool.row(place).map(|row| row.values).map_err(OptionError::usage);
+    let read = |index| pool.row(index).map(|row| row.values).map_err(OptionError::usage);
     drawn(examples, pool.len(), count, seed).map(read).collect()
 }
 

@@ -30,8 +30,8 @@ pub(super) fn round_robin(order: &mut [u32], rotate: bool, group: impl Fn(u32) -
         .collect();
     // Stable, so that a round keeps the order of before.
     rounds.sort_by_key(|(round, _)| *round);
-    for (place, (_, row)) in order.iter_mut().zip(rounds) {
-        *place = row;
+    for (index, (_, row)) in order.iter_mut().zip(rounds) {
+        *index = row;
     }
 }
 

@@ -12,11 +12,11 @@ pub(super) fn of(samples: &[Scored<'_>], chosen: Option<&str>, names: &[&str]) -
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for sample in samples {
         let task = sample.item.task.as_str();
-        let place = *places.entry(task).or_insert_with(|| {
+        let index = *places.entry(task).or_insert_with(|| {
             by_task.push((task, Vec::new()));
             by_task.len() - 1
         });
-        by_task[place].1.push(sample);
+        by_task[index].1.push(sample);
     }
     by_task.push(("all", samples.iter().collect()));
     let others: Vec<&str> = names.iter().copied().filter(|scorer| Some(*scorer) != chosen).collect();

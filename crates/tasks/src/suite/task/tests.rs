@@ -330,7 +330,7 @@ fn data_of_a_stored_run_are_found_again_and_must_be_the_same() {
 
 #[test]
 fn a_file_that_goes_away_ends_the_questions_with_a_reason() {
-    let row = |place: usize| json!({"question": format!("{place}?"), "answer": 1});
+    let row = |index: usize| json!({"question": format!("{index}?"), "answer": 1});
     let host = files(&[("t.jsonl", lines(&(0..4).map(row).collect::<Vec<_>>()))]);
     let suite = suite(&host, &values("t.jsonl"), Mode::Chat).unwrap();
     assert_eq!((suite.items.iter().count(), suite.items.unread()), (4, None));
@@ -364,8 +364,8 @@ fn wrong_task_files_are_explained() {
 
 #[test]
 fn tasks_are_balanced_and_have_a_row_each() {
-    let task = |place: usize| if place < 4 { "a" } else { "b" };
-    let row = |place| json!({"question": format!("{place}?"), "answer": 1, "task": task(place)});
+    let task = |index: usize| if index < 4 { "a" } else { "b" };
+    let row = |index| json!({"question": format!("{index}?"), "answer": 1, "task": task(index)});
     let host = files(&[("t.jsonl", lines(&(0..6).map(row).collect::<Vec<_>>()))]);
     let suite = suite(&host, &values("t.jsonl"), Mode::Chat).unwrap();
     let all = items(&suite);
@@ -380,10 +380,10 @@ fn tasks_are_balanced_and_have_a_row_each() {
 
 #[test]
 fn a_question_without_a_label_is_its_own_cluster() {
-    let row = |place: usize, cluster: Value| json!({"id": place.to_string(), "question": format!("{place}+1=?"), "answer": place + 1, "cluster": cluster});
+    let row = |index: usize, cluster: Value| json!({"id": index.to_string(), "question": format!("{index}+1=?"), "answer": index + 1, "cluster": cluster});
     // A label may be the id of another question.
     let labels = [json!("a"), json!("a"), json!("3"), json!(""), json!(" "), json!(null), json!("NaN"), json!(7)];
-    let mut rows: Vec<Value> = (0..).zip(labels).map(|(place, label)| row(place, label)).collect();
+    let mut rows: Vec<Value> = (0..).zip(labels).map(|(index, label)| row(index, label)).collect();
     rows.push(json!({"id": "8", "question": "8+1=?", "answer": 9}));
     let host = files(&[("c.jsonl", lines(&rows))]);
     let found = check(&values("c.jsonl"), &host).unwrap();
@@ -393,7 +393,7 @@ fn a_question_without_a_label_is_its_own_cluster() {
     assert_eq!(clusters.len(), 8);
     assert_eq!(all.iter().filter(|item| super::usual::is_own_cluster(&item.cluster, &item.id)).count(), 6);
     // Without any label nothing is said of them.
-    let rows: Vec<Value> = (0..3).map(|place| row(place, json!(""))).collect();
+    let rows: Vec<Value> = (0..3).map(|index| row(index, json!(""))).collect();
     let found = check(&values("c.jsonl"), &files(&[("c.jsonl", lines(&rows))])).unwrap();
     assert_eq!((found.clusters, found.without_label), (3, 0));
 }
@@ -542,7 +542,7 @@ fn zeros_before_a_number_count_in_texts_alone() {
     let rows = ["073", "16", "004", "000", "-07", "007.50", "3/4"]
         .iter()
         .enumerate()
-        .map(|(place, answer)| json!({"question": format!("Remainder {place}?"), "answer": answer}));
+        .map(|(index, answer)| json!({"question": format!("Remainder {index}?"), "answer": answer}));
     let rows = lines(&rows.collect::<Vec<_>>());
     let said = ["73", "016", "\\boxed{04}", "0", "-7", "7.5", "3/4"];
     let own = files(&[("q.jsonl", rows.clone())]);

@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn names_are_distinct_and_read_back() {
-        for (place, label) in Label::ALL.into_iter().enumerate() {
-            assert_eq!(label as usize, place);
+        for (index, label) in Label::ALL.into_iter().enumerate() {
+            assert_eq!(label as usize, index);
             assert_eq!(label.name().parse(), Ok(label));
         }
         assert!("CODES".parse::<Label>().is_err() && "".parse::<Label>().is_err());

@@ -111,8 +111,8 @@ impl Template {
             template.define(line).map_err(at(format!("#init line `{line}`")))?;
         }
         let places: HashMap<&str, usize> =
-            template.names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
-        let variable = |name: &str| places.get(name).map(|&place| Expression::Variable(place));
+            template.names.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
+        let variable = |name: &str| places.get(name).map(|&index| Expression::Variable(index));
         let mut conditions = Vec::new();
         for line in &sections.conditions {
             let expression = parse(line, &variable).map_err(at(format!("#conditions line `{line}`")))?;
@@ -126,7 +126,7 @@ impl Template {
         let answer = Piece::answer(&file.answer_annotated, &variable)?;
         let finals = Piece::finals(&answer)
             .ok_or_else(|| at("answer_annotated")("there is no line that begins with ####".to_owned()))?;
-        let mut asked: Vec<usize> = question.iter().filter_map(Piece::place).collect();
+        let mut asked: Vec<usize> = question.iter().filter_map(Piece::index).collect();
         asked.sort_unstable();
         asked.dedup();
         (template.conditions, template.check) = (conditions, check);
@@ -151,14 +151,14 @@ impl Template {
             }
             // A later definition replaces an earlier one, as an assignment does.
             match self.names.iter().position(|known| known == name) {
-                Some(place) if targets.contains(&place) => return Err(format!("{name} is defined twice")),
-                Some(place) => {
-                    let single = |draw: &Draw| draw.targets == [place];
+                Some(index) if targets.contains(&index) => return Err(format!("{name} is defined twice")),
+                Some(index) => {
+                    let single = |draw: &Draw| draw.targets == [index];
                     if !self.draws.iter().any(single) {
                         return Err(format!("{name} is defined twice"));
                     }
                     self.draws.retain(|draw| !single(draw));
-                    targets.push(place);
+                    targets.push(index);
                 }
                 None => {
                     targets.push(self.names.len());

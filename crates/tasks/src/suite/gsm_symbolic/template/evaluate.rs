@@ -158,7 +158,7 @@ impl Scope<'_> {
     }
 
     fn call(&self, function: Function, arguments: &[Value]) -> Result<Value, EvalError> {
-        let number = |place: usize| arguments.get(place).ok_or_else(|| wrong("an argument is missing"))?.number();
+        let number = |index: usize| arguments.get(index).ok_or_else(|| wrong("an argument is missing"))?.number();
         let counts = |least: usize, most: usize| {
             if (least..=most).contains(&arguments.len()) {
                 return Ok(());
@@ -204,7 +204,7 @@ impl Scope<'_> {
             }
             Function::Fraction => {
                 counts(1, 2)?;
-                let rational = |place: usize| match number(place)? {
+                let rational = |index: usize| match number(index)? {
                     Number::Int(value) => Ok(Rational::from(value)),
                     Number::Ratio(value) => Ok(value),
                     Number::Float(value) if arguments.len() == 1 => {

@@ -17,8 +17,8 @@ impl Template {
         let mut random = ChaCha8Rng::from_seed(earnest_digest::sha256(key.as_bytes()));
         let mut grown = self.clone();
         for name in variables {
-            let place = self.names.iter().position(|known| known == name)?;
-            let draw = grown.draws.iter_mut().find(|draw| draw.targets == [place])?;
+            let index = self.names.iter().position(|known| known == name)?;
+            let draw = grown.draws.iter_mut().find(|draw| draw.targets == [index])?;
             draw.pool = (0..POOL).map(|_| number(digits, &mut random)).collect();
         }
         Instances::new(&grown, key.as_bytes()).take(1).ok()?.pop()

@@ -72,26 +72,26 @@ fn released_rows_are_reproduced() {
 /// True if the answer is the same to the byte, false if only its white space differs.
 fn reproduce(template: &Template, row: (&str, &str)) -> Result<bool, String> {
     let known = read_back(template, row.0)?;
-    let matters = |place: usize| {
+    let matters = |index: usize| {
         let reads = |expression: &super::expression::Expression| {
             let mut found = Vec::new();
             expression.walk(&mut found);
-            found.contains(&place)
+            found.contains(&index)
         };
-        template.conditions.iter().any(|condition| condition.reads.contains(&place))
+        template.conditions.iter().any(|condition| condition.reads.contains(&index))
             || template.answer.iter().any(|piece| matches!(piece, Piece::Expression(expression) if reads(expression)))
     };
     let mut pools: Vec<Vec<Value>> = Vec::new();
-    for place in 0..template.names.len() {
-        let draw = template.draws.iter().find(|draw| draw.targets.contains(&place)).unwrap();
+    for index in 0..template.names.len() {
+        let draw = template.draws.iter().find(|draw| draw.targets.contains(&index)).unwrap();
         let mut pool: Vec<Value> = Vec::new();
         for value in &draw.pool {
-            let fits = known.get(&place).is_none_or(|shown| value.shown().to_lowercase() == shown.to_lowercase());
+            let fits = known.get(&index).is_none_or(|shown| value.shown().to_lowercase() == shown.to_lowercase());
             if fits && !pool.contains(value) {
                 pool.push(value.clone());
             }
         }
-        if !matters(place) {
+        if !matters(index) {
             pool.truncate(1);
         }
         pools.push(pool);
@@ -104,21 +104,21 @@ fn reproduce(template: &Template, row: (&str, &str)) -> Result<bool, String> {
 fn search(
     template: &Template,
     pools: &[Vec<Value>],
-    place: usize,
+    index: usize,
     values: &mut Vec<Option<Value>>,
     row: (&str, &str),
     closest: &mut String,
 ) -> Option<bool> {
-    if let Some(pool) = pools.get(place) {
+    if let Some(pool) = pools.get(index) {
         for value in pool {
-            values[place] = Some(value.clone());
+            values[index] = Some(value.clone());
             let scope = Scope { variables: values, precision: Precision::Python };
-            let ready = |reads: &[usize]| reads.contains(&place) && reads.iter().all(|&read| read <= place);
+            let ready = |reads: &[usize]| reads.contains(&index) && reads.iter().all(|&read| read <= index);
             let fails = template
                 .conditions
                 .iter()
                 .any(|condition| ready(&condition.reads) && scope.truth(&condition.expression) != Ok(true));
-            if !fails && let Some(found) = search(template, pools, place + 1, values, row, closest) {
+            if !fails && let Some(found) = search(template, pools, index + 1, values, row, closest) {
                 return Some(found);
             }
         }
@@ -141,7 +141,7 @@ fn search(
 
 /// The drawn texts of a question.
 fn read_back(template: &Template, question: &str) -> Result<BTreeMap<usize, String>, String> {
-    let draw = |place: usize| -> &Draw { template.draws.iter().find(|draw| draw.targets.contains(&place)).unwrap() };
+    let draw = |index: usize| -> &Draw { template.draws.iter().find(|draw| draw.targets.contains(&index)).unwrap() };
     let mut pattern = String::from("^");
     let mut places = Vec::new();
     for piece in &template.question {
@@ -156,13 +156,13 @@ fn read_back(template: &Template, question: &str) -> Result<BTreeMap<usize, Stri
                     spaces = letter == ' ';
                 }
             }
-            Piece::Variable(place) => {
-                let mut texts: Vec<String> = draw(*place).pool.iter().map(Value::shown).collect();
+            Piece::Variable(index) => {
+                let mut texts: Vec<String> = draw(*index).pool.iter().map(Value::shown).collect();
                 texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
                 texts.dedup();
                 let texts: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
                 write!(pattern, "((?i:{}))", texts.join("|")).unwrap();
-                places.push(*place);
+                places.push(*index);
             }
             Piece::Expression(_) => unreachable!("questions have variables only"),
         }
@@ -170,13 +170,13 @@ fn read_back(template: &Template, question: &str) -> Result<BTreeMap<usize, Stri
     pattern.push_str(" *$");
     let found = regex::Regex::new(&pattern).unwrap().captures(question).ok_or("the question does not match")?;
     let mut known: BTreeMap<usize, String> = BTreeMap::new();
-    for (group, place) in places.into_iter().enumerate() {
+    for (group, index) in places.into_iter().enumerate() {
         let text = found[group + 1].to_owned();
-        match known.get(&place) {
+        match known.get(&index) {
             Some(earlier) if earlier.to_lowercase() != text.to_lowercase() => {
-                return Err(format!("{} is both {earlier} and {text}", template.names[place]));
+                return Err(format!("{} is both {earlier} and {text}", template.names[index]));
             }
-            _ => drop(known.insert(place, text)),
+            _ => drop(known.insert(index, text)),
         }
     }
     Ok(known)

@@ -62,7 +62,7 @@ impl<'t> Search<'t> {
             .conditions
             .iter()
             .map(|condition| {
-                let mut needs: Vec<usize> = condition.reads.iter().map(|&place| owner[place]).collect();
+                let mut needs: Vec<usize> = condition.reads.iter().map(|&index| owner[index]).collect();
                 needs.sort_unstable();
                 needs.dedup();
                 needs
@@ -119,8 +119,8 @@ impl<'t> Part<'t> {
                 missing.map(|&need| (draws[need].pool.len() as f64).ln()).sum()
             };
             let cheapest = open.iter().map(|(_, needs)| cost(needs)).fold(f64::INFINITY, f64::min);
-            let Some(place) = open.iter().position(|(_, needs)| cost(needs) <= cheapest) else { break };
-            let (_, needs) = open.remove(place);
+            let Some(index) = open.iter().position(|(_, needs)| cost(needs) <= cheapest) else { break };
+            let (_, needs) = open.remove(index);
             for &need in *needs {
                 if !order.contains(&need) {
                     order.push(need);
@@ -303,11 +303,11 @@ impl Draw {
     /// False if a member is chosen twice.
     fn set(&self, choice: &[usize], values: &mut Values) -> bool {
         let size = self.pool.len();
-        if !self.sequential && (1..choice.len()).any(|place| choice[..place].contains(&choice[place])) {
+        if !self.sequential && (1..choice.len()).any(|index| choice[..index].contains(&choice[index])) {
             return false;
         }
-        for (place, &target) in self.targets.iter().enumerate() {
-            let member = if self.sequential { (choice[0] + place) % size } else { choice[place] };
+        for (index, &target) in self.targets.iter().enumerate() {
+            let member = if self.sequential { (choice[0] + index) % size } else { choice[index] };
             values[target] = Some(self.pool[member].clone());
         }
         true
