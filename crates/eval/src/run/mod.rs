@@ -1,7 +1,7 @@
 //! Sessions: generation and scoring of a plan's samples, and the decision to end early.
 
 mod decider;
-mod flights;
+mod in_flight;
 mod gathering;
 mod packing;
 mod prompt_queue;

@@ -3,7 +3,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Decider;
-use super::flights::{Flights, InFlight, Landed};
+use super::in_flight::{SamplesInFlight, InFlight, Finished};
 use super::gathering::Gathering;
 use super::packing::Rows;
 use super::prompt_queue::{Next, PendingSample, PromptQueue};
@@ -120,7 +120,7 @@ impl Runner<'_> {
     ) -> Result<Ended, RunError> {
         let card = engine.card();
         let mut capacity = card.in_flight;
-        let mut flights = Flights::default();
+        let mut in_flight = SamplesInFlight::default();
         let mut exhausted = false;
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -128,17 +128,17 @@ impl Runner<'_> {
                 return Ok(Ended::Stopped);
             }
             if tally.is_decided() {
-                flights.abandon(engine)?;
+                in_flight.abandon(engine)?;
                 return Ok(Ended::Decided);
             }
             let running = capacity.max(1);
-            while !exhausted && flights.requests() < running.saturating_mul(LOOK_AHEAD) {
+            while !exhausted && in_flight.requests() < running.saturating_mul(LOOK_AHEAD) {
                 // Refused samples never fill the engine, so the stop flag is checked between them.
                 if tally.too_many_failures() || self.stop.load(Ordering::Relaxed) {
                     break;
                 }
                 // Waits only while the batch is not full.
-                let pending = match prompts.next(flights.requests() < running, self.stop)? {
+                let pending = match prompts.next(in_flight.requests() < running, self.stop)? {
                     Next::Ready(pending) => *pending,
                     Next::NotYet => break,
                     Next::None => {
@@ -148,8 +148,8 @@ impl Runner<'_> {
                 };
                 match self.requests(pending, if card.context == 0 { usize::MAX } else { card.context }) {
                     Ok((sample, requests)) => {
-                        if let Some(landed) = flights.begin(engine, sample, requests) {
-                            self.land(landed, scorers, rows, tally, reporter)?;
+                        if let Some(finished) = in_flight.begin(engine, sample, requests) {
+                            self.finish(finished, scorers, rows, tally, reporter)?;
                         }
                     }
                     Err((place, failed)) => self.record((place, *failed), tally, rows, reporter)?,
@@ -158,7 +158,7 @@ impl Runner<'_> {
             if tally.too_many_failures() {
                 return Ok(Ended::TooManyFailures { failed: tally.failures });
             }
-            if flights.requests() == 0 {
+            if in_flight.requests() == 0 {
                 if exhausted {
                     return Ok(Ended::Finished);
                 }
@@ -172,10 +172,10 @@ impl Runner<'_> {
             }
             let events = polled?;
             if events.is_empty() {
-                return Err(RunError::LostRequests(flights.requests()));
+                return Err(RunError::LostRequests(in_flight.requests()));
             }
             for event in events {
-                let landed = match event {
+                let finished = match event {
                     Event::Progress { prefilled, decoded } => {
                         let statistics = engine.statistics();
                         reporter.event(&RunEvent::Progress { prefilled, decoded, statistics });
@@ -186,14 +186,14 @@ impl Runner<'_> {
                         None
                     }
                     Event::Generated { .. } => None,
-                    Event::Finished(completion) => flights.finished(*completion)?,
+                    Event::Finished(completion) => in_flight.finished(*completion)?,
                     Event::Failed { id, error, retryable } => {
                         let notice = |text| reporter.event(&RunEvent::Notice(text));
-                        flights.failed(engine, (id, error, retryable), notice)?
+                        in_flight.failed(engine, (id, error, retryable), notice)?
                     }
                 };
-                if let Some(landed) = landed {
-                    self.land(landed, scorers, rows, tally, reporter)?;
+                if let Some(finished) = finished {
+                    self.finish(finished, scorers, rows, tally, reporter)?;
                 }
             }
             while let Some(scored) = scorers.ready() {
@@ -271,15 +271,15 @@ impl Runner<'_> {
     }
 
     /// Scores or records a sample whose requests have ended.
-    fn land(
+    fn finish(
         &self,
-        (flown, outcome): Landed,
+        (sample, outcome): Finished,
         scorers: &mut Scorers,
         rows: &mut Rows<'_, '_>,
         tally: &mut Tally<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<(), RunError> {
-        let InFlight { planned, prompt_sha256, prompt_tokens, opened_thinking, room, .. } = flown;
+        let InFlight { planned, prompt_sha256, prompt_tokens, opened_thinking, room, .. } = sample;
         let row = |tokens| self.row(&planned.item, planned.sample, &prompt_sha256, tokens, room);
         match outcome {
             Ok(completion) => {

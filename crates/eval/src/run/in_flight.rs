@@ -18,8 +18,8 @@ pub(super) struct InFlight {
 
 /// A request in the engine.
 struct Sent {
-    /// Place of its sample in the plan.
-    place: usize,
+    /// Index of its sample in the plan.
+    index: usize,
     /// Its number among the sample's requests.
     part: usize,
     request: Request,
@@ -27,18 +27,18 @@ struct Sent {
 }
 
 /// A sample with the outcome of its requests.
-pub(super) type Landed = (InFlight, Outcome);
+pub(super) type Finished = (InFlight, Outcome);
 
 /// Samples in the engine, and their requests.
 #[derive(Default)]
-pub(super) struct Flights {
+pub(super) struct SamplesInFlight {
     samples: HashMap<usize, InFlight>,
     requests: HashMap<RequestId, Sent>,
     /// Requests sent so far.
     sent: u64,
 }
 
-impl Flights {
+impl SamplesInFlight {
     /// Returns the number of requests.
     pub(super) fn requests(&self) -> usize {
         self.requests.len()
@@ -50,33 +50,33 @@ impl Flights {
         engine: &mut dyn Engine,
         sample: InFlight,
         requests: Vec<Request>,
-    ) -> Option<Landed> {
-        let place = sample.planned.index;
-        self.samples.insert(place, sample);
-        let mut landed = None;
+    ) -> Option<Finished> {
+        let index = sample.planned.index;
+        self.samples.insert(index, sample);
+        let mut finished = None;
         for (part, request) in requests.into_iter().enumerate() {
             let id = RequestId(self.sent);
             self.sent += 1;
-            let sent = Sent { place, part, request: Request { id, ..request }, retried: false };
-            landed = self.submit(engine, sent).or(landed);
+            let sent = Sent { index, part, request: Request { id, ..request }, retried: false };
+            finished = self.submit(engine, sent).or(finished);
         }
-        landed
+        finished
     }
 
-    fn submit(&mut self, engine: &mut dyn Engine, sent: Sent) -> Option<Landed> {
+    fn submit(&mut self, engine: &mut dyn Engine, sent: Sent) -> Option<Finished> {
         match engine.submit(sent.request.clone()) {
             Ok(()) => {
                 self.requests.insert(sent.request.id, sent);
                 None
             }
-            Err(rejected) => self.land(&sent, Err(refusal(&rejected))),
+            Err(rejected) => self.finish(&sent, Err(refusal(&rejected))),
         }
     }
 
     /// Takes a completion; returns the sample if it was the last of its requests.
-    pub(super) fn finished(&mut self, completion: Completion) -> Result<Option<Landed>, RunError> {
+    pub(super) fn finished(&mut self, completion: Completion) -> Result<Option<Finished>, RunError> {
         let sent = self.take(completion.id)?;
-        Ok(self.land(&sent, Ok(completion)))
+        Ok(self.finish(&sent, Ok(completion)))
     }
 
     /// Takes a failure. A request that may succeed another time is submitted once more; `notice` gets a line about it.
@@ -85,15 +85,15 @@ impl Flights {
         engine: &mut dyn Engine,
         (id, error, retryable): (RequestId, String, bool),
         notice: impl FnOnce(String),
-    ) -> Result<Option<Landed>, RunError> {
+    ) -> Result<Option<Finished>, RunError> {
         let sent = self.take(id)?;
         if retryable && !sent.retried {
-            if let Some(sample) = self.samples.get(&sent.place) {
+            if let Some(sample) = self.samples.get(&sent.index) {
                 notice(format!("{} failed ({error}); retrying once", sample.planned.item.id));
             }
             return Ok(self.submit(engine, Sent { retried: true, ..sent }));
         }
-        Ok(self.land(&sent, Err(SampleFailure { kind: FailureKind::Engine, message: error, retryable })))
+        Ok(self.finish(&sent, Err(SampleFailure { kind: FailureKind::Engine, message: error, retryable })))
     }
 
     /// Cancels all requests and takes their ends, so that the engine is free for another run.
@@ -123,9 +123,9 @@ impl Flights {
         self.requests.remove(&id).ok_or(RunError::UnknownRequest(id.0))
     }
 
-    fn land(&mut self, sent: &Sent, outcome: Outcome) -> Option<Landed> {
-        let outcome = self.samples.get_mut(&sent.place)?.gathering.add(sent.part, outcome)?;
-        Some((self.samples.remove(&sent.place)?, outcome))
+    fn finish(&mut self, sent: &Sent, outcome: Outcome) -> Option<Finished> {
+        let outcome = self.samples.get_mut(&sent.index)?.gathering.add(sent.part, outcome)?;
+        Some((self.samples.remove(&sent.index)?, outcome))
     }
 }
 
