@@ -160,7 +160,7 @@ fn table(entries: &[RunEntry], has_difference: bool, known_width: Option<usize>)
     }
     if let Some(known_width) = known_width {
         let index = |name: &str| COLUMNS.iter().position(|(column, _)| *column == name);
-        let zeros = |name: &&str| place(name).is_some_and(|at| rows.iter().all(|row| row[at] == "0"));
+        let zeros = |name: &&str| index(name).is_some_and(|at| rows.iter().all(|row| row[at] == "0"));
         table.fit(known_width, ["failed", "cut"].into_iter().filter(zeros).chain(LEFT_OUT));
     }
     table

@@ -460,7 +460,7 @@ fn outcomes_are_the_rows_without_their_texts() {
         let expected = sample(number);
         let score = expected.score.map(|score| Score { answer: None, evidence: Evidence::default(), ..score });
         assert_eq!(outcome.score.as_deref(), score.as_ref());
-        assert_eq!((outcome.place, &outcome.item, &outcome.failure), (number, &expected.item, &expected.failure));
+        assert_eq!((outcome.index, &outcome.item, &outcome.failure), (number, &expected.item, &expected.failure));
         assert_eq!(outcome.tokens, expected.completion.map_or(0, |completion| completion.ids.len()));
     }
 }

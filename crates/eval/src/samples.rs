@@ -9,8 +9,8 @@ use earnest_results::{Sample, suites};
 
 /// A sample and what it was asked.
 pub struct AskedSample {
-    /// Place in the plan.
-    pub place: usize,
+    /// Index in the plan.
+    pub index: usize,
     pub sample: Sample,
     /// As stored, or as the suite generates it for runs without stored questions, with the prompt if the checkpoint still renders
     /// the one that was asked; none if the suite no longer has the item.
@@ -49,7 +49,7 @@ pub fn each_asked<E: From<EvalError>>(
             let prompt = renderer.and_then(|renderer| renderer.prompt(&item, &sample));
             Some(StoredQuestion { item, prompt })
         });
-        each(AskedSample { place, sample, question })?;
+        each(AskedSample { index: place, sample, question })?;
         count += 1;
     }
     Ok((count, samples.next().is_some()))

@@ -110,8 +110,8 @@ impl Document {
         store.outcomes(run, |outcome| -> Result<(), RunError> {
             counts.totals.add_outcome(&outcome);
             counts.failure(&outcome.item, outcome.failure.as_ref());
-            while planned.next_if(|planned| planned.index < outcome.place).is_some() {}
-            let asked = planned.next_if(|planned| planned.index == outcome.place && planned.item.id == outcome.item);
+            while planned.next_if(|planned| planned.index < outcome.index).is_some() {}
+            let asked = planned.next_if(|planned| planned.index == outcome.index && planned.item.id == outcome.item);
             let (Some(asked), Some(score)) = (asked, &outcome.score) else { return Ok(()) };
             // The samples of an item are neighbours.
             if items.last().is_none_or(|last| last.id != outcome.item) {

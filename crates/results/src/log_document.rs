@@ -32,7 +32,7 @@ impl LogSums {
         self.counts.totals.add_outcome(outcome);
         self.counts.failure(&outcome.item, outcome.failure.as_ref());
         if let Some(score) = &outcome.score {
-            self.tally.add(outcome.place / self.repeats, &outcome.task, &outcome.cluster, score);
+            self.tally.add(outcome.index / self.repeats, &outcome.task, &outcome.cluster, score);
         }
     }
 

@@ -8,8 +8,8 @@ use earnest_tasks::suite::Score;
 /// Outcome of a sample, without prompt, completion and token ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Place in the run's plan.
-    pub place: usize,
+    /// Index in the run's plan.
+    pub index: usize,
     pub item: String,
     pub sample: u32,
     pub task: String,

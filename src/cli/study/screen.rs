@@ -136,7 +136,7 @@ fn accuracies(results: &StudyResults, width: usize) -> String {
     let index = |name: &str, of: fn(&Coordinates) -> &str| {
         results.runs.iter().position(|run| of(&run.place) == name).unwrap_or(usize::MAX)
     };
-    runs.sort_by_key(|run| (place(&run.place.task, |at| &at.task), place(&run.place.prompt, |at| &at.prompt)));
+    runs.sort_by_key(|run| (index(&run.place.task, |at| &at.task), index(&run.place.prompt, |at| &at.prompt)));
     for run in runs {
         let mut cells = vec![run.place.task.clone()];
         cells.extend(prompts.then(|| run.place.prompt.clone()));

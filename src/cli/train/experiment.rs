@@ -74,13 +74,13 @@ pub fn execute(args: &ExperimentArgs, printer: Printer) -> Result<Exit, CliError
     }
     let stop = stop_on_signal()?;
     let total = experiment.cells.len();
-    let index = |cell: &GridCell| 1 + experiment.cells.iter().position(|other| other == cell).unwrap_or_default();
+    let number = |cell: &GridCell| 1 + experiment.cells.iter().position(|other| other == cell).unwrap_or_default();
     let mut progress: Option<Progress> = None;
     let gathered = run(&experiment, &out, args.threads, &stop, &mut |event| match event {
         CellEvent::Begins(cell, steps) => {
             progress = Some(Progress::new(printer, cell.settings.steps));
             let from = if steps > 0 { format!(", continuing after step {steps}") } else { String::new() };
-            printer.message(&format!("{} of {total}: {}{from}", place(cell), cell.name()));
+            printer.message(&format!("{} of {total}: {}{from}", number(cell), cell.name()));
         }
         CellEvent::Training(event) => {
             if let Some(progress) = &mut progress {

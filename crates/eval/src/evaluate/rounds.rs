@@ -76,15 +76,15 @@ impl Rounds<'_> {
         let mut answers = vec![None; round.len()];
         let mut other = None;
         self.store.outcomes(self.run, |outcome| -> Result<(), EvalError> {
-            if round.contains(&outcome.place) {
-                let asked = &items[outcome.place].id;
+            if round.contains(&outcome.index) {
+                let asked = &items[outcome.index].id;
                 if *asked != outcome.item && other.is_none() {
                     other = Some((asked.clone(), outcome.item.clone()));
                 }
                 // Where the context ended it, a larger budget changes nothing.
                 let cut = outcome.truncated() && outcome.max_tokens == outcome.budget;
                 let answer = outcome.score.as_ref().map(|score| RoundAnswer { correct: score.correct, cut });
-                answers[outcome.place - round.start] = answer;
+                answers[outcome.index - round.start] = answer;
             }
             Ok(())
         })?;

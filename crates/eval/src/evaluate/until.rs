@@ -88,8 +88,8 @@ pub(super) fn decider(
     if let Some((run, progress)) = earlier {
         store.outcomes(run, |outcome| -> Result<(), EvalError> {
             // What failed and may succeed is asked again.
-            if progress.is_settled(outcome.place) {
-                decider.add(outcome.place, outcome.score.as_ref().map(|score| score.correct));
+            if progress.is_settled(outcome.index) {
+                decider.add(outcome.index, outcome.score.as_ref().map(|score| score.correct));
             }
             Ok(())
         })?;

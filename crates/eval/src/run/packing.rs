@@ -130,7 +130,7 @@ impl Packs {
                 }
                 let entry = |(place, item): (usize, Item)| {
                     let prompt = prompter.text(&item.segments).ok();
-                    Entry { place, item, prompt }
+                    Entry { index: place, item, prompt }
                 };
                 let pack = Pack::of(number, &items.map(entry).collect::<Vec<_>>());
                 // The receiver is gone once the session has ended, and the pack may be incomplete.

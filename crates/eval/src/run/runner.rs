@@ -3,8 +3,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Decider;
-use super::in_flight::{SamplesInFlight, InFlight, Finished};
 use super::gathering::Gathering;
+use super::in_flight::{Finished, InFlight, SamplesInFlight};
 use super::packing::Rows;
 use super::prompt_queue::{Next, PendingSample, PromptQueue};
 use super::scorers::{ScoredSample, Scorers, Unscored};
@@ -285,7 +285,7 @@ impl Runner<'_> {
             Ok(completion) => {
                 let row = row(prompt_tokens.unwrap_or(completion.prompt_tokens));
                 let sample = Sample { completion: Some(generated(completion)), ..row };
-                scorers.submit(Unscored { place: planned.index, item: planned.item, opened_thinking, sample });
+                scorers.submit(Unscored { index: planned.index, item: planned.item, opened_thinking, sample });
                 Ok(())
             }
             Err(failure) => {

@@ -14,8 +14,8 @@ const MOST_WAITING: usize = 64;
 
 /// A completion without a score.
 pub struct Unscored {
-    /// Place in the plan.
-    pub place: usize,
+    /// Index in the plan.
+    pub index: usize,
     pub item: Item,
     pub opened_thinking: Option<&'static str>,
     /// Row with its completion.
@@ -97,7 +97,7 @@ pub fn spawn_named<'scope>(
 }
 
 fn with_score(suite: &Suite, unscored: Unscored) -> ScoredSample {
-    let Unscored { place, item, opened_thinking, mut sample } = unscored;
+    let Unscored { index: place, item, opened_thinking, mut sample } = unscored;
     let truncated = sample.truncated();
     sample.score = sample
         .completion

@@ -239,7 +239,7 @@ impl<'a> Placing<'a> {
             let prompt = self.room.fit(&mut item, prompt).map_err(|reason| {
                 LogError::unread(self.converter.card.files.first().cloned().unwrap_or_default(), reason)
             })?;
-            self.entries.push(Entry { place: self.written.items, item, prompt });
+            self.entries.push(Entry { index: self.written.items, item, prompt });
             self.written.items += 1;
         }
         self.written.samples += 1;
@@ -298,7 +298,7 @@ impl<'a> Placing<'a> {
     fn pack(&mut self, batch: &mut Batch<'_>) {
         self.room.empty();
         if let Some(first) = self.entries.first() {
-            batch.packs.push(Pack::of(first.place / PACK_ITEMS, &self.entries));
+            batch.packs.push(Pack::of(first.index / PACK_ITEMS, &self.entries));
             self.entries.clear();
         }
     }

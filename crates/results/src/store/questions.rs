@@ -148,7 +148,7 @@ impl Store {
             if !numbers.contains(&(index / PACK_ITEMS)) {
                 continue;
             }
-            if entries.first().is_some_and(|first| first.place / PACK_ITEMS != index / PACK_ITEMS) {
+            if entries.first().is_some_and(|first| first.index / PACK_ITEMS != index / PACK_ITEMS) {
                 self.keep_pack(run, &std::mem::take(&mut entries))?;
             }
             entries.push(Entry { index, item, prompt: None });
@@ -158,7 +158,7 @@ impl Store {
 
     fn keep_pack(&self, run: &RunRecord, entries: &[Entry]) -> Result<(), RunError> {
         let Some(first) = entries.first() else { return Ok(()) };
-        self.write_pack(run, &Pack::of(first.place / PACK_ITEMS, entries))
+        self.write_pack(run, &Pack::of(first.index / PACK_ITEMS, entries))
     }
 
     fn write_pack(&self, run: &RunRecord, pack: &Pack) -> Result<(), RunError> {
@@ -178,7 +178,7 @@ impl Store {
             if mine.contains_key(&number) {
                 let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
                 for page in [self.page(target, number)?, from.page(run, number)?].into_iter().flatten() {
-                    entries.extend(page.entries().map(|entry| (entry.place, entry)));
+                    entries.extend(page.entries().map(|entry| (entry.index, entry)));
                 }
                 if entries.len() == mine[&number] {
                     continue;

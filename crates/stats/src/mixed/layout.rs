@@ -62,7 +62,7 @@ pub(super) struct PatternBlock {
     /// Its first number in a compact list of the blocks.
     pub(super) compact: usize,
     /// Its first number in the factor, and the distance of its rows there.
-    pub(super) place: usize,
+    pub(super) start: usize,
     pub(super) stride: usize,
     /// Random effects and grouping factors of its row and its column.
     pub(super) sizes: [u32; 2],
@@ -242,11 +242,11 @@ impl Layout {
         let mut compact = 0;
         let mut block = |row: u32, column: u32| {
             *first_of.entry((row, column)).or_insert_with(|| {
-                let (place, stride) = self.place(row as usize, column as usize);
+                let (start, stride) = self.place(row as usize, column as usize);
                 let nodes = [row, column].map(|node| node as usize);
                 let sizes = nodes.map(|node| self.size[node] as u32);
                 let factors = nodes.map(|node| self.factor[node]);
-                blocks.push(PatternBlock { row, column, compact, place, stride, sizes, factors });
+                blocks.push(PatternBlock { row, column, compact, start, stride, sizes, factors });
                 let first = compact as u32;
                 compact += (sizes[0] * sizes[1]) as usize;
                 first

@@ -71,7 +71,7 @@ impl<'d> System<'d> {
                 for line in 0..height {
                     let sum: f64 = (line..height).map(|inner| left[inner * height + line] * gram[inner]).sum();
                     let unit = if row == column { 1.0 } else { 0.0 };
-                    self.factor.values[block.place + line * block.stride] = sum * right[0] + unit;
+                    self.factor.values[block.start + line * block.stride] = sum * right[0] + unit;
                 }
                 continue;
             }
@@ -95,7 +95,7 @@ impl<'d> System<'d> {
                     if row == column && line == other {
                         sum += 1.0;
                     }
-                    self.factor.values[block.place + line * block.stride + other] = sum;
+                    self.factor.values[block.start + line * block.stride + other] = sum;
                 }
             }
         }
@@ -162,7 +162,7 @@ impl<'d> System<'d> {
             let (row, column) = (block.row, block.column);
             let [height, width] = block.sizes.map(|size| size as usize);
             let [row_factor, column_factor] = block.factors.map(|factor| factor as usize);
-            let inverse = |line: usize, other: usize| self.factor.inverse[block.place + line * block.stride + other];
+            let inverse = |line: usize, other: usize| self.factor.inverse[block.start + line * block.stride + other];
             let gram = &self.gram[block.compact..block.compact + height * width];
             // inverse * Lambda' of the column.
             right.clear();

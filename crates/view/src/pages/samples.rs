@@ -134,7 +134,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
         let of_log = run.manifest.settings.origin() == Origin::Log;
         let mut lines = Vec::new();
         let mut last = None;
-        let (_, more) = each_asked(store, &run, filter, PAGE, |AskedSample { place, sample, question }| {
+        let (_, more) = each_asked(store, &run, filter, PAGE, |AskedSample { index: place, sample, question }| {
             last = Some(place);
             asked.check()?;
             let question = question.map(|question| question.item.segments.question).unwrap_or_default();

@@ -152,8 +152,8 @@ pub fn letter(score: Option<&Score>, scorer: &str) -> &'static str {
 
 /// Outcomes while rows are read.
 struct Gathered {
-    place: BTreeMap<String, usize>,
-    /// Metrics of the paper, and the rules that compute them.
+    index: BTreeMap<String, usize>,
+    /// Metrics of the paper, and the scorers that compute them.
     metrics: Vec<(&'static str, &'static str)>,
     original: ScorerOutcomes,
     perturbed: BTreeMap<Kind, ScorerOutcomes>,
@@ -174,8 +174,8 @@ impl Gathered {
     }
 
     fn add(&mut self, sample: &Sample) {
-        let Some(&place) = self.place.get(&sample.cluster) else { return };
-        let count = self.place.len();
+        let Some(&index) = self.index.get(&sample.cluster) else { return };
+        let count = self.index.len();
         let into = match sample.task.parse::<Kind>() {
             Ok(kind) => self.perturbed.entry(kind).or_insert_with(|| {
                 self.metrics.iter().map(|(metric, _)| ((*metric).to_owned(), "-".repeat(count))).collect()
@@ -185,7 +185,7 @@ impl Gathered {
         for (metric, scorer) in &self.metrics {
             let letter = letter(sample.score.as_ref(), scorer);
             if let Some(outcomes) = into.get_mut(*metric) {
-                outcomes.replace_range(place..=place, letter);
+                outcomes.replace_range(index..=index, letter);
             }
         }
     }

@@ -68,8 +68,8 @@ pub(super) struct Packed {
 /// An item of a pack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Place of the item in the suite's order, from 0.
-    pub place: usize,
+    /// Index of the item in the suite's order, from 0.
+    pub index: usize,
     pub item: Item,
     /// Text of the prompt.
     pub prompt: Option<String>,

@@ -22,7 +22,7 @@ impl Prompts {
     pub(super) fn of(entries: &[Entry]) -> Option<Self> {
         let mut prompts = Prompts::default();
         let mut known: HashMap<Skeleton, usize> = HashMap::new();
-        for Entry { place, item, prompt } in entries {
+        for Entry { index: place, item, prompt } in entries {
             let Some(prompt) = prompt else { continue };
             let next = known.len();
             let skeleton = Skeleton::of(prompt, &Pieces::of_prompt(&item.segments));

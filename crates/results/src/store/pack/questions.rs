@@ -79,7 +79,7 @@ impl Questions {
     pub(super) fn of(entries: &[Entry]) -> Self {
         let mut columns = Questions::default();
         let mut known: HashMap<Frame, usize> = HashMap::new();
-        for Entry { place, item, .. } in entries {
+        for Entry { index: place, item, .. } in entries {
             let next = known.len();
             let frame = *known.entry(Frame::of(item)).or_insert_with_key(|frame| {
                 columns.frames.push(frame.clone());

@@ -54,8 +54,8 @@ impl Operator {
 pub struct Operand {
     pub text: String,
     pub value: Fraction,
-    /// Its place among the equation's numbers, from 0.
-    pub place: usize,
+    /// Its index among the equation's numbers, from 0.
+    pub index: usize,
 }
 
 /// One side of an equation.
@@ -359,7 +359,7 @@ impl Parser<'_> {
         match token {
             Token::Number(text) => {
                 let value = exact(text).ok_or(ExpressionError::Unexpected { found: token.first(), place: *place })?;
-                let operand = Operand { text: text.clone(), value, place: self.operands };
+                let operand = Operand { text: text.clone(), value, index: self.operands };
                 self.operands += 1;
                 Ok(Expression::Operand(operand))
             }

@@ -383,7 +383,7 @@ fn operands(kind: Kind, problem: &Problem, random: &mut Stream) -> Result<Pertur
         let new: Vec<&Fraction> = changed.iter().map(|(.., value)| value).collect();
         if kind.changes_values() {
             let mut number = |operand: &Operand| {
-                changed.get(operand.place).map_or_else(|| operand.value.clone(), |(.., v)| v.clone())
+                changed.get(operand.index).map_or_else(|| operand.value.clone(), |(.., v)| v.clone())
             };
             let fresh = new.iter().enumerate().all(|(at, value)| !others.contains(value) && !new[..at].contains(value));
             if !fresh || !expression.is_positive_with(&mut number) {

@@ -260,8 +260,8 @@ pub(super) struct CapRounds {
     seed: u64,
     adapter: Adapter,
     lengths: Vec<usize>,
-    /// Place of the last round's cap.
-    place: usize,
+    /// Index of the last round's cap.
+    index: usize,
     /// Questions of the last round, before all others of it.
     open: Vec<(ThinkingTask, usize)>,
 }
@@ -269,7 +269,7 @@ pub(super) struct CapRounds {
 impl CapRounds {
     /// Before the first round.
     pub fn new(budgets: ThinkingBudgets, seed: u64, adapter: Adapter) -> Self {
-        CapRounds { budgets, seed, adapter, lengths: Vec::new(), place: 0, open: Vec::new() }
+        CapRounds { budgets, seed, adapter, lengths: Vec::new(), index: 0, open: Vec::new() }
     }
 
     /// Number of items at most.
@@ -290,12 +290,12 @@ impl CapRounds {
     pub fn next(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
         let mut answers = answers.iter();
         self.open.retain(|_| answers.next().is_some_and(|answer| answer.is_some_and(|answer| answer.cut)));
-        self.place += 1;
+        self.index += 1;
         self.under_cap()
     }
 
     fn under_cap(&mut self) -> Vec<Item> {
-        match self.budgets.caps.get(self.place) {
+        match self.budgets.caps.get(self.index) {
             Some(&cap) => self.asked(Some(cap)),
             None => Vec::new(),
         }

@@ -205,7 +205,7 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
         if lacks_label {
             item.cluster = usual::own_cluster(&item.cluster);
         }
-        let index = |earlier: usize| rows.row(earlier).map(|row| row.place).unwrap_or_default();
+        let place = |earlier: usize| rows.row(earlier).map(|row| row.place).unwrap_or_default();
         if !made.digest
             && let Some(earlier) = ids.insert(hash::of(&item.id), number)
         {

@@ -42,7 +42,7 @@ impl Piece {
     }
 
     /// The variable it prints, in a question.
-    pub fn place(&self) -> Option<usize> {
+    pub fn index(&self) -> Option<usize> {
         match self {
             Piece::Variable(place) => Some(*place),
             _ => None,
