@@ -31,7 +31,7 @@ pub use value::PythonValue;
 
 pub use arithmetic::calculate;
 pub use number::{float_text, four_decimals, rounded};
-pub use parse::{Brackets, parse_one};
+pub use parse::{Brackets, ParseError, parse_one};
 pub use token::{parsed_float, parsed_integer};
 pub use tree::{Argument, Comparison, Operator, Prefix, Tree};
 pub use unicode::{decimal_digits, is_blank, is_space, pattern};

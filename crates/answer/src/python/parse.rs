@@ -1,6 +1,8 @@
 //! From tokens to an expression, by Python 3.11's grammar.
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use super::error::PythonError;
 use super::token::{Token, tokens};
 use super::tree::{Argument, Clause, Collected, Comparison, Lambda, Operator, Prefix, Tree};
@@ -48,22 +50,40 @@ pub enum Brackets {
     Dropped,
 }
 
+/// Reason for a text being no single expression.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ParseError {
+    #[error("the expression is longer than {LONGEST} characters")]
+    TooLong,
+    #[error("the expression has more than {MOST_TOKENS} parts")]
+    TooManyParts,
+    #[error("expressions are nested more than {DEEPEST} deep")]
+    TooDeep,
+    #[error("the expression ends too early")]
+    EndsEarly,
+    /// Text that is no token.
+    #[error("`{0}` cannot be read")]
+    NoToken(String),
+    #[error("`{0}` is not expected here")]
+    Unexpected(String),
+}
+
 /// Reads a single expression on one line.
 ///
 /// # Errors
-/// In words, the first thing that is not expected.
-pub fn parse_one(text: &str, brackets: Brackets) -> Result<Tree, String> {
+/// The first thing that is not expected.
+pub fn parse_one(text: &str, brackets: Brackets) -> Result<Tree, ParseError> {
     if text.len() > LONGEST {
-        return Err(format!("the expression is longer than {LONGEST} characters"));
+        return Err(ParseError::TooLong);
     }
     let tokens = tokens(text);
     if tokens.len() > MOST_TOKENS {
-        return Err(format!("the expression has more than {MOST_TOKENS} parts"));
+        return Err(ParseError::TooManyParts);
     }
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, brackets };
     match parser.expression() {
         Ok(tree) if parser.at == tokens.len() => Ok(tree),
-        Err(PythonError::Recursion) => Err(format!("expressions are nested more than {DEEPEST} deep")),
+        Err(PythonError::Recursion) => Err(ParseError::TooDeep),
         _ => Err(parser.surprise()),
     }
 }
@@ -76,14 +96,13 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// The token at which reading stopped, in words.
-    fn surprise(&self) -> String {
+    /// The error of the token at which reading stopped.
+    fn surprise(&self) -> ParseError {
         let shown = match self.tokens.get(self.at) {
-            None | Some(Token::Newline) => return "the expression ends too early".to_owned(),
-            Some(Token::Invalid(rest)) if rest.is_empty() => return "the expression ends too early".to_owned(),
+            None | Some(Token::Newline) => return ParseError::EndsEarly,
+            Some(Token::Invalid(rest)) if rest.is_empty() => return ParseError::EndsEarly,
             Some(Token::Invalid(rest)) => {
-                let word: String = rest.chars().take_while(|c| !c.is_whitespace()).take(20).collect();
-                return format!("`{word}` cannot be read");
+                return ParseError::NoToken(rest.chars().take_while(|c| !c.is_whitespace()).take(20).collect());
             }
             Some(Token::Number(number)) => number.text().unwrap_or_default(),
             Some(Token::Text(text)) => text.clone(),
@@ -92,7 +111,7 @@ impl Parser<'_> {
             Some(Token::Sign(sign)) => (*sign).to_owned(),
             Some(Token::Indent) => "white space".to_owned(),
         };
-        format!("`{shown}` is not expected here")
+        ParseError::Unexpected(shown)
     }
 
     fn unexpected(&self) -> PythonError {

@@ -24,13 +24,21 @@ impl ItemOrder {
     }
 }
 
+/// Error of a version other than 1 and 2, in stored options.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("version {version} of {of} is unknown; there are 1 and 2")]
+pub struct UnknownVersion {
+    pub of: &'static str,
+    pub version: u8,
+}
+
 impl TryFrom<u8> for ItemOrder {
-    type Error = String;
-    fn try_from(version: u8) -> Result<Self, String> {
+    type Error = UnknownVersion;
+    fn try_from(version: u8) -> Result<Self, UnknownVersion> {
         match version {
             1 => Ok(ItemOrder::One),
             2 => Ok(ItemOrder::Two),
-            other => Err(format!("version {other} of the order of items is unknown; there are 1 and 2")),
+            version => Err(UnknownVersion { of: "the order of items", version }),
         }
     }
 }

@@ -48,55 +48,66 @@ fn each(
     found: &mut ReadFile,
     seen: &mut BTreeSet<String>,
     rows: Vec<Record<'_>>,
-    mut read: impl FnMut(&mut ReadFile, &Map<String, Value>) -> Result<(), String>,
+    mut read: impl FnMut(&mut ReadFile, &Map<String, Value>) -> Result<(), RowError>,
 ) {
     for row in rows {
         let before = found.problems.len();
-        let outcome = row.value.map_err(|error| error.to_string()).and_then(|value| match value {
+        let outcome = row.value.and_then(|value| match value {
             Value::Object(object) => read(found, &object),
-            _ => Err(RowError::NotAnObject.to_string()),
+            _ => Err(RowError::NotAnObject),
         });
         for problem in found.problems.split_off(before) {
             let why = if problem.question.trim().is_empty() {
-                Some("its question is empty".to_owned())
+                Some(RowError::EmptyPart("question"))
             } else if problem.body.trim().is_empty() && problem.table.is_none() {
-                Some("its body is empty".to_owned())
+                Some(RowError::EmptyPart("body"))
             } else if !seen.insert(problem.id.clone()) {
-                Some("another question has this id too".to_owned())
+                Some(RowError::RepeatedId)
             } else {
                 None
             };
             match why {
                 None => found.problems.push(problem),
                 Some(why) => {
-                    let why = format!("{}: {why}", problem.id);
+                    let why = why.within(problem.id).to_string();
                     found.malformed.push(Malformed { place: row.place.clone(), why });
                 }
             }
         }
         if let Err(why) = outcome {
-            found.malformed.push(Malformed { place: row.place, why });
+            found.malformed.push(Malformed { place: row.place, why: why.to_string() });
         }
     }
 }
 
-fn text<'a>(row: &'a Map<String, Value>, field: &str) -> Result<&'a str, String> {
+fn text<'a>(row: &'a Map<String, Value>, field: &str) -> Result<&'a str, RowError> {
     match row.get(field) {
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(format!("field `{field}` is not text")),
-        None => Err(format!("field `{field}` is missing")),
+        Some(_) => Err(RowError::NotText(field.to_owned())),
+        None => Err(RowError::Missing(field.to_owned())),
     }
 }
 
-fn asdiv(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
+fn list<'a>(row: &'a Map<String, Value>, name: &str, field: &'static str) -> Result<&'a Vec<Value>, RowError> {
+    row.get(name).and_then(Value::as_array).ok_or(RowError::MissingOr { field, wrong: "no list" })
+}
+
+fn object<'a>(row: &'a Map<String, Value>, field: &'static str) -> Result<&'a Map<String, Value>, RowError> {
+    row.get(field).and_then(Value::as_object).ok_or(RowError::MissingOr { field, wrong: "no object" })
+}
+
+fn asdiv(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), RowError> {
     let id = text(row, "@ID")?.to_owned();
-    let named = |why: String| format!("{id}: {why}");
+    let named = |why: RowError| why.within(id.as_str());
     let solution = match row.get("Solution-Type") {
         Some(Value::String(name)) => name.clone(),
         Some(Value::Object(steps)) => {
-            text(steps, "#text").map_err(|why| named(format!("Solution-Type: {why}")))?.to_owned()
+            text(steps, "#text").map_err(|why| named(why.within("Solution-Type")))?.to_owned()
         }
-        _ => return Err(named("field `Solution-Type` is missing or neither a text nor an object".into())),
+        _ => {
+            let wrong = "neither a text nor an object";
+            return Err(named(RowError::MissingOr { field: "Solution-Type", wrong }));
+        }
     };
     let mut problem = Problem {
         body: text(row, "Body").map_err(named)?.trim().to_owned(),
@@ -110,62 +121,62 @@ fn asdiv(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
         id: id.clone(),
     };
     if problem.answer.is_empty() {
-        return Err(named("field `Answer` is empty".into()));
+        return Err(named(RowError::Empty("Answer".to_owned())));
     }
-    problem.check().map_err(|error| named(error.to_string()))?;
+    problem.check().map_err(|error| named(error.into()))?;
     found.problems.push(problem);
     Ok(())
 }
 
-/// A number as JSON has it.
-fn number(value: &Value) -> Option<String> {
+/// A number as JSON has it; `what` names it in the error.
+fn number(what: &'static str, value: &Value) -> Result<String, RowError> {
     let text = match value {
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.trim().to_owned(),
-        _ => return None,
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(text) => Some(text.trim().to_owned()),
+        _ => None,
     };
-    stated(&text).filter(|found| found.start == 0 && found.end == text.len()).map(|found| found.written)
+    let whole = |text: String| stated(&text).filter(|found| found.start == 0 && found.end == text.len());
+    let found = text.and_then(whole).ok_or_else(|| RowError::NotANumber { what, value: value.clone() })?;
+    Ok(found.written)
 }
 
-fn drop_passage(found: &mut ReadFile, id: &str, row: &Map<String, Value>) -> Result<(), String> {
+fn drop_passage(found: &mut ReadFile, id: &str, row: &Map<String, Value>) -> Result<(), RowError> {
     let passage = text(row, "passage")?;
-    let pairs = row.get("qa_pairs").and_then(Value::as_array).ok_or("field `qa_pairs` is missing or no list")?;
+    let pairs = list(row, "qa_pairs", "qa_pairs")?;
     for (at, pair) in pairs.iter().enumerate() {
         let place = format!("passage {id}, question {}", at + 1);
         let outcome = (|| {
-            let pair = pair.as_object().ok_or("not a JSON object")?;
+            let pair = pair.as_object().ok_or(RowError::NotAnObject)?;
             let question = text(pair, "question")?;
-            let answer =
-                pair.get("answer").and_then(Value::as_object).ok_or("field `answer` is missing or no object")?;
+            let answer = object(pair, "answer")?;
             let name = pair.get("query_id").and_then(Value::as_str).map_or_else(|| format!("{id}-{at}"), str::to_owned);
             match answer.get("number") {
-                None => Err("field `answer.number` is missing".to_owned()),
+                None => Err(RowError::Missing("answer.number".to_owned())),
                 Some(Value::String(empty)) if empty.trim().is_empty() => Ok(None),
                 Some(value) => {
-                    let answer = number(value).ok_or_else(|| format!("answer.number {value} is not a number"))?;
-                    Ok(Some(drop_problem(name, passage, question, answer)))
+                    Ok(Some(drop_problem(name, passage, question, number("answer.number", value)?)))
                 }
             }
         })();
         match outcome {
             Ok(Some(problem)) => found.problems.push(problem),
             Ok(None) => found.other_questions += 1,
-            Err(why) => found.malformed.push(Malformed { place, why }),
+            Err(why) => found.malformed.push(Malformed { place, why: why.to_string() }),
         }
     }
     Ok(())
 }
 
 /// The authors' flat form: id, passage, question, answer.
-fn drop_question(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
+fn drop_question(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), RowError> {
     let id = match row.get("id") {
         Some(Value::String(id)) => id.clone(),
         Some(Value::Number(id)) => id.to_string(),
-        _ => return Err("field `id` is missing".into()),
+        _ => return Err(RowError::Missing("id".to_owned())),
     };
-    let answer = row.get("answer").ok_or_else(|| format!("{id}: field `answer` is missing"))?;
-    let answer = number(answer).ok_or_else(|| format!("{id}: answer {answer} is not a number"))?;
-    let named = |why: String| format!("{id}: {why}");
+    let named = |why: RowError| why.within(id.as_str());
+    let answer = row.get("answer").ok_or_else(|| named(RowError::Missing("answer".to_owned())))?;
+    let answer = number("answer", answer).map_err(named)?;
     let (passage, question) = (text(row, "passage").map_err(named)?, text(row, "question").map_err(named)?);
     found.problems.push(drop_problem(id.clone(), passage, question, answer));
     Ok(())
@@ -185,39 +196,36 @@ fn drop_problem(id: String, passage: &str, question: &str, answer: String) -> Pr
     }
 }
 
-fn tatqa(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
-    let table = row.get("table").and_then(Value::as_object).ok_or("field `table` is missing or no object")?;
+fn tatqa(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), RowError> {
+    let table = object(row, "table")?;
     let uid = text(table, "uid")?.to_owned();
-    let cells = table.get("table").and_then(Value::as_array).ok_or("field `table.table` is missing or no list")?;
-    let table = markdown(cells).map_err(|why| format!("table {uid}: {why}"))?;
-    let paragraphs =
-        row.get("paragraphs").and_then(Value::as_array).ok_or("field `paragraphs` is missing or no list")?;
+    let cells = list(table, "table", "table.table")?;
+    let table = markdown(cells).map_err(|why| why.within(format!("table {uid}")))?;
     let mut texts: Vec<(i64, &str)> = Vec::new();
-    for paragraph in paragraphs {
-        let paragraph = paragraph.as_object().ok_or("a paragraph is not an object")?;
-        let order = paragraph.get("order").and_then(Value::as_i64).ok_or("a paragraph has no `order`")?;
+    for paragraph in list(row, "paragraphs", "paragraphs")? {
+        let paragraph = paragraph.as_object().ok_or(RowError::Paragraph("is not an object"))?;
+        let order = paragraph.get("order").and_then(Value::as_i64).ok_or(RowError::Paragraph("has no `order`"))?;
         texts.push((order, text(paragraph, "text")?));
     }
     texts.sort_by_key(|(order, _)| *order);
     let body: Vec<&str> = texts.into_iter().map(|(_, text)| text).collect();
-    let questions = row.get("questions").and_then(Value::as_array).ok_or("field `questions` is missing or no list")?;
-    for (at, question) in questions.iter().enumerate() {
+    for (at, question) in list(row, "questions", "questions")?.iter().enumerate() {
         let outcome = (|| {
-            let question = question.as_object().ok_or("not a JSON object")?;
+            let question = question.as_object().ok_or(RowError::NotAnObject)?;
             if text(question, "answer_type")? != "arithmetic" {
                 return Ok(None);
             }
-            let answer = question.get("answer").ok_or("field `answer` is missing")?;
+            let answer = question.get("answer").ok_or_else(|| RowError::Missing("answer".to_owned()))?;
             let scale = text(question, "scale")?;
-            Ok::<_, String>(Some(Problem {
+            Ok::<_, RowError>(Some(Problem {
                 id: text(question, "uid")?.to_owned(),
                 body: body.join("\n"),
                 question: text(question, "question")?.trim().to_owned(),
                 table: Some(table.clone()),
                 formula: None,
-                answer: number(answer).ok_or_else(|| format!("answer {answer} is not a number"))?,
+                answer: number("answer", answer)?,
                 remainder: Remainder::Exact,
-                scale: Some(Scale::parse(scale).ok_or_else(|| format!("scale {scale:?} is unknown"))?),
+                scale: Some(Scale::parse(scale).ok_or_else(|| RowError::UnknownScale(scale.to_owned()))?),
                 solution_type: String::new(),
             }))
         })();
@@ -225,7 +233,8 @@ fn tatqa(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
             Ok(Some(problem)) => found.problems.push(problem),
             Ok(None) => found.other_questions += 1,
             Err(why) => {
-                found.malformed.push(Malformed { place: format!("table {uid}, question {}", at + 1), why });
+                let place = format!("table {uid}, question {}", at + 1);
+                found.malformed.push(Malformed { place, why: why.to_string() });
             }
         }
     }
@@ -233,15 +242,15 @@ fn tatqa(found: &mut ReadFile, row: &Map<String, Value>) -> Result<(), String> {
 }
 
 /// A table as Markdown, its first row as the head; cells cannot hold a line break or a bar.
-fn markdown(rows: &[Value]) -> Result<String, String> {
+fn markdown(rows: &[Value]) -> Result<String, RowError> {
     let mut lines = Vec::new();
     for row in rows {
-        let cells = row.as_array().ok_or("a row is not a list")?;
+        let cells = row.as_array().ok_or(RowError::NotAList)?;
         let cell = |cell: &Value| match cell {
             Value::String(text) => Ok(text.trim().replace(['\n', '\r'], " ").replace('|', "/")),
             Value::Number(number) => Ok(number.to_string()),
             Value::Null => Ok(String::new()),
-            other => Err(format!("cell {other} is not text")),
+            other => Err(RowError::Cell(other.clone())),
         };
         let cells: Vec<String> = cells.iter().map(cell).collect::<Result<_, _>>()?;
         lines.push(format!("| {} |", cells.join(" | ")));
@@ -249,7 +258,7 @@ fn markdown(rows: &[Value]) -> Result<String, String> {
             lines.push(format!("|{}", " --- |".repeat(cells.len())));
         }
     }
-    if lines.is_empty() { Err("it has no rows".into()) } else { Ok(lines.join("\n")) }
+    if lines.is_empty() { Err(RowError::NoRows) } else { Ok(lines.join("\n")) }
 }
 
 #[cfg(test)]

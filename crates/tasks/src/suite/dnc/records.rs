@@ -61,8 +61,34 @@ pub enum RowError {
     AboutTaken(String),
     #[error("it has no question: none of the fields {0}; the setting `question_field` names it")]
     NoQuestion(String),
+    #[error("field `{field}` is missing or {wrong}")]
+    MissingOr { field: &'static str, wrong: &'static str },
+    #[error("{what} {value} is not a number")]
+    NotANumber { what: &'static str, value: Value },
+    #[error("a paragraph {0}")]
+    Paragraph(&'static str),
+    #[error("scale {0:?} is unknown")]
+    UnknownScale(String),
+    #[error("a row is not a list")]
+    NotAList,
+    #[error("cell {0} is not text")]
+    Cell(Value),
+    #[error("it has no rows")]
+    NoRows,
+    #[error("another question has this id too")]
+    RepeatedId,
+    /// An error of a part, or of a question with an id.
+    #[error("{part}: {why}")]
+    Within { part: String, why: Box<RowError> },
     #[error(transparent)]
     Contradiction(#[from] ProblemError),
+}
+
+impl RowError {
+    /// The error with the name of the part, or the id of the question, that has it.
+    pub(super) fn within(self, part: impl Into<String>) -> Self {
+        RowError::Within { part: part.into(), why: Box::new(self) }
+    }
 }
 
 /// A row as it was read.

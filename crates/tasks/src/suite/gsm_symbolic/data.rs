@@ -156,7 +156,15 @@ pub(super) fn read(location: &Location, sets: &[Set], host: &dyn Host) -> Result
 }
 
 /// Reads the files of a stored run: where they were, or where [`DATA_VARIABLE`] says they are now. Their content must be the same.
-pub(super) fn read_again(files: &[DataFile], sets: &[Set], host: &dyn Host) -> Result<BTreeMap<Set, Vec<Row>>, String> {
+///
+/// # Errors
+/// If they are not found with that content.
+pub(super) fn read_again(
+    files: &[DataFile],
+    sets: &[Set],
+    host: &dyn Host,
+) -> Result<BTreeMap<Set, Vec<Row>>, OptionError> {
+    let unreadable = |error: OptionError| OptionError::unreadable(error.message);
     let mut questions = Questions { files: Vec::new(), rows: BTreeMap::new() };
     for file in files {
         let moved =
@@ -174,16 +182,16 @@ pub(super) fn read_again(files: &[DataFile], sets: &[Set], host: &dyn Host) -> R
                     )
                 })
                 .collect();
-            return Err(format!(
+            return Err(OptionError::unreadable(format!(
                 "its questions (set {}, SHA-256 {}...) are not found: {}; set {DATA_VARIABLE} to the file or folder that has them now",
                 file.set,
                 file.sha256.get(..12).unwrap_or(&file.sha256),
                 states.join(", "),
-            ));
+            )));
         };
-        questions.add(file.set, path, file.place.clone(), host).map_err(|error| error.message)?;
+        questions.add(file.set, path, file.place.clone(), host).map_err(unreadable)?;
     }
-    questions.complete(sets, Path::new("the stored files")).map_err(|error| error.message)?;
+    questions.complete(sets, Path::new("the stored files")).map_err(unreadable)?;
     Ok(questions.rows)
 }
 

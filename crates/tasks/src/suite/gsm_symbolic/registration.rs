@@ -272,7 +272,7 @@ fn stored(options: &Value, host: &dyn Host) -> Result<Suite, OptionError> {
     let runner = host.programs(options.python.as_ref().map(PathBuf::from).as_deref());
     let suite = match &options.source {
         Source::Files(files) => {
-            let rows = data::read_again(files, &options.sets, host).map_err(OptionError::unreadable)?;
+            let rows = data::read_again(files, &options.sets, host)?;
             GsmSymbolic::from_rows(options, rows, runner)
         }
         Source::Own { .. } => GsmSymbolic::own(options, runner),

@@ -78,12 +78,12 @@ impl SplitVersion {
 }
 
 impl TryFrom<u8> for SplitVersion {
-    type Error = String;
-    fn try_from(version: u8) -> Result<Self, String> {
+    type Error = UnknownVersion;
+    fn try_from(version: u8) -> Result<Self, UnknownVersion> {
         match version {
             1 => Ok(SplitVersion::One),
             2 => Ok(SplitVersion::Two),
-            other => Err(format!("version {other} of the splits is unknown; there are 1 and 2")),
+            version => Err(UnknownVersion { of: "the splits", version }),
         }
     }
 }

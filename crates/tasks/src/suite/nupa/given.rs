@@ -12,9 +12,20 @@ use serde_json::{Map, Value};
 use super::options::{Lengths, NupaOptions, QuestionFile};
 use super::order::in_order;
 use super::suite::answerable;
-use super::{Question, TASKS, TaskId, prompt, reference_answer};
+use super::{NupaError, Question, TASKS, TaskId, prompt, reference_answer};
 use crate::suite::dnc::records;
 use crate::suite::registry::{DATA_VARIABLE, Host, OptionError};
+
+/// Reason for a question of the file not being asked.
+#[derive(Debug, thiserror::Error)]
+enum GivenError {
+    #[error(transparent)]
+    Question(#[from] NupaError),
+    #[error("the answer is {given:?}, but {right} is right")]
+    WrongAnswer { given: String, right: String },
+    #[error("`{column}` is {value}; numbers are written as texts, e.g. \"1.50\"")]
+    NotText { column: &'static str, value: Value },
+}
 
 /// A question of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,14 +136,14 @@ fn chosen(asked: &[Asked], options: &NupaOptions) -> (Vec<String>, usize) {
 fn questions(name: &str, bytes: &[u8]) -> Result<Vec<Asked>, OptionError> {
     let mut asked = Vec::new();
     let mut repeats: HashMap<String, usize> = HashMap::new();
-    let mut add = |task: TaskId, a: &str, b: Option<&str>, answer: Option<&str>| -> Result<(), String> {
-        let question = Question::from_operands(task, a, b).map_err(|error| error.to_string())?;
-        answerable(&question).map_err(|error| error.to_string())?;
+    let mut add = |task: TaskId, a: &str, b: Option<&str>, answer: Option<&str>| -> Result<(), GivenError> {
+        let question = Question::from_operands(task, a, b)?;
+        answerable(&question)?;
         if let Some(answer) = answer
             && answer != question.answer
             && reference_answer(task, a, b).as_deref() != Ok(answer)
         {
-            return Err(format!("the answer is {answer:?}, but {} is right", question.answer));
+            return Err(GivenError::WrongAnswer { given: answer.to_owned(), right: question.answer });
         }
         let operands = b.map_or_else(|| a.to_owned(), |b| format!("{a},{b}"));
         let id = format!("{task}:{operands}");
@@ -169,7 +180,7 @@ fn questions(name: &str, bytes: &[u8]) -> Result<Vec<Asked>, OptionError> {
         for record in records(bytes).map_err(|error| OptionError::usage(format!("{name}: {error}")))?.into_rows() {
             let row = record.value.map_err(|error| refused(&record.place, &error))?;
             let row = row.as_object().ok_or_else(|| refused(&record.place, &"it is not a JSON object"))?;
-            let number = |column: &str| column_of(row, column).map_err(|why| refused(&record.place, &why));
+            let number = |column: &'static str| column_of(row, column).map_err(|why| refused(&record.place, &why));
             let task = number("task")?.ok_or_else(|| refused(&record.place, &"it has no `task`"))?;
             let task: TaskId = task.parse().map_err(|error| refused(&record.place, &error))?;
             let a = number("a")?.ok_or_else(|| refused(&record.place, &"it has no `a`, the first operand"))?;
@@ -184,12 +195,12 @@ fn questions(name: &str, bytes: &[u8]) -> Result<Vec<Asked>, OptionError> {
 }
 
 /// A column with a number, as text; none where it is missing or null.
-fn column_of<'a>(row: &'a Map<String, Value>, name: &str) -> Result<Option<Cow<'a, str>>, String> {
+fn column_of<'a>(row: &'a Map<String, Value>, name: &'static str) -> Result<Option<Cow<'a, str>>, GivenError> {
     match row.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.into())),
         Some(Value::Number(number)) if number.is_u64() => Ok(Some(number.to_string().into())),
-        Some(other) => Err(format!("`{name}` is {other}; numbers are written as texts, e.g. \"1.50\"")),
+        Some(other) => Err(GivenError::NotText { column: name, value: other.clone() }),
     }
 }
 

@@ -189,18 +189,17 @@ impl Choice for Chosen {
 
 /// Checks `--budget`.
 fn check_budget(text: &str) -> Result<(), OptionError> {
-    budget(text).map(drop).map_err(OptionError::usage)
+    budget(text).map(drop)
 }
 
 /// A budget as a manifest spells it.
-fn budget(text: &str) -> Result<Value, String> {
+fn budget(text: &str) -> Result<Value, OptionError> {
     match text {
         "generous" => Ok(json!("generous")),
         "2xL" | "2xl" => Ok(json!("2xL")),
-        _ => text
-            .parse::<u64>()
-            .map(Value::from)
-            .map_err(|_| format!("'{text}' is neither generous, 2xL nor a number of tokens")),
+        _ => text.parse::<u64>().map(Value::from).map_err(|_| {
+            OptionError::usage(format!("'{text}' is neither generous, 2xL nor a number of tokens"))
+        }),
     }
 }
 
@@ -218,7 +217,7 @@ fn fields(values: &OptionValues) -> Result<Map<String, Value>, OptionError> {
     }
     fields.extend(values.parsed::<u64>("shots")?.map(|shots| ("shots".to_owned(), json!(shots))));
     if let Some(text) = values.text("budget")? {
-        fields.insert("budget".into(), budget(text).map_err(OptionError::usage)?);
+        fields.insert("budget".into(), budget(text)?);
     }
     fields.insert("reference".into(), json!(values.has("reference")));
     fields.insert("stop_at_newline".into(), json!(!values.has("no-stop-at-newline")));

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::constants::constant;
 use super::evaluate::{Precision, Scope};
 use super::expression::{Expression, Function, parse};
+use super::fault::{TemplateError, TemplateFault};
 use super::render::Piece;
 use super::value::Value;
 
@@ -52,18 +53,9 @@ pub(super) struct Condition {
     pub reads: Vec<usize>,
 }
 
-/// Error of a template's text.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {what}")]
-pub struct TemplateError {
-    /// The section and the line, or the field.
-    pub place: String,
-    pub what: String,
-}
-
-fn at(place: impl Into<String>) -> impl FnOnce(String) -> TemplateError {
+fn at(place: impl Into<String>) -> impl FnOnce(TemplateFault) -> TemplateError {
     let place = place.into();
-    move |what| TemplateError { place, what }
+    move |fault| TemplateError { place, fault }
 }
 
 #[derive(Deserialize)]
@@ -91,7 +83,8 @@ impl Template {
     /// # Errors
     /// The first thing that cannot be understood, with its line.
     pub fn parse(json: &str) -> Result<Template, TemplateError> {
-        let file: File = serde_json::from_str(json).map_err(|error| at("the file")(error.to_string()))?;
+        let file: File =
+            serde_json::from_str(json).map_err(|error| at("the file")(TemplateFault::File(error.to_string())))?;
         let sections = sections(&file.question_annotated)?;
         let mut template = Template {
             id: file.id_shuffled,
@@ -124,8 +117,7 @@ impl Template {
         let check = check.transpose()?;
         let question = Piece::question(sections.question, &places)?;
         let answer = Piece::answer(&file.answer_annotated, &variable)?;
-        let finals = Piece::finals(&answer)
-            .ok_or_else(|| at("answer_annotated")("there is no line that begins with ####".to_owned()))?;
+        let finals = Piece::finals(&answer).ok_or_else(|| at("answer_annotated")(TemplateFault::NoFinalLine))?;
         let mut asked: Vec<usize> = question.iter().filter_map(Piece::index).collect();
         asked.sort_unstable();
         asked.dedup();
@@ -140,22 +132,22 @@ impl Template {
     }
 
     /// Adds the variables of an `#init` line.
-    fn define(&mut self, line: &str) -> Result<(), String> {
-        let (left, right) = line.split_once('=').ok_or("there is no `=`")?;
+    fn define(&mut self, line: &str) -> Result<(), TemplateFault> {
+        let (left, right) = line.split_once('=').ok_or(TemplateFault::NoAssignment)?;
         let mut targets = Vec::new();
         for name in left.split(',').map(|name| name.trim().trim_start_matches('$').trim()) {
             if !name.starts_with(|c: char| c.is_alphabetic() || c == '_')
                 || !name.chars().all(|c| c.is_alphanumeric() || c == '_')
             {
-                return Err(format!("{name:?} is not a name"));
+                return Err(TemplateFault::NotAName(name.to_owned()));
             }
             // A later definition replaces an earlier one, as an assignment does.
             match self.names.iter().position(|known| known == name) {
-                Some(index) if targets.contains(&index) => return Err(format!("{name} is defined twice")),
+                Some(index) if targets.contains(&index) => return Err(TemplateFault::DefinedTwice(name.to_owned())),
                 Some(index) => {
                     let single = |draw: &Draw| draw.targets == [index];
                     if !self.draws.iter().any(single) {
-                        return Err(format!("{name} is defined twice"));
+                        return Err(TemplateFault::DefinedTwice(name.to_owned()));
                     }
                     self.draws.retain(|draw| !single(draw));
                     targets.push(index);
@@ -169,28 +161,28 @@ impl Template {
         let list = |name: &str| constant(name).map(Expression::Literal);
         let expression = parse(right, &list)?;
         let scope = Scope { variables: &[], precision: Precision::Python };
-        let value = |expression: &Expression| scope.value(expression).map_err(|error| error.to_string());
+        let value = |expression: &Expression| scope.value(expression).map_err(TemplateFault::from);
         let (pool, count, sequential) = match &expression {
             Expression::Call(function @ (Function::Sample | Function::SampleSequential), arguments) => {
                 let (pool, count) = match arguments.as_slice() {
                     [pool] => (value(pool)?, 1),
                     [pool, count] => {
                         let count = value(count)?.to_string();
-                        (value(pool)?, count.parse().map_err(|_| format!("{count} is not a number of draws"))?)
+                        (value(pool)?, count.parse().map_err(|_| TemplateFault::NotACount(count))?)
                     }
-                    _ => return Err("sample takes a list and a number of draws".to_owned()),
+                    _ => return Err(TemplateFault::Sample),
                 };
                 (pool, count, *function == Function::SampleSequential)
             }
             // A collection by itself: one of its members is drawn.
             other => (value(other)?, targets.len(), false),
         };
-        let Value::List(pool) = pool else { return Err("there is no collection to draw from".to_owned()) };
+        let Value::List(pool) = pool else { return Err(TemplateFault::NoCollection) };
         if count != targets.len() {
-            return Err(format!("{count} draws for {} variables", targets.len()));
+            return Err(TemplateFault::OtherCount { draws: count, variables: targets.len() });
         }
         if pool.len() < count || pool.is_empty() {
-            return Err(format!("{count} draws from {} things", pool.len()));
+            return Err(TemplateFault::TooFewThings { draws: count, things: pool.len() });
         }
         self.draws.push(Draw { targets, pool, sequential });
         Ok(())
@@ -236,7 +228,7 @@ impl Expression {
 
 fn sections(text: &str) -> Result<Sections<'_>, TemplateError> {
     let mut sections = Sections::default();
-    let start = text.find("\n#").ok_or_else(|| at("question_annotated")("there is no #init: section".to_owned()))?;
+    let start = text.find("\n#").ok_or_else(|| at("question_annotated")(TemplateFault::NoInit))?;
     sections.question = text[..start].trim_end();
     let mut current = "";
     for line in text[start..].lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -248,7 +240,8 @@ fn sections(text: &str) -> Result<Sections<'_>, TemplateError> {
                 "init" | "conditions" => {}
                 "answer" => sections.answer = Some(rest).filter(|rest| !rest.is_empty()),
                 other => {
-                    return Err(at(format!("question_annotated line `{line}`"))(format!("#{other} is not a section")));
+                    let unknown = TemplateFault::UnknownSection(other.to_owned());
+                    return Err(at(format!("question_annotated line `{line}`"))(unknown));
                 }
             }
             continue;
@@ -259,14 +252,12 @@ fn sections(text: &str) -> Result<Sections<'_>, TemplateError> {
             ("conditions", Some(item)) => sections.conditions.push(item),
             ("answer", None) if sections.answer.is_none() => sections.answer = Some(line),
             _ => {
-                return Err(at(format!("question_annotated line `{line}`"))(
-                    "lines of a section begin with `-`".to_owned(),
-                ));
+                return Err(at(format!("question_annotated line `{line}`"))(TemplateFault::NoDash));
             }
         }
     }
     if sections.init.is_empty() {
-        return Err(at("question_annotated")("#init: defines nothing".to_owned()));
+        return Err(at("question_annotated")(TemplateFault::EmptyInit));
     }
     Ok(sections)
 }

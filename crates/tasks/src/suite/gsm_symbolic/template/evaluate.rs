@@ -292,14 +292,15 @@ fn compare(left: &Value, comparison: Comparison, right: &Value) -> Result<bool, 
 #[cfg(test)]
 mod tests {
     use super::super::expression::parse;
+    use super::super::fault::TemplateFault;
     use super::*;
 
-    fn eval(text: &str, precision: Precision) -> Result<String, String> {
+    fn eval(text: &str, precision: Precision) -> Result<String, TemplateFault> {
         let x = |name: &str| (name == "x").then_some(Expression::Variable(0));
         let expression = parse(text, &x)?;
         let item = Value::Item("two thirds".into(), Box::new(Value::ratio(2, 3)));
         let scope = Scope { variables: &[Some(item)], precision };
-        scope.value(&expression).map(|value| value.to_string()).map_err(|error| error.to_string())
+        Ok(scope.value(&expression)?.to_string())
     }
 
     fn python(text: &str) -> String {

@@ -1,4 +1,5 @@
 //! Expressions of templates: the part of Python's that they need, with variables by their places.
+use super::fault::TemplateFault;
 use super::value::Value;
 use earnest_answer::python::{
     Argument, Brackets, Comparison, Operator, Prefix, PythonNumber, PythonValue, Tree, parse_one,
@@ -85,8 +86,8 @@ impl Function {
 /// Parses an expression; `resolve` gives the expression that a name stands for.
 ///
 /// # Errors
-/// The first thing that cannot be understood, in words.
-pub(super) fn parse(text: &str, resolve: &dyn Fn(&str) -> Option<Expression>) -> Result<Expression, String> {
+/// The first thing that cannot be understood.
+pub(super) fn parse(text: &str, resolve: &dyn Fn(&str) -> Option<Expression>) -> Lowered {
     lower(&parse_one(&without_marks(text), Brackets::Dropped)?, resolve)
 }
 
@@ -107,7 +108,7 @@ fn without_marks(text: &str) -> String {
     kept.collect()
 }
 
-type Lowered = Result<Expression, String>;
+type Lowered = Result<Expression, TemplateFault>;
 
 /// Turns Python's tree into a template's expression.
 fn lower(tree: &Tree, resolve: &dyn Fn(&str) -> Option<Expression>) -> Lowered {
@@ -118,22 +119,22 @@ fn lower(tree: &Tree, resolve: &dyn Fn(&str) -> Option<Expression>) -> Lowered {
         Tree::Constant(value) => Expression::Literal(literal(value)?),
         Tree::Name(_) | Tree::Attribute(..) => {
             let name = dotted(tree)?;
-            resolve(&name).ok_or_else(|| format!("{name} is not defined"))?
+            resolve(&name).ok_or(TemplateFault::Undefined(name))?
         }
         Tree::Prefixed(prefixes, inner) => {
             prefixes.iter().rev().try_fold(lower(inner)?, |inner, prefix| match prefix {
                 Prefix::Plus => Ok(inner),
                 Prefix::Minus => Ok(Expression::Negate(Box::new(inner))),
                 Prefix::Not => Ok(Expression::Not(Box::new(inner))),
-                Prefix::Invert => Err(outside("~")),
+                Prefix::Invert => Err(TemplateFault::Outside("~")),
             })?
         }
         Tree::Operated(first, others) => others.iter().try_fold(lower(first)?, |left, (operator, right)| {
-            Ok::<_, String>(Expression::Binary(*operator, Box::new(left), boxed(right)?))
+            Ok::<_, TemplateFault>(Expression::Binary(*operator, Box::new(left), boxed(right)?))
         })?,
         Tree::Compared(first, others) => {
             let chain = others.iter().map(|(comparison, right)| Ok((ordered(*comparison)?, lower(right)?)));
-            Expression::Compare(boxed(first)?, chain.collect::<Result<_, String>>()?)
+            Expression::Compare(boxed(first)?, chain.collect::<Result<_, TemplateFault>>()?)
         }
         Tree::And(parts) => joined(all(parts)?, Expression::And)?,
         Tree::Or(parts) => joined(all(parts)?, Expression::Or)?,
@@ -143,10 +144,10 @@ fn lower(tree: &Tree, resolve: &dyn Fn(&str) -> Option<Expression>) -> Lowered {
         }
         Tree::Call(function, arguments) => {
             let name = dotted(function)?;
-            let function = Function::named(&name).ok_or_else(|| format!("there is no function {name}"))?;
+            let function = Function::named(&name).ok_or(TemplateFault::UnknownFunction(name))?;
             let arguments = arguments.iter().map(|argument| match argument {
                 Argument::Positional(value) => lower(value),
-                Argument::ByName(..) | Argument::Unpacked(_) => Err(outside("such an argument")),
+                Argument::ByName(..) | Argument::Unpacked(_) => Err(TemplateFault::Outside("such an argument")),
             });
             Expression::Call(function, arguments.collect::<Result<_, _>>()?)
         }
@@ -156,7 +157,7 @@ fn lower(tree: &Tree, resolve: &dyn Fn(&str) -> Option<Expression>) -> Lowered {
                     let (from, to) = (from.as_ref().map(boxed).transpose()?, to.as_ref().map(boxed).transpose()?);
                     Expression::Slice(boxed(inner)?, from, to)
                 }
-                _ => return Err(outside("a step")),
+                _ => return Err(TemplateFault::Outside("a step")),
             },
             index => Expression::Index(boxed(inner)?, boxed(index)?),
         },
@@ -165,45 +166,43 @@ fn lower(tree: &Tree, resolve: &dyn Fn(&str) -> Option<Expression>) -> Lowered {
         Tree::Set(items) | Tree::Tuple(items) if items.len() == 1 => lower(&items[0])?,
         Tree::Tuple(items) => match &items[..] {
             [text, value] => Expression::Pair(boxed(text)?, boxed(value)?),
-            _ => return Err("brackets hold one value, or a text and its value".to_owned()),
+            _ => return Err(TemplateFault::Brackets),
         },
-        _ => return Err(outside("an expression of this kind")),
+        _ => return Err(TemplateFault::Outside("an expression of this kind")),
     })
 }
 
 /// `a and b and c` as pairs, from the left.
 fn joined(parts: Vec<Expression>, join: fn(Box<Expression>, Box<Expression>) -> Expression) -> Lowered {
     let joined = parts.into_iter().reduce(|left, right| join(Box::new(left), Box::new(right)));
-    joined.ok_or_else(|| outside("nothing"))
+    joined.ok_or(TemplateFault::Outside("nothing"))
 }
 
 /// A name, with the dots of `np.arange`.
-fn dotted(tree: &Tree) -> Result<String, String> {
+fn dotted(tree: &Tree) -> Result<String, TemplateFault> {
     match tree {
         Tree::Name(name) => Ok(name.clone()),
         Tree::Attribute(of, name) => Ok(format!("{}.{name}", dotted(of)?)),
-        _ => Err(outside("a call or attribute of something other than a name")),
+        _ => Err(TemplateFault::Outside("a call or attribute of something other than a name")),
     }
 }
 
-fn literal(value: &PythonValue) -> Result<Value, String> {
+fn literal(value: &PythonValue) -> Result<Value, TemplateFault> {
     match value {
         PythonValue::Bool(value) => Ok(Value::Bool(*value)),
         PythonValue::Number(PythonNumber::Int(value)) => Ok(Value::Int(value.clone())),
         PythonValue::Number(PythonNumber::Float(value)) => Ok(Value::Float(*value)),
         PythonValue::Text(text) => Ok(Value::text(text)),
-        _ => Err(outside("a literal of this kind")),
+        _ => Err(TemplateFault::Outside("a literal of this kind")),
     }
 }
 
 /// A comparison of values; templates have neither `in` nor `is`.
-fn ordered(comparison: Comparison) -> Result<Comparison, String> {
+fn ordered(comparison: Comparison) -> Result<Comparison, TemplateFault> {
     match comparison {
-        Comparison::In | Comparison::NotIn | Comparison::Is | Comparison::IsNot => Err(outside("in or is")),
+        Comparison::In | Comparison::NotIn | Comparison::Is | Comparison::IsNot => {
+            Err(TemplateFault::Outside("in or is"))
+        }
         other => Ok(other),
     }
-}
-
-fn outside(what: &str) -> String {
-    format!("templates do not have {what}")
 }

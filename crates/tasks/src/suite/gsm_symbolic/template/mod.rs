@@ -4,6 +4,7 @@ mod constants;
 mod document;
 mod evaluate;
 mod expression;
+mod fault;
 mod grown;
 mod instance;
 mod pools;
@@ -14,7 +15,8 @@ mod render;
 mod search;
 mod value;
 
-pub use document::{Template, TemplateError};
+pub use document::Template;
 pub use evaluate::{Precision, Scope};
+pub use fault::{TemplateError, TemplateFault};
 pub use instance::{Instance, InstanceError, Instances};
 pub use value::{EvalError, Value};

@@ -1,9 +1,10 @@
 //! Texts with places, and what they become.
 use std::collections::HashMap;
 
-use super::document::{TemplateError, without_marks};
+use super::document::without_marks;
 use super::evaluate::{Precision, Scope};
 use super::expression::{Expression, parse};
+use super::fault::{TemplateError, TemplateFault};
 use super::value::{EvalError, Value};
 
 /// A part of a text.
@@ -21,7 +22,7 @@ impl Piece {
     pub fn question(text: &str, places: &HashMap<&str, usize>) -> Result<Vec<Piece>, TemplateError> {
         split(text, "the question", |inner| {
             let name = inner.split(',').next().unwrap_or_default().trim().trim_start_matches('$');
-            let place = places.get(name).ok_or_else(|| format!("{name:?} is not defined in #init:"))?;
+            let place = places.get(name).ok_or_else(|| TemplateFault::NotInInit(name.to_owned()))?;
             Ok(Piece::Variable(*place))
         })
     }
@@ -53,17 +54,18 @@ impl Piece {
 fn split(
     text: &str,
     whole: &str,
-    mut piece: impl FnMut(&str) -> Result<Piece, String>,
+    mut piece: impl FnMut(&str) -> Result<Piece, TemplateFault>,
 ) -> Result<Vec<Piece>, TemplateError> {
-    let failed = |place: String, what: &str| TemplateError { place, what: what.to_owned() };
+    let failed = |place: String, fault| TemplateError { place, fault };
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
-        let (inner, after) = after.split_once('}').ok_or_else(|| failed(whole.to_owned(), "a `{` is not closed"))?;
+        let (inner, after) =
+            after.split_once('}').ok_or_else(|| failed(whole.to_owned(), TemplateFault::Unclosed))?;
         if !before.is_empty() {
             pieces.push(Piece::Text(before.to_owned()));
         }
-        pieces.push(piece(inner).map_err(|what| failed(format!("`{{{inner}}}` in {whole}"), &what))?);
+        pieces.push(piece(inner).map_err(|fault| failed(format!("`{{{inner}}}` in {whole}"), fault))?);
         rest = after;
     }
     if !rest.is_empty() {

@@ -1,9 +1,25 @@
-//! Reads a rule's text. Rules are part of this program and tested against CPython, so errors are plain texts.
+//! Parser of a rule's text.
 use super::program::{Action, Function, Program, Statement};
-use earnest_answer::python::{Argument, Brackets, Tree, parse_one};
+use earnest_answer::python::{Argument, Brackets, ParseError, Tree, parse_one};
+
+/// Error of a rule's text. Rules are part of this program and tested against CPython.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {fault}")]
+pub(super) struct SourceError {
+    line: usize,
+    fault: Fault,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("expected {0}")]
+    Expected(&'static str),
+    #[error(transparent)]
+    Expression(#[from] ParseError),
+}
 
 /// Parses a rule's text.
-pub(super) fn parse(source: &str) -> Result<Program, String> {
+pub(super) fn parse(source: &str) -> Result<Program, SourceError> {
     let lines: Vec<Line<'_>> = source
         .lines()
         .enumerate()
@@ -29,8 +45,12 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn problem(&self, what: impl std::fmt::Display) -> String {
-        format!("line {}: {what}", self.number)
+    fn error(&self, fault: impl Into<Fault>) -> SourceError {
+        SourceError { line: self.number, fault: fault.into() }
+    }
+
+    fn expected(&self, what: &'static str) -> SourceError {
+        self.error(Fault::Expected(what))
     }
 
     /// The text between a keyword and the colon at the end.
@@ -38,8 +58,8 @@ impl<'a> Line<'a> {
         self.text.strip_prefix(keyword)?.strip_suffix(':')
     }
 
-    fn expression(&self, text: &str) -> Result<Tree, String> {
-        parse_one(text, Brackets::Kept).map_err(|what| self.problem(what))
+    fn expression(&self, text: &str) -> Result<Tree, SourceError> {
+        parse_one(text, Brackets::Kept).map_err(|error| self.error(error))
     }
 }
 
@@ -49,23 +69,23 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn function(&mut self) -> Result<Function, String> {
+    fn function(&mut self) -> Result<Function, SourceError> {
         let line = &self.lines[self.next];
         self.next += 1;
-        let header = line.header("def ").ok_or_else(|| line.problem("expected a function"))?;
+        let header = line.header("def ").ok_or_else(|| line.expected("a function"))?;
         let Tree::Call(name, arguments) = line.expression(header)? else {
-            return Err(line.problem("expected a function"));
+            return Err(line.expected("a function"));
         };
         let parameter = |argument: &Argument| match argument {
             Argument::Positional(Tree::Name(name)) => Ok(name.clone()),
-            _ => Err(line.problem("expected parameters")),
+            _ => Err(line.expected("parameters")),
         };
-        let Tree::Name(name) = *name else { return Err(line.problem("expected the function's name")) };
+        let Tree::Name(name) = *name else { return Err(line.expected("the function's name")) };
         let parameters = arguments.iter().map(parameter).collect::<Result<Vec<String>, _>>()?;
         Ok(Function { name, parameters, body: self.block(line.indent)? })
     }
 
-    fn block(&mut self, outer: usize) -> Result<Vec<Statement>, String> {
+    fn block(&mut self, outer: usize) -> Result<Vec<Statement>, SourceError> {
         let mut statements = Vec::new();
         while let Some(line) = self.lines.get(self.next).filter(|line| line.indent > outer) {
             self.next += 1;
@@ -78,7 +98,7 @@ impl Parser<'_> {
             } else if let Some(value) = line.text.strip_prefix("return ") {
                 Action::Return(line.expression(value)?)
             } else {
-                let (name, value) = line.text.split_once(" = ").ok_or_else(|| line.problem("expected a statement"))?;
+                let (name, value) = line.text.split_once(" = ").ok_or_else(|| line.expected("a statement"))?;
                 Action::Assign(name.to_owned(), line.expression(value)?)
             };
             statements.push(Statement { line: line.number, action });
