@@ -34,7 +34,7 @@ mod worker;
 pub use caught::{caught, on_thread};
 pub use job::{Answerer, CpuTime, Ended, Job};
 pub use limited::Limited;
-pub use template::{Output, check_template};
+pub use template::{Output, TooLarge, check_template};
 
 /// Serves as a worker and never returns, if the process was started as one for one of these jobs; otherwise records that this program
 /// can do them. It must come before anything else in `main` that reads arguments.

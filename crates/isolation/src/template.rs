@@ -1,5 +1,7 @@
 //! Bounds of a template: its length and nesting before it is compiled, and what it writes.
+use std::fmt;
 use std::io::{self, Write};
+use std::string::FromUtf8Error;
 use std::sync::OnceLock;
 
 use regex::Regex;
@@ -11,13 +13,35 @@ const MAX_SOURCE: usize = 1 << 20;
 /// is large enough for so many. Templates of published models have a few thousand.
 const MAX_OPERATORS: usize = 1 << 15;
 
+/// What a template has too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TooLarge {
+    Bytes(usize),
+    /// Operators, brackets and conditions.
+    Operators(usize),
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TooLarge::Bytes(bytes) => write!(f, "it has {bytes} bytes, more than {MAX_SOURCE}"),
+            TooLarge::Operators(operators) => write!(
+                f,
+                "it has {operators} operators, brackets and conditions, more than {MAX_OPERATORS}: it may nest too deeply"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
 /// Checks that a template is short enough, and has too few operators to nest too deeply.
 ///
 /// # Errors
-/// What it has too much of, and how much it may have.
-pub fn check_template(source: &str) -> Result<(), String> {
+/// What it has too much of.
+pub fn check_template(source: &str) -> Result<(), TooLarge> {
     if source.len() > MAX_SOURCE {
-        return Err(format!("it has {} bytes, more than {MAX_SOURCE}", source.len()));
+        return Err(TooLarge::Bytes(source.len()));
     }
     static WORDS: OnceLock<Regex> = OnceLock::new();
     let words = WORDS.get_or_init(|| {
@@ -27,9 +51,7 @@ pub fn check_template(source: &str) -> Result<(), String> {
     let signs = source.bytes().filter(|byte| b"-+*/%~|.[({<>=!,:".contains(byte)).count();
     let operators = signs + words.find_iter(source).count();
     if operators > MAX_OPERATORS {
-        return Err(format!(
-            "it has {operators} operators, brackets and conditions, more than {MAX_OPERATORS}: it may nest too deeply"
-        ));
+        return Err(TooLarge::Operators(operators));
     }
     Ok(())
 }
@@ -62,8 +84,8 @@ impl Output {
     ///
     /// # Errors
     /// If it is not UTF-8.
-    pub fn into_text(self) -> Result<String, String> {
-        String::from_utf8(self.text).map_err(|error| error.to_string())
+    pub fn into_text(self) -> Result<String, FromUtf8Error> {
+        String::from_utf8(self.text)
     }
 }
 

@@ -50,11 +50,11 @@ const TIME: CpuTime = CpuTime::Each(20);
 pub(in crate::checkpoint) static JOB: Job = Job { name: "chat-template", begin };
 
 fn begin(settings: &[u8]) -> Answerer {
-    let text: Result<TemplateText, String> = serde_json::from_slice(settings).map_err(|error| error.to_string());
+    let text: serde_json::Result<TemplateText> = serde_json::from_slice(settings);
     let mut template = None;
     Box::new(move |request| {
         let mut rendered = || -> Result<String, TemplateFailure> {
-            let text = text.as_ref().map_err(|error| TemplateFailure::Limit(error.clone()))?;
+            let text = text.as_ref().map_err(|error| TemplateFailure::Limit(error.to_string()))?;
             let conversation: Conversation =
                 serde_json::from_slice(request).map_err(|error| TemplateFailure::Limit(error.to_string()))?;
             // Compiled for the first conversation, so that its failure has an answer to be in.
@@ -101,7 +101,7 @@ impl Template {
         };
         let environment = match check_template(&text.source) {
             Ok(()) => compiled(),
-            Err(what) => Err(TemplateFailure::Limit(what)),
+            Err(what) => Err(TemplateFailure::Limit(what.to_string())),
         };
         Template { text: text.clone(), environment }
     }
@@ -140,7 +140,7 @@ impl Template {
             return Err(TemplateFailure::Limit(format!("the prompt that it writes is longer than {most} bytes")));
         }
         rendered.map_err(|error| failure(&error))?;
-        output.into_text().map_err(TemplateFailure::Limit)
+        output.into_text().map_err(|error| TemplateFailure::Limit(error.to_string()))
     }
 }
 

@@ -15,6 +15,7 @@ use super::draw::{DigitSource, fingerprint};
 use super::pairs::{PairRules, draw_pair};
 use super::prepare::{Auxiliary, prepare, question_length};
 use super::{NupaError, Operation, PairSource, Representation, TaskId, exact_answer};
+use crate::suite::item_order::UnknownVersion;
 
 /// Version of everything that decides what an item is.
 pub const GENERATOR_VERSION: &str = "1";

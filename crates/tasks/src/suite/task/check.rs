@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::columns::{Parts, Problem, text};
-use super::compiled::Task;
-use super::pass::GIVEN_UP;
-use super::reader::{Taken, Wanted};
+use super::columns::{Parts, text};
+use super::compiled::{Made, Task};
+use super::pass::{GIVEN_UP, NotAsked};
+use super::reader::{Found, Wanted};
 use super::registration::Configured;
 use super::scorer::{Scorer, same_number};
 use super::{gold, hash, usual};
-use crate::suite::registry::{Choice, Host, Mode, OptionError, OptionValues, Row};
+use crate::suite::registry::{Choice, Host, HostError, Mode, OptionError, OptionValues, Row, Rows};
 use crate::suite::{Item, Segments};
 
 /// Findings of one kind that are shown.
@@ -145,6 +145,145 @@ struct Seen {
     questions: usize,
 }
 
+/// What the rows of a task have, and what is wrong with them.
+struct Survey<'a> {
+    task: &'a Task,
+    rows: &'a dyn Rows,
+    /// A row has a label of its cluster.
+    labelled: bool,
+    findings: Findings,
+    covariates: BTreeMap<String, Seen>,
+    /// Columns; true where a row has something in it.
+    columns: BTreeMap<String, bool>,
+    clusters: HashSet<u64>,
+    tasks: BTreeMap<String, usize>,
+    /// Last row by the hash of an id, and by that of what is asked.
+    ids: HashMap<u64, usize>,
+    asked: HashMap<u64, usize>,
+    questions: usize,
+    without_label: usize,
+    pairs: Pairs,
+    /// The first row that could be read before and cannot be any more.
+    unread: Option<HostError>,
+}
+
+impl<'a> Survey<'a> {
+    /// Nothing yet but the rows that are not among the first `last`, or that cannot be read at all.
+    fn new(task: &'a Task, rows: &'a dyn Rows, labelled: bool, last: usize) -> Self {
+        let mut findings = Findings::default();
+        let (unreadable, messages) = rows.skipped();
+        for place in 0..unreadable {
+            findings.add("rows that cannot be read", || messages.get(place).cloned().unwrap_or_default());
+        }
+        if last < rows.len() {
+            findings.add("rows that were not looked at", || super::pass::not_looked_at(rows.len() - last));
+        }
+        Survey {
+            task,
+            rows,
+            labelled,
+            findings,
+            covariates: BTreeMap::new(),
+            columns: BTreeMap::new(),
+            clusters: HashSet::new(),
+            tasks: BTreeMap::new(),
+            ids: HashMap::new(),
+            asked: HashMap::new(),
+            questions: 0,
+            without_label: 0,
+            pairs: Pairs::default(),
+            unread: None,
+        }
+    }
+
+    /// Adds a row.
+    fn add(&mut self, number: usize, found: Found<'_>) {
+        let (row, taken) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.unread.get_or_insert(error);
+                return;
+            }
+        };
+        let said = taken.as_ref().ok().map(|taken| Said::of(&taken.parts));
+        for (name, value) in &row.values {
+            let filled = !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
+            *self.columns.entry(name.clone()).or_default() |= filled;
+        }
+        match taken.and_then(|taken| self.task.item(row, taken)) {
+            Ok(made) => self.add_item(number, row, said.as_ref(), made),
+            Err(problem) => {
+                let what = match problem.part {
+                    "answer" => "questions without a usable answer",
+                    "question" => "rows without a question",
+                    "choices" => "questions without usable choices",
+                    _ => "rows that cannot be asked",
+                };
+                self.findings.add(what, || NotAsked::at(row, problem).to_string());
+            }
+        }
+    }
+
+    /// Adds the item of a row, unless another one has its id.
+    fn add_item(&mut self, number: usize, row: &Row, said: Option<&Said>, made: Made) {
+        let (mut item, lacks_label) = (made.item, self.labelled && !made.labelled);
+        if lacks_label {
+            item.cluster = usual::own_cluster(&item.cluster);
+        }
+        let rows = self.rows;
+        let place = |earlier: usize| rows.row(earlier).map(|row| row.place).unwrap_or_default();
+        if !made.digest
+            && let Some(earlier) = self.ids.insert(hash::of(&item.id), number)
+        {
+            self.findings.add("ids that occur twice", || {
+                format!("{}: {} is also the id of {}", row.place, item.id, place(earlier))
+            });
+            return;
+        }
+        if let Some(earlier) = self.asked.insert(content(&item), number) {
+            let beginning: String = item.segments.question.chars().take(BEGINNING).collect();
+            self.findings.add("questions that repeat an earlier one", || {
+                format!("{}: {beginning:?}, as in {}", row.place, place(earlier))
+            });
+        }
+        if let Some(message) = from_text(self.task, said, row, &item) {
+            self.findings.add("answers that are no plain numbers, and what is read of them", || message);
+        }
+        if let Some(message) = unread(self.task, said, row, &item) {
+            self.findings
+                .add("reference solutions that end with another answer, as the reader sees it", || message);
+        }
+        self.pairs.add(row, &item);
+        self.questions += 1;
+        self.without_label += usize::from(lacks_label);
+        self.clusters.insert(hash::of(&item.cluster));
+        *self.tasks.entry(item.task).or_default() += 1;
+        for (name, value) in &item.covariates {
+            let seen = self.covariates.entry(name.clone()).or_default();
+            seen.questions += 1;
+            seen.kinds.insert(kind(value));
+            if seen.values.len() <= MOST_VALUES {
+                seen.values.insert(hash::of(&value.to_string()));
+            }
+        }
+    }
+
+    /// Adds what only all rows together show.
+    ///
+    /// # Errors
+    /// If a row could not be read any more.
+    fn finish(mut self) -> Result<Self, OptionError> {
+        if let Some(error) = self.unread.take() {
+            return Err(OptionError::usage(error));
+        }
+        std::mem::take(&mut self.pairs).find(&mut self.findings);
+        for (name, _) in self.columns.iter().filter(|(_, filled)| !**filled) {
+            self.findings.add("columns that are empty in all rows", || name.clone());
+        }
+        Ok(self)
+    }
+}
+
 /// Reads a task as a run would and checks every question.
 ///
 /// # Errors
@@ -158,96 +297,12 @@ pub fn check(values: &OptionValues, host: &dyn Host) -> Result<Check, OptionErro
     if rows.is_empty() {
         configured.passed.check(rows, false)?;
     }
-    let mut findings = Findings::default();
-    let (unreadable, messages) = rows.skipped();
-    for index in 0..unreadable {
-        findings.add("rows that cannot be read", || messages.get(index).cloned().unwrap_or_default());
-    }
-    let mut covariates: BTreeMap<String, Seen> = BTreeMap::new();
-    let mut columns: BTreeMap<String, bool> = BTreeMap::new();
-    let (mut clusters, mut tasks): (HashSet<u64>, BTreeMap<String, usize>) = Default::default();
-    let (mut ids, mut asked): (HashMap<u64, usize>, HashMap<u64, usize>) = Default::default();
-    let (mut questions, mut without_label) = (0, 0);
     // None of the first rows can be asked: the pass over the rows has ended there.
     let last = if configured.passed.order.is_empty() { rows.len().min(GIVEN_UP) } else { rows.len() };
-    if last < rows.len() {
-        findings.add("rows that were not looked at", || super::pass::not_looked_at(rows.len() - last));
-    }
-    let mut pairs = Pairs::default();
-    let mut unread_row = None;
-    let each = |number: usize, found: Result<(&Row, Result<Taken, Problem>), String>| {
-        let (row, taken) = match found {
-            Ok(found) => found,
-            Err(error) => {
-                unread_row.get_or_insert(error);
-                return;
-            }
-        };
-        let said = taken.as_ref().ok().map(|taken| Said::of(&taken.parts));
-        for (name, value) in &row.values {
-            let filled = !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
-            *columns.entry(name.clone()).or_default() |= filled;
-        }
-        let made = match taken.and_then(|taken| task.item(row, taken)) {
-            Ok(made) => made,
-            Err(problem) => {
-                let what = match problem.part {
-                    "answer" => "questions without a usable answer",
-                    "question" => "rows without a question",
-                    "choices" => "questions without usable choices",
-                    _ => "rows that cannot be asked",
-                };
-                findings.add(what, || super::pass::located(row, problem.part, &problem.message));
-                return;
-            }
-        };
-        let (mut item, lacks_label) = (made.item, configured.passed.labelled && !made.labelled);
-        if lacks_label {
-            item.cluster = usual::own_cluster(&item.cluster);
-        }
-        let place = |earlier: usize| rows.row(earlier).map(|row| row.place).unwrap_or_default();
-        if !made.digest
-            && let Some(earlier) = ids.insert(hash::of(&item.id), number)
-        {
-            findings.add("ids that occur twice", || {
-                format!("{}: {} is also the id of {}", row.place, item.id, place(earlier))
-            });
-            return;
-        }
-        if let Some(earlier) = asked.insert(content(&item), number) {
-            let beginning: String = item.segments.question.chars().take(BEGINNING).collect();
-            findings.add("questions that repeat an earlier one", || {
-                format!("{}: {beginning:?}, as in {}", row.place, place(earlier))
-            });
-        }
-        if let Some(message) = from_text(&task, said.as_ref(), row, &item) {
-            findings.add("answers that are no plain numbers, and what is read of them", || message);
-        }
-        if let Some(message) = unread(&task, said.as_ref(), row, &item) {
-            findings.add("reference solutions that end with another answer, as the reader sees it", || message);
-        }
-        pairs.add(row, &item);
-        questions += 1;
-        without_label += usize::from(lacks_label);
-        clusters.insert(hash::of(&item.cluster));
-        *tasks.entry(item.task).or_default() += 1;
-        for (name, value) in &item.covariates {
-            let seen = covariates.entry(name.clone()).or_default();
-            seen.questions += 1;
-            seen.kinds.insert(kind(value));
-            if seen.values.len() <= MOST_VALUES {
-                seen.values.insert(hash::of(&value.to_string()));
-            }
-        }
-    };
-    task.reader.each(rows, 0..last, Wanted::Item, each).map_err(|limit| configured.limited(&limit))?;
-    if let Some(error) = unread_row {
-        return Err(OptionError::usage(error));
-    }
-    pairs.find(&mut findings);
-    for (name, _) in columns.iter().filter(|(_, filled)| !**filled) {
-        findings.add("columns that are empty in all rows", || name.clone());
-    }
+    let mut survey = Survey::new(&task, rows, configured.passed.labelled, last);
+    let added = task.reader.each(rows, 0..last, Wanted::Item, |number, found| survey.add(number, found));
+    added.map_err(|limit| configured.limited(&limit))?;
+    let Survey { findings, covariates, clusters, tasks, questions, without_label, .. } = survey.finish()?;
     let suite = configured.suite(crate::suite::registry::Channel::local(if chat { Mode::Chat } else { Mode::Raw }));
     let first = suite.ok().and_then(|suite| suite.items.iter().next()).map(|item| First {
         prompt: prompt_text(&item.segments),

@@ -2,8 +2,38 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::columns::text;
+use super::columns::{NoText, text};
 use super::definition::GoldForm;
+
+/// Reason for values being no choices of a question, or an answer being none of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ChoicesError {
+    #[error(transparent)]
+    NoText(#[from] NoText),
+    #[error("{0:?} is no list of choices")]
+    NoListIn(String),
+    #[error("it is no list of choices")]
+    NoList,
+    #[error("{0} choices leave nothing to choose")]
+    TooFew(usize),
+    #[error("{0} choices are more than there are letters")]
+    TooMany(usize),
+    #[error("one of them is empty")]
+    Empty,
+    #[error("two of them are equal")]
+    Equal,
+    #[error("there are {choices} choices and {labels} labels")]
+    Labels { choices: usize, labels: usize },
+    #[error(
+        "the answer {0} is the text of one choice and the index or letter of another; say with \
+         gold = \"index\", \"letter\" or \"text\" under [questions] what it is"
+    )]
+    Ambiguous(String),
+    #[error("the answer {answer:?} is no index of the choices, which go from 0 to {last}")]
+    NoIndex { answer: String, last: usize },
+    #[error("the answer {answer:?} is none of the choices {choices}")]
+    NoneOf { answer: String, choices: String },
+}
 
 /// Choices of one question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +53,8 @@ impl Choices {
     ///
     /// # Errors
     /// Any other form, and fewer than 2 or more than 26.
-    pub(super) fn read(value: &Value) -> Result<Self, String> {
-        let texts = |list: &[Value]| list.iter().map(text).collect::<Result<Vec<String>, String>>();
+    pub(super) fn read(value: &Value) -> Result<Self, ChoicesError> {
+        let texts = |list: &[Value]| list.iter().map(text).collect::<Result<Vec<String>, NoText>>();
         let (texts, labels) = match value {
             Value::Array(list) if list.iter().all(|one| one.get("text").is_some()) => {
                 let part =
@@ -36,31 +66,29 @@ impl Choices {
                 (Some(Value::Array(all)), Some(Value::Array(labels))) => (texts(all)?, texts(labels)?),
                 (Some(Value::Array(all)), None) => (texts(all)?, Vec::new()),
                 _ => {
-                    let all: Result<Vec<String>, String> = fields.values().map(text).collect();
-                    (all?, fields.keys().cloned().collect())
+                    let all = fields.values().map(text).collect::<Result<Vec<String>, NoText>>()?;
+                    (all, fields.keys().cloned().collect())
                 }
             },
             // CSV files have lists as JSON.
             Value::String(json) => match serde_json::from_str::<Value>(json) {
                 Ok(list @ (Value::Array(_) | Value::Object(_))) => return Choices::read(&list),
-                _ => return Err(format!("{json:?} is no list of choices")),
+                _ => return Err(ChoicesError::NoListIn(json.clone())),
             },
-            _ => return Err("it is no list of choices".to_owned()),
+            _ => return Err(ChoicesError::NoList),
         };
         Choices::new(texts, labels)
     }
 
     /// Choices from their texts.
-    pub(super) fn new(texts: Vec<String>, labels: Vec<String>) -> Result<Self, String> {
+    pub(super) fn new(texts: Vec<String>, labels: Vec<String>) -> Result<Self, ChoicesError> {
         match texts.len() {
-            0 | 1 => Err(format!("{} choices leave nothing to choose", texts.len())),
-            27.. => Err(format!("{} choices are more than there are letters", texts.len())),
-            _ if texts.iter().any(|text| text.trim().is_empty()) => Err("one of them is empty".to_owned()),
-            _ if (1..texts.len()).any(|index| texts[..index].contains(&texts[index])) => {
-                Err("two of them are equal".to_owned())
-            }
-            count if !labels.is_empty() && labels.len() != count => {
-                Err(format!("there are {count} choices and {} labels", labels.len()))
+            count @ (0 | 1) => Err(ChoicesError::TooFew(count)),
+            count @ 27.. => Err(ChoicesError::TooMany(count)),
+            _ if texts.iter().any(|text| text.trim().is_empty()) => Err(ChoicesError::Empty),
+            _ if (1..texts.len()).any(|index| texts[..index].contains(&texts[index])) => Err(ChoicesError::Equal),
+            choices if !labels.is_empty() && labels.len() != choices => {
+                Err(ChoicesError::Labels { choices, labels: labels.len() })
             }
             _ => Ok(Choices { texts, labels }),
         }
@@ -77,7 +105,7 @@ impl Choices {
     ///
     /// # Errors
     /// If the answer names none of them, or two by two readings.
-    pub(super) fn right(&self, answer: &Value, form: Option<GoldForm>) -> Result<usize, String> {
+    pub(super) fn right(&self, answer: &Value, form: Option<GoldForm>) -> Result<usize, ChoicesError> {
         let said = text(answer)?;
         let said = said.trim();
         let by_text = || self.texts.iter().position(|text| text.trim() == said);
@@ -95,20 +123,16 @@ impl Choices {
                 let mut different: Vec<usize> = readings.into_iter().flatten().collect();
                 different.dedup();
                 if different.len() > 1 {
-                    return Err(format!(
-                        "the answer {said} is the text of one choice and the index or letter of another; say with \
-                         gold = \"index\", \"letter\" or \"text\" under [questions] what it is"
-                    ));
+                    return Err(ChoicesError::Ambiguous(said.to_owned()));
                 }
                 different.first().copied()
             }
         };
         let all = || self.texts.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ");
+        let answer = said.to_owned();
         found.ok_or_else(|| match form {
-            Some(GoldForm::Index) => {
-                format!("the answer {said:?} is no index of the choices, which go from 0 to {}", self.texts.len() - 1)
-            }
-            _ => format!("the answer {said:?} is none of the choices {}", all()),
+            Some(GoldForm::Index) => ChoicesError::NoIndex { answer, last: self.texts.len() - 1 },
+            _ => ChoicesError::NoneOf { answer, choices: all() },
         })
     }
 
@@ -150,12 +174,12 @@ mod tests {
     #[test]
     fn the_right_one_is_found_by_what_names_it() {
         let numbers = Choices::read(&json!(["2", "3", "1"])).unwrap();
-        assert!(numbers.right(&json!(1), None).unwrap_err().contains("gold ="));
+        assert!(numbers.right(&json!(1), None).unwrap_err().to_string().contains("gold ="));
         assert_eq!(numbers.right(&json!(1), Some(GoldForm::Index)), Ok(1));
         assert_eq!(numbers.right(&json!(1), Some(GoldForm::Text)), Ok(2));
         assert_eq!(numbers.right(&json!("(c)"), Some(GoldForm::Letter)), Ok(2));
         assert_eq!(numbers.right(&json!(3), None), Ok(1));
-        assert!(numbers.right(&json!("9"), None).unwrap_err().contains("none of the choices"));
+        assert!(numbers.right(&json!("9"), None).unwrap_err().to_string().contains("none of the choices"));
         let labelled = Choices::read(&json!({"text": ["x", "y"], "label": ["1", "2"]})).unwrap();
         assert_eq!(labelled.right(&json!("1"), None), Ok(0));
     }

@@ -1,10 +1,11 @@
 //! A row's parts: question, answer and the rest, by the task file or by usual names of columns.
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::choices::Choices;
 use super::definition::{Covariates, Questions, Texts};
@@ -18,11 +19,19 @@ const INSTANCE: &str = "instance";
 const LONGEST: usize = 200;
 
 /// A value that cannot be used, and the part that it should have been.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{part}: {message}")]
 pub(super) struct Problem {
     /// E.g. `answer`.
     pub part: &'static str,
     pub message: String,
+}
+
+impl Problem {
+    /// A problem of a part, with its reason in words: problems come from another process, too.
+    pub(super) fn new(part: &'static str, reason: impl Display) -> Self {
+        Problem { part, message: reason.to_string() }
+    }
 }
 
 /// Parts that a problem can name.
@@ -85,21 +94,32 @@ pub(super) struct Parts {
     pub covariates: BTreeMap<String, Value>,
 }
 
+/// Reason for a value having no text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoText {
+    #[error("the number {0} has more digits than JSON readers keep; write it as a text")]
+    LostDigits(Number),
+    #[error("it is empty")]
+    Empty,
+    #[error("it is {0}, not a text or number")]
+    Type(&'static str),
+}
+
 /// Text of a value.
 ///
 /// # Errors
 /// For lists, objects, nothing, and numbers that lost digits when they were read.
-pub(super) fn text(value: &Value) -> Result<String, String> {
+pub(super) fn text(value: &Value) -> Result<String, NoText> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Bool(truth) => Ok(truth.to_string()),
         Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(|number| number.abs() >= 9e15) => {
-            Err(format!("the number {number} has more digits than JSON readers keep; write it as a text"))
+            Err(NoText::LostDigits(number.clone()))
         }
         Value::Number(number) => Ok(number.to_string()),
-        Value::Null => Err("it is empty".to_owned()),
-        Value::Array(_) => Err("it is a list, not a text or number".to_owned()),
-        Value::Object(_) => Err("it is an object, not a text or number".to_owned()),
+        Value::Null => Err(NoText::Empty),
+        Value::Array(_) => Err(NoText::Type("a list")),
+        Value::Object(_) => Err(NoText::Type("an object")),
     }
 }
 
@@ -111,7 +131,7 @@ impl Columns {
     pub(super) fn new(questions: &Questions, templates: &mut Templates) -> Result<Self, (String, String)> {
         let mut used = BTreeSet::new();
         let mut expr = |text: &String| {
-            let found = templates.expr(text).map_err(|reason| (text.clone(), reason))?;
+            let found = templates.expr(text).map_err(|error| (text.clone(), error.to_string()))?;
             used.extend(templates.columns(&found));
             Ok::<Expr, (String, String)>(found)
         };
@@ -160,7 +180,7 @@ impl Columns {
                 Some(expr) => match value_of(expr) {
                     Ok(value) => Some(value),
                     Err(_) if needs == Needs::Present => None,
-                    Err(message) => return Err(Problem { part, message }),
+                    Err(error) => return Err(Problem::new(part, error)),
                 },
                 None => {
                     let name = usual.iter().find(|name| row.get(**name).is_some_and(|value| !value.is_null()));
@@ -173,7 +193,7 @@ impl Columns {
             Ok(found.filter(|value| !value.is_null()))
         };
         let words = |part: &'static str, value: Option<Value>| {
-            value.map(|value| text(&value).map_err(|message| Problem { part, message })).transpose()
+            value.map(|value| text(&value).map_err(|reason| Problem::new(part, reason))).transpose()
         };
         let body =
             if self.question.is_none() { words("question", find("question", &None, &usual::BODY)?)? } else { None };
@@ -199,13 +219,17 @@ impl Columns {
         let pair = words("pair", find("pair", &self.pair, &[usual::PAIR])?)?;
         let task = words("task", find("task", &self.task, &["task"])?)?;
         let system = words("system", find("system", &None, &["system"])?)?;
-        let wrong = |message| Problem { part: "choices", message };
         let choices = if self.single {
-            let each = self.choices.iter().map(|expr| text(&value_of(expr)?));
-            Some(Choices::new(each.collect::<Result<_, _>>().map_err(wrong)?, Vec::new()).map_err(wrong)?)
+            let one = |expr: &Expr| {
+                let value = value_of(expr).map_err(|error| Problem::new("choices", error))?;
+                text(&value).map_err(|reason| Problem::new("choices", reason))
+            };
+            let texts = self.choices.iter().map(one).collect::<Result<_, _>>()?;
+            Some(Choices::new(texts, Vec::new()).map_err(|error| Problem::new("choices", error))?)
         } else {
             let found = find("choices", &self.choices.first().cloned(), &["choices", "options", "endings"])?;
-            found.map(|value| Choices::read(&value).map_err(wrong)).transpose()?
+            let read = |value| Choices::read(&value).map_err(|error| Problem::new("choices", error));
+            found.map(read).transpose()?
         };
         let mut covariates: BTreeMap<String, Value> = match &self.covariates {
             _ if needs == Needs::Present => BTreeMap::new(),
@@ -213,7 +237,7 @@ impl Columns {
                 let value = |(name, expr): &(String, Expr)| {
                     value_of(expr)
                         .map(|value| (name.clone(), value))
-                        .map_err(|message| Problem { part: "covariates", message })
+                        .map_err(|error| Problem::new("covariates", error))
                 };
                 all.iter()
                     .map(value)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::choice::CHOICES;
 use super::choices::{Choices, letter};
-use super::columns::{Parts, Problem, text};
+use super::columns::{NoText, Parts, Problem, text};
 use super::definition::Definition;
 use super::reader::{RowReader, Taken, Wanted};
 use super::row_id::row_id;
@@ -168,8 +168,8 @@ impl Task {
             match taken.and_then(|taken| self.shot(&row.values, taken)) {
                 Ok((key, _)) if self.shots.iter().any(|(known, _)| *known == key) => {}
                 Ok(shot) => self.shots.push(shot),
-                Err(Problem { part, message }) => {
-                    refused.get_or_insert(format!("{}: {part}: {message}", row.place));
+                Err(problem) => {
+                    refused.get_or_insert(format!("{}: {problem}", row.place));
                 }
             }
             // One more than wanted, because an item is not its own example.
@@ -210,11 +210,11 @@ impl Task {
         let expected = self.expected(row, &parts, right, &asked)?;
         let own = parts.id.as_ref().filter(|id| !id.trim().is_empty());
         if parts.id.is_some() && own.is_none() {
-            return Err(Problem { part: "id", message: "it is empty".to_owned() });
+            return Err(Problem::new("id", NoText::Empty));
         }
         let id = own.cloned().unwrap_or_else(|| row_id(parts.question.as_deref().unwrap_or(&asked).trim()));
         let system = match system {
-            Some(text) => Some(text.map_err(|message| Problem { part: "system", message })?),
+            Some(text) => Some(text?),
             None => parts.system.clone(),
         };
         let own_question = parts.question.as_deref().unwrap_or(&asked);
@@ -286,10 +286,10 @@ impl Task {
             return Ok(None);
         }
         let Some(choices) = &parts.choices else {
-            return Err(Problem { part: "choices", message: "there are none".to_owned() });
+            return Err(Problem::new("choices", "there are none"));
         };
         let answer = parts.answer.as_ref().ok_or_else(no_answer)?;
-        choices.right(answer, self.reader.gold).map(Some).map_err(|message| Problem { part: "answer", message })
+        choices.right(answer, self.reader.gold).map(Some).map_err(|error| Problem::new("answer", error))
     }
 
     /// The expected answer in the form that the scorers compare with.
@@ -304,7 +304,7 @@ impl Task {
             return Ok(if self.by_letter() { letter(index) } else { choices.texts[index].clone() });
         }
         let answer = match (&parts.answer, &parts.solution) {
-            (Some(answer), _) => text(answer).map_err(|message| Problem { part: "answer", message })?,
+            (Some(answer), _) => text(answer).map_err(|reason| Problem::new("answer", reason))?,
             (None, Some(solution)) => solution.clone(),
             (None, None) => return Err(none_of("answer", &usual::ANSWER, row)),
         };
@@ -344,17 +344,17 @@ impl Task {
         &self,
         row: &Map<String, Value>,
         parts: &Parts,
-        templated: Option<Result<String, String>>,
+        templated: Option<Result<String, Problem>>,
     ) -> Result<String, Problem> {
         if let Some(text) = templated {
-            return text.map_err(|message| Problem { part: "prompt", message });
+            return text;
         }
         let question = match &parts.question {
             Some(question) if !question.trim().is_empty() => question.as_str(),
             None if self.scorers.iter().all(|scorer| matches!(scorer.method, Method::Perplexity { .. })) => {
                 return Ok(String::new());
             }
-            Some(_) => return Err(Problem { part: "question", message: "it is empty".to_owned() }),
+            Some(_) => return Err(Problem::new("question", NoText::Empty)),
             None => {
                 return Err(none_of("question", &usual::QUESTION, row));
             }
@@ -376,12 +376,12 @@ impl Task {
     fn shot(&self, row: &Map<String, Value>, taken: Taken) -> Result<(String, Shot), Problem> {
         let Taken { parts, question, answer, .. } = taken;
         let answer = match answer {
-            Some(text) => text.map_err(|message| Problem { part: "answer", message })?,
+            Some(text) => text?,
             None if self.needs_choices() => self.expected(row, &parts, self.right(&parts)?, "")?,
             None => {
                 let answer = parts.answer.as_ref().map(text).or_else(|| parts.solution.clone().map(Ok));
                 let answer = answer.ok_or_else(no_answer)?;
-                answer.map_err(|message| Problem { part: "answer", message })?
+                answer.map_err(|reason| Problem::new("answer", reason))?
             }
         };
         // A turn of a conversation has no space in front, which a text to continue needs.

@@ -4,19 +4,30 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::scorer::same_number;
-use earnest_answer::python::{PythonValue, python_close, python_eval};
+use earnest_answer::python::{PythonError, PythonValue, python_close, python_eval};
 
 static BOXED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\\boxed\{([^{}]*)\}").expect("the pattern is a constant that the tests use"));
 
+/// Reason for a completion having no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoValue {
+    #[error("there is no expression")]
+    NoExpression,
+    #[error("{written}: {error}")]
+    Exception { written: String, error: PythonError },
+    #[error("{0} is no number")]
+    NoNumber(String),
+}
+
 /// The expression as it is written, and its value.
 ///
 /// # Errors
-/// The reason for there being none, in words.
-pub(super) fn value(visible: &str) -> Result<(String, PythonValue), String> {
+/// The reason for there being none.
+pub(super) fn value(visible: &str) -> Result<(String, PythonValue), NoValue> {
     let boxed = BOXED.captures_iter(visible).last().and_then(|found| found.get(1)).map(|part| part.as_str());
     let fences = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("```");
-    let line = boxed.or_else(|| visible.lines().rfind(fences)).ok_or("there is no expression")?;
+    let line = boxed.or_else(|| visible.lines().rfind(fences)).ok_or(NoValue::NoExpression)?;
     let line = line.rsplit(':').next().unwrap_or(line).trim_matches(['`', '$', '*', ' ', '\t']);
     let line = line.trim_end_matches('.').trim_end_matches(['`', '$', '*', ' ', '\t']);
     // `3 * 4 = 12` is the expression and its result, `x = 3 * 4` a name and the expression.
@@ -24,10 +35,11 @@ pub(super) fn value(visible: &str) -> Result<(String, PythonValue), String> {
     let written = line.split('=').map(str::trim).find(|part| !is_name(part)).unwrap_or(line);
     let python = written.replace(['\u{d7}', '\u{b7}'], "*").replace('\u{f7}', "/").replace('\u{2212}', "-");
     let python = python.replace("\\times", "*").replace("\\cdot", "*").replace("\\div", "/");
-    let found = python_eval(&python).map_err(|error| format!("{written}: {error}"))?;
-    match found {
-        PythonValue::Number(_) => Ok((written.to_owned(), found)),
-        _ => Err(format!("{written} is no number")),
+    let written = written.to_owned();
+    match python_eval(&python) {
+        Ok(found @ PythonValue::Number(_)) => Ok((written, found)),
+        Ok(_) => Err(NoValue::NoNumber(written)),
+        Err(error) => Err(NoValue::Exception { written, error }),
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
+use super::columns::Problem;
 use super::compiled::{Made, Task};
 use super::reader::{self, LimitReached, Wanted};
 use super::{hash, order};
 use crate::suite::Item;
-use crate::suite::registry::{OptionError, Row, Rows};
+use crate::suite::registry::{HostError, OptionError, Row, Rows};
 
 /// Rows that are made into items at a time.
 const BATCH: usize = 4_096;
@@ -33,6 +34,25 @@ pub(super) struct Passed {
     /// Rows whose expected answers are compared as texts, among numbers.
     pub texts: usize,
     pub problems: Vec<String>,
+}
+
+/// Reason for a row not being asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum NotAsked {
+    /// The row cannot be read, as the error says with its place.
+    #[error(transparent)]
+    Unread(#[from] HostError),
+    #[error("{place}: {problem}")]
+    Problem { place: String, problem: Problem },
+    #[error(transparent)]
+    Limit(#[from] LimitReached),
+}
+
+impl NotAsked {
+    /// A problem of a row.
+    pub(super) fn at(row: &Row, problem: Problem) -> Self {
+        NotAsked::Problem { place: row.place.clone(), problem }
+    }
 }
 
 /// Facts of one row.
@@ -68,13 +88,12 @@ impl Passed {
         // By row. Clusters and tasks are kept from the first row on that has one of its own.
         let (mut ids, mut digests) = (vec![0; count], vec![false; count]);
         let (mut clusters, mut tasks): (Option<Vec<u64>>, Option<Vec<u64>>) = (None, None);
-        let facts = |numbers: &[usize]| -> Result<Vec<Result<Facts, String>>, LimitReached> {
+        let facts = |numbers: &[usize]| -> Result<Vec<Result<Facts, NotAsked>>, LimitReached> {
             let mut all = Vec::with_capacity(numbers.len());
             task.reader.each(rows, numbers.iter().copied(), Wanted::Item, |_, found| {
-                all.push(found.and_then(|(row, taken)| {
+                all.push(found.map_err(NotAsked::from).and_then(|(row, taken)| {
                     let made = taken.and_then(|taken| task.item(row, taken));
-                    let made = made.map_err(|problem| located(row, problem.part, &problem.message))?;
-                    Ok(Facts::of(&made, &task.name))
+                    Ok(Facts::of(&made.map_err(|problem| NotAsked::at(row, problem))?, &task.name))
                 }));
             })?;
             Ok(all)
@@ -83,12 +102,12 @@ impl Passed {
             let end = count.min(start + BATCH);
             let numbers: Vec<usize> = (start..end).collect();
             let batch = numbers.par_chunks(reader::BATCH).map(facts).collect::<Result<Vec<_>, _>>()?;
-            let batch: Vec<Result<Facts, String>> = batch.into_iter().flatten().collect();
+            let batch: Vec<Result<Facts, NotAsked>> = batch.into_iter().flatten().collect();
             for (number, found) in (start..end).zip(batch) {
                 let found = match found {
                     Ok(found) => found,
-                    Err(problem) => {
-                        passed.leave_out(problem);
+                    Err(reason) => {
+                        passed.leave_out(reason.to_string());
                         continue;
                     }
                 };
@@ -204,10 +223,5 @@ fn repetition(task: &Task, rows: &dyn Rows, row: u32, earlier: u32) -> String {
     let taken = task.reader.take(std::iter::once(&row), Wanted::Item).ok().and_then(|mut taken| taken.pop());
     let made = taken.and_then(|taken| task.item(&row, taken.ok()?).ok());
     let id = made.map(|made| made.item.id).unwrap_or_default();
-    located(&row, "id", &format!("{id} is also the id of {}", earlier.place))
-}
-
-/// A problem with its place.
-pub(super) fn located(row: &Row, part: &str, message: &str) -> String {
-    format!("{}: {part}: {message}", row.place)
+    NotAsked::at(&row, Problem::new("id", format!("{id} is also the id of {}", earlier.place))).to_string()
 }

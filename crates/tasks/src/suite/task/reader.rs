@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use earnest_isolation::{CpuTime, Ended, Limited, on_thread};
+use earnest_isolation::{CpuTime, Ended, Limited};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ use super::columns::{Columns, Needs, Parts, Problem};
 use super::definition::{Covariates, Definition, GoldForm, Prompt, Questions};
 use super::reader_job::{self, JOB};
 use super::template::{Context, Expr, Templates};
-use crate::suite::registry::{Host, Row, Rows};
+use crate::suite::registry::{Host, HostError, Row, Rows};
 
 /// Memory for the templates of a task file, in bytes, as for those of checkpoints.
 const MEMORY: u64 = 1 << 30;
@@ -78,9 +78,9 @@ pub(super) enum Wanted {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Taken {
     pub parts: Parts,
-    pub question: Option<Result<String, String>>,
-    pub system: Option<Result<String, String>>,
-    pub answer: Option<Result<String, String>>,
+    pub question: Option<Result<String, Problem>>,
+    pub system: Option<Result<String, Problem>>,
+    pub answer: Option<Result<String, Problem>>,
 }
 
 /// Compiled columns and templates.
@@ -101,7 +101,7 @@ impl Compiled {
         let mut templates = Templates::new();
         let columns = Columns::new(&sources.questions, &mut templates)?;
         let mut compiled = |text: &Option<String>| {
-            let made = |text: &String| templates.text(text).map_err(|reason| (text.clone(), reason));
+            let made = |text: &String| templates.text(text).map_err(|error| (text.clone(), error.to_string()));
             text.as_ref().map(made).transpose()
         };
         let (question, system, example_answer) =
@@ -122,13 +122,16 @@ impl Compiled {
     ) -> Result<Taken, Problem> {
         let needs = if wanted == Wanted::Example { Needs::Present } else { Needs::All };
         let parts = self.columns.parts(&self.templates, row, written, needs, bytes)?;
-        let text = |expr: &Option<Expr>, wanted: bool| match expr {
-            Some(Expr::Text(name)) if wanted => Some(self.templates.render(name, &context(row, &parts, bytes))),
+        let text = |part: &'static str, expr: &Option<Expr>, wanted: bool| match expr {
+            Some(Expr::Text(name)) if wanted => {
+                let rendered = self.templates.render(name, &context(row, &parts, bytes));
+                Some(rendered.map_err(|error| Problem::new(part, error)))
+            }
             _ => None,
         };
-        let question = text(&self.question, wanted != Wanted::Parts);
-        let system = text(&self.system, wanted == Wanted::Item);
-        let answer = text(&self.example_answer, wanted == Wanted::Example);
+        let question = text("prompt", &self.question, wanted != Wanted::Parts);
+        let system = text("system", &self.system, wanted == Wanted::Item);
+        let answer = text("answer", &self.example_answer, wanted == Wanted::Example);
         Ok(Taken { question, system, answer, parts })
     }
 }
@@ -152,8 +155,8 @@ fn context(row: &Map<String, Value>, parts: &Parts, bytes: usize) -> Context {
 #[error("{0}")]
 pub(super) struct LimitReached(String);
 
-/// A row with what was taken of it, or the reason for its not being read.
-type Found<'a> = Result<(&'a Row, Result<Taken, Problem>), String>;
+/// A row with what was taken of it, or the reason for its not being read, which names it.
+pub(super) type Found<'a> = Result<(&'a Row, Result<Taken, Problem>), HostError>;
 
 /// Takes rows apart.
 pub(super) struct RowReader {
@@ -208,7 +211,7 @@ impl RowReader {
             let settings = serde_json::to_vec(sources).map_err(|error| wrong((String::new(), error.to_string())))?;
             let process = host.limited(&JOB, settings, MEMORY);
             let compiled = process.ask(&[], CpuTime::InAll(seconds(0)));
-            let compiled = compiled.and_then(|answer| reader_job::compiled(&answer).map_err(Ended::new));
+            let compiled = compiled.and_then(|answer| reader_job::compiled(&answer));
             let end = |end: Ended| Unusable::Limit(LimitReached(format!("compiling the templates {end}")));
             compiled.map_err(end)?.map_err(wrong)?;
             How::Limited { process, rows: AtomicU64::new(0), reached: OnceLock::new() }
@@ -262,7 +265,7 @@ impl RowReader {
                 }
                 Err(error) => {
                     flush(&mut batch, &mut each)?;
-                    each(number, Err(error.to_string()));
+                    each(number, Err(error));
                 }
             }
             if batch.len() >= self.batch() || bytes >= BATCH_BYTES {
@@ -300,7 +303,7 @@ impl RowReader {
             let all = asked.fetch_add(rest.len() as u64, Ordering::Relaxed) + rest.len() as u64;
             let time = CpuTime::InAll(seconds(all));
             let answer = process.ask(&reader_job::request(rest, wanted), time);
-            match answer.and_then(|answer| reader_job::taken(&answer, rest.len()).map_err(Ended::new)) {
+            match answer.and_then(|answer| reader_job::taken(&answer, rest.len())) {
                 Ok(some) => taken.extend(some),
                 // Once more, row by row, to say which one it is.
                 Err(Ended { by_time: false, .. }) if rest.len() > 1 => most = 1,
@@ -320,10 +323,6 @@ fn length(row: &Row) -> usize {
     row.values.values().map(|value| value.as_str().map_or(8, str::len)).sum()
 }
 
-/// Does on a thread with a large stack what recurses over templates and values.
-pub(super) fn deeply<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
-    on_thread(work).map_err(|panic| format!("panicked: {panic}"))
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use earnest_isolation::{Answerer, Job};
+use earnest_isolation::{Answerer, Ended, Job, on_thread};
 use serde_json::{Map, Value};
 
 use super::columns::Problem;
-use super::reader::{Compiled, Sources, Taken, Wanted, deeply};
+use super::reader::{Compiled, Sources, Taken, Wanted};
 use super::template::MAX_LEVELS;
 use crate::suite::registry::Row;
 
@@ -29,12 +29,13 @@ pub(super) static JOB: Job = Job { name: "task-file", begin };
 type Wrong = (String, String);
 
 fn begin(settings: &[u8]) -> Answerer {
-    let sources: Result<Sources, String> = serde_json::from_slice(settings).map_err(|error| error.to_string());
+    let sources: serde_json::Result<Sources> = serde_json::from_slice(settings);
     let mut kept: Option<Result<Compiled, Wrong>> = None;
     Box::new(move |request| {
-        let answered = deeply(|| {
+        // Templates and values are recursed over.
+        let answered = on_thread(|| {
             let compile = || {
-                let sources = sources.as_ref().map_err(|error| (String::new(), error.clone()))?;
+                let sources = sources.as_ref().map_err(|error| (String::new(), error.to_string()))?;
                 Compiled::new(sources)
             };
             match (kept.get_or_insert_with(compile), request) {
@@ -45,7 +46,7 @@ fn begin(settings: &[u8]) -> Answerer {
             }
         });
         // No line at all where it panicked: the other side says so.
-        answered.unwrap_or_else(String::into_bytes)
+        answered.unwrap_or_else(|panic| format!("panicked: {panic}").into_bytes())
     })
 }
 
@@ -113,24 +114,24 @@ pub(super) fn request(rows: &[&Row], wanted: Wanted) -> Vec<u8> {
 /// Reads the answer to an empty request: the error of compiling, if there is one.
 ///
 /// # Errors
-/// The end of a sentence, if it is no answer.
-pub(super) fn compiled(answer: &[u8]) -> Result<Result<(), Wrong>, String> {
+/// If it is no answer.
+pub(super) fn compiled(answer: &[u8]) -> Result<Result<(), Wrong>, Ended> {
     serde_json::from_slice(answer).map_err(|_| unreadable(answer))
 }
 
 /// Reads the answer to a request for so many rows: at least one of them.
 ///
 /// # Errors
-/// The end of a sentence, if it is no answer.
-pub(super) fn taken(answer: &[u8], rows: usize) -> Result<Vec<Result<Taken, Problem>>, String> {
+/// If it is no answer.
+pub(super) fn taken(answer: &[u8], rows: usize) -> Result<Vec<Result<Taken, Problem>>, Ended> {
     let lines = answer.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let taken = lines.map(serde_json::from_slice).collect::<Result<Vec<Result<Taken, Problem>>, _>>();
     taken.ok().filter(|taken| (1..=rows).contains(&taken.len())).ok_or_else(|| unreadable(answer))
 }
 
-fn unreadable(answer: &[u8]) -> String {
-    match std::str::from_utf8(answer) {
-        Ok(panic) if panic.starts_with("panicked: ") => panic.to_owned(),
-        _ => "gave no answer that can be read".to_owned(),
-    }
+fn unreadable(answer: &[u8]) -> Ended {
+    Ended::new(match std::str::from_utf8(answer) {
+        Ok(panic) if panic.starts_with("panicked: ") => panic,
+        _ => "gave no answer that can be read",
+    })
 }

@@ -335,7 +335,7 @@ pub(super) fn score(
                     .is_ok_and(|(_, value)| number.as_deref().is_some_and(|gold| expression::agrees(value, gold)));
                 match found {
                     Ok((written, _)) => Judged::of(right, Some(written)),
-                    Err(reason) => Judged { reason: Some(reason), ..Judged::of(false, None) },
+                    Err(reason) => Judged { reason: Some(reason.to_string()), ..Judged::of(false, None) },
                 }
             }
             (

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::columns::Problem;
 use super::compiled::{Setting, Task};
 use super::definition::{Definition, Texts};
-use super::pass::{Passed, located};
+use super::pass::{NotAsked, Passed};
 use super::reader::{Taken, Wanted};
 use super::{STORED_KEY, hash, likelihood, scorer, summary, usual};
 use crate::suite::registry::{Programs, Row, Rows};
@@ -34,19 +34,19 @@ pub(super) const PLACE: &str = "place";
 
 impl TaskSuite {
     /// Items of these rows, in their order, up to the first that cannot be made.
-    fn some(&self, rows: &[u32]) -> VecDeque<Result<Item, String>> {
+    fn some(&self, rows: &[u32]) -> VecDeque<Result<Item, NotAsked>> {
         let mut items = VecDeque::with_capacity(rows.len());
         let numbers = rows.iter().map(|row| *row as usize);
         let ended = self.task.reader.each(self.rows.as_ref(), numbers, Wanted::Item, |number, found| {
-            items.push_back(found.and_then(|(row, taken)| self.item(number, row, taken)));
+            items.push_back(found.map_err(NotAsked::from).and_then(|(row, taken)| self.item(number, row, taken)));
         });
-        items.extend(ended.err().map(|limit| Err(limit.to_string())));
+        items.extend(ended.err().map(|limit| Err(limit.into())));
         items
     }
 
-    fn item(&self, number: usize, found: &Row, taken: Result<Taken, Problem>) -> Result<Item, String> {
+    fn item(&self, number: usize, found: &Row, taken: Result<Taken, Problem>) -> Result<Item, NotAsked> {
         let made = taken.and_then(|taken| self.task.item(found, taken));
-        let made = made.map_err(|problem| located(found, problem.part, &problem.message))?;
+        let made = made.map_err(|problem| NotAsked::at(found, problem))?;
         let mut item = made.item;
         if self.passed.labelled && !made.labelled {
             item.cluster = usual::own_cluster(&item.cluster);
@@ -80,9 +80,9 @@ pub(super) fn left_out(rows: &dyn Rows, passed: &Passed) -> Vec<String> {
 impl Items for TaskSuite {
     fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
         // A file that was changed since the pass ends the questions; the run asks for the reason.
-        let keep = |reason| {
+        let keep = |reason: NotAsked| {
             // The first reason stays.
-            let _ = self.unread.set(reason);
+            let _ = self.unread.set(reason.to_string());
         };
         let mut batches = self.passed.order.chunks(self.task.reader.batch().min(ITEMS));
         let mut ready = VecDeque::new();

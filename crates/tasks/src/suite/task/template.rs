@@ -1,7 +1,8 @@
 //! Columns and templates: how a task file says what to take from a row.
 use std::collections::BTreeSet;
+use std::string::FromUtf8Error;
 
-use earnest_isolation::{Output, check_template};
+use earnest_isolation::{Output, TooLarge, check_template};
 use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde_json::{Map, Value};
@@ -21,6 +22,31 @@ pub(super) const MAX_LEVELS: usize = 64;
 /// Compiled templates. What they do is bounded in instructions, output and the nesting of values; a [`super::reader::RowReader`] bounds
 /// stack, memory and time.
 pub(super) struct Templates(Environment<'static>);
+
+/// Error of a column, an expression or a template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum TemplateError {
+    /// What the templates' library says.
+    #[error("{0}")]
+    Template(String),
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+    #[error("{}", no_column(.name, .near.as_deref(), .columns))]
+    NoColumn { name: String, near: Option<String>, columns: String },
+    #[error("{{{{ {0} }}}} has no value")]
+    NoValue(String),
+    /// A type that JSON does not have.
+    #[error("{{{{ {expression} }}}} is of type {kind}")]
+    Type { expression: String, kind: String },
+    #[error("the value of {{{{ {0} }}}} has more than {MAX_LEVELS} levels")]
+    Deep(String),
+    #[error("the value of {{{{ {expression} }}}} has more than {most} bytes")]
+    LongValue { expression: String, most: usize },
+    #[error("the text of the template is longer than {0} bytes")]
+    LongText(usize),
+    #[error(transparent)]
+    NotUtf8(#[from] FromUtf8Error),
+}
 
 /// A column, or a text to render.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +97,7 @@ impl Templates {
     ///
     /// # Errors
     /// The syntax error of a template, or a limit that it exceeds.
-    pub(super) fn expr(&mut self, text: &str) -> Result<Expr, String> {
+    pub(super) fn expr(&mut self, text: &str) -> Result<Expr, TemplateError> {
         if !Templates::is_template(text) {
             return Ok(Expr::Column(text.to_owned()));
         }
@@ -91,7 +117,7 @@ impl Templates {
     ///
     /// # Errors
     /// The syntax error of the template, or a limit that it exceeds.
-    pub(super) fn text(&mut self, text: &str) -> Result<Expr, String> {
+    pub(super) fn text(&mut self, text: &str) -> Result<Expr, TemplateError> {
         check_template(text)?;
         // The text is its own name, so that a template that is used twice is compiled once.
         self.0.add_template_owned(text.to_owned(), text.to_owned()).map_err(|error| described(&error))?;
@@ -117,11 +143,16 @@ impl Templates {
     ///
     /// # Errors
     /// A column that the row does not have, or an error of the template.
-    pub(super) fn value(&self, expr: &Expr, row: &Map<String, Value>, context: &Context) -> Result<Value, String> {
+    pub(super) fn value(
+        &self,
+        expr: &Expr,
+        row: &Map<String, Value>,
+        context: &Context,
+    ) -> Result<Value, TemplateError> {
         match expr {
             Expr::Column(name) => match row.get(name) {
                 Some(value) => Ok(value.clone()),
-                None => Err(no_column(name, row.keys().map(String::as_str))),
+                None => Err(missing_column(name, row.keys().map(String::as_str))),
             },
             Expr::Value(source) => {
                 let compiled = self.0.compile_expression_owned(source.clone()).map_err(|error| described(&error))?;
@@ -131,15 +162,15 @@ impl Templates {
                 if found.is_undefined() {
                     return Err(self
                         .missing(&compiled.undeclared_variables(false), context)
-                        .unwrap_or_else(|| format!("{{{{ {} }}}} has no value", shortened(source, LONGEST_QUOTED))));
+                        .unwrap_or_else(|| TemplateError::NoValue(shortened(source, LONGEST_QUOTED))));
                 }
                 let mut left = context.most;
-                let shown = shortened(source, LONGEST_QUOTED);
+                let expression = shortened(source, LONGEST_QUOTED);
                 json(&found, MAX_LEVELS, &mut left).map_err(|reason| match reason {
-                    NotJson::Type(kind) => format!("{{{{ {shown} }}}} is of type {kind}"),
-                    NotJson::Deep => format!("the value of {{{{ {shown} }}}} has more than {MAX_LEVELS} levels"),
-                    NotJson::Long => format!("the value of {{{{ {shown} }}}} has more than {} bytes", context.most),
-                    NotJson::Failed(error) => error,
+                    NotJson::Type(kind) => TemplateError::Type { expression, kind },
+                    NotJson::Deep => TemplateError::Deep(expression),
+                    NotJson::Long => TemplateError::LongValue { expression, most: context.most },
+                    NotJson::Failed(error) => TemplateError::Template(error),
                 })
             }
             Expr::Text(name) => self.render(name, context).map(Value::String),
@@ -150,15 +181,15 @@ impl Templates {
     ///
     /// # Errors
     /// A column that the row does not have, or an error of the template.
-    pub(super) fn render(&self, name: &str, context: &Context) -> Result<String, String> {
+    pub(super) fn render(&self, name: &str, context: &Context) -> Result<String, TemplateError> {
         let template = self.0.get_template(name).map_err(|error| described(&error))?;
         let mut output = Output::of_at_most(context.most);
         let rendered = template.render_captured_to(context.values.clone(), &mut output).map(drop);
         if output.is_full() {
-            return Err(format!("the text of the template is longer than {} bytes", context.most));
+            return Err(TemplateError::LongText(context.most));
         }
         rendered.map_err(|error| self.explained(&error, &template.undeclared_variables(false), context))?;
-        output.into_text()
+        Ok(output.into_text()?)
     }
 
     fn explained(
@@ -166,18 +197,19 @@ impl Templates {
         error: &minijinja::Error,
         used: &std::collections::HashSet<String>,
         context: &Context,
-    ) -> String {
-        let undefined = described(error).contains("undefined");
-        undefined.then(|| self.missing(used, context)).flatten().unwrap_or_else(|| described(error))
+    ) -> TemplateError {
+        let described = described(error);
+        let undefined = described.to_string().contains("undefined");
+        undefined.then(|| self.missing(used, context)).flatten().unwrap_or(described)
     }
 
-    /// The message about the first name that a template uses and the row does not have.
-    fn missing(&self, used: &std::collections::HashSet<String>, context: &Context) -> Option<String> {
+    /// The error of the first name that a template uses and the row does not have.
+    fn missing(&self, used: &std::collections::HashSet<String>, context: &Context) -> Option<TemplateError> {
         let globals: BTreeSet<&str> = self.0.globals().map(|(name, _)| name).collect();
         let mut missing: Vec<&String> =
             used.iter().filter(|name| !context.names.contains(*name) && !globals.contains(name.as_str())).collect();
         missing.sort();
-        missing.first().map(|name| no_column(name, context.names.iter().map(String::as_str)))
+        missing.first().map(|name| missing_column(name, context.names.iter().map(String::as_str)))
     }
 }
 
@@ -254,17 +286,22 @@ fn json(value: &minijinja::Value, levels: usize, left: &mut usize) -> Result<Val
     })
 }
 
-fn no_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> String {
+fn missing_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> TemplateError {
     let all = some_of(columns.clone());
     let name = shortened(name, LONGEST_QUOTED);
-    match crate::nearest(&name, columns) {
-        Some(near) => format!("there is no column {name} (did you mean {near}?); the columns are {all}"),
-        None => format!("there is no column {name}; the columns are {all}"),
+    let near = crate::nearest(&name, columns).map(str::to_owned);
+    TemplateError::NoColumn { name, near, columns: all }
+}
+
+fn no_column(name: &str, near: Option<&str>, columns: &str) -> String {
+    match near {
+        Some(near) => format!("there is no column {name} (did you mean {near}?); the columns are {columns}"),
+        None => format!("there is no column {name}; the columns are {columns}"),
     }
 }
 
-/// Message of a template's error, with its line where it has several.
-fn described(error: &minijinja::Error) -> String {
+/// The error of a template, with its line where it has several.
+fn described(error: &minijinja::Error) -> TemplateError {
     let what = match error.detail() {
         _ if error.kind() == ErrorKind::OutOfFuel => {
             format!("the template runs for more than {FUEL} instructions, which is the limit of a template and a row")
@@ -272,10 +309,10 @@ fn described(error: &minijinja::Error) -> String {
         Some(detail) => format!("{}: {detail}", error.kind()),
         None => error.kind().to_string(),
     };
-    match error.line() {
+    TemplateError::Template(match error.line() {
         Some(line) if line > 1 => format!("{what} (line {line} of the template)"),
         _ => what,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -284,7 +321,7 @@ mod tests {
 
     use super::*;
 
-    fn value(text: &str, row: &Value) -> Result<Value, String> {
+    fn value(text: &str, row: &Value) -> Result<Value, TemplateError> {
         let mut templates = Templates::new();
         let expr = templates.expr(text)?;
         let row = row.as_object().unwrap();
@@ -309,10 +346,10 @@ mod tests {
     fn missing_columns_are_named() {
         let row = json!({"question": "1+1", "answer": 2});
         for text in ["qestion", "{{ qestion }}", "a {{ qestion }}", "{{ qestion.strip() }}"] {
-            let error = value(text, &row).unwrap_err();
+            let error = value(text, &row).unwrap_err().to_string();
             assert!(error.contains("no column qestion (did you mean question?)"), "{text}: {error}");
         }
-        assert!(value("{{ question", &row).unwrap_err().contains("syntax"));
+        assert!(value("{{ question", &row).unwrap_err().to_string().contains("syntax"));
         assert!(value("{{ answer.x.y }}", &row).is_err());
         assert!(
             value("{% for i in range(10000) %}{% for j in range(10000) %}{{ j }}{% endfor %}{% endfor %}", &row)
