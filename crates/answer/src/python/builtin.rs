@@ -67,32 +67,29 @@ pub(super) fn call(
     arguments: Arguments,
     evaluator: &mut Evaluator<'_>,
 ) -> Result<PythonValue, PythonError> {
-    let budget = &mut evaluator.budget;
+    match name {
+        "abs" | "bin" | "hex" | "oct" | "bool" | "complex" | "divmod" | "float" | "int" | "pow" | "round" => {
+            of_numbers(name, arguments, evaluator)
+        }
+        "chr" | "eval" | "ord" | "print" | "repr" | "str" => of_texts(name, arguments, evaluator),
+        _ => of_collections(name, arguments, evaluator),
+    }
+}
+
+/// Calls a builtin that makes or calculates a number.
+fn of_numbers(
+    name: &'static str,
+    arguments: Arguments,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<PythonValue, PythonError> {
     match name {
         "abs" => {
             let number = arguments.one()?.number().ok_or(PythonError::Type)?;
             magnitude(&number).map(PythonValue::Number)
         }
-        "all" => {
-            Ok(PythonValue::Bool(elements_in_any_order(arguments.one()?, budget)?.iter().all(PythonValue::is_true)))
-        }
-        "any" => {
-            Ok(PythonValue::Bool(elements_in_any_order(arguments.one()?, budget)?.iter().any(PythonValue::is_true)))
-        }
         "bin" | "hex" | "oct" => in_radix(name, &arguments.one()?.integer()?),
         "bool" => Ok(PythonValue::Bool(arguments.optional()?.is_some_and(|value| value.is_true()))),
-        "chr" => {
-            let code = arguments.one()?.integer()?;
-            let code = code.to_i32().ok_or(PythonError::Overflow)?;
-            let code = u32::try_from(code).ok().filter(|code| *code <= 0x10_ffff).ok_or(PythonError::Value)?;
-            char::from_u32(code).map(|found| PythonValue::Text(found.to_string())).ok_or(PythonError::Unsupported)
-        }
         "complex" => complex(arguments),
-        "dict" if arguments.named.is_empty() => match arguments.optional()? {
-            None => Ok(PythonValue::Dictionary(Vec::new())),
-            Some(pairs @ PythonValue::Dictionary(_)) => Ok(pairs),
-            Some(_) => Err(PythonError::Unsupported),
-        },
         "divmod" => {
             let [a, b] = arguments.bound(["", ""], 2)?.map(Option::unwrap_or_default);
             let part = |operator, evaluator: &mut Evaluator<'_>| operate(operator, &a, &b, &mut evaluator.budget);
@@ -102,6 +99,82 @@ pub(super) fn call(
             let quotient = part(Operator::FloorDivide, evaluator)?;
             Ok(PythonValue::Tuple(vec![quotient, part(Operator::Modulo, evaluator)?]))
         }
+        "float" => match arguments.optional()? {
+            None => Ok(0.0.into()),
+            Some(PythonValue::Text(text)) => parsed_float(&text).map(PythonValue::from),
+            Some(value) => value.number().ok_or(PythonError::Type)?.float().map(PythonValue::from),
+        },
+        "int" => integer(arguments),
+        "pow" => power(arguments, evaluator),
+        "round" => round(arguments),
+        _ => Err(PythonError::Unsupported),
+    }
+}
+
+/// Calls a builtin that makes, reads or writes a text.
+fn of_texts(
+    name: &'static str,
+    arguments: Arguments,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<PythonValue, PythonError> {
+    match name {
+        "chr" => {
+            let code = arguments.one()?.integer()?;
+            let code = code.to_i32().ok_or(PythonError::Overflow)?;
+            let code = u32::try_from(code).ok().filter(|code| *code <= 0x10_ffff).ok_or(PythonError::Value)?;
+            char::from_u32(code).map(|found| PythonValue::Text(found.to_string())).ok_or(PythonError::Unsupported)
+        }
+        "eval" => match arguments.one()? {
+            PythonValue::Text(text) => evaluator.evaluate_text(&text),
+            PythonValue::None | PythonValue::Bool(_) | PythonValue::Number(_) => Err(PythonError::Type),
+            _ => Err(PythonError::Unsupported),
+        },
+        "ord" => match arguments.one()? {
+            PythonValue::Text(text) => match (text.chars().next(), text.chars().nth(1)) {
+                (Some(character), None) => Ok(i64::from(character as u32).into()),
+                _ => Err(PythonError::Type),
+            },
+            _ => Err(PythonError::Type),
+        },
+        // Nothing is shown: the value alone counts.
+        "print" => {
+            let known = |name: &str| matches!(name, "sep" | "end" | "file" | "flush");
+            let named = arguments.named.iter().all(|(name, _)| known(name));
+            if named { Ok(PythonValue::None) } else { Err(PythonError::Type) }
+        }
+        "repr" => arguments.one()?.literal().map(PythonValue::Text),
+        // An encoding would be of bytes.
+        "str" => {
+            let [value, encoding, errors] = arguments.bound(["object", "encoding", "errors"], 0)?;
+            match value {
+                _ if encoding.is_some() || errors.is_some() => Err(PythonError::Type),
+                None => Ok("".into()),
+                Some(value) => value.text().map(PythonValue::Text),
+            }
+        }
+        _ => Err(PythonError::Unsupported),
+    }
+}
+
+/// Calls a builtin that makes a collection or goes over one.
+fn of_collections(
+    name: &'static str,
+    arguments: Arguments,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<PythonValue, PythonError> {
+    let budget = &mut evaluator.budget;
+    match name {
+        "all" => {
+            Ok(PythonValue::Bool(elements_in_any_order(arguments.one()?, budget)?.iter().all(PythonValue::is_true)))
+        }
+        "any" => {
+            Ok(PythonValue::Bool(elements_in_any_order(arguments.one()?, budget)?.iter().any(PythonValue::is_true)))
+        }
+        "dict" if arguments.named.is_empty() => match arguments.optional()? {
+            None => Ok(PythonValue::Dictionary(Vec::new())),
+            Some(pairs @ PythonValue::Dictionary(_)) => Ok(pairs),
+            Some(_) => Err(PythonError::Unsupported),
+        },
         "enumerate" => {
             let [values, start] = arguments.bound(["iterable", "start"], 1)?;
             let start = start.map_or_else(|| Ok(BigInt::zero()), |start| start.integer())?;
@@ -109,11 +182,6 @@ pub(super) fn call(
             let pairs = values.map(|(at, value)| PythonValue::Tuple(vec![(&start + at).into(), value]));
             Ok(PythonValue::Iterator(pairs.collect()))
         }
-        "eval" => match arguments.one()? {
-            PythonValue::Text(text) => evaluator.evaluate_text(&text),
-            PythonValue::None | PythonValue::Bool(_) | PythonValue::Number(_) => Err(PythonError::Type),
-            _ => Err(PythonError::Unsupported),
-        },
         "filter" => {
             let [function, values] = arguments.bound(["", ""], 2)?.map(Option::unwrap_or_default);
             let mut kept = Vec::new();
@@ -128,12 +196,6 @@ pub(super) fn call(
             }
             Ok(PythonValue::Iterator(kept))
         }
-        "float" => match arguments.optional()? {
-            None => Ok(0.0.into()),
-            Some(PythonValue::Text(text)) => parsed_float(&text).map(PythonValue::from),
-            Some(value) => value.number().ok_or(PythonError::Type)?.float().map(PythonValue::from),
-        },
-        "int" => integer(arguments),
         "len" => length(&arguments.one()?).map(PythonValue::from),
         "list" => match arguments.optional()? {
             None => Ok(PythonValue::List(Vec::new())),
@@ -141,22 +203,7 @@ pub(super) fn call(
         },
         "map" => map(arguments, evaluator),
         "max" | "min" => extreme(name == "max", arguments, evaluator),
-        "ord" => match arguments.one()? {
-            PythonValue::Text(text) => match (text.chars().next(), text.chars().nth(1)) {
-                (Some(character), None) => Ok(i64::from(character as u32).into()),
-                _ => Err(PythonError::Type),
-            },
-            _ => Err(PythonError::Type),
-        },
-        "pow" => power(arguments, evaluator),
-        // Nothing is shown: the value alone counts.
-        "print" => {
-            let known = |name: &str| matches!(name, "sep" | "end" | "file" | "flush");
-            let named = arguments.named.iter().all(|(name, _)| known(name));
-            if named { Ok(PythonValue::None) } else { Err(PythonError::Type) }
-        }
         "range" => range(arguments),
-        "repr" => arguments.one()?.literal().map(PythonValue::Text),
         "reversed" => match arguments.one()? {
             PythonValue::Set(_) | PythonValue::Iterator(_) => Err(PythonError::Type),
             values => {
@@ -165,7 +212,6 @@ pub(super) fn call(
                 Ok(PythonValue::Iterator(values))
             }
         },
-        "round" => round(arguments),
         "set" => match arguments.optional()? {
             None => Ok(PythonValue::Set(Vec::new())),
             Some(values) => {
@@ -180,15 +226,6 @@ pub(super) fn call(
             let values = elements_in_any_order(arguments.one()?, budget)?;
             let keyed = evaluator.keyed(&key, values)?;
             sorted(keyed, !reverse.is_zero(), &mut evaluator.budget).map(PythonValue::List)
-        }
-        // An encoding would be of bytes.
-        "str" => {
-            let [value, encoding, errors] = arguments.bound(["object", "encoding", "errors"], 0)?;
-            match value {
-                _ if encoding.is_some() || errors.is_some() => Err(PythonError::Type),
-                None => Ok("".into()),
-                Some(value) => value.text().map(PythonValue::Text),
-            }
         }
         "sum" => sum(arguments, evaluator),
         "tuple" => match arguments.optional()? {
