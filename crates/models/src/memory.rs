@@ -16,25 +16,36 @@ pub fn human_bytes(bytes: u64) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteSize(pub u64);
 
-impl std::str::FromStr for ByteSize {
-    type Err = String;
+/// Reason for a text being no size.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SizeError {
+    #[error("'{0}' is not a size: write it like 2GiB or 512MiB")]
+    NotASize(String),
+    #[error("'{0}' is not a unit: use KiB, MiB, GiB or TiB")]
+    Unit(String),
+    #[error("{0} is out of range: write a size from 1 byte to 1024TiB")]
+    Range(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl std::str::FromStr for ByteSize {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, SizeError> {
         let text = text.trim();
         let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
-        let value: f64 = number.parse().map_err(|_| format!("'{text}' is not a size: write it like 2GiB or 512MiB"))?;
+        let value: f64 = number.parse().map_err(|_| SizeError::NotASize(text.to_owned()))?;
         let shift = match unit.trim().to_ascii_lowercase().as_str() {
             "" | "b" => 0,
             "k" | "kb" | "kib" => 10,
             "m" | "mb" | "mib" => 20,
             "g" | "gb" | "gib" => 30,
             "t" | "tb" | "tib" => 40,
-            other => return Err(format!("'{other}' is not a unit: use KiB, MiB, GiB or TiB")),
+            other => return Err(SizeError::Unit(other.to_owned())),
         };
         let bytes = value * (1u64 << shift) as f64;
         if bytes < 1.0 || bytes > (1u64 << 50) as f64 {
-            return Err(format!("{text} is out of range: write a size from 1 byte to 1024TiB"));
+            return Err(SizeError::Range(text.to_owned()));
         }
         Ok(ByteSize(bytes as u64))
     }

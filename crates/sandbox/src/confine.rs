@@ -73,7 +73,7 @@ impl fmt::Display for Missing {
     }
 }
 
-pub use system::{Filter, close_from, die_with_parent, forbid_new_privileges, restrict_files};
+pub use system::{ConfineError, Filter, close_from, die_with_parent, forbid_new_privileges, restrict_files};
 
 #[cfg(target_os = "linux")]
 mod system {
@@ -92,11 +92,30 @@ mod system {
     /// Newest landlock ABI requested; older kernels enforce the part they support.
     const NEWEST: ABI = ABI::V6;
 
+    /// Reason for a part of the confinement not being in force.
+    #[derive(Debug, thiserror::Error)]
+    pub enum ConfineError {
+        #[error("this kernel does not have it")]
+        NotImplemented,
+        #[error("it is turned off when this kernel starts")]
+        NotEnabled,
+        #[error("this kernel does not enforce it")]
+        NotEnforced,
+        #[error("{0}")]
+        Landlock(RulesetError),
+        #[error("its filter cannot be made for this processor: {0}")]
+        Filter(BackendError),
+        #[error("{0}")]
+        System(io::Error),
+        #[error("{0}")]
+        Seccomp(seccompiler::Error),
+    }
+
     /// Denies the calling thread and its children all files but these, and the network; returns the ABI in force.
     ///
     /// # Errors
     /// The reason for landlock not being in force.
-    pub fn restrict_files(readable: &[PathBuf]) -> Result<u32, String> {
+    pub fn restrict_files(readable: &[PathBuf]) -> Result<u32, ConfineError> {
         let restrict = || -> Result<_, RulesetError> {
             Ruleset::default()
                 .set_compatibility(CompatLevel::BestEffort)
@@ -107,13 +126,11 @@ mod system {
                 .add_rules(path_beneath_rules(readable, AccessFs::from_read(NEWEST)))?
                 .restrict_self()
         };
-        let status = restrict().map_err(|error| error.to_string())?;
+        let status = restrict().map_err(ConfineError::Landlock)?;
         match (status.landlock, status.ruleset) {
-            (LandlockStatus::NotImplemented, _) => Err("this kernel does not have it".to_owned()),
-            (LandlockStatus::NotEnabled, _) => Err("it is turned off when this kernel starts".to_owned()),
-            (LandlockStatus::Available { .. }, RulesetStatus::NotEnforced) => {
-                Err("this kernel does not enforce it".to_owned())
-            }
+            (LandlockStatus::NotImplemented, _) => Err(ConfineError::NotImplemented),
+            (LandlockStatus::NotEnabled, _) => Err(ConfineError::NotEnabled),
+            (LandlockStatus::Available { .. }, RulesetStatus::NotEnforced) => Err(ConfineError::NotEnforced),
             (LandlockStatus::Available { effective_abi, .. }, _) => Ok(effective_abi as u32),
         }
     }
@@ -133,14 +150,14 @@ mod system {
 
     impl Filter {
         /// Filter for an interpreter that is loaded: memory, time, random numbers, and writing to its one pipe.
-        pub fn computing() -> Result<Self, String> {
+        pub fn computing() -> Result<Self, ConfineError> {
             let mut calls = base_calls();
             calls.push((libc::SYS_write, on_output()));
             Filter::compile(calls)
         }
 
         /// Filter for an interpreter that is still to be started: it also allows `execve` and opening files for reading.
-        pub fn starting() -> Result<Self, String> {
+        pub fn starting() -> Result<Self, ConfineError> {
             let mut calls = base_calls();
             calls.push((libc::SYS_write, on_output()));
             let writing = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND) as u64;
@@ -197,23 +214,23 @@ mod system {
         }
 
         /// Compiles the filter: all other calls fail with `EPERM`, which Python turns into an exception.
-        fn compile(calls: Vec<(i64, Vec<SeccompRule>)>) -> Result<Self, String> {
+        fn compile(calls: Vec<(i64, Vec<SeccompRule>)>) -> Result<Self, ConfineError> {
             let refused = SeccompAction::Errno(libc::EPERM as u32);
             let compile = || -> Result<BpfProgram, BackendError> {
                 let architecture = std::env::consts::ARCH.try_into()?;
                 SeccompFilter::new(calls.into_iter().collect(), refused, SeccompAction::Allow, architecture)?.try_into()
             };
-            compile().map(Filter).map_err(|error| format!("its filter cannot be made for this processor: {error}"))
+            compile().map(Filter).map_err(ConfineError::Filter)
         }
 
         /// Applies the filter to the calling thread, irrevocably.
         ///
         /// # Errors
         /// The kernel's reason.
-        pub fn apply(&self) -> Result<(), String> {
+        pub fn apply(&self) -> Result<(), ConfineError> {
             seccompiler::apply_filter(&self.0).map_err(|error| match error {
-                seccompiler::Error::Seccomp(error) | seccompiler::Error::Prctl(error) => error.to_string(),
-                other => other.to_string(),
+                seccompiler::Error::Seccomp(error) | seccompiler::Error::Prctl(error) => ConfineError::System(error),
+                other => ConfineError::Seccomp(other),
             })
         }
     }
@@ -293,16 +310,18 @@ mod system {
     use std::path::PathBuf;
 
     /// Reason for everything that is missing here.
-    const LINUX_ONLY: &str = "only Linux has it";
+    #[derive(Debug, thiserror::Error)]
+    #[error("only Linux has it")]
+    pub struct ConfineError;
 
     /// Always an error.
-    pub fn restrict_files(_: &[PathBuf]) -> Result<u32, String> {
-        Err(LINUX_ONLY.to_owned())
+    pub fn restrict_files(_: &[PathBuf]) -> Result<u32, ConfineError> {
+        Err(ConfineError)
     }
 
     /// Always an error.
     pub fn forbid_new_privileges() -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, LINUX_ONLY))
+        Err(io::Error::new(io::ErrorKind::Unsupported, ConfineError))
     }
 
     /// No value: seccomp is Linux only.
@@ -310,17 +329,17 @@ mod system {
 
     impl Filter {
         /// Always an error.
-        pub fn computing() -> Result<Self, String> {
-            Err(LINUX_ONLY.to_owned())
+        pub fn computing() -> Result<Self, ConfineError> {
+            Err(ConfineError)
         }
 
         /// Always an error.
-        pub fn starting() -> Result<Self, String> {
-            Err(LINUX_ONLY.to_owned())
+        pub fn starting() -> Result<Self, ConfineError> {
+            Err(ConfineError)
         }
 
         /// Unreachable: the type has no value.
-        pub fn apply(&self) -> Result<(), String> {
+        pub fn apply(&self) -> Result<(), ConfineError> {
             match *self {}
         }
     }

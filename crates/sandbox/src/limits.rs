@@ -13,15 +13,23 @@ pub struct Limits {
     pub files: u64,
 }
 
+/// A limit that is not in force.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {error}")]
+pub struct LimitError {
+    name: &'static str,
+    error: io::Error,
+}
+
 impl Limits {
     /// Applies the limits to the calling process, irrevocably.
     ///
     /// # Errors
     /// Names the first limit that is not in force.
-    pub fn apply(&self) -> Result<(), String> {
+    pub fn apply(&self) -> Result<(), LimitError> {
         self.all()
             .into_iter()
-            .try_for_each(|(name, resource, max)| set(resource, max).map_err(|error| format!("{name}: {error}")))
+            .try_for_each(|(name, resource, max)| set(resource, max).map_err(|error| LimitError { name, error }))
     }
 
     /// Applies as many of the limits as the system allows.

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::time::Duration;
 
 use super::attempts::{self, Outside};
-use super::confine::{Filter, Missing, Part, close_from, restrict_files};
+use super::confine::{ConfineError, Filter, Missing, Part, close_from, restrict_files};
 use super::cpython::{self, Invocation};
 use super::embedded::{self, Embedded};
 use super::limits::{Limits, address_space};
@@ -188,7 +188,7 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// If no process runs at all.
-    fn run<'a>(&self, filter: Result<&'a Filter, &String>) -> io::Result<Tried<'a>> {
+    fn run<'a>(&self, filter: Result<&'a Filter, &ConfineError>) -> io::Result<Tried<'a>> {
         let mut missing = Vec::new();
         missing.extend(filter.err().map(|reason| Missing::new(Part::Seccomp, reason)));
         let mut measures = Measures { filter: filter.ok(), no_new_privileges: true, limits: true };

@@ -261,8 +261,8 @@ fn digits(source: &Path, embeddings: usize) -> Result<Tokenizer, CheckpointError
         "post_processor": null, "decoder": null,
         "model": {"type": "WordLevel", "vocab": vocab, "unk_token": "<eos>"},
     });
-    let fail = |what: String| CheckpointError::Tokenizer { path: source.to_path_buf(), what };
-    let backend = tokenizer::read(file.to_string().as_bytes()).map_err(fail)?;
+    let backend = tokenizer::read(file.to_string().as_bytes())
+        .map_err(|fault| CheckpointError::Tokenizer { path: source.to_path_buf(), what: fault.to_string() })?;
     Tokenizer::new(source.to_path_buf(), backend, TokenizerSettings::default(), embeddings)
 }
 

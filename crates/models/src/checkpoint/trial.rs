@@ -8,7 +8,7 @@
 use earnest_isolation::{Answerer, CpuTime, Job, Limited};
 
 use super::chat;
-use super::tokenizer;
+use super::tokenizer::{self, fault::TokenizerFault};
 use super::trial_cache::TrialCache;
 
 /// Memory for a tokenizer's trial, in bytes, and for each byte of its file. One of 262,144 tokens takes 11 bytes for each of 24 MB.
@@ -23,7 +23,7 @@ const SECONDS_PER_MIB: u64 = 2;
 static JOB: Job = Job { name: "tokenizer", begin };
 
 fn begin(_: &[u8]) -> Answerer {
-    Box::new(|file| tokenizer::try_file(file).err().unwrap_or_default().into_bytes())
+    Box::new(|file| tokenizer::try_file(file).err().map(|fault| fault.to_string()).unwrap_or_default().into_bytes())
 }
 
 /// Serves as a worker for a checkpoint's tokenizer or template and never returns, if the process was started as one; otherwise records
@@ -32,8 +32,8 @@ pub fn serve_if_worker() {
     earnest_isolation::serve_if_worker(&[&JOB, &chat::engine::JOB]);
 }
 
-/// Tries a `tokenizer.json` in a worker, unless it has passed before or this program cannot be one; the error says what is wrong with it.
-pub(super) fn try_tokenizer(file: &[u8]) -> Result<(), String> {
+/// Tries a `tokenizer.json` in a worker, unless it has passed before or this program cannot be one.
+pub(super) fn try_tokenizer(file: &[u8]) -> Result<(), TokenizerFault> {
     if !Limited::has_process(&JOB) {
         return Ok(());
     }
@@ -45,9 +45,9 @@ pub(super) fn try_tokenizer(file: &[u8]) -> Result<(), String> {
     let size = file.len() as u64;
     let worker = Limited::new(&JOB, Vec::new(), MEMORY + MEMORY_PER_BYTE * size);
     let time = CpuTime::Each(SECONDS + SECONDS_PER_MIB * (size >> 20));
-    let wrong = worker.ask(file, time).map_err(|end| format!("building the tokenizer {end}"))?;
+    let wrong = worker.ask(file, time).map_err(|end| TokenizerFault::Ended(end.words))?;
     if !wrong.is_empty() {
-        return Err(String::from_utf8_lossy(&wrong).into_owned());
+        return Err(TokenizerFault::Said(String::from_utf8_lossy(&wrong).into_owned()));
     }
     cache.record(begun.elapsed());
     Ok(())

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Commit, HubError, RepoId, own};
+use super::{Commit, CommitError, HubError, RepoId, own};
 use earnest_digest::toml_file;
 
 /// The built-in list.
@@ -123,6 +123,21 @@ impl Entry {
     }
 }
 
+/// What is wrong with an entry of a file.
+#[derive(Debug, thiserror::Error)]
+enum RowFault {
+    #[error("a name must not contain /, @ or \\ or begin with - or .")]
+    Name,
+    #[error("it is listed twice")]
+    Twice,
+    #[error("{0}")]
+    Repo(Box<HubError>),
+    #[error("commit is '{text}', expected 40 hexadecimal digits or \"{UNRESOLVED}\": {error}")]
+    Commit { text: String, error: CommitError },
+    #[error("a new model needs a repo")]
+    NoRepo,
+}
+
 /// The list of models, in the order of the files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registry {
@@ -169,33 +184,34 @@ impl Registry {
         }
         let mut seen: Vec<String> = Vec::new();
         for row in file.model {
-            let wrong = |what: &str| failed(format!("model '{}': {what}", row.name));
-            if row.name.is_empty() || row.name.contains(['/', '@', '\\']) || row.name.starts_with(['-', '.']) {
-                return Err(wrong("a name must not contain /, @ or \\ or begin with - or ."));
+            let name = row.name.clone();
+            let wrong = |fault: RowFault| failed(format!("model '{name}': {fault}"));
+            if name.is_empty() || name.contains(['/', '@', '\\']) || name.starts_with(['-', '.']) {
+                return Err(wrong(RowFault::Name));
             }
-            if seen.contains(&row.name) {
-                return Err(wrong("it is listed twice"));
+            if seen.contains(&name) {
+                return Err(wrong(RowFault::Twice));
             }
-            seen.push(row.name.clone());
-            self.merge(row, from).map_err(&failed)?;
+            self.merge(row, from).map_err(wrong)?;
+            seen.push(name);
         }
         Ok(())
     }
 
-    fn merge(&mut self, row: Row, from: Option<&Path>) -> Result<(), String> {
-        let failed = |what: String| format!("model '{}': {what}", row.name);
-        let repo = row.repo.as_deref().map(RepoId::parse).transpose().map_err(|error| failed(error.to_string()))?;
+    fn merge(&mut self, row: Row, from: Option<&Path>) -> Result<(), RowFault> {
+        let repo = row.repo.as_deref().map(RepoId::parse).transpose().map_err(|error| RowFault::Repo(error.into()))?;
         let commit = match row.commit.as_deref() {
             None => None,
             Some(UNRESOLVED) => Some(None),
-            Some(text) => Some(Some(Commit::parse(text).map_err(|error| {
-                failed(format!("commit is '{text}', expected 40 hexadecimal digits or \"{UNRESOLVED}\": {error}"))
-            })?)),
+            Some(text) => {
+                let wrong = |error| RowFault::Commit { text: text.to_owned(), error };
+                Some(Some(Commit::parse(text).map_err(wrong)?))
+            }
         };
         let index = match self.entries.iter().position(|entry| entry.name == row.name) {
             Some(index) => index,
             None => {
-                let repo = repo.clone().ok_or_else(|| failed("a new model needs a repo".to_owned()))?;
+                let repo = repo.clone().ok_or(RowFault::NoRepo)?;
                 self.entries.push(Entry {
                     name: row.name.clone(),
                     repo,

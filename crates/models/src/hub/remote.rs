@@ -125,7 +125,7 @@ impl Remote {
             })
         })?;
         let wanted = Wanted { fields: &LISTING_FIELDS, whole: &[], values: MAX_LISTING_VALUES };
-        let listing = json::read(&text, wanted).map_err(malformed)?;
+        let listing = json::read(&text, wanted).map_err(|error| malformed(error.to_string()))?;
         let info: Info = serde_json::from_value(listing).map_err(|error| malformed(error.to_string()))?;
         let sha = info.sha.unwrap_or_default();
         let commit = Commit::parse(&sha).map_err(|_| malformed(format!("its commit is '{sha}'")))?;

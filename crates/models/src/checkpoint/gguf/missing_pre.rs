@@ -66,7 +66,7 @@ impl Merged {
     }
 
     /// Returns the schemes that may have made these tokens.
-    pub(in crate::checkpoint) fn allowed(&self) -> Result<Vec<&'static NamedScheme>, String> {
+    pub(in crate::checkpoint) fn allowed(&self) -> tokenizers::Result<Vec<&'static NamedScheme>> {
         let two_digits = |text: &String| text.as_bytes().windows(2).any(|pair| pair.iter().all(u8::is_ascii_digit));
         let splits_digits = self.0.len() >= LARGE && !self.0.iter().any(two_digits);
         let mut judged: Vec<(Splitting, bool)> = Vec::new();
@@ -86,12 +86,12 @@ impl Merged {
     }
 
     /// Returns a token that shows that a scheme did not make these, if they do.
-    pub(in crate::checkpoint) fn broken_by(&self, scheme: &NamedScheme) -> Result<Option<&str>, String> {
+    pub(in crate::checkpoint) fn broken_by(&self, scheme: &NamedScheme) -> tokenizers::Result<Option<&str>> {
         let pre_tokenizer = scheme.build()?.pre_tokenizer;
         let mut left = self.0.len() / STRAY;
         for text in &self.0 {
             let mut pieces = PreTokenizedString::from(text.as_str());
-            pre_tokenizer.pre_tokenize(&mut pieces).map_err(|error| error.to_string())?;
+            pre_tokenizer.pre_tokenize(&mut pieces)?;
             if pieces.get_splits(OffsetReferential::Original, OffsetType::Byte).len() == 1 {
                 continue;
             }

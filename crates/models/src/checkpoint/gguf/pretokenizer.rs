@@ -176,14 +176,14 @@ impl NamedScheme {
         self.numbers == DigitByDigit
     }
 
-    pub(in crate::checkpoint) fn build(&self) -> Result<Scheme, String> {
+    pub(in crate::checkpoint) fn build(&self) -> tokenizers::Result<Scheme> {
         let (whole_words_first, adds_bos) = (self.whole_words_first, self.adds_bos);
         Ok(Scheme { pre_tokenizer: self.splitting.build()?, whole_words_first, adds_bos })
     }
 }
 
 impl Splitting {
-    fn build(self) -> Result<PreTokenizerWrapper, String> {
+    fn build(self) -> tokenizers::Result<PreTokenizerWrapper> {
         let gpt2 = || PreTokenizerWrapper::from(ByteLevel::new(false, false, true));
         Ok(match self {
             Gpt2 => gpt2(),
@@ -193,12 +193,11 @@ impl Splitting {
     }
 }
 
-fn splits(expressions: &[&str]) -> Result<PreTokenizerWrapper, String> {
+fn splits(expressions: &[&str]) -> tokenizers::Result<PreTokenizerWrapper> {
     let mut steps: Vec<PreTokenizerWrapper> = Vec::new();
     for expression in expressions {
         let pattern = SplitPattern::Regex(expression.to_string());
-        let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false).map_err(|e| e.to_string())?;
-        steps.push(split.into());
+        steps.push(Split::new(pattern, SplitDelimiterBehavior::Isolated, false)?.into());
     }
     steps.push(ByteLevel::new(false, false, false).into());
     Ok(Sequence::new(steps).into())

@@ -197,7 +197,7 @@ impl<'a> Vocabulary<'a> {
                 Some(name) => format!("{PRE_TOKENIZER_KEY} is {name} in the file, which is not known here"),
             };
             note.push_str(&format!(": {named} is used, as allow-config says, and recorded"));
-            let broken = merged.broken_by(scheme).map_err(|e| self.fail(e))?;
+            let broken = merged.broken_by(scheme).map_err(|e| self.fail(e.to_string()))?;
             if let Some(token) = &broken {
                 note.push_str(&format!(
                     "; it splits tokens of the vocabulary, such as {token:?}, so it may be the wrong one"
@@ -211,7 +211,7 @@ impl<'a> Vocabulary<'a> {
             };
             return Ok((scheme, Some(supplied)));
         }
-        let allowed = merged.allowed().map_err(|e| self.fail(e))?;
+        let allowed = merged.allowed().map_err(|e| self.fail(e.to_string()))?;
         // A name that is not known says that it is none of those.
         if in_file.is_none() {
             let architecture = self.file.text("general.architecture").unwrap_or_default();
@@ -258,7 +258,7 @@ impl<'a> Vocabulary<'a> {
     /// Builds a byte-level BPE as GPT-2's: bytes as characters, merges by rank. Also returns whether its texts begin with BOS.
     fn byte_level(&self, scheme: &NamedScheme) -> Result<(tokenizers::Tokenizer, bool), CheckpointError> {
         let merges = self.merges()?;
-        let scheme = scheme.build().map_err(|e| self.fail(e))?;
+        let scheme = scheme.build().map_err(|e| self.fail(e.to_string()))?;
         let model = BPE::builder()
             .vocab_and_merges(self.ids(), merges)
             .ignore_merges(scheme.whole_words_first)

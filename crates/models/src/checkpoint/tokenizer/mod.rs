@@ -1,9 +1,11 @@
 //! Encoding and decoding, identical to the checkpoint's own tokenizer.
+pub(super) mod fault;
 pub(super) mod pieces;
 pub(super) mod rules;
 pub(super) mod sentencepiece;
 pub(super) mod text_stream;
 
+use self::fault::TokenizerFault;
 use self::pieces::TokenPieces;
 use self::text_stream::TextStream;
 use super::CheckpointError;
@@ -72,7 +74,7 @@ impl Tokenizer {
         let path = folder.join("tokenizer.json");
         let advice = "it has the vocabulary; fetch the checkpoint again (if it has only tokenizer.model, convert that with transformers)";
         let bytes = bounded_file::read(&path, bounded_file::MAX_TOKENIZER, advice)?;
-        let fail = |what: String| CheckpointError::Tokenizer { path: path.clone(), what };
+        let fail = |fault: TokenizerFault| CheckpointError::Tokenizer { path: path.clone(), what: fault.to_string() };
         trial::try_tokenizer(&bytes).map_err(fail)?;
         let mut settings = TokenizerSettings::default();
         if let Some(map) = config {
@@ -86,7 +88,7 @@ impl Tokenizer {
             settings.bos = fallback_bos.map(SpecialToken::Id);
         }
         let build = || Tokenizer::new(path.clone(), read(&bytes).map_err(fail)?, settings, embeddings);
-        on_thread(build).unwrap_or_else(|panic| Err(fail(format!("building the tokenizer panicked: {panic}"))))
+        on_thread(build).unwrap_or_else(|panic| Err(fail(TokenizerFault::Panicked(panic))))
     }
 
     /// Prepares a tokenizer: turns truncation and padding off, determines prefix and suffix, and builds the table of pieces.
@@ -110,7 +112,7 @@ impl Tokenizer {
         };
         let bos = resolve(&settings.bos, "bos_token")?;
         let eos = resolve(&settings.eos, "eos_token")?;
-        let (mut prefix, mut suffix) = affixes(&backend).map_err(fail)?;
+        let (mut prefix, mut suffix) = affixes(&backend).map_err(|fault| fail(fault.to_string()))?;
         match (settings.add_bos, bos) {
             (Some(true), None) => return Err(fail("add_bos_token is true, but there is no BOS token".into())),
             (Some(true), Some(bos)) if prefix.first() != Some(&bos) => prefix.insert(0, bos),
@@ -150,7 +152,8 @@ impl Tokenizer {
         };
         // As in the crate, added tokens take precedence.
         let text = |id: u32| added.simple_id_to_token(id).or_else(|| backend.id_to_token(id));
-        let pieces = TokenPieces::new(json.as_ref(), size, text, |t| added.is_special_token(t)).map_err(fail)?;
+        let pieces = TokenPieces::new(json.as_ref(), size, text, |t| added.is_special_token(t))
+            .map_err(|fault| fail(fault.to_string()))?;
         let vocab_size = vocab.len();
         drop(vocab);
         let unmarked = without_marks(&backend);
@@ -258,7 +261,7 @@ impl Tokenizer {
         let fail = |what: String| CheckpointError::Tokenizer { path: t.source.clone(), what };
         let text = t.backend.to_string(false).map_err(|e| fail(e.to_string()))?;
         let mut json: Value = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
-        if affixes(&t.backend).map_err(fail)? != (t.prefix.clone(), t.suffix.clone()) {
+        if affixes(&t.backend).map_err(|fault| fail(fault.to_string()))? != (t.prefix.clone(), t.suffix.clone()) {
             let mut tokens = Map::new();
             let mut special = |id: &u32| {
                 let token = self.token(*id).unwrap_or_default();
@@ -298,27 +301,27 @@ impl Tokenizer {
 }
 
 /// Reads `tokenizer.json`.
-pub(super) fn read(file: &[u8]) -> Result<tokenizers::Tokenizer, String> {
-    let backend = tokenizers::Tokenizer::from_bytes(file).map_err(|e| e.to_string())?;
+pub(super) fn read(file: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerFault> {
+    let backend = tokenizers::Tokenizer::from_bytes(file).map_err(|e| TokenizerFault::Said(e.to_string()))?;
     rules::check(&backend)?;
     Ok(backend)
 }
 
-/// Builds the tokenizer of a `tokenizer.json` and encodes a few texts, to see that it does so; the error says what is wrong with it. A
-/// text that it refuses, for want of a token, is no fault.
-pub(super) fn try_file(file: &[u8]) -> Result<(), String> {
+/// Builds the tokenizer of a `tokenizer.json` and encodes a few texts, to see that it does so. A text that it refuses, for want of a
+/// token, is no fault.
+pub(super) fn try_file(file: &[u8]) -> Result<(), TokenizerFault> {
     let build = || {
         let built = Tokenizer::new(PathBuf::new(), read(file)?, TokenizerSettings::default(), usize::MAX);
         let tokenizer = built.map_err(|error| match error {
-            CheckpointError::Tokenizer { what, .. } => what,
-            other => other.to_string(),
+            CheckpointError::Tokenizer { what, .. } => TokenizerFault::Said(what),
+            other => TokenizerFault::Said(other.to_string()),
         })?;
         for text in trial_texts() {
             tokenizer.inner.backend.encode_fast(text, true).ok();
         }
         Ok(())
     };
-    on_thread(build).unwrap_or_else(|panic| Err(format!("building the tokenizer panicked: {panic}")))
+    on_thread(build).unwrap_or_else(|panic| Err(TokenizerFault::Panicked(panic)))
 }
 
 /// Texts of a trial: what prompts have, and what tokenizers stumble over.
@@ -350,8 +353,9 @@ fn without_marks(backend: &tokenizers::Tokenizer) -> Option<tokenizers::Tokenize
 }
 
 /// Returns the ids that the post-processor adds before and after a text.
-fn affixes(backend: &tokenizers::Tokenizer) -> Result<(Vec<u32>, Vec<u32>), String> {
-    let encode = |special: bool| backend.encode_fast("a", special).map_err(|e| e.to_string());
+fn affixes(backend: &tokenizers::Tokenizer) -> Result<(Vec<u32>, Vec<u32>), TokenizerFault> {
+    let encode =
+        |special: bool| backend.encode_fast("a", special).map_err(|e| TokenizerFault::Said(e.to_string()));
     let (with, without) = (encode(true)?, encode(false)?);
     let (with, without) = (with.get_ids(), without.get_ids());
     if without.is_empty() {
@@ -359,7 +363,7 @@ fn affixes(backend: &tokenizers::Tokenizer) -> Result<(Vec<u32>, Vec<u32>), Stri
         return Ok((with.to_vec(), Vec::new()));
     }
     let at = with.windows(without.len()).position(|w| w == without);
-    let at = at.ok_or("the post-processor changes the ids of a text")?;
+    let at = at.ok_or(TokenizerFault::ChangedIds)?;
     let (prefix, rest) = with.split_at(at);
     Ok((prefix.to_vec(), rest.get(without.len()..).unwrap_or_default().to_vec()))
 }

@@ -4,6 +4,7 @@
 //! bytes), SentencePiece with byte fallback (`▁` for a space, `<0x0A>` for a byte) and metaspace. All of them give each
 //! token a fixed run of bytes, except at the start of a text; so the table here is the whole decoder, and decoding a
 //! token is copying a slice.
+use super::fault::TokenizerFault;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -42,7 +43,7 @@ impl TokenPieces {
         size: usize,
         token: impl Fn(u32) -> Option<String>,
         is_special: impl Fn(&str) -> bool,
-    ) -> Result<TokenPieces, String> {
+    ) -> Result<TokenPieces, TokenizerFault> {
         let mut steps = Steps::default();
         if let Some(decoder) = decoder {
             steps.add(decoder)?;
@@ -88,7 +89,7 @@ impl TokenPieces {
 }
 
 impl Steps {
-    fn add(&mut self, decoder: &Value) -> Result<(), String> {
+    fn add(&mut self, decoder: &Value) -> Result<(), TokenizerFault> {
         let text = |key: &str| decoder.get(key).and_then(Value::as_str);
         let first_char = |key: &str| text(key).and_then(|s| s.chars().next());
         match text("type").unwrap_or("(no type)") {
@@ -99,25 +100,25 @@ impl Steps {
             }
             "ByteLevel" => self.byte_level = true,
             // It would apply to the whole text, not to a token.
-            "Replace" if self.byte_level => return Err("a Replace decoder after ByteLevel is not supported".into()),
+            "Replace" if self.byte_level => return Err(TokenizerFault::ReplaceAfterByteLevel),
             "ByteFallback" => self.byte_fallback = true,
             "Fuse" => self.fused = true,
             "Replace" => {
                 let from = decoder.get("pattern").and_then(|p| p.get("String")).and_then(Value::as_str);
                 let (Some(from), Some(to)) = (from, text("content")) else {
-                    return Err("a Replace decoder with a regular expression is not supported".into());
+                    return Err(TokenizerFault::ReplaceByExpression);
                 };
                 // After fusing, a longer pattern could match across tokens.
                 if self.fused && from.chars().count() != 1 {
-                    return Err(format!("a Replace decoder of {from:?} after Fuse is not supported"));
+                    return Err(TokenizerFault::ReplaceAfterFuse(from.to_owned()));
                 }
                 self.replace.push((from.to_string(), to.to_string()));
             }
             "Strip" => {
                 let count = |key: &str| decoder.get(key).and_then(Value::as_u64).unwrap_or(0) as usize;
-                let Some(content) = first_char("content") else { return Err("a Strip decoder has no content".into()) };
+                let Some(content) = first_char("content") else { return Err(TokenizerFault::NoStripContent) };
                 if count("stop") > 0 {
-                    return Err("a Strip decoder that drops the end of a text is not supported".into());
+                    return Err(TokenizerFault::StripsEnd);
                 }
                 let strip = Some((content, count("start")));
                 if self.fused { self.strip_start = strip } else { self.strip_each = strip }
@@ -128,7 +129,7 @@ impl Steps {
                     || decoder.get("add_prefix_space").and_then(Value::as_bool) == Some(false);
                 self.drop_first_spaces = !never;
             }
-            other => return Err(format!("decoder {other} is not supported")),
+            other => return Err(TokenizerFault::Decoder(other.to_owned())),
         }
         Ok(())
     }
@@ -216,6 +217,6 @@ mod tests {
     fn an_unknown_decoder_is_refused_by_name() {
         let decoder = serde_json::json!({"type": "WordPiece", "prefix": "##"});
         let error = TokenPieces::new(Some(&decoder), 0, |_| None, |_| false).unwrap_err();
-        assert!(error.contains("WordPiece"), "{error}");
+        assert_eq!(error, TokenizerFault::Decoder("WordPiece".to_owned()));
     }
 }

@@ -1,5 +1,6 @@
 //! Rules for `tokenizer.json`, beyond those of the library that reads it: nothing random, nothing that ends the program, and a bound on
 //! how much longer a text may become.
+use super::fault::TokenizerFault;
 use serde_json::Value;
 use tokenizers::{ModelWrapper, Tokenizer};
 
@@ -11,35 +12,29 @@ const MAX_GROWTH: u64 = 4096;
 const MAX_PRE_TOKENIZER_GROWTH: u64 = 64;
 
 /// Checks a tokenizer before its first text. The error names the key.
-pub(in crate::checkpoint) fn check(tokenizer: &Tokenizer) -> Result<(), String> {
+pub(in crate::checkpoint) fn check(tokenizer: &Tokenizer) -> Result<(), TokenizerFault> {
     // Sampling of Unigram is not read from files.
     if let ModelWrapper::BPE(bpe) = tokenizer.get_model()
         && let Some(dropout) = bpe.dropout.filter(|dropout| *dropout != 0.0)
     {
-        return Err(format!(
-            "`model.dropout` is {dropout}, which leaves out merges at random, so that no two runs have the same prompts: set it to null"
-        ));
+        return Err(TokenizerFault::Dropout(dropout));
     }
-    let growth = grows(&json(tokenizer.get_normalizer())?, "normalizer")?;
-    if growth > MAX_GROWTH {
-        return Err(format!("`normalizer` may make a text {growth} times as long; {MAX_GROWTH} is the limit"));
-    }
-    let growth = grows(&json(tokenizer.get_pre_tokenizer())?, "pre_tokenizer")?;
-    if growth > MAX_PRE_TOKENIZER_GROWTH {
-        return Err(format!(
-            "`pre_tokenizer` may make a text {growth} times as long; {MAX_PRE_TOKENIZER_GROWTH} is the limit"
-        ));
-    }
+    let bounded = |step: Value, part: &'static str, limit: u64| match grows(&step, part)? {
+        growth if growth > limit => Err(TokenizerFault::Growth { part, growth, limit }),
+        _ => Ok(()),
+    };
+    bounded(json(tokenizer.get_normalizer())?, "normalizer", MAX_GROWTH)?;
+    bounded(json(tokenizer.get_pre_tokenizer())?, "pre_tokenizer", MAX_PRE_TOKENIZER_GROWTH)?;
     grows(&json(tokenizer.get_decoder())?, "decoder")?;
     template_tokens(&json(tokenizer.get_post_processor())?, "post_processor")
 }
 
-fn json(part: Option<&impl serde::Serialize>) -> Result<Value, String> {
-    serde_json::to_value(part).map_err(|error| error.to_string())
+fn json(part: Option<&impl serde::Serialize>) -> Result<Value, TokenizerFault> {
+    serde_json::to_value(part).map_err(|error| TokenizerFault::Said(error.to_string()))
 }
 
 /// Returns an upper bound of the factor by which a step lengthens a text.
-fn grows(step: &Value, key: &str) -> Result<u64, String> {
+fn grows(step: &Value, key: &str) -> Result<u64, TokenizerFault> {
     // What other programs name as marks of digits is one known step here, whose factor is 2, not 2 to the number of its rules.
     if *step == super::super::digit_places::normalizer() {
         return Ok(2);
@@ -61,7 +56,7 @@ fn grows(step: &Value, key: &str) -> Result<u64, String> {
         "Replace" => {
             let pattern = step.get("pattern").and_then(|pattern| pattern.get("String")).and_then(Value::as_str);
             match pattern {
-                Some("") => return Err(format!("`{key}.pattern` is empty, so it would match everywhere")),
+                Some("") => return Err(TokenizerFault::EmptyPattern(key.to_owned())),
                 Some(pattern) => length("content").div_ceil(pattern.len() as u64).max(1),
                 // A match may be one byte.
                 None => length("content").max(1),
@@ -77,7 +72,7 @@ fn grows(step: &Value, key: &str) -> Result<u64, String> {
         "ByteLevel" => 2,
         "Metaspace" => 4,
         "FixedLength" if step.get("length").and_then(Value::as_u64) == Some(0) => {
-            return Err(format!("`{key}.length` is 0"));
+            return Err(TokenizerFault::NoLength(key.to_owned()));
         }
         _ => 1,
     })
@@ -85,8 +80,8 @@ fn grows(step: &Value, key: &str) -> Result<u64, String> {
 
 /// Returns the length of the longest text that a map of SentencePiece puts in the place of another: base64 of the size of an index, the
 /// index, and texts that end with a zero byte.
-fn longest_replacement(base64: &str, key: &str) -> Result<u64, String> {
-    let damaged = || format!("`{key}.precompiled_charsmap` is damaged");
+fn longest_replacement(base64: &str, key: &str) -> Result<u64, TokenizerFault> {
+    let damaged = || TokenizerFault::DamagedMap(key.to_owned());
     let map = decoded(base64).ok_or_else(damaged)?;
     let (size, rest) = map.split_first_chunk::<4>().ok_or_else(damaged)?;
     let texts = rest.get(u32::from_le_bytes(*size) as usize..).ok_or_else(damaged)?;
@@ -118,7 +113,7 @@ fn decoded(base64: &str) -> Option<Vec<u8>> {
 }
 
 /// Checks that every special token that a template of the post-processor adds is one that it defines.
-fn template_tokens(step: &Value, key: &str) -> Result<(), String> {
+fn template_tokens(step: &Value, key: &str) -> Result<(), TokenizerFault> {
     let list = |name: &str| step.get(name).and_then(Value::as_array).into_iter().flatten().enumerate();
     for (index, inner) in list("processors") {
         template_tokens(inner, &format!("{key}.processors[{index}]"))?;
@@ -128,9 +123,8 @@ fn template_tokens(step: &Value, key: &str) -> Result<(), String> {
             let token = piece.get("SpecialToken").and_then(|token| token.get("id")).and_then(Value::as_str);
             let Some(token) = token else { continue };
             if step.get("special_tokens").is_none_or(|defined| defined.get(token).is_none()) {
-                return Err(format!(
-                    "`{key}.{form}[{index}]` adds {token:?}, which its `special_tokens` do not define"
-                ));
+                let index = format!("{key}.{form}[{index}]");
+                return Err(TokenizerFault::UndefinedToken { index, token: token.to_owned() });
             }
         }
     }
@@ -151,7 +145,7 @@ mod tests {
         let doubling = json!({"type": "Sequence", "normalizers": vec![replace("a", "aa"); 80]});
         assert_eq!(grows(&doubling, "normalizer"), Ok(u64::MAX));
         let empty = json!({"type": "Sequence", "normalizers": [replace("a", "b"), replace("", "x")]});
-        let error = grows(&empty, "normalizer").unwrap_err();
+        let error = grows(&empty, "normalizer").unwrap_err().to_string();
         assert!(error.contains("`normalizer.normalizers[1].pattern` is empty"), "{error}");
         assert_eq!(grows(&crate::checkpoint::digit_places::normalizer(), "normalizer"), Ok(2));
         assert_eq!(grows(&Value::Null, "normalizer"), Ok(1));
@@ -162,7 +156,7 @@ mod tests {
         // printf '\x04\0\0\0IIIIabc\0de\0' | base64
         assert_eq!(longest_replacement("BAAAAElJSUlhYmMAZGUA", "k"), Ok(3));
         for damaged in ["", "AAA", "!!!!", "/////w=="] {
-            assert!(longest_replacement(damaged, "k").unwrap_err().contains("damaged"), "{damaged}");
+            assert_eq!(longest_replacement(damaged, "k"), Err(TokenizerFault::DamagedMap("k".to_owned())), "{damaged}");
         }
         assert_eq!(decoded("aGVsbG8="), Some(b"hello".to_vec()));
     }
@@ -170,7 +164,8 @@ mod tests {
     #[test]
     fn tokens_of_a_template_have_to_be_defined() {
         let step = json!({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}], "special_tokens": {}});
-        let error = template_tokens(&json!({"type": "Sequence", "processors": [step]}), "post_processor").unwrap_err();
+        let steps = json!({"type": "Sequence", "processors": [step]});
+        let error = template_tokens(&steps, "post_processor").unwrap_err().to_string();
         assert!(error.contains("post_processor.processors[0].single[0]") && error.contains("<s>"), "{error}");
         assert_eq!(template_tokens(&Value::Null, "post_processor"), Ok(()));
     }

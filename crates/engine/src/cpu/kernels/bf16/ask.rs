@@ -12,8 +12,11 @@ impl TileUnit {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         {
             use std::sync::OnceLock;
-            static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
-            ANSWER.get_or_init(super::probe::ask).as_ref().map(|()| TileUnit { amx: true }).map_err(String::as_str)
+            static REASON: OnceLock<Option<String>> = OnceLock::new();
+            match REASON.get_or_init(|| super::probe::ask().err().map(|reason| reason.to_string())) {
+                None => Ok(TileUnit { amx: true }),
+                Some(reason) => Err(reason),
+            }
         }
         #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
         Err("it is used on Linux on x86-64 only")

@@ -16,29 +16,45 @@ use earnest_models::checkpoint::{Tensor, Values};
 const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
 const TILE_DATA: libc::c_long = 18;
 
+/// Reason why the machine has no AMX with bf16.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoAmx {
+    #[error("EARNEST_AMX is off")]
+    Off,
+    #[error("this CPU has none")]
+    Cpu,
+    #[error("its tiles have another size here")]
+    TileSize,
+    #[error("the system does not enable it")]
+    NotEnabled,
+    #[error("the kernel refuses it: {0}")]
+    Refused(io::Error),
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+}
+
 /// Asks for AMX with bf16.
 ///
 /// # Errors
 /// Reason why the machine has no such kernel.
-pub(super) fn ask() -> Result<(), String> {
+pub(super) fn ask() -> Result<(), NoAmx> {
     if std::env::var_os("EARNEST_AMX").is_some_and(|value| value == "off") {
-        return Err("EARNEST_AMX is off".to_owned());
+        return Err(NoAmx::Off);
     }
     flags()?;
     // SAFETY: a system call with numbers; it gives permission to this process and its children.
     if unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) } != 0 {
-        return Err(format!("the kernel refuses it: {}", io::Error::last_os_error()));
+        return Err(NoAmx::Refused(io::Error::last_os_error()));
     }
-    try_in_child(&trial()?).map_err(|error| error.to_string())
+    Ok(try_in_child(&trial()?)?)
 }
 
 /// Checks the CPU's flags, the size of its tiles, and that the kernel saves them.
-fn flags() -> Result<(), String> {
+fn flags() -> Result<(), NoAmx> {
     let leaf = |leaf, sub| __cpuid_count(leaf, sub);
-    let missing = || Err("this CPU has none".to_owned());
     let (highest, seven) = (leaf(0, 0).eax, leaf(7, 0).edx);
     if highest < 0x1D || seven >> 22 & 1 == 0 || seven >> 24 & 1 == 0 {
-        return missing();
+        return Err(NoAmx::Cpu);
     }
     // Palette 1: eight tiles of sixteen rows of 64 bytes.
     let palette = leaf(0x1D, 1);
@@ -47,14 +63,14 @@ fn flags() -> Result<(), String> {
         || palette.ebx != (8 << 16 | 64)
         || palette.ecx & 0xFFFF != 16
     {
-        return Err("its tiles have another size here".to_owned());
+        return Err(NoAmx::TileSize);
     }
     // The states of configuration and data of tiles.
     const STATES: u64 = 1 << 17 | 1 << 18;
     let has_states = leaf(1, 0).ecx >> 27 & 1 == 1;
     // SAFETY: the flag says that the kernel enabled the instruction.
     if !has_states || unsafe { enabled_states() } & STATES != STATES {
-        return Err("the system does not enable it".to_owned());
+        return Err(NoAmx::NotEnabled);
     }
     Ok(())
 }
@@ -67,11 +83,11 @@ unsafe fn enabled_states() -> u64 {
 }
 
 /// Operands of widely different sizes whose sums also cancel and become subnormal, and the bits that vectors compute.
-pub(super) fn trial() -> Result<Trial, String> {
+pub(super) fn trial() -> Result<Trial, TrialError> {
     let (m, n, k) = (2 * TILE_ROWS, COLUMNS, 2 * BLOCK);
     let (x, w) = operands(m, n, k);
     let matrix = TileMatrix::stack(&[Tensor { shape: vec![n, k], values: Values::F32(w) }], k, TileUnit::VECTORS);
-    let team = Team::start(1, Isa::Portable).map_err(|error| format!("the trial could not start: {error}"))?;
+    let team = Team::start(1, Isa::Portable).map_err(TrialError::Start)?;
     let mut expected = [0f32; 2 * TILE_ROWS * COLUMNS];
     let mut scratch = Scratch::default();
     matmul(&team, &mut scratch, &x, &matrix, (n, k), None, Target::Overwrite, &mut expected);
