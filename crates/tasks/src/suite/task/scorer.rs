@@ -5,7 +5,7 @@ use regex::Regex;
 
 use crate::suite::quoted::{LONGEST_QUOTED, shortened};
 
-use super::scorer_spec::{Scored, ScorerKind, ScorerSpec, Take};
+use super::scorer_spec::{Scored, ScorerKind, ScorerOptions, ScorerSpec, Take};
 use super::{choice, expression, gold, program};
 use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 use earnest_answer::reader::{self, Reading};
@@ -105,66 +105,57 @@ impl Judged {
     }
 }
 
-impl Scorer {
-    /// Checks the options of a scorer.
-    ///
-    /// # Errors
-    /// The value that is wrong, and why.
-    pub(super) fn new(spec: &ScorerSpec) -> Result<Self, (String, String)> {
-        let options = &spec.0;
-        let word = options.kind.as_deref().or(options.name.as_deref()).unwrap_or_default();
-        let kind = ScorerKind::ALL.into_iter().find(|kind| kind.name() == word).ok_or_else(|| {
-            let all = ScorerKind::ALL.map(ScorerKind::name);
-            let near = crate::nearest(word, all).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            (
-                word.to_owned(),
-                format!(
-                    "there is no kind of scorer {:?}{near}; the kinds are {}",
-                    shortened(word, LONGEST_QUOTED),
-                    all.join(", ")
-                ),
-            )
-        })?;
-        let name = options.name.clone().unwrap_or_else(|| kind.name().to_owned());
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || !name.chars().all(plain) {
-            return Err((
-                name.clone(),
-                format!(
-                    "the scorer name {:?} is not made of letters, digits, - and _",
-                    shortened(&name, LONGEST_QUOTED)
-                ),
-            ));
+/// A value of a scorer that is wrong, and why.
+type Wrong = (String, String);
+
+/// The kind that a scorer names.
+fn kind(options: &ScorerOptions) -> Result<ScorerKind, Wrong> {
+    let word = options.kind.as_deref().or(options.name.as_deref()).unwrap_or_default();
+    ScorerKind::ALL.into_iter().find(|kind| kind.name() == word).ok_or_else(|| {
+        let all = ScorerKind::ALL.map(ScorerKind::name);
+        let near = crate::nearest(word, all).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+        let shown = shortened(word, LONGEST_QUOTED);
+        (word.to_owned(), format!("there is no kind of scorer {shown:?}{near}; the kinds are {}", all.join(", ")))
+    })
+}
+
+/// Refuses options that belong to other kinds.
+fn check_owners(kind: ScorerKind, options: &ScorerOptions) -> Result<(), Wrong> {
+    use ScorerKind as Kind;
+    let texts: &[Kind] = &[Kind::Exact, Kind::Contains, Kind::Regex];
+    let given: [(&str, bool, &[Kind]); 13] = [
+        ("texts", options.texts.is_some(), &[Kind::Final]),
+        ("plain", options.plain.is_some(), &[Kind::Final]),
+        ("tolerance", options.tolerance.is_some(), &[Kind::Number]),
+        ("relative", options.relative.is_some(), &[Kind::Number]),
+        ("digits", options.digits.is_some(), &[Kind::Number]),
+        ("ignore_case", options.ignore_case.is_some(), texts),
+        ("ignore_punctuation", options.ignore_punctuation.is_some(), texts),
+        ("pattern", options.pattern.is_some(), &[Kind::Regex]),
+        ("group", options.group.is_some(), &[Kind::Regex]),
+        ("take", options.take.is_some(), &[Kind::Regex]),
+        ("function", options.function.is_some(), &[Kind::Python]),
+        ("delimiter", options.delimiter.is_some(), &[Kind::Likelihood, Kind::Perplexity]),
+        ("of", options.of.is_some(), &[Kind::Likelihood]),
+    ];
+    for (option, is_given, kinds) in given {
+        if is_given && !kinds.contains(&kind) {
+            let owners = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+            return Err((option.to_owned(), format!("{option} is an option of {owners}, not of {}", kind.name())));
         }
-        use ScorerKind as Kind;
-        let texts: &[Kind] = &[Kind::Exact, Kind::Contains, Kind::Regex];
-        let given: [(&str, bool, &[Kind]); 13] = [
-            ("texts", options.texts.is_some(), &[Kind::Final]),
-            ("plain", options.plain.is_some(), &[Kind::Final]),
-            ("tolerance", options.tolerance.is_some(), &[Kind::Number]),
-            ("relative", options.relative.is_some(), &[Kind::Number]),
-            ("digits", options.digits.is_some(), &[Kind::Number]),
-            ("ignore_case", options.ignore_case.is_some(), texts),
-            ("ignore_punctuation", options.ignore_punctuation.is_some(), texts),
-            ("pattern", options.pattern.is_some(), &[Kind::Regex]),
-            ("group", options.group.is_some(), &[Kind::Regex]),
-            ("take", options.take.is_some(), &[Kind::Regex]),
-            ("function", options.function.is_some(), &[Kind::Python]),
-            ("delimiter", options.delimiter.is_some(), &[Kind::Likelihood, Kind::Perplexity]),
-            ("of", options.of.is_some(), &[Kind::Likelihood]),
-        ];
-        for (option, is_given, kinds) in given {
-            if is_given && !kinds.contains(&kind) {
-                let owners = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
-                return Err((option.to_owned(), format!("{option} is an option of {owners}, not of {}", kind.name())));
-            }
-        }
+    }
+    Ok(())
+}
+
+impl Method {
+    /// The method of a kind with its options.
+    fn new(kind: ScorerKind, options: &ScorerOptions) -> Result<Self, Wrong> {
         let spelling = Spelling {
             case: options.ignore_case.unwrap_or_default(),
             punctuation: options.ignore_punctuation.unwrap_or_default(),
         };
-        let method = match kind {
-            Kind::Final => {
+        Ok(match kind {
+            ScorerKind::Final => {
                 let (texts, plain) = (options.texts.unwrap_or_default(), options.plain.unwrap_or_default());
                 if plain && !texts {
                     let message = "plain is for answers that are compared as texts: write texts = true beside it";
@@ -172,57 +163,78 @@ impl Scorer {
                 }
                 Method::Final { texts, plain }
             }
-            Kind::Number => {
-                let (tolerance, relative) = (options.tolerance.unwrap_or(0.0), options.relative.unwrap_or(0.0));
-                let fits = |value: f64| value.is_finite() && value >= 0.0;
-                if relative >= 1.0 {
-                    let message =
-                        format!("relative = {relative} is a tolerance of {} %; 0.01 is 1 %", 100.0 * relative);
-                    return Err(("relative".to_owned(), message));
-                }
-                if !fits(tolerance) || !fits(relative) || options.digits == Some(0) || options.digits > Some(17) {
-                    let message = "tolerance and relative are numbers from 0, digits is 1 to 17".to_owned();
-                    return Err(("tolerance".to_owned(), message));
-                }
-                if options.digits.is_some() && (options.tolerance.is_some() || options.relative.is_some()) {
-                    return Err(("digits".to_owned(), "digits excludes tolerance and relative".to_owned()));
-                }
-                Method::Number { tolerance, relative, digits: options.digits }
-            }
-            Kind::Exact => Method::Exact(spelling),
-            Kind::Contains => Method::Contains(spelling),
-            Kind::Regex => {
-                let Some(pattern) = &options.pattern else {
-                    return Err(("regex".to_owned(), "a regex scorer needs a pattern".to_owned()));
-                };
-                let regex = Regex::new(pattern).map_err(|error| {
-                    let reason = error.to_string();
-                    let last = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                    (
-                        pattern.clone(),
-                        format!("the pattern {:?} does not compile: {last}", shortened(pattern, LONGEST_QUOTED)),
-                    )
-                })?;
-                let group = options.group.unwrap_or(usize::from(regex.captures_len() > 1));
-                if group >= regex.captures_len() {
-                    let most = regex.captures_len() - 1;
-                    return Err((pattern.clone(), format!("group {group}: the pattern has groups 0 to {most}")));
-                }
-                Method::Regex { regex, group, take: options.take.unwrap_or_default(), spelling }
-            }
-            Kind::Choice => Method::Choice,
-            Kind::Python => Method::Python { function: options.function.clone() },
-            Kind::Expression => Method::Expression,
-            Kind::Likelihood => {
-                if options.name.as_deref().is_some_and(|name| name != kind.name()) {
+            ScorerKind::Number => Method::number(options)?,
+            ScorerKind::Exact => Method::Exact(spelling),
+            ScorerKind::Contains => Method::Contains(spelling),
+            ScorerKind::Regex => Method::regex(options, spelling)?,
+            ScorerKind::Choice => Method::Choice,
+            ScorerKind::Python => Method::Python { function: options.function.clone() },
+            ScorerKind::Expression => Method::Expression,
+            ScorerKind::Likelihood => {
+                if let Some(name) = options.name.as_ref().filter(|name| *name != kind.name()) {
                     let message =
                         "a likelihood scorer gives the scores acc, acc_norm_bytes and acc_norm_tokens, and no name";
-                    return Err((name, message.to_owned()));
+                    return Err((name.clone(), message.to_owned()));
                 }
                 Method::Likelihood { delimiter: options.delimiter.clone(), of: options.of.unwrap_or_default() }
             }
-            Kind::Perplexity => Method::Perplexity { delimiter: options.delimiter.clone() },
+            ScorerKind::Perplexity => Method::Perplexity { delimiter: options.delimiter.clone() },
+        })
+    }
+
+    fn number(options: &ScorerOptions) -> Result<Self, Wrong> {
+        let (tolerance, relative) = (options.tolerance.unwrap_or(0.0), options.relative.unwrap_or(0.0));
+        let fits = |value: f64| value.is_finite() && value >= 0.0;
+        if relative >= 1.0 {
+            let message = format!("relative = {relative} is a tolerance of {} %; 0.01 is 1 %", 100.0 * relative);
+            return Err(("relative".to_owned(), message));
+        }
+        if !fits(tolerance) || !fits(relative) || options.digits == Some(0) || options.digits > Some(17) {
+            let message = "tolerance and relative are numbers from 0, digits is 1 to 17".to_owned();
+            return Err(("tolerance".to_owned(), message));
+        }
+        if options.digits.is_some() && (options.tolerance.is_some() || options.relative.is_some()) {
+            return Err(("digits".to_owned(), "digits excludes tolerance and relative".to_owned()));
+        }
+        Ok(Method::Number { tolerance, relative, digits: options.digits })
+    }
+
+    fn regex(options: &ScorerOptions, spelling: Spelling) -> Result<Self, Wrong> {
+        let Some(pattern) = &options.pattern else {
+            return Err(("regex".to_owned(), "a regex scorer needs a pattern".to_owned()));
         };
+        let regex = Regex::new(pattern).map_err(|error| {
+            let reason = error.to_string();
+            let last = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            let shown = shortened(pattern, LONGEST_QUOTED);
+            (pattern.clone(), format!("the pattern {shown:?} does not compile: {last}"))
+        })?;
+        let group = options.group.unwrap_or(usize::from(regex.captures_len() > 1));
+        if group >= regex.captures_len() {
+            let most = regex.captures_len() - 1;
+            return Err((pattern.clone(), format!("group {group}: the pattern has groups 0 to {most}")));
+        }
+        Ok(Method::Regex { regex, group, take: options.take.unwrap_or_default(), spelling })
+    }
+}
+
+impl Scorer {
+    /// Checks the options of a scorer.
+    ///
+    /// # Errors
+    /// The value that is wrong, and why.
+    pub(super) fn new(spec: &ScorerSpec) -> Result<Self, Wrong> {
+        let options = &spec.0;
+        let kind = kind(options)?;
+        let name = options.name.clone().unwrap_or_else(|| kind.name().to_owned());
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || !name.chars().all(plain) {
+            let shown = shortened(&name, LONGEST_QUOTED);
+            let message = format!("the scorer name {shown:?} is not made of letters, digits, - and _");
+            return Err((name, message));
+        }
+        check_owners(kind, options)?;
+        let method = Method::new(kind, options)?;
         Ok(Scorer { name, method })
     }
 
