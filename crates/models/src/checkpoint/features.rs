@@ -12,10 +12,10 @@ impl DecoderConfig {
             architecture: _,
             vocab_size: _,
             hidden_size: _,
-            intermediate_size,
+            intermediate_size: _,
             num_heads: _,
-            num_kv_heads,
-            head_dim,
+            num_kv_heads: _,
+            head_dim: _,
             max_positions: _,
             norm,
             block,
@@ -50,44 +50,6 @@ impl DecoderConfig {
             // Engines have the angles from one place.
             ropes: _,
         } = self;
-        let layer = |l: &LayerConfig| {
-            let LayerConfig {
-                window: _,
-                chunk,
-                position: _,
-                num_kv_heads: kv_heads,
-                head_dim: width,
-                keys_values,
-                linear: _,
-                query_growth: _,
-                intermediate_size: inner,
-                experts: mixture,
-                gate_cutoff,
-            } = l;
-            let dense = if *mixture { 0 } else { *intermediate_size };
-            [
-                (chunk.is_some(), "chunked attention"),
-                (kv_heads != num_kv_heads || width != head_dim, "heads that differ between layers"),
-                (*keys_values != KeysValues::Projected, "keys or values that are not projected"),
-                (*mixture != experts.is_some(), "layers with and without experts"),
-                (*mixture && *inner > 0, "a shared expert"),
-                (*inner != dense, "feed-forward widths that differ between layers"),
-                (gate_cutoff.is_some(), "a sparse gate"),
-            ]
-            .into_iter()
-            .find_map(|(is, name)| is.then_some(name))
-        };
-        let mixture = |e: &Experts| {
-            let Experts { count: _, per_token: _, intermediate_size: inner, routing, router_bias, bias, placement } = e;
-            [
-                (*routing != Routing::Softmax { normalised: true }, "the routing of its experts"),
-                (*router_bias || *bias, "biases of experts"),
-                (*placement != ExpertPlacement::Sum, "the placement of its experts"),
-                (inner != intermediate_size, "the width of its experts"),
-            ]
-            .into_iter()
-            .find_map(|(is, name)| is.then_some(name))
-        };
         [
             (matches!(norm, Norm::Layer { bias: false, .. }), "a layer norm without bias"),
             (*block == BlockLayout::PostNorm, "norms after the blocks only"),
@@ -108,7 +70,49 @@ impl DecoderConfig {
         ]
         .into_iter()
         .find_map(|(is, name)| is.then_some(name))
-        .or_else(|| experts.as_ref().and_then(mixture))
-        .or_else(|| layers.iter().find_map(layer))
+        .or_else(|| experts.as_ref().and_then(|experts| self.recent_experts(experts)))
+        .or_else(|| layers.iter().find_map(|layer| self.recent_layer(layer)))
+    }
+
+    /// The first such feature of a layer.
+    fn recent_layer(&self, layer: &LayerConfig) -> Option<&'static str> {
+        let LayerConfig {
+            window: _,
+            chunk,
+            position: _,
+            num_kv_heads: kv_heads,
+            head_dim: width,
+            keys_values,
+            linear: _,
+            query_growth: _,
+            intermediate_size: inner,
+            experts: mixture,
+            gate_cutoff,
+        } = layer;
+        let dense = if *mixture { 0 } else { self.intermediate_size };
+        [
+            (chunk.is_some(), "chunked attention"),
+            (*kv_heads != self.num_kv_heads || *width != self.head_dim, "heads that differ between layers"),
+            (*keys_values != KeysValues::Projected, "keys or values that are not projected"),
+            (*mixture != self.experts.is_some(), "layers with and without experts"),
+            (*mixture && *inner > 0, "a shared expert"),
+            (*inner != dense, "feed-forward widths that differ between layers"),
+            (gate_cutoff.is_some(), "a sparse gate"),
+        ]
+        .into_iter()
+        .find_map(|(is, name)| is.then_some(name))
+    }
+
+    /// The first such feature of the experts.
+    fn recent_experts(&self, experts: &Experts) -> Option<&'static str> {
+        let Experts { count: _, per_token: _, intermediate_size: inner, routing, router_bias, bias, placement } = experts;
+        [
+            (*routing != Routing::Softmax { normalised: true }, "the routing of its experts"),
+            (*router_bias || *bias, "biases of experts"),
+            (*placement != ExpertPlacement::Sum, "the placement of its experts"),
+            (*inner != self.intermediate_size, "the width of its experts"),
+        ]
+        .into_iter()
+        .find_map(|(is, name)| is.then_some(name))
     }
 }

@@ -1,4 +1,6 @@
 //! Reasons for caution about a fit.
+use std::fmt::{self, Formatter};
+
 use serde::{Serialize, Serializer};
 
 /// Expected decrease of -2 log L up to which a search that ended early is near enough: no number moves by a tenth of a standard error.
@@ -222,39 +224,20 @@ impl MixedDiagnosis {
     }
 }
 
-impl std::fmt::Display for MixedDiagnosis {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for MixedDiagnosis {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             MixedDiagnosis::ConstantResponse { value } => {
                 write!(f, "constant response: every outcome is {value}, so there is nothing to explain; answers of both kinds are needed")
             }
-            MixedDiagnosis::Separation { columns, complete, .. } => write!(
-                f,
-                "separated: {} predict{} {} outcomes perfectly, so estimates are infinite; test the paired difference, leave out the \
-                 effect, or fit with a penalty",
-                columns.join(", "),
-                if columns.len() == 1 { "s" } else { "" },
-                if *complete { "all" } else { "some" }
-            ),
+            MixedDiagnosis::Separation { columns, complete, .. } => separation(f, columns, *complete),
             MixedDiagnosis::GroupSeparation { group, constant_groups, groups } => write!(
                 f,
                 "groups are all or nothing: {constant_groups} of {groups} groups of {group} are all 0 or all 1, and what varies in the others is too \
                  little or predicted perfectly, so the variance between them has no usable estimate; test the paired difference"
             ),
-            MixedDiagnosis::Aliased { columns } => write!(
-                f,
-                "aliased: {} left out, because other columns determine {} (an empty cell of an interaction, or a \
-                 repeated column)",
-                columns.join(", "),
-                if columns.len() == 1 { "it" } else { "them" }
-            ),
-            MixedDiagnosis::EmptyEffects { columns } => write!(
-                f,
-                "{} {} 0 in every row (an empty cell of an interaction) and {} left out",
-                columns.join(", "),
-                if columns.len() == 1 { "is" } else { "are" },
-                if columns.len() == 1 { "is" } else { "are" }
-            ),
+            MixedDiagnosis::Aliased { columns } => aliased(f, columns),
+            MixedDiagnosis::EmptyEffects { columns } => empty_effects(f, columns),
             MixedDiagnosis::ZeroVariance { group, term } => write!(
                 f,
                 "singular: the SD of {term} between {group} is estimated as 0; the data show no variation there, and a model \
@@ -288,18 +271,7 @@ impl std::fmt::Display for MixedDiagnosis {
                 f,
                 "not identified: {term} has one value within every {group}, so it cannot vary between them; write (1 | {group})"
             ),
-            MixedDiagnosis::FewClusters { group, clusters, worth } => {
-                let (ending, are) = if *clusters == 1 { ("", "is") } else { ("s", "are") };
-                write!(f, "{clusters} {group}{ending}")?;
-                if worth.round() < *clusters as f64 {
-                    write!(f, " of unequal size, which tell as much as {worth:.0} equal ones,")?;
-                }
-                write!(f, " {are} too few (a mixed model needs ten)")?;
-                f.write_str(match clusters {
-                    1 => "; `compare` has McNemar's test, which takes questions as independent",
-                    _ => "; test the paired difference",
-                })
-            }
+            MixedDiagnosis::FewClusters { group, clusters, worth } => few_clusters(f, group, *clusters, *worth),
             MixedDiagnosis::VastInterval { coefficient, low, high } => write!(
                 f,
                 "the interval of the odds ratio of {coefficient}, {} to {}, is so wide that it says nothing; test the paired difference",
@@ -329,16 +301,7 @@ impl std::fmt::Display for MixedDiagnosis {
                 f,
                 "not converged: the search ended at its limit of {evaluations} evaluations of the likelihood; leave out random effects"
             ),
-            MixedDiagnosis::PoorLaplace { group, answers, alone } => {
-                write!(f, "by Laplace's approximation, which is poor with {answers:.1} answers for each {group}: effects come out too small; ")?;
-                match alone {
-                    None => write!(f, "the formula with (1 | {group}) alone is fitted by quadrature"),
-                    Some(Disagreement { coefficient, standard_errors, .. }) => write!(
-                        f,
-                        "with (1 | {group}) alone quadrature moves {coefficient} by {standard_errors:.1} standard errors, so fit that"
-                    ),
-                }
-            }
+            MixedDiagnosis::PoorLaplace { group, answers, alone } => poor_laplace(f, group, *answers, alone.as_ref()),
             MixedDiagnosis::MissedEffect { group, answers, alone } => write!(
                 f,
                 "Laplace's approximation misses {}: with {answers:.1} answers for each {group}, and (1 | {group}) alone, quadrature moves it by {:.1} standard \
@@ -363,8 +326,62 @@ impl std::fmt::Display for MixedDiagnosis {
     }
 }
 
-impl std::fmt::Display for Disagreement {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+fn separation(f: &mut Formatter<'_>, columns: &[String], complete: bool) -> fmt::Result {
+    write!(
+        f,
+        "separated: {} predict{} {} outcomes perfectly, so estimates are infinite; test the paired difference, leave out the \
+         effect, or fit with a penalty",
+        columns.join(", "),
+        if columns.len() == 1 { "s" } else { "" },
+        if complete { "all" } else { "some" }
+    )
+}
+
+fn aliased(f: &mut Formatter<'_>, columns: &[String]) -> fmt::Result {
+    write!(
+        f,
+        "aliased: {} left out, because other columns determine {} (an empty cell of an interaction, or a \
+         repeated column)",
+        columns.join(", "),
+        if columns.len() == 1 { "it" } else { "them" }
+    )
+}
+
+fn empty_effects(f: &mut Formatter<'_>, columns: &[String]) -> fmt::Result {
+    let are = if columns.len() == 1 { "is" } else { "are" };
+    let columns = columns.join(", ");
+    write!(f, "{columns} {are} 0 in every row (an empty cell of an interaction) and {are} left out")
+}
+
+fn few_clusters(f: &mut Formatter<'_>, group: &str, clusters: usize, worth: f64) -> fmt::Result {
+    let (ending, are) = if clusters == 1 { ("", "is") } else { ("s", "are") };
+    write!(f, "{clusters} {group}{ending}")?;
+    if worth.round() < clusters as f64 {
+        write!(f, " of unequal size, which tell as much as {worth:.0} equal ones,")?;
+    }
+    write!(f, " {are} too few (a mixed model needs ten)")?;
+    f.write_str(match clusters {
+        1 => "; `compare` has McNemar's test, which takes questions as independent",
+        _ => "; test the paired difference",
+    })
+}
+
+fn poor_laplace(f: &mut Formatter<'_>, group: &str, answers: f64, alone: Option<&Disagreement>) -> fmt::Result {
+    write!(
+        f,
+        "by Laplace's approximation, which is poor with {answers:.1} answers for each {group}: effects come out too small; "
+    )?;
+    match alone {
+        None => write!(f, "the formula with (1 | {group}) alone is fitted by quadrature"),
+        Some(Disagreement { coefficient, standard_errors, .. }) => write!(
+            f,
+            "with (1 | {group}) alone quadrature moves {coefficient} by {standard_errors:.1} standard errors, so fit that"
+        ),
+    }
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Disagreement { coefficient, standard_errors, laplace_sd, quadrature_sd, points } = self;
         write!(
             f,

@@ -126,7 +126,6 @@ fn name(family: Family, p: LayerParameter, with_experts: bool) -> &'static str {
     let glm = family == Family::Glm4;
     let before_mlp = matches!(family, Family::Gemma2 | Family::Gemma3 | Family::Gemma3n | Family::Gemma4);
     let hunyuan = family == Family::HunyuanDense;
-    let starcoder = family == Family::Starcoder2;
     match p {
         AttentionNorm => "input_layernorm.weight",
         AttentionNormBias => "input_layernorm.bias",
@@ -158,36 +157,7 @@ fn name(family: Family, p: LayerParameter, with_experts: bool) -> &'static str {
         MlpNormBias => "post_attention_layernorm.bias",
         PostMlpNorm if glm => "post_mlp_layernorm.weight",
         PostMlpNorm => "post_feedforward_layernorm.weight",
-        Gate | GateBias | Up | UpBias | Down | DownBias if starcoder => match p {
-            Up => "mlp.c_fc.weight",
-            UpBias => "mlp.c_fc.bias",
-            Down => "mlp.c_proj.weight",
-            _ => "mlp.c_proj.bias",
-        },
-        Gate | Up | Down if family == Family::Llama4 => match (p, with_experts) {
-            (Gate, true) => "feed_forward.shared_expert.gate_proj.weight",
-            (Up, true) => "feed_forward.shared_expert.up_proj.weight",
-            (_, true) => "feed_forward.shared_expert.down_proj.weight",
-            (Gate, false) => "feed_forward.gate_proj.weight",
-            (Up, false) => "feed_forward.up_proj.weight",
-            (_, false) => "feed_forward.down_proj.weight",
-        },
-        Down if family == Family::GraniteMoeHybrid => "shared_mlp.output_linear.weight",
-        Gate | Up | Down if with_experts && family != Family::Gemma4 => match p {
-            Gate => "mlp.shared_experts.gate_proj.weight",
-            Up => "mlp.shared_experts.up_proj.weight",
-            _ => "mlp.shared_experts.down_proj.weight",
-        },
-        Gate => "mlp.gate_proj.weight",
-        GateBias => "mlp.gate_proj.bias",
-        Up if phi => "mlp.fc1.weight",
-        UpBias if phi => "mlp.fc1.bias",
-        Down if phi => "mlp.fc2.weight",
-        DownBias if phi => "mlp.fc2.bias",
-        Up => "mlp.up_proj.weight",
-        UpBias => "mlp.up_proj.bias",
-        Down => "mlp.down_proj.weight",
-        DownBias => "mlp.down_proj.bias",
+        Gate | GateBias | Up | UpBias | Down | DownBias => feed_forward_name(family, p, with_experts),
         Router => "mlp.gate.weight",
         RouterBias => "mlp.router.bias",
         ChoiceBias => "mlp.gate.e_score_correction_bias",
@@ -219,6 +189,44 @@ fn name(family: Family, p: LayerParameter, with_experts: bool) -> &'static str {
         ExpertGate(_) | ExpertUp(_) | ExpertDown(_) | ExpertGateBias(_) | ExpertUpBias(_) | ExpertDownBias(_) => {
             unreachable!("experts have names of their own")
         }
+    }
+}
+
+/// The name of a part of the dense or shared feed-forward block.
+fn feed_forward_name(family: Family, p: LayerParameter, with_experts: bool) -> &'static str {
+    use LayerParameter::*;
+    let phi = family == Family::Phi;
+    match p {
+        _ if family == Family::Starcoder2 => match p {
+            Up => "mlp.c_fc.weight",
+            UpBias => "mlp.c_fc.bias",
+            Down => "mlp.c_proj.weight",
+            _ => "mlp.c_proj.bias",
+        },
+        Gate | Up | Down if family == Family::Llama4 => match (p, with_experts) {
+            (Gate, true) => "feed_forward.shared_expert.gate_proj.weight",
+            (Up, true) => "feed_forward.shared_expert.up_proj.weight",
+            (_, true) => "feed_forward.shared_expert.down_proj.weight",
+            (Gate, false) => "feed_forward.gate_proj.weight",
+            (Up, false) => "feed_forward.up_proj.weight",
+            (_, false) => "feed_forward.down_proj.weight",
+        },
+        Down if family == Family::GraniteMoeHybrid => "shared_mlp.output_linear.weight",
+        Gate | Up | Down if with_experts && family != Family::Gemma4 => match p {
+            Gate => "mlp.shared_experts.gate_proj.weight",
+            Up => "mlp.shared_experts.up_proj.weight",
+            _ => "mlp.shared_experts.down_proj.weight",
+        },
+        Gate => "mlp.gate_proj.weight",
+        GateBias => "mlp.gate_proj.bias",
+        Up if phi => "mlp.fc1.weight",
+        UpBias if phi => "mlp.fc1.bias",
+        Down if phi => "mlp.fc2.weight",
+        DownBias if phi => "mlp.fc2.bias",
+        Up => "mlp.up_proj.weight",
+        UpBias => "mlp.up_proj.bias",
+        Down => "mlp.down_proj.weight",
+        _ => "mlp.down_proj.bias",
     }
 }
 
