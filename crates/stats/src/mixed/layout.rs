@@ -2,7 +2,7 @@
 //!
 //! A node is a group: its random effects are eliminated together. Groups of the largest factor touch no other group of it,
 //! so they go first; the rest follow by least degree while the matrix is sparse, and what is left is dense.
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::MixedError;
 use super::data::MixedData;
@@ -71,8 +71,6 @@ pub(super) struct PatternBlock {
 
 impl Layout {
     pub(super) fn new(data: &MixedData) -> Result<Layout, MixedError> {
-        let factors = data.groupings.len();
-        let cells = data.cells();
         // Nodes by factor and group, then by elimination order.
         let first: Vec<usize> = data
             .groupings
@@ -84,47 +82,49 @@ impl Layout {
             })
             .collect();
         let count = first.iter().zip(&data.groupings).map(|(first, one)| first + one.levels.len()).max().unwrap_or(0);
-        let width_of = |node: usize| {
-            let factor = first.partition_point(|first| *first <= node) - 1;
-            data.groupings[factor].width
-        };
-        let mut pairs: HashMap<(u32, u32), ()> = HashMap::new();
-        for cell in 0..cells {
-            for right in 1..factors {
-                for left in 0..right {
-                    let node = |factor: usize| first[factor] as u32 + data.groupings[factor].of_cell[cell];
-                    pairs.insert((node(left), node(right)), ());
-                }
-            }
-        }
-        let mut pairs: Vec<(u32, u32)> = pairs.into_keys().collect();
-        pairs.sort_unstable();
         let leading = data.groupings.first().map_or(0, |grouping| grouping.levels.len());
-        let order = Order::new(count, leading, &pairs);
-        let wide = |length: usize| MixedError::TooWide {
-            groups: data.groupings.iter().map(|grouping| grouping.name.as_str()).collect::<Vec<_>>().join(" and "),
-            megabytes: length / 125_000 * 2,
-        };
-        // Places.
+        let order = Order::new(count, leading, &touching(data, &first));
         let mut position = vec![0_u32; count];
         order.nodes.iter().enumerate().for_each(|(index, &node)| position[node as usize] = index as u32);
-        let size: Vec<usize> = order.nodes.iter().map(|&node| width_of(node as usize)).collect();
-        let mut start = Vec::with_capacity(count + 1);
+        let mut layout = Layout::ordered(data, &first, order, &position);
+        layout.place_numbers();
+        if layout.length > LARGEST_FACTOR {
+            return Err(MixedError::TooWide {
+                groups: data.groupings.iter().map(|grouping| grouping.name.as_str()).collect::<Vec<_>>().join(" and "),
+                megabytes: layout.length / 125_000 * 2,
+            });
+        }
+        layout.place_updates();
+        layout.place_blocks(data, &first, &position);
+        Ok(layout)
+    }
+
+    /// Nodes with their sizes in this order; numbers have no places yet.
+    fn ordered(data: &MixedData, first: &[usize], order: Order, position: &[u32]) -> Layout {
+        let factor_of = |&node: &u32| first.partition_point(|first| *first <= node as usize) - 1;
+        let factor: Vec<u32> = order.nodes.iter().map(|node| factor_of(node) as u32).collect();
+        let size: Vec<usize> = factor.iter().map(|&factor| data.groupings[factor as usize].width).collect();
+        let mut start = Vec::with_capacity(size.len() + 1);
         start.push(0);
         size.iter().for_each(|size| start.push(start[start.len() - 1] + size));
-        let sparse = order.below.len();
-        let mut layout = Layout {
-            factor: order
-                .nodes
-                .iter()
-                .map(|&node| first.partition_point(|first| *first <= node as usize) as u32 - 1)
-                .collect(),
-            group: Vec::new(),
-            copies: Vec::new(),
+        let group: Vec<u32> =
+            order.nodes.iter().zip(&factor).map(|(&node, &factor)| node - first[factor as usize] as u32).collect();
+        let copies = |(&factor, &group): (&u32, &u32)| data.groupings[factor as usize].copies[group as usize];
+        let copies = factor.iter().zip(&group).map(copies).collect();
+        let mut below = order.below;
+        for rows in &mut below {
+            rows.iter_mut().for_each(|node| *node = position[*node as usize]);
+            rows.sort_unstable();
+        }
+        let sparse = below.len();
+        Layout {
+            factor,
+            group,
+            copies,
             size,
             start,
             sparse,
-            below: order.below,
+            below,
             diagonal: Vec::with_capacity(sparse),
             panel: Vec::with_capacity(sparse),
             targets: Vec::with_capacity(sparse),
@@ -137,45 +137,41 @@ impl Layout {
             gram_length: 0,
             slots: Vec::new(),
             nodes: Vec::new(),
-        };
-        let group = |(index, &node): (usize, &u32)| node - first[layout.factor[index] as usize] as u32;
-        layout.group = order.nodes.iter().enumerate().map(group).collect();
-        let copies = |(&factor, &group): (&u32, &u32)| data.groupings[factor as usize].copies[group as usize];
-        layout.copies = layout.factor.iter().zip(&layout.group).map(copies).collect();
-        for rows in &mut layout.below {
-            rows.iter_mut().for_each(|node| *node = position[*node as usize]);
-            rows.sort_unstable();
         }
+    }
+
+    /// Gives the blocks of the factor their places: those of the sparse nodes, then the dense rest.
+    fn place_numbers(&mut self) {
+        let (sparse, count) = (self.sparse, self.nodes());
         let mut length = 0;
         for node in 0..sparse {
-            let width = layout.size[node];
-            layout.diagonal.push(length);
+            let width = self.size[node];
+            self.diagonal.push(length);
             length += width * width;
-            layout.panel.push(length);
-            length += width * layout.below[node].iter().map(|&row| layout.size[row as usize]).sum::<usize>();
+            self.panel.push(length);
+            length += width * self.below[node].iter().map(|&row| self.size[row as usize]).sum::<usize>();
         }
-        layout.tail = length;
-        layout.tail_width = layout.start[count] - layout.start[sparse];
-        if layout.copies[sparse..].iter().any(|copies| *copies != 1.0) {
-            let of_node = |node: usize| std::iter::repeat_n(layout.copies[node], layout.size[node]);
-            layout.tail_copies = (sparse..count).flat_map(of_node).collect();
+        self.tail = length;
+        self.tail_width = self.start[count] - self.start[sparse];
+        if self.copies[sparse..].iter().any(|copies| *copies != 1.0) {
+            let of_node = |node: usize| std::iter::repeat_n(self.copies[node], self.size[node]);
+            self.tail_copies = (sparse..count).flat_map(of_node).collect();
         }
-        length += layout.tail_width * layout.tail_width;
-        if length > LARGEST_FACTOR {
-            return Err(wide(length));
-        }
-        layout.length = length;
+        self.length = length + self.tail_width * self.tail_width;
+    }
+
+    /// Finds what each sparse node updates: places in sparse columns and in the dense rest.
+    fn place_updates(&mut self) {
+        let sparse = self.sparse;
         for node in 0..sparse {
-            let targets = layout.targets_of(node);
-            layout.targets.push(targets);
-            let rest = layout.below[node].iter().map(|&row| row as usize).filter(|&row| row >= sparse);
-            let start = layout.start[sparse];
-            let places = rest.flat_map(|row| layout.start[row] - start..layout.start[row + 1] - start);
+            let targets = self.targets_of(node);
+            self.targets.push(targets);
+            let rest = self.below[node].iter().map(|&row| row as usize).filter(|&row| row >= sparse);
+            let start = self.start[sparse];
+            let places = rest.flat_map(|row| self.start[row] - start..self.start[row + 1] - start);
             let places = places.map(|index| index as u32).collect();
-            layout.dense.push(places);
+            self.dense.push(places);
         }
-        layout.place_blocks(data, &first, &position);
-        Ok(layout)
     }
 
     /// Number of nodes.
@@ -270,6 +266,20 @@ impl Layout {
         }
         (self.blocks, self.gram_length, self.nodes, self.slots) = (blocks, compact, nodes, slots);
     }
+}
+
+/// Pairs of nodes of different factors that a cell is in, sorted.
+fn touching(data: &MixedData, first: &[usize]) -> Vec<(u32, u32)> {
+    let mut pairs: HashSet<(u32, u32)> = HashSet::new();
+    for cell in 0..data.cells() {
+        let node = |factor: usize| first[factor] as u32 + data.groupings[factor].of_cell[cell];
+        for right in 1..data.groupings.len() {
+            pairs.extend((0..right).map(|left| (node(left), node(right))));
+        }
+    }
+    let mut pairs: Vec<(u32, u32)> = pairs.into_iter().collect();
+    pairs.sort_unstable();
+    pairs
 }
 
 /// Nodes in elimination order, and by sparse node the later nodes that it touches (by their numbers).
