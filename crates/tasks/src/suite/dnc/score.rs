@@ -74,84 +74,19 @@ pub fn own_scorer(dataset: Dataset, target: Target) -> &'static str {
 pub(super) fn score(scorer: Scorer, dataset: Dataset, target: Target, item: &Item, answered: &Answered<'_>) -> Score {
     let parts = split_thinking(answered.completion);
     let text = parts.visible.as_ref();
-    let gold = Gold::of(&item.gold);
-    let mut score = Score::default();
-    let mut unparsed = false;
-    let mut normalised = false;
-    let mut scale_wrong = false;
     let chosen = chosen(scorer, dataset, target);
-    let mut extracted = None;
-    let mut none = None;
-    // The reader needs no line with a label.
-    let mut unparsed_decides = true;
-    let equation_right = target.has_equation().then(|| {
-        let line =
-            labelled(text, "equation").or_else(|| (target == Target::Equation).then(|| lone_line(text)).flatten());
-        let numbers: Vec<String> = item
-            .covariates
-            .get("numbers")
-            .and_then(|numbers| serde_json::from_value(numbers.clone()).ok())
-            .unwrap_or_default();
-        let line = line.map(|line| if numbers.is_empty() { line.to_owned() } else { restored(line, &numbers) });
-        let parsed = line.as_deref().and_then(parse_equation);
-        unparsed |= target == Target::Equation && parsed.is_none();
-        if target == Target::EquationAnswer {
-            score.metrics.insert("equation_unparsed", f64::from(parsed.is_none()));
-        }
-        let written = parsed.as_ref().map(|(_, side, _)| side.clone()).or(line).unwrap_or_default();
-        let paper = paper_equation(written.trim(), gold.left);
-        score.scorers.insert(ACC_EQ, paper.equation);
-        score.scorers.insert(ACC_ANS, paper.answer);
-        let ours = parsed.as_ref().and_then(|(expression, side, _)| {
-            let left = Expression::parse(gold.left).ok()?;
-            Some(equation(expression, side, &left, gold.left))
-        });
-        normalised |= parsed.as_ref().is_some_and(|(.., normalised)| *normalised);
-        score.scorers.insert(EQ_VALUE, ours.is_some_and(|found| found.value));
-        score.scorers.insert(EQUIVALENT, ours.is_some_and(|found| found.equivalent));
-        if target == Target::Equation && !written.is_empty() {
-            extracted = Some(written);
-        }
-        ours.is_some_and(|found| found.equivalent)
-    });
+    let mut lines = Lines::of(target, item, text);
+    let equation_right = target.has_equation().then(|| lines.score_equation());
     if target.has_answer() {
-        let line = labelled(text, "answer").or_else(|| (target == Target::Answer).then(|| lone_line(text)).flatten());
-        let convention = if dataset == Dataset::TatqaA { Convention::Financial } else { Convention::Plain };
-        let parsed = line.and_then(|line| parse_number_as(line, convention));
-        unparsed |= parsed.is_none();
-        normalised |= parsed.as_ref().is_some_and(|number| number.normalised);
-        let right = number_is_right(&gold, parsed.as_ref());
-        score.scorers.insert(ANSWER, right);
-        extracted = line.map(|line| parsed.as_ref().map_or_else(|| line.to_owned(), |number| plain(&number.value)));
-        match dataset {
-            Dataset::AsdivA => {}
-            Dataset::DropNum => {
-                let prediction = parsed.as_ref().map_or(line.unwrap_or_default(), |number| number.written.as_str());
-                score.scorers.insert(DROP, drop_match(prediction, gold.answer));
-            }
-            Dataset::TatqaA => {
-                // A line that says something else than a scale is no scale, and counted.
-                let said = labelled(text, "scale").filter(|said| !said.trim().is_empty());
-                let read = said.and_then(Scale::said);
-                unparsed |= said.is_some() && read.is_none();
-                normalised |= said.is_some_and(|said| Scale::parse(said).is_none()) && read.is_some();
-                let said = read.map_or("", Scale::word);
-                let wanted = item.covariates.get("scale").and_then(serde_json::Value::as_str).unwrap_or_default();
-                let found = tatqa_match(gold.answer, wanted, &line.unwrap_or_default().into(), said);
-                let exact = found.exact && !unparsed;
-                score.scorers.insert(TATQA, exact);
-                let value = parsed.as_ref().is_some_and(|number| {
-                    let scale = number.scale.or_else(|| Scale::parse(said)).unwrap_or(Scale::None);
-                    same_quantity(&gold, Scale::parse(wanted).unwrap_or(Scale::None), &number.value, scale)
-                });
-                score.scorers.insert(TATQA_VALUE, value);
-                scale_wrong = right && !exact && !value;
-            }
-        }
+        let right = lines.score_answer(dataset);
         if let Some(true) = equation_right {
-            score.metrics.insert("faithful", f64::from(right));
+            lines.score.metrics.insert("faithful", f64::from(right));
         }
     }
+    let Lines { gold, mut score, unparsed, normalised, mut scale_wrong, extracted, .. } = lines;
+    // The reader needs no line with a label.
+    let mut unparsed_decides = true;
+    let mut none = None;
     let own = own_scorer(dataset, target);
     // A data set has no such target where its own rule is missing; then nothing is right.
     if let Ok(right) = score.scorer(own) {
@@ -186,6 +121,116 @@ pub(super) fn score(scorer: Scorer, dataset: Dataset, target: Target, item: &Ite
         score.failure = Some(class);
     }
     score
+}
+
+/// The labelled lines of a completion with the scores of what they say.
+struct Lines<'a> {
+    target: Target,
+    item: &'a Item,
+    gold: Gold<'a>,
+    text: &'a str,
+    score: Score,
+    /// A line that decides is missing or cannot be read.
+    unparsed: bool,
+    /// Something had to be removed or translated.
+    normalised: bool,
+    /// The right number stands under a wrong scale word.
+    scale_wrong: bool,
+    /// The answer, or the equation where there is none.
+    extracted: Option<String>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(target: Target, item: &'a Item, text: &'a str) -> Self {
+        Lines {
+            target,
+            item,
+            gold: Gold::of(&item.gold),
+            text,
+            score: Score::default(),
+            unparsed: false,
+            normalised: false,
+            scale_wrong: false,
+            extracted: None,
+        }
+    }
+
+    /// Scores the equation; true if it is the right one.
+    fn score_equation(&mut self) -> bool {
+        let (target, text) = (self.target, self.text);
+        let line =
+            labelled(text, "equation").or_else(|| (target == Target::Equation).then(|| lone_line(text)).flatten());
+        let numbers: Vec<String> = self
+            .item
+            .covariates
+            .get("numbers")
+            .and_then(|numbers| serde_json::from_value(numbers.clone()).ok())
+            .unwrap_or_default();
+        let line = line.map(|line| if numbers.is_empty() { line.to_owned() } else { restored(line, &numbers) });
+        let parsed = line.as_deref().and_then(parse_equation);
+        self.unparsed |= target == Target::Equation && parsed.is_none();
+        let score = &mut self.score;
+        if target == Target::EquationAnswer {
+            score.metrics.insert("equation_unparsed", f64::from(parsed.is_none()));
+        }
+        let written = parsed.as_ref().map(|(_, side, _)| side.clone()).or(line).unwrap_or_default();
+        let paper = paper_equation(written.trim(), self.gold.left);
+        score.scorers.insert(ACC_EQ, paper.equation);
+        score.scorers.insert(ACC_ANS, paper.answer);
+        let ours = parsed.as_ref().and_then(|(expression, side, _)| {
+            let left = Expression::parse(self.gold.left).ok()?;
+            Some(equation(expression, side, &left, self.gold.left))
+        });
+        self.normalised |= parsed.as_ref().is_some_and(|(.., normalised)| *normalised);
+        score.scorers.insert(EQ_VALUE, ours.is_some_and(|found| found.value));
+        score.scorers.insert(EQUIVALENT, ours.is_some_and(|found| found.equivalent));
+        if target == Target::Equation && !written.is_empty() {
+            self.extracted = Some(written);
+        }
+        ours.is_some_and(|found| found.equivalent)
+    }
+
+    /// Scores the answer; true if its number is right.
+    fn score_answer(&mut self, dataset: Dataset) -> bool {
+        let (target, text) = (self.target, self.text);
+        let line = labelled(text, "answer").or_else(|| (target == Target::Answer).then(|| lone_line(text)).flatten());
+        let convention = if dataset == Dataset::TatqaA { Convention::Financial } else { Convention::Plain };
+        let parsed = line.and_then(|line| parse_number_as(line, convention));
+        self.unparsed |= parsed.is_none();
+        self.normalised |= parsed.as_ref().is_some_and(|number| number.normalised);
+        let right = number_is_right(&self.gold, parsed.as_ref());
+        self.score.scorers.insert(ANSWER, right);
+        self.extracted = line.map(|line| parsed.as_ref().map_or_else(|| line.to_owned(), |number| plain(&number.value)));
+        match dataset {
+            Dataset::AsdivA => {}
+            Dataset::DropNum => {
+                let prediction = parsed.as_ref().map_or(line.unwrap_or_default(), |number| number.written.as_str());
+                self.score.scorers.insert(DROP, drop_match(prediction, self.gold.answer));
+            }
+            Dataset::TatqaA => self.score_scale(line.unwrap_or_default(), parsed.as_ref(), right),
+        }
+        right
+    }
+
+    /// Scores the answer of TAT-QA with its scale.
+    fn score_scale(&mut self, line: &str, parsed: Option<&ParsedNumber>, right: bool) {
+        // A line that says something else than a scale is no scale, and counted.
+        let said = labelled(self.text, "scale").filter(|said| !said.trim().is_empty());
+        let read = said.and_then(Scale::said);
+        self.unparsed |= said.is_some() && read.is_none();
+        self.normalised |= said.is_some_and(|said| Scale::parse(said).is_none()) && read.is_some();
+        let said = read.map_or("", Scale::word);
+        let wanted = self.item.covariates.get("scale").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let found = tatqa_match(self.gold.answer, wanted, &line.into(), said);
+        let exact = found.exact && !self.unparsed;
+        self.score.scorers.insert(TATQA, exact);
+        let value = parsed.is_some_and(|number| {
+            let scale = number.scale.or_else(|| Scale::parse(said)).unwrap_or(Scale::None);
+            same_quantity(&self.gold, Scale::parse(wanted).unwrap_or(Scale::None), &number.value, scale)
+        });
+        self.score.scorers.insert(TATQA_VALUE, value);
+        self.scale_wrong = right && !exact && !value;
+    }
 }
 
 /// Correctness of the reader's answer, and of its number whatever its scale.
