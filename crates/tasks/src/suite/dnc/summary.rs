@@ -2,7 +2,7 @@
 use crate::{agreeing, counted};
 use std::collections::BTreeMap;
 
-use super::effects::{Effect, effects};
+use super::effects::{Effect, Effects, effects};
 use super::kind::{Capability, Kind};
 use super::options::Options;
 use super::pairs::{Outcome, Pair, PairedChange, accuracy, compare, gather, relative};
@@ -33,16 +33,65 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
         if mine.is_empty() {
             continue;
         }
-        let named = |name: &str| if options.targets.len() > 1 { format!("{name}, {target}") } else { name.to_owned() };
         let chosen = chosen(options.scorer, options.dataset, target);
-        let effects = effects(&mine);
-        summary.notes.extend(effects.note.as_ref().map(|note| named_note(options, target, note)));
-        let attacks: Vec<(Kind, Vec<Pair<'_>>)> = options
+        Part { options, target, chosen, mine: &mine }.add_to(&mut summary, &mut unpaired);
+    }
+    // JSON has no numbers for what is not known; it is left out.
+    for row in &mut summary.rows {
+        row.numbers.retain(|(_, number)| number.is_finite());
+    }
+    summary.notes.extend(general_notes(options, &summary.rows, &outcomes, unpaired));
+    summary.notes.extend(notes);
+    summary
+}
+
+/// Pairs of a perturbation's attack.
+type Attack<'a> = (Kind, Vec<Pair<'a>>);
+
+/// The questions of one target.
+struct Part<'a> {
+    options: &'a Options,
+    target: Target,
+    /// The rule that decides.
+    chosen: &'static str,
+    mine: &'a [&'a Outcome],
+}
+
+impl<'a> Part<'a> {
+    fn named(&self, name: &str) -> String {
+        if self.options.targets.len() > 1 { format!("{name}, {}", self.target) } else { name.to_owned() }
+    }
+
+    fn note(&self, note: &str) -> String {
+        if self.options.targets.len() > 1 { format!("{}: {note}", self.target) } else { note.to_owned() }
+    }
+
+    /// Adds the rows and notes of the target.
+    fn add_to(&self, summary: &mut Summary, unpaired: &mut usize) {
+        let effects = effects(self.mine);
+        summary.notes.extend(effects.note.as_ref().map(|note| self.note(note)));
+        let attacks: Vec<Attack<'a>> = self
+            .options
             .kinds
             .iter()
-            .map(|kind| (*kind, pairs(&mine, *kind, Cell::Attack, Cell::Original, &mut unpaired)))
+            .map(|kind| (*kind, pairs(self.mine, *kind, Cell::Attack, Cell::Original, unpaired)))
             .filter(|(_, pairs)| !pairs.is_empty())
             .collect();
+        summary.notes.extend(self.notes_on_absent(&attacks));
+        summary.rows.extend(self.attack_rows(&attacks, &effects));
+        summary.rows.push(original_row(&self.named("original"), self.mine, self.chosen));
+        summary.rows.extend(self.rows_with_perturbed_examples());
+        for capability in Capability::ALL {
+            let of_it = attacks.iter().filter(|(kind, _)| kind.capability() == capability);
+            summary.rows.extend(self.pooled_row(capability.name(), of_it));
+        }
+        summary.rows.extend(self.pooled_row("all", attacks.iter()));
+    }
+
+    /// Notes about perturbations that have no row.
+    fn notes_on_absent(&self, attacks: &[Attack<'_>]) -> Vec<String> {
+        let options = self.options;
+        let mut notes = Vec::new();
         // What changes numbers alone leaves nothing to ask once these are hidden.
         let hidden: Vec<&str> = options
             .kinds
@@ -55,12 +104,11 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
             .map(|kind| kind.name())
             .collect();
         if !hidden.is_empty() {
-            let note = format!(
+            notes.push(self.note(&format!(
                 "Not in the table: {}. With the numbers replaced these prompts are the original's byte for byte, so they are not asked; \
                  the paper's zero changes there are a construction.",
                 hidden.join(", ")
-            );
-            summary.notes.push(named_note(options, target, &note));
+            )));
         }
         let absent: Vec<&str> = options
             .kinds
@@ -70,75 +118,72 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>], notes: Vec<St
             .filter(|name| !hidden.contains(name))
             .collect();
         if !absent.is_empty() {
-            let note = format!(
+            notes.push(self.note(&format!(
                 "Not in the table: {}. None of the {} questions in these results has that perturbation: it is eligible for none of \
                  them, or the setting `limit` ends before.",
                 absent.join(", "),
-                mine.iter().filter(|outcome| outcome.cell == Cell::Original).count()
-            );
-            summary.notes.push(named_note(options, target, &note));
+                self.originals()
+            )));
         }
+        notes
+    }
+
+    fn originals(&self) -> usize {
+        self.mine.iter().filter(|outcome| outcome.cell == Cell::Original).count()
+    }
+
+    /// Rows of the perturbations against the same questions unperturbed, with their p values adjusted together.
+    fn attack_rows(&self, attacks: &[Attack<'_>], effects: &Effects) -> Vec<SummaryRow> {
         let compared: Vec<PairedChange> = attacks.iter().map(|(_, pairs)| compare(pairs, Outcome::correct)).collect();
         let tested: Vec<f64> = compared.iter().map(|compared| compared.p).collect();
         let adjusted = holm(&tested).unwrap_or_else(|_| vec![f64::NAN; tested.len()]);
-        let asked = mine.iter().filter(|outcome| outcome.cell == Cell::Original).count();
-        for (index, (kind, pairs)) in attacks.iter().enumerate() {
-            let mut row = row(&named(kind.name()), pairs, &compared[index], chosen);
-            row.numbers.insert(1, ("Holm p".into(), adjusted[index]));
+        let asked = self.originals();
+        let mut rows = Vec::with_capacity(attacks.len());
+        for ((kind, pairs), (compared, adjusted)) in attacks.iter().zip(compared.iter().zip(adjusted)) {
+            let mut row = row(&self.named(kind.name()), pairs, compared, self.chosen);
+            row.numbers.insert(1, ("Holm p".into(), adjusted));
             // Draws of a question are one question.
             let mut eligible: Vec<(&str, u32)> =
                 pairs.iter().map(|pair| (pair.first.question.as_str(), pair.first.set)).collect();
             eligible.sort_unstable();
             eligible.dedup();
             let share = eligible.len() as f64 / asked.max(1) as f64;
-            row.numbers.push(("delta over all questions".into(), 100.0 * compared[index].delta.estimate * share));
+            row.numbers.push(("delta over all questions".into(), 100.0 * compared.delta.estimate * share));
             row.numbers.push(("eligible share".into(), 100.0 * share));
             effect_numbers(&mut row, effects.of(*kind));
-            summary.rows.push(row);
+            rows.push(row);
         }
-        summary.rows.push(original_row(&named("original"), &mine, chosen));
-        let mut scratch = 0;
-        for kind in &options.kinds {
+        rows
+    }
+
+    /// Rows of perturbed examples: on perturbed questions, and on clean ones.
+    fn rows_with_perturbed_examples(&self) -> Vec<SummaryRow> {
+        let mut rows = Vec::new();
+        for kind in &self.options.kinds {
             for (cell, against, word) in
                 [(Cell::Defence, Cell::Attack, "defence"), (Cell::Cost, Cell::Original, "cost")]
             {
-                let pairs = pairs(&mine, *kind, cell, against, &mut scratch);
+                // Of attacks alone those without a partner are counted.
+                let pairs = pairs(self.mine, *kind, cell, against, &mut 0);
                 if !pairs.is_empty() {
-                    summary.rows.push(row(
-                        &named(&format!("{kind}, {word}")),
-                        &pairs,
-                        &compare(&pairs, Outcome::correct),
-                        chosen,
-                    ));
+                    let name = self.named(&format!("{kind}, {word}"));
+                    rows.push(row(&name, &pairs, &compare(&pairs, Outcome::correct), self.chosen));
                 }
             }
         }
-        for capability in Capability::ALL {
-            let pairs: Vec<Pair<'_>> = attacks
-                .iter()
-                .filter(|(kind, _)| kind.capability() == capability)
-                .flat_map(|(_, pairs)| pairs.iter().copied())
-                .collect();
-            if !pairs.is_empty() {
-                summary.rows.push(row(&named(capability.name()), &pairs, &compare(&pairs, Outcome::correct), chosen));
-            }
-        }
-        let all: Vec<Pair<'_>> = attacks.iter().flat_map(|(_, pairs)| pairs.iter().copied()).collect();
-        if !all.is_empty() {
-            summary.rows.push(row(&named("all"), &all, &compare(&all, Outcome::correct), chosen));
-        }
+        rows
     }
-    // JSON has no numbers for what is not known; it is left out.
-    for row in &mut summary.rows {
-        row.numbers.retain(|(_, number)| number.is_finite());
-    }
-    summary.notes.extend(general_notes(options, &summary.rows, &outcomes, unpaired));
-    summary.notes.extend(notes);
-    summary
-}
 
-fn named_note(options: &Options, target: Target, note: &str) -> String {
-    if options.targets.len() > 1 { format!("{target}: {note}") } else { note.to_owned() }
+    /// The row of several perturbations together; none without a pair.
+    fn pooled_row<'p, 'q: 'p>(
+        &self,
+        name: &str,
+        attacks: impl Iterator<Item = &'p Attack<'q>>,
+    ) -> Option<SummaryRow> {
+        let pairs: Vec<Pair<'_>> = attacks.flat_map(|(_, pairs)| pairs.iter().copied()).collect();
+        let compared = || compare(&pairs, Outcome::correct);
+        (!pairs.is_empty()).then(|| row(&self.named(name), &pairs, &compared(), self.chosen))
+    }
 }
 
 /// Pairs of a perturbation: each outcome of one cell with that of the other on the same question, example set and draw.
