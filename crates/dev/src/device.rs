@@ -18,7 +18,7 @@ use earnest_engine::bench::{
 };
 use earnest_engine::cuda::{self, Peaks, Profiler};
 use earnest_engine::{Card, Engine, Sampling};
-use earnest_models::checkpoint::DecoderConfig;
+use earnest_models::checkpoint::{Checkpoint, DecoderConfig};
 
 #[derive(Debug, Args)]
 #[command(
@@ -137,63 +137,16 @@ pub fn execute(args: &DeviceArgs) -> Result<Exit, Failure> {
     let shared = numbers::<4>("--shared", &args.shared)?;
     let ragged = numbers::<4>("--ragged", &args.ragged)?;
     let short = numbers::<3>("--short", &args.short)?;
-    if ![args.bandwidth, args.arithmetic].into_iter().flatten().all(|peak| peak > 0.0) {
-        return Err(Failure::usage("--bandwidth and --arithmetic must be above 0"));
-    }
-    if !(args.temperature >= 0.0 && args.top_p > 0.0 && args.top_p <= 1.0) {
-        return Err(Failure::usage("--temperature must be at least 0, and --top-p above 0 and at most 1"));
-    }
-    let mut settings = args.engine.clone();
-    // Smaller sizes run in an engine of the usual size.
-    if let Some(&largest) = batches.iter().chain(&prefills).max() {
-        let usual = settings.max_batch.or((settings.device == Device::Cpu).then_some(512));
-        settings.max_batch = usual.map(|usual| usual.max(largest)).or((largest > 512).then_some(largest.max(1024)));
-    }
-    if args.profile && settings.device == Device::Cpu {
-        return Err(Failure::usage(
-            "a profile has the time of every GPU kernel: add --device cuda (on the CPU, `earnest bench engine` measures prefill and decode)",
-        ));
-    }
+    let settings = settings(args, batches.iter().chain(&prefills).max().copied())?;
     let checkpoint = args.model.open()?;
     say(format!("loading {}", args.model.name()));
     let measured = args.profile || args.bandwidth.is_none() || args.arithmetic.is_none();
     if measured {
         say("measuring the device's memory and arithmetic".to_owned());
     }
-    let (mut peaks, mut profiler) = (None, None);
-    let mut machine = Machine { bandwidth: 0.0, arithmetic: 0.0 };
-    let (start, load_s);
-    let Loaded { mut engine, options } = match settings.device {
-        Device::Cpu => {
-            start = Instant::now();
-            let (native, options) = settings.load_cpu(&checkpoint)?;
-            load_s = start.elapsed().as_secs_f64();
-            if measured {
-                let peaks = native.peaks();
-                machine = Machine { bandwidth: peaks.bytes_per_s, arithmetic: peaks.products_per_s };
-            }
-            Loaded { engine: Box::new(native), options }
-        }
-        Device::Cuda(index) => {
-            if measured {
-                // Before the model takes the memory.
-                let found = cuda::peaks(index, &checkpoint)?;
-                machine = Machine { bandwidth: found.bytes_per_s, arithmetic: found.operations_per_s };
-                peaks = Some(found);
-            }
-            start = Instant::now();
-            let loaded = match peaks.as_ref().filter(|_| args.profile) {
-                Some(peaks) => {
-                    let (loaded, handle) = settings.load_profiled(&checkpoint, index, peaks)?;
-                    profiler = Some(handle);
-                    loaded
-                }
-                None => settings.load(&checkpoint)?,
-            };
-            load_s = start.elapsed().as_secs_f64();
-            loaded
-        }
-    };
+    let Opened { loaded, load_s, mut machine, peaks, profiler } =
+        open(&settings, &checkpoint, measured, args.profile)?;
+    let Loaded { mut engine, options } = loaded;
     let card = engine.card();
     say(format!("computing on {}", card.devices.join("; ")));
     machine.bandwidth = args.bandwidth.map_or(machine.bandwidth, |x| x * 1e12);
@@ -235,6 +188,73 @@ pub fn execute(args: &DeviceArgs) -> Result<Exit, Failure> {
         }
     }
     ended.map(|()| Exit::Success)
+}
+
+/// Checks the options, and returns those of an engine that has place for this batch size.
+fn settings(args: &DeviceArgs, largest: Option<usize>) -> Result<EngineArgs, Failure> {
+    if ![args.bandwidth, args.arithmetic].into_iter().flatten().all(|peak| peak > 0.0) {
+        return Err(Failure::usage("--bandwidth and --arithmetic must be above 0"));
+    }
+    if !(args.temperature >= 0.0 && args.top_p > 0.0 && args.top_p <= 1.0) {
+        return Err(Failure::usage("--temperature must be at least 0, and --top-p above 0 and at most 1"));
+    }
+    let mut settings = args.engine.clone();
+    // Smaller sizes run in an engine of the usual size.
+    if let Some(largest) = largest {
+        let usual = settings.max_batch.or((settings.device == Device::Cpu).then_some(512));
+        settings.max_batch = usual.map(|usual| usual.max(largest)).or((largest > 512).then_some(largest.max(1024)));
+    }
+    if args.profile && settings.device == Device::Cpu {
+        return Err(Failure::usage(
+            "a profile has the time of every GPU kernel: add --device cuda (on the CPU, `earnest bench engine` measures prefill and decode)",
+        ));
+    }
+    Ok(settings)
+}
+
+/// A loaded engine and its device.
+struct Opened {
+    loaded: Loaded,
+    load_s: f64,
+    /// Zeros where nothing was measured.
+    machine: Machine,
+    /// Measured peaks of a GPU.
+    peaks: Option<Peaks>,
+    profiler: Option<Profiler>,
+}
+
+/// Loads a checkpoint, and measures its device if asked to.
+fn open(settings: &EngineArgs, checkpoint: &Checkpoint, measured: bool, profile: bool) -> Result<Opened, Failure> {
+    let mut machine = Machine { bandwidth: 0.0, arithmetic: 0.0 };
+    match settings.device {
+        Device::Cpu => {
+            let start = Instant::now();
+            let (native, options) = settings.load_cpu(checkpoint)?;
+            let load_s = start.elapsed().as_secs_f64();
+            if measured {
+                let peaks = native.peaks();
+                machine = Machine { bandwidth: peaks.bytes_per_s, arithmetic: peaks.products_per_s };
+            }
+            let loaded = Loaded { engine: Box::new(native), options };
+            Ok(Opened { loaded, load_s, machine, peaks: None, profiler: None })
+        }
+        Device::Cuda(index) => {
+            // Before the model takes the memory.
+            let peaks = if measured { Some(cuda::peaks(index, checkpoint)?) } else { None };
+            if let Some(found) = &peaks {
+                machine = Machine { bandwidth: found.bytes_per_s, arithmetic: found.operations_per_s };
+            }
+            let start = Instant::now();
+            let (loaded, profiler) = match peaks.as_ref().filter(|_| profile) {
+                Some(peaks) => {
+                    let (loaded, profiler) = settings.load_profiled(checkpoint, index, peaks)?;
+                    (loaded, Some(profiler))
+                }
+                None => (settings.load(checkpoint)?, None),
+            };
+            Ok(Opened { loaded, load_s: start.elapsed().as_secs_f64(), machine, peaks, profiler })
+        }
+    }
 }
 
 /// A flag that the first Ctrl-C sets; the second ends the process.
