@@ -84,6 +84,96 @@ fn attention_by_definition(
         .collect()
 }
 
+/// Lengths of the sequences, of which the last is a prompt's piece of so many tokens, and all tokens.
+const LENGTHS: [usize; 3] = [300, 140, 270];
+const PIECE: usize = 20;
+const TOKENS: usize = 2 + PIECE;
+
+/// Sequence and position of a token.
+fn place(token: usize) -> (usize, usize) {
+    if token < 2 { (token, LENGTHS[token] - 1) } else { (2, LENGTHS[2] - PIECE + token - 2) }
+}
+
+/// Block of the cache for a block of a sequence; the first four are of all sequences.
+fn block_of(sequence: usize, block: usize) -> usize {
+    if block < 4 { block } else { 4 + sequence * 8 + block }
+}
+
+/// Queries, keys and values of three sequences that share their first 128 positions.
+struct Sequences {
+    queries: Vec<f32>,
+    /// By sequence, head and position.
+    keys: Vec<Vec<Vec<Vec<f32>>>>,
+    values: Vec<Vec<Vec<Vec<f32>>>>,
+    k_cache: Vec<f32>,
+    v_cache: Vec<f32>,
+    tables: Vec<i32>,
+    pieces: [Piece; 3],
+}
+
+impl Sequences {
+    fn new(shape: &Shape) -> Sequences {
+        let Shape { dim, group, kv_heads, .. } = *shape;
+        let mut seed = 1u64;
+        let total = 4 + 3 * 8 + 12;
+        let size = kv_heads * 32 * dim;
+        let (mut k_cache, mut v_cache) = (vec![f32::NAN; total * size], vec![f32::NAN; total * size]);
+        let mut keys = vec![vec![vec![vec![0f32; dim]; 320]; kv_heads]; 3];
+        let mut values = keys.clone();
+        for s in 0..3 {
+            for head in 0..kv_heads {
+                for p in 0..LENGTHS[s] {
+                    let (key, value) = if p < 128 && s > 0 {
+                        (keys[0][head][p].clone(), values[0][head][p].clone())
+                    } else {
+                        (noise(&mut seed, dim), noise(&mut seed, dim))
+                    };
+                    let at = (block_of(s, p / 32) * kv_heads + head) * 32 * dim + p % 32 * dim;
+                    k_cache[at..at + dim].copy_from_slice(&key);
+                    v_cache[at..at + dim].copy_from_slice(&value);
+                    (keys[s][head][p], values[s][head][p]) = (key, value);
+                }
+            }
+        }
+        let queries = noise(&mut seed, TOKENS * group * kv_heads * dim).iter().map(|x| x * 2.0).collect();
+        let mut tables: Vec<i32> = vec![];
+        let mut starts = vec![];
+        for (s, length) in LENGTHS.iter().enumerate() {
+            starts.push(tables.len());
+            tables.extend((0..length.div_ceil(32)).map(|b| block_of(s, b) as i32));
+        }
+        let pieces = [
+            Piece { token: 0, position: LENGTHS[0] - 1, count: 1, table: starts[0] },
+            Piece { token: 1, position: LENGTHS[1] - 1, count: 1, table: starts[1] },
+            Piece { token: 2, position: LENGTHS[2] - PIECE, count: PIECE, table: starts[2] },
+        ];
+        Sequences { queries, keys, values, k_cache, v_cache, tables, pieces }
+    }
+
+    /// The largest distance of a result to the definition.
+    fn error(&self, shape: &Shape, slopes: &[f32], sinks: &[f32], got: &[u16]) -> f64 {
+        let (dim, heads) = (shape.dim, slopes.len());
+        let mut error = 0.0;
+        for token in 0..TOKENS {
+            let (s, position) = place(token);
+            for (h, &slope) in slopes.iter().enumerate() {
+                let (at, head) = ((token * heads + h) * dim, h / shape.group);
+                let q = &self.queries[at..at + dim];
+                let (k, v, sink) = (&self.keys[s][head], &self.values[s][head], shape.sinks.then_some(sinks[h]));
+                let expected = attention_by_definition(q, k, v, shape, position, slope, sink);
+                for (d, e) in expected.iter().enumerate() {
+                    let value = match shape.element {
+                        Element::F16 => half::f16::from_bits(got[at + d]).to_f32(),
+                        _ => half::bf16::from_bits(got[at + d]).to_f32(),
+                    };
+                    error = worse(error, (f64::from(value) - e).abs());
+                }
+            }
+        }
+        error
+    }
+}
+
 /// Three sequences that share their first 128 positions: single tokens in all arrangements, and a prompt's piece. `before` hears of
 /// each arrangement.
 pub(crate) fn attention<D: Device>(
@@ -98,54 +188,17 @@ pub(crate) fn attention<D: Device>(
     let tall = device.kernel(unit, "attend_tall", tall_shared)?;
     let wide = device.kernel(unit, "attend_wide", wide_shared)?;
     let merge = device.kernel(unit, "attend_merge", 0)?;
-    let mut seed = 1u64;
-    // Lengths of the sequences, of which the last is a prompt's piece of 20 tokens.
-    let (lengths, piece) = ([300usize, 140, 270], 20usize);
-    let blocks_of = |s: usize, b: usize| if b < 4 { b } else { 4 + s * 8 + b };
-    let total = 4 + 3 * 8 + 12;
-    let size = kv_heads * 32 * dim;
-    let (mut k_cache, mut v_cache) = (vec![f32::NAN; total * size], vec![f32::NAN; total * size]);
-    // keys[s][head][position]
-    let mut keys = vec![vec![vec![vec![0f32; dim]; 320]; kv_heads]; 3];
-    let mut values = keys.clone();
-    for s in 0..3 {
-        for head in 0..kv_heads {
-            for p in 0..lengths[s] {
-                let (key, value) = if p < 128 && s > 0 {
-                    (keys[0][head][p].clone(), values[0][head][p].clone())
-                } else {
-                    (noise(&mut seed, dim), noise(&mut seed, dim))
-                };
-                let at = (blocks_of(s, p / 32) * kv_heads + head) * 32 * dim + p % 32 * dim;
-                k_cache[at..at + dim].copy_from_slice(&key);
-                v_cache[at..at + dim].copy_from_slice(&value);
-                (keys[s][head][p], values[s][head][p]) = (key, value);
-            }
-        }
-    }
-    let tokens = 2 + piece;
-    let queries: Vec<f32> = noise(&mut seed, tokens * heads * dim).iter().map(|x| x * 2.0).collect();
-    let place = |t: usize| if t < 2 { (t, lengths[t] - 1) } else { (2, lengths[2] - piece + t - 2) };
-    let positions: Vec<i32> = (0..tokens).map(|t| place(t).1 as i32).collect();
-    let mut tables: Vec<i32> = vec![];
-    let mut starts = vec![];
-    for (s, length) in lengths.iter().enumerate() {
-        starts.push(tables.len());
-        tables.extend((0..length.div_ceil(32)).map(|b| blocks_of(s, b) as i32));
-    }
-    let pieces = [
-        Piece { token: 0, position: lengths[0] - 1, count: 1, table: starts[0] },
-        Piece { token: 1, position: lengths[1] - 1, count: 1, table: starts[1] },
-        Piece { token: 2, position: lengths[2] - piece, count: piece, table: starts[2] },
-    ];
+    let sequences = Sequences::new(shape);
+    let Sequences { queries, k_cache, v_cache, tables, pieces, .. } = &sequences;
+    let positions: Vec<i32> = (0..TOKENS).map(|token| place(token).1 as i32).collect();
     let elements = |v: &[f32]| bits(shape.element, v);
     let slopes = if shape.alibi { alibi_slopes(heads) } else { vec![0.0; heads] };
     let slopes_at = if shape.alibi { put(device, &slopes)? } else { 0 };
     let sinks: Vec<f32> = (0..heads).map(|h| h as f32 * 0.7 - 0.5).collect();
     let sinks_at = if shape.sinks { put(device, &sinks)? } else { 0 };
-    let q = put(device, &elements(&queries))?;
-    let (k, v) = (put(device, &elements(&k_cache))?, put(device, &elements(&v_cache))?);
-    let (table_at, position_at) = (put(device, &tables)?, put(device, &positions)?);
+    let q = put(device, &elements(queries))?;
+    let (k, v) = (put(device, &elements(k_cache))?, put(device, &elements(v_cache))?);
+    let (table_at, position_at) = (put(device, tables)?, put(device, &positions)?);
     let state = put(device, &vec![f32::NAN; 64 * heads * (dim + 2)])?;
     let mut first: Option<Vec<u16>> = None;
     let mut outcome = Outcome { error: 0.0, same_bits: true };
@@ -154,7 +207,7 @@ pub(crate) fn attention<D: Device>(
     for (arrangement, (multiprocessors, states)) in arrangements.into_iter().enumerate() {
         before(device, arrangement);
         let setting = Setting { heads, kv_heads, head_dim: dim, multiprocessors, states };
-        let mut plan = AttentionPlan::new(&pieces, &tables, &setting);
+        let mut plan = AttentionPlan::new(pieces, tables, &setting);
         if arrangement == 0 {
             // Else this would be the same arrangement as the next.
             outcome.same_bits &= plan.merges.len() == 6 && !plan.tall.is_empty();
@@ -167,7 +220,7 @@ pub(crate) fn attention<D: Device>(
         if arrangement == 3 {
             plan.tall.append(&mut plan.wide);
         }
-        let out = put(device, &vec![0x7fc0u16; tokens * heads * dim])?;
+        let out = put(device, &vec![0x7fc0u16; TOKENS * heads * dim])?;
         let arguments = |items: Address| -> [Argument; 17] {
             [
                 q.into(),
@@ -206,28 +259,12 @@ pub(crate) fn attention<D: Device>(
             device.launch(wide, grid(&plan.wide), WIDE_THREADS, wide_shared, &arguments(wide_items))?;
             device.launch(merge, [plan.merges.len() / 3, heads, 1], 128, 0, &merges)?;
         }
-        let got = get::<u16>(device, out, tokens * heads * dim)?;
+        let got = get::<u16>(device, out, TOKENS * heads * dim)?;
         if let Some(first) = &first {
             outcome.same_bits &= *first == got;
             continue;
         }
-        for t in 0..tokens {
-            let (s, position) = place(t);
-            for (h, &slope) in slopes.iter().enumerate() {
-                let (at, head) = ((t * heads + h) * dim, h / group);
-                let q = &queries[at..at + dim];
-                let (k, v, sink) = (&keys[s][head], &values[s][head], shape.sinks.then_some(sinks[h]));
-                let expected = attention_by_definition(q, k, v, shape, position, slope, sink);
-                for (d, e) in expected.iter().enumerate() {
-                    let value = match shape.element {
-                        Element::F16 => half::f16::from_bits(got[at + d]).to_f32(),
-                        _ => half::bf16::from_bits(got[at + d]).to_f32(),
-                    };
-                    let distance = (f64::from(value) - e).abs();
-                    outcome.error = worse(outcome.error, distance);
-                }
-            }
-        }
+        outcome.error = worse(outcome.error, sequences.error(shape, &slopes, &sinks, &got));
         first = Some(got);
     }
     Ok(outcome)
