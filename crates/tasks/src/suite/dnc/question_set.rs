@@ -276,9 +276,9 @@ impl SetRow {
 mod tests {
     use super::*;
 
-    fn read(fields: &Fields, place: &str, written: &str) -> Result<SetRow, String> {
+    fn read(fields: &Fields, place: &str, written: &str) -> Result<SetRow, RowError> {
         let row: Value = serde_json::from_str(written).unwrap();
-        fields.read(place, row.as_object().unwrap(), written).map_err(|error| error.to_string())
+        fields.read(place, row.as_object().unwrap(), written)
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
             ("Ann has 3 cats. She buys 2. ", "How many has she?")
         );
         let fields = Fields { body: Some("story".into()), ..Fields::default() };
-        assert_eq!(read(&fields, "line 1", &gsm).unwrap_err(), "field `story` is missing");
+        assert_eq!(read(&fields, "line 1", &gsm).unwrap_err(), RowError::Missing("story".to_owned()));
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
             (r#"{"question": "Q", "answer": 203, "formula": "147+56=999"}"#, "the left side is 203"),
             (r#"{"question": "Q", "dnc": 1}"#, "`about_field`"),
         ] {
-            let found = read(&Fields::default(), "line 1", bad).unwrap_err();
+            let found = read(&Fields::default(), "line 1", bad).unwrap_err().to_string();
             assert!(found.contains(said), "{bad}: {found}");
         }
         let other = Fields { about: Some("done".into()), ..Fields::default() };
