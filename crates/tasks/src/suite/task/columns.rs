@@ -11,6 +11,7 @@ use super::choices::Choices;
 use super::definition::{Covariates, Questions, Texts};
 use super::template::{Context, Expr, Templates};
 use super::usual;
+use super::wrong::Wrong;
 
 /// Number of a variant, beside the id of its template.
 const INSTANCE: &str = "instance";
@@ -128,12 +129,12 @@ impl Columns {
     ///
     /// # Errors
     /// The text that is no template, and the reason.
-    pub(super) fn new(questions: &Questions, templates: &mut Templates) -> Result<Self, (String, String)> {
+    pub(super) fn new(questions: &Questions, templates: &mut Templates) -> Result<Self, Wrong> {
         let mut used = BTreeSet::new();
         let mut expr = |text: &String| {
-            let found = templates.expr(text).map_err(|error| (text.clone(), error.to_string()))?;
+            let found = templates.expr(text).map_err(|error| Wrong::new(text.as_str(), error))?;
             used.extend(templates.columns(&found));
-            Ok::<Expr, (String, String)>(found)
+            Ok::<Expr, Wrong>(found)
         };
         let mut one = |text: &Option<String>| text.as_ref().map(&mut expr).transpose();
         let (question, answer, solution) =
@@ -148,7 +149,7 @@ impl Columns {
             }
             Some(Covariates::Expressions(all)) => {
                 let all = all.iter().map(|(name, text)| Ok((name.clone(), expr(text)?)));
-                Some(all.collect::<Result<Vec<_>, (String, String)>>()?)
+                Some(all.collect::<Result<Vec<_>, Wrong>>()?)
             }
         };
         let single = matches!(questions.choices, Texts::Many(_));

@@ -12,6 +12,7 @@ use super::row_id::row_id;
 use super::scorer::{Method, Scorer};
 use super::scorer_spec::Scored;
 use super::usual;
+use super::wrong::Wrong;
 use crate::nearest;
 use crate::suite::registry::Row;
 use crate::suite::{Budget, Item, Segments, Shot};
@@ -84,13 +85,16 @@ impl Scorers {
     ///
     /// # Errors
     /// The text of the task file that is wrong, and the reason.
-    pub(super) fn of(definition: &Definition, scorer: Option<&String>) -> Result<Self, (String, String)> {
+    pub(super) fn of(definition: &Definition, scorer: Option<&String>) -> Result<Self, Wrong> {
         let scorers = definition.scorers.iter().map(Scorer::new).collect::<Result<Vec<_>, _>>()?;
         let names: Vec<&str> = scorers.iter().flat_map(Scorer::names).collect();
         check(&scorers, &names)?;
         let named = |name: &String| match names.contains(&name.as_str()) {
             true => Ok(name.clone()),
-            false => Err((name.clone(), format!("there is no scorer {name}; there are {}", names.join(", ")))),
+            false => {
+                let reason = format!("there is no scorer {name}; there are {}", names.join(", "));
+                Err(Wrong::new(name.as_str(), reason))
+            }
         };
         let first = names.first().map(|name| (*name).to_owned());
         let usual = definition.chosen.as_ref().map(named).transpose()?.or(first);
@@ -119,7 +123,7 @@ impl Task {
         definition: Definition,
         setting: &Setting,
         reader: Arc<RowReader>,
-    ) -> Result<Self, (String, String)> {
+    ) -> Result<Self, Wrong> {
         let Scorers { scorers, usual, chosen } = Scorers::of(&definition, setting.scorer.as_ref())?;
         let delimiter = scorers.iter().find_map(|scorer| match &scorer.method {
             Method::Likelihood { delimiter, .. } | Method::Perplexity { delimiter } => Some(delimiter.clone()),
@@ -150,7 +154,7 @@ impl Task {
     }
 
     /// Makes the examples of rows, each question once; rows that cannot be examples are passed over while there are enough.
-    fn collect_shots(&mut self, rows: &[Map<String, Value>]) -> Result<(), (String, String)> {
+    fn collect_shots(&mut self, rows: &[Map<String, Value>]) -> Result<(), Wrong> {
         // Without rows only the names of its rules are wanted.
         let Some(examples) = self.definition.examples.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
         let wanted = examples.count.unwrap_or(rows.len());
@@ -163,7 +167,7 @@ impl Task {
         let rows: Vec<Row> = rows.iter().enumerate().map(example).collect();
         let taken = self.reader.take(rows.iter(), Wanted::Example);
         let taken =
-            taken.map_err(|limit| (self.reader.only_template.clone().unwrap_or_default(), limit.to_string()))?;
+            taken.map_err(|limit| Wrong::new(self.reader.only_template.clone().unwrap_or_default(), limit))?;
         for (row, taken) in rows.iter().zip(taken) {
             match taken.and_then(|taken| self.shot(&row.values, taken)) {
                 Ok((key, _)) if self.shots.iter().any(|(known, _)| *known == key) => {}
@@ -184,7 +188,7 @@ impl Task {
         let few = || {
             format!("[examples] asks for {wanted}, and there are {found} different questions among the rows for them")
         };
-        Err((String::new(), refused.unwrap_or_else(few)))
+        Err(Wrong::new("", refused.unwrap_or_else(few)))
     }
 
     /// The task file.
@@ -436,11 +440,11 @@ fn none_of(part: &'static str, usual: &[&str], row: &Map<String, Value>) -> Prob
 }
 
 /// Checks scorers against each other.
-fn check(scorers: &[Scorer], names: &[&str]) -> Result<(), (String, String)> {
+fn check(scorers: &[Scorer], names: &[&str]) -> Result<(), Wrong> {
     for (index, name) in names.iter().enumerate() {
         if names[..index].contains(name) {
             let message = format!("two scorers have the name {name}; give one of them another name");
-            return Err(((*name).to_owned(), message));
+            return Err(Wrong::new(*name, message));
         }
     }
     let (scored, generated): (Vec<&Scorer>, Vec<&Scorer>) = scorers.iter().partition(|scorer| scorer.is_likelihood());
@@ -449,11 +453,11 @@ fn check(scorers: &[Scorer], names: &[&str]) -> Result<(), (String, String)> {
             "{} scores given texts and {} what the model writes; one task can do one of them",
             one.name, other.name
         );
-        return Err((one.name.clone(), message));
+        return Err(Wrong::new(one.name.as_str(), message));
     }
     if scored.len() > 1 {
-        let message = "likelihood and perplexity cannot be scored in one task".to_owned();
-        return Err((scored[1].name.clone(), message));
+        let message = "likelihood and perplexity cannot be scored in one task";
+        return Err(Wrong::new(scored[1].name.as_str(), message));
     }
     Ok(())
 }

@@ -29,6 +29,7 @@ mod suite;
 mod summary;
 mod template;
 pub mod usual;
+mod wrong;
 
 pub use check::{Check, CheckedFile, Covariate, Finding, First, check};
 pub use definition::Definition;

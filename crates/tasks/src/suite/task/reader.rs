@@ -14,6 +14,7 @@ use super::columns::{Columns, Needs, Parts, Problem};
 use super::definition::{Covariates, Definition, GoldForm, Prompt, Questions};
 use super::reader_job::{self, JOB};
 use super::template::{Context, Expr, Templates};
+use super::wrong::Wrong;
 use crate::suite::registry::{Host, HostError, Row, Rows};
 
 /// Memory for the templates of a task file, in bytes, as for those of checkpoints.
@@ -97,11 +98,11 @@ impl Compiled {
     ///
     /// # Errors
     /// The text of the task file that is wrong, and the reason.
-    pub(super) fn new(sources: &Sources) -> Result<Self, (String, String)> {
+    pub(super) fn new(sources: &Sources) -> Result<Self, Wrong> {
         let mut templates = Templates::new();
         let columns = Columns::new(&sources.questions, &mut templates)?;
         let mut compiled = |text: &Option<String>| {
-            let made = |text: &String| templates.text(text).map_err(|error| (text.clone(), error.to_string()));
+            let made = |text: &String| templates.text(text).map_err(|error| Wrong::new(text.as_str(), error));
             text.as_ref().map(made).transpose()
         };
         let (question, system, example_answer) =
@@ -181,8 +182,7 @@ enum How {
 
 /// Reason for a task file's columns and templates not being usable.
 pub(super) enum Unusable {
-    /// This text of it is wrong for this reason.
-    Text(String, String),
+    Text(Wrong),
     /// A limit was reached when they were compiled.
     Limit(LimitReached),
 }
@@ -191,7 +191,7 @@ impl Unusable {
     /// The reason alone.
     pub(super) fn reason(self) -> String {
         match self {
-            Unusable::Text(_, reason) => reason,
+            Unusable::Text(wrong) => wrong.reason,
             Unusable::Limit(limit) => limit.to_string(),
         }
     }
@@ -203,17 +203,16 @@ impl RowReader {
     /// # Errors
     /// What is wrong with them.
     pub(super) fn new(sources: &Sources, host: &dyn Host) -> Result<Self, Unusable> {
-        let wrong = |(text, reason)| Unusable::Text(text, reason);
         let templates = sources.templates();
         let how = if templates.is_empty() {
-            How::Here(Box::new(Compiled::new(sources).map_err(wrong)?))
+            How::Here(Box::new(Compiled::new(sources).map_err(Unusable::Text)?))
         } else {
-            let settings = serde_json::to_vec(sources).map_err(|error| wrong((String::new(), error.to_string())))?;
+            let settings = serde_json::to_vec(sources).map_err(|error| Unusable::Text(Wrong::new("", error)))?;
             let process = host.limited(&JOB, settings, MEMORY);
             let compiled = process.ask(&[], CpuTime::InAll(seconds(0)));
             let compiled = compiled.and_then(|answer| reader_job::compiled(&answer));
             let end = |end: Ended| Unusable::Limit(LimitReached(format!("compiling the templates {end}")));
-            compiled.map_err(end)?.map_err(wrong)?;
+            compiled.map_err(end)?.map_err(Unusable::Text)?;
             How::Limited { process, rows: AtomicU64::new(0), reached: OnceLock::new() }
         };
         let only_template = match templates[..] {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::columns::Problem;
 use super::reader::{Compiled, Sources, Taken, Wanted};
 use super::template::MAX_LEVELS;
+use super::wrong::Wrong;
 use crate::suite::registry::Row;
 
 /// Length of an answer, and the time for it, after which the rest is left to the next one.
@@ -25,8 +26,6 @@ const BYTES_PER_BYTE: usize = 16;
 /// Taking rows apart by the columns and templates of a task file.
 pub(super) static JOB: Job = Job { name: "task-file", begin };
 
-/// Error of compiling: the text that is wrong, and the reason.
-type Wrong = (String, String);
 
 fn begin(settings: &[u8]) -> Answerer {
     let sources: serde_json::Result<Sources> = serde_json::from_slice(settings);
@@ -35,7 +34,7 @@ fn begin(settings: &[u8]) -> Answerer {
         // Templates and values are recursed over.
         let answered = on_thread(|| {
             let compile = || {
-                let sources = sources.as_ref().map_err(|error| (String::new(), error.to_string()))?;
+                let sources = sources.as_ref().map_err(|error| Wrong::new("", error))?;
                 Compiled::new(sources)
             };
             match (kept.get_or_insert_with(compile), request) {

@@ -80,7 +80,7 @@ impl BuiltIn for Registration {
         let sources = Sources::of(&task_file, &task_file.prompt(setting.prompt.as_deref())?);
         let reader = RowReader::new(&sources, host).map_err(|error| OptionError::unreadable(error.reason()))?;
         let task = Task::new(task_file, &setting, Arc::new(reader));
-        let task = task.map_err(|(_, reason)| OptionError::unreadable(reason))?;
+        let task = task.map_err(OptionError::unreadable)?;
         let passed = Passed::over(&task, rows.as_ref());
         let passed = Arc::new(passed.map_err(|limit| OptionError::unreadable(limit.to_string()))?);
         passed.check(rows.as_ref(), skip).map_err(|error| OptionError::unreadable(error.message))?;
@@ -248,7 +248,7 @@ impl Configured {
         };
         let chosen = definition.prompt(prompt.as_deref())?;
         let reader = RowReader::new(&Sources::of(&definition, &chosen), host).map_err(|unusable| match unusable {
-            Unusable::Text(text, reason) => in_file(file.as_ref(), &text, &reason),
+            Unusable::Text(wrong) => in_file(file.as_ref(), &wrong.text, &wrong.reason),
             Unusable::Limit(limit) => in_file(file.as_ref(), "", &limit.to_string()).help(LIMITS),
         })?;
         let mode = chosen.mode;
@@ -355,7 +355,7 @@ impl Configured {
         }
         let setting = Setting { chat, ..self.setting.clone() };
         let task = Task::new(definition, &setting, Arc::clone(&self.reader));
-        task.map_err(|(text, reason)| in_file(self.file.as_ref(), &text, &reason))
+        task.map_err(|wrong| in_file(self.file.as_ref(), &wrong.text, &wrong.reason))
     }
 
     /// The error of a limit that the templates reach.

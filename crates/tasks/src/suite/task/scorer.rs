@@ -6,6 +6,7 @@ use regex::Regex;
 use crate::suite::quoted::{LONGEST_QUOTED, shortened};
 
 use super::scorer_spec::{Scored, ScorerKind, ScorerOptions, ScorerSpec, Take};
+use super::wrong::Wrong;
 use super::{choice, expression, gold, program};
 use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 use earnest_answer::reader::{self, Reading};
@@ -105,8 +106,6 @@ impl Judged {
     }
 }
 
-/// A value of a scorer that is wrong, and why.
-type Wrong = (String, String);
 
 /// The kind that a scorer names.
 fn kind(options: &ScorerOptions) -> Result<ScorerKind, Wrong> {
@@ -115,7 +114,7 @@ fn kind(options: &ScorerOptions) -> Result<ScorerKind, Wrong> {
         let all = ScorerKind::ALL.map(ScorerKind::name);
         let near = crate::nearest(word, all).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
         let shown = shortened(word, LONGEST_QUOTED);
-        (word.to_owned(), format!("there is no kind of scorer {shown:?}{near}; the kinds are {}", all.join(", ")))
+        Wrong::new(word, format!("there is no kind of scorer {shown:?}{near}; the kinds are {}", all.join(", ")))
     })
 }
 
@@ -141,7 +140,7 @@ fn check_owners(kind: ScorerKind, options: &ScorerOptions) -> Result<(), Wrong> 
     for (option, is_given, kinds) in given {
         if is_given && !kinds.contains(&kind) {
             let owners = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
-            return Err((option.to_owned(), format!("{option} is an option of {owners}, not of {}", kind.name())));
+            return Err(Wrong::new(option, format!("{option} is an option of {owners}, not of {}", kind.name())));
         }
     }
     Ok(())
@@ -159,7 +158,7 @@ impl Method {
                 let (texts, plain) = (options.texts.unwrap_or_default(), options.plain.unwrap_or_default());
                 if plain && !texts {
                     let message = "plain is for answers that are compared as texts: write texts = true beside it";
-                    return Err(("plain".to_owned(), message.to_owned()));
+                    return Err(Wrong::new("plain", message));
                 }
                 Method::Final { texts, plain }
             }
@@ -174,7 +173,7 @@ impl Method {
                 if let Some(name) = options.name.as_ref().filter(|name| *name != kind.name()) {
                     let message =
                         "a likelihood scorer gives the scores acc, acc_norm_bytes and acc_norm_tokens, and no name";
-                    return Err((name.clone(), message.to_owned()));
+                    return Err(Wrong::new(name.as_str(), message));
                 }
                 Method::Likelihood { delimiter: options.delimiter.clone(), of: options.of.unwrap_or_default() }
             }
@@ -187,32 +186,31 @@ impl Method {
         let fits = |value: f64| value.is_finite() && value >= 0.0;
         if relative >= 1.0 {
             let message = format!("relative = {relative} is a tolerance of {} %; 0.01 is 1 %", 100.0 * relative);
-            return Err(("relative".to_owned(), message));
+            return Err(Wrong::new("relative", message));
         }
         if !fits(tolerance) || !fits(relative) || options.digits == Some(0) || options.digits > Some(17) {
-            let message = "tolerance and relative are numbers from 0, digits is 1 to 17".to_owned();
-            return Err(("tolerance".to_owned(), message));
+            return Err(Wrong::new("tolerance", "tolerance and relative are numbers from 0, digits is 1 to 17"));
         }
         if options.digits.is_some() && (options.tolerance.is_some() || options.relative.is_some()) {
-            return Err(("digits".to_owned(), "digits excludes tolerance and relative".to_owned()));
+            return Err(Wrong::new("digits", "digits excludes tolerance and relative"));
         }
         Ok(Method::Number { tolerance, relative, digits: options.digits })
     }
 
     fn regex(options: &ScorerOptions, spelling: Spelling) -> Result<Self, Wrong> {
         let Some(pattern) = &options.pattern else {
-            return Err(("regex".to_owned(), "a regex scorer needs a pattern".to_owned()));
+            return Err(Wrong::new("regex", "a regex scorer needs a pattern"));
         };
         let regex = Regex::new(pattern).map_err(|error| {
             let reason = error.to_string();
             let last = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
             let shown = shortened(pattern, LONGEST_QUOTED);
-            (pattern.clone(), format!("the pattern {shown:?} does not compile: {last}"))
+            Wrong::new(pattern.as_str(), format!("the pattern {shown:?} does not compile: {last}"))
         })?;
         let group = options.group.unwrap_or(usize::from(regex.captures_len() > 1));
         if group >= regex.captures_len() {
             let most = regex.captures_len() - 1;
-            return Err((pattern.clone(), format!("group {group}: the pattern has groups 0 to {most}")));
+            return Err(Wrong::new(pattern.as_str(), format!("group {group}: the pattern has groups 0 to {most}")));
         }
         Ok(Method::Regex { regex, group, take: options.take.unwrap_or_default(), spelling })
     }
@@ -231,7 +229,7 @@ impl Scorer {
         if name.is_empty() || !name.chars().all(plain) {
             let shown = shortened(&name, LONGEST_QUOTED);
             let message = format!("the scorer name {shown:?} is not made of letters, digits, - and _");
-            return Err((name, message));
+            return Err(Wrong::new(name, message));
         }
         check_owners(kind, options)?;
         let method = Method::new(kind, options)?;
