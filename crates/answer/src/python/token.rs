@@ -35,17 +35,21 @@ const DEEPEST_BRACKETS: usize = 200;
 /// Cuts a text that `eval` is given.
 pub(super) fn tokens(text: &str) -> Vec<Token> {
     if text.contains('\0') {
-        return vec![Token::Invalid("\0".to_owned())];
+        return vec![invalid("\0")];
     }
     let mut found = Vec::new();
     if let Err(rest) = cut(text, &mut found) {
-        found.push(Token::Invalid(rest));
+        found.push(rest);
     }
     found
 }
 
+fn invalid(rest: &str) -> Token {
+    Token::Invalid(rest.to_owned())
+}
+
 /// Cuts a text; the error is what is left where no token begins.
-fn cut(text: &str, found: &mut Vec<Token>) -> Result<(), String> {
+fn cut(text: &str, found: &mut Vec<Token>) -> Result<(), Token> {
     let text = text.trim_start_matches([' ', '\t']).replace("\r\n", "\n").replace('\r', "\n");
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text.as_str();
@@ -81,7 +85,7 @@ fn cut(text: &str, found: &mut Vec<Token>) -> Result<(), String> {
             }
             '\\' => {
                 let next = rest[1..].strip_prefix('\n').filter(|rest| !rest.is_empty());
-                rest = next.ok_or_else(|| rest.to_owned())?;
+                rest = next.ok_or_else(|| invalid(rest))?;
                 continue;
             }
             _ => {}
@@ -90,9 +94,9 @@ fn cut(text: &str, found: &mut Vec<Token>) -> Result<(), String> {
             found.push(Token::Indent);
         }
         (blank, indented) = (false, false);
-        let (token, length) = token(rest).map_err(|_| rest.to_owned())?;
+        let (token, length) = token(rest).map_err(|_| invalid(rest))?;
         if let Token::Sign(sign) = token {
-            bracket(sign, &mut open).map_err(|_| rest.to_owned())?;
+            bracket(sign, &mut open).map_err(|_| invalid(rest))?;
         }
         found.push(token);
         rest = &rest[length..];
@@ -101,7 +105,7 @@ fn cut(text: &str, found: &mut Vec<Token>) -> Result<(), String> {
     if blank && indented {
         found.push(Token::Indent);
     }
-    if open.is_empty() { Ok(()) } else { Err(String::new()) }
+    if open.is_empty() { Ok(()) } else { Err(invalid("")) }
 }
 
 fn bracket(sign: &'static str, open: &mut Vec<&'static str>) -> Result<(), PythonError> {
