@@ -105,7 +105,8 @@ impl DecoderConfig {
 
     /// The first such feature of the experts.
     fn recent_experts(&self, experts: &Experts) -> Option<&'static str> {
-        let Experts { count: _, per_token: _, intermediate_size: inner, routing, router_bias, bias, placement } = experts;
+        let Experts { count: _, per_token: _, intermediate_size: inner, routing, router_bias, bias, placement } =
+            experts;
         [
             (*routing != Routing::Softmax { normalised: true }, "the routing of its experts"),
             (*router_bias || *bias, "biases of experts"),

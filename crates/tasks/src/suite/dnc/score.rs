@@ -200,7 +200,8 @@ impl<'a> Lines<'a> {
         self.normalised |= parsed.as_ref().is_some_and(|number| number.normalised);
         let right = number_is_right(&self.gold, parsed.as_ref());
         self.score.scorers.insert(ANSWER, right);
-        self.extracted = line.map(|line| parsed.as_ref().map_or_else(|| line.to_owned(), |number| plain(&number.value)));
+        self.extracted =
+            line.map(|line| parsed.as_ref().map_or_else(|| line.to_owned(), |number| plain(&number.value)));
         match dataset {
             Dataset::AsdivA => {}
             Dataset::DropNum => {

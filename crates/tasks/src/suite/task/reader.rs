@@ -322,7 +322,6 @@ fn length(row: &Row) -> usize {
     row.values.values().map(|value| value.as_str().map_or(8, str::len)).sum()
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,7 +26,6 @@ const BYTES_PER_BYTE: usize = 16;
 /// Taking rows apart by the columns and templates of a task file.
 pub(super) static JOB: Job = Job { name: "task-file", begin };
 
-
 fn begin(settings: &[u8]) -> Answerer {
     let sources: serde_json::Result<Sources> = serde_json::from_slice(settings);
     let mut kept: Option<Result<Compiled, Wrong>> = None;

@@ -106,7 +106,6 @@ impl Judged {
     }
 }
 
-
 /// The kind that a scorer names.
 fn kind(options: &ScorerOptions) -> Result<ScorerKind, Wrong> {
     let word = options.kind.as_deref().or(options.name.as_deref()).unwrap_or_default();
