@@ -38,7 +38,8 @@ pub fn execute(args: &CompareArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     if args.json {
         let printed = comparisons.iter().map(|comparison| {
-            let caveats = comparison.caveats().into_iter().chain(comparison.other_scorers()).collect();
+            let caveats = comparison.caveats().into_iter().map(|caveat| caveat.to_string());
+            let caveats = caveats.chain(comparison.other_scorers()).collect();
             PrintedComparison { comparison, caveats }
         });
         printer.json(&printed.collect::<Vec<_>>())?;

@@ -13,7 +13,7 @@ use super::offered;
 use super::output;
 use super::printer::Printer;
 use super::progress::Progress;
-use earnest_results::{Ended, Expected, Reporter, RunEvent, Stage, timestamp};
+use earnest_results::{Ended, Expected, Level, Notice, Reporter, RunEvent, Stage, timestamp};
 
 /// Version of the line format.
 const EVENT_FORMAT: u32 = 1;
@@ -65,8 +65,15 @@ impl Reporters {
 impl Reporter for Reporters {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
-            RunEvent::Message(text) => self.aside(|| self.printer.message(&offered::here(text))),
-            RunEvent::Warning(text) => self.aside(|| self.printer.warning(&offered::here(text))),
+            RunEvent::Notice(notice) => {
+                let text = offered::here(&notice.to_string());
+                match notice.level() {
+                    Level::Message => self.aside(|| self.printer.message(&text)),
+                    Level::Warning => self.aside(|| self.printer.warning(&text)),
+                    // The progress display prints it.
+                    Level::Engine => {}
+                }
+            }
             // Until here a signal may end the process at once: nothing would be lost.
             RunEvent::Started { .. } => {
                 if let Err(error) = stop_on_signal() {
@@ -153,6 +160,14 @@ fn ends_within_a_line(path: &Path) -> bool {
     last().is_ok_and(|last| last != b'\n')
 }
 
+/// The facts of a notice with its level, and its sentence as the terminal has it.
+fn facts(notice: &Notice) -> Value {
+    let mut facts = json!(notice);
+    facts["level"] = json!(notice.level());
+    facts["text"] = json!(offered::here(&notice.to_string()));
+    facts
+}
+
 impl Reporter for EventFile {
     fn event(&mut self, event: &RunEvent<'_>) {
         match event {
@@ -199,8 +214,7 @@ impl Reporter for EventFile {
                     "failure": sample.failure,
                 }),
             ),
-            RunEvent::Message(_) | RunEvent::Warning(_) => {}
-            RunEvent::Notice(text) => self.write("notice", json!({ "text": text })),
+            RunEvent::Notice(notice) => self.write("notice", facts(notice)),
             RunEvent::Stopping => self.write("stopping", json!({})),
             RunEvent::Ended(ended) => {
                 let (outcome, failed) = match ended {

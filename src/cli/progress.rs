@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::printer::Printer;
 use super::tally::Tally;
 use super::values::agreeing;
-use earnest_results::{Expected, Reporter, RunEvent, Sample, Stage, with_commas};
+use earnest_results::{Expected, Level, Reporter, RunEvent, Sample, Stage, with_commas};
 
 /// Interval of plain lines.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
@@ -237,8 +237,8 @@ impl Reporter for Progress {
                 self.sample(sample);
                 self.refresh();
             }
-            RunEvent::Message(_) | RunEvent::Warning(_) => {}
-            RunEvent::Notice(text) => self.warning(text),
+            RunEvent::Notice(notice) if notice.level() == Level::Engine => self.warning(&notice.to_string()),
+            RunEvent::Notice(_) => {}
             RunEvent::Stopping => self.line("stopping; writing finished samples"),
             RunEvent::Ended(_) => {
                 if let Show::Bar(bar) = &self.show {

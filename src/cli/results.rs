@@ -1,5 +1,5 @@
 //! The results folder as the commands open it, and documents as they print them.
-use earnest_results::{Document, Origin, Reporter, RunEvent, folder};
+use earnest_results::{Document, Level, Origin, Reporter, RunEvent, folder};
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
@@ -14,7 +14,7 @@ pub use earnest_results::folder::{chosen_scorers, document, find_run};
 /// Opens existing results.
 pub fn open(folder: &Path, printer: Printer) -> Result<Store, CliError> {
     let mut store = folder::open(folder, &mut Messages(printer))?;
-    store.listen(Box::new(move |text| printer.remark(&offered::here(text))));
+    store.listen(Box::new(move |notice| printer.remark(&offered::here(&notice.to_string()))));
     Ok(store)
 }
 
@@ -23,10 +23,13 @@ pub struct Messages(pub Printer);
 
 impl Reporter for Messages {
     fn event(&mut self, event: &RunEvent<'_>) {
-        match event {
-            RunEvent::Message(text) => self.0.message(&offered::here(text)),
-            RunEvent::Warning(text) => self.0.warning(&offered::here(text)),
-            _ => {}
+        let RunEvent::Notice(notice) = event else { return };
+        let text = offered::here(&notice.to_string());
+        match notice.level() {
+            Level::Message => self.0.message(&text),
+            Level::Warning => self.0.warning(&text),
+            // Without a session there is no engine.
+            Level::Engine => {}
         }
     }
 }

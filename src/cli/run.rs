@@ -1,6 +1,6 @@
 //! `earnest run` and `earnest resume`.
 use earnest_results::suites::LocalHost;
-use earnest_results::{ModelRecord, Origin, Plan, Reporter, RunEvent, RunSettings, Shard, Stage, Status};
+use earnest_results::{ModelRecord, Origin, Plan, Reporter, RunEvent, RunNotice, RunSettings, Shard, Stage, Status};
 use std::path::Path;
 
 use super::args::{DeviceList, ResumeArgs, RunArgs, SessionArgs};
@@ -19,11 +19,6 @@ use earnest_eval::model::{DeviceChoice, ModelSource};
 use earnest_models::hub::HubSettings;
 use earnest_results::store::{RunLock, RunRecord, Store};
 
-/// Message of a run that evaluates the built-in model because no other was named.
-const NOTICE: &str = "no --model given: evaluating earnest-abacus-1.4m, the model inside this program. It learnt most NUPA tasks on \
-                      numbers of up to 5 digits and nothing else; expect floor performance on longer numbers and word \
-                      problems";
-
 /// Begins, continues or reports a run.
 pub fn execute(args: &RunArgs, printer: Printer) -> Result<Exit, CliError> {
     if let Some((option, _)) =
@@ -40,13 +35,11 @@ pub fn execute(args: &RunArgs, printer: Printer) -> Result<Exit, CliError> {
     let chosen = catalogue::choose_on(&args.session.confinement.host(), suite, options, args.seed.seed, &prompts)?;
     let prompt = prompts.mode.unwrap_or_else(|| chosen.default_mode());
     let built_in = args.uses_built_in();
-    let mut notices: Vec<String> = built_in.then(|| NOTICE.to_owned()).into_iter().collect();
+    let mut notices: Vec<RunNotice> = built_in.then_some(RunNotice::BuiltInModel).into_iter().collect();
     let first_look = || catalogue::first_look(suite, options).filter(|_| built_in && args.shard.is_none());
     let limit = args.limit.or_else(first_look);
     if let Some(limit) = limit.filter(|_| args.limit.is_none()) {
-        notices.push(format!(
-            "asking {limit} items, every task with its lengths in their proportions; --limit changes their number"
-        ));
+        notices.push(RunNotice::FirstItems { limit });
     }
     for note in chosen.choice.notes() {
         printer.remark(&note);
@@ -81,7 +74,7 @@ fn evaluate_on_devices(
     devices: &[DeviceChoice],
     settings: &EvaluationSettings,
     args: &RunArgs,
-    notices: &[String],
+    notices: &[RunNotice],
     printer: Printer,
 ) -> Result<Exit, CliError> {
     let given = [
@@ -107,7 +100,7 @@ fn evaluate_on_devices(
     // The file of results is the parts' while they run.
     drop((store, model, reporters));
     if survey.run.is_none() || survey.settled < survey.planned {
-        notices.iter().for_each(|notice| printer.message(notice));
+        notices.iter().for_each(|notice| printer.message(&notice.to_string()));
         devices::run_parts(devices, &part, &settings.results, printer)?;
         merge::join_run(&settings.results, &survey.settings.sha256(), devices.len(), printer)?;
     }
@@ -144,7 +137,7 @@ struct Ending {
     /// Whether the run has a page of its own: the parts of a run have none.
     page: bool,
     /// Said before the first question, and not of a run that is finished already.
-    notices: Vec<String>,
+    notices: Vec<RunNotice>,
 }
 
 impl Default for Ending {
@@ -196,7 +189,7 @@ fn say_next(ending: &Ending, ended: &EndedRun<'_>, printer: Printer) {
 /// Says the notices once there is something to ask.
 struct Announced<'a> {
     reporters: &'a mut Reporters,
-    notices: &'a [String],
+    notices: &'a [RunNotice],
 }
 
 impl Reporter for Announced<'_> {
@@ -206,7 +199,7 @@ impl Reporter for Announced<'_> {
             RunEvent::Preparing(Stage::LoadingWeights | Stage::AskingEndpoint(_)) | RunEvent::Started { .. }
         ) {
             for notice in std::mem::take(&mut self.notices) {
-                self.reporters.event(&RunEvent::Message(notice.clone()));
+                self.reporters.event(&RunEvent::notice(notice.clone()));
             }
         }
         self.reporters.event(event);

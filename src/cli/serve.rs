@@ -89,7 +89,7 @@ pub fn execute(args: &ServeArgs, printer: Printer) -> Result<Exit, CliError> {
     let server = Server::bind(&args.host, args.port).map_err(failed)?;
     server.check_key(key.as_deref()).map_err(failed)?;
     let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
-    notes.iter().for_each(|note| printer.warning(note));
+    notes.iter().for_each(|note| printer.warning(&note.to_string()));
     let stop = stop_on_signal()?;
     let name = args.served_name.clone().unwrap_or_else(|| model::record(&chosen, &checkpoint).name);
     printer.result(&format!("{LISTENING}http://{}\n", server.address))?;

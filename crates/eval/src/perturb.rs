@@ -13,7 +13,7 @@ use earnest_tasks::suite::dnc::{
 use earnest_tasks::suite::registry::{Row, RowSource};
 
 use crate::EvalError;
-use earnest_results::{Reporter, RunEvent};
+use earnest_results::{FilesNotice, Reporter, RunEvent};
 
 /// Largest set of questions in bytes, which is held in memory with what is made of it: 100,000 questions of 1 KiB.
 const MOST_SET: u64 = 100 << 20;
@@ -205,13 +205,14 @@ pub fn perturb(settings: &PerturbSettings, reporter: &mut dyn Reporter) -> Resul
         None => Annotations::default(),
     };
     if !malformed.is_empty() {
-        let text = malformed_rows(&malformed);
+        let problems = malformed_rows(&malformed);
         if !settings.skip_malformed {
             return Err(
-                EvalError::setting(text).hint("mend them, or leave them out with the setting `malformed = skip`")
+                EvalError::setting(problems).hint("mend them, or leave them out with the setting `malformed = skip`")
             );
         }
-        reporter.event(&RunEvent::Warning(format!("left out {text}")));
+        let rows = malformed.len();
+        reporter.event(&RunEvent::notice(FilesNotice::MalformedLeftOut { rows, problems }));
     }
     let problems: Vec<&Problem> = rows.iter().map(|row| &row.problem).collect();
     let donors = DonorPool::new(problems.iter().copied()).statements();
@@ -254,7 +255,8 @@ fn read_questions(
     let name = settings.questions.name();
     let Content { bytes, places, skipped } = settings.questions.read(settings.skip_malformed)?;
     if skipped.0 > 0 {
-        reporter.event(&RunEvent::Warning(format!("left out {} unreadable rows: {}", skipped.0, skipped.1.join("; "))));
+        let (rows, problems) = skipped;
+        reporter.event(&RunEvent::notice(FilesNotice::UnreadableLeftOut { rows, problems }));
     }
     let records = records(&bytes).map_err(|error| {
         EvalError::setting(format!("{name}: {error}"))

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::LogError;
 use earnest_digest::input::{is_of_the_kernel, is_regular};
+use earnest_results::{FilesNotice, Notice};
+
+/// Number of files that a notice names.
+pub(super) const SHOWN: usize = 3;
 
 /// Files of a folder.
 #[derive(Debug, Default)]
@@ -74,28 +78,19 @@ fn is_below(entry: &DirEntry, root: &Path) -> bool {
 }
 
 impl Files {
-    /// Sentences about what was left out.
-    pub fn notes(&self) -> impl Iterator<Item = String> {
-        let sentence = |paths: &[PathBuf], [one, several]: [&str; 2]| {
-            let mut names: Vec<&OsStr> = paths.iter().map(|path| path.as_os_str()).collect();
-            names.sort_unstable();
-            let shown: Vec<String> = names.iter().take(3).map(|name| name.display().to_string()).collect();
-            let shown = shown.join(", ");
-            match names.len() {
-                0 => None,
-                1 => Some(format!("{shown} is left out: {one}")),
-                count @ 2..=3 => Some(format!("{count} {several} are left out: {shown}")),
-                count => Some(format!("{count} {several} are left out: {shown} and others")),
-            }
-        };
-        let links = sentence(
-            &self.links,
-            [
-                "it is a link that does not lead to something in the folder",
-                "links that do not lead to something in the folder",
-            ],
-        );
-        let others = sentence(&self.others, ["it is no regular file", "files that are no regular ones"]);
-        links.into_iter().chain(others)
+    /// Notices of what was left out.
+    pub fn notes(&self) -> impl Iterator<Item = Notice> {
+        let links = (!self.links.is_empty())
+            .then(|| FilesNotice::LinksLeftOut { count: self.links.len(), first: first(&self.links) });
+        let others =
+            (!self.others.is_empty()).then(|| FilesNotice::NotRegular { count: self.others.len(), first: first(&self.others) });
+        links.into_iter().chain(others).map(Notice::from)
     }
+}
+
+/// The first names in the order of the alphabet.
+fn first(paths: &[PathBuf]) -> Vec<String> {
+    let mut names: Vec<&OsStr> = paths.iter().map(|path| path.as_os_str()).collect();
+    names.sort_unstable();
+    names.into_iter().take(SHOWN).map(|name| name.display().to_string()).collect()
 }

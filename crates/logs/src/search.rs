@@ -6,10 +6,11 @@ use super::lm_eval::{ResultsFile, stamp};
 use super::log::{FindOptions, Log};
 use super::open::NOT_REGULAR;
 use super::recognise::{Kind, kind};
+use super::folder::SHOWN;
 use super::{batch, exports, folder, inspect, lighteval, limits, table};
 use crate::{LogError, lm_eval};
 use earnest_digest::input::is_regular;
-use earnest_results::Tool;
+use earnest_results::{FilesNotice, LogNotice, Notice, Tool};
 
 /// Files by what they are.
 type Files = BTreeMap<Kind, BTreeSet<PathBuf>>;
@@ -21,8 +22,8 @@ pub struct Found {
     pub logs: Vec<Log>,
     /// Errors of logs that were left out; empty unless [`FindOptions::keep_going`].
     pub refused: Vec<LogError>,
-    /// Sentences about files that are no logs or have no samples.
-    pub notes: Vec<String>,
+    /// Notices of files that are no logs or have no samples.
+    pub notes: Vec<Notice>,
 }
 
 /// Finds the logs in files and folders, folders with all that is in them.
@@ -51,7 +52,7 @@ pub fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, LogError>
         let mut message = format!("there is no log in {}", names.join(", "));
         for note in &found.notes {
             message.push_str("; ");
-            message.push_str(note);
+            message.push_str(&note.to_string());
         }
         return Err(LogError::setting(message).hint(
             "logs are those of lm-evaluation-harness, Inspect, lighteval and OpenAI's batches, exports of earnest, and tables whose \
@@ -61,18 +62,18 @@ pub fn find(paths: &[PathBuf], options: &FindOptions) -> Result<Found, LogError>
     Ok(found)
 }
 
-/// Sentences about tools of which logs are by several versions.
-fn mixed_versions(logs: &[Log]) -> Vec<String> {
+/// Notices of tools of which logs are by several versions.
+fn mixed_versions(logs: &[Log]) -> Vec<Notice> {
     let mut versions: BTreeMap<Tool, BTreeSet<&str>> = BTreeMap::new();
     for card in logs.iter().map(|log| &log.card) {
         versions.entry(card.tool).or_default().extend(card.tool_version.as_deref());
     }
     let several = versions.iter().filter(|(_, versions)| versions.len() > 1);
-    let sentence = |(tool, versions): (&Tool, &BTreeSet<&str>)| {
-        let versions: Vec<&str> = versions.iter().copied().collect();
-        format!("logs of {} are by several of its versions: {}", tool.name(), versions.join(", "))
+    let notice = |(tool, versions): (&Tool, &BTreeSet<&str>)| {
+        let versions = versions.iter().map(|version| (*version).to_owned()).collect();
+        LogNotice::SeveralVersions { tool: *tool, versions }.into()
     };
-    several.map(sentence).collect()
+    several.map(notice).collect()
 }
 
 struct Search<'a> {
@@ -126,12 +127,9 @@ impl Search<'_> {
             }
         }
         others.sort();
-        let shown: Vec<String> = others.iter().take(3).map(|path| path.display().to_string()).collect();
-        match others.len() {
-            0 => {}
-            1 => self.found.notes.push(format!("{} is no log", shown[0])),
-            count @ 2..=3 => self.found.notes.push(format!("{count} files are no logs: {}", shown.join(", "))),
-            count => self.found.notes.push(format!("{count} files are no logs: {} and others", shown.join(", "))),
+        if !others.is_empty() {
+            let first = others.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
+            self.found.notes.push(FilesNotice::NoLogs { count: others.len(), first }.into());
         }
         Ok(())
     }
@@ -272,7 +270,7 @@ impl Search<'_> {
         if self.named.contains(path) {
             return self.refuse(error);
         }
-        self.found.notes.push(error.to_string());
+        self.found.notes.push(LogNotice::WithoutSamples { problem: error.to_string() }.into());
         Ok(())
     }
 

@@ -1,5 +1,5 @@
 //! Events of a run in progress.
-use super::Sample;
+use super::{Notice, Sample};
 use super::store::RunProgress;
 use earnest_engine::{Card, Statistics};
 
@@ -30,16 +30,19 @@ pub enum RunEvent<'a> {
     Progress { prefilled: usize, decoded: usize, statistics: Statistics },
     /// A finished sample; it may have failed.
     Sample(&'a Sample),
-    /// Information for the user.
-    Message(String),
-    /// A warning for the user.
-    Warning(String),
-    /// A problem of the engine that does not end the session.
-    Notice(String),
+    /// A fact that the user should know.
+    Notice(Notice),
     /// The user stopped the session; rows are being written.
     Stopping,
     /// End of the session; none after an error.
     Ended(Option<Ended>),
+}
+
+impl RunEvent<'_> {
+    /// Creates the event of a notice.
+    pub fn notice(notice: impl Into<Notice>) -> Self {
+        RunEvent::Notice(notice.into())
+    }
 }
 
 /// End of a session.

@@ -1,6 +1,8 @@
 //! A results folder and the parts of a stored run: its document, suite, items and primary rules.
 use crate::suites::LocalHost;
-use crate::{Document, Origin, Reporter, ResultsError, RunError, RunEvent, Shard, Status, suites};
+use crate::{
+    Document, FilesNotice, Origin, Reporter, ResultsError, RunError, RunEvent, RunNotice, Shard, Status, suites,
+};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -39,10 +41,11 @@ pub fn create(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, Resul
             let walk = manifest.plan().walk(&suite);
             Ok(walk.map(|planned| ((planned.item.id, planned.sample), planned.index)).collect())
         })?;
-        reporter.event(&RunEvent::Message(format!(
-            "imported {name} ({rows} samples) from the folder of an earlier version, which is now in {}",
-            folder.join("taken-over").display()
-        )));
+        reporter.event(&RunEvent::notice(FilesNotice::TakenOver {
+            run: name,
+            samples: rows,
+            folder: folder.join("taken-over").display().to_string(),
+        }));
     }
     Ok(store)
 }
@@ -235,10 +238,8 @@ pub fn known_suite(
     match suite_on(host, store, run) {
         Ok(suite) => Ok(Some(suite)),
         Err(error) if store.has_questions(run)? => {
-            reporter.event(&RunEvent::Warning(format!(
-                "{} is checked against its stored questions and not scored again: {}",
-                run.manifest.run, error.message
-            )));
+            let (run, reason) = (run.manifest.run.clone(), error.message);
+            reporter.event(&RunEvent::notice(RunNotice::NotScoredAgain { run, reason }));
             Ok(None)
         }
         Err(error) => Err(error.into()),

@@ -21,6 +21,7 @@ mod label;
 mod log_card;
 mod log_document;
 mod manifest;
+mod notice;
 mod number;
 mod offered;
 mod origin;
@@ -63,6 +64,9 @@ pub use log_document::LogSums;
 pub use manifest::{
     EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest,
     ModelRecord, Pinned, RunSettings, SettingChange, Status, Totals, collect_changes, shown,
+};
+pub use notice::{
+    ComparisonNotice, FilesNotice, Level, LogNotice, ModelNotice, Notice, Repetition, RunNotice, Teller, Told,
 };
 pub use number::{ends, fixed, p_decimals, with_commas};
 pub use offered::{quoted, results_option};

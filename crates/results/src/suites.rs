@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use crate::{ModeRequest, Reporter, ResultsError, RunEvent, RunSettings, SandboxRunner, by_cluster};
+use crate::{ModeRequest, Reporter, ResultsError, RunEvent, RunNotice, RunSettings, SandboxRunner, by_cluster};
 use earnest_rows::{FileError, ParquetFile};
 
 use earnest_answer::{CodeOutcome, CodeRunner, Program};
@@ -212,11 +212,7 @@ pub fn start_programs(suite: &Suite, reporter: &mut dyn Reporter) -> Result<Opti
     programs.start()?;
     let record = programs.record();
     if let Some(record) = record.as_ref().filter(|record| record.is_unconfined()) {
-        reporter.event(&RunEvent::Warning(format!(
-            "model-written Python runs unconfined, as the setting `unconfined` permits: missing {}. It may read and delete files, use the \
-             network and see the environment of other processes",
-            record.missing.join(", ")
-        )));
+        reporter.event(&RunEvent::notice(RunNotice::Unconfined { missing: record.missing.clone() }));
     }
     Ok(record)
 }

@@ -70,7 +70,7 @@ pub fn execute(args: &QuantCheckArgs, printer: Printer) -> Result<Exit, CliError
         let name = model::record(&chosen, &checkpoint).name;
         printer.message(&format!("evaluating {name} on {} prompts", asked.len()));
         let LoadedEngine { mut engine, notes, .. } = model::load(&checkpoint, &settings)?;
-        notes.iter().for_each(|note| printer.warning(note));
+        notes.iter().for_each(|note| printer.warning(&note.to_string()));
         answers.push(answer_all(engine.as_mut(), &asked).map_err(failure)?);
         weights = checkpoint.weight_record();
     }

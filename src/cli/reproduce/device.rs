@@ -244,7 +244,7 @@ impl MeasuredEngine {
     fn load(checkpoint: &Checkpoint, settings: &EngineSettings, printer: Printer) -> Result<Self, CliError> {
         printer.remark("loading the model to measure its rate on this machine");
         let LoadedEngine { engine, options, notes, .. } = model::load(checkpoint, settings)?;
-        notes.iter().for_each(|note| printer.warning(note));
+        notes.iter().for_each(|note| printer.warning(&note.to_string()));
         let budget = options.get("token_budget").and_then(serde_json::Value::as_u64).unwrap_or(TOKEN_BUDGET);
         let card = engine.card();
         Ok(MeasuredEngine {

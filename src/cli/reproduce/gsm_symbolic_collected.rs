@@ -22,7 +22,7 @@ pub(super) fn collect(
         Some(executed) => of_study(args, executed)?,
         None => stored(args, printer)?,
     };
-    Ok(collected(runs, &args.chosen_prompts(), &mut |note| printer.remark(&note))?)
+    Ok(collected(runs, &args.chosen_prompts(), &mut |note| printer.remark(&note.to_string()))?)
 }
 
 /// The runs that the command itself executed or found finished.

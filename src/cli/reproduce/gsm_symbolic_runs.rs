@@ -22,6 +22,7 @@ use earnest_eval::study::{
 use earnest_eval::{EvalError, study};
 use earnest_models::checkpoint::WeightFormat;
 use earnest_papers::gsm_symbolic::{Evaluation, analyse, selected};
+use earnest_results::RunNotice;
 use earnest_results::store::{Filter, RunRecord, Store};
 use earnest_results::suites::LocalHost;
 use earnest_tasks::suite::gsm_symbolic::Prompt;
@@ -263,22 +264,19 @@ fn select(name: &str, store: &Store, run: &RunRecord) -> Result<Decision, EvalEr
 }
 
 fn select_by(evaluation: Evaluation) -> Decision {
-    let name = evaluation.model.clone();
+    let model = evaluation.model.clone();
     let analyses = analyse(vec![evaluation]);
     let continues = !selected(&analyses).is_empty();
     let fit = analyses.first().map(|analysis| &analysis.glmm1);
-    let estimate = match fit.and_then(|fit| fit.variant) {
-        Some(effect) => format!("log odds {:.2}, p {:.3}", effect.estimate, effect.p),
-        None => format!("no estimate: {}", fit.and_then(|fit| fit.problem()).unwrap_or("no answers")),
+    let effect = fit.and_then(|fit| fit.variant);
+    let reason = RunNotice::Selected {
+        model,
+        selected: continues,
+        log_odds: effect.map(|effect| effect.estimate),
+        p: effect.map(|effect| effect.p),
+        problem: fit.and_then(|fit| fit.problem()).map(str::to_owned),
     };
-    let message = if continues {
-        format!(
-            "{name}: accuracy drops significantly on the GSM prompt ({estimate}); continuing with the other prompts"
-        )
-    } else {
-        format!("{name}: no significant drop on the GSM prompt ({estimate}); skipping the other prompts")
-    };
-    Decision { continues, message: Some(message) }
+    Decision { continues, reason: Some(reason) }
 }
 
 #[cfg(test)]
@@ -309,8 +307,8 @@ mod tests {
     #[test]
     fn a_model_is_selected_by_its_own_answers() {
         let selected = |answers| {
-            let Decision { continues, message } = select_by(answers);
-            (continues, message.unwrap())
+            let Decision { continues, reason } = select_by(answers);
+            (continues, reason.unwrap().to_string())
         };
         let (falls, message) = selected(answers(3));
         assert!(falls && message.contains("drops significantly"), "{message}");

@@ -5,7 +5,7 @@ use crate::cli::printer::Printer;
 use earnest_eval::EvalError;
 use earnest_eval::evaluate::Evaluated;
 use earnest_eval::study::{PlannedRun, StudyPlan, Watcher};
-use earnest_results::{Reporter, RunEvent};
+use earnest_results::{Level, Reporter, RunEvent};
 
 /// Name of a run for people.
 type Label = Box<dyn Fn(&StudyPlan, PlannedRun) -> String>;
@@ -63,8 +63,11 @@ impl Reporter for Lines {
     fn event(&mut self, event: &RunEvent<'_>) {
         match (&mut self.current, event) {
             (Some(current), event) => current.event(event),
-            (None, RunEvent::Message(text)) => self.say(text),
-            (None, RunEvent::Warning(text)) => self.printer.warning(text),
+            (None, RunEvent::Notice(notice)) => match notice.level() {
+                Level::Message => self.say(&notice.to_string()),
+                Level::Warning => self.printer.warning(&notice.to_string()),
+                Level::Engine => {}
+            },
             (None, _) => {}
         }
     }

@@ -12,7 +12,7 @@ use earnest_eval::EvalError;
 use earnest_eval::evaluate::Evaluated;
 use earnest_eval::study::{PlannedRun, StudyPlan, Watcher};
 use earnest_report::Table;
-use earnest_results::{Reporter, RunEvent};
+use earnest_results::{Level, Reporter, RunEvent};
 
 /// Interval of redraws.
 const DRAW_PERIOD: Duration = Duration::from_millis(200);
@@ -177,9 +177,11 @@ impl Reporter for LiveTable {
                 }
                 self.progress();
             }
-            RunEvent::Warning(text) | RunEvent::Notice(text) => self.bar.suspend(|| self.printer.warning(text)),
+            // Messages would push the table away.
+            RunEvent::Notice(notice) if notice.level() == Level::Message => {}
+            RunEvent::Notice(notice) => self.bar.suspend(|| self.printer.warning(&notice.to_string())),
             RunEvent::Stopping => self.bar.suspend(|| self.printer.message("stopping; writing finished samples")),
-            RunEvent::Expected(_) | RunEvent::Message(_) | RunEvent::Ended(_) => {}
+            RunEvent::Expected(_) | RunEvent::Ended(_) => {}
         }
     }
 }

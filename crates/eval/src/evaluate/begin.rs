@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use super::{EvaluationSettings, RunChoice};
 use crate::EvalError;
 use earnest_results::store::{RunLock, RunRecord, Store};
-use earnest_results::{Reporter, RunEvent, RunSettings, Status, folder};
+use earnest_results::{Reporter, RunEvent, RunNotice, RunSettings, Shard, Status, folder};
 
 /// A locked run.
 pub(super) struct Claimed {
@@ -55,11 +55,9 @@ pub(super) fn claim(
         }
         RunChoice::Repeat(manifest) => {
             if manifest.settings_sha256 != sha256 {
-                let differences = manifest.settings.differences(settings).join(", ");
-                reporter.event(&RunEvent::Warning(format!(
-                    "this is not an exact repeat of {}; these settings differ: {differences}",
-                    manifest.run
-                )));
+                let differences = manifest.settings.differences(settings);
+                let run = manifest.run.clone();
+                reporter.event(&RunEvent::notice(RunNotice::Inexact { run, differences }));
             }
         }
         RunChoice::New => {}
@@ -85,11 +83,8 @@ fn check_parts(equal: &[RunRecord], can_repeat: bool, reporter: &mut dyn Reporte
         return Err(EvalError::PartsNotMerged { of, can_repeat });
     }
     if !parts.is_empty() {
-        let names: Vec<String> = parts.iter().map(|(of, part)| format!("{part}/{of}")).collect();
-        reporter.event(&RunEvent::Warning(format!(
-            "parts {} of this run are already finished, but this command runs all items again; the setting `shard` runs single parts",
-            names.join(", ")
-        )));
+        let parts = parts.into_iter().map(|(of, part)| Shard { part, of }).collect();
+        reporter.event(&RunEvent::notice(RunNotice::PartsFinished { parts }));
     }
     Ok(())
 }

@@ -19,8 +19,9 @@ use crate::run::{Decider, Runner};
 use earnest_results::store::{RunProgress, RunRecord, Store};
 use earnest_results::suites::start_programs;
 use earnest_results::{
-    Ended, Expected, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, ModelRecord, Plan,
-    Reporter, RunEvent, RunSettings, Stage, Status, SystemPlace, Until, by_cluster, folder, timestamp,
+    Ended, Expected, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, ModelNotice,
+    ModelRecord, Notice, Plan, Repetition, Reporter, RunEvent, RunNotice, RunSettings, Stage, Status, SystemPlace, Until,
+    by_cluster, folder, timestamp,
 };
 
 /// A finished run and its store.
@@ -38,7 +39,7 @@ pub fn evaluate(settings: &EvaluationSettings, reporter: &mut dyn Reporter) -> R
     reporter.event(&RunEvent::Preparing(settings.model.opening()));
     let mut model = ModelSession::open(settings)?;
     for warning in model.warnings() {
-        reporter.event(&RunEvent::Warning(warning));
+        reporter.event(&RunEvent::Notice(warning));
     }
     model.evaluate(settings, reporter)
 }
@@ -64,7 +65,7 @@ impl ModelSession {
     }
 
     /// Returns warnings about the model.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Notice> {
         self.model.warnings()
     }
 
@@ -101,11 +102,7 @@ impl ModelSession {
         let sandbox = start_programs(suite, reporter)?;
         let run_settings = resolve_settings(settings, suite, model.as_ref(), files, &prompter, reporter)?;
         if !run_settings.system.is_own() {
-            reporter.event(&RunEvent::Message(
-                "the chat template does not support system messages; the text goes before the first user turn, separated by a blank \
-                 line"
-                    .to_owned(),
-            ));
+            reporter.event(&RunEvent::notice(ModelNotice::SystemInUserTurn));
         }
         let session = Session {
             evaluation: settings,
@@ -154,13 +151,13 @@ impl Session<'_> {
         match earlier {
             Some(run) if run.manifest.status == Status::Finished && progress.settled() == self.settled(&run) => {
                 reporter.event(&RunEvent::Ended(Some(Ended::Finished)));
-                let when = run.manifest.ended.as_deref().unwrap_or("an earlier session");
                 let next = match self.evaluation.run {
-                    RunChoice::Gather => format!("{} is used", run.manifest.run),
-                    RunChoice::Resume(_) => format!("`earnest run --from {}` repeats it", run.manifest.run),
-                    _ => "the setting `new` repeats it".to_owned(),
+                    RunChoice::Gather => Repetition::Used,
+                    RunChoice::Resume(_) => Repetition::ByName,
+                    _ => Repetition::AsNew,
                 };
-                reporter.event(&RunEvent::Message(format!("this run was finished at {when}; {next}")));
+                let (name, ended) = (run.manifest.run.clone(), run.manifest.ended.clone());
+                reporter.event(&RunEvent::notice(RunNotice::AlreadyFinished { run: name, ended, next }));
                 // A process that was killed at the very end has left none.
                 if store.summary(&run)?.is_none() {
                     self.keep_document(store, &run)?;
@@ -169,7 +166,7 @@ impl Session<'_> {
             }
             earlier => {
                 if earlier.is_none() && !self.chooses {
-                    reporter.event(&RunEvent::Message(detectable(self.suite, &self.evaluation.plan)));
+                    reporter.event(&RunEvent::notice(detectable(self.suite, &self.evaluation.plan)));
                 }
                 if let Some(expected) = self.expected(store, &progress)? {
                     reporter.event(&RunEvent::Expected(expected));
@@ -308,7 +305,8 @@ impl Session<'_> {
             store.truncate(run, decision.items * self.evaluation.plan.samples as usize)?;
         }
         if let Some(until) = &self.settings.until {
-            reporter.event(&RunEvent::Message(decision.sentence(until)));
+            let (decision, until) = (Box::new(decision.clone()), until.clone());
+            reporter.event(&RunEvent::notice(RunNotice::Decided { decision, until }));
         }
         run.manifest.decision = Some(decision);
         Ok(())
@@ -321,11 +319,11 @@ impl Session<'_> {
         }));
         let mut loaded = LoadedEngine::timed(self.model)?;
         for note in std::mem::take(&mut loaded.notes) {
-            reporter.event(&RunEvent::Warning(note));
+            reporter.event(&RunEvent::Notice(note));
         }
         if loaded.on_gpu {
-            let devices = loaded.engine.card().devices.join("; ");
-            reporter.event(&RunEvent::Message(format!("computing on {devices}")));
+            let devices = loaded.engine.card().devices;
+            reporter.event(&RunEvent::notice(ModelNotice::ComputingOn { devices }));
         }
         Ok(loaded)
     }

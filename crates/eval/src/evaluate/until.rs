@@ -1,5 +1,4 @@
 //! The other run of a condition ([`Until`]) and what its rows say about the items of a plan.
-use earnest_tasks::{agreeing, counted};
 use std::path::Path;
 
 use earnest_tasks::suite::Suite;
@@ -8,7 +7,7 @@ use crate::EvalError;
 use crate::run::Decider;
 use earnest_results::scores::answers;
 use earnest_results::store::{RunProgress, RunRecord, Store};
-use earnest_results::{Plan, Reporter, RunEvent, RunSettings, Status, Until, folder};
+use earnest_results::{Plan, Reporter, RunEvent, RunNotice, RunSettings, Status, Until, folder};
 
 /// Checks that the run of a condition can be compared with, and returns the condition with its whole name.
 ///
@@ -64,7 +63,7 @@ pub(super) fn decider(
     reporter: &mut dyn Reporter,
 ) -> Result<Decider, EvalError> {
     let other = store.run(&until.difference_to)?;
-    let answers = answers(store, &other, settings, &mut |text| reporter.event(&RunEvent::Warning(text)))?;
+    let answers = answers(store, &other, settings, &mut |notice| reporter.event(&RunEvent::Notice(notice)))?;
     let items = plan.asked(suite).map(|(_, item)| {
         let share = answers.share_of(&item);
         (item.cluster, share)
@@ -78,12 +77,8 @@ pub(super) fn decider(
         ));
     }
     if paired < all {
-        reporter.event(&RunEvent::Warning(format!(
-            "{paired} of {} {} in {}; the others are asked, but do not count for the decision",
-            counted(all, "item"),
-            agreeing(paired, "is", "are"),
-            other.manifest.run
-        )));
+        let run = other.manifest.run;
+        reporter.event(&RunEvent::notice(RunNotice::PartlyPaired { run, paired, items: all }));
     }
     if let Some((run, progress)) = earlier {
         store.outcomes(run, |outcome| -> Result<(), EvalError> {

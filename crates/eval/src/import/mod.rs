@@ -3,7 +3,6 @@
 mod completions;
 mod placement;
 
-use earnest_tasks::{agreeing, counted};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -18,7 +17,7 @@ use earnest_results::store::{BULK_ROWS, RunRecord, Store};
 use earnest_results::suites::{ConfiguredSuite, LocalHost, start_programs};
 use earnest_results::{
     FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, ModelRecord,
-    Plan, PlannedSample, Reporter, RunEvent, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
+    Plan, PlannedSample, Reporter, RunEvent, RunNotice, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
     SystemPlace, folder, score_completions, timestamp,
 };
 
@@ -124,10 +123,7 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     if settings.limit.is_none()
         && let Some(own) = placement::suite_of_file(choice.as_ref(), &suite, channel, path, &lines)?
     {
-        reporter.event(&RunEvent::Message(format!(
-            "some operands are not among the generated questions: the run consists of the file's own {}",
-            own.items.len()
-        )));
+        reporter.event(&RunEvent::notice(RunNotice::OwnQuestions { items: own.items.len() }));
         suite = own;
     }
     let suite = &suite;
@@ -141,12 +137,8 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let store = folder::create(&settings.results, reporter)?;
     let run = write(&store, manifest, suite, plan, &lines)?;
     if recorded < planned {
-        reporter.event(&RunEvent::Warning(format!(
-            "{} of {} {} no completion in the file",
-            planned - recorded,
-            counted(planned, "sample"),
-            agreeing(planned - recorded, "has", "have")
-        )));
+        let samples = planned - recorded;
+        reporter.event(&RunEvent::notice(RunNotice::WithoutCompletion { samples, planned }));
     }
     Ok(Imported { store, run, planned, recorded })
 }

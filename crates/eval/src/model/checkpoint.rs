@@ -9,7 +9,7 @@ use earnest_models::hub::Expected;
 
 use super::LocatedModel;
 use crate::EvalError;
-use earnest_results::{FileRecord, ModelRecord, Pinned};
+use earnest_results::{FileRecord, ModelNotice, ModelRecord, Notice, Pinned};
 
 /// Opens a checkpoint: headers, tokenizer and template, no weights.
 pub fn open(located: &LocatedModel) -> Result<Checkpoint, EvalError> {
@@ -124,8 +124,8 @@ fn fits(entry: &str, allowed: &[String]) -> bool {
     allowed.iter().any(|name| name == entry || name.rsplit('.').next() == Some(entry))
 }
 
-/// Returns sentences on the entries of `--allow-config` for several models that do not fit this one.
-pub(super) fn left_out(located: &LocatedModel, checkpoint: &Checkpoint) -> Vec<String> {
+/// Returns notices of the entries of `--allow-config` for several models that do not fit this one.
+pub(super) fn left_out(located: &LocatedModel, checkpoint: &Checkpoint) -> Vec<Notice> {
     if checkpoint.is_foreign() {
         return Vec::new();
     }
@@ -144,7 +144,8 @@ pub(super) fn left_out(located: &LocatedModel, checkpoint: &Checkpoint) -> Vec<S
     let name = short_name(&located.path);
     unfit
         .map(|entry| {
-            format!("{name}: the setting `allow_config = {entry}` is left out here, because {}", reason(entry))
+            let (model, entry, reason) = (name.clone(), entry.clone(), reason(entry));
+            ModelNotice::ConfigLeftOut { model, entry, reason }.into()
         })
         .collect()
 }

@@ -190,6 +190,12 @@ impl std::fmt::Display for DeviceNote {
     }
 }
 
+impl From<DeviceNote> for Notice {
+    fn from(note: DeviceNote) -> Self {
+        Notice::told(Teller::Device, note.to_string())
+    }
+}
+
 /// Returns the digest of modified kernels, if `EARNEST_KERNELS` names any.
 fn modified_kernels() -> Result<Option<String>, EvalError> {
     cuda::modified_kernels().map_err(|error| {

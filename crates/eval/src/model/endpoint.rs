@@ -10,7 +10,7 @@ use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
 use crate::EvalError;
 use crate::prompt::{PromptError, PromptSource, Remote, WithThinking};
-use earnest_results::{EndpointSettings, FileRecord, ModelRecord};
+use earnest_results::{EndpointSettings, FileRecord, ModelNotice, ModelRecord, Notice};
 
 /// Environment variables for the key, by precedence.
 const KEY_VARIABLES: [&str; 2] = ["EARNEST_API_KEY", "OPENAI_API_KEY"];
@@ -137,10 +137,10 @@ impl EndpointModel {
         self.source.context.or_else(|| self.tokenizer.as_ref().map(|here| here.config.max_positions))
     }
 
-    fn exposed_key(&self) -> Option<String> {
+    fn exposed_key(&self) -> Option<Notice> {
         let address = &self.source.address;
         let exposed = address.exposes_keys() && KEY_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
-        exposed.then(|| format!("the API key is sent unencrypted to {}", address.as_str()))
+        exposed.then(|| ModelNotice::KeyUnencrypted { address: address.as_str().to_owned() }.into())
     }
 }
 
@@ -240,8 +240,8 @@ impl OpenModel for EndpointModel {
         }
     }
 
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> = self.exposed_key().into_iter().collect();
+    fn warnings(&self) -> Vec<Notice> {
+        let mut warnings: Vec<Notice> = self.exposed_key().into_iter().collect();
         if let Some(checkpoint) = &self.tokenizer {
             warnings.extend(checkpoint_warnings(checkpoint, self.thinks_anyway));
             warnings.extend(self.source.tokenizer.iter().flat_map(|located| left_out(located, checkpoint)));

@@ -11,7 +11,7 @@ use super::device::{Device, DeviceChoice, DeviceNote, device_error};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, checkpoint_defaults};
 use crate::EvalError;
 use crate::prompt::{PromptSource, WithThinking};
-use earnest_results::{FileRecord, Host, ModelRecord};
+use earnest_results::{FileRecord, Host, ModelNotice, ModelRecord, Notice, Teller};
 
 /// Default batch size on a CPU.
 pub const DEFAULT_BATCH: usize = 128;
@@ -102,7 +102,7 @@ fn describe_options(options: &Options) -> serde_json::Value {
 pub fn load(checkpoint: &Checkpoint, settings: &EngineSettings) -> Result<LoadedEngine, EvalError> {
     let (device, note) = Device::choose(settings)?;
     let mut loaded = load_on(checkpoint, &device, settings)?;
-    loaded.notes.extend(note.map(|note| note.to_string()));
+    loaded.notes.extend(note.map(Notice::from));
     Ok(loaded)
 }
 
@@ -205,7 +205,8 @@ fn cuda_error(checkpoint: &Checkpoint, error: CudaError) -> EvalError {
 }
 
 fn loaded(engine: CudaEngine) -> LoadedEngine {
-    let (options, notes) = (engine.describe(), engine.notes().to_vec());
+    let notes = engine.notes().iter().map(|note| Notice::told(Teller::Loading, note)).collect();
+    let options = engine.describe();
     LoadedEngine::new(Box::new(engine), options, notes)
 }
 
@@ -257,43 +258,28 @@ pub(super) fn thinks_anyway(checkpoint: &Checkpoint, thinking: Option<bool>) -> 
 }
 
 /// Returns warnings about a checkpoint.
-pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) -> Vec<String> {
-    let mut warnings = Vec::new();
+pub(super) fn checkpoint_warnings(checkpoint: &Checkpoint, thinks_anyway: bool) -> Vec<Notice> {
+    let mut warnings: Vec<Notice> = Vec::new();
     if thinks_anyway {
-        warnings.push(
-            "the chat template has no thinking switch: the model may think anyway, within the smaller token budget"
-                .to_owned(),
-        );
+        warnings.push(ModelNotice::NoThinkingSwitch.into());
     }
     if checkpoint.quantises_activations() {
-        warnings.push(format!(
-            "the weights are those of {}, but activations, keys and values are not quantised as that format has it: other \
-             engines may answer differently",
-            checkpoint.quantisation().unwrap_or("the file")
-        ));
+        let quantisation = checkpoint.quantisation().unwrap_or("the file").to_owned();
+        warnings.push(ModelNotice::ActivationsNotQuantised { quantisation }.into());
     }
-    let list =
-        |keys: &std::collections::BTreeSet<String>| keys.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     let passed = &checkpoint.passed_keys;
     if !passed.ignored.is_empty() {
-        warnings.push(format!(
-            "config.json sets {}, which transformers does not read for {}: ignored",
-            list(&passed.ignored),
-            checkpoint.config.architecture
-        ));
+        let keys = passed.ignored.iter().cloned().collect();
+        let architecture = checkpoint.config.architecture.clone();
+        warnings.push(ModelNotice::ConfigIgnored { architecture, keys }.into());
     }
     if !passed.allowed.is_empty() {
-        warnings.push(format!(
-            "config.json sets {}, which is not known here: ignored, as allow-config says, and recorded",
-            list(&passed.allowed)
-        ));
+        warnings.push(ModelNotice::ConfigAllowed { keys: passed.allowed.iter().cloned().collect() }.into());
     }
-    warnings.extend(checkpoint.pre_tokenizer.iter().map(|supplied| supplied.note.clone()));
+    let supplied = checkpoint.pre_tokenizer.iter();
+    warnings.extend(supplied.map(|supplied| Notice::told(Teller::Model, &supplied.note)));
     if let Some((commit, files)) = unverifiable(checkpoint) {
-        warnings.push(format!(
-            "no local digest to check {} of {commit} against; `earnest models verify --remote {commit}` asks the hub",
-            files.join(", ")
-        ));
+        warnings.push(ModelNotice::NoDigest { commit, files }.into());
     }
     warnings
 }
@@ -331,13 +317,13 @@ impl OpenModel for LocalModel {
         record(&self.located, &self.checkpoint)
     }
 
-    fn warnings(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<Notice> {
         let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
         warnings.extend(left_out(&self.located, &self.checkpoint));
-        warnings.extend(self.located.note.clone());
+        warnings.extend(self.located.notice());
         // Between the warnings about thinking and those about files.
         if let Some(note) = &self.note {
-            warnings.insert(usize::from(self.thinks_anyway), note.to_string());
+            warnings.insert(usize::from(self.thinks_anyway), note.clone().into());
         }
         warnings
     }

@@ -7,7 +7,7 @@ use earnest_models::hub::{CommitReference, Decoding, HubSettings, beside};
 use super::built_in::{BUILT_IN, built_in_folder, without_word};
 use super::shared::Opened;
 use crate::EvalError;
-use earnest_results::Pinned;
+use earnest_results::{Notice, Pinned, Teller};
 
 /// A model reference and its location.
 #[derive(Debug, Clone)]
@@ -110,6 +110,11 @@ impl LocatedModel {
             note,
             opened: Opened::default(),
         })
+    }
+
+    /// Returns the notice of how the commit was chosen.
+    pub(super) fn notice(&self) -> Option<Notice> {
+        self.note.as_ref().map(|note| Notice::told(Teller::Model, note))
     }
 
     /// Shares the opened checkpoint of another model if it is the same one: same files, opened in the same way.

@@ -14,7 +14,7 @@ use super::process::{MISTRALRS, ProcessModel};
 use super::{CheckpointDefaults, Device, DeviceNote, EndpointSource, EngineSettings, LocatedModel, TrafficSettings};
 use crate::EvalError;
 use crate::prompt::PromptSource;
-use earnest_results::{EndpointSettings, EngineRecord, FileRecord, ModelRecord, RunSettings, Stage};
+use earnest_results::{EndpointSettings, EngineRecord, FileRecord, ModelRecord, Notice, RunSettings, Stage};
 
 /// Source of completions.
 #[derive(Debug, Clone)]
@@ -154,7 +154,7 @@ pub trait OpenModel {
     fn record(&self) -> ModelRecord;
 
     /// Returns warnings about the model.
-    fn warnings(&self) -> Vec<String>;
+    fn warnings(&self) -> Vec<Notice>;
 
     /// Checks that log-likelihoods of given continuations can be had, before anything is loaded or asked.
     fn check_likelihoods(&self) -> Result<(), EvalError> {
@@ -171,7 +171,7 @@ pub struct LoadedEngine {
     /// Engine options for the manifest.
     pub options: serde_json::Value,
     /// Notes for the user, e.g. that memory was short.
-    pub notes: Vec<String>,
+    pub notes: Vec<Notice>,
     /// True for engines on a local GPU.
     pub on_gpu: bool,
     /// Load time in seconds.
@@ -179,7 +179,7 @@ pub struct LoadedEngine {
 }
 
 impl LoadedEngine {
-    pub(super) fn new(engine: Box<dyn Engine>, options: serde_json::Value, notes: Vec<String>) -> Self {
+    pub(super) fn new(engine: Box<dyn Engine>, options: serde_json::Value, notes: Vec<Notice>) -> Self {
         LoadedEngine { engine, options, notes, on_gpu: false, load_s: 0.0 }
     }
 

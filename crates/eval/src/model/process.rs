@@ -16,7 +16,7 @@ use super::local::{checkpoint_warnings, thinking_switch, thinks_anyway};
 use super::{CheckpointDefaults, LoadedEngine, LocatedModel, OpenModel, TrafficSettings, checkpoint_defaults};
 use crate::EvalError;
 use crate::prompt::{PromptSource, WithThinking};
-use earnest_results::{FileRecord, ModelRecord};
+use earnest_results::{FileRecord, ModelNotice, ModelRecord, Notice};
 
 /// The engine's name in a run's settings.
 pub(super) const MISTRALRS: &str = "mistralrs";
@@ -86,15 +86,13 @@ impl OpenModel for ProcessModel {
         record(&self.located, &self.checkpoint)
     }
 
-    fn warnings(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<Notice> {
         let mut warnings = checkpoint_warnings(&self.checkpoint, self.thinks_anyway);
         warnings.extend(left_out(&self.located, &self.checkpoint));
-        warnings.extend(self.located.note.clone());
-        let architecture = self.checkpoint.config.architecture.as_str();
+        warnings.extend(self.located.notice());
         if self.checkpoint.is_foreign() {
-            warnings.push(format!(
-                "{architecture} is computed by mistral.rs alone: not verified by us, no reference was compared with its answers"
-            ));
+            let architecture = self.checkpoint.config.architecture.clone();
+            warnings.push(ModelNotice::Unverified { architecture }.into());
         }
         warnings
     }

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 
 use super::gathering::{Gathering, Outcome};
 use earnest_engine::{Completion, Engine, Event, Rejected, Request, RequestId};
-use earnest_results::{FailureKind, PlannedSample, Room, RunError, SampleFailure};
+use earnest_results::{FailureKind, PlannedSample, Room, RunError, RunNotice, SampleFailure};
 
 /// A sample in the engine.
 pub(super) struct InFlight {
@@ -79,17 +79,17 @@ impl SamplesInFlight {
         Ok(self.finish(&sent, Ok(completion)))
     }
 
-    /// Takes a failure. A request that may succeed another time is submitted once more; `notice` gets a line about it.
+    /// Takes a failure. A request that may succeed another time is submitted once more; `notice` gets the notice of it.
     pub(super) fn failed(
         &mut self,
         engine: &mut dyn Engine,
         (id, error, retryable): (RequestId, String, bool),
-        notice: impl FnOnce(String),
-    ) -> Result<Option<Finished>, RunError> {
+        notice: impl FnOnce(RunNotice),
+    ) -> Result<Option<Landed>, RunError> {
         let sent = self.take(id)?;
         if retryable && !sent.retried {
             if let Some(sample) = self.samples.get(&sent.index) {
-                notice(format!("{} failed ({error}); retrying once", sample.planned.item.id));
+                notice(RunNotice::Retried { item: sample.planned.item.id.clone(), error });
             }
             return Ok(self.submit(engine, Sent { retried: true, ..sent }));
         }

@@ -13,8 +13,8 @@ use earnest_answer::opened_by;
 use earnest_engine::{Card, Completion, Engine, Event, Input, Logprobs, Request, RequestId};
 use earnest_results::store::{RunProgress, SampleWriter};
 use earnest_results::{
-    Budgets, Ended, FailureKind, Generated, Generation, Plan, PlannedSample, Reporter, Room, RunError, RunEvent,
-    SAMPLE_FORMAT, Sample, SampleFailure,
+    Budgets, Ended, FailureKind, Generated, Generation, Notice, Plan, PlannedSample, Reporter, Room, RunError, RunEvent,
+    RunNotice, SAMPLE_FORMAT, Sample, SampleFailure, Teller,
 };
 use earnest_tasks::suite::{Item, Suite};
 
@@ -168,7 +168,7 @@ impl Runner<'_> {
             let polled = engine.poll();
             // Reported before an error, because it may explain it.
             if let Some(text) = engine.notice() {
-                reporter.event(&RunEvent::Notice(text));
+                reporter.event(&RunEvent::Notice(Notice::told(Teller::Engine, text)));
             }
             let events = polled?;
             if events.is_empty() {
@@ -188,8 +188,8 @@ impl Runner<'_> {
                     Event::Generated { .. } => None,
                     Event::Finished(completion) => in_flight.finished(*completion)?,
                     Event::Failed { id, error, retryable } => {
-                        let notice = |text| reporter.event(&RunEvent::Notice(text));
-                        in_flight.failed(engine, (id, error, retryable), notice)?
+                        let notice = |notice: RunNotice| reporter.event(&RunEvent::notice(notice));
+                        flights.failed(engine, (id, error, retryable), notice)?
                     }
                 };
                 if let Some(finished) = finished {

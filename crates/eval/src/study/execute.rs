@@ -8,7 +8,7 @@ use super::{PlannedRun, StudyPlan};
 use crate::EvalError;
 use crate::evaluate::{Evaluated, EvaluationSettings, ModelSession};
 use earnest_results::store::{RunRecord, Store};
-use earnest_results::{Reporter, RunEvent};
+use earnest_results::{Reporter, RunEvent, RunNotice};
 
 /// Receiver of a study's events; those of a run come between its begin and its end.
 pub trait Watcher: Reporter {
@@ -20,17 +20,17 @@ pub trait Watcher: Reporter {
 }
 
 /// Decision on a model's further runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// False leaves the model's further runs out.
     pub continues: bool,
     /// The reason, for the user.
-    pub message: Option<String>,
+    pub reason: Option<RunNotice>,
 }
 
 impl Decision {
     /// Continues without a word.
-    pub const CONTINUE: Decision = Decision { continues: true, message: None };
+    pub const CONTINUE: Decision = Decision { continues: true, reason: None };
 }
 
 /// Condition of a study: decides after a finished run whether its model's further runs follow.
@@ -60,7 +60,7 @@ impl Sessions {
             None => {
                 let session = ModelSession::open(settings)?;
                 for warning in session.warnings() {
-                    reporter.event(&RunEvent::Warning(warning));
+                    reporter.event(&RunEvent::Notice(warning));
                 }
                 self.open.push((run.model, api, session));
                 self.open.len() - 1
@@ -111,8 +111,8 @@ pub fn execute(
                 Ok(Evaluated { store, run: record }) => {
                     match condition(run, &store, &record) {
                         Ok(decision) => {
-                            if let Some(message) = decision.message {
-                                watcher.event(&RunEvent::Message(message));
+                            if let Some(reason) = decision.reason {
+                                watcher.event(&RunEvent::notice(reason));
                             }
                             left = (!decision.continues).then_some(run.model);
                         }

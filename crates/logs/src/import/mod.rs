@@ -7,7 +7,6 @@ mod settings;
 mod size;
 mod write;
 
-use earnest_tasks::{agreeing, counted};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -18,8 +17,10 @@ pub use convert::{Converted, Converter, no_field};
 pub use settings::{Chosen, deciding, log_manifest, options, settings, with_own_names};
 
 use crate::{FindOptions, Log, LogError};
-use earnest_results::store::{PACK_ITEMS, RunRecord, Store};
-use earnest_results::{LogCard, LogStatus, LogSums, Origin, Reporter, RunEvent, Status, Tool, folder};
+use earnest_results::store::{RunRecord, Store};
+use earnest_results::{
+    LogCard, LogNotice, LogStatus, LogSums, Notice, Origin, Reporter, RunEvent, Status, Teller, Told, Tool, folder,
+};
 use earnest_tasks::suite::check_size;
 use earnest_tasks::suite::log::LogSuite;
 use earnest_tasks::suite::task::usual;
@@ -85,7 +86,7 @@ pub fn import_logs(settings: &LogImportSettings, reporter: &mut dyn Reporter) ->
     let answers = settings.answers.as_deref().map(Answers::read).transpose()?;
     let mut found = crate::find(&settings.paths, &settings.find)?;
     found.logs.iter_mut().for_each(|log| log.card = with_own_names(&log.card));
-    found.notes.into_iter().for_each(|note| reporter.event(&RunEvent::Message(note)));
+    found.notes.into_iter().for_each(|note| reporter.event(&RunEvent::Notice(note)));
     if found.logs.is_empty() && found.refused.is_empty() {
         return Err(nothing_found(&settings.paths));
     }
@@ -149,13 +150,12 @@ impl Known {
         self.choices.extend(content.map(|(content, choices)| (content, (run.manifest.run.clone(), choices))));
     }
 
-    /// Says that the log is stored with other choices of the user.
-    fn with_other_choices(&self, options: &Value) -> Option<String> {
+    /// Returns the run that the log is stored as with other choices of the user, and the names of these.
+    fn with_other_choices(&self, options: &Value) -> Option<(String, Vec<String>)> {
         let (content, choices) = settings::content(options)?;
         let (run, others) = self.choices.get(&content)?;
-        let names: Vec<&str> =
-            choices.iter().zip(others).filter(|(one, other)| one != other).map(|((name, _), _)| *name).collect();
-        Some(format!("the log is already there as {run}, with another {}", names.join(" and another ")))
+        let differing = choices.iter().zip(others).filter(|(one, other)| one != other);
+        Some((run.clone(), differing.map(|((name, _), _)| (*name).to_owned()).collect()))
     }
 }
 
@@ -225,8 +225,9 @@ fn import_log(
         }
     };
     remarks(log, &run, &written, chosen, reporter);
-    if let Some(said) = other {
-        reporter.event(&RunEvent::Message(format!("{}: {said}", run.manifest.run)));
+    if let Some((stored, settings)) = other {
+        let run = run.manifest.run.clone();
+        reporter.event(&RunEvent::notice(LogNotice::OtherChoices { run, stored, settings }));
     }
     known.add(&run);
     keep_document(store, &run, written.sums.take())?;
@@ -292,72 +293,46 @@ fn most_repeats(log: &Log) -> Result<u32, LogError> {
     Ok(most)
 }
 
-/// Says what a reader of the results should know.
+/// Tells what a reader of the results should know.
 fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, reporter: &mut dyn Reporter) {
-    let name = &run.manifest.run;
+    let name = || run.manifest.run.clone();
     let card = &log.card;
-    let mut warn = |text: String| reporter.event(&RunEvent::Warning(text));
-    card.notes.iter().for_each(|note| warn(format!("{name}: {note}")));
+    for note in &card.notes {
+        let told = Told { origin: Teller::Log, run: Some(name()), text: note.clone() };
+        reporter.event(&RunEvent::Notice(Notice::Told(told)));
+    }
+    let mut warn = |notice: LogNotice| reporter.event(&RunEvent::notice(notice));
     match &card.status {
-        LogStatus::Failed(reason) => warn(format!("{name}: the tool stopped with an error: {reason}")),
-        LogStatus::Cancelled => warn(format!("{name}: the tool was cancelled")),
-        LogStatus::Unfinished => warn(format!("{name}: the tool had not finished")),
+        LogStatus::Failed(reason) => warn(LogNotice::ToolFailed { run: name(), reason: reason.to_string() }),
+        LogStatus::Cancelled => warn(LogNotice::ToolCancelled { run: name() }),
+        LogStatus::Unfinished => warn(LogNotice::ToolUnfinished { run: name() }),
         LogStatus::Finished | LogStatus::Unknown => {}
     }
     if written.renamed > 0 {
-        warn(format!(
-            "{name}: {} the id of an earlier one; {} numbered (ID#2)",
-            if written.renamed == 1 {
-                "1 document has".to_owned()
-            } else {
-                format!("{} documents have", written.renamed)
-            },
-            agreeing(written.renamed, "it is", "they are")
-        ));
+        warn(LogNotice::Renamed { run: name(), documents: written.renamed });
     }
     if written.without_prompt > 0 {
-        let count = written.without_prompt;
-        warn(format!(
-            "{name}: {} {} not stored, because those of {PACK_ITEMS} documents are too long together",
-            counted(count, "prompt"),
-            agreeing(count, "is", "are")
-        ));
+        warn(LogNotice::PromptsNotStored { run: name(), documents: written.without_prompt });
     }
     if written.cut_questions > 0 {
-        let count = written.cut_questions;
-        warn(format!(
-            "{name}: {} {} stored without {} end, because those of {PACK_ITEMS} documents are too long together",
-            counted(count, "question"),
-            agreeing(count, "is", "are"),
-            agreeing(count, "its", "their")
-        ));
+        warn(LogNotice::QuestionsCut { run: name(), documents: written.cut_questions });
     }
     if chosen.answers.is_some() && written.without_answer > 0 {
-        warn(format!(
-            "{name}: {} {} no expected answer and no score",
-            counted(written.without_answer, "completion"),
-            agreeing(written.without_answer, "has", "have")
-        ));
+        warn(LogNotice::NoExpectedAnswer { run: name(), completions: written.without_answer });
     }
     if written.labelled > 0 && written.without_label > 0 {
-        let field = chosen.cluster.unwrap_or(usual::CLUSTER);
-        let count = written.without_label;
-        warn(format!(
-            "{name}: {} {} no {field}, {} a cluster of its own",
-            counted(count, "document"),
-            agreeing(count, "has", "have"),
-            agreeing(count, "which is", "each of them is")
-        ));
+        let field = chosen.cluster.unwrap_or(usual::CLUSTER).to_owned();
+        warn(LogNotice::NoClusterLabel { run: name(), field, documents: written.without_label });
     }
     if !written.given.is_empty() {
         for scorer in write::without_scores(card, &written.given) {
-            warn(format!("{name}: no sample has a score by {scorer}, which is in the log's results"));
+            warn(LogNotice::NoScoreBy { run: name(), scorer: scorer.clone() });
         }
     }
     for (scorer, text) in &written.texts {
-        warn(format!("{name}: scores of {scorer} are texts, such as \"{text}\": they are kept, and in no mean"));
+        warn(LogNotice::TextScores { run: name(), scorer: scorer.clone(), example: text.clone() });
     }
     if card.scorers.is_empty() && chosen.answers.is_none() {
-        warn(format!("{name}: the log has no scores; the setting `answers = FILE` reads its completions as answers"));
+        warn(LogNotice::NoScores { run: name() });
     }
 }

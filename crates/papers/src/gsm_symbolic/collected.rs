@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use super::{Evaluation, NumberDistribution, StudyRun, paper_name};
-use earnest_results::{Mode, ResultsError, Rows, Status, StoredRun};
+use earnest_results::{ComparisonNotice, Mode, Notice, ResultsError, Rows, Status, StoredRun};
 use earnest_tasks::suite::gsm_symbolic::{Prompt, describes_questions};
 use earnest_tasks::the_first;
 
@@ -22,14 +22,14 @@ pub struct Labelled {
     pub named: bool,
 }
 
-/// Collects for every model and prompt the rows of the newest finished run; says in notes what is left out, and why.
+/// Collects for every model and prompt the rows of the newest finished run; `note` gets what is left out, and why.
 ///
 /// # Errors
 /// As [`answers`].
 pub fn collected(
     mut runs: Vec<Labelled>,
     wanted: &[Prompt],
-    note: &mut dyn FnMut(String),
+    note: &mut dyn FnMut(Notice),
 ) -> Result<Collected, ResultsError> {
     runs.sort_by(|left, right| right.run.manifest.started.cmp(&left.run.manifest.started));
     distinguish(&mut runs, note);
@@ -39,15 +39,15 @@ pub fn collected(
     for Labelled { run, label, named } in runs {
         let manifest = &run.manifest;
         if !named && (manifest.status != Status::Finished || manifest.shard.is_some()) {
-            note(format!("{} is left out because it is unfinished or a part; name it to include it", manifest.run));
+            note(ComparisonNotice::UnfinishedLeftOut { run: manifest.run.clone() }.into());
             continue;
         }
         let mut prompts = Vec::new();
         for (prompt, evaluation) in answers(&run, &label, wanted)? {
             let key = (label.clone(), prompt);
             if found.contains_key(&key) {
-                let name = &run.manifest.run;
-                note(format!("{name} is left out for {label} on {prompt}: there is a newer finished run"));
+                let (run, model, prompt) = (run.manifest.run.clone(), label.clone(), prompt.to_string());
+                note(ComparisonNotice::OlderLeftOut { run, model, prompt }.into());
                 continue;
             }
             found.insert(key, evaluation);
@@ -98,7 +98,7 @@ pub fn label_of(run: &StoredRun) -> String {
 
 /// Makes labels of different models different: by the weight format, else by the beginning of their files' digest. Where the files of a
 /// run are not known, as with completions that were imported, the name is all that tells models apart.
-fn distinguish(runs: &mut [Labelled], note: &mut dyn FnMut(String)) {
+fn distinguish(runs: &mut [Labelled], note: &mut dyn FnMut(Notice)) {
     let files = |one: &Labelled| {
         let files = one.run.manifest.settings.files_of_model()?;
         Some(files.iter().map(|file| file.sha256.clone()).collect::<Vec<String>>())
@@ -120,10 +120,7 @@ fn distinguish(runs: &mut [Labelled], note: &mut dyn FnMut(String)) {
     let mut reported: Vec<String> = Vec::new();
     for (one, suffix) in runs.iter_mut().zip(suffixes).filter(|(_, suffix)| !suffix.is_empty()) {
         if !reported.contains(&one.label) {
-            note(format!(
-                "different models are named {0}; they are labelled by their weights or files, or by the setting `with = NAME=RUN`",
-                one.label
-            ));
+            note(ComparisonNotice::NamedAlike { model: one.label.clone() }.into());
             reported.push(one.label.clone());
         }
         one.label.push_str(&suffix);

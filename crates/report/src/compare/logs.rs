@@ -1,5 +1,4 @@
 //! Comparison of other tools' logs where they lie, without a results folder.
-use earnest_tasks::{agreeing, counted};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -13,7 +12,7 @@ use earnest_logs::import::{
 };
 use earnest_logs::{FindOptions, Log};
 use earnest_results::scores::{CompareSettings, Scores};
-use earnest_results::{Manifest, Reporter, RunEvent};
+use earnest_results::{ComparisonNotice, Manifest, Notice, Reporter, RunEvent};
 
 #[derive(Debug, Clone, Default)]
 pub struct CompareLogs {
@@ -43,7 +42,7 @@ struct Side {
 /// # Errors
 /// Fewer than two models, logs that cannot be read, and no question in common.
 pub fn compare_logs(settings: &CompareLogs, reporter: &mut dyn Reporter) -> Result<LogComparisons, ReportError> {
-    let mut warn = |text: String| reporter.event(&RunEvent::Warning(text));
+    let mut warn = |notice: Notice| reporter.event(&RunEvent::Notice(notice));
     let answers = settings.answers.as_deref().map(Answers::read).transpose()?;
     let mut sides = Vec::new();
     let mut left_out = 0;
@@ -95,7 +94,7 @@ fn add_sides(
     path: &PathBuf,
     settings: &CompareLogs,
     sides: &mut Vec<Side>,
-    warn: &mut impl FnMut(String),
+    warn: &mut impl FnMut(Notice),
 ) -> Result<usize, ReportError> {
     // What a table does not say of itself: its file stands for the model.
     let named = FindOptions {
@@ -105,7 +104,9 @@ fn add_sides(
     };
     let mut found = earnest_logs::find(std::slice::from_ref(path), &named)?;
     found.logs.iter_mut().for_each(|log| log.card = with_own_names(&log.card));
-    found.refused.iter().for_each(|error| warn(error.to_string()));
+    for error in &found.refused {
+        warn(ComparisonNotice::LogLeftOut { problem: error.to_string() }.into());
+    }
     let all: BTreeSet<String> = found.logs.iter().map(|log| log.card.task.clone()).collect();
     let begin = sides.len();
     for log in found.logs {
@@ -143,7 +144,7 @@ fn add_sides(
 }
 
 /// Leaves out sides that have the same logs as an earlier one of the same model: a path named twice, or a copy.
-fn fold_copies(sides: &mut Vec<Side>, warn: &mut impl FnMut(String)) -> Result<(), ReportError> {
+fn fold_copies(sides: &mut Vec<Side>, warn: &mut impl FnMut(Notice)) -> Result<(), ReportError> {
     let mut kept: Vec<(Side, BTreeSet<String>)> = Vec::new();
     for side in sides.drain(..) {
         let may_be_copy = |known: &Side| known.name == side.name && known.logs.len() == side.logs.len();
@@ -160,9 +161,7 @@ fn fold_copies(sides: &mut Vec<Side>, warn: &mut impl FnMut(String)) -> Result<(
             }
         }
         match alike.into_iter().find(|at| kept[*at].1 == content) {
-            Some(_) => {
-                warn(format!("the logs of {} are named twice: they are not compared with themselves", side.name))
-            }
+            Some(_) => warn(ComparisonNotice::NamedTwice { model: side.name }.into()),
             None => kept.push((side, content)),
         }
     }
@@ -188,7 +187,7 @@ fn distinguish(sides: &mut [Side]) {
 }
 
 /// Tasks that every side has; none where each side has one log, of whatever name.
-fn common_tasks(sides: &[Side], warn: &mut impl FnMut(String)) -> Result<Option<BTreeSet<String>>, ReportError> {
+fn common_tasks(sides: &[Side], warn: &mut impl FnMut(Notice)) -> Result<Option<BTreeSet<String>>, ReportError> {
     let tasks_of = |side: &Side| side.logs.iter().map(|log| log.card.task.clone()).collect::<BTreeSet<String>>();
     let all: Vec<BTreeSet<String>> = sides.iter().map(tasks_of).collect();
     let common = all.iter().skip(1).fold(all[0].clone(), |common, tasks| &common & tasks);
@@ -206,9 +205,9 @@ fn common_tasks(sides: &[Side], warn: &mut impl FnMut(String)) -> Result<Option<
         ));
     }
     for (side, tasks) in sides.iter().zip(&all) {
-        let others: Vec<&str> = tasks.difference(&common).map(String::as_str).collect();
+        let others: Vec<String> = tasks.difference(&common).cloned().collect();
         if !others.is_empty() {
-            warn(format!("{} alone has {}: not compared", side.name, others.join(", ")));
+            warn(ComparisonNotice::OwnTasks { model: side.name.clone(), tasks: others }.into());
         }
     }
     Ok(Some(common))
@@ -239,7 +238,7 @@ fn read(
     tasks: Option<&BTreeSet<String>>,
     chosen: Chosen<'_>,
     settings: &CompareSettings,
-    warn: &mut impl FnMut(String),
+    warn: &mut impl FnMut(Notice),
 ) -> Result<(Scores, usize), ReportError> {
     let mut left_out = 0;
     let mut scores =
@@ -269,17 +268,14 @@ fn read(
         }
         left_out += refused.count;
         if let Some(first) = refused.first.first() {
-            warn(format!("{} of {} could not be read: {first}", counted(refused.count, "sample"), side.name));
+            let (model, samples, first) = (side.name.clone(), refused.count, first.to_string());
+            warn(ComparisonNotice::SamplesLeftOut { model, samples, first }.into());
         }
     }
     scores.normalise_questions();
     if scores.without_score > 0 {
-        warn(format!(
-            "{} of {} {} in no comparison",
-            counted(scores.without_score, "sample"),
-            side.name,
-            agreeing(scores.without_score, "has no score and is", "have no score and are")
-        ));
+        let (model, samples) = (side.name.clone(), scores.without_score);
+        warn(ComparisonNotice::WithoutScore { model, samples }.into());
     }
     Ok((scores, left_out))
 }

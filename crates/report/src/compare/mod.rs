@@ -3,7 +3,7 @@ mod asked;
 mod logs;
 mod pilot;
 
-use earnest_results::{FileRecord, Origin, Reporter, RunEvent, folder};
+use earnest_results::{ComparisonNotice, FileRecord, Notice, Origin, Reporter, RunEvent, folder};
 use earnest_tasks::{agreeing, counted};
 
 use crate::Comparison;
@@ -28,15 +28,15 @@ pub fn compare_runs(
     settings: &CompareSettings,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<Comparison>, ReportError> {
-    let mut warn = |text| reporter.event(&RunEvent::Warning(text));
+    let mut warn = |notice| reporter.event(&RunEvent::Notice(notice));
     let comparisons = paired(store, names, settings, &mut warn)?;
     comparisons.iter().for_each(|comparison| warn_of_settings(comparison, &mut warn));
     Ok(comparisons)
 }
 
 /// Warns of settings and prompts in which compared runs differ.
-pub(crate) fn warn_of_settings(comparison: &Comparison, warn: &mut impl FnMut(String)) {
-    comparison.caveats().into_iter().for_each(warn);
+pub(crate) fn warn_of_settings(comparison: &Comparison, warn: &mut impl FnMut(Notice)) {
+    comparison.caveats().into_iter().for_each(|caveat| warn(caveat.into()));
 }
 
 /// Compares each run with the first one; differing settings are in the comparisons, without a warning.
@@ -44,7 +44,7 @@ pub(crate) fn paired(
     store: &Store,
     names: &[String],
     settings: &CompareSettings,
-    mut warn: &mut impl FnMut(String),
+    mut warn: &mut impl FnMut(Notice),
 ) -> Result<Vec<Comparison>, ReportError> {
     let runs = names.iter().map(|name| store.run(name)).collect::<Result<Vec<RunRecord>, _>>()?;
     let Some((baseline, others)) = runs.split_first() else { return Ok(Vec::new()) };
@@ -88,19 +88,16 @@ pub(crate) fn common_scorer(store: &Store, runs: &[&RunRecord]) -> Result<Option
 }
 
 /// Warns of comparisons in which items name originals, none of which the other run has.
-pub(crate) fn warn_of_originals(comparisons: &[Comparison], scores: &[Scores], warn: &mut impl FnMut(String)) {
+pub(crate) fn warn_of_originals(comparisons: &[Comparison], scores: &[Scores], warn: &mut impl FnMut(Notice)) {
     let Some((first, others)) = scores.split_first() else { return };
     // In runs that are no logs, items with other ids are other samples of the suite.
     let is_without = |comparison: &Comparison| comparison.of_logs && comparison.by_pair == 0;
     for (comparison, second) in comparisons.iter().zip(others).filter(|(comparison, _)| is_without(comparison)) {
         let (one, other) = (&comparison.baseline, &comparison.run);
         for (name, mine, without, theirs) in [(one, first, other, second), (other, second, one, first)] {
-            if let Some((count, original)) = mine.naming_originals(theirs) {
-                warn(format!(
-                    "{} of {name} {} an original in `pair`, such as {original}, and {without} has none of them",
-                    counted(count, "item"),
-                    agreeing(count, "names", "name")
-                ));
+            if let Some((items, original)) = mine.naming_originals(theirs) {
+                let (run, other, original) = (name.clone(), without.clone(), original.to_owned());
+                warn(ComparisonNotice::OriginalsNotThere { run, other, items, original }.into());
             }
         }
     }
@@ -180,7 +177,7 @@ pub(crate) fn check_clusters(
 }
 
 /// Refuses runs that cannot be compared; warns of models and rules that differ although their names do not.
-fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(String)) -> Result<(), ReportError> {
+fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(Notice)) -> Result<(), ReportError> {
     let (name, mine) = (&baseline.manifest.run, &baseline.manifest.settings);
     let (other_name, theirs) = (&other.manifest.run, &other.manifest.settings);
     if baseline.id == other.id {
@@ -191,29 +188,23 @@ fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(Str
     if theirs.suite != mine.suite && !of_user {
         return Err(nothing_in_common(baseline, other));
     }
+    let runs = || [name.clone(), other_name.clone()];
     let model = &baseline.manifest.model.name;
     if *model == other.manifest.model.name
         && let (Some(mine), Some(theirs)) = (mine.files_of_model(), theirs.files_of_model())
         && mine != theirs
     {
-        warn(format!(
-            "{name} and {other_name} name their models alike ({model}), but the files differ: {}",
-            changed_files(mine, theirs)
-        ));
+        let (model, files) = (model.clone(), changed_files(mine, theirs));
+        warn(ComparisonNotice::OtherModelFiles { runs: runs(), model, files }.into());
     }
     if mine.is_adaptive() {
-        warn(format!(
-            "{name} and {other_name} are numeracy profiles, whose questions are near the limits of their models; only those that both asked are \
-             compared here. `earnest profile --compare {name} {other_name}` compares the limits"
-        ));
+        warn(ComparisonNotice::NumeracyProfiles { runs: runs() }.into());
     }
     let of_logs = mine.origin() == Origin::Log || theirs.origin() == Origin::Log;
     let alike = scores_alike(&mine.suite, &mine.suite_version, &theirs.suite_version);
     if theirs.suite == mine.suite && !alike && !of_logs {
-        warn(format!(
-            "{name} was scored with version {} of the suite, {other_name} with {}; `earnest score --save` scores them alike",
-            mine.suite_version, theirs.suite_version
-        ));
+        let versions = [mine.suite_version.clone(), theirs.suite_version.clone()];
+        warn(ComparisonNotice::OtherSuiteVersion { runs: runs(), versions }.into());
     }
     Ok(())
 }
@@ -230,7 +221,7 @@ fn nothing_in_common(baseline: &RunRecord, other: &RunRecord) -> ReportError {
 }
 
 /// Adds the questions where rows alone do not tell them: runs with different options may have other questions under the same ids.
-fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn: &mut impl FnMut(String)) {
+fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn: &mut impl FnMut(Notice)) {
     let Some((baseline, others)) = runs.split_first() else { return };
     let alike = others.iter().all(|run| baseline.manifest.settings.has_items_of(&run.manifest.settings));
     let of_logs = runs.iter().any(|run| run.manifest.settings.origin() == Origin::Log);
@@ -242,11 +233,8 @@ fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn
             scores.forget_operands();
         }
         if let Err(error) = folder::each_item(store, run, |item| scores.read_question(&item)) {
-            warn(format!(
-                "the runs have different options, and the questions of {} cannot be read: its items are compared by id and \
-                 expected answer alone: {error}",
-                run.manifest.run
-            ));
+            let (run, reason) = (run.manifest.run.clone(), error.to_string());
+            warn(ComparisonNotice::QuestionsUnread { run, reason }.into());
         }
         if of_logs {
             scores.normalise_questions();
@@ -255,12 +243,12 @@ fn read_questions(store: &Store, runs: &[RunRecord], scores: &mut [Scores], warn
 }
 
 /// Names of files with other content, or in one list only.
-fn changed_files(mine: &[FileRecord], theirs: &[FileRecord]) -> String {
+fn changed_files(mine: &[FileRecord], theirs: &[FileRecord]) -> Vec<String> {
     let only = |these: &[FileRecord], those: &[FileRecord]| -> Vec<String> {
         these.iter().filter(|file| !those.contains(file)).map(|file| file.name.clone()).collect()
     };
     let mut names = [only(mine, theirs), only(theirs, mine)].concat();
     names.sort();
     names.dedup();
-    names.join(", ")
+    names
 }

@@ -7,6 +7,7 @@ use super::{check_pair, read_questions};
 use crate::ReportError;
 use crate::paired::read_alike;
 use crate::pilot_items;
+use earnest_results::Notice;
 use earnest_results::scores::{CompareSettings, scores};
 use earnest_results::store::Store;
 use earnest_stats::design::{VarianceParts, pilot_parts};
@@ -30,7 +31,7 @@ pub struct Pilot {
 ///
 /// # Errors
 /// The runs have no items in common, or all in one cluster.
-pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(String)) -> Result<Pilot, ReportError> {
+pub fn pilot(store: &Store, names: [&str; 2], mut warn: &mut impl FnMut(Notice)) -> Result<Pilot, ReportError> {
     let runs = [store.run(names[0])?, store.run(names[1])?];
     check_pair(&runs[0], &runs[1], &mut warn)?;
     let [first, second] = &runs;

@@ -1,6 +1,6 @@
 //! Export of a stored run to the files of lm-evaluation-harness.
 use earnest_results::{
-    ModeRequest, Origin, Reporter, Row, Rows, RowsError, RunEvent, Sample, StoredRun, card_of, suites,
+    FilesNotice, ModeRequest, Origin, Reporter, Row, Rows, RowsError, RunEvent, Sample, StoredRun, card_of, suites,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -28,10 +28,7 @@ impl LmEval {
             run.each_item(|item| drop(items.insert(item.id.clone(), item)))?;
             let renderer = PromptRenderer::open(&run.manifest);
             if renderer.is_none() {
-                reporter.event(&RunEvent::Warning(
-                    "the prompts were not stored: they are rebuilt from the items, without the chat template"
-                        .to_owned(),
-                ));
+                reporter.event(&RunEvent::notice(FilesNotice::PromptsRebuilt));
             }
             from_suite = RowsOfItems { run, items, renderer };
             &from_suite
@@ -39,15 +36,13 @@ impl LmEval {
         let suite = registry::find(&run.manifest.settings.suite);
         let examples = suite.map(|suite| suite.card().examples_in_text).filter(|&examples| examples > 0);
         let document = LmEval::new(&run.manifest, &items_by_task(run)?, rows, texts, examples)?;
-        let mut say = |text: String| reporter.event(&RunEvent::Message(text));
         if document.unscored > 0 {
-            say(format!("{} documents have no score: their metrics are null, and no mean has them", document.unscored));
+            let documents = document.unscored;
+            reporter.event(&RunEvent::notice(FilesNotice::DocumentsUnscored { documents }));
         }
         if document.repeats > 1 {
-            say(format!(
-                "the format has one score of a document: the mean of its samples, up to {}; METRIC_repeats has each",
-                document.repeats
-            ));
+            let samples = document.repeats;
+            reporter.event(&RunEvent::notice(FilesNotice::MeansOfSamples { samples }));
         }
         Ok(document)
     }

@@ -1,6 +1,6 @@
 //! One scorer for runs whose own scorers differ.
 use super::Comparison;
-use earnest_results::Origin;
+use earnest_results::{ComparisonNotice, Origin};
 use earnest_results::scores::Scores;
 use earnest_tasks::suite::FINAL;
 
@@ -35,13 +35,11 @@ impl Comparison {
         self.chosen[0].first().map(String::as_str)
     }
 
-    /// Sentence on runs whose own scorers differ and that are compared by one.
-    pub fn read_alike(&self) -> Option<String> {
-        let [mine, theirs] = self.own_scorers.as_ref()?.each_ref().map(|own| own.join(" and "));
-        let scorer = self.common_scorer()?;
-        Some(format!(
-            "{} (A) is scored by {mine} and {} (B) by {theirs} of their own, both are compared by {scorer}",
-            self.baseline, self.run
-        ))
+    /// Notice of runs whose own scorers differ and that are compared by one.
+    pub fn read_alike(&self) -> Option<ComparisonNotice> {
+        let scorers = self.own_scorers.as_ref()?.each_ref().map(|own| own.join(" and "));
+        let by = self.common_scorer()?.to_owned();
+        let (baseline, run) = (self.baseline.clone(), self.run.clone());
+        Some(ComparisonNotice::ReadAlike { baseline, run, scorers, by })
     }
 }

@@ -1,6 +1,6 @@
 //! The conclusion of a comparison in words.
 use super::{Comparison, Difference, Sequential};
-use earnest_results::{SettingChange, ends, p_decimals};
+use earnest_results::{ComparisonNotice, ends, p_decimals};
 use earnest_stats::PairedTest;
 use earnest_tasks::counted;
 
@@ -166,20 +166,17 @@ impl Comparison {
     }
 
     /// Returns the reasons why a difference need not be the models': settings in which the runs differ, with both values, and prompts.
-    pub fn caveats(&self) -> Vec<String> {
-        let runs = format!("{} (A) and {} (B)", self.baseline, self.run);
+    pub fn caveats(&self) -> Vec<ComparisonNotice> {
+        let runs = || (self.baseline.clone(), self.run.clone());
         let mut caveats = Vec::new();
         if !self.settings.is_empty() {
-            let named = self.settings.iter().map(SettingChange::in_both).collect::<Vec<_>>().join(", ");
-            caveats.push(format!("{runs} have different settings, so a difference need not be the models': {named}"));
+            let ((baseline, run), settings) = (runs(), self.settings.clone());
+            caveats.push(ComparisonNotice::OtherSettings { baseline, run, settings });
         }
         caveats.extend(self.read_alike());
         if self.different_prompts > 0 {
-            caveats.push(format!(
-                "{runs} saw different prompts for {} of {}, so a difference need not be the models'",
-                self.different_prompts,
-                counted(self.items, "question")
-            ));
+            let ((baseline, run), questions, items) = (runs(), self.different_prompts, self.items);
+            caveats.push(ComparisonNotice::OtherPrompts { baseline, run, questions, items });
         }
         caveats
     }

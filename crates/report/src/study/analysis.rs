@@ -269,7 +269,7 @@ fn family(
                 let names = [record.manifest.run.clone(), other.manifest.run.clone()];
                 let chosen = scorer.filter(|scorer| *theirs == Some(*scorer)).map(str::to_owned);
                 let settings = CompareSettings { chosen, ..CompareSettings::default() };
-                match paired(store, &names, &settings, &mut |text| notes.push(text)) {
+                match paired(store, &names, &settings, &mut |notice| notes.push(notice.to_string())) {
                     Ok(found) => differences.extend(found.into_iter().map(|comparison| {
                         notes.extend(remark(baseline, place, &comparison));
                         let (baseline, run) = (baseline.clone(), place.clone());

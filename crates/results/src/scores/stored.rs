@@ -1,6 +1,8 @@
 //! Scores of a stored run.
-use crate::{Decision, Origin, Parts, ResultsError, RunSettings, card_of, check_filter, folder, named, suites};
-use earnest_tasks::{agreeing, counted};
+use crate::{
+    ComparisonNotice, Decision, Notice, Origin, Parts, ResultsError, RunSettings, card_of, check_filter, folder, named,
+    suites,
+};
 
 use super::Scores;
 use crate::store::{Filter, RunRecord, Store};
@@ -24,7 +26,7 @@ pub fn scores(
     store: &Store,
     run: &RunRecord,
     settings: &CompareSettings,
-    warn: &mut impl FnMut(String),
+    warn: &mut impl FnMut(Notice),
 ) -> Result<Scores, ResultsError> {
     store.check_seal(run)?;
     let name = &run.manifest.run;
@@ -60,11 +62,7 @@ pub fn scores(
         scores.add(&sample?);
     }
     if scores.without_score > 0 {
-        warn(format!(
-            "{} of {name} {} in no comparison",
-            counted(scores.without_score, "sample"),
-            agreeing(scores.without_score, "has no answer and is", "have no answer and are")
-        ));
+        warn(ComparisonNotice::WithoutAnswer { run: name.clone(), samples: scores.without_score }.into());
     }
     Ok(scores)
 }
@@ -74,7 +72,7 @@ pub fn answers(
     store: &Store,
     run: &RunRecord,
     settings: &RunSettings,
-    mut warn: &mut impl FnMut(String),
+    mut warn: &mut impl FnMut(Notice),
 ) -> Result<Scores, ResultsError> {
     let mut scores = scores(store, run, &CompareSettings::default(), &mut warn)?;
     if scores.lacks_questions() && !settings.has_items_of(&run.manifest.settings) {

@@ -7,8 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use super::read::{Filter, Samples};
 use super::write::SampleWriter;
 use super::{RunLock, names, row, schema};
-use crate::{MANIFEST_FORMAT, Manifest, RunError, Status};
-use earnest_tasks::agreeing;
+use crate::{MANIFEST_FORMAT, Manifest, Notice, RunError, RunNotice, Status};
 
 /// Columns of a run's row in the order of its seal.
 const RUN_COLUMNS: &str = "id, name, settings_sha256, suite, model, status, started, ended, manifest, planned, summary";
@@ -32,12 +31,12 @@ pub struct Store {
     results: PathBuf,
     path: PathBuf,
     connection: Connection,
-    /// Receiver of sentences about the reading of names.
+    /// Receiver of notices about the reading of names.
     listener: Option<Listener>,
 }
 
-/// Receiver of sentences for people.
-pub type Listener = Box<dyn Fn(&str) + Send>;
+/// Receiver of a store's notices.
+pub type Listener = Box<dyn Fn(&Notice) + Send>;
 
 /// A stored run.
 #[derive(Debug, Clone, PartialEq)]
@@ -190,14 +189,12 @@ impl Store {
             if self.has_rows(&run)? { with.push(run) } else { without.push(run) }
         }
         if with.len() == 1 {
-            let names: Vec<&str> = without.iter().map(|run| run.manifest.run.as_str()).collect();
             if let Some(listener) = &self.listener {
-                let lack = agreeing(names.len(), "has", "have");
-                listener(&format!(
-                    "{name} is read as {}: {} {lack} no answers",
-                    with[0].manifest.run,
-                    names.join(", ")
-                ));
+                listener(&Notice::from(RunNotice::ReadAs {
+                    name: name.to_owned(),
+                    run: with[0].manifest.run.clone(),
+                    unanswered: without.into_iter().map(|run| run.manifest.run).collect(),
+                }));
             }
             return Ok(with.remove(0));
         }

@@ -1,5 +1,5 @@
 //! The first page: runs that asked alike, best first, and tasks by runs.
-use earnest_results::{Document, Origin, Reporter, RunEvent, SettingChange};
+use earnest_results::{Document, Level, Origin, Reporter, RunEvent, SettingChange};
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
@@ -270,8 +270,10 @@ pub(crate) struct Warnings(pub Vec<String>);
 
 impl Reporter for Warnings {
     fn event(&mut self, event: &RunEvent) {
-        if let RunEvent::Warning(text) = event {
-            self.0.push(text.clone());
+        if let RunEvent::Notice(notice) = event
+            && notice.level() == Level::Warning
+        {
+            self.0.push(notice.to_string());
         }
     }
 }

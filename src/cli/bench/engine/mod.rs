@@ -174,7 +174,7 @@ pub fn execute(args: &BenchEngineArgs, printer: Printer) -> Result<Exit, CliErro
         (document, measured, planned, failed)
     } else {
         let LoadedEngine { mut engine, options, notes, .. } = model::load(&checkpoint, &settings)?;
-        notes.iter().for_each(|note| printer.warning(note));
+        notes.iter().for_each(|note| printer.warning(&note.to_string()));
         let mut document = document(engine.card(), options, loaded());
         let stop = stop_on_signal()?;
         let plan = Plan { workloads: &workloads, repetitions: args.repeat as usize, stop: &stop };

@@ -137,7 +137,7 @@ pub fn execute(args: &LatencyArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     printer.message(&format!("loading {}", args.model.path.display()));
     let LoadedEngine { engine: mut native, options, notes, .. } = model::load(&checkpoint, &engine_settings)?;
-    notes.iter().for_each(|note| printer.warning(note));
+    notes.iter().for_each(|note| printer.warning(&note.to_string()));
     let card = native.card();
     let blocks = native.statistics().blocks_total.max(1);
     let prompts: Vec<_> = asked.iter().map(|asked| asked.prompts.as_slice()).collect();

@@ -213,7 +213,7 @@ impl DesignArgs {
             )));
         };
         let store = earnest_results::folder::open(&self.results.folder, &mut ())?;
-        let pilot = pilot(&store, [first.as_str(), second.as_str()], &mut |note| notes.push(note))?;
+        let pilot = pilot(&store, [first.as_str(), second.as_str()], &mut |note| notes.push(note.to_string()))?;
         Ok(Source::Pilot(pilot))
     }
 }

@@ -26,7 +26,7 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> Value {
         tasks.retain(holds);
         tasks.sort_by(|a, b| b.difference.abs().total_cmp(&a.difference.abs()).then_with(|| a.name.cmp(&b.name)));
         shown += tasks.len();
-        let caveats = one.caveats().into_iter().map(|caveat| caveat + ".");
+        let caveats = one.caveats().into_iter().map(|caveat| format!("{caveat}."));
         context!(
             place => runs.iter().position(|run| run.label == one.run).unwrap_or(0),
             run => &one.run,
