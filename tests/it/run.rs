@@ -11,7 +11,8 @@ use earnest_eval::prompt::Prompter;
 use earnest_eval::run::Runner;
 use earnest_results::store::{Filter, Store};
 use earnest_results::{
-    Ended, FailureKind, Generation, ModeRequest, Plan, Reporter, RunError, RunEvent, Sample, Shard, write_jsonl,
+    Ended, FailureKind, Generation, Level, ModeRequest, Notice, Plan, Reporter, RunError, RunEvent, RunNotice, Sample,
+    Shard, write_jsonl,
 };
 use earnest_tasks::suite::{Answered, Item, Items, Score, Scored, Scoring, Suite, Summary};
 
@@ -385,12 +386,13 @@ fn the_engine_is_fed_ahead_but_not_without_bound() {
 #[test]
 fn events_tell_the_whole_story() {
     #[derive(Default)]
-    struct Story(Vec<&'static str>);
+    struct Story(Vec<&'static str>, Vec<Notice>);
     impl Reporter for Story {
         fn event(&mut self, event: &RunEvent<'_>) {
             self.0.push(match event {
                 RunEvent::Started { planned: 3, progress, .. } if progress.settled() == 0 => "started",
                 RunEvent::Progress { .. } => return,
+                RunEvent::Notice(notice) => return self.1.push(notice.clone()),
                 RunEvent::Sample(_) => "sample",
                 RunEvent::Ended(Some(Ended::Finished)) => "ended",
                 _ => "unexpected",
@@ -402,7 +404,17 @@ fn events_tell_the_whole_story() {
     let never = AtomicBool::new(false);
     session(results.path(), &sums(3), PLAN, &mut Scripted::new(), &never, &mut story).unwrap();
     assert_eq!(story.0, ["started", "sample", "sample", "sample", "ended"]);
-    assert!(!never.load(Ordering::Relaxed));
+    assert!(!never.load(Ordering::Relaxed) && story.1.is_empty(), "{:?}", story.1);
+
+    // A failure that is asked again is told, with its facts.
+    let again = tempfile::tempdir().unwrap();
+    let fate = |prompt: &str| if prompt == "1+1=" { Fate::Fail { times: 1, retryable: true } } else { Fate::Answer };
+    let mut engine = Scripted { fate: Box::new(fate), ..Scripted::new() };
+    let mut story = Story::default();
+    session(again.path(), &sums(3), PLAN, &mut engine, &never, &mut story).unwrap();
+    assert_eq!(story.0, ["started", "sample", "sample", "sample", "ended"]);
+    let [notice @ Notice::Run(RunNotice::Retried { .. })] = &story.1[..] else { panic!("{:?}", story.1) };
+    assert!(notice.level() == Level::Engine && notice.to_string().ends_with("retrying once"), "{notice}");
 }
 
 /// Scores of sums that wait until the engine has finished everything.

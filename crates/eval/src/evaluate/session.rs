@@ -150,7 +150,6 @@ impl Session<'_> {
         let progress = earlier.as_ref().map(|run| store.progress(run)).transpose()?.unwrap_or_default();
         match earlier {
             Some(run) if run.manifest.status == Status::Finished && progress.settled() == self.settled(&run) => {
-                reporter.event(&RunEvent::Ended(Some(Ended::Finished)));
                 let next = match self.evaluation.run {
                     RunChoice::Gather => Repetition::Used,
                     RunChoice::Resume(_) => Repetition::ByName,
@@ -158,6 +157,7 @@ impl Session<'_> {
                 };
                 let (name, ended) = (run.manifest.run.clone(), run.manifest.ended.clone());
                 reporter.event(&RunEvent::notice(RunNotice::AlreadyFinished { run: name, ended, next }));
+                reporter.event(&RunEvent::Ended(Some(Ended::Finished)));
                 // A process that was killed at the very end has left none.
                 if store.summary(&run)?.is_none() {
                     self.keep_document(store, &run)?;

@@ -5,6 +5,7 @@ use earnest_engine::cuda::{self, CudaError, DeviceError, DeviceInfo, Variant, Va
 
 use super::EngineSettings;
 use crate::EvalError;
+use earnest_results::{Notice, Teller};
 
 /// A requested device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -303,7 +303,7 @@ fn remarks(log: &Log, run: &RunRecord, written: &Written, chosen: Chosen<'_>, re
     }
     let mut warn = |notice: LogNotice| reporter.event(&RunEvent::notice(notice));
     match &card.status {
-        LogStatus::Failed(reason) => warn(LogNotice::ToolFailed { run: name(), reason: reason.to_string() }),
+        LogStatus::Failed(reason) => warn(LogNotice::ToolFailed { run: name(), reason: reason.clone() }),
         LogStatus::Cancelled => warn(LogNotice::ToolCancelled { run: name() }),
         LogStatus::Unfinished => warn(LogNotice::ToolUnfinished { run: name() }),
         LogStatus::Finished | LogStatus::Unknown => {}
