@@ -49,11 +49,7 @@ impl Converter<'_> {
     pub fn convert(&self, sample: LogSample) -> Converted {
         let LogSample { id, epoch, original, mut document, question, prompt, mut choices, mut targets, .. } = sample;
         let prompt = prompt.map(prompt_text);
-        for (name, value) in self.answers.and_then(|answers| answers.fields(&id)).into_iter().flatten() {
-            if !document.contains_key(name) {
-                document.insert(name.clone(), value.clone());
-            }
-        }
+        self.add_fields(&id, &mut document);
         let field = field_of(&document, self.cluster.unwrap_or(usual::CLUSTER)).cloned();
         let label = match (&field, self.cluster) {
             // Variants and their original are not independent.
@@ -70,15 +66,7 @@ impl Converter<'_> {
             choices = list(CHOICES).filter(|choices| !choices.is_empty()).unwrap_or(choices);
             targets = if targets.len() < 2 { list(TARGETS).unwrap_or(targets) } else { targets };
         }
-        // A run of earnest has a task in every row.
-        let own = match self.card.tool {
-            Tool::Earnest => document.remove("task"),
-            _ => None,
-        };
-        let task = match own {
-            Some(Value::String(task)) => task,
-            _ => self.card.task.clone(),
-        };
+        let task = self.take_task(&mut document);
         let mut covariates = covariates(&mut document, &question, &targets);
         match (self.cluster, &label, &field) {
             (None, ..) => drop(covariates.remove(usual::CLUSTER)),
@@ -125,14 +113,8 @@ impl Converter<'_> {
             None => self.score(&item, sample.scores, text.as_deref(), completions.collect(), cut),
             Some(_) => None,
         };
-        let completion = text.filter(|_| failure.is_none()).map(|text| Generated {
-            text,
-            ids: Vec::new(),
-            counted_tokens: sample.completion_tokens.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(0),
-            finish: if cut { FinishReason::Length } else { FinishReason::Eos },
-            cached_tokens: 0,
-            timings: Timings { decode_s: sample.seconds.unwrap_or_default(), ..Timings::default() },
-        });
+        let (tokens, seconds) = (sample.completion_tokens, sample.seconds);
+        let completion = text.filter(|_| failure.is_none()).map(|text| generated(text, cut, tokens, seconds));
         let digest = |prompt: &String| earnest_digest::hex(&earnest_digest::sha256(prompt.as_bytes()));
         // The tools' own digests are of different forms of a prompt.
         let prompt_sha256 = prompt.as_ref().map(digest).or(sample.prompt_hash);
@@ -155,6 +137,27 @@ impl Converter<'_> {
             failure,
         };
         Converted { item, prompt, sample, labelled }
+    }
+
+    /// Adds the fields of the user's answers that a document lacks.
+    fn add_fields(&self, id: &str, document: &mut Map<String, Value>) {
+        for (name, value) in self.answers.and_then(|answers| answers.fields(id)).into_iter().flatten() {
+            if !document.contains_key(name) {
+                document.insert(name.clone(), value.clone());
+            }
+        }
+    }
+
+    /// Takes the task out of a document: a run of earnest has one in every row.
+    fn take_task(&self, document: &mut Map<String, Value>) -> String {
+        let own = match self.card.tool {
+            Tool::Earnest => document.remove("task"),
+            _ => None,
+        };
+        match own {
+            Some(Value::String(task)) => task,
+            _ => self.card.task.clone(),
+        }
     }
 
     fn limit(&self) -> usize {
@@ -213,6 +216,18 @@ impl Converter<'_> {
         }
         score.evidence.readings.retain(|_, read| read.is_some());
         Some(score)
+    }
+}
+
+/// A completion of another tool.
+fn generated(text: String, cut: bool, tokens: Option<u64>, seconds: Option<f64>) -> Generated {
+    Generated {
+        text,
+        ids: Vec::new(),
+        counted_tokens: tokens.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(0),
+        finish: if cut { FinishReason::Length } else { FinishReason::Eos },
+        cached_tokens: 0,
+        timings: Timings { decode_s: seconds.unwrap_or_default(), ..Timings::default() },
     }
 }
 

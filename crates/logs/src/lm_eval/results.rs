@@ -133,13 +133,52 @@ impl Results {
         // In files of earnest, documents without a score are not among the effective ones.
         let original = || self.counts.get(task).and_then(|counts| count(counts.get("original")));
         let planned = if ours { original() } else { self.effective(task) };
+        let planned = planned.and_then(|planned| usize::try_from(planned).ok());
+        let (scorers, reported) = self.figures(path, task, planned)?;
+        let mut model_details = self.model_details();
+        let (task_details, generation) = self.task_settings(config, &mut model_details);
+        let small = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
+        let shots = count(self.shots.get(task)).or_else(|| count(config.and_then(|config| config.get("num_fewshot"))));
+        let version = if ours { rest("git_hash") } else { rest("lm_eval_version") };
+        Ok(LogCard {
+            tool: if ours { Tool::Earnest } else { Tool::LmEval },
+            tool_version: text(version).map(|version| version.trim_start_matches("earnest ").to_owned()),
+            files: Vec::new(),
+            model,
+            model_details,
+            task: task.to_owned(),
+            task_version: text(self.versions.get(task)),
+            task_hash: text(self.task_hashes.get(task)),
+            task_details,
+            few_shot: small(shots),
+            repeats: small(count(config.and_then(|config| config.get("repeats")))),
+            generation,
+            scorers,
+            reported,
+            planned,
+            // The document is written at the end.
+            status: LogStatus::Finished,
+            started: rest("date").and_then(Value::as_f64).and_then(rfc_3339),
+            ended: None,
+            notes: Vec::new(),
+        })
+    }
+
+    /// Scorers of a task, and what the document reports of them over so many samples.
+    fn figures(
+        &self,
+        path: &Path,
+        task: &str,
+        samples: Option<usize>,
+    ) -> Result<(Vec<String>, Vec<Reported>), LogError> {
         let mut scorers = Scorers::default();
         let mut reported = Vec::new();
         let names = self.own_names(task);
         let refused = |reason: String| LogError::unread_at(path, format!("the results of {task}"), reason);
+        let entries = self.results.get(task).map(|entries| entries.0.as_slice()).unwrap_or_default();
         check_scores(names.len()).map_err(refused)?;
-        check_figures(self.results.get(task).map_or(0, |entries| entries.0.len())).map_err(refused)?;
-        for (key, value) in self.results.get(task).map(|entries| entries.0.as_slice()).unwrap_or_default() {
+        check_figures(entries.len()).map_err(refused)?;
+        for (key, value) in entries {
             if FACTS.contains(&key.as_str()) {
                 continue;
             }
@@ -150,18 +189,21 @@ impl Results {
             if of == metric {
                 scorers.add(&scorer).map_err(refused)?;
             }
-            let samples = planned.and_then(|planned| usize::try_from(planned).ok());
             reported.push(Reported { scorer, reducer: None, metric: metric.to_owned(), value: value.clone(), samples });
         }
-        let mut scorers = scorers.into_names();
-        if !names.is_empty() {
-            for one in &mut reported {
-                if let Some((_, name)) = names.iter().find(|(key, _)| *key == one.scorer) {
-                    one.scorer.clone_from(name);
-                }
-            }
-            scorers = names.into_iter().map(|(_, name)| name).collect();
+        if names.is_empty() {
+            return Ok((scorers.into_names(), reported));
         }
+        for one in &mut reported {
+            if let Some((_, name)) = names.iter().find(|(key, _)| *key == one.scorer) {
+                one.scorer.clone_from(name);
+            }
+        }
+        Ok((names.into_iter().map(|(_, name)| name).collect(), reported))
+    }
+
+    /// What the document says of the model, some settings of its tasks among it.
+    fn model_details(&self) -> Map<String, Value> {
         let mut details = without_secrets(&self.config);
         // Also where they are written as one text, in which a key would not be seen.
         let arguments = without_secrets(&arguments(self.config.get("model_args").unwrap_or(&Value::Null)));
@@ -178,12 +220,21 @@ impl Results {
             "total_evaluation_time_seconds",
             "earnest_run",
         ] {
-            add(&mut details, key, rest(key).map(clean).as_ref());
+            add(&mut details, key, self.rest.get(key).map(clean).as_ref());
         }
         if let Some(Value::Object(run)) = details.get_mut("earnest_run") {
             // One list for every task.
             run.remove("scorers");
         }
+        details
+    }
+
+    /// Settings of a task, and those of its generation; what the details of the model have of them is taken out.
+    fn task_settings(
+        &self,
+        config: Option<&Map<String, Value>>,
+        model_details: &mut Map<String, Value>,
+    ) -> (Map<String, Value>, Map<String, Value>) {
         let mut task_details = Map::new();
         let mut generation = Map::new();
         let mut set = |settings: Option<&Value>| {
@@ -201,35 +252,11 @@ impl Results {
         }
         set(self.config.get("gen_kwargs"));
         for key in ["limit", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed", "bootstrap_iters"] {
-            if let Some(value) = details.remove(key) {
+            if let Some(value) = model_details.remove(key) {
                 add(&mut task_details, key, Some(&value));
             }
         }
-        details.remove("gen_kwargs");
-        let small = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
-        let shots = count(self.shots.get(task)).or_else(|| count(config.and_then(|config| config.get("num_fewshot"))));
-        let version = if ours { rest("git_hash") } else { rest("lm_eval_version") };
-        Ok(LogCard {
-            tool: if ours { Tool::Earnest } else { Tool::LmEval },
-            tool_version: text(version).map(|version| version.trim_start_matches("earnest ").to_owned()),
-            files: Vec::new(),
-            model,
-            model_details: details,
-            task: task.to_owned(),
-            task_version: text(self.versions.get(task)),
-            task_hash: text(self.task_hashes.get(task)),
-            task_details,
-            few_shot: small(shots),
-            repeats: small(count(config.and_then(|config| config.get("repeats")))),
-            generation,
-            scorers,
-            reported,
-            planned: planned.and_then(|planned| usize::try_from(planned).ok()),
-            // The document is written at the end.
-            status: LogStatus::Finished,
-            started: rest("date").and_then(Value::as_f64).and_then(rfc_3339),
-            ended: None,
-            notes: Vec::new(),
-        })
+        model_details.remove("gen_kwargs");
+        (task_details, generation)
     }
 }

@@ -40,6 +40,26 @@ struct Tally {
     squares: f64,
 }
 
+impl Tally {
+    /// Adds the values of a document's samples; returns the one that its line has.
+    fn add(&mut self, values: &[Value]) -> Value {
+        let given: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
+        let numbers: Option<Vec<f64>> = given.iter().map(|value| value.as_f64()).collect();
+        match numbers.as_deref() {
+            Some([]) => Value::Null,
+            Some(numbers) => {
+                let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+                self.items += 1;
+                self.sum += mean;
+                self.squares += mean * mean;
+                json!(mean)
+            }
+            // Lists and objects of another tool have no mean.
+            None => given.first().map(|value| (*value).clone()).unwrap_or_default(),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Task {
     items: usize,
@@ -138,25 +158,16 @@ fn add(
     let shown = |text: Option<&str>| text.filter(|_| texts).unwrap_or_default().to_owned();
     let (question, prompt) = (shown(row.question()), shown(row.prompt()));
     task.shots = task.shots.max(shots);
-    let mut doc = Map::new();
-    doc.insert("id".into(), json!(first.item));
-    doc.insert("question".into(), json!(question));
-    doc.insert("answer".into(), json!(first.gold));
-    doc.insert("cluster".into(), json!(first.cluster));
-    doc.insert(
-        "covariates".into(),
-        if texts { json!(first.covariates) } else { json!(without_texts(first.covariates.clone())) },
-    );
-    doc.insert("prompt_ids_sha256".into(), json!(first.prompt_sha256));
-    let doc = Value::Object(doc);
+    let doc = doc(first, &question, texts);
     let hash = |text: &str| hex(&sha256(text.as_bytes()));
     let (doc_hash, prompt_hash, target_hash) = (hash(&doc.to_string()), hash(&prompt), hash(&first.gold));
     // Unknown for imported completions.
-    let generation = if manifest.settings.origin() != Origin::Evaluated {
-        json!({})
-    } else {
-        let greedy = manifest.settings.generation.sampling.is_greedy();
-        json!({ "until": stop_strings, "max_gen_toks": first.max_tokens, "do_sample": !greedy })
+    let generation = match manifest.settings.origin() {
+        Origin::Evaluated => {
+            let greedy = manifest.settings.generation.sampling.is_greedy();
+            json!({ "until": stop_strings, "max_gen_toks": first.max_tokens, "do_sample": !greedy })
+        }
+        _ => json!({}),
     };
     // A sample's completion, then those that were scored together with it.
     let completion = |sample: &&Sample| sample.completion.as_ref().map(|completion| completion.text.clone());
@@ -200,21 +211,7 @@ fn add(
             names.push(name);
         };
         for (scorer, values) in metrics {
-            let given: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
-            let numbers: Option<Vec<f64>> = given.iter().map(|value| value.as_f64()).collect();
-            let tally = task.tally(&scorer);
-            let one = match numbers.as_deref() {
-                Some([]) => Value::Null,
-                Some(numbers) => {
-                    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-                    tally.items += 1;
-                    tally.sum += mean;
-                    tally.squares += mean * mean;
-                    json!(mean)
-                }
-                // Lists and objects of another tool have no mean.
-                None => given.first().map(|value| (*value).clone()).unwrap_or_default(),
-            };
+            let one = task.tally(&scorer).add(&values);
             if values.len() > 1 {
                 set(format!("{}_repeats", scorer.metric), json!(values));
             }
@@ -224,6 +221,21 @@ fn add(
         task.hashes.extend([doc_hash.as_str(), prompt_hash.as_str(), target_hash.as_str()]);
         task.lines.push(line);
     }
+}
+
+/// A document as the lines of its scores have it.
+fn doc(first: &Sample, question: &str, texts: bool) -> Value {
+    let mut doc = Map::new();
+    doc.insert("id".into(), json!(first.item));
+    doc.insert("question".into(), json!(question));
+    doc.insert("answer".into(), json!(first.gold));
+    doc.insert("cluster".into(), json!(first.cluster));
+    doc.insert(
+        "covariates".into(),
+        if texts { json!(first.covariates) } else { json!(without_texts(first.covariates.clone())) },
+    );
+    doc.insert("prompt_ids_sha256".into(), json!(first.prompt_sha256));
+    Value::Object(doc)
 }
 
 /// Facts of a document's samples that the harness has no place for; none if there are none.
