@@ -6,7 +6,7 @@ use rusqlite::ErrorCode;
 
 use earnest_engine::EngineError;
 
-use crate::store::did_you_mean;
+use crate::store::{NameProblem, did_you_mean};
 use earnest_tasks::suite::quoted::shortened;
 
 /// Characters of a stranger's name in a message.
@@ -26,7 +26,7 @@ pub enum RunError {
     Locked { run: String },
     /// A run whose name cannot name a file.
     #[error("{} is no name for a run: it {reason}", shortened(run, LONGEST_SHOWN))]
-    Name { run: String, reason: String },
+    Name { run: String, reason: NameProblem },
     /// A line before the last one is not a sample.
     #[error("{} is damaged at line {line}: {reason}", path.display())]
     Damaged { path: PathBuf, line: usize, reason: String },

@@ -106,7 +106,7 @@ impl From<DefenceError> for CliError {
             DefenceError::Log(error) => CliError::from(*error),
             DefenceError::Study(error) => error.into(),
             DefenceError::Eval(error) => error.into(),
-            DefenceError::File { .. } => CliError::usage(error.to_string())
+            DefenceError::File { .. } | DefenceError::Experiment(_) => CliError::usage(error.to_string())
                 .help("docs/dnc.md documents the keys of an experiment of the trained defence"),
             DefenceError::Folder { .. } | DefenceError::Results { .. } => {
                 CliError::new(Exit::Results, error.to_string())

@@ -2,7 +2,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use earnest_tasks::suite::registry::{Card, OptionKind, OptionSpec, OptionValues};
+use earnest_tasks::suite::registry::{Card, OptionError, OptionKind, OptionSpec, OptionValues};
 use toml::de::DeValue;
 
 use super::mistake::{Mistake, Place};
@@ -35,7 +35,7 @@ pub(super) fn read_options(table: Table<'_>, card: &Card, base: &Path, options: 
         match values(option, &found, base) {
             Ok(Some(given)) => options.set(option.name, given),
             Ok(None) => {}
-            Err(problem) => mistakes.push(Mistake::new(&found.place, problem)),
+            Err(problem) => mistakes.push(Mistake::new(&found.place, problem.to_string())),
         }
     }
     for option in own.iter().filter(|option| options.has(option.name)) {
@@ -54,12 +54,33 @@ fn partners(option: &OptionSpec, options: &OptionValues, place: &Place) -> Optio
     Some(Mistake::new(place, format!("{name} needs {missing} too")))
 }
 
+/// Reason for which a value is none of an option.
+#[derive(Debug, thiserror::Error)]
+enum ValueProblem {
+    #[error("expected {expected}, not {found}")]
+    Kind { expected: &'static str, found: String },
+    #[error("{option} {text}: {problem}")]
+    Text { option: &'static str, text: String, problem: TextProblem },
+}
+
+/// Reason for which a text is none of an option's.
+#[derive(Debug, thiserror::Error)]
+enum TextProblem {
+    #[error("{0}")]
+    Refused(OptionError),
+    #[error("expected a whole number from 0 to {most}")]
+    Number { most: u64 },
+    #[error("it takes {}", names.join(", "))]
+    Choice { names: &'static [&'static str] },
+}
+
 /// The texts of an option as the command line would give them; none for a flag that is off.
-fn values(option: &OptionSpec, found: &Found<'_>, base: &Path) -> Result<Option<Vec<OsString>>, String> {
-    let OptionSpec { long: name, .. } = option;
+fn values(option: &OptionSpec, found: &Found<'_>, base: &Path) -> Result<Option<Vec<OsString>>, ValueProblem> {
     match (option.kind, found.value) {
         (OptionKind::Flag, DeValue::Boolean(on)) => return Ok(on.then(Vec::new)),
-        (OptionKind::Flag, other) => return Err(format!("expected true or false, not {}", kind(other))),
+        (OptionKind::Flag, other) => {
+            return Err(ValueProblem::Kind { expected: "true or false", found: kind(other) });
+        }
         (_, DeValue::Boolean(true)) if option.missing.is_some() => {
             return Ok(option.missing.map(|text| vec![text.into()]));
         }
@@ -77,10 +98,11 @@ fn values(option: &OptionSpec, found: &Found<'_>, base: &Path) -> Result<Option<
     };
     let Some(texts) = texts else {
         let expected = if is_list { "a list of texts" } else { "a text or a number" };
-        return Err(format!("expected {expected}, not {}", kind(found.value)));
+        return Err(ValueProblem::Kind { expected, found: kind(found.value) });
     };
     for text in &texts {
-        check(option.kind, text).map_err(|problem| format!("{name} {text}: {problem}"))?;
+        let refused = |problem| ValueProblem::Text { option: option.long, text: text.clone(), problem };
+        check(option.kind, text).map_err(refused)?;
     }
     let value = |text: String| match option.kind {
         OptionKind::Path => base.join(text).into_os_string(),
@@ -98,16 +120,16 @@ fn text(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-fn check(kind: OptionKind, text: &str) -> Result<(), String> {
+fn check(kind: OptionKind, text: &str) -> Result<(), TextProblem> {
     match kind {
-        OptionKind::Text(check) => check(text).map_err(|error| error.to_string()),
+        OptionKind::Text(check) => check(text).map_err(TextProblem::Refused),
         OptionKind::Integer(most) => match text.parse::<u64>() {
             Ok(number) if number <= most => Ok(()),
-            _ => Err(format!("expected a whole number from 0 to {most}")),
+            _ => Err(TextProblem::Number { most }),
         },
         OptionKind::Choice(names) | OptionKind::Choices(names) => match names.contains(&text) {
             true => Ok(()),
-            false => Err(format!("it takes {}", names.join(", "))),
+            false => Err(TextProblem::Choice { names }),
         },
         OptionKind::Flag | OptionKind::List | OptionKind::Path | OptionKind::Shared => Ok(()),
     }

@@ -124,7 +124,7 @@ pub(super) fn fit_runs(
         }
         Err(problem) => {
             let formula = given.map_or_else(|| "the maximal model".to_owned(), ToString::to_string);
-            (MixedModel::Impossible { problem }, formula)
+            (MixedModel::Impossible { problem: problem.to_string() }, formula)
         }
     };
     Ok(MixedModelResult { formula, tasks: definition.tasks.clone(), outcome })
@@ -172,19 +172,38 @@ struct Fitted {
     variance_p: Option<f64>,
 }
 
+/// Reason for which there is no fit.
+#[derive(Debug, thiserror::Error)]
+enum Unfitted {
+    #[error(
+        "no row has a column `{0}`; there are model, task, prompt, run, item, item_task, cluster, sample, correct, the \
+         suites' scores and metrics, and their covariates"
+    )]
+    NoColumn(String),
+    #[error("`{0}` is not 0 or 1 in every row")]
+    NotBinary(String),
+    #[error("`{0}` holds numbers, which have no reference level; factors = [\"{0}\"] takes them as labels")]
+    NoReference(String),
+    #[error("`{0}` has more than {MOST_LEVELS} different labels; a fixed effect has few")]
+    ManyLabels(String),
+    #[error(transparent)]
+    Model(#[from] mixed::MixedError),
+}
+
 /// Fits the columns (response, then those of the formula, or conditions and groups) by a formula, or by the maximal one.
-fn fitted(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]) -> Result<Fitted, String> {
-    let text = |error: mixed::MixedError| error.to_string();
+fn fitted(definition: &MixedModelDefinition, names: &[&str], columns: &[Column]) -> Result<Fitted, Unfitted> {
     let known: Vec<(&str, &Column)> = names.iter().copied().zip(columns).filter(|(_, column)| column.seen).collect();
     if definition.formula.is_some() && known.len() < names.len() {
         let missing = names.iter().find(|name| !known.iter().any(|(known, _)| known == *name)).unwrap_or(&"");
-        return Err(no_column(missing));
+        return Err(Unfitted::NoColumn((*missing).to_owned()));
     }
-    let Some(((response, outcomes), others)) = known.split_first() else { return Err(no_column(names[0])) };
+    let Some(((response, outcomes), others)) = known.split_first() else {
+        return Err(Unfitted::NoColumn(names[0].to_owned()));
+    };
     let numbers = outcomes.numbers().filter(|values| values.iter().all(|value| [0.0, 1.0].contains(value)));
-    let numbers = numbers.ok_or_else(|| format!("`{response}` is not 0 or 1 in every row"))?;
+    let numbers = numbers.ok_or_else(|| Unfitted::NotBinary((*response).to_owned()))?;
     let mut frame = Frame::new();
-    frame.number(response, outcomes.codes.iter().map(|code| numbers[*code as usize]).collect()).map_err(text)?;
+    frame.number(response, outcomes.codes.iter().map(|code| numbers[*code as usize]).collect())?;
     let is_effect = |name: &str| match &definition.formula {
         Some(formula) => {
             let random = formula.random.iter().flat_map(|term| &term.effects.variables);
@@ -198,20 +217,18 @@ fn fitted(definition: &MixedModelDefinition, names: &[&str], columns: &[Column])
         let effect = is_effect(name);
         match column.numbers().filter(|_| effect && !is_factor && definition.formula.is_some()) {
             Some(_) if definition.references.iter().any(|(column, _)| column == name) => {
-                return Err(format!(
-                    "`{name}` holds numbers, which have no reference level; factors = [\"{name}\"] takes them as labels"
-                ));
+                return Err(Unfitted::NoReference((*name).to_owned()));
             }
             Some(values) => {
-                frame.number(name, column.codes.iter().map(|code| values[*code as usize]).collect()).map_err(text)?;
+                frame.number(name, column.codes.iter().map(|code| values[*code as usize]).collect())?;
             }
             None if effect && column.texts.len() > MOST_LEVELS => {
-                return Err(format!("`{name}` has more than {MOST_LEVELS} different labels; a fixed effect has few"));
+                return Err(Unfitted::ManyLabels((*name).to_owned()));
             }
             None => {
-                frame.labels(name, column.codes.clone(), column.texts.clone()).map_err(text)?;
+                frame.labels(name, column.codes.clone(), column.texts.clone())?;
                 if let Some((_, level)) = definition.references.iter().find(|(column, _)| column == name) {
-                    frame.reference(name, level).map_err(text)?;
+                    frame.reference(name, level)?;
                 }
                 if let Ok(mixed::Column::Labels(labels)) = frame.column(name)
                     && effect
@@ -224,14 +241,14 @@ fn fitted(definition: &MixedModelDefinition, names: &[&str], columns: &[Column])
     }
     let (data, fit, choice) = match &definition.formula {
         Some(formula) => {
-            let data = MixedData::new(formula, &frame, Family::Binomial).map_err(text)?;
-            let fit = mixed::fit(&data, &MixedOptions::default()).map_err(text)?;
+            let data = MixedData::new(formula, &frame, Family::Binomial)?;
+            let fit = mixed::fit(&data, &MixedOptions::default())?;
             let fit = mixed::with_robust_errors(&data, fit);
             (data, fit, Vec::new())
         }
         None => {
             let fixed = references.iter().fold(Terms::intercept(), |terms, (name, _)| terms.with(name));
-            let model = default_model(&frame, response, &fixed, &GROUPS).map_err(text)?;
+            let model = default_model(&frame, response, &fixed, &GROUPS)?;
             (model.data, model.fit, model.choice)
         }
     };
@@ -240,13 +257,6 @@ fn fitted(definition: &MixedModelDefinition, names: &[&str], columns: &[Column])
         mixed::factors(&data).iter().filter_map(|name| mixed::marginal(&data, &fit, Some(name), 0.95).ok()).collect();
     let variance_p = mixed::variance_test(&data, &fit).ok().map(|test| test.p);
     Ok(Fitted { fit, references, marginal, choice, variance_p })
-}
-
-fn no_column(name: &str) -> String {
-    format!(
-        "no row has a column `{name}`; there are model, task, prompt, run, item, item_task, cluster, sample, correct, the \
-         suites' scores and metrics, and their covariates"
-    )
 }
 
 /// A column of a sample, as `earnest stats glmm --run` has them; the task of the question is `item_task`, and `correct` is by `scorer`

@@ -57,7 +57,7 @@ pub use database::{RunProgress, RunRecord, RunSeal, Store};
 pub use interrupter::Interrupter;
 pub use legacy::legacy_folders;
 pub use lock::RunLock;
-pub use names::{LONGEST_NAME, check_name, did_you_mean};
+pub use names::{LONGEST_NAME, NameProblem, check_name, did_you_mean};
 pub use pack::{Entry, PACK_ITEMS, Pack};
 pub use questions::{StoredItems, StoredQuestion, StoredQuestions};
 pub use read::{Filter, Named, Samples};

@@ -6,17 +6,29 @@ pub const LONGEST_NAME: usize = 240;
 /// Checks the name of a run, which names files too: its lock and its page.
 ///
 /// # Errors
-/// What is wrong with the name, as the end of a sentence about it.
-pub fn check_name(name: &str) -> Result<(), String> {
+/// What is wrong with the name.
+pub fn check_name(name: &str) -> Result<(), NameProblem> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ',');
-    let wrong = match name.chars().find(|&c| !fits(c)) {
-        _ if name.is_empty() => "is empty".to_owned(),
-        _ if name.len() > LONGEST_NAME => format!("has {} bytes, and at most {LONGEST_NAME} are allowed", name.len()),
-        _ if name.starts_with(['.', '-']) => "begins with a dot or a dash".to_owned(),
-        Some(c) => format!("has the character {c:?}; letters, digits and - _ . , are allowed"),
-        None => return Ok(()),
-    };
-    Err(wrong)
+    match name.chars().find(|&c| !fits(c)) {
+        _ if name.is_empty() => Err(NameProblem::Empty),
+        _ if name.len() > LONGEST_NAME => Err(NameProblem::Long { bytes: name.len() }),
+        _ if name.starts_with(['.', '-']) => Err(NameProblem::Beginning),
+        Some(character) => Err(NameProblem::Character { character }),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with a name; its text is the end of a sentence about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NameProblem {
+    #[error("is empty")]
+    Empty,
+    #[error("has {bytes} bytes, and at most {LONGEST_NAME} are allowed")]
+    Long { bytes: usize },
+    #[error("begins with a dot or a dash")]
+    Beginning,
+    #[error("has the character {character:?}; letters, digits and - _ . , are allowed")]
+    Character { character: char },
 }
 
 /// Characters from which on a name may end in the middle of a part: `1f2e` for `1f2e3d4c`.

@@ -238,7 +238,7 @@ impl Store {
     fn page(&self, run: &RunRecord, number: usize) -> Result<Option<Page>, RunError> {
         let Some(pack) = self.pack(run, number)? else { return Ok(None) };
         let page = Page::open(number, &pack.questions, pack.prompts.as_ref());
-        page.map(Some).map_err(|reason| self.unreadable_questions(run, reason))
+        page.map(Some).map_err(|damage| self.unreadable_questions(run, damage.to_string()))
     }
 
     fn pack(&self, run: &RunRecord, number: usize) -> Result<Option<Pack>, RunError> {

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::DefenceError;
+use super::{DefenceError, ExperimentProblem};
 use super::file::{DefenceExperiment, TrainedModel};
 use super::pairs::SUITE;
 use super::results::ScorerOutcomes;
@@ -43,7 +43,7 @@ pub(super) fn ask(
     watcher: &mut dyn Watcher,
 ) -> Result<Option<Asked>, DefenceError> {
     let kinds = experiment.asked(model);
-    let (prompts, form) = experiment.checked_prompts().map_err(EvalError::setting)?;
+    let (prompts, form) = experiment.checked_prompts()?;
     let splits: Vec<_> = experiment.splits.iter().map(|split| Split::name(*split).into()).collect();
     let mut options = experiment.options(&kinds, prompts.names.clone());
     options.set("splits", splits);
@@ -89,7 +89,7 @@ pub(super) fn ask(
         stop: settings.stop.clone(),
     };
     let plan = StudyPlan::new(definition, study_settings)?;
-    let mut gathered = Gathered::new(experiment, &questions).map_err(EvalError::setting)?;
+    let mut gathered = Gathered::new(experiment, &questions)?;
     let mut gather = |_: PlannedRun, store: &Store, record: &RunRecord| {
         for sample in store.samples(record, Filter::default()) {
             gathered.add(&sample?);
@@ -160,7 +160,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn new(experiment: &DefenceExperiment, questions: &[String]) -> Result<Self, String> {
+    fn new(experiment: &DefenceExperiment, questions: &[String]) -> Result<Self, ExperimentProblem> {
         let target: Target = experiment.target()?;
         let metrics: Vec<_> = metrics(experiment.dataset, target)
             .into_iter()

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::DefenceError;
+use super::{DefenceError, ExperimentProblem};
 use earnest_digest::toml_file;
 use earnest_eval::prompt::Prompts;
 use earnest_models::checkpoint::Compute;
@@ -171,7 +171,7 @@ impl DefenceExperiment {
     pub fn read(path: &Path) -> Result<Self, DefenceError> {
         let text = earnest_digest::input::read_text(path, earnest_digest::input::MOST_SETTINGS)
             .map_err(|source| DefenceError::Folder { path: path.to_owned(), source })?;
-        let failed = |problem: String| DefenceError::File { path: path.to_owned(), problem };
+        let failed = |problem| DefenceError::File { path: path.to_owned(), problem };
         let mut experiment = Self::parse(&text).map_err(failed)?;
         let base = path.parent().unwrap_or(Path::new(""));
         experiment.data = base.join(&experiment.data);
@@ -187,13 +187,13 @@ impl DefenceExperiment {
     ///
     /// # Errors
     /// The first defect.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let experiment: DefenceExperiment = toml_file::read(text).map_err(|error| error.sentence())?;
+    pub fn parse(text: &str) -> Result<Self, ExperimentProblem> {
+        let experiment: DefenceExperiment = toml_file::read(text).map_err(ExperimentProblem::Toml)?;
         experiment.check()?;
         Ok(experiment)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), ExperimentProblem> {
         let twice = |count: usize, distinct: usize| count != distinct;
         let mut kinds = self.kinds.clone();
         kinds.sort_unstable();
@@ -202,55 +202,50 @@ impl DefenceExperiment {
         seeds.sort_unstable();
         seeds.dedup();
         if kinds.is_empty() || seeds.is_empty() {
-            return Err("name at least one of kinds and one of seeds".to_owned());
+            return Err(ExperimentProblem::Nothing);
         }
         if twice(self.kinds.len(), kinds.len()) || twice(self.seeds.len(), seeds.len()) {
-            return Err("kinds or seeds has a value twice".to_owned());
+            return Err(ExperimentProblem::Twice);
         }
         if kinds.contains(&Kind::Logic) {
-            return Err(
-                "logic has no defence, neither here nor in the paper: it asks other questions; leave it out of kinds"
-                    .to_owned(),
-            );
+            return Err(ExperimentProblem::Logic);
         }
-        if let Some(kind) = kinds.iter().find(|kind| !kind.applies_to(self.dataset)) {
-            return Err(format!("{} has no {kind}; leave it out of kinds", self.dataset.title()));
+        let dataset = self.dataset;
+        if let Some(&kind) = kinds.iter().find(|kind| !kind.applies_to(dataset)) {
+            return Err(ExperimentProblem::Kind { dataset, kind });
         }
         if self.splits.is_empty() || self.splits.contains(&Split::Train) {
-            return Err("splits: ask valid, test or both; the train part is for training".to_owned());
+            return Err(ExperimentProblem::Splits);
         }
         if self.questions == Some(0) {
-            return Err("questions is 0: leave it out to ask all".to_owned());
+            return Err(ExperimentProblem::NoQuestions);
         }
         let target = self.target()?;
-        if !target.applies_to(self.dataset) {
-            return Err(format!("prompt: {} has no {target}; use answer or cot", self.dataset.title()));
+        if !target.applies_to(dataset) {
+            return Err(ExperimentProblem::Target { dataset, target });
         }
         self.form().map(|_| ())
     }
 
-    fn prompts(&self) -> Result<Prompts, String> {
-        self.prompt.parse::<Prompts>().map_err(|problem| format!("prompt: {problem}"))
+    fn prompts(&self) -> Result<Prompts, ExperimentProblem> {
+        self.prompt.parse::<Prompts>().map_err(ExperimentProblem::Prompt)
     }
 
     /// Output that is asked for.
-    pub(super) fn target(&self) -> Result<Target, String> {
+    pub(super) fn target(&self) -> Result<Target, ExperimentProblem> {
         let names = self.prompts()?.names;
         let found = match names.as_slice() {
             [name] => Target::ALL.into_iter().find(|target| target.name() == name),
             _ => None,
         };
-        found.ok_or_else(|| {
-            let all = Target::ALL.map(Target::name).join(", ");
-            format!("prompt: {:?} does not name one prompt of {all}, e.g. \"raw,equation\"", self.prompt)
-        })
+        found.ok_or_else(|| ExperimentProblem::NotOnePrompt { prompt: self.prompt.clone() })
     }
 
-    pub(super) fn form(&self) -> Result<PromptForm, String> {
+    pub(super) fn form(&self) -> Result<PromptForm, ExperimentProblem> {
         match self.prompts()?.mode {
             None | Some(ModeRequest::Raw) => Ok(PromptForm::Raw),
             Some(ModeRequest::Chat) => Ok(PromptForm::Chat),
-            Some(ModeRequest::Auto) => Err("prompt: write raw or chat instead of auto".to_owned()),
+            Some(ModeRequest::Auto) => Err(ExperimentProblem::AutoPrompt),
         }
     }
 
@@ -282,7 +277,7 @@ impl DefenceExperiment {
     ///
     /// # Errors
     /// As [`DefenceExperiment::parse`].
-    pub(super) fn checked_prompts(&self) -> Result<(Prompts, PromptForm), String> {
+    pub(super) fn checked_prompts(&self) -> Result<(Prompts, PromptForm), ExperimentProblem> {
         let form = self.form()?;
         let mode = match form {
             PromptForm::Raw => ModeRequest::Raw,

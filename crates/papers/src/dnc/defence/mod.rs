@@ -14,7 +14,7 @@ mod text;
 mod training;
 
 pub use asking::letter;
-pub use error::DefenceError;
+pub use error::{DefenceError, ExperimentProblem, ResultsProblem};
 pub use file::{DefenceExperiment, TrainedModel, TrainingOptions};
 pub use results::{DEFENCE_FORMAT, DefenceResults, ModelOutcomes, RESULTS_FILE, ScorerOutcomes};
 pub use runner::{DefenceEnd, DefenceEvent, DefenceSettings, run};

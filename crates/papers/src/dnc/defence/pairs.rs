@@ -32,8 +32,7 @@ pub(super) struct TrainingRows {
 /// # Errors
 /// [`DefenceError::Eval`] if the data are missing or no question is eligible.
 pub(super) fn training_rows(experiment: &DefenceExperiment, kind: Option<Kind>) -> Result<TrainingRows, DefenceError> {
-    let setting = |problem: String| EvalError::setting(problem);
-    let (prompts, form) = experiment.checked_prompts().map_err(setting)?;
+    let (prompts, form) = experiment.checked_prompts()?;
     // The clean rows need some perturbation too: a suite without any has no items.
     let kinds = kind.map_or_else(|| experiment.kinds.clone(), |kind| vec![kind]);
     let options = experiment.options(&kinds, prompts.names).with("splits", Split::Train.name());
@@ -69,7 +68,7 @@ pub(super) fn training_rows(experiment: &DefenceExperiment, kind: Option<Kind>) 
     }
     if rows.count == 0 {
         return Err(
-            setting("no question of the train part has an equation and an answer to train on".to_owned()).into()
+            EvalError::setting("no question of the train part has an equation and an answer to train on").into()
         );
     }
     Ok(rows)

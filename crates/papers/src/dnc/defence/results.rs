@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::DefenceError;
+use super::{DefenceError, ResultsProblem};
 use super::file::{DefenceExperiment, TrainedModel, TrainingOptions};
 use earnest_eval::EvalError;
 use earnest_results::RowsError;
@@ -119,25 +119,24 @@ impl DefenceResults {
     ///
     /// # Errors
     /// The defect.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ResultsProblem> {
         #[derive(Deserialize)]
         struct Versioned {
             format: u32,
         }
-        let not_results = |error: serde_json::Error| format!("not results of `earnest reproduce dnc --run`: {error}");
-        let Versioned { format } = serde_json::from_str(text).map_err(not_results)?;
+        let Versioned { format } = serde_json::from_str(text)?;
         if format != DEFENCE_FORMAT {
-            return Err(format!("the format is {format}, but this version of earnest reads format {DEFENCE_FORMAT}"));
+            return Err(ResultsProblem::Format { found: format, known: DEFENCE_FORMAT });
         }
-        let results: DefenceResults = serde_json::from_str(text).map_err(not_results)?;
+        let results: DefenceResults = serde_json::from_str(text)?;
         for model in &results.models {
             let scorers = model.original.values().chain(model.perturbed.values().flat_map(BTreeMap::values));
             for outcomes in scorers {
                 if outcomes.len() != results.questions.len()
                     || !outcomes.bytes().all(|letter| b"01-?".contains(&letter))
                 {
-                    let (name, count) = (model.model().name(), results.questions.len());
-                    return Err(format!("damaged: {name} has not one of 0, 1, - and ? for each of {count} questions"));
+                    let (model, questions) = (model.model().name(), results.questions.len());
+                    return Err(ResultsProblem::Outcomes { model, questions });
                 }
             }
         }

@@ -60,7 +60,7 @@ pub fn run(
 ) -> Result<DefenceEnd, DefenceError> {
     let failed =
         |source: TrainError| DefenceError::Training { model: experiment.model.clone(), source: Box::new(source) };
-    let target = experiment.target().map_err(EvalError::setting)?;
+    let target = experiment.target()?;
     let _lock = lock_folder(&settings.out).map_err(failed)?;
     let located = LocatedModel::find(Path::new(&experiment.model), &settings.hub, WeightFormat::default())?;
     if !located.path().exists() {

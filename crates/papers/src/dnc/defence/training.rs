@@ -2,10 +2,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use super::DefenceError;
+use super::{DefenceError, ExperimentProblem};
 use super::file::{DefenceExperiment, TrainedModel};
 use super::pairs::{TrainingRows, training_rows, write_rows};
-use earnest_eval::EvalError;
 use earnest_train::experiment::events;
 use earnest_train::{
     AdamWSettings, AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Retrofit, StoredType,
@@ -70,7 +69,7 @@ pub(super) fn train(
         std::fs::create_dir_all(folder).map_err(|source| DefenceError::Folder { path: folder.to_owned(), source })?;
     }
     write_rows(&folders.rows, &rows)?;
-    let settings = settings(experiment, model, base, &folders.rows, &rows).map_err(EvalError::setting)?;
+    let settings = settings(experiment, model, base, &folders.rows, &rows)?;
     settings.check().map_err(failed)?;
     if !is_trained(folders, &settings, &failed)? {
         let mut trainer = LoraTrainer::open(settings.clone(), &folders.adapters).map_err(failed)?;
@@ -136,7 +135,7 @@ fn settings(
     base: &BaseModel,
     file: &Path,
     rows: &TrainingRows,
-) -> Result<LoraSettings, String> {
+) -> Result<LoraSettings, ExperimentProblem> {
     let training = &experiment.training;
     Ok(LoraSettings {
         base: base.record.clone(),

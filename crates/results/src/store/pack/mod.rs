@@ -90,6 +90,23 @@ impl Pack {
     }
 }
 
+/// Damage of a pack.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PackDamage {
+    #[error(transparent)]
+    Compression(#[from] io::Error),
+    #[error("its digest does not match")]
+    Digest,
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("its columns differ in length")]
+    Columns,
+    #[error("it lacks what is around a question")]
+    Frame,
+    #[error("it lacks a piece of a prompt")]
+    Piece,
+}
+
 /// A decompressed pack; prompts are assembled on demand.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -101,8 +118,8 @@ impl Page {
     /// Unpacks [`Pack::of`].
     ///
     /// # Errors
-    /// Description of the damage.
-    pub fn open(number: usize, questions: &Packed, prompts: Option<&Packed>) -> Result<Self, String> {
+    /// The damage.
+    pub fn open(number: usize, questions: &Packed, prompts: Option<&Packed>) -> Result<Self, PackDamage> {
         let items = questions.content::<Questions>()?.items(number)?;
         let prompts = prompts.map(Packed::content::<Prompts>).transpose()?;
         Ok(Page { items, prompts })
@@ -143,13 +160,13 @@ impl Packed {
     }
 
     /// Decompresses the content and checks its digest.
-    fn content<T: DeserializeOwned>(&self) -> Result<T, String> {
+    fn content<T: DeserializeOwned>(&self) -> Result<T, PackDamage> {
         let mut json = Vec::new();
-        DeflateDecoder::new(self.bytes.as_slice()).read_to_end(&mut json).map_err(|error| error.to_string())?;
+        DeflateDecoder::new(self.bytes.as_slice()).read_to_end(&mut json)?;
         if earnest_digest::sha256(&json) != self.sha256 {
-            return Err("its digest does not match".to_owned());
+            return Err(PackDamage::Digest);
         }
-        serde_json::from_slice(&json).map_err(|error| error.to_string())
+        Ok(serde_json::from_slice(&json)?)
     }
 }
 

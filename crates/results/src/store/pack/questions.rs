@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::skeleton::{Pieces, Skeleton};
-use super::{Entry, PACK_ITEMS};
+use super::{Entry, PACK_ITEMS, PackDamage};
 use earnest_tasks::suite::{Budget, Item, Segments, Shot};
 
 /// Columns of items, with one entry per item except for [`Questions::frames`].
@@ -102,7 +102,7 @@ impl Questions {
     }
 
     /// Returns the items with their places in the suite's order.
-    pub(super) fn items(mut self, number: usize) -> Result<Vec<(usize, Item)>, String> {
+    pub(super) fn items(mut self, number: usize) -> Result<Vec<(usize, Item)>, PackDamage> {
         let count = self.slots.len();
         let columns = [
             self.ids.len(),
@@ -113,7 +113,7 @@ impl Questions {
             self.texts.len(),
         ];
         if columns.iter().any(|&column| column != count) {
-            return Err("its columns differ in length".to_owned());
+            return Err(PackDamage::Columns);
         }
         let places = self.slots.into_iter().map(|slot| number * PACK_ITEMS + slot);
         let names = self.ids.into_iter().zip(self.tasks).zip(self.clusters);
@@ -126,9 +126,9 @@ impl Questions {
                     at,
                     (((place, ((id, task), cluster)), (frame, [answer, thinking])), (question, gold, covariates)),
                 )| {
-                    let frame = frame.ok_or("it lacks what is around a question")?;
+                    let frame = frame.ok_or(PackDamage::Frame)?;
                     let segments =
-                        frame.segments(question, self.unmasked.remove(&at)).ok_or("it lacks a piece of a prompt")?;
+                        frame.segments(question, self.unmasked.remove(&at)).ok_or(PackDamage::Piece)?;
                     let budget = Budget { answer, thinking };
                     let (stop_strings, keep_stop) = (frame.stop_strings.clone(), frame.keep_stop);
                     let continuations = self.continuations.remove(&at).unwrap_or_default();
