@@ -71,7 +71,7 @@ fn mixed_versions(logs: &[Log]) -> Vec<Notice> {
     let several = versions.iter().filter(|(_, versions)| versions.len() > 1);
     let notice = |(tool, versions): (&Tool, &BTreeSet<&str>)| {
         let versions = versions.iter().map(|version| (*version).to_owned()).collect();
-        LogNotice::SeveralVersions { tool: *tool, versions }.into()
+        Notice::from(LogNotice::SeveralVersions { tool: *tool, versions })
     };
     several.map(notice).collect()
 }

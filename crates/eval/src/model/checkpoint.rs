@@ -145,7 +145,7 @@ pub(super) fn left_out(located: &LocatedModel, checkpoint: &Checkpoint) -> Vec<N
     unfit
         .map(|entry| {
             let (model, entry, reason) = (name.clone(), entry.clone(), reason(entry));
-            ModelNotice::ConfigLeftOut { model, entry, reason }.into()
+            Notice::from(ModelNotice::ConfigLeftOut { model, entry, reason })
         })
         .collect()
 }

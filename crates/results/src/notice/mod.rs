@@ -88,11 +88,11 @@ impl Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Notice::Run(notice) => notice.fmt(f),
-            Notice::Model(notice) => notice.fmt(f),
-            Notice::Log(notice) => notice.fmt(f),
-            Notice::Files(notice) => notice.fmt(f),
-            Notice::Comparison(notice) => notice.fmt(f),
+            Notice::Run(notice) => fmt::Display::fmt(notice, f),
+            Notice::Model(notice) => fmt::Display::fmt(notice, f),
+            Notice::Log(notice) => fmt::Display::fmt(notice, f),
+            Notice::Files(notice) => fmt::Display::fmt(notice, f),
+            Notice::Comparison(notice) => fmt::Display::fmt(notice, f),
             Notice::Told(Told { run: Some(run), text, .. }) => write!(f, "{run}: {text}"),
             Notice::Told(Told { run: None, text, .. }) => f.write_str(text),
         }
