@@ -80,10 +80,9 @@ fn is_below(entry: &DirEntry, root: &Path) -> bool {
 impl Files {
     /// Notices of what was left out.
     pub fn notes(&self) -> impl Iterator<Item = Notice> {
-        let links = (!self.links.is_empty())
-            .then(|| FilesNotice::LinksLeftOut { count: self.links.len(), first: first(&self.links) });
-        let others =
-            (!self.others.is_empty()).then(|| FilesNotice::NotRegular { count: self.others.len(), first: first(&self.others) });
+        let count = |paths: &[PathBuf]| Some(paths.len()).filter(|count| *count > 0);
+        let links = count(&self.links).map(|count| FilesNotice::LinksLeftOut { count, first: first(&self.links) });
+        let others = count(&self.others).map(|count| FilesNotice::NotRegular { count, first: first(&self.others) });
         links.into_iter().chain(others).map(Notice::from)
     }
 }

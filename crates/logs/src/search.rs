@@ -2,11 +2,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::folder::SHOWN;
 use super::lm_eval::{ResultsFile, stamp};
 use super::log::{FindOptions, Log};
 use super::open::NOT_REGULAR;
 use super::recognise::{Kind, kind};
-use super::folder::SHOWN;
 use super::{batch, exports, folder, inspect, lighteval, limits, table};
 use crate::{LogError, lm_eval};
 use earnest_digest::input::is_regular;

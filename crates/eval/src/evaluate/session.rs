@@ -20,8 +20,8 @@ use earnest_results::store::{RunProgress, RunRecord, Store};
 use earnest_results::suites::start_programs;
 use earnest_results::{
     Ended, Expected, FileRecord, FirstPrompt, Host, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, ModelNotice,
-    ModelRecord, Notice, Plan, Repetition, Reporter, RunEvent, RunNotice, RunSettings, Stage, Status, SystemPlace, Until,
-    by_cluster, folder, timestamp,
+    ModelRecord, Notice, Plan, Repetition, Reporter, RunEvent, RunNotice, RunSettings, Stage, Status, SystemPlace,
+    Until, by_cluster, folder, timestamp,
 };
 
 /// A finished run and its store.

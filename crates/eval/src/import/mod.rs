@@ -17,8 +17,8 @@ use earnest_results::store::{BULK_ROWS, RunRecord, Store};
 use earnest_results::suites::{ConfiguredSuite, LocalHost, start_programs};
 use earnest_results::{
     FileRecord, Generated, Generation, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest, Mode, ModeRequest, ModelRecord,
-    Plan, PlannedSample, Reporter, RunEvent, RunNotice, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status, Stored,
-    SystemPlace, folder, score_completions, timestamp,
+    Plan, PlannedSample, Reporter, RunEvent, RunNotice, RunSettings, SAMPLE_FORMAT, SIDE_BY_SIDE, Sample, Status,
+    Stored, SystemPlace, folder, score_completions, timestamp,
 };
 
 #[derive(Debug, Clone)]

@@ -32,9 +32,9 @@ pub enum FilesNotice {
 impl FilesNotice {
     pub(super) fn level(&self) -> Level {
         match self {
-            FilesNotice::MalformedLeftOut { .. } | FilesNotice::UnreadableLeftOut { .. } | FilesNotice::PromptsRebuilt => {
-                Level::Warning
-            }
+            FilesNotice::MalformedLeftOut { .. }
+            | FilesNotice::UnreadableLeftOut { .. }
+            | FilesNotice::PromptsRebuilt => Level::Warning,
             FilesNotice::NoLogs { .. }
             | FilesNotice::LinksLeftOut { .. }
             | FilesNotice::NotRegular { .. }

@@ -2,11 +2,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{DefenceError, ExperimentProblem};
 use super::file::{DefenceExperiment, TrainedModel};
 use super::pairs::SUITE;
 use super::results::ScorerOutcomes;
 use super::runner::DefenceSettings;
+use super::{DefenceError, ExperimentProblem};
 use crate::dnc::tables::metrics;
 use earnest_eval::evaluate::GenerationSettings;
 use earnest_eval::model::TrafficSettings;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DefenceError, ResultsProblem};
 use super::file::{DefenceExperiment, TrainedModel, TrainingOptions};
+use super::{DefenceError, ResultsProblem};
 use earnest_eval::EvalError;
 use earnest_results::RowsError;
 use earnest_results::output::write_file;

@@ -2,9 +2,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use super::{DefenceError, ExperimentProblem};
 use super::file::{DefenceExperiment, TrainedModel};
 use super::pairs::{TrainingRows, training_rows, write_rows};
+use super::{DefenceError, ExperimentProblem};
 use earnest_train::experiment::events;
 use earnest_train::{
     AdamWSettings, AdapterFolder, Base, BaseRecord, LoraData, LoraSettings, LoraTrainer, Retrofit, StoredType,
