@@ -158,6 +158,7 @@ impl From<ReportError> for CliError {
             ReportError::Results(error) => error.into(),
             ReportError::Logs(error) => error.into(),
             ReportError::Evaluation(error) => (*error).into(),
+            ReportError::Page(_) => CliError::new(Exit::Results, error.to_string()),
         }
     }
 }

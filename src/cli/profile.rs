@@ -229,7 +229,7 @@ fn write(
     output: &Path,
     drawn: &FigureArgs,
 ) -> Result<(), CliError> {
-    let html = page(profiles, found);
+    let html = page(profiles, found)?;
     write_file(output, |out| {
         out.write_all(html.as_bytes()).map_err(|source| RowsError::Write { path: output.to_owned(), source })
     })?;

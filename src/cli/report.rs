@@ -81,7 +81,7 @@ pub fn write_runs(
     ReportRun::distinguish(&mut runs);
     let chapters = chapters(&runs);
     let compared = comparisons(&runs);
-    let html = page(&runs, &compared, &chapters);
+    let html = page(&runs, &compared, &chapters)?;
     write_file(output, |out| {
         out.write_all(html.as_bytes()).map_err(|source| RowsError::Write { path: output.to_owned(), source })
     })?;

@@ -156,7 +156,7 @@ fn thinking_budgets_go_on_where_the_cap_cut_and_survive_interruptions() {
     }
     let screen = text(&found, 80);
     assert!(screen.contains("Thinking, products of 2 digits by cap (tokens used): off "), "{screen}");
-    let html = page(&[&found], &[]);
+    let html = page(&[&found], &[]).unwrap();
     assert!(html.contains("id=\"thinking\"") && !html.contains("NaN"));
 
     let parts = tempfile::tempdir().unwrap();
@@ -241,7 +241,7 @@ fn classes_of_errors_select_samples_and_make_up_the_anatomy() {
     // The same model twice does not differ from itself.
     let differences = differences(&found, &found);
     assert!(differences.len() <= SKILLS.len() && differences.iter().all(|one| !one.holds));
-    let html = page(&[&found, &found], &differences);
+    let html = page(&[&found, &found], &differences).unwrap();
     assert!(html.contains("id=\"limits\"") && html.contains("id=\"anatomy\"") && !html.contains("NaN"));
     for width in [60, 80, 140] {
         let screen = text(&found, width);

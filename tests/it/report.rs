@@ -68,7 +68,7 @@ fn browse(file: &Path, name: &str) {
 
 /// The page of runs with their differences.
 fn page(runs: &[ReportRun], chapters: &[Chapter]) -> String {
-    earnest_report::page::page(runs, &comparisons(runs), chapters)
+    earnest_report::page::page(runs, &comparisons(runs), chapters).unwrap()
 }
 
 /// Folder for the browser's screenshots of a page, if requested.

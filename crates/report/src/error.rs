@@ -20,6 +20,9 @@ pub enum ReportError {
     /// Samples of a run, with their questions, that could not be read.
     #[error(transparent)]
     Evaluation(Box<EvalError>),
+    /// Templates of a page that failed.
+    #[error("the page cannot be made: {0}")]
+    Page(#[from] minijinja::Error),
 }
 
 impl From<ResultsError> for ReportError {
@@ -86,6 +89,7 @@ impl ReportError {
             ReportError::Results(error) => error.help(),
             ReportError::Logs(error) => error.help(),
             ReportError::Evaluation(error) => error.help(),
+            ReportError::Page(_) => None,
         }
     }
 
@@ -96,6 +100,7 @@ impl ReportError {
             ReportError::Results(error) => ReportError::Results(error.hint(hint)),
             ReportError::Logs(error) => ReportError::Logs(error.hint(hint)),
             ReportError::Evaluation(error) => ReportError::Evaluation(Box::new(error.hint(hint))),
+            ReportError::Page(error) => ReportError::Page(error),
         }
     }
 }

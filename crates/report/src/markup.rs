@@ -1,35 +1,49 @@
 //! Markup of pages, by the templates in `templates/`. Every text is escaped; drawings, styles and what a template made are not.
 use std::sync::LazyLock;
 
-use minijinja::{Environment, Error, UndefinedBehavior, Value, context, escape_formatter};
+use minijinja::{Error, UndefinedBehavior, escape_formatter};
+pub use minijinja::{Environment, Value, context};
 
+use crate::ReportError;
 use crate::plot::{Figure, STYLES, escape};
 
+/// Markup of a part of a page, or the failure of its template.
+pub type Markup = Result<Value, ReportError>;
+
 /// Templates that every page can use.
-const SHARED: [(&str, &str); 2] = [
+static SHARED: [(&str, &str); 2] = [
     ("frame.html", include_str!("../templates/frame.html")),
     ("macros.html", include_str!("../templates/macros.html")),
 ];
 
-static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    environment(&[
-        ("browser.html", include_str!("../templates/browser.html")),
-        ("chapter.html", include_str!("../templates/chapter.html")),
-        ("differences.html", include_str!("../templates/differences.html")),
-        ("figures.html", include_str!("../templates/figures.html")),
-        ("heat.html", include_str!("../templates/heat.html")),
-        ("map.html", include_str!("../templates/map.html")),
-        ("notes.html", include_str!("../templates/notes.html")),
-        ("picker.html", include_str!("../templates/picker.html")),
-        ("provenance.html", include_str!("../templates/provenance.html")),
-        ("results.html", include_str!("../templates/results.html")),
-        ("tail.html", include_str!("../templates/tail.html")),
-        ("tables.html", include_str!("../templates/tables.html")),
-    ])
-});
+/// Templates of the report and of the numeracy profile.
+static TEMPLATES: [(&str, &str); 20] = [
+    ("anatomy.html", include_str!("../templates/anatomy.html")),
+    ("browser.html", include_str!("../templates/browser.html")),
+    ("chapter.html", include_str!("../templates/chapter.html")),
+    ("differences.html", include_str!("../templates/differences.html")),
+    ("each.html", include_str!("../templates/each.html")),
+    ("figures.html", include_str!("../templates/figures.html")),
+    ("heat.html", include_str!("../templates/heat.html")),
+    ("limit_differences.html", include_str!("../templates/limit_differences.html")),
+    ("limits.html", include_str!("../templates/limits.html")),
+    ("map.html", include_str!("../templates/map.html")),
+    ("notations.html", include_str!("../templates/notations.html")),
+    ("notes.html", include_str!("../templates/notes.html")),
+    ("picker.html", include_str!("../templates/picker.html")),
+    ("provenance.html", include_str!("../templates/provenance.html")),
+    ("results.html", include_str!("../templates/results.html")),
+    ("rising.html", include_str!("../templates/rising.html")),
+    ("skills.html", include_str!("../templates/skills.html")),
+    ("tail.html", include_str!("../templates/tail.html")),
+    ("tables.html", include_str!("../templates/tables.html")),
+    ("thinking.html", include_str!("../templates/thinking.html")),
+];
+
+static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| environment(&TEMPLATES));
 
 /// Prepares templates, beside those of every page. Their lines are joined: line ends and indentation are no part of a page.
-pub fn environment(templates: &[(&'static str, &str)]) -> Environment<'static> {
+pub fn environment(templates: &'static [(&'static str, &'static str)]) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_formatter(|out, state, value| match value.as_str() {
@@ -39,22 +53,23 @@ pub fn environment(templates: &[(&'static str, &str)]) -> Environment<'static> {
     environment.add_global("styles", STYLES);
     // Narrow columns break a name at its underscores.
     environment.add_filter("breakable", |name: &str| safe(escape(name).replace('_', "_<wbr>")));
-    for (name, source) in SHARED.iter().chain(templates) {
-        let joined: String = source.lines().map(str::trim_start).collect();
-        environment.add_template_owned(*name, joined).expect(TESTED);
-    }
+    environment.set_loader(move |name| {
+        let source = SHARED.iter().chain(templates).find(|(known, _)| *known == name);
+        Ok(source.map(|(_, source)| source.lines().map(str::trim_start).collect::<String>()))
+    });
     environment
 }
 
-const TESTED: &str = "templates are part of the program and tested";
-
 /// Renders a template; the result is markup, which other templates do not escape.
-pub fn rendered(environment: &Environment<'_>, template: &str, context: Value) -> Value {
-    safe(environment.get_template(template).and_then(|template| template.render(context)).expect(TESTED))
+///
+/// # Errors
+/// If the template is unknown or has a mistake, or a name that it uses is not in `context`.
+pub fn rendered(environment: &Environment<'_>, template: &str, context: Value) -> Markup {
+    Ok(safe(environment.get_template(template)?.render(context)?))
 }
 
 /// Renders a template of this crate.
-pub(crate) fn html(template: &str, context: Value) -> Value {
+pub(crate) fn html(template: &str, context: Value) -> Markup {
     rendered(&PAGES, template, context)
 }
 
@@ -66,4 +81,23 @@ pub fn safe(markup: impl Into<String>) -> Value {
 /// Returns a figure's title and drawing, for templates.
 pub fn drawing(figure: &Figure) -> Value {
     context!(title => &figure.title, svg => safe(figure.inline()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_has_the_syntax_of_one() {
+        for (name, _) in SHARED.iter().chain(&TEMPLATES) {
+            PAGES.get_template(name).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_template_that_fails_says_that_there_is_no_page() {
+        let error = html("limits.html", context!(stacks => ())).unwrap_err();
+        assert!(error.to_string().starts_with("the page cannot be made: undefined value"), "{error}");
+        assert!(html("unknown.html", context!()).is_err());
+    }
 }

@@ -70,7 +70,7 @@ pub fn execute(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliErro
         printer.remark(&format!("{}: {} drawings", folder.display(), drawn.len()));
     }
     if let Some(output) = &args.output {
-        let html = page(&study);
+        let html = page(&study)?;
         let bytes = match &browser {
             Some(browser) => browser.print(&html)?,
             None => html.into_bytes(),

@@ -5,9 +5,9 @@ use super::figures::{Section, figures, groups};
 use super::pack::pack;
 use super::sections;
 use super::{Chapter, ReportRun};
-use crate::Comparison;
-use crate::markup::{html, safe};
+use crate::markup::{Markup, html, safe};
 use crate::plot::{AREAS, DARK, LIGHT, RULES};
+use crate::{Comparison, ReportError};
 use earnest_tasks::counted;
 use earnest_tasks::suite::registry::task_label;
 use minijinja::{Value, context};
@@ -59,15 +59,18 @@ impl Sections {
 /// Renders the report as one HTML document: results, heat map and the differences that hold first, everything else folded, and on paper
 /// only if the reader asks for it. It opens no connection (its content security policy forbids them), needs no script for tables, plots
 /// and examples, and is reproducible byte by byte. `chapters` follow the figures.
-pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]) -> String {
+///
+/// # Errors
+/// If a template fails.
+pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]) -> Result<String, ReportError> {
     let placed = figures(runs, comparisons, false);
     let mut body = Sections::default();
-    body.section("summary", "Results", "", sections::results(runs, comparisons));
-    body.section("heat", "Tasks and lengths", "", sections::heat(runs));
-    body.section("differences", "Differences", "", sections::differences(runs, comparisons));
-    body.section("notes", "Notes", "", sections::notes(runs));
-    body.add(context!(id => "", lead => "", content => picker(runs)));
-    body.part("tables", "Numbers", "All numbers", "", sections::tables(runs));
+    body.section("summary", "Results", "", sections::results(runs, comparisons)?);
+    body.section("heat", "Tasks and lengths", "", sections::heat(runs)?);
+    body.section("differences", "Differences", "", sections::differences(runs, comparisons)?);
+    body.section("notes", "Notes", "", sections::notes(runs)?);
+    body.add(context!(id => "", lead => "", content => picker(runs)?));
+    body.part("tables", "Numbers", "All numbers", "", sections::tables(runs)?);
     let figures = |which: &[Section], remarks| sections::figures(&placed, which, remarks);
     let differences = "Differences are paired by item: the same questions, minus the first model's result. Their intervals are \
          cluster-robust. Hatched and marked n.s.: the difference does not hold after Holm's adjustment, so these data do not show \
@@ -84,10 +87,10 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
         figures(
             &[Section::Accuracy, Section::Differences],
             [remarks(runs, comparisons), model_remarks(comparisons)].concat(),
-        ),
+        )?,
     );
     for chapter in chapters {
-        body.part(&chapter.id, &chapter.id, &chapter.title, &chapter.lead, sections::chapter(chapter));
+        body.part(&chapter.id, &chapter.id, &chapter.title, &chapter.lead, sections::chapter(chapter)?);
     }
     let groups = groups(runs);
     let grouped = |section, further| sections::grouped(&placed, section, &groups, further);
@@ -96,15 +99,15 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
         "Lengths",
         "Accuracy by length",
         if runs.len() <= AREAS { "Bands are 95 % intervals of each length, Wilson's for shares." } else { "" },
-        grouped(Section::Curves, grouped(Section::MoreCurves, Value::from(""))),
+        grouped(Section::Curves, grouped(Section::MoreCurves, Value::from(""))?)?,
     );
-    body.part("metrics", "Metrics", "Heat maps of further metrics", "", sections::further_heat(runs));
+    body.part("metrics", "Metrics", "Heat maps of further metrics", "", sections::further_heat(runs)?);
     body.part(
         "outcomes",
         "Outcomes",
         "How answers end",
         "Each sample has one outcome. A wrong answer that the token budget ended counts as cut off.",
-        figures(&[Section::Outcomes], Vec::new()),
+        figures(&[Section::Outcomes], Vec::new())?,
     );
     body.part(
         "latency",
@@ -112,10 +115,10 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
         "Latency and length",
         "Dashed lines are medians. Latency is from the first prompt token computed to the last token generated, under the load of \
          the run; it compares runs on one machine with equal settings.",
-        figures(&[Section::Latency], Vec::new()),
+        figures(&[Section::Latency], Vec::new())?,
     );
-    body.part("samples", "Samples", "Samples", "", sections::samples(runs));
-    body.part("provenance", "Repeat", "Settings and how to repeat this", "", sections::provenance(runs));
+    body.part("samples", "Samples", "Samples", "", sections::samples(runs)?);
+    body.part("provenance", "Repeat", "Settings and how to repeat this", "", sections::provenance(runs)?);
     let (rows, texts) = data(runs);
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
     framed(&Frame {
@@ -125,12 +128,15 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
         appendix: true,
         style: "",
         footer: &counted(samples, "sample"),
-        tail: html("tail.html", context!(rows => pack(&rows), texts => pack(&texts), script => safe(SCRIPT))),
+        tail: html("tail.html", context!(rows => pack(&rows), texts => pack(&texts), script => safe(SCRIPT)))?,
     })
 }
 
 /// Renders a page in the report's look. Its content security policy forbids connections.
-pub fn framed(frame: &Frame<'_>) -> String {
+///
+/// # Errors
+/// If the template fails.
+pub fn framed(frame: &Frame<'_>) -> Result<String, ReportError> {
     let page = context!(
         title => frame.title,
         heading => frame.heading,
@@ -146,11 +152,11 @@ pub fn framed(frame: &Frame<'_>) -> String {
         shared => safe(SHARED),
         tail => &frame.tail,
     );
-    html("frame.html", page).to_string()
+    Ok(html("frame.html", page)?.to_string())
 }
 
 /// Renders checkboxes for models and tasks, shown by the script, and the keys of several models.
-fn picker(runs: &[ReportRun]) -> Value {
+fn picker(runs: &[ReportRun]) -> Markup {
     let mut tasks: Vec<&str> = Vec::new();
     for task in runs.iter().flat_map(ReportRun::tasks) {
         if !tasks.contains(&task) {

@@ -2,7 +2,7 @@
 use earnest_tasks::{agreeing, counted};
 use minijinja::{Value, context};
 
-use crate::markup::html;
+use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use crate::page::differences::{holds, rows};
 use crate::{Comparison, Difference, p_text};
@@ -13,8 +13,8 @@ use earnest_tasks::suite::registry::task_label;
 const UNFOLDED: usize = 12;
 
 /// Renders the difference of every run to the first one, then the tasks whose difference holds after Holm's adjustment.
-pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> Value {
-    let Some(base) = runs.first().filter(|_| !comparisons.is_empty()) else { return Value::from("") };
+pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
+    let Some(base) = runs.first().filter(|_| !comparisons.is_empty()) else { return Ok(Value::from("")) };
     let (mut family, mut shown) = (0, 0);
     let compared = comparisons.iter().map(|one| {
         let mut tasks = rows(one, base);

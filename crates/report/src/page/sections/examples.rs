@@ -2,13 +2,13 @@
 use earnest_results::{Origin, Sample};
 use minijinja::{Value, context};
 
-use crate::markup::html;
+use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use crate::page::data::cut;
 use crate::page::run::outcome;
 
 /// Renders the search, and the first two wrong answers of every task and run, which need no script.
-pub fn samples(runs: &[ReportRun]) -> Value {
+pub fn samples(runs: &[ReportRun]) -> Markup {
     let shown = runs.iter().map(|run| {
         let of_log = run.document.manifest.settings.origin() == Origin::Log;
         let wrong = |task| run.samples.iter().filter(move |sample| sample.task == task && is_wrong(sample, of_log));

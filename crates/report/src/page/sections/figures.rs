@@ -1,12 +1,12 @@
 //! Grids of figures.
 use minijinja::{Value, context};
 
-use crate::markup::{drawing, html, safe};
+use crate::markup::{Markup, drawing, html, safe};
 use crate::page::Chapter;
 use crate::page::figures::{Placed, Section};
 
 /// Renders a grid for each of these sections, then remarks.
-pub fn figures(placed: &[Placed], sections: &[Section], remarks: Vec<String>) -> Value {
+pub fn figures(placed: &[Placed], sections: &[Section], remarks: Vec<String>) -> Markup {
     let grids = sections.iter().map(|section| of_section(placed, *section).map(placed_drawing).collect::<Vec<_>>());
     let (groups, further) = (Vec::<Value>::new(), Value::from(""));
     html("figures.html", context!(groups, grids => grids.collect::<Vec<_>>(), remarks, further))
@@ -16,7 +16,7 @@ pub fn figures(placed: &[Placed], sections: &[Section], remarks: Vec<String>) ->
 const UNFOLDED: usize = 16;
 
 /// Renders the figures of a section, and `further` ones folded; many figures are folded by the groups of their tasks, the first one open.
-pub fn grouped(placed: &[Placed], section: Section, groups: &[(String, Vec<String>)], further: Value) -> Value {
+pub fn grouped(placed: &[Placed], section: Section, groups: &[(String, Vec<String>)], further: Value) -> Markup {
     let remarks = Vec::<String>::new();
     let folds = of_section(placed, section).count() > UNFOLDED && groups.len() > 1;
     let groups = if folds { groups } else { &[] };
@@ -40,7 +40,7 @@ fn placed_drawing(one: &Placed) -> Value {
 }
 
 /// Renders a chapter's figures. Their series are not runs and their rows not tasks, which `data-apart` tells the page's script.
-pub fn chapter(chapter: &Chapter) -> Value {
+pub fn chapter(chapter: &Chapter) -> Markup {
     let figures: Vec<Value> = chapter.figures.iter().map(drawing).collect();
     html("chapter.html", context!(figures, notes => &chapter.notes))
 }

@@ -2,33 +2,34 @@
 use minijinja::{Value, context};
 
 use super::summary::ranked;
-use crate::markup::{html, safe};
+use crate::ReportError;
+use crate::markup::{Markup, html, safe};
 use crate::page::ReportRun;
 use crate::page::figures::heats;
 use crate::plot::{Figure, Heat, LARGEST, heat_columns, heat_key};
 
 /// Renders the first heat map of every run; of several runs one is shown at a time, chosen without a script.
-pub fn heat(runs: &[ReportRun]) -> Value {
+pub fn heat(runs: &[ReportRun]) -> Markup {
     let first = |(place, run)| heats(run).into_iter().next().map(|map| placed(place, run, &map));
-    let maps: Vec<Value> = ranked(runs).into_iter().filter_map(first).collect();
+    let maps = ranked(runs).into_iter().filter_map(first).collect::<Result<Vec<Value>, ReportError>>()?;
     html("heat.html", context!(maps, tabs => true))
 }
 
 /// Renders the heat maps of further metrics.
-pub fn further_heat(runs: &[ReportRun]) -> Value {
+pub fn further_heat(runs: &[ReportRun]) -> Markup {
     let further = |(place, run)| heats(run).into_iter().skip(1).map(move |map| placed(place, run, &map));
-    let maps: Vec<Value> = runs.iter().enumerate().flat_map(further).collect();
+    let maps = runs.iter().enumerate().flat_map(further).collect::<Result<Vec<Value>, ReportError>>()?;
     html("heat.html", context!(maps, tabs => false))
 }
 
-fn placed(index: usize, run: &ReportRun, map: &Heat) -> Value {
-    context!(index, label => &run.label, drawn => drawn(map))
+fn placed(index: usize, run: &ReportRun, map: &Heat) -> Markup {
+    Ok(context!(index, label => &run.label, drawn => drawn(map)?))
 }
 
 /// Width in pixels below which a single panel scrolls.
 const LEAST: f64 = 660.0;
 
-fn drawn(map: &Heat) -> Value {
+fn drawn(map: &Heat) -> Markup {
     let columns = heat_columns(map);
     // A map of one panel is as wide as the page, and scrolls where that is narrow; one of few lengths is no larger than it reads well.
     let single = columns.len() == 1;

@@ -3,13 +3,13 @@ use earnest_results::Origin;
 use minijinja::{Value, context};
 
 use super::summary::facts as counted;
-use crate::markup::html;
+use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use earnest_engine::endpoint::NOT_TOLD;
 use earnest_results::runs::started;
 
 /// Renders the provenance of the runs: settings, model files, host, engine and first prompt.
-pub fn provenance(runs: &[ReportRun]) -> Value {
+pub fn provenance(runs: &[ReportRun]) -> Markup {
     let shown = runs.iter().map(|run| {
         let first = run.document.manifest.first_prompt.as_ref();
         let first = first.map(|first| context!(tokens => first.ids.len(), bos => first.bos, text => &first.text));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::format::percent;
 use crate::Comparison;
-use crate::markup::html;
+use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use crate::plot::number;
 use crate::text::{sampling, tool, warnings};
@@ -13,7 +13,7 @@ use earnest_results::runs::started;
 use earnest_tasks::suite::Interval;
 
 /// Renders the title, the verdicts and the main result of every run, the best first.
-pub fn results(runs: &[ReportRun], comparisons: &[Comparison]) -> Value {
+pub fn results(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
     // What all results have in common is said once.
     let mut common: Vec<String> = runs.iter().map(what).collect();
     common.dedup();
@@ -159,7 +159,7 @@ pub(super) fn facts(document: &Document) -> Vec<(&'static str, String)> {
 }
 
 /// Renders the notes of all runs; a note that several runs share is shown once.
-pub fn notes(runs: &[ReportRun]) -> Value {
+pub fn notes(runs: &[ReportRun]) -> Markup {
     let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
     for run in runs {
         let notes = run.document.summary.notes.iter().cloned().chain(warnings(&run.document));

@@ -2,14 +2,14 @@
 use minijinja::{Value, context};
 
 use super::format::{cell, count, interval, percent, plain};
-use crate::markup::html;
+use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use crate::plot::number;
 use earnest_tasks::suite::registry::task_label;
 use earnest_tasks::suite::{Grid, ScorerCounts, SideBySide, SummaryRow, Unit};
 
 /// Renders the matrix of tasks by models, then the tables of each run.
-pub fn tables(runs: &[ReportRun]) -> Value {
+pub fn tables(runs: &[ReportRun]) -> Markup {
     let mut names: Vec<&str> = Vec::new();
     for row in runs.iter().flat_map(|run| &run.document.summary.rows) {
         if !names.contains(&row.name.as_str()) {
