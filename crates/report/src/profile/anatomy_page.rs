@@ -1,5 +1,5 @@
 //! Wrong answers on the page: shares of the classes of errors with their chance, and wrong digits by position.
-use std::fmt::Write;
+use minijinja::{Value, context};
 
 use earnest_stats::{Z95, wilson};
 use earnest_tasks::anatomy::{CHANCE_DIGITS, ErrorClass, one_digit_rate, random_rate};
@@ -7,21 +7,17 @@ use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::profile::Family;
 
 use super::{NumeracyProfile, TaskErrors};
-use crate::plot::{Bar, BarGroup, Bars, Heat, HeatPanel, HeatRow, Shade, bars, escape, heat_columns, heat_key};
-
-const WRITES: &str = "writing to a String cannot fail";
+use crate::markup::{Markup, drawing, html, safe};
+use crate::plot::{Bar, BarGroup, Bars, Heat, HeatPanel, HeatRow, Shade, bars, heat_columns, heat_key};
 
 /// Positions before the point of a map that has digits after it, too.
 const BEFORE_POINT: usize = 10;
 
-/// A row of a table of classes: its name, the number of wrong answers and their counts by class.
-type ClassRow = (String, usize, Vec<usize>);
-
 /// Shares of classes over all tasks, and by task.
-pub(super) fn anatomy(profile: &NumeracyProfile) -> String {
+pub(super) fn anatomy(profile: &NumeracyProfile) -> Markup {
     let found = &profile.anatomy;
     if found.wrong == 0 {
-        return "<p>No wrong answer.</p>".to_owned();
+        return html("anatomy.html", context!(figure => ()));
     }
     let groups = found.classes.iter().map(|share| BarGroup {
         label: share.class.title().to_owned(),
@@ -41,25 +37,20 @@ pub(super) fn anatomy(profile: &NumeracyProfile) -> String {
         factor: 100.0,
         legend: false,
     };
-    let overall = bars(&overall);
-    let mut html = format!(
-        "<div class=\"anatomy\"><figure><figcaption>{}</figcaption>{}</figure><div>{}</div></div>",
-        escape(&overall.title),
-        overall.inline(),
-        by_family(profile)
-    );
-    if !found.missed.is_empty() {
-        let counts: Vec<String> = found
-            .missed
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(index, count)| format!("{}: {count}", index + 1))
-            .collect();
-        write!(html, "<p>First missed carry or borrow, by position from the right: {}.</p>", counts.join(", "))
-            .expect(WRITES);
-    }
-    html + &by_task(profile) + &lengths(profile)
+    let missed = found.missed.iter().enumerate().filter(|(_, count)| **count > 0);
+    let missed: Vec<String> = missed.map(|(index, count)| format!("{}: {count}", index + 1)).collect();
+    let classes = classes(profile);
+    html(
+        "anatomy.html",
+        context!(
+            figure => drawing(&bars(&overall)),
+            families => by_family(profile, &classes),
+            missed => missed.join(", "),
+            folded => [("By task", false), ("By task and length", true)]
+                .map(|(name, by_length)| (name, by_task(profile, &classes, by_length))),
+            classes => classes.iter().map(|class| class.title()).collect::<Value>(),
+        ),
+    )
 }
 
 /// Classes that some wrong answer has, in their order.
@@ -68,105 +59,70 @@ fn classes(profile: &NumeracyProfile) -> Vec<ErrorClass> {
     ErrorClass::ALL.into_iter().filter(|class| found.iter().any(|share| share.class == *class)).collect()
 }
 
-/// Head of a class's column.
-fn head(class: ErrorClass) -> String {
-    format!("<th class=\"num\">{}</th>", class.title())
-}
-
-/// A table of shares; a cell's tip has the count and the 95 % interval.
-fn table_of_classes(what: &str, classes: &[ErrorClass], rows: &[ClassRow], foot: &str) -> String {
-    let heads: String = classes.iter().map(|class| head(*class)).collect();
-    let row = |(name, wrong, counts): &ClassRow| {
-        let cell = |(class, count): (&ErrorClass, &usize)| {
-            let Some(found) = wilson(*count as f64, *wrong as f64, Z95) else { return "<td></td>".to_owned() };
-            let [share, low, high] = [found.value, found.low, found.high].map(|part| 100.0 * part);
-            let shown = if *count == 0 { String::new() } else { format!("{share:.0}") };
-            let tip = format!("{}: {count} of {wrong}, {share:.0} % ({low:.0}-{high:.0})", class.title());
-            format!("<td class=\"num shaded\" style=\"--v:{:.2}\" title=\"{tip}\">{shown}</td>", found.value)
-        };
-        let cells: String = classes.iter().zip(counts).map(cell).collect();
-        format!("<tr><th>{name}</th><td class=\"num\">{wrong}</td>{cells}</tr>")
+/// A row of a table of shares: the number of wrong answers, and for each class the share, its shade, and a tip with the count and the
+/// 95 % interval.
+fn row(name: &str, details: [Option<&str>; 2], errors: &[&TaskErrors], classes: &[ErrorClass]) -> Value {
+    let [family, digits] = details;
+    let wrong: usize = errors.iter().map(|one| one.wrong).sum();
+    let cell = |class: &ErrorClass| {
+        let of_class = errors.iter().flat_map(|one| &one.classes).filter(|share| share.class == *class);
+        let count: usize = of_class.map(|share| share.count).sum();
+        let found = wilson(count as f64, wrong as f64, Z95)?;
+        let [share, low, high] = [found.value, found.low, found.high].map(|part| 100.0 * part);
+        let shown = if count == 0 { String::new() } else { format!("{share:.0}") };
+        let tip = format!("{}: {count} of {wrong}, {share:.0} % ({low:.0}-{high:.0})", class.title());
+        Some(context!(shown, tip, shade => format!("{:.2}", found.value)))
     };
-    let rows: String = rows.iter().map(row).collect();
-    format!(
-        "<div class=\"scroll\"><table class=\"sortable classes\"><caption>Per cent of the wrong answers of a row; a cell's tip has the 95 % interval</caption><thead><tr><th>{what}</th>\
-         <th class=\"num\">wrong</th>{heads}</tr></thead><tbody>{rows}</tbody>{foot}</table></div>"
-    )
+    context!(name, family, digits, wrong, cells => classes.iter().map(cell).collect::<Value>())
 }
 
 /// Rows of the chance of each class: random numbers by the digits of the operands, and right numbers with one random digit.
-fn chance(classes: &[ErrorClass]) -> String {
-    let row = |name: &str, rate: &dyn Fn(ErrorClass) -> Option<f64>| {
-        let cell = |class: &ErrorClass| {
-            let shown = rate(*class).map_or_else(String::new, |rate| format!("{rate:.1}"));
-            format!("<td class=\"num\">{shown}</td>")
-        };
-        format!("<tr><th>{name}</th><td></td>{}</tr>", classes.iter().map(cell).collect::<String>())
+fn chance(classes: &[ErrorClass]) -> Value {
+    let row = |name: String, rate: &dyn Fn(ErrorClass) -> Option<f64>| {
+        let shown = |class: &ErrorClass| rate(*class).map_or_else(String::new, |rate| format!("{rate:.1}"));
+        (name, classes.iter().map(shown).collect::<Value>())
     };
     let by_digits = CHANCE_DIGITS.iter().enumerate().map(|(index, digits)| {
         let name = format!("chance, {digits} digit{}", if *digits == 1 { "" } else { "s" });
-        row(&name, &|class| random_rate(class).map(|rates| rates[index]))
+        row(name, &|class| random_rate(class).map(|rates| rates[index]))
     });
-    let rows: String = by_digits.collect();
-    format!("<tfoot>{rows}{}</tfoot>", row("chance, one digit replaced", &one_digit_rate))
+    by_digits.chain([row("chance, one digit replaced".to_owned(), &one_digit_rate)]).collect()
 }
 
-fn count(errors: &TaskErrors, class: ErrorClass) -> usize {
-    errors.classes.iter().find(|share| share.class == class).map_or(0, |share| share.count)
-}
-
-fn by_family(profile: &NumeracyProfile) -> String {
-    let classes = classes(profile);
-    let of = |family: Family| {
-        let is_of = move |one: &&TaskErrors| profile.skill(&one.task).is_some_and(|skill| skill.family == family);
-        profile.anatomy.by_task.iter().filter(is_of)
-    };
-    let rows = Family::ALL.into_iter().filter(|family| of(*family).next().is_some()).map(|family| {
-        let counts = classes.iter().map(|class| of(family).map(|one| count(one, *class)).sum()).collect();
-        (family.title().to_owned(), of(family).map(|one| one.wrong).sum(), counts)
+fn by_family(profile: &NumeracyProfile, classes: &[ErrorClass]) -> Value {
+    let rows = Family::ALL.into_iter().filter_map(|family| {
+        let is_of = |one: &&TaskErrors| profile.skill(&one.task).is_some_and(|skill| skill.family == family);
+        let errors: Vec<&TaskErrors> = profile.anatomy.by_task.iter().filter(is_of).collect();
+        (!errors.is_empty()).then(|| row(family.title(), [None, None], &errors, classes))
     });
-    table_of_classes("skills", &classes, &rows.collect::<Vec<_>>(), &chance(&classes))
+    context!(what => "skills", rows => rows.collect::<Value>(), chance => chance(classes))
 }
 
-fn by_task(profile: &NumeracyProfile) -> String {
-    let classes = classes(profile);
-    let rows = profile.anatomy.by_task.iter().filter_map(|one| {
-        let skill = profile.skill(&one.task)?;
-        let name = format!("{} <small>{}</small>", escape(&skill.title), skill.family.title());
-        Some((name, one.wrong, classes.iter().map(|class| count(one, *class)).collect()))
-    });
-    let table = table_of_classes("task", &classes, &rows.collect::<Vec<_>>(), "");
-    format!("<details class=\"part\"><summary>By task</summary>{table}</details>")
-}
-
-/// Shares by task and length.
-fn lengths(profile: &NumeracyProfile) -> String {
-    let classes = classes(profile);
-    let rows = profile.anatomy.by_length.iter().filter_map(|one| {
+/// Shares by task, or by task and length.
+fn by_task(profile: &NumeracyProfile, classes: &[ErrorClass], by_length: bool) -> Value {
+    let found = &profile.anatomy;
+    let (what, errors) = if by_length { ("task, digits", &found.by_length) } else { ("task", &found.by_task) };
+    let rows = errors.iter().filter_map(|one| {
         let skill = profile.skill(&one.task)?;
         let (from, to) = one.lengths;
         let digits = if from == to { from.to_string() } else { format!("{from}-{to}") };
-        let name = format!("{} <small>{}</small>, {digits}", escape(&skill.title), skill.family.title());
-        Some((name, one.wrong, classes.iter().map(|class| count(one, *class)).collect()))
+        let details = [Some(skill.family.title()), Some(digits.as_str()).filter(|_| by_length)];
+        Some(row(&skill.title, details, &[one], classes))
     });
-    let table = table_of_classes("task, digits", &classes, &rows.collect::<Vec<_>>(), "");
-    format!("<details class=\"part\"><summary>By task and length</summary>{table}</details>")
+    context!(what, rows => rows.collect::<Value>(), chance => ())
 }
 
-fn drawn(map: &Heat) -> String {
-    let columns: String = heat_columns(map).iter().map(|column| format!("<div>{}</div>", column.inline())).collect();
-    format!(
-        "<figure class=\"map\"><figcaption>{}</figcaption><div class=\"heat\">{columns}</div><div class=\"scale\">{}</div></figure>",
-        escape(&map.title),
-        heat_key(map).inline()
-    )
+fn drawn(map: &Heat) -> Markup {
+    let columns = heat_columns(map);
+    let columns: Value = columns.iter().map(|column| context!(style => "", svg => safe(column.inline()))).collect();
+    html("map.html", context!(title => &map.title, single => false, columns, scale => safe(heat_key(map).inline())))
 }
 
 /// Map of wrong digits by task and position.
-pub(super) fn positions(profile: &NumeracyProfile) -> String {
+pub(super) fn positions(profile: &NumeracyProfile) -> Markup {
     let found = &profile.anatomy.positions;
     if found.is_empty() {
-        return String::new();
+        return Ok(Value::from(""));
     }
     let panels = Family::ALL.into_iter().filter_map(|family| {
         let of = move || found.iter().filter_map(move |row| Some((row, profile.skill(&row.task)?)));

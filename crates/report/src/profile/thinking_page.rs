@@ -1,13 +1,13 @@
 //! Thinking budgets on the page: a curve over tokens, and a table by cap.
-use std::fmt::Write;
+use minijinja::{Value, context};
 
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::profile::cap_text;
 
-use super::{NumeracyProfile, ThinkingResult};
-use crate::plot::{Curve, CurvePlot, Figure, Measure, curves, escape};
-
-const WRITES: &str = "writing to a String cannot fail";
+use super::page::points;
+use super::{CapResult, NumeracyProfile, ThinkingResult};
+use crate::markup::{Markup, drawing, html};
+use crate::plot::{Curve, CurvePlot, Figure, Measure, curves};
 
 /// Draws accuracy against the mean tokens of an answer, a curve a kind of questions; none without thinking budgets.
 pub(super) fn figure(profile: &NumeracyProfile, name: &str) -> Option<Figure> {
@@ -35,45 +35,32 @@ pub(super) fn figure(profile: &NumeracyProfile, name: &str) -> Option<Figure> {
 }
 
 /// The figure, and a table with a row a cap.
-pub(super) fn section(profile: &NumeracyProfile) -> String {
-    let Some(figure) = figure(profile, "thinking") else { return String::new() };
-    let (mut rows, mut verdicts) = (String::new(), String::new());
-    for found in &profile.thinking {
-        let name = escape(&found.name());
-        write!(verdicts, "<p><b>{name}</b>: {}.</p>", escape(&found.verdict())).expect(WRITES);
-        write!(rows, "<tr class=\"group\"><th colspan=\"8\">{name}</th></tr>").expect(WRITES);
-        for (index, row) in found.caps.iter().enumerate() {
-            let [accuracy, low, high] = [row.accuracy, row.low, row.high].map(|share| 100.0 * share);
-            let gain = row.gain.map_or_else(String::new, |gain| {
-                let [difference, low, high] = [gain.difference, gain.low, gain.high].map(|value| 100.0 * value);
-                let class = if gain.holds { " class=\"holds\"" } else { "" };
-                format!("<span{class}>{difference:+.0}</span> <small>[{low:+.0}, {high:+.0}]</small>")
-            });
-            // Two significant digits: answers a second of a small machine are thousandths.
-            let per = |value: Option<f64>| {
-                let digits =
-                    |value: f64| if value > 0.0 { (1.0 - value.log10().floor()).clamp(0.0, 6.0) as usize } else { 0 };
-                value.map_or_else(String::new, |value| format!("{value:.0$}", digits(value)))
-            };
-            write!(
-                rows,
-                "<tr><th>{}{}</th><td class=\"num\">{accuracy:.0} <small>[{low:.0}, {high:.0}]</small></td><td class=\"num\">{:.0}</td>\
-                 <td class=\"num\">{}</td><td class=\"num\">{:.1}</td><td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num\">{gain}</td></tr>",
-                cap_text(row.cap),
-                if index == found.enough { " <small>enough</small>" } else { "" },
-                row.tokens,
-                row.cut,
-                row.seconds,
-                per(row.right_per_thousand_tokens),
-                per(row.right_per_second),
-            )
-            .expect(WRITES);
-        }
-    }
-    format!(
-        "<div class=\"anatomy\"><div><figure>{}</figure>{verdicts}</div><div class=\"scroll\"><table><thead><tr><th>cap</th><th class=\"num\">right, %</th>\
-         <th class=\"num\">tokens</th><th class=\"num\">cut</th><th class=\"num\">seconds</th><th class=\"num\">right a thousand tokens</th>\
-         <th class=\"num\">right a second</th><th class=\"num\">the largest cap gains, points</th></tr></thead><tbody>{rows}</tbody></table></div></div>",
-        figure.inline()
+pub(super) fn section(profile: &NumeracyProfile) -> Markup {
+    let Some(figure) = figure(profile, "thinking") else { return Ok(Value::from("")) };
+    let kind = |found: &ThinkingResult| {
+        let caps: Value = found.caps.iter().map(cap).collect();
+        context!(name => found.name(), verdict => found.verdict(), enough => found.enough, caps)
+    };
+    let kinds: Value = profile.thinking.iter().map(kind).collect();
+    html("thinking.html", context!(figure => drawing(&figure), kinds))
+}
+
+fn cap(row: &CapResult) -> Value {
+    let [accuracy, low, high] = [row.accuracy, row.low, row.high].map(|share| format!("{:.0}", 100.0 * share));
+    // Two significant digits: answers a second of a small machine are thousandths.
+    let digits = |value: f64| if value > 0.0 { (1.0 - value.log10().floor()).clamp(0.0, 6.0) as usize } else { 0 };
+    let per = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0$}", digits(value)));
+    context!(
+        cap => cap_text(row.cap),
+        accuracy,
+        interval => format!("[{low}, {high}]"),
+        cells => [
+            format!("{:.0}", row.tokens),
+            row.cut.to_string(),
+            format!("{:.1}", row.seconds),
+            per(row.right_per_thousand_tokens),
+            per(row.right_per_second),
+        ],
+        gain => row.gain.map(|gain| points([gain.difference, gain.low, gain.high], gain.holds)),
     )
 }
