@@ -1,17 +1,17 @@
 //! The study as one HTML page: results, questions, claims, figures and tables with the paper's values beside ours.
-use std::fmt::Write;
+use std::sync::LazyLock;
 
 use super::analysis::Analysis;
 use super::drawing::drawn;
+use super::formula::FormulaFit;
 use super::models::paper_tables;
-use super::result_table::{Kind, ResultTable};
+use super::result_table::{Kind, ResultRow, ResultTable};
 use super::study::Study;
 use super::text::{HARDER_COLUMNS, artefacts, harder_rows, ours, p_value, printed, ratio, with_ends};
 use crate::gsm_symbolic::published::odds_ratios;
-use crate::text::WRITES;
-use earnest_report::markup::safe;
+use earnest_report::ReportError;
+use earnest_report::markup::{Environment, Markup, Value, context, environment, rendered, safe};
 use earnest_report::page::{Frame, Sections, framed};
-use earnest_report::plot::escape;
 use earnest_results::ends;
 use earnest_tasks::suite::Interval;
 
@@ -29,45 +29,58 @@ tbody th { font-weight: 400; } tr.own > * { background: color-mix(in srgb, var(-
   h3, .of { break-after: avoid; break-inside: avoid; } #figures .figures { display: block; } #figures figure { display: inline-block; width: 48%; vertical-align: top; margin: 0 1% .6rem 0; } }
 ";
 
+static TEMPLATES: [(&str, &str); 6] = [
+    ("claims.html", include_str!("../../templates/gsm_symbolic/claims.html")),
+    ("figures.html", include_str!("../../templates/gsm_symbolic/figures.html")),
+    ("listing.html", include_str!("../../templates/gsm_symbolic/listing.html")),
+    ("rows.html", include_str!("../../templates/gsm_symbolic/rows.html")),
+    ("study.html", include_str!("../../templates/gsm_symbolic/study.html")),
+    ("tables.html", include_str!("../../templates/gsm_symbolic/tables.html")),
+];
+
+static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| environment(&TEMPLATES));
+
 /// Renders the page. It opens no connection and needs no script but for sorting.
-pub fn page(study: &Study) -> String {
+///
+/// # Errors
+/// If a template fails.
+pub fn page(study: &Study) -> Result<String, ReportError> {
     let mut sections = Sections::default();
     let lead = "Odds ratios are of a mixed model of each model and prompt, right ~ variant + (1 | template), fully converged: below \
                 1, variants are answered worse than the questions they were made from. Beside it the same by 25-point quadrature, \
                 which few right answers need. Intervals are 95 %; differences are paired by template. Detectable: the least \
                 difference that this design finds with power 80 %.";
-    sections.section("results", "Our runs", lead, safe(results(study)));
+    sections.section("results", "Our runs", lead, results(study)?);
+    let lead = "GSM-P1 and GSM-P2 have one and two more clauses than GSM-Symbolic. Each is compared with the originals of its \
+                templates, paired by template; the paper does not ask them.";
     let harder = harder_rows(study);
-    if !harder.is_empty() {
-        let lead = "GSM-P1 and GSM-P2 have one and two more clauses than GSM-Symbolic. Each is compared with the originals of its \
-                    templates, paired by template; the paper does not ask them.";
-        let rows = identity(study) + &table(&HARDER_COLUMNS, 3, harder);
-        sections.section("harder", "Harder sets", lead, safe(rows));
-    }
-    sections.section("questions", "Questions and comparability", "", safe(list(&study.comparability())));
-    sections.section("claims", "The paper's claims", "", safe(claims(study)));
-    sections.section("artefacts", "lme4's artefact", ARTEFACT, safe(artefact(study)));
+    let harder = (!harder.is_empty()).then(|| table(&HARDER_COLUMNS, 3, harder));
+    let harder = Rows { of: identity(study), table: harder, ..Rows::default() };
+    sections.section("harder", "Harder sets", lead, harder.html()?);
+    let notes = Rows { notes: study.comparability(), ..Rows::default() };
+    sections.section("questions", "Questions and comparability", "", notes.html()?);
+    sections.section("claims", "The paper's claims", "", claims(study)?);
+    sections.section("artefacts", "lme4's artefact", ARTEFACT, artefact(study)?);
     let lead = "The maximal model that a model's answers to all its prompts support, chosen by the design and stepped down while it is \
                 singular: templates differ in difficulty, and prompts where several were asked. This is the default of earnest; the \
                 paper's GLMM 1, in the last column, is fitted to each prompt alone.";
-    sections.section("formulas", "Mixed models by formula", lead, safe(formulas(study)));
+    sections.section("formulas", "Mixed models by formula", lead, formulas(study)?);
     let lead = "Where both are known, ours and the paper's stand in one drawing. Hollow, hatched and n.s.: p of .05 or more, each test \
                 for itself.";
-    sections.section("figures", "Figures 1 to 11", lead, safe(figures(study)));
-    let tables: String = study.tables.iter().map(|table| result_table(study, table)).collect();
+    sections.section("figures", "Figures 1 to 11", lead, figures(study)?);
     let lead = "The published value, ours, and the difference where it is defined. Rows with numbers of ours are coloured. An asterisk \
                 leads to a remark below its table.";
-    sections.section("tables", "Tables 2 to 15", lead, safe(tables));
-    sections.part("listing", "Listing 6", "Listing 6: estimates across optimisers", "", safe(listing(study)));
-    let choices = list(&study.recommendations);
+    sections.section("tables", "Tables 2 to 15", lead, tables(study)?);
+    sections.part("listing", "Listing 6", "Listing 6: estimates across optimisers", "", listing(study)?);
+    let choices = Rows { notes: study.recommendations.clone(), ..Rows::default() };
     sections.part(
         "choices",
         "Discrepancies",
         "Discrepancies between paper and code, and the choice made here",
         "",
-        safe(choices),
+        choices.html()?,
     );
-    sections.part("runs", "Runs", "Runs", "", safe(runs(study)));
+    sections.part("runs", "Runs", "Runs", "", runs(study)?);
     framed(&Frame {
         title: "earnest: GSM-Symbolic re-evaluated",
         heading: "GSM-Symbolic re-evaluated",
@@ -79,47 +92,55 @@ pub fn page(study: &Study) -> String {
     })
 }
 
+fn html(template: &str, context: Value) -> Markup {
+    rendered(&PAGES, template, context)
+}
+
 /// The identity of the questions behind our numbers: it stands with every table and figure, with a link to what else is not as in the paper.
-fn identity(study: &Study) -> String {
-    let Some(identity) = study.identity() else { return String::new() };
-    let more = match study.differs() {
-        Some(_) => " <a href=\"#questions\">What else is not as in the paper</a>",
-        None => "",
-    };
-    format!("<p class=\"dim of\">{}{more}</p>", escape(&identity))
+fn identity(study: &Study) -> Option<Value> {
+    Some(context!(questions => study.identity()?, differs => study.differs().is_some()))
+}
+
+/// Notes, a table with the identity of its questions or a sentence instead, warnings, and remarks that are folded under a title.
+#[derive(Default)]
+struct Rows {
+    notes: Vec<String>,
+    of: Option<Value>,
+    table: Option<Value>,
+    instead: &'static str,
+    warnings: Vec<String>,
+    folded: &'static str,
+    remarks: Vec<String>,
+}
+
+impl Rows {
+    fn html(self) -> Markup {
+        let Rows { notes, of, table, instead, warnings, folded, remarks } = self;
+        html("rows.html", context!(notes, of, table, instead, warnings, folded, remarks))
+    }
+}
+
+/// A table of texts, for templates; the first `left` columns are names.
+fn table(names: &[&str], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> Value {
+    let names: Value = names.iter().copied().collect();
+    context!(names, left, rows => rows.into_iter().collect::<Value>())
 }
 
 /// Figures 1 to 11, the drawings of a number together, each with the identity of the questions.
-fn figures(study: &Study) -> String {
+fn figures(study: &Study) -> Markup {
     let drawn = drawn(study);
-    let mut html = String::new();
-    for shown in &study.figures {
+    let figure = |shown: &ResultTable| {
+        let beginning = format!("Figure {}: ", shown.number);
+        let of_number = drawn.iter().filter(|(number, _)| *number == shown.number);
+        let drawn = of_number.map(|(_, figure)| {
+            context!(title => figure.title.trim_start_matches(&beginning), svg => safe(figure.inline()))
+        });
         let own = shown.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.ours.is_some());
-        let beside = match own {
-            true => identity(study),
-            false => "<p class=\"dim of\">The paper's values alone: no run has numbers for this figure.</p>".to_owned(),
-        };
-        write!(
-            html,
-            "<h3 id=\"figure-{0}\">Figure {0}: {1}</h3>{beside}<div class=\"figures\">",
-            shown.number,
-            escape(&shown.title)
-        )
-        .expect(WRITES);
-        for (_, figure) in drawn.iter().filter(|(number, _)| *number == shown.number) {
-            let title = figure.title.trim_start_matches(&format!("Figure {}: ", shown.number));
-            write!(
-                html,
-                "<figure><figcaption>{}</figcaption><div class=\"scroll\">{}</div></figure>",
-                escape(title),
-                figure.inline()
-            )
-            .expect(WRITES);
-        }
-        html.push_str("</div>");
-        html.push_str(&list(&shown.notes));
-    }
-    html
+        let (number, title, notes) = (shown.number, &shown.title, &shown.notes);
+        context!(number, title, own, drawn => drawn.collect::<Value>(), notes)
+    };
+    let figures: Value = study.figures.iter().map(figure).collect();
+    html("figures.html", context!(of => identity(study), figures))
 }
 
 /// Description of lme4's artefact.
@@ -128,8 +149,7 @@ const ARTEFACT: &str = "The paper fits its models with lme4's default settings, 
                         standard errors of about 0.0004 for every coefficient, so that anything is significant.";
 
 /// The counts with and without the artefact, and our rows fitted both ways.
-fn artefact(study: &Study) -> String {
-    let mut html = list(&[artefacts(study)]);
+fn artefact(study: &Study) -> Markup {
     let fits = study.analyses.iter().filter_map(|analysis| {
         let lme4 = analysis.glmm1.lme4.as_ref()?;
         let converged = analysis.glmm1.variant?;
@@ -143,42 +163,10 @@ fn artefact(study: &Study) -> String {
             if lme4.degenerate { "artefact" } else { "no artefact" }.to_owned(),
         ])
     });
-    let rows: Vec<Vec<String>> = fits.collect();
-    if !rows.is_empty() {
-        let names =
-            ["model", "prompt", "odds ratio, converged", "p", "odds ratio, lme4's defaults", "p", "of our rows"];
-        html.push_str(&identity(study));
-        html.push_str(&table(&names, 2, rows));
-    }
-    html
-}
-
-fn list(sentences: &[String]) -> String {
-    let items: String = sentences.iter().map(|sentence| format!("<li>{}</li>", escape(sentence))).collect();
-    if items.is_empty() { items } else { format!("<ul class=\"notes\">{items}</ul>") }
-}
-
-/// A table of texts; the first `left` columns are names.
-fn table(names: &[&str], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut html = String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
-    for (index, name) in names.iter().enumerate() {
-        let class = if index < left { "" } else { " class=\"num\"" };
-        write!(html, "<th scope=\"col\"{class}>{}</th>", escape(name)).expect(WRITES);
-    }
-    html.push_str("</tr></thead><tbody>");
-    for row in rows {
-        html.push_str("<tr>");
-        for (index, cell) in row.iter().enumerate() {
-            match index {
-                0 => write!(html, "<th scope=\"row\">{}</th>", escape(cell)),
-                _ if index < left => write!(html, "<td>{}</td>", escape(cell)),
-                _ => write!(html, "<td class=\"num\">{}</td>", escape(cell)),
-            }
-            .expect(WRITES);
-        }
-        html.push_str("</tr>");
-    }
-    html + "</tbody></table></div>"
+    let fits: Vec<Vec<String>> = fits.collect();
+    let names = ["model", "prompt", "odds ratio, converged", "p", "odds ratio, lme4's defaults", "p", "of our rows"];
+    let table = (!fits.is_empty()).then(|| table(&names, 2, fits));
+    Rows { notes: vec![artefacts(study)], of: identity(study), table, ..Rows::default() }.html()
 }
 
 fn missing() -> String {
@@ -189,10 +177,7 @@ fn points(value: Option<Interval>) -> String {
     value.map_or_else(missing, with_ends)
 }
 
-fn results(study: &Study) -> String {
-    if study.analyses.is_empty() {
-        return "<p>No runs: only the published values are shown.</p>".to_owned();
-    }
+fn results(study: &Study) -> Markup {
     let printed = |analysis: &Analysis| odds_ratios(analysis.prompt).iter().find(|row| row.model == analysis.model);
     let has_printed = study.analyses.iter().any(|analysis| printed(analysis).is_some());
     let mut names = vec![
@@ -236,24 +221,23 @@ fn results(study: &Study) -> String {
         let why = analysis.glmm1.explanations.iter();
         why.map(move |why| format!("{}, {} prompt: {why}", analysis.model, analysis.prompt))
     });
-    identity(study) + &table(&names, 2, rows) + &folded("Remarks on the fits", &list(&explained.collect::<Vec<_>>()))
-}
-
-/// A folded part, unless it is empty.
-fn folded(title: &str, content: &str) -> String {
-    if content.is_empty() {
-        return String::new();
+    Rows {
+        of: identity(study),
+        table: (!study.analyses.is_empty()).then(|| table(&names, 2, rows)),
+        instead: "No runs: only the published values are shown.",
+        folded: "Remarks on the fits",
+        remarks: explained.collect(),
+        ..Rows::default()
     }
-    format!("<details><summary>{}</summary>{content}</details>", escape(title))
+    .html()
 }
 
-fn claims(study: &Study) -> String {
+fn claims(study: &Study) -> Markup {
     let names = ["claim", "published", "without artefacts", "ours", "ours by lme4's defaults"];
-    let mut html = identity(study);
     let said = study.said();
     let mut conclusions: Vec<&str> = study.claims.iter().map(|claim| claim.conclusion).collect();
     conclusions.dedup();
-    for (index, conclusion) in conclusions.into_iter().enumerate() {
+    let shown = conclusions.into_iter().map(|conclusion| {
         let rows = study.claims.iter().filter(|claim| claim.conclusion == conclusion).map(|claim| {
             let counted = claim.ours_of > 0;
             vec![
@@ -264,15 +248,9 @@ fn claims(study: &Study) -> String {
                 if counted { claim.ours_by_lme4.to_string() } else { missing() },
             ]
         });
-        write!(html, "<h3>{}. {}</h3>{}", index + 1, escape(conclusion), table(&names, 1, rows)).expect(WRITES);
-        if let Some((_, says)) = said.iter().find(|(known, _)| *known == conclusion) {
-            write!(html, "<p class=\"says\"><b>These runs:</b> {}</p>", escape(says)).expect(WRITES);
-        }
-        if index == 0 {
-            let says = study.pooled.published.says();
-            write!(html, "<p class=\"says\"><b>The paper's models:</b> {}</p>", escape(&says)).expect(WRITES);
-        }
-    }
+        let says = said.iter().find(|(known, _)| *known == conclusion).map(|(_, says)| says);
+        context!(conclusion, table => table(&names, 1, rows), says)
+    });
     let models = |models: &[String]| if models.is_empty() { "none".to_owned() } else { models.join(", ") };
     let selection = &study.selection;
     let mut notes = vec![
@@ -289,13 +267,11 @@ fn claims(study: &Study) -> String {
         ));
         notes.push("A count of ours is of the models that were run. No significant effect is not evidence of none: see what was detectable.".to_owned());
     }
-    html + &list(&notes)
+    let published = study.pooled.published.says();
+    html("claims.html", context!(of => identity(study), conclusions => shown.collect::<Value>(), published, notes))
 }
 
-fn formulas(study: &Study) -> String {
-    if study.formulas.is_empty() {
-        return String::new();
-    }
+fn formulas(study: &Study) -> Markup {
     let names = [
         "model",
         "formula",
@@ -325,19 +301,17 @@ fn formulas(study: &Study) -> String {
             by_prompt.join("; "),
         ]
     });
-    let notes =
-        study.formulas.iter().flat_map(|fit| fit.notes.iter().map(move |note| format!("{}: {note}", fit.model)));
-    let warnings: Vec<String> = study
-        .formulas
-        .iter()
-        .flat_map(|fit| {
-            fit.notes.iter().filter(|note| is_warning(note)).map(move |note| format!("{}: {note}", fit.model))
-        })
-        .collect();
-    identity(study)
-        + &table(&names, 2, rows)
-        + &list(&warnings)
-        + &folded("How each formula was chosen", &list(&notes.collect::<Vec<_>>()))
+    let remarks = study.formulas.iter().flat_map(|fit| fit.notes.iter().map(move |note| (fit, note)));
+    let said = |(fit, note): (&FormulaFit, &String)| format!("{}: {note}", fit.model);
+    Rows {
+        of: identity(study),
+        table: (!study.formulas.is_empty()).then(|| table(&names, 2, rows)),
+        warnings: remarks.clone().filter(|(_, note)| is_warning(note)).map(said).collect(),
+        folded: "How each formula was chosen",
+        remarks: remarks.map(said).collect(),
+        ..Rows::default()
+    }
+    .html()
 }
 
 /// True for a note about the trust in a fit, which must not be folded.
@@ -345,60 +319,40 @@ fn is_warning(note: &str) -> bool {
     ["only ", "separated", "no fit"].iter().any(|beginning| note.starts_with(beginning))
 }
 
-fn result_table(study: &Study, shown: &ResultTable) -> String {
-    let kind = if shown.kind == Kind::Table { "Table" } else { "Figure" };
-    let series = shown.rows.iter().any(|row| row.series.is_some());
-    let has_ours = shown.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.ours.is_some());
-    let mut html = format!("<h3 id=\"table-{0}\">{kind} {0}: {1}</h3>", shown.number, escape(&shown.title));
-    html.push_str(&match has_ours || study.is_in(shown) {
-        true => identity(study),
-        false => "<p class=\"dim of\">The paper's values alone: no run has numbers for this table.</p>".to_owned(),
-    });
-    html.push_str("<div class=\"scroll\"><table class=\"sortable\"><thead>");
-    let left = 1 + usize::from(series);
-    if has_ours {
-        write!(html, "<tr><th data-skip colspan=\"{left}\"></th>").expect(WRITES);
-        for column in &shown.columns {
-            write!(html, "<th data-skip scope=\"colgroup\" colspan=\"3\">{}</th>", escape(&column.name)).expect(WRITES);
-        }
-        html.push_str("</tr>");
-    }
-    html.push_str("<tr><th scope=\"col\">model</th>");
-    html.push_str(if series { "<th scope=\"col\">prompt</th>" } else { "" });
-    for column in &shown.columns {
-        if has_ours {
-            html.push_str("<th scope=\"col\" class=\"num\">paper</th><th scope=\"col\" class=\"num\">ours</th><th scope=\"col\" class=\"num\">diff.</th>");
-        } else {
-            write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(&column.name)).expect(WRITES);
-        }
-    }
-    html.push_str("</tr></thead><tbody>");
-    for row in &shown.rows {
-        let mark = if row.remarks.is_empty() { "" } else { "*" };
-        let own = row.cells.iter().any(|cell| cell.ours.is_some());
-        let class = if own { " class=\"own\"" } else { "" };
-        write!(html, "<tr{class}><th scope=\"row\">{}{mark}</th>", escape(&row.name)).expect(WRITES);
-        if series {
-            write!(html, "<td>{}</td>", escape(row.series.as_deref().unwrap_or_default())).expect(WRITES);
-        }
-        for (cell, column) in row.cells.iter().zip(&shown.columns) {
-            let mut values = vec![cell.published.map_or_else(missing, |value| printed(value, column.decimals))];
-            if has_ours {
-                values.push(cell.ours.map_or_else(missing, |value| ours(value, column.decimals)));
-                values.push(cell.difference.map_or_else(missing, |value| format!("{value:+.*}", column.decimals)));
-            }
-            for value in values {
-                write!(html, "<td class=\"num\">{}</td>", escape(&value)).expect(WRITES);
-            }
-        }
-        html.push_str("</tr>");
-    }
-    html.push_str("</tbody></table></div>");
-    let notes: Vec<String> = shown.remarks().into_iter().chain(shown.notes.iter().cloned()).collect();
-    html + &list(&notes)
+fn tables(study: &Study) -> Markup {
+    let tables: Value = study.tables.iter().map(|shown| result_table(study, shown)).collect();
+    html("tables.html", context!(of => identity(study), tables))
 }
 
-fn listing(study: &Study) -> String {
+fn result_table(study: &Study, shown: &ResultTable) -> Value {
+    let has_ours = shown.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.ours.is_some());
+    let row = |row: &ResultRow| {
+        let mut cells = Vec::new();
+        for (cell, column) in row.cells.iter().zip(&shown.columns) {
+            cells.push(cell.published.map_or_else(missing, |value| printed(value, column.decimals)));
+            if has_ours {
+                cells.push(cell.ours.map_or_else(missing, |value| ours(value, column.decimals)));
+                cells.push(cell.difference.map_or_else(missing, |value| format!("{value:+.*}", column.decimals)));
+            }
+        }
+        let name = format!("{}{}", row.name, if row.remarks.is_empty() { "" } else { "*" });
+        let own = row.cells.iter().any(|cell| cell.ours.is_some());
+        context!(name, own, series => row.series.as_deref().unwrap_or_default(), cells)
+    };
+    context!(
+        kind => if shown.kind == Kind::Table { "Table" } else { "Figure" },
+        number => shown.number,
+        title => &shown.title,
+        own => has_ours || study.is_in(shown),
+        has_ours,
+        series => shown.rows.iter().any(|row| row.series.is_some()),
+        columns => shown.columns.iter().map(|column| &column.name).collect::<Value>(),
+        rows => shown.rows.iter().map(row).collect::<Value>(),
+        notes => shown.remarks().into_iter().chain(shown.notes.iter().cloned()).collect::<Vec<_>>(),
+    )
+}
+
+fn listing(study: &Study) -> Markup {
     let published = study.listing_6.published.iter().map(|row| {
         vec![
             row.prompt.to_string(),
@@ -407,38 +361,31 @@ fn listing(study: &Study) -> String {
             format!("{:.7}", row.is_variant),
         ]
     });
-    let mut html = format!("<p>{}</p>", escape(&study.listing_6.note));
-    html.push_str(&table(&["gemma-2-2b, published", "optimiser", "intercept", "variant"], 2, published));
-    for row in &study.listing_6.ours {
-        let names = ["objective", "optimiser", "intercept", "variant", "-2 log L"];
+    let published = table(&["gemma-2-2b, published", "optimiser", "intercept", "variant"], 2, published);
+    let ours = study.listing_6.ours.iter().map(|row| {
         let ends = row.ends.iter().map(|end| {
             let number = |index: usize| end.coefficients.get(index).map_or_else(missing, |value| format!("{value:.6}"));
             vec![end.objective.to_owned(), end.optimiser.to_owned(), number(0), number(1), format!("{:.5}", end.value)]
         });
-        write!(
-            html,
-            "<h3>{}, {} prompt: spread of the variant effect {:.1e} on lme4's objective, {:.1e} on the converged one</h3>{}",
-            escape(&row.model),
-            row.prompt,
-            row.lme4_spread,
-            row.converged_spread,
-            table(&names, 2, ends)
+        context!(
+            model => &row.model,
+            prompt => row.prompt.to_string(),
+            lme4 => format!("{:.1e}", row.lme4_spread),
+            converged => format!("{:.1e}", row.converged_spread),
+            table => table(&["objective", "optimiser", "intercept", "variant", "-2 log L"], 2, ends),
         )
-        .expect(WRITES);
-    }
-    html
+    });
+    html("listing.html", context!(note => &study.listing_6.note, published, ours => ours.collect::<Value>()))
 }
 
-fn runs(study: &Study) -> String {
-    if study.runs.is_empty() {
-        return String::new();
-    }
+fn runs(study: &Study) -> Markup {
     let rows = study.runs.iter().map(|run| {
         let prompts: Vec<&str> = run.prompts.iter().map(|prompt| prompt.name()).collect();
         let tables: Vec<String> = run.prompts.iter().map(|prompt| paper_tables(*prompt).0.to_string()).collect();
         vec![run.model.clone(), run.run.clone(), prompts.join(", "), tables.join(", ")]
     });
-    table(&["model", "run", "prompts", "accuracies in table"], 4, rows)
+    let names = ["model", "run", "prompts", "accuracies in table"];
+    Rows { table: (!study.runs.is_empty()).then(|| table(&names, 4, rows)), ..Rows::default() }.html()
 }
 
 #[cfg(test)]
@@ -447,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_paper_alone_has_all_tables_and_no_connection() {
-        let html = page(&Study::new(Vec::new(), Vec::new(), None));
+        let html = page(&Study::new(Vec::new(), Vec::new(), None)).unwrap();
         for number in 2..=15 {
             assert!(html.contains(&format!("id=\"table-{number}\"")), "{number}");
         }
