@@ -1,13 +1,9 @@
 //! Comparisons and plans as text.
-use std::fmt::Write;
-
 use super::arithmetic_bench::{PublishedCorrelation, Verification};
 use super::{ComparedTable, Comparison, Plan, PublishedTable, Reading};
 use earnest_report::{Prose, Table, percent, wrap, wrap_lines};
 use earnest_results::{ends, p_decimals};
 use earnest_tasks::suite::Interval;
-
-pub(crate) const WRITES: &str = "writing to a String cannot fail";
 
 /// Renders a comparison for a terminal.
 pub fn render(comparison: &Comparison, prose: impl Into<Prose>) -> String {
@@ -25,7 +21,7 @@ pub fn render(comparison: &Comparison, prose: impl Into<Prose>) -> String {
         );
     }
     for run in &comparison.runs {
-        writeln!(text, "\nOurs: {} ({})", run.model, run.run).expect(WRITES);
+        text.push_str(&format!("\nOurs: {} ({})\n", run.model, run.run));
         let row = match &run.row {
             Some(row) => format!("The paper's row is {row}."),
             None => "The paper has no row for this model.".to_owned(),
@@ -42,7 +38,7 @@ pub fn render(comparison: &Comparison, prose: impl Into<Prose>) -> String {
             text.push_str(&verification(&verified, width));
         }
         for curve in comparison.curves.iter().filter(|curve| curve.run == run.run) {
-            writeln!(text, "\n  {}", curve.title).expect(WRITES);
+            text.push_str(&format!("\n  {}\n", curve.title));
             let mut table = Table::with_left(1, ["length", "items", "compat", "boundary"]);
             for point in &curve.points {
                 let cell = |scorer: &str| point.ours.get(scorer).map_or_else(|| "-".to_owned(), percent);

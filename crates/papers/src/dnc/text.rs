@@ -1,11 +1,9 @@
 //! The comparison as text.
-use std::fmt::Write;
-
 use super::defence::render_defence;
 use super::run::{DncComparison, RunTable};
 use super::tables::ComparedTable;
 use crate::dnc::published::PublishedTable;
-use crate::text::{WRITES, indent, inside};
+use crate::text::{indent, inside};
 use earnest_report::{Prose, Table, percent, wrap, wrap_lines};
 
 /// Renders a comparison for a terminal.
@@ -34,7 +32,7 @@ pub fn render(comparison: &DncComparison, prose: impl Into<Prose>) -> String {
         );
     }
     for run in &comparison.runs {
-        writeln!(text, "\nOurs: {} ({})", run.model, run.run).expect(WRITES);
+        text.push_str(&format!("\nOurs: {} ({})\n", run.model, run.run));
         for limit in &run.limits {
             text.push_str(&wrap(&format!("Not directly comparable: the run {limit}."), width, "  "));
         }

@@ -1,6 +1,5 @@
 //! The study and its plan as text.
 use earnest_tasks::counted;
-use std::fmt::Write;
 
 use super::analysis::Analysis;
 use super::effect::Effect;
@@ -9,7 +8,6 @@ use super::remarks::range;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
 use crate::gsm_symbolic::published::{Printed, odds_ratios};
-use crate::text::WRITES;
 use earnest_report::{Align, Prose, Table, wrap, wrap_lines};
 use earnest_results::{ends, p_decimals};
 use earnest_stats::PairedTest;
@@ -234,7 +232,7 @@ fn formulas(study: &Study, width: usize) -> String {
     let title = "One mixed model for all prompts of a model, by formula: earnest's default beside the paper's GLMM";
     let mut text = format!("\n{}{}", wrap(title, width, ""), table.render_within(width));
     if study.formulas.len() > FEW {
-        writeln!(text, "and {} more, on the page", study.formulas.len() - FEW).expect(WRITES);
+        text.push_str(&format!("and {} more, on the page\n", study.formulas.len() - FEW));
     }
     text
 }
@@ -462,14 +460,12 @@ fn listing(study: &Study, width: usize) -> String {
                 format!("{:.5}", end.value),
             ]);
         }
-        writeln!(text, "\nOurs: {} on {}", row.model, row.prompt).expect(WRITES);
+        text.push_str(&format!("\nOurs: {} on {}\n", row.model, row.prompt));
         text.push_str(&table.render_within(width));
-        writeln!(
-            text,
-            "spread of the variant effect: {:.1e} on lme4's objective, {:.1e} on the converged one",
+        text.push_str(&format!(
+            "spread of the variant effect: {:.1e} on lme4's objective, {:.1e} on the converged one\n",
             row.lme4_spread, row.converged_spread
-        )
-        .expect(WRITES);
+        ));
     }
     text.push_str(&wrap(&study.listing_6.note, width, "  "));
     text
@@ -496,15 +492,13 @@ pub fn render_plan(plan: &StudyPlan, prose: impl Into<Prose>) -> String {
     }
     let mut text = table.render_within(width);
     let questions: usize = plan.runs.iter().map(|run| run.questions).sum();
-    writeln!(
-        text,
-        "\n{}, {}, {} {:.1} hours",
+    text.push_str(&format!(
+        "\n{}, {}, {} {:.1} hours\n",
         counted(plan.runs.len(), "run"),
         counted(questions, "prompt"),
         if plan.assumptions.measured { "about" } else { "at least" },
         plan.hours
-    )
-    .expect(WRITES);
+    ));
     for note in &plan.notes {
         text.push_str(&prose.wrap(note, "* "));
     }

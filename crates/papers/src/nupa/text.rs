@@ -1,10 +1,8 @@
 //! The comparison and the plan as text.
-use std::fmt::Write;
-
 use super::document::{FigureMetric, NupaCell, NupaComparison, NupaFigure, NupaRun, NupaTable, Quantity};
 use super::figures::{numbers, value};
 use super::plan::{NupaPlan, NupaPlanRow};
-use crate::text::{WRITES, indent, inside};
+use crate::text::{indent, inside};
 use crate::{PublishedTable, Reading};
 use earnest_report::{Prose, Table, grid_text, wrap, wrap_lines};
 use earnest_tasks::suite::nupa::{LengthRange, Representation, TaskId};
@@ -307,8 +305,8 @@ pub fn render_plan(plan: &NupaPlan, prose: impl Into<Prose>) -> String {
     for note in &plan.notes {
         text.push_str(&prose.wrap(note, "* "));
     }
-    writeln!(text, "\nModels of the paper: {}", wrap(&plan.models.join(", "), width.saturating_sub(22), "").trim_end())
-        .expect(WRITES);
+    let models = wrap(&plan.models.join(", "), width.saturating_sub(22), "");
+    text.push_str(&format!("\nModels of the paper: {}\n", models.trim_end()));
     text.push_str("\nCommands\n");
     for (number, row) in (1..).zip(&plan.rows) {
         text.push_str(&command(number, row, width));

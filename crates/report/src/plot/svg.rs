@@ -1,6 +1,4 @@
 //! Elements of SVG drawings.
-use std::fmt::Write;
-
 use earnest_tasks::suite::registry::task_label;
 
 /// An SVG builder.
@@ -17,12 +15,10 @@ pub(super) enum Anchor {
     End,
 }
 
-const WRITES: &str = "writing to a String cannot fail";
-
 impl Svg {
     /// Opens a group; `attributes` are not escaped.
     pub fn open(&mut self, attributes: &str) {
-        write!(self.body, "<g {attributes}>").expect(WRITES);
+        self.body += &format!("<g {attributes}>");
     }
 
     /// Closes a group.
@@ -32,29 +28,28 @@ impl Svg {
 
     pub fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(number);
-        write!(self.body, r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#).expect(WRITES);
+        self.body += &format!(r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#);
     }
 
     /// Draws a rectangle with an optional tooltip.
     pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), tip: &str) {
         let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(number);
         let tip = tooltip(tip);
-        write!(self.body, r#"<rect class="{class}" x="{x}" y="{y}" width="{width}" height="{height}">{tip}</rect>"#)
-            .expect(WRITES);
+        self.body +=
+            &format!(r#"<rect class="{class}" x="{x}" y="{y}" width="{width}" height="{height}">{tip}</rect>"#);
     }
 
     /// Draws a rectangle with a fill.
     pub fn filled(&mut self, fill: &str, (x, y): (f64, f64), (width, height): (f64, f64), tip: &str) {
         let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(number);
         let tip = tooltip(tip);
-        write!(self.body, r#"<rect fill="{fill}" x="{x}" y="{y}" width="{width}" height="{height}">{tip}</rect>"#)
-            .expect(WRITES);
+        self.body += &format!(r#"<rect fill="{fill}" x="{x}" y="{y}" width="{width}" height="{height}">{tip}</rect>"#);
     }
 
     pub fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64, tip: &str) {
         let [x, y, radius] = [x, y, radius].map(number);
         let tip = tooltip(tip);
-        write!(self.body, r#"<circle class="{class}" cx="{x}" cy="{y}" r="{radius}">{tip}</circle>"#).expect(WRITES);
+        self.body += &format!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="{radius}">{tip}</circle>"#);
     }
 
     /// Draws a path through points; `closed` connects the last with the first.
@@ -62,10 +57,10 @@ impl Svg {
         if points.is_empty() {
             return;
         }
-        write!(self.body, r#"<path class="{class}" d=""#).expect(WRITES);
+        self.body += &format!(r#"<path class="{class}" d=""#);
         for (index, &(x, y)) in points.iter().enumerate() {
             let command = if index == 0 { "M" } else { "L" };
-            write!(self.body, "{command}{} {}", number(x), number(y)).expect(WRITES);
+            self.body += &format!("{command}{} {}", number(x), number(y));
         }
         self.body.push_str(if closed { "Z\"/>" } else { "\"/>" });
     }
@@ -78,19 +73,16 @@ impl Svg {
         };
         let [x, y] = [x, y].map(number);
         let text = escape(text);
-        write!(self.body, r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>"#)
-            .expect(WRITES);
+        self.body += &format!(r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>"#);
     }
 
     /// Draws a centred text, rotated to read upwards.
     pub fn upwards(&mut self, class: &str, (x, y): (f64, f64), text: &str) {
         let [x, y] = [x, y].map(number);
         let text = escape(text);
-        write!(
-            self.body,
+        self.body += &format!(
             r#"<text class="{class}" transform="translate({x} {y}) rotate(-90)" text-anchor="middle">{text}</text>"#
-        )
-        .expect(WRITES);
+        );
     }
 }
 

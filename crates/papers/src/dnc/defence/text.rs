@@ -1,9 +1,7 @@
 //! The trained defence as text.
-use std::fmt::Write;
-
 use super::tables::DefenceTables;
 use crate::dnc::text::compared;
-use crate::text::{WRITES, indent, inside};
+use crate::text::{indent, inside};
 use earnest_report::{Table, p_text, percent, wrap, wrap_lines};
 
 /// Renders the tables for a terminal of `width` columns.
@@ -20,8 +18,9 @@ pub fn render_defence(defence: &DefenceTables, width: usize) -> String {
     let mut metrics: Vec<&str> = defence.effects.iter().map(|effect| effect.metric.as_str()).collect();
     metrics.dedup();
     for metric in metrics {
-        writeln!(text, "\n  Defence against attack on the same perturbed questions, per cent and points ({metric})\n")
-            .expect(WRITES);
+        text.push_str(&format!(
+            "\n  Defence against attack on the same perturbed questions, per cent and points ({metric})\n\n"
+        ));
         let names = ["", "n", "attack", "defence", "defence - attack", "p", "Holm p", "MDE", "cost on originals", "p"];
         let mut rows = Table::with_left(1, names);
         for effect in defence.effects.iter().filter(|effect| effect.metric == metric) {
